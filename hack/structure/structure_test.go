@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca", "verbs/hca/memnet", "verbs/server", "verbs/ud"},
 	"cmd/roced/doctor":            {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "internal/host", "verbs", "verbs/client", "verbs/hca"},
 	"cmd/roced/dump":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "mcast", "verbs", "verbs/proto"},
-	"cmd/roced/exec":              {"cmd/roced/internal/cli", "cmd/roced/internal/config", "cmd/roced/internal/daemon", "cmd/roced/internal/loopback", "verbs", "verbs/client", "verbs/server"},
+	"cmd/roced/exec":              {"cmd/roced/internal/cli", "cmd/roced/internal/config", "cmd/roced/internal/daemon", "cmd/roced/internal/loopback", "verbs", "verbs/client", "verbs/hca", "verbs/server"},
 	"cmd/roced/man":               {"cmd/roced/internal/cli", "cmd/roced/internal/manual"},
 	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "verbs", "verbs/cm", "verbs/hca", "verbs/ud"},
 	"cmd/roced/monitor":           {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs/proto"},

@@ -21,6 +21,8 @@ type options struct {
 	socket    string
 	installed string // the socket of the service that the package installs
 	network   string
+	device    string // interface, where the network is not in memory
+	hosts     int    // with names
 	preload   bool
 	sysfs     bool
 	inside    bool // the process has a mount namespace of its own, for --sysfs
@@ -35,7 +37,12 @@ The program uses the service that --socket or ROCED_SOCKET names, else the one a
 none, the command runs one of its own for as long as the program runs: a network in
 memory, on which each process is a host with the lowest free address, from 10.88.0.1.
 Programs that are to reach each other there run below one "roced exec", for instance in
-a shell. --network loopback asks for a service of its own in any case.
+a shell. --network loopback asks for a service of its own in any case. With --hosts there
+are devices whose addresses are known beforehand, as well; programs that open one share it.
+
+--network udp has a service of its own over UDP sockets of an interface, with the host's
+own addresses: no privilege is needed, and the peers are on the network. --network xdp is
+the same over AF_XDP, and needs root or capabilities. RoCEv2's port, UDP 4791, must be free.
 
 RoCE needs a GID index: most tools want -g 0. With ROCED_DEBUG=1 in the environment the
 libraries say on stderr what fails, and why.
@@ -70,6 +77,9 @@ func New(log *slog.Logger) *cobra.Command {
 		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong -g 0 & sleep 1; ibv_rc_pingpong -g 0 localhost'",
 		Args:    takesProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return cli.Usage(err)
+			}
 			err := o.run(args)
 			if err == nil || errors.As(err, new(cli.Ended)) {
 				return err
@@ -82,7 +92,9 @@ func New(log *slog.Logger) *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	daemon.AddSocket(f, &o.socket, "`path` of the service's socket")
-	f.StringVar(&o.network, "network", "", "`loopback`: a service of its own, in memory, also if there is another")
+	f.StringVar(&o.network, "network", "", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
+	f.StringVarP(&o.device, "device", "d", "", "with --network udp or xdp: `interface` (default that of the default route)")
+	f.IntVar(&o.hosts, "hosts", 0, "with a network in memory of its own: `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
 	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband too")
@@ -110,9 +122,6 @@ func codeOf(err error) int {
 
 func (o *options) run(args []string) (err error) {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // what is ignored here would be ignored in the program too
-	if err := o.check(); err != nil {
-		return cli.Usage(err)
-	}
 	p := program{arguments: args, sysfs: o.sysfs, preload: o.preload}
 	if p.path, err = osexec.LookPath(args[0]); err != nil {
 		return &programError{fmt.Errorf("run %s: %w", args[0], errors.Unwrap(err))}
@@ -136,12 +145,22 @@ func (o *options) run(args []string) (err error) {
 	return p.become()
 }
 
+// maxHosts is how many hosts --hosts makes at most.
+const maxHosts = 1000
+
 func (o *options) check() error {
+	way, known := networks[o.network]
 	switch {
-	case o.network != "" && o.network != "loopback":
-		return fmt.Errorf("--network %s: there is loopback; for an interface, run a service (roced run --device) and leave --network out", o.network)
+	case !known:
+		return fmt.Errorf("--network %s: there are loopback, udp and xdp", o.network)
 	case o.network != "" && o.socket != "":
 		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
+	case o.device != "" && way == "":
+		return errors.New("--device is for --network udp or xdp: add one of them")
+	case o.hosts < 0 || o.hosts > maxHosts:
+		return fmt.Errorf("--hosts %d: 0 to %d", o.hosts, maxHosts)
+	case o.hosts > 0 && o.network != inMemory:
+		return errors.New("--hosts is for a network in memory of its own: add --network loopback")
 	}
 	return nil
 }

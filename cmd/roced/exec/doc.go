@@ -2,13 +2,15 @@
 //
 //	command.go     the command line
 //	libraries.go   where the C libraries are, and how the program finds them
-//	service.go     the service: one that is there, else one of its own, a network in memory
+//	service.go     the service: one that is there, else one of its own
+//	network.go     what its devices are on: a network in memory, or an interface
+//	folder.go      where its socket is
 //	program.go     the program: this process, or a child; its signals, its exit code
 //	sysfs.go       --sysfs: what /sys/class says of the devices
 //	mounts.go      and how the program sees it: a mount namespace
 //
 //	roced exec ──┬─ a service is there: becomes the program (execve)
-//	             └─ none: the service in memory ◄── socket ── the program, a child
+//	             └─ none: its own service ◄── socket ── the program, a child
 //
 // With a service of its own the command stays, passes signals on, and ends as the program ends. If the command is
 // killed, the program's device fails, as with any service that ends.

@@ -106,8 +106,12 @@ func TestMistakes(t *testing.T) {
 		"no libraries there":  {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
 		"rdma-core's":         {[]string{"--libraries", newStrangers(t), "true"}, exitFailed, "not roced's"},
 		"empty socket":        {[]string{"--socket", "", "true"}, 2, "write the path of a socket"},
-		"unknown network":     {[]string{"--network", "xdp", "true"}, exitFailed, "--network xdp"},
-		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, exitFailed, "leave one of them out"},
+		"unknown network":     {[]string{"--network", "tcp", "true"}, 2, "--network tcp"},
+		"no interface":        {[]string{"--network", "udp", "-d", "eth9", "--libraries", newLibraries(t), "true"}, exitFailed, "eth9"},
+		"device in memory":    {[]string{"-d", "eth9", "true"}, 2, "--device is for"},
+		"hosts of others":     {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts is for"},
+		"hosts":               {[]string{"--hosts", "-1", "true"}, 2, "--hosts -1"},
+		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, 2, "leave one of them out"},
 		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
 	}
 	for name, row := range rows {

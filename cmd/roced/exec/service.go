@@ -57,7 +57,7 @@ func (o *options) runWithOwnService(p *program) (err error) {
 // ownService is a service for one program and its children.
 type ownService struct {
 	folder  folder
-	network *loopback.Network
+	network network
 	server  *server.Server
 	serving chan error
 }
@@ -72,11 +72,7 @@ func (o *options) openService() (s *ownService, err error) {
 	if s.folder, err = newFolder(); err != nil {
 		return s, err
 	}
-	memory, err := loopback.ParseOptions(loopback.DefaultPools, nil)
-	if err != nil {
-		return s, err
-	}
-	if s.network, err = loopback.New(memory, o.log); err != nil {
+	if s.network, err = o.openNetwork(); err != nil {
 		return s, err
 	}
 	if s.server, err = server.New(server.Config{Devices: s.network.Sources(), PrivilegedGroup: -1, Log: o.log}); err != nil {

@@ -1,0 +1,98 @@
+package exec
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// started is a roced exec whose program says where the service is, and ends when its input does.
+type started struct {
+	*cmdtest.Child
+	socket string
+}
+
+// startAsNobody starts one of an ordinary user.
+func startAsNobody(t *testing.T, ns *lab.Namespace, args ...string) *started {
+	return start(t, ns, true, args...)
+}
+
+// start starts one in a network namespace; nil: in this one.
+func start(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) *started {
+	t.Helper()
+	args = append(append([]string{"exec", "--libraries", newLibraries(t)}, args...), "sh", "-c", "echo at $ROCED_SOCKET; read x")
+	child := cmdtest.Command(t, args...)
+	if asNobody {
+		child.AsNobody(t)
+	}
+	child.Env = append(child.Env, "TMPDIR="+cmdtest.NobodysDir(t), "ROCED_SOCKET=")
+	input, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ns == nil {
+		child.Start(t)
+	} else if err := ns.Do(func() error { child.Start(t); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { input.Close() })
+	return &started{child, strings.TrimPrefix(strings.TrimSpace(child.Await(t, "at ")), "at ")}
+}
+
+// open opens a device of the service.
+func (s *started) open(t *testing.T, device string) *verbs.Context {
+	t.Helper()
+	session, err := client.Dial(s.socket, device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := verbs.Open(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func listen(t *testing.T, c *verbs.Context) *ud.Endpoint {
+	t.Helper()
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// An ordinary user's programs reach those of root on another host, over the interface that there is.
+func TestInterface(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	a, b := startAsNobody(t, hosts.A, "--network", "udp"), start(t, hosts.B, false, "--network", "xdp", "-d", "eth0")
+	from, to := listen(t, a.open(t, "eth0")), listen(t, b.open(t, "eth0"))
+	if err := from.Send(t.Context(), to.Addr(), []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := to.Recv(t.Context())
+	if err != nil || string(m.Data) != "hello" {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// Hosts with names have addresses that are known before, which no process gets.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2")
+	for device, want := range map[string]string{"host1": "10.88.0.1", "host2": "10.88.0.2", "loop": "10.88.0.3"} {
+		gid, err := s.open(t, device).QueryGID(1, 0)
+		if err != nil || gid.Addr().Unmap().String() != want {
+			t.Errorf("%s: %v, %v; want %s", device, gid, err, want)
+		}
+	}
+}
