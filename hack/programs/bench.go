@@ -37,6 +37,9 @@ func newBench(ctx context.Context) (b *bench, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return b, err
 	}
+	if err := errors.Join(os.Mkdir(b.work(), 0o755), os.Chown(b.work(), nobody, nobody)); err != nil {
+		return b, err
+	}
 	root, err := b.copyOf(ctx)
 	if err != nil {
 		return b, err
@@ -66,13 +69,16 @@ func (b *bench) copyOf(ctx context.Context) (string, error) {
 	return copied, os.CopyFS(copied, os.DirFS(root))
 }
 
+// work is the folder that programs run in, and may write to.
+func (b *bench) work() string { return filepath.Join(b.dir, "work") }
+
 func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 
 // start starts a command line on a side, whose words are split at blanks.
 func (b *bench) start(ctx context.Context, s *side, line string) *job.Job {
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(ctx, b.find(words[0]), words[1:]...)
-	cmd.Dir = b.dir
+	cmd.Dir = b.work()
 	cmd.Env = []string{"PATH=" + b.path, "LD_LIBRARY_PATH=" + b.loader, "ROCED_SOCKET=" + s.socket, "HOME=" + b.dir, "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -8,7 +8,7 @@ import (
 
 // allCases are those of ibverbs-utils, rdmacm-utils, perftest and qperf.
 func allCases() []testCase {
-	return slices.Concat(verbsCases(), managerCases(), perftestCases(), qperfCases())
+	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases())
 }
 
 // verbsCases are the programs of ibverbs-utils.
@@ -45,6 +45,38 @@ func managerCases() []testCase {
 		{server: "rdma_xserver -c r", client: "rdma_xclient -c r" + s, want: `end 0`},
 		{server: "rdma_xserver -c x", client: "rdma_xclient -c x" + s, want: `end 0`},
 	}
+}
+
+// socketCases are the programs of rdmacm-utils that use rsockets.
+func socketCases() (list []testCase) {
+	add := func(line string, c testCase) {
+		c.server, c.client = line+" -b SERVER", line+" -s SERVER"
+		c.want = `(?m)^\S+ +\S+ +\S+ .*\d\d`
+		list = append(list, c)
+	}
+	for _, line := range []string{
+		"rstream -S 4096 -C 200", "rstream -S 65536 -C 200 -T b", "rstream -S 4096 -C 200 -T a", "rstream -S 1000 -C 200 -T n -T v",
+		"rstream -S 1000 -C 200 -T r", "riostream -S 4096 -C 200", "riostream -S 65536 -C 100 -T b", "riostream -S 4096 -C 200 -T v",
+	} {
+		add(line, testCase{})
+	}
+	for _, line := range []string{
+		"rstream", "rstream -T b", "rstream -T a -T v", "rstream -S 4096 -C 200 -k 1", "rstream -S 4096 -C 200 -i 0", "rstream -S 65536 -C 200 -B 8192",
+		"riostream", "riostream -T a", "riostream -T b -T v",
+	} {
+		add(line, testCase{long: true})
+	}
+	for _, line := range []string{"udpong -S 1000 -C 500", "udpong -S 1000 -C 500 -T e", "udpong -S 64 -C 500 -T a", "udpong -S 1500 -C 200 -T b -T e"} {
+		add(line, testCase{ends: true})
+	}
+	for _, line := range []string{"udpong", "udpong -T a", "udpong -T b"} {
+		add(line, testCase{ends: true, long: true})
+	}
+	list = append(list,
+		testCase{server: "udpong -b SERVER6", client: "udpong -s SERVER6 -S 1000 -C 200 -T e", want: `custom`, ends: true},
+		testCase{server: "rcopy", client: "rcopy ../clib/librdmacm.so.1 SERVER:copied", want: `bytes`, ends: true},
+	)
+	return list
 }
 
 // perftestCases are the programs of perftest with their usual options.

@@ -87,6 +87,8 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 	if (!listener)
 		return -1;
+	if (listener->datagram)
+		return cm_result(EOPNOTSUPP);
 	if (listener->state != RS_LISTENING)
 		return cm_result(EINVAL);
 	error = take_request(listener, &s);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "rsapi.h"
-#include "rsocket.h"
+#include "rsdgram.h"
 
 enum { RESOLVE_MS = 2000, SCALE_BITS = 8 };
 
@@ -216,6 +216,11 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	if (!s)
 		return -1;
 	pthread_mutex_lock(&s->lock);
+	if (s->datagram) {
+		error = ds_connect(s, addr, addrlen);
+		pthread_mutex_unlock(&s->lock);
+		return cm_result(error);
+	}
 	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
 		rs_advance(s);
 	if (s->state == RS_CONNECTED)

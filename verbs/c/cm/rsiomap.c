@@ -72,6 +72,8 @@ off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offse
 
 	if (!s)
 		return -1;
+	if (s->datagram)
+		return cm_result(EOPNOTSUPP);
 	if (!s->id->pd || (prot & ~(PROT_WRITE | PROT_NONE)))
 		return cm_result(EINVAL);
 	m = calloc(1, sizeof(*m));
@@ -174,6 +176,8 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int fla
 
 	if (!s)
 		return (size_t)-1;
+	if (s->datagram)
+		return (size_t)cm_result(EOPNOTSUPP);
 	pthread_mutex_lock(&s->lock);
 	while (done < count && !error) {
 		struct rs_sge to;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rsocket.h"
 #include "rsapi.h"
+#include "rsdgram.h"
 
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsocket **table; /* by number */
@@ -109,6 +109,8 @@ static void free_queue(struct rsocket *s)
 void rs_free(struct rsocket *s)
 {
 	leave(s);
+	if (s->datagram)
+		ds_free(s);
 	free_queue(s);
 	if (s->id)
 		rdma_destroy_id(s->id);
@@ -122,7 +124,6 @@ void rs_free(struct rsocket *s)
 	free(s);
 }
 
-/* Streams only: datagrams of rsockets are a protocol of their own, over UDP sockets beside. */
 int rsocket(int domain, int type, int protocol)
 {
 	struct rsocket *s;
@@ -130,6 +131,8 @@ int rsocket(int domain, int type, int protocol)
 
 	if (domain != AF_INET && domain != AF_INET6)
 		return cm_result(ENOTSUP);
+	if ((type & 0xf) == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
+		return ds_new(domain, type);
 	if ((type & 0xf) != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP))
 		return cm_result(EPROTONOSUPPORT);
 	s = rs_new();
@@ -145,12 +148,24 @@ int rsocket(int domain, int type, int protocol)
 	return s->fd;
 }
 
+static int bind_datagrams(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int error;
+
+	pthread_mutex_lock(&s->lock);
+	error = addr ? ds_open(s, addr, addrlen) : EINVAL;
+	pthread_mutex_unlock(&s->lock);
+	return cm_result(error);
+}
+
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rsocket *s = rs_find(socket);
 
 	if (!s)
 		return -1;
+	if (s->datagram)
+		return bind_datagrams(s, addr, addrlen);
 	if (rdma_bind_addr(s->id, (struct sockaddr *)addr) != 0)
 		return -1;
 	s->state = RS_BOUND;
@@ -163,6 +178,8 @@ int rlisten(int socket, int backlog)
 
 	if (!s)
 		return -1;
+	if (s->datagram)
+		return cm_result(EOPNOTSUPP);
 	if (s->state == RS_LISTENING)
 		return 0;
 	if (rdma_listen(s->id, backlog) != 0)
@@ -173,6 +190,8 @@ int rlisten(int socket, int backlog)
 
 static bool all_sent(struct rsocket *s)
 {
+	if (s->datagram)
+		return ds_none_waits(s);
 	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
 }
 
@@ -194,6 +213,11 @@ int rshutdown(int socket, int how)
 	if (!s)
 		return -1;
 	pthread_mutex_lock(&s->lock);
+	if (s->datagram) {
+		error = ds_shutdown(s, how);
+		pthread_mutex_unlock(&s->lock);
+		return cm_result(error);
+	}
 	if (s->state == RS_CONNECTED) {
 		bool was = s->readable || s->writable;
 
@@ -220,6 +244,11 @@ int rclose(int socket)
 
 	if (!s)
 		return -1;
+	if (s->datagram) { /* what waits for its way is sent first */
+		pthread_mutex_lock(&s->lock);
+		flush(s);
+		pthread_mutex_unlock(&s->lock);
+	}
 	if (s->state == RS_CONNECTED && (s->readable || s->writable))
 		rshutdown(socket, SHUT_RDWR);
 	if (s->id && s->id->qp)
@@ -243,6 +272,11 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 	if (!s)
 		return -1;
+	if (s->datagram) {
+		union ds_name peer;
+		int error = ds_peer_name(s, &peer);
+		return error ? cm_result(error) : name_of(&peer.sa, addr, addrlen);
+	}
 	if (s->state != RS_CONNECTED && s->state != RS_OVER)
 		return cm_result(ENOTCONN);
 	return name_of(&s->id->route.addr.dst_addr, addr, addrlen);

@@ -7,6 +7,7 @@
  *	rsaccept.c   a socket for each request
  *	rsring.c     the queue pair's completions, credits, and waiting for them
  *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
+ *	rsdgram.h    datagram sockets, and their files
  *
  * A socket has one lock, which is not held while a call waits. Of those that wait for completions one polls the
  * descriptors, and wakes the others.
@@ -80,6 +81,8 @@ struct rs_mapping {
 	int index;    /* of the place at the peer; -1 before it was told */
 };
 
+struct ds;
+
 struct rsocket {
 	int fd;                          /* its number: the descriptor of its channel */
 	struct rdma_event_channel *channel;
@@ -91,6 +94,7 @@ struct rsocket {
 	bool readable, writable;         /* of a connection: not shut down */
 	int error;                       /* why it failed */
 	int flags;                       /* O_NONBLOCK */
+	struct ds *datagram;             /* of a datagram socket (rsdgram.h); NULL: a stream */
 
 	/* Options. */
 	uint32_t sq_size, rq_size, sbuf_size, rbuf_size, inline_size, iomap_size;

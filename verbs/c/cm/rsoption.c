@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rsapi.h"
-#include "rsocket.h"
+#include "rsdgram.h"
 
 enum { SOL_RDMA = 0x10000, RDMA_SQSIZE = 0, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE };
 enum { LEAST_BUFFER = 4096, MOST_BUFFER = 1 << 28, LEAST_QUEUE = 16, MOST_QUEUE = 16384 };
@@ -19,7 +19,7 @@ static uint32_t within(uint32_t value, uint32_t least, uint32_t most)
 /* set_size sets a size, which is known to the peer, and so only before there is one. */
 static int set_size(const struct rsocket *s, uint32_t *size, uint32_t value)
 {
-	if (s->sbuf)
+	if (s->sbuf || (s->datagram && s->datagram->queues))
 		return EISCONN;
 	*size = value;
 	return 0;
@@ -105,7 +105,7 @@ static int get(struct rsocket *s, int level, int name, int *value)
 		{ SOL_SOCKET, SO_REUSEADDR, s->option.reuse }, { SOL_SOCKET, SO_KEEPALIVE, s->option.keepalive },
 		{ SOL_SOCKET, SO_OOBINLINE, s->option.oobinline }, { SOL_SOCKET, SO_RCVBUF, (int)s->rbuf_size },
 		{ SOL_SOCKET, SO_SNDBUF, (int)s->sbuf_size }, { SOL_SOCKET, SO_ERROR, s->error },
-		{ SOL_SOCKET, SO_TYPE, SOCK_STREAM }, { SOL_SOCKET, SO_ACCEPTCONN, s->state == RS_LISTENING },
+		{ SOL_SOCKET, SO_TYPE, s->datagram ? SOCK_DGRAM : SOCK_STREAM }, { SOL_SOCKET, SO_ACCEPTCONN, s->state == RS_LISTENING },
 		{ IPPROTO_TCP, TCP_NODELAY, s->option.nodelay }, { IPPROTO_TCP, TCP_MAXSEG, s->option.maxseg ? s->option.maxseg : 1024 },
 		{ SOL_RDMA, RDMA_SQSIZE, (int)s->sq_size }, { SOL_RDMA, RDMA_RQSIZE, (int)s->rq_size },
 		{ SOL_RDMA, RDMA_INLINE, (int)s->inline_size }, { SOL_RDMA, RDMA_IOMAPSIZE, (int)s->iomap_size },
@@ -120,6 +120,14 @@ static int get(struct rsocket *s, int level, int name, int *value)
 	return ENOTSUP;
 }
 
+static void advance(struct rsocket *s)
+{
+	if (s->datagram)
+		ds_take(s);
+	else
+		rs_advance(s);
+}
+
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
 	struct rsocket *s = rs_find(socket);
@@ -129,9 +137,9 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 		return -1;
 	pthread_mutex_lock(&s->lock);
 	if (level == SOL_SOCKET && optname == SO_ERROR)
-		rs_advance(s);
+		advance(s);
 	error = get(s, level, optname, &value);
-	if (!error && level == SOL_SOCKET && optname == SO_ERROR)
+	if (!error && level == SOL_SOCKET && optname == SO_ERROR && s->state != RS_FAILED)
 		s->error = 0;
 	if (!error && *optlen < sizeof(value))
 		error = EINVAL;

@@ -5,13 +5,15 @@
 #include <time.h>
 
 #include "rsapi.h"
-#include "rsocket.h"
+#include "rsdgram.h"
 
 short rs_ready(struct rsocket *s, short events)
 {
 	struct pollfd channel = { .fd = s->channel->fd, .events = POLLIN };
 	short ready = 0;
 
+	if (s->datagram)
+		return ds_ready(s, events);
 	if (s->state == RS_LISTENING)
 		return poll(&channel, 1, 0) > 0 ? POLLIN & events : 0;
 	rs_drain(s);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "rsapi.h"
-#include "rsocket.h"
+#include "rsdgram.h"
 
 /* copy_out copies bytes of the receive buffer, which is a ring. */
 static void copy_out(const struct rsocket *s, uint8_t *to, uint32_t from, uint32_t len)
@@ -78,13 +78,26 @@ static ssize_t receive(struct rsocket *s, void *buf, size_t len, int flags)
 	return done > 0 || !error ? (ssize_t)done : cm_result(error);
 }
 
+static ssize_t receive_message(struct rsocket *s, struct msghdr *msg, int flags)
+{
+	ssize_t received;
+
+	pthread_mutex_lock(&s->lock);
+	received = ds_receive(s, msg, flags);
+	pthread_mutex_unlock(&s->lock);
+	return received;
+}
+
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 {
 	struct rsocket *s = rs_find(socket);
+	struct iovec iov = { buf, len };
 	ssize_t received;
 
 	if (!s)
 		return -1;
+	if (s->datagram)
+		return receive_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	pthread_mutex_lock(&s->lock);
 	rs_advance(s);
 	if (s->state < RS_RESOLVING)
@@ -99,8 +112,19 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src, socklen_t *addrlen)
 {
-	ssize_t received = rrecv(socket, buf, len, flags);
+	struct rsocket *s = rs_find(socket);
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_name = addrlen ? src : NULL, .msg_namelen = addrlen ? *addrlen : 0, .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t received;
 
+	if (!s)
+		return -1;
+	received = s->datagram ? receive_message(s, &msg, flags) : rrecv(socket, buf, len, flags);
+	if (s->datagram) {
+		if (received >= 0 && msg.msg_name)
+			*addrlen = msg.msg_namelen;
+		return received;
+	}
 	if (received > 0 && src && addrlen)
 		rgetpeername(socket, src, addrlen);
 	return received;
@@ -127,10 +151,26 @@ static ssize_t receive_vector(int socket, const struct iovec *iov, int count, in
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (s->datagram) {
+		msg->msg_controllen = 0;
+		return receive_message(s, msg, flags);
+	}
 	if (msg->msg_control && msg->msg_controllen)
 		return cm_result(ENOTSUP);
 	return receive_vector(socket, msg->msg_iov, (int)msg->msg_iovlen, flags);
 }
 
 ssize_t rread(int socket, void *buf, size_t count) { return rrecv(socket, buf, count, 0); }
-ssize_t rreadv(int socket, const struct iovec *iov, int count) { return receive_vector(socket, iov, count, 0); }
+ssize_t rreadv(int socket, const struct iovec *iov, int count)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+	struct rsocket *s = rs_find(socket);
+
+	if (s && s->datagram)
+		return receive_message(s, &msg, 0);
+	return receive_vector(socket, iov, count, 0);
+}

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "rsocket.h"
+#include "rsdgram.h"
 
 /* A work request's id says what it was: the message, and the bytes of the send buffer. */
 static uint64_t work(enum rs_op op, uint32_t len) { return (uint64_t)op << 32 | len; }
@@ -52,6 +52,8 @@ int rs_post_control(struct rsocket *s, enum rs_control control)
 
 bool rs_can_send(struct rsocket *s)
 {
+	if (s->datagram)
+		return ds_can_send(s);
 	return s->state != RS_CONNECTED || !s->writable ||
 	       (s->sqe_free > 0 && s->sbuf_free > 0 && s->sent != s->may_send &&
 		((volatile struct rs_sge *)s->target)[s->target_at].length != 0);
@@ -59,6 +61,8 @@ bool rs_can_send(struct rsocket *s)
 
 bool rs_can_receive(struct rsocket *s)
 {
+	if (s->datagram)
+		return ds_can_receive(s);
 	return s->state != RS_CONNECTED || !s->readable || s->arrivals_head != s->arrivals_tail;
 }
 
@@ -160,6 +164,8 @@ void rs_take(struct rsocket *s)
 	struct ibv_wc wc[16];
 	int n, count;
 
+	if (s->datagram)
+		ds_take(s);
 	if (!s->cq)
 		return;
 	if (atomic_load(&roced_session_of(s->id->verbs)->gone) != ROCED_THERE) { /* or this is the child of a fork */
@@ -186,7 +192,12 @@ void rs_take(struct rsocket *s)
 }
 
 /* rs_arm has the descriptors be readable when something happens next. */
-int rs_arm(struct rsocket *s) { return s->cq ? s->id->verbs->ops.req_notify_cq(s->cq, 0) : 0; }
+int rs_arm(struct rsocket *s)
+{
+	if (s->datagram)
+		ds_arm(s);
+	return s->cq ? s->id->verbs->ops.req_notify_cq(s->cq, 0) : 0;
+}
 
 /* rs_drain takes the events that made the descriptors readable. */
 void rs_drain(struct rsocket *s)
@@ -194,6 +205,10 @@ void rs_drain(struct rsocket *s)
 	struct ibv_cq *cq;
 	void *context;
 
+	if (s->datagram) {
+		ds_drain(s);
+		return;
+	}
 	while (s->events && ibv_get_cq_event(s->events, &cq, &context) == 0)
 		if (++s->unacked >= 1000) {
 			ibv_ack_cq_events(s->cq, s->unacked);
@@ -211,7 +226,7 @@ static void sleep_as_leader(struct rsocket *s)
 		fds[count++].fd = s->events->fd;
 	s->led = true;
 	pthread_mutex_unlock(&s->lock);
-	poll(fds, count, RS_WAKE_MS);
+	poll(fds, count, s->datagram ? ds_wake_ms(s) : RS_WAKE_MS);
 	pthread_mutex_lock(&s->lock);
 	s->led = false;
 	rs_drain(s);
@@ -244,7 +259,10 @@ int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
 			continue;
 		}
 		rs_arm(s);
-		rs_advance(s);
+		if (s->datagram)
+			ds_serve_others(s);
+		else
+			rs_advance(s);
 		rs_take(s);
 		if (!done(s))
 			sleep_as_leader(s);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "rsapi.h"
-#include "rsocket.h"
+#include "rsdgram.h"
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
@@ -67,13 +67,26 @@ static ssize_t send_all(struct rsocket *s, const void *data, size_t len, int fla
 	return done > 0 || !error ? (ssize_t)done : cm_result(error);
 }
 
+static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int flags)
+{
+	ssize_t sent;
+
+	pthread_mutex_lock(&s->lock);
+	sent = ds_send(s, msg->msg_iov, (int)msg->msg_iovlen, flags, msg->msg_name, msg->msg_namelen);
+	pthread_mutex_unlock(&s->lock);
+	return sent;
+}
+
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 {
 	struct rsocket *s = rs_find(socket);
+	struct iovec iov = { (void *)buf, len };
 	ssize_t sent;
 
 	if (!s)
 		return -1;
+	if (s->datagram)
+		return send_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	if (s->state < RS_CONNECTED && s->state != RS_ACCEPTING && s->state != RS_CONNECTING)
 		return cm_result(ENOTCONN);
 	pthread_mutex_lock(&s->lock);
@@ -88,8 +101,16 @@ ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags, const struct sockaddr *dest, socklen_t addrlen)
 {
+	struct rsocket *s = rs_find(socket);
+	struct iovec iov = { (void *)buf, len };
+
+	if (!s)
+		return -1;
+	if (s->datagram)
+		return send_message(s, &(struct msghdr){ .msg_name = (void *)dest, .msg_namelen = addrlen, .msg_iov = &iov, .msg_iovlen = 1 },
+			flags);
 	if (dest || addrlen)
-		return rs_find(socket) ? cm_result(EISCONN) : -1;
+		return cm_result(EISCONN);
 	return rsend(socket, buf, len, flags);
 }
 
@@ -112,10 +133,24 @@ static ssize_t send_vector(int socket, const struct iovec *iov, int count, int f
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (s->datagram)
+		return send_message(s, msg, flags);
 	if (msg->msg_control && msg->msg_controllen)
 		return cm_result(ENOTSUP);
 	return send_vector(socket, msg->msg_iov, (int)msg->msg_iovlen, flags);
 }
 
 ssize_t rwrite(int socket, const void *buf, size_t count) { return rsend(socket, buf, count, 0); }
-ssize_t rwritev(int socket, const struct iovec *iov, int count) { return send_vector(socket, iov, count, 0); }
+ssize_t rwritev(int socket, const struct iovec *iov, int count)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+	struct rsocket *s = rs_find(socket);
+
+	if (s && s->datagram)
+		return send_message(s, &msg, 0);
+	return send_vector(socket, iov, count, 0);
+}

@@ -20,14 +20,17 @@ type cmRig struct {
 	service                  *os.Process
 }
 
-// newCMRig builds the libraries and the service, and starts it.
-func newCMRig(t *testing.T) *cmRig {
+// newCMRig builds the libraries and the service, and starts it, on a network in memory unless options say another.
+func newCMRig(t *testing.T, options ...string) *cmRig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &cmRig{libraries: filepath.Join(dir, "lib"), roced: filepath.Join(dir, "roced"), socket: filepath.Join(dir, "roced.sock")}
 	cmRun(t, "make", "-s", "-C", "..", "OUT="+r.libraries)
 	cmRun(t, "go", "build", "-o", r.roced, "../../../cmd/roced")
-	service := exec.Command(r.roced, "run", "--loopback", "--socket", r.socket)
+	if len(options) == 0 {
+		options = []string{"--loopback"}
+	}
+	service := exec.Command(r.roced, append([]string{"run", "--socket", r.socket}, options...)...)
 	var log bytes.Buffer
 	service.Stderr = &log
 	if err := service.Start(); err != nil {
@@ -98,6 +101,7 @@ func TestCM(t *testing.T) {
 	for _, name := range []string{"synchronous", "asynchronous", "streams"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
+	t.Run("datagrams", func(t *testing.T) { r.run(t, "datagrams", "127.0.0.1") })
 	for _, row := range cmPairs {
 		t.Run(row.name, func(t *testing.T) { r.pair(t, row) })
 	}

@@ -1,0 +1,20 @@
+//go:build linux
+
+package ctest
+
+import (
+	"testing"
+
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+// TestDatagramsByUDP: on an interface of the host, datagram sockets find each other by UDP sockets.
+func TestDatagramsByUDP(t *testing.T) {
+	needHeader(t, "/usr/include/rdma/rsocket.h")
+	if err := labtest.Pair(t).A.Do(func() error {
+		newCMRig(t, "--device", "eth0", "--network", "udp").run(t, "datagrams", "10.77.0.1", "udp")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
