@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +26,7 @@ type bench struct {
 	loader string // LD_LIBRARY_PATH
 }
 
-func newBench(ctx context.Context) (b *bench, err error) {
+func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	b = &bench{}
 	defer func() {
 		if err != nil {
@@ -37,17 +39,18 @@ func newBench(ctx context.Context) (b *bench, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return b, err
 	}
-	if err := errors.Join(os.Mkdir(b.work(), 0o755), os.Chown(b.work(), nobody, nobody)); err != nil {
+	root, err := b.copyOf(ctx, packages)
+	if err != nil {
 		return b, err
 	}
-	root, err := b.copyOf(ctx)
-	if err != nil {
+	if err := b.makeHome(); err != nil {
 		return b, err
 	}
 	libraries := filepath.Join(b.dir, "clib")
 	b.path = filepath.Join(root, "usr/bin") + ":" + filepath.Join(root, "usr/sbin") + ":/usr/bin:/bin"
 	others, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
-	b.loader = strings.Join(append([]string{libraries}, others...), ":")
+	private, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ceph")) // fio's
+	b.loader = strings.Join(slices.Concat([]string{libraries}, others, private), ":")
 	for _, build := range [][]string{
 		{"make", "-s", "-C", "verbs/c", "OUT=" + libraries},
 		{"go", "build", "-o", b.roced(), "./cmd/roced"},
@@ -59,18 +62,34 @@ func newBench(ctx context.Context) (b *bench, err error) {
 	return b, nil
 }
 
-// copyOf puts the programs where nobody can read them: a cache is its user's alone.
-func (b *bench) copyOf(ctx context.Context) (string, error) {
-	root, err := unpack(ctx)
+// copyOf puts the programs where nobody can read them: a cache is its user's alone. Links do, on one file system.
+func (b *bench) copyOf(ctx context.Context, packages []string) (string, error) {
+	root, err := unpack(ctx, packages)
 	if err != nil {
 		return "", err
 	}
 	copied := filepath.Join(b.dir, "root")
+	if exec.CommandContext(ctx, "cp", "--archive", "--link", root, copied).Run() == nil {
+		return copied, nil
+	}
+	if err := os.RemoveAll(copied); err != nil {
+		return "", err
+	}
 	return copied, os.CopyFS(copied, os.DirFS(root))
 }
 
-// work is the folder that programs run in, and may write to.
-func (b *bench) work() string { return filepath.Join(b.dir, "work") }
+//go:embed scripts
+var scripts embed.FS
+
+// makeHome makes nobody's folder, where programs start and may write, and the scripts that cases run.
+func (b *bench) makeHome() error {
+	if err := os.CopyFS(b.dir, scripts); err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(b.home(), 0o755), os.Chown(b.home(), nobody, nobody))
+}
+
+func (b *bench) home() string { return filepath.Join(b.dir, "home") }
 
 func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 
@@ -78,8 +97,8 @@ func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 func (b *bench) start(ctx context.Context, s *side, line string) *job.Job {
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(ctx, b.find(words[0]), words[1:]...)
-	cmd.Dir = b.work()
-	cmd.Env = []string{"PATH=" + b.path, "LD_LIBRARY_PATH=" + b.loader, "ROCED_SOCKET=" + s.socket, "HOME=" + b.dir, "LANG=C"}
+	cmd.Dir = b.home()
+	cmd.Env = []string{"PATH=" + b.path, "LD_LIBRARY_PATH=" + b.loader, "ROCED_SOCKET=" + s.socket, "HOME=" + b.home(), "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second

@@ -15,13 +15,15 @@ import (
 type testCase struct {
 	server string // its command line; empty: there is none
 	client string
-	want   string // a regular expression that what the client says has to match
-	ends   bool   // the server goes on after the client, and is ended
-	long   bool   // not of -quick
-	wire   bool   // needs a network that TCP and RDMA are both on
-	group  bool   // the client sends to a group, and is started until the server, which may not have joined yet, has all
-	memory bool   // needs a network that loses nothing: nothing sends again
-	tries  int    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
+	want   string                                                 // a regular expression that what the client says has to match
+	ends   bool                                                   // the server goes on after the client, and is ended
+	long   bool                                                   // not of -quick
+	wire   bool                                                   // needs a network that TCP and RDMA are both on
+	group  bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
+	memory bool                                                   // needs a network that loses nothing: nothing sends again
+	from   []string                                               // the packages that it needs beside basePackages
+	check  func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
+	tries  int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
 }
 
 // caseTime ends a case that hangs.
@@ -36,6 +38,9 @@ func (b *bench) try(ctx context.Context, n *network, c testCase) (said string, e
 	defer cancel()
 	if c.server == "" {
 		said, err := b.start(ctx, n.sides[1], n.fill(c.client)).Wait()
+		if c.check != nil {
+			return said, ctx.Err()
+		}
 		return said, c.judge(said, err)
 	}
 	for range max(c.tries, 1) {

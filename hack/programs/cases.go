@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// allCases are those of ibverbs-utils, rdmacm-utils, perftest and qperf.
+// allCases are those of all packages.
 func allCases() []testCase {
-	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases())
+	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), pyverbsCases())
 }
 
 // verbsCases are the programs of ibverbs-utils.

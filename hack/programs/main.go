@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 )
 
 // options are the command line's.
@@ -56,7 +57,13 @@ func parseOptions() (o options, err error) {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	b, err := newBench(ctx)
+	var packages []string
+	for _, c := range allCases() {
+		if o.picks(c) {
+			packages = append(packages, c.from...)
+		}
+	}
+	b, err := newBench(ctx, slices.Concat(basePackages, packages))
 	if err != nil {
 		return err
 	}
@@ -68,6 +75,11 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}
 	return r.end()
+}
+
+// picks tells whether the command line asks for a case.
+func (o *options) picks(c testCase) bool {
+	return o.only.MatchString(c.client) && (!o.quick || !c.long)
 }
 
 // runOn runs all cases on a network.
@@ -82,11 +94,17 @@ func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(cont
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !o.only.MatchString(c.client) || o.quick && c.long || c.wire && n.sides[0].namespace == nil || c.memory && n.sides[0].namespace != nil {
+		if !o.picks(c) || c.wire && n.sides[0].namespace == nil || c.memory && n.sides[0].namespace != nil {
 			continue
 		}
 		said, err := b.try(ctx, n, c)
-		r.line(n.fill(c.client), err)
+		name := n.fill(c.client)
+		if c.check != nil && err == nil {
+			var note string
+			note, err = c.check(n, said)
+			name += ": " + note
+		}
+		r.line(name, err)
 		if o.verbose {
 			fmt.Println(said)
 		}

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// packages are those whose programs run, and the libraries that they load beside ours.
-var packages = []string{
+// basePackages are those whose programs run, and the libraries that they load beside ours. Cases name more (testCase.from).
+var basePackages = []string{
 	"ibverbs-utils", "rdmacm-utils", "perftest", "qperf",
 	"libibverbs1", "librdmacm1", "ibverbs-providers", "libibumad3", "libpci3", "libnl-3-200", "libnl-route-3-200",
 }
 
 // unpack gives a folder with the packages' files. What is in the cache is not downloaded again. Debian's libibverbs.so.1
 // and librdmacm.so.1 are taken out, so that no program finds them.
-func unpack(ctx context.Context) (root string, err error) {
+func unpack(ctx context.Context, packages []string) (root string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pyverbsResult is how a run of rdma-core's tests has ended.
+type pyverbsResult struct {
+	ran, passed int
+	failed      []string
+	skipped     map[string]int // by their reasons, as skipReasons has them
+}
+
+// skipReason is why tests skip, and what they say of it.
+type skipReason struct {
+	says   *regexp.Regexp
+	reason string
+}
+
+var skipReasons = []skipReason{
+	{regexp.MustCompile(`(?i)MLX5|EFA device|PCI device`), "another vendor's device"},
+	{regexp.MustCompile(`(?i)raw qp|root on Ethernet|flow`), "raw packets and flow steering"},
+	{regexp.MustCompile(`(?i)dmabuf|cuda|/dev/dri`), "a GPU"},
+	{regexp.MustCompile(`(?i)net interface`), "an interface"},
+	{regexp.MustCompile(`(?i)huge pages`), "huge pages"},
+	{regexp.MustCompile(`(?i)import`), "import of another process's objects"},
+	{regexp.MustCompile(`(?i)ODP implicit|Extended CQ is not|Extended QP is not|timestamp`), "implicit ODP, tag matching, atomic write, clocks in ns"},
+}
+
+// mayFail are tests that fail, and why.
+var mayFail = map[string]string{
+	"test_multi_process_alloc_dm": "the child of a fork uses its parent's context",
+}
+
+var (
+	ranTests    = regexp.MustCompile(`(?m)^Ran (\d+) tests`)
+	failedTest  = regexp.MustCompile(`(?m)^(?:FAIL|ERROR): (\S+)`)
+	skippedTest = regexp.MustCompile(`skipped (['"].*['"])`)
+)
+
+// readPyverbs reads what the tests say with -v.
+func readPyverbs(said string) (r pyverbsResult, err error) {
+	ran := ranTests.FindStringSubmatch(said)
+	if ran == nil {
+		return r, errors.New("the tests did not end")
+	}
+	r.ran, _ = strconv.Atoi(ran[1])
+	for _, found := range failedTest.FindAllStringSubmatch(said, -1) {
+		r.failed = append(r.failed, found[1])
+	}
+	r.skipped = map[string]int{}
+	r.passed = r.ran - len(r.failed)
+	for _, found := range skippedTest.FindAllStringSubmatch(said, -1) {
+		r.skipped[reasonOf(found[1])]++
+		r.passed--
+	}
+	return r, nil
+}
+
+func reasonOf(says string) string {
+	for _, row := range skipReasons {
+		if row.says.MatchString(says) {
+			return row.reason
+		}
+	}
+	return says
+}
+
+func (r *pyverbsResult) String() string {
+	reasons := slices.SortedFunc(maps.Keys(r.skipped), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.skipped[b], r.skipped[a]), strings.Compare(a, b))
+	})
+	skipped := 0
+	for i, reason := range reasons {
+		skipped += r.skipped[reason]
+		reasons[i] = fmt.Sprintf("%d %s", r.skipped[reason], reason)
+	}
+	return fmt.Sprintf("%d run, %d pass, %d fail, %d skipped (%s)", r.ran, r.passed, len(r.failed), skipped, strings.Join(reasons, "; "))
+}
+
+// judge compares what the tests say with what they have to say: as many that run and pass, no failure but those of
+// mayFail, and no reason to skip that is not known. What a machine has more, huge pages for instance, may make more pass.
+func (r *pyverbsResult) judge(said string) (note string, err error) {
+	got, err := readPyverbs(said)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	if got.ran != r.ran || got.passed < r.passed {
+		err = fmt.Errorf("%d tests ran and %d passed; want %d, %d", got.ran, got.passed, r.ran, r.passed)
+	}
+	for _, name := range got.failed {
+		if mayFail[name] == "" {
+			err = errors.Join(err, fmt.Errorf("%s failed", name))
+		}
+	}
+	for reason := range got.skipped {
+		if !slices.ContainsFunc(skipReasons, func(row skipReason) bool { return row.reason == reason }) {
+			err = errors.Join(err, fmt.Errorf("skipped because of %s", reason))
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, said)
+	}
+	return got.String(), err
+}
