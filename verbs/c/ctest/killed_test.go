@@ -1,0 +1,126 @@
+//go:build linux
+
+package ctest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// every is a program that uses all kinds of objects, and what kills it or its service at one of its messages.
+type every struct {
+	program, preload string
+	messages         int // that it sends to the service
+}
+
+func newEvery(t *testing.T, s *service) *every {
+	t.Helper()
+	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
+	dir := t.TempDir()
+	e := &every{program: filepath.Join(dir, "every"), preload: filepath.Join(dir, "killat.so")}
+	for _, line := range []string{
+		"-O1 -g -pthread -o " + e.program + " ../cm/tests/every.c -L" + s.lib + " -lrdmacm -libverbs",
+		"-O1 -shared -fPIC -o " + e.preload + " ../tests/killat.c",
+	} {
+		if err := made("gcc", append([]string{"-Wall", "-Wextra", "-Werror"}, strings.Fields(line)...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := readable(e.program); err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.command(t, s, "KILL_AT=0").CombinedOutput()
+	if err != nil {
+		t.Fatalf("without a death: %v\n%s", err, out)
+	}
+	if _, err := fmt.Sscanf(string(out), "messages: %d", &e.messages); err != nil || e.messages < 100 {
+		t.Fatalf("%d messages: %v\n%s", e.messages, err, out)
+	}
+	return e
+}
+
+func (e *every) command(t *testing.T, s *service, environment ...string) *exec.Cmd {
+	t.Helper()
+	c := s.command(t, e.program, "dies")
+	c.Env = append(append(c.Env, "LD_PRELOAD="+e.preload), environment...)
+	return c
+}
+
+// kept is what a service has of its programs.
+type kept struct {
+	clients               int
+	descriptors, mappings int
+	objects               string
+}
+
+func (s *service) kept(t *testing.T) (k kept) {
+	t.Helper()
+	show := func(what string) string {
+		out, err := exec.Command(filepath.Join(s.lib, "roced"), "show", what, "--json", "--service", s.socket).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	proc := fmt.Sprintf("/proc/%d/", s.process.Process.Pid)
+	k.clients = strings.Count(show("client"), `"pid"`)
+	for _, what := range []string{"pd", "cq", "qp", "srq", "mr", "ah", "mcast", "cm"} {
+		k.objects += strings.Trim(show(what), "[]\n ")
+	}
+	descriptors, err := os.ReadDir(proc + "fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.ReadFile(proc + "maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.descriptors, k.mappings = len(descriptors), bytes.Count(maps, []byte("memfd:"))
+	return k
+}
+
+// TestProgramKilledAtEachCall: a program dies at each of its commands, before and after it is given. Nothing is left.
+func TestProgramKilledAtEachCall(t *testing.T) {
+	s := serve(t)
+	e := newEvery(t, s)
+	want := s.kept(t)
+	for at := 1; at <= e.messages; at++ {
+		for _, when := range []string{"before", "after"} {
+			c := e.command(t, s, "KILL_AT="+strconv.Itoa(at), "KILL_WHO=self", "KILL_WHEN="+when)
+			out, err := c.CombinedOutput()
+			if status, is := c.ProcessState.Sys().(syscall.WaitStatus); !is || status.Signal() != syscall.SIGKILL {
+				t.Fatalf("%s message %d: %v\n%s", when, at, err, out)
+			}
+		}
+		if at%10 != 0 && at != e.messages {
+			continue // what is left stays
+		}
+		for deadline := time.Now().Add(time.Minute); s.kept(t) != want; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("after message %d the service has %+v, and had %+v", at, s.kept(t), want)
+			}
+		}
+	}
+}
+
+// TestServiceKilledAtEachCall: a service dies or ends at each command of a program, which neither hangs nor fails.
+func TestServiceKilledAtEachCall(t *testing.T) {
+	first := serve(t)
+	e := newEvery(t, first)
+	for at := 1; at <= e.messages; at++ {
+		when, by := []string{"before", "after"}[at%2], []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[at/2%2]
+		s := serve(t)
+		c := e.command(t, s, "KILL_AT="+strconv.Itoa(at), "KILL_WHO=service", "KILL_WHEN="+when, fmt.Sprintf("KILL_BY=%d", by))
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v %s message %d: %v\n%s", by, when, at, err, out)
+		}
+	}
+}
