@@ -38,7 +38,7 @@ const char *roced_last_failure(void) { return last_failure; }
 
 void roced_debug(const char *format, ...)
 {
-	static int on = -1;
+	static _Atomic int on = -1;
 	int was = errno;
 	va_list arguments;
 
@@ -64,8 +64,8 @@ static int note(int failed, uint16_t command, const char *text)
 /* A child of fork has nothing of its parent's sessions: what it writes to their memory goes nowhere. */
 static void in_child(void)
 {
-	pthread_mutex_init(&opening, NULL);
-	pthread_mutex_init(&mu, NULL);
+	pthread_mutex_unlock(&mu);
+	pthread_mutex_unlock(&opening);
 	for (struct session *s = sessions; s; s = s->next) {
 		atomic_store(&s->front.gone, ROCED_FORKED);
 		link_forget(&s->link);

@@ -27,7 +27,7 @@ func newEvery(t *testing.T, s *service) *every {
 	dir := t.TempDir()
 	e := &every{program: filepath.Join(dir, "every"), preload: filepath.Join(dir, "killat.so")}
 	for _, line := range []string{
-		"-O1 -g -pthread -o " + e.program + " ../cm/tests/every.c -L" + s.lib + " -lrdmacm -libverbs",
+		strings.Join(sanitize(), " ") + " -O1 -g -pthread -o " + e.program + " ../cm/tests/every.c -L" + s.lib + " -lrdmacm -libverbs",
 		"-O1 -shared -fPIC -o " + e.preload + " ../tests/killat.c",
 	} {
 		if err := made("gcc", append([]string{"-Wall", "-Wextra", "-Werror"}, strings.Fields(line)...)...); err != nil {

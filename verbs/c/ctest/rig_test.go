@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,7 +44,7 @@ func build(t *testing.T) string {
 			return
 		}
 		built.err = errors.Join(os.Chmod(built.dir, 0o755),
-			made("make", "-s", "-j2", "-C", "..", "OUT="+built.dir),
+			made("make", "-s", "-j2", "-C", "..", "OUT="+built.dir, cflags()),
 			made("go", "build", "-o", filepath.Join(built.dir, "roced"), "../../../cmd/roced"))
 	})
 	if built.err != nil {
@@ -51,6 +52,18 @@ func build(t *testing.T) string {
 	}
 	return built.dir
 }
+
+// sanitize is what has gcc check the libraries and the programs of tests/: ROCED_SANITIZE is the argument of -fsanitize.
+func sanitize() []string {
+	kind := os.Getenv("ROCED_SANITIZE")
+	if kind == "" {
+		return nil
+	}
+	return []string{"-fsanitize=" + kind, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}
+}
+
+// cflags are make's for the libraries.
+func cflags() string { return "CFLAGS=" + strings.Join(append([]string{"-O2 -g"}, sanitize()...), " ") }
 
 func made(name string, args ...string) error {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -64,7 +77,7 @@ func compile(t *testing.T, name string, flags ...string) (program string) {
 	t.Helper()
 	needHeader(t, "/usr/include/infiniband/verbs.h")
 	program = filepath.Join(t.TempDir(), name)
-	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-g", "-O1", "-pthread", "-o", program, "../tests/" + name + ".c"}, flags...)
+	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-g", "-O1", "-pthread", "-o", program, "../tests/" + name + ".c"}, slices.Concat(sanitize(), flags)...)
 	if err := made("gcc", args...); err != nil {
 		t.Fatal(err)
 	}
