@@ -1,10 +1,12 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev), clib, programs and package (gcc), and those that run virtual machines
+# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc, also for arm64), and those that run virtual machines
 # (interop, test-kernels, kernels-short, test-package).
 # Root: demo, test, race, bench, programs, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs interop test-kernels kernels-short package test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs interop test-kernels kernels-short package image test-package
+
+ARCHES ?= amd64,arm64
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -87,8 +89,11 @@ clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced e
 programs: ## unmodified RDMA programs of Debian over roced; a line a case
 	go run ./hack/programs
 
-package: ## Debian packages and RPMs, into dist/
-	go run ./hack/package
+package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksums and SBOMs, into dist/
+	go run ./hack/package -arch $(ARCHES)
+
+image: ## an OCI image for ARCHES (amd64,arm64), which podman load takes, into dist/
+	go run ./hack/package -arch $(ARCHES) -formats image
 
 test-package: ## the Debian package in a virtual machine with systemd: install, use, reboot, upgrade, purge
 	go run ./hack/package/guest

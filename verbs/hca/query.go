@@ -5,11 +5,11 @@ package hca
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/release"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
@@ -26,7 +26,7 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 	card, limits := s.card, &s.config.Limits
 	defer card.mu.Unlock()
 	attr := verbs.DeviceAttr{
-		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.port().MAC), PhysicalPorts: 1,
+		Name: card.Name(), FirmwareVersion: release.Version(), NodeGUID: guid(card.port().MAC), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
 		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
@@ -54,20 +54,6 @@ func describeCard(attr *verbs.DeviceAttr) {
 	attr.AtomicCap = verbs.AtomicHCA
 	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
-}
-
-// version is roced's version from the program's build information: a tag, or "(devel)".
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(devel)"
-	}
-	for _, module := range append(info.Deps, &info.Main) {
-		if module.Path == "github.com/roced/roced" && module.Version != "" {
-			return module.Version
-		}
-	}
-	return "(devel)"
 }
 
 // guid makes the EUI-64 of a MAC address (RFC 4291, appendix A).

@@ -3,18 +3,13 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
+	"github.com/roced/roced/internal/release"
 	"github.com/spf13/cobra"
 )
 
-// Version is what the go command wrote into the binary: a tag, or "(devel)".
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
+// Version is the release's tag, or "(devel)".
+func Version() string { return release.Version() }
 
 // VersionLine is what --version prints.
 func VersionLine() string {

@@ -1,11 +1,11 @@
 package metrics
 
 import (
-	"runtime/debug"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/internal/release"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/server"
 )
@@ -39,7 +39,7 @@ func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	gauge(out, buildInfo, 1, version())
+	gauge(out, buildInfo, 1, release.Version())
 	collectUsers(out, c.programs.Users())
 	count(out, refused, c.programs.Refused())
 	for _, d := range c.devices() {
@@ -120,12 +120,4 @@ func truth(is bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// version is what the go command wrote into the binary.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// describe finds the version and the time, if they are not given: the tag's, and the commit's. SOURCE_DATE_EPOCH is
+// what others who build the same bytes agree on (reproducible-builds.org).
+func (r *release) describe() error {
+	if r.version == "" {
+		described, err := git("describe", "--tags", "--match", "v[0-9]*")
+		if err != nil {
+			described = "" // no tag yet
+		}
+		r.version = versionOf(described)
+	}
+	if r.version != untagged {
+		r.tag = "v" + r.version
+	}
+	epoch, given := os.LookupEnv("SOURCE_DATE_EPOCH")
+	if !given {
+		var err error
+		if epoch, err = git("log", "-1", "--format=%ct"); err != nil {
+			return fmt.Errorf("the time of the commit: %w; without git, give it by SOURCE_DATE_EPOCH", err)
+		}
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	r.time = time.Unix(seconds, 0).UTC()
+	return nil
+}
+
+// untagged is the version before there is any tag.
+const untagged = "0.0.0~dev"
+
+// versionOf is the version in what git describe says: of commits after a tag it is greater than the tag's.
+func versionOf(described string) string {
+	version := strings.TrimPrefix(described, "v")
+	if version == "" {
+		return untagged
+	}
+	if tag, after, more := strings.Cut(version, "-"); more && strings.Contains(after, "-g") {
+		return tag + "+" + strings.ReplaceAll(after, "-", ".")
+	}
+	return version
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).Output()
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,26 @@
+package release
+
+import "runtime/debug"
+
+const module = "github.com/roced/roced"
+
+// tag is set by the linker for packages (-ldflags "-X github.com/roced/roced/internal/release.tag=v1.2.3").
+var tag string
+
+// Version is the version's tag: what the linker was told, else what the go command wrote into the program, roced's
+// own or another that uses the module; "(devel)" if neither knows.
+func Version() string {
+	if tag != "" {
+		return tag
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(devel)"
+	}
+	for _, used := range append(info.Deps, &info.Main) {
+		if used.Path == module && used.Version != "" {
+			return used.Version
+		}
+	}
+	return "(devel)"
+}
