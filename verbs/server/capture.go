@@ -57,7 +57,7 @@ func (c *connection) capture(r proto.CaptureRequest) (*hca.Capture, error) {
 	case c.stream != nil:
 		return nil, fmt.Errorf("%w: the connection has a capture already", verbs.ErrBusy)
 	}
-	device, err := c.server.device(r.Device)
+	device, err := c.find(r.Device)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ type connection struct {
 	stream     *os.File // of a capture; else nil
 	fileSocket fileSocket
 	file       *processFile // of who shares its own memory; else nil
+	caller     *Caller      // where it was asked for; else nil
 
 	asyncEvents *asyncEvents // of who reads them from a descriptor; else nil
 
@@ -119,6 +120,7 @@ func (c *connection) end() {
 		c.signals.close()
 	}
 	c.background.Wait()
+	c.closeCaller()
 	if c.monitor != nil {
 		c.server.monitors.leave(c.monitor)
 	}

@@ -50,6 +50,9 @@
 // objects, page by page, and counters. Root and the service's own user see everything, others what is theirs. A
 // page holds a card for as long as it takes to copy it.
 //
+// A Source may have a card for each network namespace (caller.go). Then a program sees only devices of its own, and one
+// that is elsewhere than the service sees nothing of others, whatever its uid.
+//
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further uids
 // (subuid.go), which count as the user's. All connections of a user share a quota (quota.Quota). Who may connect at
 // all is decided by the socket's mode and owner. A user that connects more often than is served (pace.go) has its

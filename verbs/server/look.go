@@ -40,7 +40,15 @@ func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, er
 }
 
 // seesAll reports whether a peer may see what is others': root, and the service's own user.
-func (p *peer) seesAll() bool { return p.uid == 0 || p.uid == uint32(os.Geteuid()) }
+func (p *peer) seesAll() bool { return !p.confined && (p.uid == 0 || p.uid == uint32(os.Geteuid())) }
+
+// seesOf reports whether a client may see what is another's: who is confined, what is in its own namespace alone.
+func (c *connection) seesOf(other *connection) bool {
+	if c.peer.confined && !c.sameNamespace(other) {
+		return c == other
+	}
+	return c.peer.seesAll() || other.peer.uid == c.peer.uid
+}
 
 // seen are the connections that the client may see, from a number on, by their numbers.
 func (c *connection) seen(from uint64) (list []*connection) {
@@ -48,7 +56,7 @@ func (c *connection) seen(from uint64) (list []*connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.connections {
-		if other.number >= from && (c.peer.seesAll() || other.peer.uid == c.peer.uid) {
+		if other.number >= from && c.seesOf(other) {
 			list = append(list, other)
 		}
 	}
@@ -162,11 +170,15 @@ type counting interface {
 // readCounters gives a device's counters. A source without, which makes a host for each client, has
 // the sums of those that the client sees.
 func (c *connection) readCounters(r proto.ReadCountersRequest) (sum []verbs.Counter, _ error) {
-	device, err := c.server.device(r.Device)
+	device, err := c.find(r.Device)
 	if err != nil {
 		return nil, err
 	}
-	if source, counts := device.(counting); counts {
+	card, err := c.cardOf(device)
+	if err != nil {
+		return nil, err
+	}
+	if source, counts := card.(counting); counts {
 		return source.Counters()
 	}
 	for _, other := range c.seen(0) {

@@ -35,11 +35,18 @@ func (e *NoCardError) Unwrap() []error { return []error{verbs.ErrDeviceFatal, e.
 // lookDevice says what a device is. That it has no card now, or that its card has failed or is being
 // closed, is part of that.
 func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, error) {
-	device, err := c.server.device(r.Device)
+	device, err := c.find(r.Device)
 	if err != nil {
 		return proto.DeviceView{}, err
 	}
-	source, describes := device.(describing)
+	card, err := c.cardOf(device)
+	if errors.Is(err, verbs.ErrDeviceFatal) {
+		return proto.DeviceView{Why: reasonOf(err)}, nil
+	}
+	if err != nil {
+		return proto.DeviceView{}, err
+	}
+	source, describes := card.(describing)
 	if !describes {
 		return proto.DeviceView{}, fmt.Errorf("%w: only programs that open %s can ask what it is", verbs.ErrUnsupported, device.Name())
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,6 +141,9 @@ func monitorEvents(c *connection, m proto.Message) error {
 	}
 	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
 		return err
+	}
+	if c.peer.confined {
+		return c.fail(m, fmt.Errorf("%w: programs in other network namespaces hear no events of the service", verbs.ErrPermission))
 	}
 	if c.monitor == nil {
 		c.server.reportNoticed() // what was before is no news

@@ -21,7 +21,8 @@ func (c *connection) hello(m proto.Message) error {
 			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.OldestVersion, proto.Version))
 	}
 	c.greeted = true
-	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: version, Devices: c.server.names()})
+	c.confine()
+	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: version, Devices: namesOf(c.sources())})
 }
 
 // open makes the connection's session.
@@ -53,7 +54,7 @@ func (c *connection) open(m proto.Message) error {
 }
 
 func (c *connection) newSession(name string) (*hca.Session, error) {
-	device, err := c.server.device(name)
+	device, err := c.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		arena.close(true)
 		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
-	session, err := device.NewSession(hca.SessionConfig{
+	session, err := c.sessionOn(device, hca.SessionConfig{
 		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.calls,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
 		Process: c.process(), Sharer: c.peer.uid,
@@ -83,6 +84,19 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	defer c.mu.Unlock()
 	c.session, c.device, c.arena, c.signals = session, device.Name(), arena, signals
 	return session, nil
+}
+
+// sessionOn makes a session on a device, or on that of the caller's namespace.
+func (c *connection) sessionOn(device Source, config hca.SessionConfig) (*hca.Session, error) {
+	d, is := device.(ofCaller)
+	if !is {
+		return device.NewSession(config)
+	}
+	caller, err := c.findCaller()
+	if err != nil {
+		return nil, err
+	}
+	return d.NewSessionOf(caller, config)
 }
 
 // process is the client's process, nil if the kernel does not say which: it is in a namespace of which the service sees
@@ -111,7 +125,7 @@ func (c *connection) listDevices(m proto.Message) error {
 		return err
 	}
 	list := []proto.ListedDevice{}
-	for _, d := range c.server.sources() {
+	for _, d := range c.sources() {
 		if attr, err := c.describe(d); err == nil {
 			list = append(list, proto.ListedDevice{Name: d.Name(), NodeGUID: attr.NodeGUID, SysImageGUID: attr.SysImageGUID, NodeType: proto.NodeCA})
 		}
@@ -122,6 +136,12 @@ func (c *connection) listDevices(m proto.Message) error {
 // describe is what a device is for the client; an error if it has no card now.
 func (c *connection) describe(d Source) (verbs.DeviceAttr, error) {
 	switch d := d.(type) {
+	case ofCaller:
+		caller, err := c.findCaller()
+		if err != nil {
+			return verbs.DeviceAttr{}, err
+		}
+		return d.QueryDeviceOf(caller)
 	case ofProcess:
 		return d.QueryDeviceOf(c.process())
 	case describing:

@@ -29,6 +29,7 @@ var children = map[string]func(path string) error{
 	"registrar":        registrar,
 	"idle client":      idleClient,
 	"connected client": connectedClient,
+	"connects":         connects,
 	"daemon":           childDaemon,
 }
 

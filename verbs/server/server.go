@@ -54,6 +54,7 @@ type Server struct {
 	monitors   monitors
 	files      processFiles
 	barred     barred
+	namespace  Namespace // the service's own
 
 	mu          sync.Mutex
 	devices     []Source
@@ -80,6 +81,10 @@ func New(c Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.files.all, s.files.limit, s.files.holes.log = map[identity]*processFile{}, s.memoryLimit, s.log
+	var err error
+	if s.namespace, err = identifyNamespace("/proc/thread-self/ns/net"); err != nil {
+		return nil, fmt.Errorf("%w: the network namespace: %w", verbs.ErrHost, err)
+	}
 	if err := s.SetDevices(c.Devices...); err != nil {
 		return nil, err
 	}
@@ -250,19 +255,17 @@ func (s *Server) Close() error {
 	return err
 }
 
-// device finds a device by its name. An empty name is the only device.
-func (s *Server) device(name string) (Source, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if name == "" && len(s.devices) == 1 {
-		return s.devices[0], nil
+// deviceOf finds a device by its name. An empty name is the only device.
+func deviceOf(devices []Source, name string) (Source, error) {
+	if name == "" && len(devices) == 1 {
+		return devices[0], nil
 	}
-	for _, d := range s.devices {
+	for _, d := range devices {
 		if d.Name() == name {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no device %q; there are %q", verbs.ErrInvalid, name, namesOf(s.devices))
+	return nil, fmt.Errorf("%w: no device %q; there are %q", verbs.ErrInvalid, name, namesOf(devices))
 }
 
 func (s *Server) isClosed() bool {
@@ -276,8 +279,6 @@ func (s *Server) memoryLimit() uint64 {
 	defer s.mu.Unlock()
 	return s.limits.Memory
 }
-
-func (s *Server) names() []string { return namesOf(s.sources()) }
 
 func (s *Server) sources() []Source {
 	s.mu.Lock()

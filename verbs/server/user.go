@@ -17,6 +17,8 @@ type peer struct {
 	uid    uint32
 	groups []uint32 // the effective group, and the supplementary ones
 	owner  uint32   // the user whose uid it is, to whom all counts
+
+	confined bool // it is elsewhere than the service, where uids say less
 }
 
 func peerOf(socket *net.UnixConn) (p peer, err error) {
@@ -49,7 +51,7 @@ func readPeer(fd int) (p peer, err error) {
 
 // privileged reports whether the peer may use privileged Q_Keys: root, and members of the group.
 func (p *peer) privileged(group int) bool {
-	return p.uid == 0 || group >= 0 && slices.Contains(p.groups, uint32(group))
+	return !p.confined && (p.uid == 0 || group >= 0 && slices.Contains(p.groups, uint32(group)))
 }
 
 // account is what a user has in all connections.

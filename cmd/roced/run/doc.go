@@ -9,6 +9,7 @@
 //	links.go      news of interfaces, for devices that wait for theirs
 //	server.go     the server that programs talk to (package verbs/server)
 //	loopback.go   --loopback: a network in memory instead (internal/loopback)
+//	namespaces/   cards in the network namespaces of programs
 //	device/       a card for as long as its interface is there
 //	metrics/      metrics for Prometheus, over HTTP
 //	systemd/      what is said to systemd, and what comes from it

@@ -51,6 +51,9 @@ func (s *service) apply(ctx context.Context, c *config.Config) (later []string) 
 	if c.StateDir != s.config.StateDir {
 		later = append(later, "state_dir")
 	}
+	if c.Namespaces != s.config.Namespaces {
+		later = append(later, "namespaces")
+	}
 	if c.Socket != s.config.Socket && s.own != nil {
 		later = append(later, "socket")
 	}

@@ -11,28 +11,31 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/cmd/roced/run/metrics"
+	"github.com/roced/roced/cmd/roced/run/namespaces"
 	"github.com/roced/roced/cmd/roced/run/systemd"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/server"
 )
 
 // service is what roced run runs.
 type service struct {
-	config  *config.Config
-	load    func() (*config.Config, error) // the configuration as it is now
-	file    string                         // where it is
-	passed  systemd.Sockets
-	level   *slog.LevelVar
-	log     *slog.Logger
-	notify  *systemd.Notifier
-	server  *server.Server
-	devices *devices
-	network *loopback.Network // nil without --loopback
-	metrics *metrics.Server
-	own     *socket       // the programs' socket, if it is not systemd's
-	serving chan error    // what Serve has returned, on each socket
-	serves  int           // on how many it has not
-	changed chan struct{} // the state of a device has
-	status  string        // as it was last told
+	config    *config.Config
+	load      func() (*config.Config, error) // the configuration as it is now
+	file      string                         // where it is
+	passed    systemd.Sockets
+	level     *slog.LevelVar
+	log       *slog.Logger
+	notify    *systemd.Notifier
+	server    *server.Server
+	devices   *devices
+	network   *loopback.Network  // nil without --loopback
+	elsewhere *namespaces.Device // nil unless programs get cards in their namespaces
+	metrics   *metrics.Server
+	own       *socket       // the programs' socket, if it is not systemd's
+	serving   chan error    // what Serve has returned, on each socket
+	serves    int           // on how many it has not
+	changed   chan struct{} // the state of a device has
+	status    string        // as it was last told
 }
 
 func newService(c *config.Config, o *options, passed systemd.Sockets, level *slog.LevelVar, log *slog.Logger) (*service, error) {
@@ -87,10 +90,8 @@ func (s *service) sayWhy(ctx context.Context, failed error) {
 // start opens all there is to open. A device whose interface is missing does not keep the others from
 // being served.
 func (s *service) start(ctx context.Context) error {
-	if s.network != nil {
-		if err := s.devices.offer(s.network.Sources()); err != nil {
-			return err
-		}
+	if err := s.offer(); err != nil {
+		return err
 	}
 	for _, d := range s.config.Devices {
 		if err := s.devices.add(ctx, d); err != nil {
@@ -104,6 +105,21 @@ func (s *service) start(ctx context.Context) error {
 	s.log.Info("ready", "status", s.status)
 	s.notify.Ready(s.status)
 	return nil
+}
+
+// offer has the server offer what is no device of an interface here.
+func (s *service) offer() (err error) {
+	var list []server.Source
+	if s.network != nil {
+		list = s.network.Sources()
+	}
+	if c := s.config.Namespaces; c.Device != "" {
+		if s.elsewhere, err = namespaces.New(c, s.log, hca.WithStateDir(s.config.StateDir)); err != nil {
+			return err
+		}
+		list = append(list, s.elsewhere)
+	}
+	return s.devices.offer(list)
 }
 
 // listen accepts programs, and has metrics served if that is wanted.
@@ -133,6 +149,9 @@ func (s *service) stop() error {
 		<-s.serving
 	}
 	s.devices.close()
+	if s.elsewhere != nil {
+		s.elsewhere.Close()
+	}
 	if s.network != nil {
 		err = errors.Join(err, s.network.Close())
 	}
@@ -146,6 +165,8 @@ func (s *service) describe() string {
 		parts = append(parts, d.State().Text)
 	}
 	switch {
+	case s.elsewhere != nil:
+		parts = append(parts, cli.Several(uint64(s.elsewhere.Cards()), "card")+" in other network namespaces")
 	case s.network != nil:
 		parts = append(parts, "a network in memory")
 	case len(parts) == 1:

@@ -22,7 +22,9 @@ type Config struct {
 	Access   Access
 	Limits   Limits
 	Metrics  Metrics
-	Devices  []Device
+	// Namespaces are cards in the network namespaces of programs.
+	Namespaces Namespaces
+	Devices    []Device
 }
 
 // Socket is where programs connect, unless systemd passes a socket.
@@ -61,6 +63,16 @@ type Metrics struct {
 	Listen string // "unix:PATH" or "HOST:PORT"; empty: nowhere
 }
 
+// Namespaces says who gets a card in the network namespace that it is in.
+type Namespaces struct {
+	Device    string // by which programs ask for it; empty: nobody gets one
+	Network   hca.Network
+	Users     string // names or numbers, with commas; empty: any who may connect
+	Folder    string // with names of the namespaces; empty: any namespace
+	Cards     int    // at once
+	UserCards int    // of one user
+}
+
 // Device is a card of an interface.
 type Device struct {
 	Interface  string
@@ -81,9 +93,10 @@ type Device struct {
 // Default is the configuration that an empty file stands for.
 func Default() *Config {
 	return &Config{
-		LogLevel: slog.LevelInfo,
-		StateDir: "/run/roced",
-		Socket:   Socket{Path: DefaultSocket, Mode: 0o660},
+		LogLevel:   slog.LevelInfo,
+		StateDir:   "/run/roced",
+		Socket:     Socket{Path: DefaultSocket, Mode: 0o660},
+		Namespaces: Namespaces{Network: hca.NetworkAuto, Cards: 64, UserCards: 64},
 		Limits: Limits{
 			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, XRCDs: 256, Channels: 1024,
 			Memberships: 1024, Attachments: 4096, IDs: 4096, EventChannels: 1024, Memory: 1 << 30,

@@ -143,7 +143,7 @@ func TestMistakes(t *testing.T) {
 		{"device = \"eth0\"", `f:1:1: device: is a table: write [[device]] on a line of its own`},
 		{"device = [{interface = \"eth0\"}]", `device: is a table: write [[device]]`},
 		{"[[limits]]\nqp = 1", `f:1:3: limits: write it as [limits]`},
-		{"[limit]\nqp = 1", `f:1:2: limit: no such table; there are [socket], [access], [limits], [metrics], [[device]], [device.tuning]`},
+		{"[limit]\nqp = 1", `f:1:2: limit: no such table; there are [socket], [access], [limits], [metrics], [namespaces], [[device]], [device.tuning]`},
 		{"[device.tuning]\nbusy_poll = \"1s\"", `belongs to a device: write [[device]] before it`},
 		{"device.interface = \"eth0\"", `belongs to a device`},
 		{"[[device]]", `f:1:1: device: has no interface`},

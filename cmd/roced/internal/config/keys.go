@@ -19,6 +19,7 @@ type key struct {
 // The limits of numbers.
 const (
 	mostObjects  = 1 << 20
+	mostCards    = 4096
 	mostMemory   = 1 << 40 // bytes
 	mostSpin     = time.Second
 	mostInterval = time.Second
@@ -53,6 +54,13 @@ var keys = []key{
 	size("limits.total_memory", 0, mostMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }),
 
 	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
+
+	text("namespaces.device", fmt.Sprintf(`a name of at most %d letters, digits, and . _ -, or "" for none`, longestName), isDeviceName, func(c *Config) *string { return &c.Namespaces.Device }),
+	mode("namespaces.network", func(c *Config) *hca.Network { return &c.Namespaces.Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),
+	text("namespaces.users", `names or numbers of users with commas between, or "" for any`, anyText, func(c *Config) *string { return &c.Namespaces.Users }),
+	text("namespaces.folder", `a directory, such as "/run/netns", or "" for any namespace`, isAbsoluteOrEmpty, func(c *Config) *string { return &c.Namespaces.Folder }),
+	number("namespaces.cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.Cards }),
+	number("namespaces.user_cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.UserCards }),
 
 	text("device.interface", `the name of a network interface; "ip link" lists them`, isInterface, func(c *Config) *string { return &c.device().Interface }),
 	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", longestName), isDeviceName, func(c *Config) *string { return &c.device().Name }),

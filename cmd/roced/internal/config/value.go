@@ -133,6 +133,8 @@ func anyText(string) bool { return true }
 
 func isAbsolute(s string) bool { return filepath.IsAbs(s) }
 
+func isAbsoluteOrEmpty(s string) bool { return s == "" || isAbsolute(s) }
+
 // isSocketPath: a unix socket's address has room for so many bytes, and a zero.
 func isSocketPath(s string) bool {
 	return filepath.IsAbs(s) && len(s) < len(unix.RawSockaddrUnix{}.Path)

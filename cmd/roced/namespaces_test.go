@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
+)
+
+// outside is a service in a namespace of its own, whose programs are in two others that a bridge joins.
+type outside struct {
+	*labtest.SwitchLab
+	own     *lab.Namespace
+	service *cmdtest.Child
+	socket  string
+}
+
+// startOutside starts it with keys of [namespaces].
+func startOutside(t *testing.T, keys string) *outside {
+	t.Helper()
+	o := &outside{SwitchLab: labtest.Switched(t), own: labtest.New(t, "labtest-service")}
+	for _, hosts := range []*lab.Namespace{o.A, o.B} {
+		if err := hosts.AddRoute("0.0.0.0/0", "10.77.0.254"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.socket = filepath.Join(dir, "roced.sock")
+	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n[namespaces]\ndevice = \"net0\"\n%s\n", dir, o.socket, keys)
+	file := filepath.Join(dir, "roced.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.start(t, file)
+	return o
+}
+
+func (o *outside) start(t *testing.T, file string) {
+	t.Helper()
+	o.service = cmdtest.Command(t, "run", "--config", file)
+	in(t, o.own, o.service)
+	waittest.Eventually(t, "the service is ready", func() bool { _, err := os.Stat(o.socket); return err == nil })
+}
+
+// in starts a child in a namespace.
+func in(t *testing.T, ns *lab.Namespace, c *cmdtest.Child) *cmdtest.Child {
+	t.Helper()
+	if err := ns.Do(func() error { c.Start(t); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// roced is a command in a namespace; it names the service.
+func (o *outside) roced(t *testing.T, ns *lab.Namespace, args string) *cmdtest.Child {
+	t.Helper()
+	fields := strings.Fields(args)
+	return in(t, ns, cmdtest.Command(t, append(fields, "--service="+o.socket)...))
+}
+
+// says runs a command to its end, and gives all that it said.
+func (o *outside) says(t *testing.T, ns *lab.Namespace, args string) (code int, said string) {
+	t.Helper()
+	c := o.roced(t, ns, args)
+	code, stdout := c.End(t)
+	return code, stdout + c.Said()
+}
+
+// hasXDP reports whether a program is attached to a host's interface.
+func hasXDP(t *testing.T, ns *lab.Namespace) bool {
+	t.Helper()
+	link := cmdtest.Eth0(t, ns)
+	return link.Attrs().Xdp != nil && link.Attrs().Xdp.Attached
+}
+
+// exchange has programs of both namespaces ping each other.
+func (o *outside) exchange(t *testing.T) {
+	t.Helper()
+	server := o.roced(t, o.A, "ping -d net0 -p 18999 -n 20")
+	server.Await(t, "waiting")
+	code, said := o.says(t, o.B, "ping -d net0 -p 18999 -n 20 10.77.0.1")
+	if code != 0 || !strings.Contains(said, "::ffff:10.77.0.2") {
+		t.Fatalf("client: exit code %d: %s", code, said)
+	}
+	if code, rest := server.End(t); code != 0 {
+		t.Fatalf("server: exit code %d: %s%s", code, rest, server.Said())
+	}
+}
+
+// TestCardsInCallersNamespaces: a service outside of two namespaces gives the programs of each a card there, with the
+// addresses of the namespace, and closes it after the last.
+func TestCardsInCallersNamespaces(t *testing.T) {
+	t.Parallel()
+	for _, network := range []string{"xdp", "udp"} {
+		t.Run(network, func(t *testing.T) {
+			t.Parallel()
+			o := startOutside(t, fmt.Sprintf("network = %q", network))
+			for range 2 { // the card is opened anew
+				o.exchange(t)
+				for _, ns := range []*lab.Namespace{o.A, o.B} {
+					waittest.Eventually(t, "nothing is attached after the last program", func() bool { return !hasXDP(t, ns) })
+				}
+			}
+			if _, said := o.says(t, o.A, "show dev"); !strings.Contains(said, "net0") {
+				t.Errorf("devices in a namespace: %s", said)
+			}
+			if code, said := o.says(t, o.own, "ping -d net0 10.77.0.1"); code == 0 {
+				t.Errorf("the service's own namespace has such a card: %s", said)
+			}
+		})
+	}
+}
+
+// TestOthersNamespaces: a program gets only the card of its own namespace, and only if the configuration lets it; it
+// sees nothing of the others, though all are root.
+func TestOthersNamespaces(t *testing.T) {
+	t.Parallel()
+	o := startOutside(t, `network = "udp"`)
+	server := o.roced(t, o.A, "ping -d net0 -p 18999")
+	server.Await(t, "waiting")
+	if _, said := o.says(t, o.A, "show gid"); !strings.Contains(said, "10.77.0.1") {
+		t.Errorf("GIDs in the program's namespace: %s", said)
+	}
+	for _, look := range []string{"show gid", "show client", "show qp", "show cm", "show stat"} {
+		if _, said := o.says(t, o.B, look); strings.Contains(said, "10.77.0.1") || strings.Contains(said, "ping") {
+			t.Errorf("%s from another namespace: %s", look, said)
+		}
+	}
+	if code, said := o.says(t, o.B, "monitor"); code == 0 || !strings.Contains(said, "not permitted") {
+		t.Errorf("monitor from another namespace: exit code %d: %s", code, said)
+	}
+	for _, name := range []string{"eth0", "/proc/1/ns/net", "net0@" + o.A.Name()} {
+		if code, said := o.says(t, o.B, "ping -d "+name+" 10.77.0.1"); code == 0 {
+			t.Errorf("device %s: %s", name, said)
+		}
+	}
+}
+
+// TestWhoGetsACard: users and namespaces that the configuration does not name get none, and there are limits.
+func TestWhoGetsACard(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ keys, want string }{
+		{`users = "4711"`, "namespaces.users"},
+		{`folder = "/nonexistent"`, "namespaces.folder"},
+	} {
+		o := startOutside(t, "network = \"udp\"\n"+row.keys)
+		if code, said := o.says(t, o.A, "ping -d net0"); code == 0 || !strings.Contains(said, row.want) {
+			t.Errorf("%s: exit code %d: %s", row.keys, code, said)
+		}
+	}
+	o := startOutside(t, "network = \"udp\"\nfolder = \"/run/netns\"\ncards = 1")
+	server := o.roced(t, o.A, "ping -d net0 -p 18999")
+	server.Await(t, "waiting")
+	if code, said := o.says(t, o.B, "ping -d net0"); code == 0 || !strings.Contains(said, "namespaces.cards") {
+		t.Errorf("a card too many: exit code %d: %s", code, said)
+	}
+}
+
+// TestEndsInNamespaces: when the service is killed, or an interface goes with its namespace, nothing is left.
+func TestEndsInNamespaces(t *testing.T) {
+	t.Parallel()
+	o := startOutside(t, `network = "xdp"`)
+	a, b := o.roced(t, o.A, "ping -d net0 -p 18999"), o.roced(t, o.B, "ping -d net0 -p 18999")
+	a.Await(t, "waiting")
+	b.Await(t, "waiting")
+	if !hasXDP(t, o.A) || !hasXDP(t, o.B) {
+		t.Fatal("no XDP program while there are programs")
+	}
+	if err := o.B.Netlink().LinkDel(cmdtest.Eth0(t, o.B)); err != nil { // as when its namespace is deleted
+		t.Fatal(err)
+	}
+	if code, said := o.says(t, o.B, "ping -d net0"); code == 0 || !strings.Contains(said, "no interface") {
+		t.Errorf("a card without an interface: exit code %d: %s", code, said)
+	}
+	if err := o.service.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Eventually(t, "the killed service has left nothing attached", func() bool { return !hasXDP(t, o.A) })
+}

@@ -1,0 +1,12 @@
+// Package namespaces is the device of programs in other network namespaces: a card on the interface with the default
+// route there, opened for the first program and closed after the last.
+//
+//	device.go      the device, and the card of each namespace
+//	interface.go   which interface it is
+//	access.go      who may have one
+//
+//	program ── socket ── verbs/server (who calls: SO_PEERPIDFD) ── Device ── a card for each namespace
+//
+// A program names no namespace: it has the card of the one that it is in. Its addresses are the card's GIDs, so no
+// translation of addresses (NAT) comes between.
+package namespaces
