@@ -124,6 +124,15 @@ func (c *connection) whose() *Caller {
 	return c.caller
 }
 
+// findOther is findCaller of a program that is elsewhere than the service: its interfaces are for devices of their own.
+func (c *connection) findOther() (*Caller, error) {
+	caller, err := c.findCaller()
+	if err == nil && caller.Namespace == c.server.namespace {
+		err = fmt.Errorf("%w: this device is for programs in other network namespaces than the service's", verbs.ErrInvalid)
+	}
+	return caller, err
+}
+
 // closeCaller ends what findCaller began.
 func (c *connection) closeCaller() {
 	if c.caller != nil {
@@ -160,9 +169,9 @@ func (c *connection) cardOf(device Source) (any, error) {
 	if !is {
 		return device, nil
 	}
-	caller, err := c.findCaller()
+	caller, err := c.findOther()
 	if err != nil {
-		return nil, err
+		return nil, &NoCardError{Device: device.Name(), Cause: err}
 	}
 	if card := d.CardOf(caller); card != nil {
 		return card, nil
@@ -176,12 +185,16 @@ var errNoProgram = errors.New("it is opened for the first program in this networ
 // sources are the devices that the client may know of.
 func (c *connection) sources() []Source {
 	all := c.server.sources()
-	if !c.peer.confined {
+	if !c.peer.confined || !c.server.tellsCallers() {
 		return all
+	}
+	caller := c.whose()
+	if caller == nil {
+		return nil
 	}
 	var own []Source
 	for _, d := range all {
-		if _, is := d.(ofCaller); is && c.caller != nil {
+		if _, is := d.(ofCaller); is == (caller.Namespace != c.server.namespace) {
 			own = append(own, d)
 		}
 	}

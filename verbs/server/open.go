@@ -92,7 +92,7 @@ func (c *connection) sessionOn(device Source, config hca.SessionConfig) (*hca.Se
 	if !is {
 		return device.NewSession(config)
 	}
-	caller, err := c.findCaller()
+	caller, err := c.findOther()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (c *connection) listDevices(m proto.Message) error {
 func (c *connection) describe(d Source) (verbs.DeviceAttr, error) {
 	switch d := d.(type) {
 	case ofCaller:
-		caller, err := c.findCaller()
+		caller, err := c.findOther()
 		if err != nil {
 			return verbs.DeviceAttr{}, err
 		}
