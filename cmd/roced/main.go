@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 
+	"github.com/roced/roced/cmd/roced/cdi"
 	"github.com/roced/roced/cmd/roced/config"
 	"github.com/roced/roced/cmd/roced/demo"
 	"github.com/roced/roced/cmd/roced/doctor"
@@ -16,6 +17,7 @@ import (
 	"github.com/roced/roced/cmd/roced/ping"
 	"github.com/roced/roced/cmd/roced/run"
 	"github.com/roced/roced/cmd/roced/show"
+	"github.com/roced/roced/cmd/roced/socket"
 	"github.com/roced/roced/cmd/roced/version"
 	"github.com/spf13/cobra"
 )
@@ -25,6 +27,7 @@ func main() { cli.Main(commands) }
 // commands are the subcommands, each a package of its own, with their arguments.
 func commands(log *slog.Logger) []*cobra.Command {
 	return []*cobra.Command{
+		cdi.New(),
 		config.New(),
 		demo.New(log),
 		doctor.New(),
@@ -37,6 +40,7 @@ func commands(log *slog.Logger) []*cobra.Command {
 		ping.New(log),
 		run.New(),
 		show.New(),
+		socket.New(),
 		version.New(),
 	}
 }

@@ -43,7 +43,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(CreateQP), symmetric(ModifyQP), symmetric(QueryQP), symmetric(DestroyQP), symmetric(CreateAH), symmetric(DestroyAH),
 	symmetric(QueryRTValues), symmetric(OpenAsyncEvents), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(AllocNullMR), symmetric(CreateCounters), symmetric(AttachCounters), symmetric(ReadQPCounters), symmetric(DestroyCounters), symmetric(AllocDM), symmetric(FreeDM), symmetric(RegDMMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
-	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
+	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture), symmetric(AddSocket), symmetric(RemoveSocket),
 	symmetric(ShareMemory), symmetric(RegMR), symmetric(ReregMRMemory),
 	symmetric(PassFile), symmetric(OpenXRCD), symmetric(CloseXRCD), symmetric(CreateXRCSRQ), symmetric(CreateXRCTarget), symmetric(OpenQP),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),

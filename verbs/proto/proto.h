@@ -89,6 +89,8 @@ enum roced_command {
 	ROCED_LOOK_DEVICE = 9,
 	ROCED_LIST_IDS = 10,
 	ROCED_LIST_DEVICES = 11,
+	ROCED_ADD_SOCKET = 12,
+	ROCED_REMOVE_SOCKET = 13,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -504,6 +506,21 @@ struct roced_list_devices_grant {
 	uint32_t devices_count;
 	uint8_t reserved4[4]; /* 0 */
 	struct roced_list_devices_entry devices[];
+};
+
+struct roced_add_socket_request {
+	char name[64];
+	char path[112];
+};
+
+struct roced_add_socket_grant {
+	char name[64];
+	char path[112];
+};
+
+struct roced_remove_socket_request {
+	char name[64];
+	char path[112];
 };
 
 struct roced_query_device_grant {

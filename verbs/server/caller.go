@@ -143,6 +143,7 @@ func (c *connection) closeCaller() {
 // confine finds out whether the peer is elsewhere than the service, where there is a device for such: then it sees
 // nothing of others, whatever its uid.
 func (c *connection) confine() {
+	c.peer.confined = c.peer.door != ""
 	if !c.server.tellsCallers() {
 		return
 	}
@@ -150,7 +151,7 @@ func (c *connection) confine() {
 	if err != nil {
 		c.server.complain(c.log, int64(c.peer.owner), "a program sees no devices", err)
 	}
-	c.peer.confined = err != nil || caller.Namespace != c.server.namespace
+	c.peer.confined = c.peer.confined || err != nil || caller.Namespace != c.server.namespace
 }
 
 // tellsCallers says whether there is a device for programs in other network namespaces.

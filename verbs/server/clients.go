@@ -33,12 +33,15 @@ type User struct {
 	Used Limits
 }
 
-// Users lists those that are connected, by their numbers.
+// Users lists those that are connected, by their numbers; not those of containers' sockets.
 func (s *Server) Users() (list []User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for uid, a := range s.accounts {
-		list = append(list, User{uid, Limits{Connections: a.connections, Limits: a.quota.Used()}})
+	for of, a := range s.accounts {
+		if of.door != "" {
+			continue
+		}
+		list = append(list, User{of.owner, Limits{Connections: a.connections, Limits: a.quota.Used()}})
 	}
 	slices.SortFunc(list, func(a, b User) int { return cmp.Compare(a.UID, b.UID) })
 	return list

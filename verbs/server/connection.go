@@ -150,7 +150,7 @@ func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
-	c.server.leave(c.peer.owner)
+	c.server.leave(c.peer.holder())
 }
 
 // handle carries out a message. An error ends the connection.

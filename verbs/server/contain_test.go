@@ -101,7 +101,7 @@ func isFatal(err error) bool { return errors.Is(err, verbs.ErrDeviceFatal) }
 func (s *Server) connectionsOf(uid int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.accounts[uint32(uid)].connections
+	return s.accounts[holder{owner: uint32(uid)}].connections
 }
 
 // A mistake before a device is open costs the connection.

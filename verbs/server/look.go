@@ -22,6 +22,8 @@ var looks = tableOf(
 	shows(proto.LookDevice, (*connection).lookDevice),
 	handler{proto.NextEvents.Code, monitorEvents},
 	handler{proto.StartCapture.Code, startCapture},
+	shows(proto.AddSocket, (*connection).addSocket),
+	shows(proto.RemoveSocket, (*connection).removeSocket),
 )
 
 // shows is a command of somebody who looks. Such a connection may be without a session for long.
@@ -44,7 +46,10 @@ func (p *peer) seesAll() bool { return !p.confined && (p.uid == 0 || p.uid == ui
 
 // seesOf reports whether a client may see what is another's: who is confined, what is in its own namespace alone.
 func (c *connection) seesOf(other *connection) bool {
-	if c.peer.confined && !c.sameNamespace(other) {
+	if c.peer.door != other.peer.door && !c.peer.seesAll() {
+		return false
+	}
+	if c.peer.confined && c.peer.door == "" && !c.sameNamespace(other) {
 		return c == other
 	}
 	return c.peer.seesAll() || other.peer.uid == c.peer.uid

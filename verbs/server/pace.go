@@ -20,9 +20,9 @@ const (
 	mostPaced = 1000 // users that are told apart; those beyond share a pace
 )
 
-func tooOften(uid uint32) error {
-	return fmt.Errorf("user %d connects too often: %d a second are served, after %d at once",
-		uid, time.Second/paceGap, paceBurst)
+func tooOften(who holder) error {
+	return fmt.Errorf("%v connects too often: %d a second are served, after %d at once",
+		who, time.Second/paceGap, paceBurst)
 }
 
 // may counts a connection of a user, and says whether it is served.

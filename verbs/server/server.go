@@ -40,6 +40,8 @@ type Config struct {
 	// they have counts as their owner's.
 	SubUIDs string
 	Log     *slog.Logger // nil for none
+	// Listen makes the socket of a container (AddSocket); nil for none.
+	Listen func(name string) (l net.Listener, path string, err error)
 }
 
 // Server gives clients sessions on devices. It owns the connections, not the devices.
@@ -55,11 +57,12 @@ type Server struct {
 	files      processFiles
 	barred     barred
 	namespace  Namespace // the service's own
+	doors      doors
 
 	mu          sync.Mutex
 	devices     []Source
 	limits      Limits
-	accounts    map[uint32]*account // by the owner of a uid
+	accounts    map[holder]*account
 	connections map[*connection]struct{}
 	listeners   []net.Listener
 	closed      bool
@@ -74,9 +77,11 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
 		owners: owners{path: c.SubUIDs}, pool: quota.NewPool(c.Limits.All), monitors: newMonitors(),
-		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
+		accounts: map[holder]*account{}, connections: map[*connection]struct{}{},
+		doors: doors{make: c.Listen, open: map[string]door{}},
 		hurry: make(chan struct{}), dismissals: make(dismissals, maxDismissals),
 	}
+	s.doors.serve = s.serve
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -140,7 +145,9 @@ const retryAccept = 100 * time.Millisecond
 
 // Serve accepts connections until Close, which closes the listener. It is a *net.UnixListener of
 // "unixpacket". Several can be served at once.
-func (s *Server) Serve(listener net.Listener) error {
+func (s *Server) Serve(listener net.Listener) error { return s.serve(listener, "") }
+
+func (s *Server) serve(listener net.Listener, door string) error {
 	if err := s.addListener(listener); err != nil {
 		return err
 	}
@@ -159,7 +166,7 @@ func (s *Server) Serve(listener net.Listener) error {
 			_ = accepted.Close()
 			return fmt.Errorf("%w: clients connect over a unix socket of type unixpacket, not over %s", verbs.ErrInvalid, listener.Addr().Network())
 		}
-		s.accept(socket)
+		s.accept(socket, door)
 	}
 }
 
@@ -176,7 +183,7 @@ func (s *Server) addListener(listener net.Listener) error {
 }
 
 // accept starts a connection, if its user may have another one.
-func (s *Server) accept(socket *net.UnixConn) {
+func (s *Server) accept(socket *net.UnixConn, door string) {
 	peer, err := peerOf(socket)
 	if err != nil {
 		s.complain(s.log, nobody, "cannot accept a connection", err)
@@ -184,13 +191,13 @@ func (s *Server) accept(socket *net.UnixConn) {
 		return
 	}
 	now := time.Now()
-	peer.owner = s.owners.of(peer.uid, now)
-	if !s.pace.may(int64(peer.owner), now) {
-		s.complain(s.log, int64(peer.owner), "connections of a user are closed unread", tooOften(peer.owner))
+	peer.owner, peer.door = s.owners.of(peer.uid, now), door
+	if !s.pace.may(peer.pacer(), now) {
+		s.complain(s.log, peer.pacer(), "connections of a user are closed unread", tooOften(peer.holder()))
 		s.dismissals.dismiss(socket, nil)
 		return
 	}
-	account, err := s.enter(peer.owner)
+	account, err := s.enter(peer.holder())
 	if err != nil {
 		s.complain(s.log, int64(peer.owner), "connections of a user are refused", err)
 		s.dismissals.dismiss(socket, err)

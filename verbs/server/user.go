@@ -18,7 +18,8 @@ type peer struct {
 	groups []uint32 // the effective group, and the supplementary ones
 	owner  uint32   // the user whose uid it is, to whom all counts
 
-	confined bool // it is elsewhere than the service, where uids say less
+	confined bool   // it is elsewhere than the service, or came by a container's socket: uids say less there
+	door     string // the name of that socket; empty for the service's own
 }
 
 func peerOf(socket *net.UnixConn) (p peer, err error) {
@@ -54,6 +55,26 @@ func (p *peer) privileged(group int) bool {
 	return !p.confined && (p.uid == 0 || group >= 0 && slices.Contains(p.groups, uint32(group)))
 }
 
+// holder is to whom what connections have counts: the owner of a uid, or all who come by a container's socket.
+type holder struct {
+	door  string
+	owner uint32
+}
+
+func (p *peer) holder() holder {
+	if p.door != "" {
+		return holder{door: p.door}
+	}
+	return holder{owner: p.owner}
+}
+
+func (h holder) String() string {
+	if h.door != "" {
+		return "socket " + h.door
+	}
+	return fmt.Sprintf("user %d", h.owner) // the user's name is not looked up: that may take long
+}
+
 // account is what a user has in all connections.
 type account struct {
 	name        string
@@ -63,20 +84,20 @@ type account struct {
 
 // enter counts a connection of a user, from the first moment: also one that says nothing holds a
 // descriptor.
-func (s *Server) enter(uid uint32) (*account, error) {
+func (s *Server) enter(of holder) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.accounts[uid]
+	a := s.accounts[of]
 	if a == nil {
-		name := fmt.Sprintf("user %d", uid) // the user's name is not looked up: that may take long
+		name := of.String()
 		a = &account{name: name, quota: quota.New(name, s.limits.Limits, s.pool)}
-		s.accounts[uid] = a
+		s.accounts[of] = a
 	}
 	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {
 		return nil, fmt.Errorf("%w: %s has %d connections, and may have %d; close some", verbs.ErrLimit, a.name, a.connections, limit)
 	}
 	if err := a.quota.TakeDescriptors(connectionDescriptors); err != nil {
-		s.forget(uid, a)
+		s.forget(of, a)
 		return nil, err
 	}
 	a.connections++
@@ -87,18 +108,18 @@ func (s *Server) enter(uid uint32) (*account, error) {
 const connectionDescriptors = 3
 
 // forget forgets a user without connections. The caller holds mu.
-func (s *Server) forget(uid uint32, a *account) {
+func (s *Server) forget(of holder, a *account) {
 	if a.connections == 0 {
-		delete(s.accounts, uid)
+		delete(s.accounts, of)
 	}
 }
 
 // leave forgets a user with the last connection.
-func (s *Server) leave(uid uint32) {
+func (s *Server) leave(of holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.accounts[uid]
+	a := s.accounts[of]
 	a.quota.GiveDescriptors(connectionDescriptors)
 	a.connections--
-	s.forget(uid, a)
+	s.forget(of, a)
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"log/slog"
+	"net"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
@@ -15,12 +16,12 @@ import (
 const subUIDs = "/etc/subuid"
 
 // newServer makes the server that programs talk to; it has no devices yet.
-func newServer(c *config.Config, log *slog.Logger) (*server.Server, error) {
+func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.Listener, string, error)) (*server.Server, error) {
 	group, err := groupID(c.Access.PrivilegedGroup)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
 	}
-	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log})
+	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
 }
 
 // limits are the configuration's in the server's terms.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
@@ -35,21 +36,21 @@ type service struct {
 	serving   chan error    // what Serve has returned, on each socket
 	serves    int           // on how many it has not
 	changed   chan struct{} // the state of a device has
+	ending    atomic.Bool   // the service is
 	status    string        // as it was last told
 }
 
 func newService(c *config.Config, o *options, passed systemd.Sockets, level *slog.LevelVar, log *slog.Logger) (*service, error) {
-	server, err := newServer(c, log)
-	if err != nil {
-		return nil, err
-	}
 	network, err := o.memory.open(log)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
 	s := &service{
 		config: c, load: o.load, file: o.path(), passed: passed, level: level, log: log, notify: systemd.NewNotifier(log),
-		server: server, network: network, serving: make(chan error), changed: make(chan struct{}, 1),
+		network: network, serving: make(chan error), changed: make(chan struct{}, 1),
+	}
+	if s.server, err = newServer(c, log, s.listenFor); err != nil {
+		return nil, err
 	}
 	s.devices = newDevices(s.server, c.StateDir, log, s.stateChanged)
 	s.metrics = metrics.NewServer(s.metered, s.server, log)
@@ -136,6 +137,7 @@ func (s *service) listen() error {
 		s.serves++
 		go func() { s.serving <- s.server.Serve(l) }()
 	}
+	s.addSockets()
 	for _, l := range s.passed.Metrics {
 		s.metrics.Serve(l)
 	}
@@ -144,6 +146,7 @@ func (s *service) listen() error {
 
 // stop ends the programs first, so that they hear of it while there is a device, and then the rest.
 func (s *service) stop() error {
+	s.ending.Store(true)
 	err := errors.Join(s.metrics.Close(), s.server.Close())
 	for range s.serves {
 		<-s.serving

@@ -1,0 +1,79 @@
+package cdi
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/roced/roced/verbs/client"
+	"github.com/spf13/cobra"
+
+	"github.com/roced/roced/cmd/roced/internal/daemon"
+)
+
+const help = `Writes a specification of the Container Device Interface (CDI) for devices
+roced.dev/verbs=NAME: the container gets the socket NAME (roced socket add), the C
+libraries, and the environment by which programs find both. Write it to /etc/cdi, then
+"podman run --device roced.dev/verbs=NAME".`
+
+// kind is what the devices are called by.
+const kind = "roced.dev/verbs"
+
+// inside is where a container has the socket and the libraries.
+const (
+	socketInside    = "/run/roced"
+	librariesInside = "/usr/lib/roced"
+)
+
+// specification is one of CDI 0.5.0, which engines from podman 4.1 and containerd 1.7 on read.
+type specification struct {
+	Version string   `json:"cdiVersion"`
+	Kind    string   `json:"kind"`
+	Devices []device `json:"devices"`
+}
+
+type device struct {
+	Name  string `json:"name"`
+	Edits edits  `json:"containerEdits"`
+}
+
+type edits struct {
+	Env    []string `json:"env"`
+	Mounts []mount  `json:"mounts"`
+}
+
+type mount struct {
+	Host      string   `json:"hostPath"`
+	Container string   `json:"containerPath"`
+	Options   []string `json:"options"`
+}
+
+// New is the command.
+func New() *cobra.Command {
+	service, libraries := client.DefaultPath, librariesInside
+	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
+	generate := &cobra.Command{
+		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cobra.MinimumNArgs(1),
+		Example: "  roced socket add web1\n  roced cdi generate web1 > /etc/cdi/roced.json\n  podman run --device roced.dev/verbs=web1 IMAGE ibv_devinfo",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s := specification{Version: "0.5.0", Kind: kind}
+			for _, name := range names {
+				s.Devices = append(s.Devices, describe(name, filepath.Join(filepath.Dir(service), "sockets", name), libraries))
+			}
+			e := json.NewEncoder(cmd.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(s)
+		},
+	}
+	daemon.AddSocket(generate.Flags(), &service, "`socket` of the service")
+	generate.Flags().StringVar(&libraries, "libraries", librariesInside, "`folder` of the C libraries on this host")
+	cmd.AddCommand(generate)
+	return cmd
+}
+
+func describe(name, socket, libraries string) device {
+	options := []string{"ro", "nosuid", "nodev", "bind"}
+	return device{name, edits{
+		Env:    []string{"ROCED_SOCKET=" + socketInside + "/roced.sock", "LD_LIBRARY_PATH=" + librariesInside},
+		Mounts: []mount{{socket, socketInside, options}, {libraries, librariesInside, options}},
+	}}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/waittest"
+)
+
+// TestSocketsOfContainers: each is a user of its own that sees nothing of others and manages nothing, though all are
+// root; it goes when it is removed, and is there again when the service is.
+func TestSocketsOfContainers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	own := filepath.Join(dir, "roced.sock")
+	start := func() *cmdtest.Child {
+		service := cmdtest.Command(t, "run", "--loopback", "--socket", own, "--host", "a=10.1.0.1", "--host", "b=10.1.0.2")
+		service.Start(t)
+		waittest.Eventually(t, "the service answers", func() bool {
+			code, _, _ := cmdtest.Run(t, "show", "client", "--service="+own)
+			return code == 0
+		})
+		return service
+	}
+	service := start()
+	add := func(name string) string {
+		t.Helper()
+		code, path, said := cmdtest.Run(t, "socket", "add", name, "--service="+own)
+		if path = strings.TrimSpace(path); code != 0 || path != filepath.Join(dir, "sockets", name, "roced.sock") {
+			t.Fatalf("exit code %d: %q: %s", code, path, said)
+		}
+		return path
+	}
+	first, second := add("first"), add("second")
+	server, port := cmdtest.StartWaiting(t, []string{"ping", "-d", "a", "--service=" + first, "-n", "10"})
+	for path, sees := range map[string]bool{first: true, own: true, second: false} {
+		_, said, _ := cmdtest.Run(t, "show", "client", "--service="+path)
+		if others := strings.Count(said, "\n") > 2; others != sees { // a heading, and who looks
+			t.Errorf("by %s: %s", path, said)
+		}
+	}
+	if code, said, _ := cmdtest.Run(t, "ping", "-d", "b", "-p", port, "-n", "10", "127.0.0.1", "--service="+second); code != 0 {
+		t.Errorf("ping: exit code %d: %s", code, said)
+	}
+	server.Wait()
+	for _, name := range []string{"../x", "x/y", ".", ""} {
+		if code, _, said := cmdtest.Run(t, "socket", "add", name, "--service="+own); code == 0 || !strings.Contains(said, "letters") {
+			t.Errorf("socket %q: exit code %d: %s", name, code, said)
+		}
+	}
+	if code, _, said := cmdtest.Run(t, "socket", "add", "third", "--service="+first); code == 0 || !strings.Contains(said, "not permitted") {
+		t.Errorf("a container makes a socket: exit code %d: %s", code, said)
+	}
+	if code, _, said := cmdtest.Run(t, "socket", "remove", "second", "--service="+own); code != 0 {
+		t.Errorf("remove: exit code %d: %s", code, said)
+	}
+	if _, err := os.Stat(filepath.Dir(second)); !os.IsNotExist(err) {
+		t.Errorf("a removed socket's folder: %v", err)
+	}
+	if err := service.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = service.Wait()
+	start()
+	if code, _, said := cmdtest.Run(t, "show", "client", "--service="+first); code != 0 {
+		t.Errorf("after the service was killed: exit code %d: %s", code, said)
+	}
+	if _, said, _ := cmdtest.Run(t, "socket", "list", "--service="+own); said != "first "+first+"\n" {
+		t.Errorf("list: %q", said)
+	}
+}
+
+// TestCDI: what the specification of the Container Device Interface asks of one.
+func TestCDI(t *testing.T) {
+	t.Parallel()
+	code, text, said := cmdtest.Run(t, "cdi", "generate", "web1", "--service=/srv/roced/roced.sock", "--libraries=/opt/lib")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	var s struct {
+		CDIVersion, Kind string
+		Devices          []struct {
+			Name           string
+			ContainerEdits struct {
+				Env    []string
+				Mounts []struct{ HostPath, ContainerPath string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.CDIVersion != "0.5.0" || s.Kind != "roced.dev/verbs" || len(s.Devices) != 1 || s.Devices[0].Name != "web1" {
+		t.Fatal(text)
+	}
+	edits := s.Devices[0].ContainerEdits
+	if len(edits.Mounts) != 2 || edits.Mounts[0].HostPath != "/srv/roced/sockets/web1" || edits.Mounts[1].HostPath != "/opt/lib" || len(edits.Env) != 2 {
+		t.Error(text)
+	}
+}
