@@ -12,12 +12,6 @@ import (
 // on, and what is of that version is not there.
 const weakVersion = 2
 
-// verneed and vernaux are the sizes of Elf64_Verneed and Elf64_Vernaux.
-const (
-	verneed = 16
-	vernaux = 16
-)
-
 // weaken marks the versions that a library needs only for weak symbols, which it may do without. The linker does not
 // mark them, so that an older C library would refuse the library whole.
 func weaken(path string) error {
@@ -39,7 +33,7 @@ func weaken(path string) error {
 	if err != nil {
 		return err
 	}
-	for need := 0; ; {
+	for need := 0; ; { // Elf64_Verneed, each with its list of Elf64_Vernaux: elf(5)
 		next := binary.LittleEndian.Uint32(needs[need+12:])
 		aux := need + int(binary.LittleEndian.Uint32(needs[need+8:]))
 		for range binary.LittleEndian.Uint16(needs[need+2:]) {
