@@ -51,7 +51,8 @@
 // page holds a card for as long as it takes to copy it.
 //
 // A Source may have a card for each network namespace (caller.go). Then a program sees only devices of its own, and one
-// that is elsewhere than the service sees nothing of others, whatever its uid.
+// that is elsewhere than the service sees nothing of others, whatever its uid. The same holds for who comes by the
+// socket of a container (doors.go), which counts as one user.
 //
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further uids
 // (subuid.go), which count as the user's. All connections of a user share a quota (quota.Quota). Who may connect at

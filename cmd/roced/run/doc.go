@@ -5,6 +5,7 @@
 //	loop.go       what happens while it runs: signals, changes of state and of links, the watchdog
 //	devices.go    the devices, each kept open by a goroutine of its own (device/)
 //	listen.go     the sockets: systemd's, or the service's own
+//	containers.go the sockets of containers
 //	reload.go     SIGHUP: what can be changed is, the rest is named
 //	links.go      news of interfaces, for devices that wait for theirs
 //	server.go     the server that programs talk to (package verbs/server)
