@@ -65,12 +65,22 @@ func TestSocketsOfContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = service.Wait()
-	start()
+	service = start()
 	if code, _, said := cmdtest.Run(t, "show", "client", "--service="+first); code != 0 {
 		t.Errorf("after the service was killed: exit code %d: %s", code, said)
 	}
 	if _, said, _ := cmdtest.Run(t, "socket", "list", "--service="+own); said != "first "+first+"\n" {
 		t.Errorf("list: %q", said)
+	}
+	add("third")
+	if code, _, said := cmdtest.Run(t, "socket", "remove", "third", "--service="+own); code != 0 {
+		t.Errorf("remove: exit code %d: %s", code, said)
+	}
+	if err := service.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := service.End(t); code != 0 {
+		t.Errorf("the service ends with exit code %d: %s", code, service.Said())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/roced/roced/verbs"
@@ -75,6 +76,7 @@ func (s *Server) RemoveSocket(name string) error {
 	err := listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listeners = slices.DeleteFunc(s.listeners, func(l net.Listener) bool { return l == listener.Listener })
 	for c := range s.connections {
 		if c.peer.door == name {
 			c.hangUp()
