@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/lab":            {},
 	"internal/pcapng":         {},
 	"internal/release":        {},
+	"internal/t10":            {},
 	"internal/timers":         {},
 	"internal/waittest":       {},
 	"internal/lab/capture":    {"datapath/wire", "internal/lab"},
