@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/cmd/roced/man"
 	"github.com/roced/roced/cmd/roced/mcast"
 	"github.com/roced/roced/cmd/roced/monitor"
+	"github.com/roced/roced/cmd/roced/netdev"
 	"github.com/roced/roced/cmd/roced/perf"
 	"github.com/roced/roced/cmd/roced/ping"
 	"github.com/roced/roced/cmd/roced/run"
@@ -36,6 +37,7 @@ func commands(log *slog.Logger) []*cobra.Command {
 		man.New(),
 		mcast.New(log),
 		monitor.New(),
+		netdev.New(log),
 		perf.New(log),
 		ping.New(log),
 		run.New(),

@@ -39,7 +39,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	overview := readPage(t, dir, "roced.8")
 	commands := []string{
 		"cdi", "cdi generate", "socket", "socket add", "socket list", "socket remove",
-		"config", "config check", "config example", "demo", "doctor", "dump", "exec", "man", "mcast", "monitor", "perf", "ping", "run", "show", "show ah", "show client", "show cm", "show cq", "show dev",
+		"config", "config check", "config example", "demo", "doctor", "dump", "exec", "man", "mcast", "monitor", "netdev", "perf", "ping", "run", "show", "show ah", "show client", "show cm", "show cq", "show dev",
 		"show gid", "show mcast", "show mr", "show pd", "show port", "show qp", "show srq", "show stat", "version",
 	}
 	for _, command := range commands {

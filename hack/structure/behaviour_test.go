@@ -75,7 +75,7 @@ func TestEveryNameBehaves(t *testing.T) {
 func ourNames(t *testing.T) map[string]bool {
 	t.Helper()
 	here := map[string]bool{}
-	for folder, prefix := range map[string]string{"verbs": "", "verbs/cm": "cm.", "mcast": "mcast."} {
+	for folder, prefix := range map[string]string{"verbs": "", "verbs/cm": "cm.", "verbs/netdev": "netdev.", "mcast": "mcast."} {
 		for name := range surfaceOf(sources(t), folder) {
 			here[prefix+name] = true
 		}
@@ -87,7 +87,7 @@ func ourNames(t *testing.T) map[string]bool {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, pattern := range []string{"verbs/verbstest/*.go", "verbs/verbstest/ids/*.go", "verbs/*_test.go", "mcast/*_test.go"} {
+	for _, pattern := range []string{"verbs/verbstest/*.go", "verbs/verbstest/ids/*.go", "verbs/*_test.go", "verbs/netdev/*_test.go", "mcast/*_test.go"} {
 		files, err := filepath.Glob("../../" + pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -11,7 +11,7 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
+	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
@@ -112,6 +112,8 @@ var byOthers = map[string]string{
 	"verbs.CQSolicited":          "ib_cq_notify_flags",
 	"verbs.CQReport*":            "ib_cq_notify_flags",
 
+	"verbs/netdev.Device.Send": "rdma_netdev's send",
+
 	// Which failure it was, by errors.Is.
 	"bpf.Err*":              "sentinel errors",
 	"datapath/ring.Err*":    "sentinel errors",
@@ -122,8 +124,7 @@ var byOthers = map[string]string{
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.
-	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
-	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
+	"verbs/ud.Endpoint.Addrs": "all addresses of an endpoint, to be handed to peers",
 
 	// What another Provider needs, in Go or in another language.
 	"verbs/verbstest.*":     "what a test of a Provider calls",

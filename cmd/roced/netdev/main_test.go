@@ -1,0 +1,13 @@
+package netdev
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/spf13/cobra"
+)
+
+func TestMain(m *testing.M) {
+	cmdtest.Main(m, func(log *slog.Logger) []*cobra.Command { return []*cobra.Command{New(log)} })
+}

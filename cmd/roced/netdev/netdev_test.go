@@ -1,0 +1,135 @@
+package netdev
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
+	"github.com/vishvananda/netlink"
+)
+
+// args is a command line of netdev in a namespace.
+func args(ns *lab.Namespace, rest string) []string {
+	return append([]string{"netdev", "-d", "eth0", "--netns", ns.Path(), "--name", "ip0"}, strings.Fields(rest)...)
+}
+
+const (
+	addressA = "--address 192.168.7.1/24 --address fd07::1/64 "
+	addressB = "--address 192.168.7.2/24 --address fd07::2/64 "
+	says     = "interface ip0, MTU "
+)
+
+// hasLink says whether a host has the interface.
+func hasLink(ns *lab.Namespace) bool {
+	_, err := ns.Netlink().LinkByName("ip0")
+	return err == nil
+}
+
+// TestNetdev: ping of both versions, groups, and TCP, over each way to the network; and nothing is left.
+func TestNetdev(t *testing.T) {
+	for _, way := range []string{"--network xdp", "--network udp", "--network udp --mtu 9000"} {
+		t.Run(way, func(t *testing.T) {
+			hosts := labtest.Pair(t)
+			a := cmdtest.Start(t, args(hosts.A, addressA+way)...)
+			b := cmdtest.Start(t, args(hosts.B, addressB+way)...)
+			a.Await(t, says)
+			cmdtest.CheckSays(t, b.Await(t, says), "network 0, group 239.192.0.0, Q_Key 0x0b1b0000, over ")
+			for _, to := range []string{"192.168.7.2", "fd07::2", "ff02::1%ip0"} {
+				for _, size := range []int{56, 1000, 1200} {
+					ping(t, hosts.A, to, size)
+				}
+			}
+			ping(t, hosts.B, "192.168.7.1", 56)
+			multicast(t, hosts.A, hosts.B, "ip0", "ff02::7777")
+			routeGroups(t, hosts.A)
+			multicast(t, hosts.A, hosts.B, "ip0", "239.7.7.7")
+			for _, to := range []string{"192.168.7.2", "fd07::2"} {
+				t.Logf("TCP: %.0f MB/s", bulk(t, hosts.A, hosts.B, to, 64<<20)/1e6)
+			}
+			for _, command := range []*cmdtest.Background{a, b} {
+				cmdtest.CheckSays(t, command.End(t), "sent ", "; dropped: ")
+			}
+			if hasLink(hosts.A) || hasLink(hosts.B) {
+				t.Error("the interface is still there")
+			}
+		})
+	}
+}
+
+// routeGroups has a host's packets to groups leave by the interface.
+func routeGroups(t *testing.T, ns *lab.Namespace) {
+	t.Helper()
+	index, err := ns.Index("ip0")
+	check(t, err)
+	_, groups, err := net.ParseCIDR("239.0.0.0/8")
+	check(t, err)
+	check(t, ns.Netlink().RouteAdd(&netlink.Route{LinkIndex: index, Dst: groups}))
+}
+
+// TestKilled: a process that is killed leaves nothing, and one that is started again is found.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	cmdtest.Start(t, args(hosts.A, addressA)...).Await(t, says)
+	for range 3 {
+		b := cmdtest.Command(t, args(hosts.B, addressB)...)
+		b.Start(t)
+		b.Await(t, says)
+		t.Logf("answered after %d", ping(t, hosts.A, "192.168.7.2", 56))
+		check(t, b.Process.Kill())
+		b.Wait()
+		waittest.Eventually(t, "the interface to go", func() bool { return !hasLink(hosts.B) })
+	}
+}
+
+// TestFlood: while one sends as fast as it can, to hosts that are there and are not, others still get answers.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	a := cmdtest.Start(t, args(hosts.A, "--neighbours 64 "+addressA)...)
+	b := cmdtest.Start(t, args(hosts.B, addressB)...)
+	a.Await(t, says)
+	b.Await(t, says)
+	conn := in(t, hosts.A, func() (*net.UDPConn, error) { return net.ListenUDP("udp4", nil) })
+	stop, stopped := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		defer func() { stopped <- n }()
+		for p := make([]byte, 1200); ; n++ {
+			select {
+			case <-stop:
+				return
+			default: // most go nowhere
+				_, _ = conn.WriteToUDP(p, &net.UDPAddr{IP: net.IPv4(192, 168, 7, byte(2+n%250)), Port: 9})
+			}
+		}
+	}()
+	for range 5 {
+		ping(t, hosts.A, "192.168.7.2", 56)
+		ping(t, hosts.B, "fd07::1", 56)
+	}
+	close(stop)
+	t.Log("sent", <-stopped)
+	check(t, conn.Close())
+	cmdtest.CheckSays(t, a.End(t), "waiting ")
+	b.End(t)
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	usage := func(rest string, want ...string) {
+		t.Helper()
+		cmdtest.CheckFailure(t, strings.Fields("netdev -d none0 "+rest), cli.ExitUsage, want...)
+	}
+	usage("--address 10.0.0.1", "--address 10.0.0.1", "192.168.7.1/24")
+	usage("--id 65536", "--id 65536")
+	usage("--mtu 67", "--mtu 67")
+	usage("--neighbours 0", "--neighbours 0")
+	usage("--group 10.0.0.1", "10.0.0.1")
+	cmdtest.CheckFailure(t, []string{"netdev"}, cli.ExitUsage, "-d")
+}

@@ -1,0 +1,54 @@
+package netdev
+
+import "encoding/binary"
+
+// What stands in front of each piece of a packet. A packet in one piece has zeros behind its EtherType, as in RFC 4391.
+//
+//	0        2                  3
+//	+--------+------------------+-----------+
+//	|  type  | more 1 | piece 7 | packet 8 |
+//	+--------+------------------+-----------+
+const (
+	headerLen = 4
+
+	typeIPv4 = 0x0800
+	typeARP  = 0x0806
+	typeIPv6 = 0x86dd
+
+	// moreFollow marks all pieces but the last. The bits below are the piece's place.
+	moreFollow = 0x80
+
+	maxPieces     = 16
+	longestPacket = maxPieces * (4096 - headerLen) // bytes
+)
+
+// header is the 4 bytes in front of a piece.
+type header struct {
+	protocol uint16
+	piece    uint8 // counted from 0
+	more     bool
+	packet   uint8 // the same for all pieces of a packet
+}
+
+func (h header) put(p []byte) {
+	binary.BigEndian.PutUint16(p, h.protocol)
+	p[2], p[3] = h.piece, h.packet
+	if h.more {
+		p[2] |= moreFollow
+	}
+}
+
+// parseHeader takes the header off; false if there is none.
+func parseHeader(p []byte) (h header, payload []byte, ok bool) {
+	if len(p) <= headerLen {
+		return h, nil, false
+	}
+	h = header{
+		protocol: binary.BigEndian.Uint16(p),
+		piece:    p[2] &^ moreFollow, more: p[2]&moreFollow != 0, packet: p[3],
+	}
+	return h, p[headerLen:], true
+}
+
+// whole says whether the packet has one piece.
+func (h header) whole() bool { return h.piece == 0 && !h.more }

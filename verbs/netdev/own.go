@@ -1,0 +1,66 @@
+package netdev
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// own are the interface's addresses, as they were last looked at.
+type own struct {
+	prefixes []netip.Prefix
+	// announce is how often an address is yet to be announced: a datagram may be lost.
+	announce map[netip.Addr]int
+}
+
+const announcements = 3
+
+func (o *own) has(a netip.Addr) bool {
+	return slices.ContainsFunc(o.prefixes, func(p netip.Prefix) bool { return p.Addr() == a })
+}
+
+// onLink says whether an address is in one of the interface's networks.
+func (o *own) onLink(a netip.Addr) bool {
+	return slices.ContainsFunc(o.prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// source is the own address to ask from: the packet's, or one that suits the neighbour.
+func (o *own) source(from, neighbour netip.Addr) (found netip.Addr, ok bool) {
+	if o.has(from) {
+		return from, true
+	}
+	for _, p := range o.prefixes {
+		if p.Addr().Is4() != neighbour.Is4() {
+			continue
+		}
+		if found = p.Addr(); p.Contains(neighbour) {
+			break
+		}
+	}
+	return found, found.IsValid()
+}
+
+// change takes the addresses that the interface has now.
+func (o *own) change(prefixes []netip.Prefix) {
+	for _, p := range prefixes {
+		if !o.has(p.Addr()) {
+			o.announce[p.Addr()] = announcements
+		}
+	}
+	o.prefixes = prefixes
+	for a := range o.announce {
+		if !o.has(a) {
+			delete(o.announce, a)
+		}
+	}
+}
+
+// announced gives the announcements that are due.
+func (o *own) announced() (list []resolution) {
+	for a, left := range o.announce {
+		list = append(list, resolution{opAsk, a, a})
+		if o.announce[a] = left - 1; left == 1 {
+			delete(o.announce, a)
+		}
+	}
+	return list
+}
