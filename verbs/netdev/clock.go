@@ -22,12 +22,10 @@ func (d *Device) runClock(ctx context.Context) error {
 }
 
 func (d *Device) tick(ctx context.Context) error {
-	prefixes, err := d.iface.Prefixes()
-	if err != nil {
+	if err := d.lookAtOwn(); err != nil {
 		return err
 	}
 	d.mu.Lock()
-	d.own.change(prefixes)
 	say := d.own.announced()
 	ask, unanswered := d.neighbours.age(d.now())
 	clear(d.hops)
@@ -37,6 +35,18 @@ func (d *Device) tick(ctx context.Context) error {
 		return err
 	}
 	return d.tell(ctx, append(say, ask...))
+}
+
+// lookAtOwn takes the addresses that the interface has now.
+func (d *Device) lookAtOwn() error {
+	prefixes, err := d.iface.Prefixes()
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.own.change(prefixes)
+	return nil
 }
 
 // followMTU sets the interface's MTU if the port's has changed.

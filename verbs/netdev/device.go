@@ -139,7 +139,10 @@ func (d *Device) init() (err error) {
 	if most := d.pieceLen() * maxPieces; d.mtu > most {
 		return fmt.Errorf("%w: MTU %d: at most %d on this port", verbs.ErrInvalid, d.mtu, most)
 	}
-	return d.iface.Start(d.mtu)
+	if err := d.iface.Start(d.mtu); err != nil {
+		return err
+	}
+	return d.lookAtOwn() // or the first packets would find no address to ask from
 }
 
 func orDefault(n, otherwise int) int {

@@ -120,6 +120,23 @@ func TestFlood(t *testing.T) {
 	b.End(t)
 }
 
+// TestMTUFollows: the interface's MTU is what a datagram takes, also when the network below takes longer ones.
+func TestMTUFollows(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	cmdtest.CheckSays(t, cmdtest.Start(t, args(hosts.A, "--network udp "+addressA)...).Await(t, says), "MTU 1280:")
+	cmdtest.Start(t, args(hosts.B, "--network udp "+addressB)...).Await(t, says)
+	cmdtest.SetMTU(t, hosts.A, 9000)
+	cmdtest.SetMTU(t, hosts.B, 9000)
+	waittest.Eventually(t, "the larger MTU", func() bool {
+		ping(t, hosts.A, "192.168.7.2", 56)
+		link, err := hosts.A.Netlink().LinkByName("ip0")
+		check(t, err)
+		return link.Attrs().MTU == 4092
+	})
+	ping(t, hosts.A, "192.168.7.2", 4000)
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	usage := func(rest string, want ...string) {

@@ -18,7 +18,7 @@ type Background struct {
 }
 
 // Start runs a command line, not beyond the end of the test.
-func Start(t *testing.T, args ...string) *Background {
+func Start(t testing.TB, args ...string) *Background {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	b := &Background{stop: stop, lines: make(chan string, 100), ended: make(chan struct{})}
@@ -39,7 +39,7 @@ func Start(t *testing.T, args ...string) *Background {
 }
 
 // Await waits for a line that has the text.
-func (b *Background) Await(t *testing.T, text string) string {
+func (b *Background) Await(t testing.TB, text string) string {
 	t.Helper()
 	for line := range b.lines {
 		if strings.Contains(line, text) {
