@@ -137,6 +137,21 @@ func TestMTUFollows(t *testing.T) {
 	ping(t, hosts.A, "192.168.7.2", 4000)
 }
 
+// TestOverAService: two hosts share nothing but the service's network in memory.
+func TestOverAService(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeMemory(t)
+	a, b := labtest.New(t, "labtest-a"), labtest.New(t, "labtest-b")
+	over := func(ns *lab.Namespace, device, addresses string) {
+		rest := strings.Fields("-d " + device + " --service=" + socket + " " + addresses)
+		cmdtest.Start(t, append([]string{"netdev", "--netns", ns.Path(), "--name", "ip0"}, rest...)...).Await(t, says)
+	}
+	over(a, "left", addressA)
+	over(b, "right", addressB)
+	ping(t, a, "192.168.7.2", 56)
+	ping(t, b, "fd07::1", 1200)
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	usage := func(rest string, want ...string) {
