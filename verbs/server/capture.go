@@ -63,7 +63,7 @@ func (c *connection) capture(r proto.CaptureRequest) (*hca.Capture, error) {
 	}
 	source, can := device.(capturing)
 	if !can {
-		return nil, fmt.Errorf("%w: %s makes a host for each program, and cannot say which to capture; start the service with roced run --loopback --host, and capture that host",
+		return nil, fmt.Errorf("%w: %s makes a host for each program, and cannot say which to capture; start the service with roced run --loopback --capture FILE, or with --host, and capture that host",
 			verbs.ErrUnsupported, device.Name())
 	}
 	return source.Capture(hca.CaptureFilter{QPN: r.QPN, Group: r.Group, Snap: int(r.Snap)})

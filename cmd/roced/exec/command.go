@@ -23,6 +23,8 @@ type options struct {
 	network   string
 	device    string // interface, where the network is not in memory
 	hosts     int    // with names
+	capture   string // file
+	report    bool
 	preload   bool
 	sysfs     bool
 	inside    bool // the process has a mount namespace of its own, for --sysfs
@@ -44,6 +46,10 @@ are devices whose addresses are known beforehand, as well; programs that open on
 own addresses: no privilege is needed, and the peers are on the network. --network xdp is
 the same over AF_XDP, and needs root or capabilities. RoCEv2's port, UDP 4791, must be free.
 
+--report and --capture tell of that service: what was dropped, by the counters' names
+(roced show stat), and what was sent again; and all packets, for tshark and Wireshark. On a
+network in memory a packet is there twice: as it is sent, and as it arrives.
+
 RoCE needs a GID index: most tools want -g 0. With ROCED_DEBUG=1 in the environment the
 libraries say on stderr what fails, and why.
 
@@ -56,7 +62,8 @@ devices there, as they are for the process that roced exec starts: on a network 
 memory its children have other addresses. The program gets a mount namespace of its own,
 which works as root, and as an ordinary user where user namespaces are allowed.
 
-Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
+Signals are the program's: the command passes them on, and stops and goes on as the program
+does. Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
 command line is wrong; 125 if the command itself failed; 126 if the program cannot be
 run; 127 if it was not found.`
 
@@ -95,6 +102,8 @@ func New(log *slog.Logger) *cobra.Command {
 	f.StringVar(&o.network, "network", "", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
 	f.StringVarP(&o.device, "device", "d", "", "with --network udp or xdp: `interface` (default that of the default route)")
 	f.IntVar(&o.hosts, "hosts", 0, "with a network in memory of its own: `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
+	f.BoolVar(&o.report, "report", false, "with --network: at the end, say on standard error what was dropped, and what was sent again")
+	f.StringVar(&o.capture, "capture", "", "with --network: `file` for all packets, as pcapng, with what became of each")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
 	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband too")
@@ -157,6 +166,8 @@ func (o *options) check() error {
 		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
 	case o.device != "" && way == "":
 		return errors.New("--device is for --network udp or xdp: add one of them")
+	case o.network == "" && (o.report || o.capture != ""):
+		return errors.New("--report and --capture are of a service of its own: add --network loopback; of one that runs, roced show stat and roced dump tell")
 	case o.hosts < 0 || o.hosts > maxHosts:
 		return fmt.Errorf("--hosts %d: 0 to %d", o.hosts, maxHosts)
 	case o.hosts > 0 && o.network != inMemory:

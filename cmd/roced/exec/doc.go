@@ -5,6 +5,7 @@
 //	service.go     the service: one that is there, else one of its own
 //	network.go     what its devices are on: a network in memory, or an interface
 //	folder.go      where its socket is
+//	report.go      what it says at the end
 //	program.go     the program: this process, or a child; its signals, its exit code
 //	sysfs.go       --sysfs: what /sys/class says of the devices
 //	mounts.go      and how the program sees it: a mount namespace

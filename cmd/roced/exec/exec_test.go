@@ -320,7 +320,7 @@ func TestRelativeSocket(t *testing.T) {
 // Signals are the program's.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []string{"HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "CONT"} {
+	for _, signal := range []string{"HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM", "TSTP", "CONT"} {
 		t.Run(signal, func(t *testing.T) {
 			t.Parallel()
 			script := "trap 'echo got; exit 3' " + signal + "; kill -" + signal + " $PPID; while :; do sleep 0.01; done"
@@ -328,5 +328,22 @@ func TestSignals(t *testing.T) {
 				t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
 			}
 		})
+	}
+}
+
+// A program that stops for its terminal is a job that has stopped, and goes on as one.
+func TestStoppedJob(t *testing.T) {
+	t.Parallel()
+	const job = `; echo "stopped $?"; fg; echo "ended $?"`
+	program := os.Args[0] + " exec --network loopback --libraries " + newLibraries(t) + ` -- sh -c 'kill -TSTP $$; echo on; exit 5'`
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte(program+job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	child := cmdtest.Command(t)
+	child.Path, child.Args = "/usr/bin/script", []string{"script", "-qec", "bash -m " + script, "/dev/null"}
+	got := runChild(child, t.TempDir(), nil)
+	if !strings.Contains(got.out, "stopped 147") || !strings.Contains(got.out, "on\r\nended 5") {
+		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
 	}
 }

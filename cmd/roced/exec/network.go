@@ -2,12 +2,14 @@ package exec
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 
 	"github.com/roced/roced/cmd/roced/internal/loopback"
+	"github.com/roced/roced/cmd/roced/internal/record"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/server"
@@ -37,6 +39,7 @@ func (o *options) openNetwork() (network, error) {
 	if err != nil {
 		return nil, err
 	}
+	memory.Capture = o.capture
 	n, err := loopback.New(memory, o.log)
 	if err != nil {
 		return nil, err
@@ -67,7 +70,10 @@ func nth(a netip.Addr, n int) netip.Addr {
 }
 
 // interfaceCard is a card on an interface.
-type interfaceCard struct{ *hca.Card }
+type interfaceCard struct {
+	*hca.Card
+	recorder *record.Recorder // nil: no capture
+}
 
 func (o *options) openInterface(way hca.Network) (network, error) {
 	name := o.device
@@ -81,7 +87,25 @@ func (o *options) openInterface(way hca.Network) (network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return interfaceCard{card}, nil
+	c := interfaceCard{Card: card}
+	if o.capture != "" {
+		if c.recorder, err = record.Create(o.capture); err == nil {
+			err = c.recorder.Record(card)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--capture: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the card, and then its capture.
+func (c interfaceCard) Close() error {
+	err := c.Card.Close()
+	if c.recorder != nil {
+		err = errors.Join(err, c.recorder.Close())
+	}
+	return err
 }
 
 func (c interfaceCard) Devices() []loopback.Device { return []loopback.Device{c.Card} }

@@ -1,6 +1,10 @@
 package exec
 
 import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +20,7 @@ import (
 type started struct {
 	*cmdtest.Child
 	socket string
+	input  io.Closer
 }
 
 // startAsNobody starts one of an ordinary user.
@@ -42,7 +47,16 @@ func start(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) *star
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { input.Close() })
-	return &started{child, strings.TrimPrefix(strings.TrimSpace(child.Await(t, "at ")), "at ")}
+	return &started{child, strings.TrimPrefix(strings.TrimSpace(child.Await(t, "at ")), "at "), input}
+}
+
+// finish has the program end.
+func (s *started) finish(t *testing.T) {
+	t.Helper()
+	s.input.Close()
+	if code, rest := s.End(t); code != 1 || rest != "" { // read's at the end of its input
+		t.Errorf("exit code %d, %q, %s", code, rest, s.Said())
+	}
 }
 
 // open opens a device of the service.
@@ -93,6 +107,37 @@ func TestHosts(t *testing.T) {
 		gid, err := s.open(t, device).QueryGID(1, 0)
 		if err != nil || gid.Addr().Unmap().String() != want {
 			t.Errorf("%s: %v, %v; want %s", device, gid, err, want)
+		}
+	}
+}
+
+// What was dropped is said at the end, and is in the capture with its reason.
+func TestReportAndCapture(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(cmdtest.NobodysDir(t), "x.pcapng")
+	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2", "--report", "--capture", file)
+	from, to := listen(t, s.open(t, "host1")), listen(t, s.open(t, "loop"))
+	wrong := to.Addr()
+	wrong.QKey ^= 1
+	for _, addr := range []ud.Addr{wrong, to.Addr()} {
+		if err := from.Send(t.Context(), addr, []byte("to be seen")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := to.Recv(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(t)
+	if said := s.Said(); !strings.Contains(said, "roced: dropped: loop engine drop_qkey 1\n") || !strings.Contains(said, "roced: sent again: nothing\n") {
+		t.Error(said)
+	}
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"to be seen", "host1: sent", "loop1: delivered to QP 0x", "loop1: dropped"} {
+		if !bytes.Contains(written, []byte(want)) {
+			t.Errorf("the capture has no %q", want)
 		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 )
 
 // passedOn are the signals that the program gets from the command.
-var passedOn = []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH}
+var passedOn = []os.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT, unix.SIGTSTP, unix.SIGWINCH,
+}
 
 // program is what is to run, and over what.
 type program struct {
@@ -50,13 +52,30 @@ func (p *program) run() error {
 		defer close(passing)
 		passOn(child, signals, done)
 	}()
-	state, err := child.Wait()
+	status, err := await(child)
 	close(done)
 	<-passing
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", p.path, err)
 	}
-	return ending(state.Sys().(syscall.WaitStatus))
+	return ending(status)
+}
+
+// await waits for the end of the program. When it stops for its terminal, as by Ctrl-Z, this command does too, so that
+// a shell sees a job that has stopped; the signal to go on is passed on like others.
+func await(child *os.Process) (status syscall.WaitStatus, err error) {
+	for {
+		_, err = syscall.Wait4(child.Pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return status, err
+		case !status.Stopped():
+			return status, child.Release()
+		case status.StopSignal() != unix.SIGSTOP && hasTerminal():
+			_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+		}
+	}
 }
 
 // start starts the program, or, for --sysfs, this command again in namespaces of its own, where it becomes the program.
@@ -96,12 +115,12 @@ func passOn(child *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
 }
 
 func fromTerminal(s os.Signal) bool {
-	return s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGWINCH
+	return s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGTSTP || s == unix.SIGWINCH
 }
 
 // inForeground says whether the command is of those that its terminal's signals go to.
 func inForeground() bool {
-	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	terminal, err := openTerminal()
 	if err != nil {
 		return false
 	}
@@ -109,6 +128,17 @@ func inForeground() bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
+
+func hasTerminal() bool {
+	terminal, err := openTerminal()
+	if err == nil {
+		terminal.Close()
+	}
+	return err == nil
+}
+
+// openTerminal opens the terminal that controls the command, if one does.
+func openTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0) }
 
 // ending is how the program has ended: nil if all went well.
 func ending(status syscall.WaitStatus) error {

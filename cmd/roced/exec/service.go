@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
@@ -51,7 +52,11 @@ func (o *options) runWithOwnService(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.socket = s.folder.socket()
-	return p.run()
+	err = p.run()
+	if o.report {
+		err = errors.Join(err, s.report(os.Stderr))
+	}
+	return err
 }
 
 // ownService is a service for one program and its children.

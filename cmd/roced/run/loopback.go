@@ -18,12 +18,15 @@ type loopbackFlags struct {
 	on    bool
 	pools []string
 	hosts []string
+
+	capture string
 }
 
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
+	f.StringVar(&l.capture, "capture", "", "with --loopback: `file` for the packets of all hosts, as pcapng; of other devices roced dump makes one")
 }
 
 // check finds flags that do not go together.
@@ -33,6 +36,9 @@ func (l *loopbackFlags) check(o *options) error {
 	}
 	if o.devices == nil && o.network.Network() != hca.NetworkAuto {
 		return errors.New("--network is for the interfaces that --device names: name one, or write network = \"udp\" below [[device]] in the configuration")
+	}
+	if !l.on && l.capture != "" {
+		return errors.New("--capture needs --loopback; of an interface's device roced dump makes one")
 	}
 	if !l.on && l.hosts != nil {
 		return errors.New("--host needs --loopback: add it")
@@ -49,6 +55,7 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Capture = l.capture
 	return loopback.New(o, log)
 }
 

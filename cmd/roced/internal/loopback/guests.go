@@ -10,7 +10,6 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
@@ -28,7 +27,7 @@ type Device interface {
 // gets: one without addresses, whose link is down, so that it gets no packets.
 type guests struct {
 	blank  *hca.Card // of that host
-	memory *memnet.Network
+	home   *Network
 	pools  []*pool
 	log    *slog.Logger
 	last   atomic.Uint64 // host, for its name
@@ -40,8 +39,8 @@ type guests struct {
 	gone  []verbs.Counter // the sums of those that have ended; nil if none has
 }
 
-func newGuests(memory *memnet.Network, pools []*pool, log *slog.Logger) (*guests, error) {
-	host, err := memory.AddHost(Name)
+func newGuests(home *Network, pools []*pool, log *slog.Logger) (*guests, error) {
+	host, err := home.memory.AddHost(Name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func newGuests(memory *memnet.Network, pools []*pool, log *slog.Logger) (*guests
 	if err != nil {
 		return nil, err
 	}
-	return &guests{blank: blank, memory: memory, pools: pools, log: log, known: map[any]*guest{}}, nil
+	return &guests{blank: blank, home: home, pools: pools, log: log, known: map[any]*guest{}}, nil
 }
 
 // Name implements server.Source.
@@ -61,7 +60,7 @@ func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	host, err := newCard(g.memory, fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
+	host, err := g.home.newCard(fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
 	if err != nil {
 		g.giveAddresses(addresses)
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"github.com/roced/roced/cmd/roced/internal/record"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/server"
@@ -13,24 +14,30 @@ import (
 
 // Network is the network in memory with its hosts.
 type Network struct {
-	memory *memnet.Network
-	guests *guests
-	named  []*hca.Card
+	memory   *memnet.Network
+	recorder *record.Recorder // nil: no capture
+	guests   *guests
+	named    []*hca.Card
 }
 
 // New makes the network, with the hosts that have names.
 func New(o Options, log *slog.Logger) (*Network, error) {
 	n := &Network{memory: memnet.New(0)}
 	if err := n.fill(o, log); err != nil {
-		return nil, errors.Join(err, n.memory.Close())
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
 
 func (n *Network) fill(o Options, log *slog.Logger) (err error) {
+	if o.Capture != "" {
+		if n.recorder, err = record.Create(o.Capture); err != nil {
+			return fmt.Errorf("--capture: %w", err)
+		}
+	}
 	var fixed []netip.Addr
 	for _, h := range o.Hosts {
-		card, err := newCard(n.memory, h.Name, h.Addresses...)
+		card, err := n.newCard(h.Name, h.Addresses...)
 		if err != nil {
 			return fmt.Errorf("--host %s: %w", h.Name, err)
 		}
@@ -41,17 +48,24 @@ func (n *Network) fill(o Options, log *slog.Logger) (err error) {
 	for _, prefix := range o.Pools {
 		pools = append(pools, newPool(prefix, fixed...))
 	}
-	n.guests, err = newGuests(n.memory, pools, log)
+	n.guests, err = newGuests(n, pools, log)
 	return err
 }
 
 // newCard makes a card on a new host. No program runs it: they are in other processes.
-func newCard(n *memnet.Network, name string, addresses ...netip.Addr) (*hca.Card, error) {
-	host, err := n.AddHost(name, addresses...)
+func (n *Network) newCard(name string, addresses ...netip.Addr) (*hca.Card, error) {
+	host, err := n.memory.AddHost(name, addresses...)
 	if err != nil {
 		return nil, err
 	}
-	return hca.New(host, hca.WithoutInline())
+	card, err := hca.New(host, hca.WithoutInline())
+	if err != nil || n.recorder == nil {
+		return card, err
+	}
+	if err := n.recorder.Record(card); err != nil {
+		return nil, errors.Join(err, card.Close())
+	}
+	return card, nil
 }
 
 // Devices are those that programs open.
@@ -73,7 +87,15 @@ func (n *Network) Sources() (list []server.Source) {
 
 // Close ends all hosts, and what programs have on them.
 func (n *Network) Close() error {
-	err := n.memory.Close()
+	err := n.close()
 	n.guests.ending.Wait()
+	return err
+}
+
+func (n *Network) close() error {
+	err := n.memory.Close()
+	if n.recorder != nil {
+		err = errors.Join(err, n.recorder.Close())
+	}
 	return err
 }

@@ -14,8 +14,9 @@ const Name = "loop"
 
 // Options say which hosts there are.
 type Options struct {
-	Pools []netip.Prefix
-	Hosts []Host
+	Pools   []netip.Prefix
+	Hosts   []Host
+	Capture string // file for the packets of all hosts; empty: none
 }
 
 // Host is one with a name and fixed addresses.
