@@ -1,7 +1,6 @@
 package link
 
 import (
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,16 +21,18 @@ type Network struct {
 	made    uint64        // ports made so far
 	changes atomic.Uint64 // of ports, counted
 
-	lost, duplicated, corrupted, overflowed atomic.Uint64
+	lost, duplicated, corrupted, reordered, overflowed atomic.Uint64
 }
 
-// Impairment says how a network loses, duplicates and delays frames. Without Jitter they stay in
+// Impairment says how a network loses, duplicates and delays frames. Without Jitter and Reordering they stay in
 // order.
 type Impairment struct {
 	Loss        float64       // probability, 0 to 1
 	Duplication float64       // probability, 0 to 1
 	Corruption  float64       // probability that one of its bits is another, 0 to 1
+	Reordering  float64       // probability that the next frame of the path overtakes it, 0 to 1; if none comes, it is a millisecond late
 	Delay       time.Duration // of each frame
+	Rate        uint64        // bits per second that leave a port; 0: as many as there are
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
 
@@ -40,11 +41,12 @@ type NetworkCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64
 	Corrupted  uint64
+	Reordered  uint64
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Impair
 }
 
-// NewNetwork makes a network without ports. With the same seed, and the same frames sent by each
-// port, Impair makes the same random choices.
+// NewNetwork makes a network without ports. What Impair does to a frame depends on the seed, on the ports that it goes
+// from and to, by their numbers, and on its own number among the frames between these.
 func NewNetwork(seed uint64) *Network { return &Network{seed: seed} }
 
 // Impair applies an impairment to frames that are sent from now on; the zero Impairment ends it.
@@ -60,7 +62,7 @@ func (n *Network) Impair(i Impairment) {
 
 // Counters returns the counters. It may be called at any time.
 func (n *Network) Counters() NetworkCounters {
-	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.overflowed.Load()}
+	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.reordered.Load(), n.overflowed.Load()}
 }
 
 // Port adds a port with a MAC. Closing the port removes it.
@@ -72,7 +74,7 @@ func (n *Network) Port(mac wire.MAC) (Port, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.made++
-	p.random = rand.New(rand.NewPCG(n.seed, n.made))
+	p.number = n.made
 	n.ports = append(n.ports, p)
 	n.changes.Add(1)
 	return p, nil
@@ -103,28 +105,32 @@ func (n *Network) portsBut(one *port) (list []*port) {
 }
 
 // impair delivers no copy of a frame, one or two, now or later.
-func (n *Network) impair(i *Impairment, random *rand.Rand, to *port, frame []byte) {
-	if random.Float64() < i.Loss {
+func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
+	way := from.pathTo(to)
+	d := way.next(i)
+	if d.lost {
 		n.lost.Add(1)
 		return
 	}
-	if i.Corruption > 0 && random.Float64() < i.Corruption {
+	if d.corrupted {
 		n.corrupted.Add(1)
-		at, bit := random.IntN(len(frame)), byte(1)<<random.IntN(8)
+		at, bit := d.at/8%uint64(len(frame)), byte(1)<<(d.at%8)
 		frame[at] ^= bit
 		defer func() { frame[at] ^= bit }() // the sender's own is whole
 	}
-	copies := 1
-	if random.Float64() < i.Duplication {
-		n.duplicated.Add(1)
-		copies = 2
+	delay := i.Delay + from.queueing(i.Rate, len(frame))
+	late := func(frame []byte) { n.deliver(to, frame, delay+d.jitter[0]) }
+	if d.reordered && way.hold(frame, late) {
+		n.reordered.Add(1)
+		return
 	}
-	for range copies {
-		delay := i.Delay
-		if i.Jitter > 0 {
-			delay += time.Duration(random.Int64N(int64(i.Jitter)))
-		}
-		n.deliver(to, frame, delay)
+	late(frame)
+	if d.duplicated {
+		n.duplicated.Add(1)
+		n.deliver(to, frame, delay+d.jitter[1])
+	}
+	if held := way.takeHeld(); held != nil {
+		late(held)
 	}
 }
 

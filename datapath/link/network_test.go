@@ -196,6 +196,78 @@ func TestImpairedBySeed(t *testing.T) {
 	}
 }
 
+// What happens to the frames of a path does not depend on other paths, nor on what else is wrong with the network.
+func TestImpairedByPath(t *testing.T) {
+	lost := func(i Impairment, others bool) (got []int) {
+		n := NewNetwork(7)
+		list := ports(t, n, macA, macB, macC)
+		n.Impair(i)
+		for number := range 1000 {
+			if others {
+				for _, from := range list[1:] {
+					send(from, macA, number)
+					from.Flush()
+				}
+				send(list[0], macC, number)
+				receive(list[2])
+				receive(list[0])
+			}
+			send(list[0], macB, number)
+			list[0].Flush()
+			for _, one := range receive(list[1]) {
+				if !slices.Contains(got, one) {
+					got = append(got, one)
+				}
+			}
+		}
+		return got
+	}
+	alone := lost(Impairment{Loss: 0.1}, false)
+	if among := lost(Impairment{Loss: 0.1}, true); !slices.Equal(alone, among) {
+		t.Error("other paths change what is lost")
+	}
+	if doubled := lost(Impairment{Loss: 0.1, Duplication: 0.3}, false); !slices.Equal(alone, doubled) {
+		t.Error("duplication changes what is lost")
+	}
+	if len(alone) < 800 || len(alone) == 1000 {
+		t.Errorf("%d of 1000 arrive", len(alone))
+	}
+}
+
+// A frame that is reordered comes after the next one; the last one comes too.
+func TestReordering(t *testing.T) {
+	n := NewNetwork(1)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Reordering: 0.2})
+	var got []int
+	for number := range 1000 {
+		send(list[0], macB, number)
+		list[0].Flush()
+		got = append(got, receive(list[1])...)
+	}
+	for deadline := time.Now().Add(time.Minute); len(got) < 1000 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		got = append(got, receive(list[1])...)
+	}
+	if slices.IsSorted(got) || n.Counters().Reordered < 100 {
+		t.Errorf("in order; %+v", n.Counters())
+	}
+	if slices.Sort(got); len(got) != 1000 || got[999] != 999 {
+		t.Errorf("%d frames", len(got))
+	}
+}
+
+// At a rate each frame waits for those before it.
+func TestRate(t *testing.T) {
+	p := &port{}
+	if wait := p.queueing(0, 1000); wait != 0 {
+		t.Error(wait)
+	}
+	first := p.queueing(1e6, 1000)
+	if second := p.queueing(1e6, 1000); first != 8*time.Millisecond || second < first {
+		t.Errorf("%v, then %v", first, second)
+	}
+}
+
 // Frames that are delayed arrive later, also at a port that sleeps, and with jitter in another
 // order; what does not fit into the port then waits.
 func TestDelay(t *testing.T) {

@@ -2,7 +2,6 @@ package link
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +29,9 @@ type Port interface {
 type port struct {
 	network *Network
 	mac     wire.MAC
-	random  *rand.Rand
+	number  uint64           // of the network's ports
+	paths   map[uint64]*path // of frames that were impaired, by the receiver's number; of the sender's engine alone
+	free    time.Time        // when the last frame has left, with Impairment.Rate
 	asleep  atomic.Bool
 	down    atomic.Bool
 	wakeFD  int
@@ -144,13 +145,26 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 	}
 	for _, one := range to {
 		if impairment != nil {
-			p.network.impair(impairment, p.random, one, frame)
+			p.network.impair(impairment, p, one, frame)
 		} else {
 			p.network.deliver(one, frame, 0)
 		}
 	}
 	p.out.shrink(1)
 	return true
+}
+
+// queueing is how long a frame takes to leave the port at a rate in bits per second, behind those before it.
+func (p *port) queueing(rate uint64, length int) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	now := time.Now()
+	if p.free.Before(now) {
+		p.free = now
+	}
+	p.free = p.free.Add(time.Duration(float64(length) * 8 / float64(rate) * float64(time.Second)))
+	return p.free.Sub(now)
 }
 
 // takes reports whether the port takes frames; otherwise it drops them.

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
+	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,7 @@ type options struct {
 	hosts     int    // with names
 	capture   string // file
 	report    bool
+	weather   loopback.Weather
 	preload   bool
 	sysfs     bool
 	inside    bool // the process has a mount namespace of its own, for --sysfs
@@ -49,6 +51,18 @@ the same over AF_XDP, and needs root or capabilities. RoCEv2's port, UDP 4791, m
 --report and --capture tell of that service: what was dropped, by the counters' names
 (roced show stat), and what was sent again; and all packets, for tshark and Wireshark. On a
 network in memory a packet is there twice: as it is sent, and as it arrives.
+
+A network in memory can be a bad one: --loss, --duplicate, --reorder, --delay, --rate. Which
+packets it happens to is decided by --seed, by the two hosts in the order in which they came
+and by the packet's number between these: it is the same in each run, as far as the programs
+start and send in the same order. What they send to acknowledge, or again, counts too, and
+depends on times. --schedule FILE has hosts' links go down and come up, and addresses change,
+and programs get their events. Its lines are a time from the start, a host (host1, or loop1
+and so on for processes) and an event:
+
+  500ms  loop1  down
+  1.5s   loop1  up
+  2s     host2  address 10.88.9.9,fd88::9:9
 
 RoCE needs a GID index: most tools want -g 0. With ROCED_DEBUG=1 in the environment the
 libraries say on stderr what fails, and why.
@@ -102,6 +116,7 @@ func New(log *slog.Logger) *cobra.Command {
 	f.StringVar(&o.network, "network", "", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
 	f.StringVarP(&o.device, "device", "d", "", "with --network udp or xdp: `interface` (default that of the default route)")
 	f.IntVar(&o.hosts, "hosts", 0, "with a network in memory of its own: `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
+	o.weather.Add(f, "with --network loopback: ")
 	f.BoolVar(&o.report, "report", false, "with --network: at the end, say on standard error what was dropped, and what was sent again")
 	f.StringVar(&o.capture, "capture", "", "with --network: `file` for all packets, as pcapng, with what became of each")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
@@ -166,6 +181,8 @@ func (o *options) check() error {
 		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
 	case o.device != "" && way == "":
 		return errors.New("--device is for --network udp or xdp: add one of them")
+	case o.weather.Given() != "" && o.network != inMemory:
+		return fmt.Errorf("--%s is for a network in memory of its own: add --network loopback", o.weather.Given())
 	case o.network == "" && (o.report || o.capture != ""):
 		return errors.New("--report and --capture are of a service of its own: add --network loopback; of one that runs, roced show stat and roced dump tell")
 	case o.hosts < 0 || o.hosts > maxHosts:

@@ -40,6 +40,9 @@ func (o *options) openNetwork() (network, error) {
 		return nil, err
 	}
 	memory.Capture = o.capture
+	if err := o.weather.Fill(&memory); err != nil {
+		return nil, err
+	}
 	n, err := loopback.New(memory, o.log)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,10 @@ func (s *ownService) report(out io.Writer) error {
 	}
 	fmt.Fprintln(out, "roced: dropped:", orNothing(lost))
 	fmt.Fprintln(out, "roced: sent again:", orNothing(repeated))
+	if n, is := s.network.(*loopback.Network); is {
+		c := n.Impaired()
+		fmt.Fprintf(out, "roced: the network in memory: lost %d, duplicated %d, reordered %d, overflowed %d\n", c.Lost, c.Duplicated, c.Reordered, c.Overflowed)
+	}
 	return failed
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/roced/roced/cmd/roced/internal/loopback"
@@ -20,12 +21,14 @@ type loopbackFlags struct {
 	hosts []string
 
 	capture string
+	weather loopback.Weather
 }
 
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
+	l.weather.Add(f, "with --loopback: ")
 	f.StringVar(&l.capture, "capture", "", "with --loopback: `file` for the packets of all hosts, as pcapng; of other devices roced dump makes one")
 }
 
@@ -36,6 +39,9 @@ func (l *loopbackFlags) check(o *options) error {
 	}
 	if o.devices == nil && o.network.Network() != hca.NetworkAuto {
 		return errors.New("--network is for the interfaces that --device names: name one, or write network = \"udp\" below [[device]] in the configuration")
+	}
+	if given := l.weather.Given(); !l.on && given != "" {
+		return fmt.Errorf("--%s needs --loopback: add it", given)
 	}
 	if !l.on && l.capture != "" {
 		return errors.New("--capture needs --loopback; of an interface's device roced dump makes one")
@@ -56,6 +62,9 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 		return nil, err
 	}
 	o.Capture = l.capture
+	if err := l.weather.Fill(&o); err != nil {
+		return nil, err
+	}
 	return loopback.New(o, log)
 }
 

@@ -50,7 +50,8 @@ gives --device, and with --socket a path in a directory of its own.
 With --loopback there is no interface: a network in memory, which needs no privilege and
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
 with the lowest free address of each --pool. A --host is a device of its name, whose
-addresses are known beforehand; programs that open it share it. No file is read. The
+addresses are known beforehand; programs that open it share it. No file is read. What is
+wrong with that network, such as --loss 0.1%, roced exec --help explains. The
 socket is for your user alone, unless --group or --mode says otherwise, so its
 directory has to be one that others cannot write to.
 

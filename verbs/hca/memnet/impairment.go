@@ -10,13 +10,15 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Impairment is what a Network does to frames beside delivering them. Without Jitter frames stay in
+// Impairment is what a Network does to frames beside delivering them. Without Jitter and Reordering frames stay in
 // order.
 type Impairment struct {
 	Loss        float64       // probability that a frame is lost, 0 to 1
 	Duplication float64       // probability that a frame arrives twice, 0 to 1
 	Corruption  float64       // probability that one of a frame's bits arrives as another, 0 to 1
+	Reordering  float64       // probability that the next frame between the two hosts overtakes it, 0 to 1; if none comes, it is a millisecond late
 	Delay       time.Duration // of each frame
+	Rate        uint64        // bits per second that leave a host; 0: no limit
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
 
@@ -26,6 +28,7 @@ type Counters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64 // by Impairment.Duplication
 	Corrupted  uint64 // by Impairment.Corruption
+	Reordered  uint64 // by Impairment.Reordering
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Network.Impair
 }
 
@@ -35,7 +38,7 @@ type Counters struct {
 // Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times,
 // ErrClosed after Close.
 func (n *Network) Impair(i Impairment) error {
-	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication, "Corruption": i.Corruption} {
+	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication, "Corruption": i.Corruption, "Reordering": i.Reordering} {
 		if !(p >= 0 && p <= 1) { // NaN neither
 			return fmt.Errorf("impair the network in memory: %w: %s %v: a probability is between 0 and 1", verbs.ErrInvalid, name, p)
 		}

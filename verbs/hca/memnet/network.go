@@ -29,8 +29,8 @@ type Network struct {
 	closed bool
 }
 
-// New makes a network without hosts. What Impair does at random is the same for the same
-// seed and the same frames of each host.
+// New makes a network without hosts. What Impair does to a frame depends on the seed, on the two hosts, by the order in
+// which they were added, and on the frame's number among those between the two: on nothing else.
 func New(seed uint64) *Network { return &Network{frames: link.NewNetwork(seed)} }
 
 // AddHost adds a host with these addresses. Its card (hca.New) takes it away when it is closed, and Host.Close does so

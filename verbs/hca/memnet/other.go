@@ -23,12 +23,13 @@ type Host struct{}
 
 // Impairment is what a Network does to frames.
 type Impairment struct {
-	Loss, Duplication, Corruption float64
-	Delay, Jitter                 time.Duration
+	Loss, Duplication, Corruption, Reordering float64
+	Delay, Jitter                             time.Duration
+	Rate                                      uint64
 }
 
 // Counters count what a Network has done to frames.
-type Counters struct{ Lost, Duplicated, Corrupted, Overflowed uint64 }
+type Counters struct{ Lost, Duplicated, Corrupted, Reordered, Overflowed uint64 }
 
 // New makes a network without hosts.
 func New(uint64) *Network { return &Network{} }

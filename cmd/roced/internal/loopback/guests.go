@@ -76,6 +76,7 @@ func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	if err := host.Close(); err != nil {
 		g.log.Warn("a host did not close cleanly", "addresses", addresses, "error", err)
 	}
+	g.home.forget(host.Name())
 	g.giveAddresses(addresses)
 	final, err := host.Counters()
 	g.mu.Lock()

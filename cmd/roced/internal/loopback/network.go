@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync"
 
 	"github.com/roced/roced/cmd/roced/internal/record"
 	"github.com/roced/roced/verbs/hca"
@@ -18,18 +19,30 @@ type Network struct {
 	recorder *record.Recorder // nil: no capture
 	guests   *guests
 	named    []*hca.Card
+	log      *slog.Logger
+	closing  chan struct{}
+	schedule sync.WaitGroup
+
+	mu    sync.Mutex
+	hosts map[string]*memnet.Host
 }
 
 // New makes the network, with the hosts that have names.
 func New(o Options, log *slog.Logger) (*Network, error) {
-	n := &Network{memory: memnet.New(0)}
+	n := &Network{memory: memnet.New(o.Seed), log: log, closing: make(chan struct{}), hosts: map[string]*memnet.Host{}}
 	if err := n.fill(o, log); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
+	n.schedule.Go(func() { n.follow(o.Schedule) })
 	return n, nil
 }
 
 func (n *Network) fill(o Options, log *slog.Logger) (err error) {
+	if o.Impairment != (memnet.Impairment{}) {
+		if err := n.memory.Impair(o.Impairment); err != nil {
+			return err
+		}
+	}
 	if o.Capture != "" {
 		if n.recorder, err = record.Create(o.Capture); err != nil {
 			return fmt.Errorf("--capture: %w", err)
@@ -59,6 +72,9 @@ func (n *Network) newCard(name string, addresses ...netip.Addr) (*hca.Card, erro
 		return nil, err
 	}
 	card, err := hca.New(host, hca.WithoutInline())
+	if err == nil {
+		n.note(name, host)
+	}
 	if err != nil || n.recorder == nil {
 		return card, err
 	}
@@ -67,6 +83,29 @@ func (n *Network) newCard(name string, addresses ...netip.Addr) (*hca.Card, erro
 	}
 	return card, nil
 }
+
+func (n *Network) note(name string, host *memnet.Host) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts[name] = host
+}
+
+// forget forgets a host that has gone.
+func (n *Network) forget(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.hosts, name)
+}
+
+// hostOf is the host of a name; nil if it is not there.
+func (n *Network) hostOf(name string) *memnet.Host {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hosts[name]
+}
+
+// Impaired counts what the network has done to packets.
+func (n *Network) Impaired() memnet.Counters { return n.memory.Counters() }
 
 // Devices are those that programs open.
 func (n *Network) Devices() []Device {
@@ -93,6 +132,8 @@ func (n *Network) Close() error {
 }
 
 func (n *Network) close() error {
+	close(n.closing)
+	n.schedule.Wait()
 	err := n.memory.Close()
 	if n.recorder != nil {
 		err = errors.Join(err, n.recorder.Close())

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
 // Name is the device that gives each program a host of its own.
@@ -17,6 +18,10 @@ type Options struct {
 	Pools   []netip.Prefix
 	Hosts   []Host
 	Capture string // file for the packets of all hosts; empty: none
+
+	Seed       uint64
+	Impairment memnet.Impairment
+	Schedule   []Event
 }
 
 // Host is one with a name and fixed addresses.

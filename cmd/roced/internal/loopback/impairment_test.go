@@ -1,0 +1,207 @@
+package loopback
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/rc"
+	"github.com/roced/roced/verbs/ud"
+	"github.com/spf13/pflag"
+)
+
+// newBadNetwork has hosts a (10.1.0.1) and b (10.1.0.2), and what flags say.
+func newBadNetwork(t *testing.T, flags ...string) *Network {
+	t.Helper()
+	var w Weather
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	w.Add(set, "")
+	o, err := ParseOptions(DefaultPools, []string{"a=10.1.0.1", "b=10.1.0.2"})
+	if err := errors.Join(err, set.Parse(flags), w.Fill(&o)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := New(o, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+func contextOn(t *testing.T, d Device) *verbs.Context {
+	t.Helper()
+	s, err := d.NewSession(hca.SessionConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := verbs.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func endpointOn(t *testing.T, d Device) *ud.Endpoint {
+	t.Helper()
+	c := contextOn(t, d)
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// Of messages that are lost at a seed, the same are lost again, and each is counted.
+func TestSameLossEachTime(t *testing.T) {
+	t.Parallel()
+	const count = 400
+	arrived := func(seed string) (got []byte) {
+		n := newBadNetwork(t, "--loss", "25%", "--seed", seed)
+		from, to := endpointOn(t, n.Devices()[1]), endpointOn(t, n.Devices()[2])
+		for i := range count {
+			if err := from.Send(t.Context(), to.Addr(), []byte{byte(i)}); err != nil {
+				t.Fatal(err)
+			}
+			// It is lost, or it arrives: one of the two, whenever the network gets to it.
+			for uint64(len(got))+n.Impaired().Lost <= uint64(i) {
+				ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+				m, err := to.Recv(ctx)
+				stop()
+				if err == nil {
+					got = append(got, m.Data[0])
+					m.Release()
+				} else if t.Context().Err() != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if lost := n.Impaired().Lost; lost != uint64(count-len(got)) || lost < count/8 || lost > count/2 {
+			t.Errorf("%d are lost of %d, and %d arrived", lost, count, len(got))
+		}
+		return got
+	}
+	first := arrived("7")
+	if !slices.Equal(first, arrived("7")) {
+		t.Error("the same seed loses others")
+	}
+	if slices.Equal(first, arrived("8")) {
+		t.Error("another seed loses the same")
+	}
+}
+
+// A connection over a bad network loses nothing, and sends again what the network loses.
+func TestConnectionIsWhole(t *testing.T) {
+	t.Parallel()
+	const messages = 500
+	n := newBadNetwork(t, "--loss", "2%", "--duplicate", "1%", "--reorder", "1%", "--delay", "50us", "--rate", "10gbit", "--seed", "7")
+	at := netip.MustParseAddrPort("10.1.0.2:7174")
+	listener, err := rc.Listen(contextOn(t, n.Devices()[2]), at, rc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		c, err := rc.Dial(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
+		for i := 0; i < messages && err == nil; i++ {
+			err = c.Send(t.Context(), []byte{byte(i)})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := listener.Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range messages {
+		m, err := c.Recv(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Data) != 1 || m.Data[0] != byte(i) {
+			t.Fatalf("message %d is %v", i, m.Data)
+		}
+		m.Release()
+	}
+	if again, lost := count(t, n.Devices()[1], "retransmits"), n.Impaired(); again == 0 || lost.Lost == 0 {
+		t.Errorf("%d are sent again; %+v", again, lost)
+	}
+}
+
+// Programs are told of what the schedule has happen to their host.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	list, err := parseSchedule("x", strings.NewReader("# what happens\n20ms a up\n0s a down # first\n\n40ms a address 10.1.0.9,fd01::9\n50ms gone down\n"))
+	if err != nil || len(list) != 4 || list[0].what != linkDown {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	n := newBadNetwork(t)
+	c := contextOn(t, n.Devices()[1])
+	n.schedule.Go(func() { n.follow(list) })
+	for _, want := range []verbs.EventType{verbs.EventPortErr, verbs.EventPortActive, verbs.EventGIDChange} {
+		for {
+			event, err := c.GetAsyncEvent(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.Type == want {
+				break
+			}
+		}
+	}
+	for {
+		if gid, err := c.QueryGID(1, 0); err == nil && gid.Addr().Unmap().String() == "10.1.0.9" {
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the address has not changed")
+		}
+	}
+}
+
+// A mistake in a schedule is said with its line.
+func TestScheduleMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"soon a down": "no time", "1s a": "write a time", "1s a sideways": "an event is", "1s a address x": "no IP address", "1s a address": "an event is",
+		"1s a down now": "an event is",
+	} {
+		want = strings.Replace(want, "no IP address", "is not an IP address", 1)
+		if _, err := parseSchedule("file", strings.NewReader("\n"+text)); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "file, line 2") {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+}
+
+func TestSharesAndRates(t *testing.T) {
+	t.Parallel()
+	var s share
+	var b bits
+	if err := errors.Join(s.Set("0.1%"), b.Set("10gbit")); err != nil || s < 0.000999 || s > 0.001001 || b != 10_000_000_000 {
+		t.Errorf("%v, %v, %v", s, b, err)
+	}
+	for _, wrong := range []string{"", "-1%", "101%", "2", "x", "NaN"} {
+		if s.Set(wrong) == nil {
+			t.Errorf("%q is a share", wrong)
+		}
+	}
+	for _, wrong := range []string{"", "10", "0gbit", "-1bit", "xbit", "NaNbit"} {
+		if b.Set(wrong) == nil {
+			t.Errorf("%q is a rate", wrong)
+		}
+	}
+}
