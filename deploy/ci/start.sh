@@ -1,0 +1,51 @@
+#!/bin/sh
+# Starts roced in a CI job: unpacks a release, checks its sums, starts the service and waits until it is ready.
+# By the environment: ROCED_URL (folder of releases, file:// too), ROCED_VERSION, ROCED_MODE (loopback, udp, interface),
+# ROCED_INTERFACE, ROCED_DIR (where all goes; it is made). Prints the job's environment, a NAME=VALUE a line.
+set -eu
+
+dir=${ROCED_DIR:?} mode=${ROCED_MODE:-loopback}
+case $(uname -m) in
+x86_64) arch=amd64 ;;
+aarch64) arch=arm64 ;;
+*) echo "roced: there is no release for $(uname -m)" >&2; exit 1 ;;
+esac
+name=roced_${ROCED_VERSION:?}_linux_$arch.tar.gz
+
+fetch() {
+	case $ROCED_URL in
+	file://*) cp "${ROCED_URL#file://}/$1" "$dir/" ;;
+	*) curl -fsSL --retry 3 -o "$dir/$1" "$ROCED_URL/$1" ;;
+	esac
+}
+
+mkdir -p "$dir"
+fetch "$name"
+fetch SHA256SUMS
+(cd "$dir" && grep " [ *]*$name\$" SHA256SUMS | sha256sum -c - >&2) || { echo "roced: $name is not what SHA256SUMS says" >&2; exit 1; }
+tar -xzf "$dir/$name" -C "$dir"
+cp "$(dirname "$0")/stop.sh" "$dir/"
+
+socket=$dir/roced.sock
+case $mode in
+loopback) set -- --loopback --capture "$dir/packets.pcapng" ;;
+udp) set -- --device "${ROCED_INTERFACE:?mode udp needs the name of an interface}" --network udp ;;
+interface) set -- --device "${ROCED_INTERFACE:?mode interface needs the name of an interface}" ;;
+*) echo "roced: mode $mode: there are loopback, udp and interface" >&2; exit 1 ;;
+esac
+nohup "$dir/bin/roced" run --socket "$socket" "$@" >"$dir/roced.log" 2>&1 &
+echo $! >"$dir/pid"
+
+tries=0
+until "$dir/bin/roced" show dev --socket "$socket" >"$dir/devices" 2>/dev/null; do
+	tries=$((tries + 1))
+	if [ $tries -gt 300 ] || ! kill -0 "$(cat "$dir/pid")" 2>/dev/null; then
+		cat "$dir/roced.log" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+echo "ROCED_DIR=$dir"
+echo "ROCED_SOCKET=$socket"
+echo "ROCED_LIBRARIES=$dir/lib"
+echo "LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
