@@ -10,4 +10,6 @@
 // for as long as it lives or has sessions (guest.go). All its sessions are on that host. The service can say what
 // that device is, and what all of its hosts have counted, without a program too. Hosts that the command line names
 // are devices of their own: their addresses are known beforehand, and programs that open one share it.
+//
+// The network can be a bad one (impairment.go), and hosts' links and addresses can change as a file says (schedule.go).
 package loopback
