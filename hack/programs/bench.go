@@ -21,9 +21,10 @@ const nobody = 65534
 
 // bench has what programs need, whatever network they are on: the libraries, the command, and the programs.
 type bench struct {
-	dir    string // of all that is made for this run
-	path   string // where programs are looked up
-	loader string // LD_LIBRARY_PATH
+	dir     string // of all that is made for this run
+	path    string // where programs are looked up
+	loader  string // LD_LIBRARY_PATH
+	preload string // librspreload, of Debian's librdmacm1
 }
 
 func newBench(ctx context.Context, packages []string) (b *bench, err error) {
@@ -51,15 +52,27 @@ func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	others, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
 	private, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ceph")) // fio's
 	b.loader = strings.Join(slices.Concat([]string{libraries}, others, private), ":")
+	if b.preload = one(filepath.Join(root, "usr/lib/*-linux-gnu*/rsocket/librspreload.so")); b.preload == "" {
+		return b, errors.New("no librspreload.so in librdmacm1")
+	}
 	for _, build := range [][]string{
+		{"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=roced", "-keyout", b.home() + "/server.pem", "-out", b.home() + "/server.pem"},
+		{"chown", fmt.Sprint(nobody), b.home() + "/server.pem"},
 		{"make", "-s", "-C", "verbs/c", "OUT=" + libraries},
 		{"go", "build", "-o", b.roced(), "./cmd/roced"},
+		{"cp", b.roced(), b.home() + "/page"},
 	} {
 		if out, err := exec.CommandContext(ctx, build[0], build[1:]...).CombinedOutput(); err != nil {
 			return b, fmt.Errorf("%s: %w\n%s", strings.Join(build, " "), err, out)
 		}
 	}
 	return b, nil
+}
+
+// one is the first file that a pattern names.
+func one(pattern string) string {
+	files, _ := filepath.Glob(pattern)
+	return append(files, "")[0]
 }
 
 // copyOf puts the programs where nobody can read them: a cache is its user's alone. Links do, on one file system.
@@ -93,12 +106,15 @@ func (b *bench) home() string { return filepath.Join(b.dir, "home") }
 
 func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 
-// start starts a command line on a side, whose words are split at blanks.
-func (b *bench) start(ctx context.Context, s *side, line string) *job.Job {
+// start starts a command line of a case on a side. Its words are split at blanks.
+func (b *bench) start(ctx context.Context, s *side, c testCase, line string) *job.Job {
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(ctx, b.find(words[0]), words[1:]...)
 	cmd.Dir = b.home()
 	cmd.Env = []string{"PATH=" + b.path, "LD_LIBRARY_PATH=" + b.loader, "ROCED_SOCKET=" + s.socket, "HOME=" + b.home(), "LANG=C"}
+	if c.tcp {
+		cmd.Env = append(cmd.Env, "LD_PRELOAD="+b.preload)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second

@@ -23,6 +23,7 @@ type testCase struct {
 	memory bool                                                   // needs a network that loses nothing: nothing sends again
 	from   []string                                               // the packages that it needs beside basePackages
 	check  func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
+	tcp    bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
 	tries  int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
 }
 
@@ -37,7 +38,7 @@ func (b *bench) try(ctx context.Context, n *network, c testCase) (said string, e
 	ctx, cancel := context.WithTimeout(ctx, caseTime)
 	defer cancel()
 	if c.server == "" {
-		said, err := b.start(ctx, n.sides[1], n.fill(c.client)).Wait()
+		said, err := b.start(ctx, n.sides[1], c, n.fill(c.client)).Wait()
 		if c.check != nil {
 			return said, ctx.Err()
 		}
@@ -55,7 +56,7 @@ func (b *bench) try(ctx context.Context, n *network, c testCase) (said string, e
 func (b *bench) tryPair(ctx context.Context, n *network, c testCase) (said string, err error) {
 	serverContext, endServer := context.WithCancel(ctx)
 	defer endServer()
-	server := b.start(serverContext, n.sides[0], n.fill(c.server))
+	server := b.start(serverContext, n.sides[0], c, n.fill(c.server))
 	clientSaid, clientErr := b.runClient(ctx, n, c, server)
 	for c.group && clientErr == nil && !server.Ended() && ctx.Err() == nil {
 		clientSaid, clientErr = b.runClient(ctx, n, c, server)
@@ -84,7 +85,7 @@ func (n *network) fill(line string) string {
 func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *job.Job) (said string, err error) {
 	for attempt := range attempts {
 		time.Sleep(time.Duration(min(attempt+4*min(c.tries, 1)+2, 10)) * 50 * time.Millisecond)
-		said, err = b.start(ctx, n.sides[1], n.fill(c.client)).Wait()
+		said, err = b.start(ctx, n.sides[1], c, n.fill(c.client)).Wait()
 		if err == nil || c.tries > 0 || server.Ended() || ctx.Err() != nil || !notListening.MatchString(said) {
 			break
 		}

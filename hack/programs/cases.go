@@ -76,7 +76,16 @@ func socketCases() (list []testCase) {
 		testCase{server: "udpong -b SERVER6", client: "udpong -s SERVER6 -S 1000 -C 200 -T e", want: `custom`, ends: true},
 		testCase{server: "rcopy", client: "rcopy ../clib/librdmacm.so.1 SERVER:copied", want: `bytes`, ends: true},
 	)
-	return list
+	return append(list, tcpCases()...)
+}
+
+// tcpCases are programs that know nothing of RDMA.
+func tcpCases() []testCase {
+	return []testCase{
+		{server: "iperf3 -s -1 -B SERVER", client: "iperf3 -c SERVER -n 20M", want: `receiver`, tcp: true},
+		{server: "iperf3 -s -1 -B SERVER6", client: "iperf3 -c SERVER6 -n 20M -R -P 2", want: `receiver`, tcp: true},
+		{server: "openssl s_server -WWW -accept SERVER:18443", client: "curl -sSkf -o /dev/null -w %{size_download} https://SERVER:18443/page", want: `^\d{8}$`, ends: true, tcp: true},
+	}
 }
 
 // perftestCases are the programs of perftest with their usual options.

@@ -9,5 +9,5 @@
 // (packages.go). The libraries are built from verbs/c (bench.go). What is run is a table (cases.go), of which case.go
 // runs a line. docs/PROGRAMS.md says what came of it.
 //
-// Needs root, for namespaces and to become nobody; gcc and make.
+// Needs root, for namespaces and to become nobody; gcc and make; curl and openssl.
 package main

@@ -94,7 +94,7 @@ func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(cont
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !o.picks(c) || c.wire && n.sides[0].namespace == nil || c.memory && n.sides[0].namespace != nil {
+		if !o.picks(c) || c.wire && !n.wire || c.memory && n.wire {
 			continue
 		}
 		said, err := b.try(ctx, n, c)

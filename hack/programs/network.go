@@ -36,15 +36,21 @@ func (s *side) within(start func() error) error {
 // network has a server's side and a client's.
 type network struct {
 	name  string
+	wire  bool // TCP reaches the addresses too
 	sides [2]*side
 }
 
-// newMemory is one service with a network in memory. Each program is a host on it; two more have names.
-func newMemory(ctx context.Context, b *bench) (*network, error) {
+// newMemory is one service with a network in memory. Each program is a host on it; two more have names. It is in a
+// namespace, so that no packet leaves for their addresses.
+func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "localhost", ip4: "10.77.5.1", ip6: "fd77:5::1"}
 	client := &side{name: "localhost", ip4: "10.77.5.2", ip6: "fd77:5::2"}
-	n := &network{"in memory", [2]*side{server, client}}
-	err := server.serve(ctx, b, "memory", fmt.Sprintf("--loopback --host server=%s,%s --host client=%s,%s", server.ip4, server.ip6, client.ip4, client.ip6))
+	n = &network{name: "in memory", sides: [2]*side{server, client}}
+	if server.namespace, err = lab.New("programs"); err != nil {
+		return n, err
+	}
+	client.namespace = server.namespace
+	err = server.serve(ctx, b, "memory", fmt.Sprintf("--loopback --host server=%s,%s --host client=%s,%s", server.ip4, server.ip6, client.ip4, client.ip6))
 	client.socket = server.socket
 	return n, err
 }
@@ -53,7 +59,7 @@ func newMemory(ctx context.Context, b *bench) (*network, error) {
 func newSockets(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
 	client := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
-	n = &network{"UDP sockets", [2]*side{server, client}}
+	n = &network{name: "UDP sockets", wire: true, sides: [2]*side{server, client}}
 	for _, s := range n.sides {
 		if s.namespace, err = lab.New("programs"); err != nil {
 			return n, err
@@ -81,7 +87,7 @@ func (s *side) serve(ctx context.Context, b *bench, name, options string) error 
 	}
 	s.socket = filepath.Join(folder, "roced.sock")
 	ctx, s.cancel = context.WithCancel(ctx)
-	s.service = b.start(ctx, s, b.roced()+" run --socket "+s.socket+" "+options)
+	s.service = b.start(ctx, s, testCase{}, b.roced()+" run --socket "+s.socket+" "+options)
 	for {
 		_, err := client.Devices(s.socket)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
@@ -97,14 +103,14 @@ func (s *side) serve(ctx context.Context, b *bench, name, options string) error 
 
 // Close ends the services, and removes the namespaces.
 func (n *network) Close() (err error) {
-	for _, s := range n.sides {
+	for i, s := range n.sides {
 		if s.service != nil {
 			s.cancel()
 			if said, failed := s.service.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
 				err = errors.Join(err, fmt.Errorf("the service: %w: %s", failed, said))
 			}
 		}
-		if s.namespace != nil {
+		if s.namespace != nil && (i == 0 || s.namespace != n.sides[0].namespace) {
 			err = errors.Join(err, s.namespace.Close())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // basePackages are those whose programs run, and the libraries that they load beside ours. Cases name more (testCase.from).
 var basePackages = []string{
 	"ibverbs-utils", "rdmacm-utils", "perftest", "qperf",
+	"iperf3", "libiperf0", "libsctp1",
 	"libibverbs1", "librdmacm1", "ibverbs-providers", "libibumad3", "libpci3", "libnl-3-200", "libnl-route-3-200",
 }
 
