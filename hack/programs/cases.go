@@ -61,16 +61,13 @@ func socketCases() (list []testCase) {
 		add(line, testCase{})
 	}
 	for _, line := range []string{
-		"rstream", "rstream -T b", "rstream -T a -T v", "rstream -S 4096 -C 200 -k 1", "rstream -S 4096 -C 200 -i 0", "rstream -S 65536 -C 200 -B 8192",
-		"riostream", "riostream -T a", "riostream -T b -T v",
+		"rstream", "rstream -T b", "rstream -S 65536 -C 300 -T a -T v", "rstream -S 4096 -C 200 -k 1", "rstream -S 4096 -C 200 -i 0", "rstream -S 65536 -C 200 -B 8192",
+		"riostream", "riostream -S 65536 -C 300 -T a", "riostream -T b -T v",
 	} {
 		add(line, testCase{long: true})
 	}
 	for _, line := range []string{"udpong -S 1000 -C 500", "udpong -S 1000 -C 500 -T e", "udpong -S 64 -C 500 -T a", "udpong -S 1500 -C 200 -T b -T e"} {
 		add(line, testCase{ends: true})
-	}
-	for _, line := range []string{"udpong", "udpong -T a", "udpong -T b"} {
-		add(line, testCase{ends: true, long: true})
 	}
 	list = append(list,
 		testCase{server: "udpong -b SERVER6", client: "udpong -s SERVER6 -S 1000 -C 200 -T e", want: `custom`, ends: true},

@@ -12,7 +12,12 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 void ibv_free_buf(struct ibv_buf *buf);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access);
-int ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps);
+int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size);
+void *ibv_create_comp_cntr(struct ibv_context *context, void *attr);
+void *ibv_alloc_dmah(struct ibv_context *context, void *attr);
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, void *attr);
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 #pragma GCC visibility pop
 
 /* In units of 100 Mbit/s. */
@@ -77,4 +82,31 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *b, void *addr, 
 	return ibv_reg_mr(pd, addr, length, access);
 }
 
-int ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps) { return EOPNOTSUPP; }
+/* What the card lacks answers as without a provider's support. */
+int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size) { return EOPNOTSUPP; }
+void *ibv_create_comp_cntr(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
+void *ibv_alloc_dmah(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, void *attr) { return fail(EOPNOTSUPP); }
+
+static int no_descriptor(void)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) { return no_descriptor(); }
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf) { return no_descriptor(); }
+
+#define STUB(name) \
+	__attribute__((visibility("default"))) int name(void); \
+	int name(void) { return EOPNOTSUPP; }
+
+STUB(ibv_dealloc_dmah)
+STUB(ibv_destroy_comp_cntr)
+STUB(ibv_inc_comp_cntr)
+STUB(ibv_inc_err_comp_cntr)
+STUB(ibv_qp_attach_comp_cntr)
+STUB(ibv_read_comp_cntr)
+STUB(ibv_read_err_comp_cntr)
+STUB(ibv_set_comp_cntr)
+STUB(ibv_set_err_comp_cntr)

@@ -274,4 +274,11 @@ static inline void *fail(int failed)
 	return NULL;
 }
 
+/* TWICE gives a name for providers the versions of releases before 65 and since. */
+#define TWICE(name) \
+	extern __typeof__(name) name##_34 \
+		__attribute__((alias(#name), visibility("default"), symver(#name "@@IBVERBS_PRIVATE_34"))); \
+	extern __typeof__(name) name##_65 \
+		__attribute__((alias(#name), visibility("default"), symver(#name "@IBVERBS_PRIVATE_65")));
+
 #endif

@@ -254,6 +254,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index
 	*type = entry.gid_type == ROCED_GID_TYPE_ROCE_V2;
 	return 0;
 }
+TWICE(ibv_query_gid_type)
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, be16 *pkey)
 {

@@ -175,3 +175,12 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 	free(fds);
 	return ready;
 }
+
+/* Of 65.0, for epoll on sockets: rpoll and rselect are what there is. */
+#define LACKS(name) \
+	__attribute__((visibility("default"))) int name(void); \
+	int name(void) { return cm_result(EOPNOTSUPP); }
+
+LACKS(repoll_create)
+LACKS(repoll_ctl)
+LACKS(repoll_wait)
