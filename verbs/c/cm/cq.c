@@ -63,41 +63,40 @@ static struct ibv_srq *create_ex(struct ibv_context *context, struct ibv_srq_ini
 	return ex->create_srq_ex(context, attr);
 }
 
-static int create_srq(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+/* complete_srq fills in what the program left out: the PD; of an XRC SRQ the CQ and the domain too. */
+static int complete_srq(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	bool xrc = (attr->comp_mask & IBV_SRQ_INIT_TYPE) && attr->srq_type == ROCED_SRQT_XRC;
+	struct cm_part *part;
+	int error = 0;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_PD))
+		attr->pd = id->id.pd;
+	if (xrc && !(attr->comp_mask & IBV_SRQ_INIT_CQ)) {
+		error = create(id, attr->attr.max_wr, &id->id.recv_cq_channel, &id->id.recv_cq);
+		attr->cq = id->id.recv_cq;
+	}
+	if (!error && xrc && !(attr->comp_mask & IBV_SRQ_INIT_XRCD)) {
+		error = cm_one(id, &part);
+		if (!error)
+			error = cm_device_xrcd(part->device, &attr->xrcd);
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_PD | (xrc ? IBV_SRQ_INIT_CQ | IBV_SRQ_INIT_XRCD : 0);
+	return error;
+}
+
+static int create_srq(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
 	int error;
 
 	if (id->id.srq || !id->id.verbs)
 		return EINVAL;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_PD)) {
-		attr->comp_mask |= IBV_SRQ_INIT_PD;
-		attr->pd = id->id.pd;
+	error = complete_srq(id, attr);
+	if (!error) {
+		id->id.srq = create_ex(id->id.verbs, attr);
+		error = id->id.srq ? 0 : errno;
 	}
-	if (xrc && !(attr->comp_mask & IBV_SRQ_INIT_CQ)) {
-		error = create(id, attr->attr.max_wr, &id->id.recv_cq_channel, &id->id.recv_cq);
-		if (error) {
-			cm_cqs_destroy(id);
-			return error;
-		}
-		attr->comp_mask |= IBV_SRQ_INIT_CQ;
-		attr->cq = id->id.recv_cq;
-	}
-	if (xrc && !(attr->comp_mask & IBV_SRQ_INIT_XRCD)) {
-		struct cm_part *part;
-
-		attr->comp_mask |= IBV_SRQ_INIT_XRCD;
-		error = cm_one(id, &part);
-		if (!error)
-			error = cm_device_xrcd(part->device, &attr->xrcd);
-		if (error) {
-			cm_cqs_destroy(id);
-			return error;
-		}
-	}
-	id->id.srq = create_ex(id->id.verbs, attr);
-	if (!id->id.srq) {
-		error = errno;
+	if (error) {
 		cm_cqs_destroy(id);
 		return error;
 	}
