@@ -91,6 +91,7 @@ struct srq {
 	uint64_t event_id;
 	uint32_t async_got;
 
+	pthread_mutex_t resizing;       /* one at a time; before lock */
 	pthread_mutex_t lock;
 	struct roced_recv_queue queue;
 	struct roced_recv_queue *older; /* replaced by resizes, with receives that the card has not taken */

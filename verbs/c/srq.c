@@ -37,6 +37,7 @@ static struct srq *new_srq(struct ibv_pd *pd, void *srq_context)
 	srq->ibv.pd = pd;
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
+	pthread_mutex_init(&srq->resizing, NULL);
 	pthread_mutex_init(&srq->lock, NULL);
 	srq->event_id = context_name(srq->ctx, srq, OF_SRQ);
 	if (srq->event_id)
@@ -217,11 +218,11 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	pthread_mutex_lock(&srq->lock);
 	waiting(srq); /* the next resize frees the memory of queues that were empty at this one */
 	pthread_mutex_unlock(&srq->lock);
-	pthread_mutex_lock(&ibv->mutex);
+	pthread_mutex_lock(&srq->resizing); /* not the one of events: getting and acknowledging them does not wait for an answer */
 	failed = roced_ask_simple(srq->ctx->session, ROCED_MODIFY_SRQ, &r, &g);
 	if (!failed && g.queue_length)
 		failed = replace(srq, &g);
-	pthread_mutex_unlock(&ibv->mutex);
+	pthread_mutex_unlock(&srq->resizing);
 	if (failed)
 		return failed;
 	if (mask & ROCED_SRQ_MAX_WR)
