@@ -37,6 +37,7 @@ var skipReasons = []skipReason{
 // mayFail are tests that fail, and why.
 var mayFail = map[string]string{
 	"test_multi_process_alloc_dm": "the child of a fork uses its parent's context",
+	"test_resize_cq":              "counts on completions that may not have come yet, if others want the processor",
 }
 
 var (
@@ -85,15 +86,16 @@ func (r *pyverbsResult) String() string {
 	return fmt.Sprintf("%d run, %d pass, %d fail, %d skipped (%s)", r.ran, r.passed, len(r.failed), skipped, strings.Join(reasons, "; "))
 }
 
-// judge compares what the tests say with what they have to say: as many that run and pass, no failure but those of
-// mayFail, and no reason to skip that is not known. What a machine has more, huge pages for instance, may make more pass.
-func (r *pyverbsResult) judge(said string) (note string, err error) {
+// judgePyverbs compares what the tests say with what they have to say: as many that run, and that do not skip, no failure
+// but those of mayFail, and no reason to skip that is not known. What a machine has more, huge pages for instance, may
+// make more pass.
+func judgePyverbs(said string, ran, unskipped int) (note string, err error) {
 	got, err := readPyverbs(said)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, said)
 	}
-	if got.ran != r.ran || got.passed < r.passed {
-		err = fmt.Errorf("%d tests ran and %d passed; want %d, %d", got.ran, got.passed, r.ran, r.passed)
+	if tried := got.passed + len(got.failed); got.ran != ran || tried < unskipped {
+		err = fmt.Errorf("%d tests ran and %d did not skip; want %d, %d", got.ran, tried, ran, unskipped)
 	}
 	for _, name := range got.failed {
 		if mayFail[name] == "" {
