@@ -101,6 +101,9 @@ func (s *Session) ClearKey(key ring.LKey) {
 		if k.mw != nil {
 			k.mw.unbind()
 		}
+		if k.mr != nil && k.mr.fast != nil {
+			k.mr.fast.forget()
+		}
 		s.keys.put(key, nil, nil)
 	}
 }

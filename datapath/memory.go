@@ -2,21 +2,53 @@ package datapath
 
 import "github.com/roced/roced/datapath/ring"
 
-// memory returns the bytes that an SGE names; nil if the queue pair may not access them.
-func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
+// memory finds the bytes that an SGE names, from an offset on: those that lie in one piece, and how many of length
+// bytes they are for. ok is false if a queue pair of the PD may not access all of the SGE.
+func (s *Session) memory(sge ring.SGE, offset, length int, pd PD, write bool) (piece []byte, n int, ok bool) {
 	mr := s.region(sge.LKey)
-	if mr == nil || mr.PD != pd || write && !mr.Write {
-		return nil
+	if mr == nil {
+		return s.mapped(sge, offset, length, write)
 	}
-	memory, ok := portion(mr.Memory, sge.Addr-mr.Base, uint64(sge.Length))
-	if !ok && mr.Null {
-		return nowhere
+	if mr.PD != pd || write && !mr.Write {
+		return nil, 0, false
 	}
-	return memory
+	from := sge.Addr - mr.Base
+	if memory, ok := portion(mr.Memory, from, uint64(sge.Length)); ok {
+		return memory[offset : offset+length], length, true
+	}
+	if mr.Null {
+		return nil, length, true
+	}
+	if mr.fast == nil || !mr.fast.holds(from, uint64(sge.Length)) || !mr.fast.direction.Allows(write) {
+		return nil, 0, false
+	}
+	piece = mr.fast.piece(from+uint64(offset), uint64(length))
+	return piece, len(piece), true
 }
 
-// nowhere is the memory of a null region: what an SGE names beyond its end is read as zeros, and not written.
-var nowhere = []byte{}
+// mapped finds the bytes of an SGE with the local DMA key. Its address says which region's memory it is of, whatever
+// the PD, and what the card may do there.
+func (s *Session) mapped(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
+	if sge.LKey != ring.LocalDMALKey {
+		return nil, 0, false
+	}
+	addr := ring.DMAAddr(sge.Addr)
+	memory, _, ok := s.dma(addr, uint64(sge.Length))
+	if !ok || !addr.Direction().Allows(write) {
+		return nil, 0, false
+	}
+	return memory[offset : offset+length], length, true
+}
+
+// dma finds the memory at an address that the local DMA key goes with. A fast region has no memory of its own.
+func (s *Session) dma(addr ring.DMAAddr, length uint64) (memory []byte, of *MR, ok bool) {
+	k := s.keys.find(addr.Key())
+	if k == nil || k.mr == nil || k.mr.fast != nil {
+		return nil, nil, false
+	}
+	memory, ok = portion(k.mr.Memory, addr.Offset(), length)
+	return memory, k.mr, ok
+}
 
 // portion is length bytes of memory from an offset on. An address below the base has wrapped round to a
 // large offset.
@@ -28,20 +60,16 @@ func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {
 	return memory[offset : offset+length : offset+length], true
 }
 
-// pieces is the memory of a scatter/gather list.
+// pieces is the memory of a scatter/gather list, or of a part of it.
 type pieces struct {
-	all    [ring.MaxSGE][]byte
-	sizes  [ring.MaxSGE]int // as the list has them; a piece is shorter if it is nowhere
-	count  int
-	length int // bytes
+	all    [][]byte
+	sizes  []int // as the list has them; a piece is shorter if it is nowhere
+	length int   // bytes of the whole list
 }
-
-// list gives the pieces that were found.
-func (p *pieces) list() [][]byte { return p.all[:p.count] }
 
 // scatter writes a payload into the pieces from an offset on.
 func (p *pieces) scatter(offset int, payload []byte) {
-	for i, piece := range p.list() {
+	for i, piece := range p.all {
 		if offset >= p.sizes[i] {
 			offset -= p.sizes[i]
 			continue
@@ -55,35 +83,59 @@ func (p *pieces) scatter(offset int, payload []byte) {
 
 // gather fills to with the pieces.
 func (p *pieces) gather(to []byte) {
-	for i, piece := range p.list() {
+	for i, piece := range p.all {
 		here := to[:p.sizes[i]]
 		clear(here[copy(here, piece):])
 		to = to[len(here):]
 	}
 }
 
-// only makes all the pieces one.
-func (p *pieces) only(piece []byte) {
-	p.all[0], p.sizes[0], p.count, p.length = piece, len(piece), 1, len(piece)
+// first is the first piece; nil if there is none.
+func (p *pieces) first() []byte {
+	if len(p.all) == 0 {
+		return nil
+	}
+	return p.all[0]
 }
 
-// find finds the memory of a list. It reports whether access to all of it is allowed.
-func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool) bool {
-	p.count, p.length = 0, 0
-	for sge, ok := list.Next(); ok; sge, ok = list.Next() {
-		piece := s.memory(sge, pd, write)
-		if piece == nil && sge.Length != 0 {
-			return false
+func (p *pieces) reset() { p.all, p.sizes, p.length = p.all[:0], p.sizes[:0], 0 }
+
+func (p *pieces) add(piece []byte, n int) { p.all, p.sizes = append(p.all, piece), append(p.sizes, n) }
+
+// only makes all the pieces one.
+func (p *pieces) only(piece []byte) {
+	p.reset()
+	p.add(piece, len(piece))
+	p.length = len(piece)
+}
+
+// find finds the memory of a list from an offset on, as many bytes as there are up to a length. It reports whether
+// access to all of the list is allowed.
+func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool, offset, length int) bool {
+	p.reset()
+	for sge, some := list.Next(); some; sge, some = list.Next() {
+		size := int(sge.Length)
+		p.length += size
+		for from := min(offset, size); size > 0; {
+			here := min(size-from, length)
+			piece, n, ok := s.memory(sge, from, here, pd, write)
+			if !ok {
+				return false
+			}
+			if n > 0 {
+				p.add(piece, n)
+			}
+			if from, length = from+n, length-n; n == here {
+				break
+			}
 		}
-		p.all[p.count], p.sizes[p.count] = piece, int(sge.Length)
-		p.count++
-		p.length += int(sge.Length)
+		offset -= min(offset, size)
 	}
 	return true
 }
 
-// remote is the memory of a PD that a packet for a queue pair names by an R_Key; ok is false if that may not be
-// accessed in this way. A key is looked up for each packet, so that nothing is touched through one that
+// remote is the memory of a PD that a packet for a queue pair names by an R_Key, or its first piece; ok is false if that
+// may not be accessed in this way. A key is looked up for each packet, so that nothing is touched through one that
 // was revoked before. No bytes need no key (IBA 9.7.4.1.2).
 func (s *Session) remote(qp *QP, pd PD, key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
 	if length == 0 {
@@ -93,10 +145,18 @@ func (s *Session) remote(qp *QP, pd PD, key ring.RKey, addr uint64, length uint3
 		if mr.PD != pd || mr.Remote&access != access {
 			return nil, false
 		}
-		return portion(mr.Memory, addr-mr.Base, uint64(length))
+		return mr.part(addr-mr.Base, uint64(length))
 	}
 	if mw := s.window(key); mw != nil && mw.admits(key, qp, pd) && mw.access&access == access {
-		return portion(mw.memory, addr-mw.base, uint64(length))
+		return mw.part(addr-mw.base, uint64(length))
 	}
 	return nil, false
+}
+
+// part is the region's memory from an offset on, or its first piece; ok is false if not all of it is the region's.
+func (m *MR) part(offset, length uint64) (memory []byte, ok bool) {
+	if memory, ok = portion(m.Memory, offset, length); ok || m.fast == nil || !m.fast.holds(offset, length) {
+		return memory, ok
+	}
+	return m.fast.piece(offset, length), true
 }

@@ -19,7 +19,9 @@ type MR struct {
 	Write  bool             // local write access: receives may write here
 	Remote ring.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
 
-	windows int // bound to it
+	windows int   // bound to it
+	fasts   int   // pieces of fast regions that are of its memory
+	fast    *fast // of one that requests register; else nil
 }
 
 // A handle is a place in a table and a generation, which counts the objects that the place has

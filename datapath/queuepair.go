@@ -9,8 +9,8 @@ import (
 // A Connection is a conn.QueuePair: what the halves of the machine need of it.
 
 // Memory implements conn.QueuePair.
-func (c *Connection) Memory(sge ring.SGE, write bool) []byte {
-	return c.qp.Session.memory(sge, c.qp.PD, write)
+func (c *Connection) Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
+	return c.qp.Session.memory(sge, offset, length, c.qp.PD, write)
 }
 
 // WriteRecv implements conn.QueuePair.
@@ -19,9 +19,9 @@ func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) boo
 	if c.target != nil {
 		s, pd = c.target.Session, c.target.PD
 	}
-	ok := p.find(s, list, pd, true)
+	ok := p.find(s, list, pd, true, offset, len(payload))
 	if ok {
-		p.scatter(offset, payload)
+		p.scatter(0, payload)
 	}
 	return ok
 }
@@ -59,10 +59,15 @@ func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
 	return c.qp.bind(key, addr, b)
 }
 
+// Register implements conn.QueuePair.
+func (c *Connection) Register(key ring.RKey, base uint64, r ring.Reg) ring.WCStatus {
+	return c.qp.Session.register(c.qp.PD, key, base, r)
+}
+
 // Invalidate implements conn.QueuePair.
-func (c *Connection) Invalidate(key ring.RKey) bool {
+func (c *Connection) Invalidate(key ring.RKey, peer bool) bool {
 	s, pd := c.keysOf()
-	return s.invalidate(c.qp, pd, key)
+	return s.invalidate(c.qp, pd, key, peer)
 }
 
 // TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's, or its target's.

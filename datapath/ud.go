@@ -59,7 +59,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 // take consumes the receive request in hand and writes the packet to its memory.
 func (u *Datagrams) take(a *arrival) Drop {
 	e, qp := u.engine, u.qp
-	ok := e.pieces.find(qp.Session, a.recv.List(), qp.RecvPD, true)
+	ok := e.pieces.find(qp.Session, a.recv.List(), qp.RecvPD, true, 0, wire.GRHLen+len(a.packet.Payload()))
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
 		e.took(qp.SRQ)
@@ -79,7 +79,7 @@ func (u *Datagrams) take(a *arrival) Drop {
 // scatter writes the GRH and the payload into the request's memory.
 func scatter(pieces *pieces, p *wire.Packet) {
 	payload := p.Payload()
-	if first := pieces.all[0]; len(first) >= wire.GRHLen+len(payload) {
+	if first := pieces.first(); len(first) >= wire.GRHLen+len(payload) {
 		p.PutGRH((*[wire.GRHLen]byte)(first))
 		copy(first[wire.GRHLen:], payload)
 		return
@@ -225,7 +225,7 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		switch {
 		case uint32(s.SGECount) > qp.MaxSendSGE || !ok:
 			return nil, 0, ring.WCLocQPOpErr
-		case !d.pieces.find(qp.Session, list, qp.PD, false):
+		case !d.pieces.find(qp.Session, list, qp.PD, false, 0, u.engine.mtu):
 			return nil, 0, ring.WCLocProtErr
 		}
 	}

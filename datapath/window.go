@@ -10,8 +10,9 @@ type MW struct {
 
 	key    ring.RKey // it is bound under; counts only while of is set
 	of     *MR       // it is bound to; nil: it is not bound
-	base   uint64
-	memory []byte
+	base   uint64    // the address of its first byte
+	from   uint64    // that byte's offset in the region
+	length uint64    // bytes
 	access ring.AccessFlags
 	qp     *QP // of type 2: only packets for it may use the window
 }
@@ -23,7 +24,15 @@ func (w *MW) unbind() {
 	if w.of != nil {
 		w.of.windows--
 	}
-	w.of, w.memory, w.qp = nil, nil, nil
+	w.of, w.qp = nil, nil
+}
+
+// part is the window's memory from an offset on, or its first piece; ok is false if not all of it is the window's.
+func (w *MW) part(offset, length uint64) (memory []byte, ok bool) {
+	if offset > w.length || length > w.length-offset {
+		return nil, false
+	}
+	return w.of.part(w.from+offset, length)
 }
 
 // admits says that packets for a queue pair that are for memory of a PD may use the window under a key.
@@ -49,12 +58,12 @@ func (qp *QP) bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
 		return ring.WCMWBindErr
 	}
 	changes := b.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
-	memory, ok := portion(mr.Memory, addr-mr.Base, b.Length)
+	_, ok := mr.part(addr-mr.Base, b.Length)
 	if mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
 		return ring.WCMWBindErr
 	}
 	mw.unbind()
-	mw.key, mw.of, mw.memory, mw.access, mw.base = key, mr, memory, b.Access, addr
+	mw.key, mw.of, mw.access, mw.base, mw.from, mw.length = key, mr, b.Access, addr, addr-mr.Base, b.Length
 	if b.Access&ring.AccessZeroBased != 0 {
 		mw.base = 0
 	}
@@ -65,10 +74,20 @@ func (qp *QP) bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
 	return ring.WCSuccess
 }
 
-// invalidate revokes the key of a window of type 2, as its program or its peer asks. It returns false if
-// there is none that the queue pair may invalidate: regions keep their keys until they are deregistered.
-func (s *Session) invalidate(qp *QP, pd PD, key ring.RKey) bool {
-	mw := s.window(key)
+// invalidate revokes the key of a window of type 2 or of a fast region, as its program or its peer asks. It returns
+// false if there is none that the queue pair may invalidate: other regions keep their keys until they are deregistered.
+// A peer may invalidate what it may use; the program also a region that is free, which stays so.
+func (s *Session) invalidate(qp *QP, pd PD, key ring.RKey, peer bool) bool {
+	k := s.keys.find(ring.LKey(key))
+	switch {
+	case k == nil:
+		return false
+	case k.mr != nil:
+		mr := k.mr
+		return mr.fast != nil && mr.PD == pd && mr.fast.key == ring.LKey(key) &&
+			(!peer || mr.LKey != 0 && mr.Remote&^ring.AccessMWBind != 0) && mr.free()
+	}
+	mw := k.mw
 	if mw == nil || !mw.Type2 || !mw.admits(key, qp, pd) {
 		return false
 	}

@@ -6,7 +6,7 @@ import "github.com/roced/roced/datapath/ring"
 
 // The numbers of libibverbs and librdmacm, by their names, and what they print as.
 type (
-	// Opcode is the operation of a send work request (ibv_wr_opcode). Values: WRRDMAWrite to WRAtomicWrite,
+	// Opcode is the operation of a send work request (ibv_wr_opcode). Values: WRRDMAWrite to WRRegMRIntegrity,
 	// which go doc verbs.WRRDMAWrite lists.
 	Opcode = ring.Opcode
 
@@ -151,6 +151,8 @@ const (
 	WRDriver1           = ring.WRDriver1
 	WRFlush             = ring.WRFlush
 	WRAtomicWrite       = ring.WRAtomicWrite
+	WRRegMR             = ring.WRRegMR // of kernel protocols, as the next: see MR.MapSG
+	WRRegMRIntegrity    = ring.WRRegMRIntegrity
 )
 
 // The send flags.
@@ -209,6 +211,7 @@ const (
 	WCTSO             = ring.WCTSO
 	WCFlush           = ring.WCFlush
 	WCAtomicWrite     = ring.WCAtomicWrite
+	WCRegMR           = ring.WCRegMR
 	WCRecv            = ring.WCRecv
 	WCRecvRDMAWithImm = ring.WCRecvRDMAWithImm
 	WCTMAdd           = ring.WCTMAdd

@@ -21,8 +21,10 @@ func (r *Requester) measure(w *work, data []byte) (length int, status ring.WCSta
 		return 0, ring.WCLocQPOpErr
 	}
 	for sge, some := list.Next(); some; sge, some = list.Next() {
-		if sge.Length != 0 && r.QP.Memory(sge, w.wantsAnswer()) == nil {
-			return 0, ring.WCLocProtErr
+		if sge.Length != 0 {
+			if _, _, ok := r.QP.Memory(sge, 0, 0, w.wantsAnswer()); !ok {
+				return 0, ring.WCLocProtErr
+			}
 		}
 		length += int(sge.Length)
 	}
@@ -65,14 +67,15 @@ func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(pi
 			offset -= int(sge.Length)
 			continue
 		}
-		memory := r.QP.Memory(sge, w.wantsAnswer())
-		if memory == nil {
-			return ring.WCLocProtErr
+		for here := min(length, int(sge.Length)-offset); here > 0; {
+			piece, n, ok := r.QP.Memory(sge, offset, here, w.wantsAnswer())
+			if !ok {
+				return ring.WCLocProtErr
+			}
+			visit(piece, n)
+			offset, length, here = offset+n, length-n, here-n
 		}
-		n := min(length, int(sge.Length)-offset)
-		piece := memory[min(offset, len(memory)):]
-		visit(piece[:min(n, len(piece))], n)
-		offset, length = 0, length-n
+		offset = 0
 	}
 	return ring.WCSuccess
 }

@@ -114,15 +114,24 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	if length == 0 {
 		return Taken
 	}
+	payload := packet.Payload()
+	for len(memory) < len(payload) { // it lies in pieces
+		n := len(memory)
+		writeRemote(memory, payload[:n])
+		payload, from, length = payload[n:], from+uint64(n), length-uint32(n)
+		if memory, ok = r.QP.Remote(m.key, from, length, ring.AccessRemoteWrite); !ok {
+			return RemoteAccess
+		}
+	}
 	if !means.Is(wire.MeansEnd) {
-		writeRemote(memory, packet.Payload())
+		writeRemote(memory, payload)
 		return Taken
 	}
 	// A program may poll for the last byte: the others are there before it.
 	end := length - 1
-	writeRemote(memory, packet.Payload()[:end])
+	writeRemote(memory, payload[:end])
 	r.order.Add(1)
-	writeRemote(memory[end:], packet.Payload()[end:])
+	writeRemote(memory[end:], payload[end:])
 	return Taken
 }
 
@@ -130,7 +139,7 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
 	m := &r.message
 	m.kind = 0
-	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ring.RKey(packet.InvalidateRKey())) {
+	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ring.RKey(packet.InvalidateRKey()), true) {
 		return InvalidRequest
 	}
 	r.countMessage()

@@ -191,12 +191,17 @@ func (s *side) part(addr uint64, length uint32) []byte {
 	return s.memory[addr:][:length]
 }
 
-func (s *side) Memory(sge ring.SGE, write bool) []byte {
+// Memory gives it in pieces that end at multiples of a number.
+func (s *side) Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	if write && sge.Addr < sinkArea {
 		s.Fatalf("a request writes to %d", sge.Addr)
 	}
-	return s.part(sge.Addr, sge.Length)
+	from := sge.Addr + uint64(offset)
+	n = min(length, pieceLen-int(from%pieceLen))
+	return s.part(from, uint32(n)), n, s.part(sge.Addr, sge.Length) != nil
 }
+
+const pieceLen = 88 // of bytes that lie together; a multiple of an atomic's number
 
 func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	for one, ok := list.Next(); ok; one, ok = list.Next() {
@@ -222,8 +227,8 @@ func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.Acces
 	if length > 0 && (k != key+ring.RKey(s.targeted) || access == ring.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
 		s.Fatalf("the peer names %d bytes at %d by %#x", length, addr, k)
 	}
-	memory = s.part(addr, length)
-	return memory, memory != nil
+	ok = s.part(addr, length) != nil
+	return s.part(addr, min(length, uint32(pieceLen-addr%pieceLen))), ok
 }
 
 // Bind is of a request that is carried out here: all before it are completed.
@@ -232,7 +237,9 @@ func (s *side) Bind(_ ring.RKey, _ uint64, b ring.Bind) ring.WCStatus {
 	return ring.WCSuccess
 }
 
-func (s *side) Invalidate(k ring.RKey) bool { return true }
+func (s *side) Register(ring.RKey, uint64, ring.Reg) ring.WCStatus { return ring.WCSuccess }
+
+func (s *side) Invalidate(ring.RKey, bool) bool { return true }
 
 // isOldest insists that all requests before one are completed.
 func (s *side) isOldest(number uint32) {

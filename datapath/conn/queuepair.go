@@ -9,19 +9,23 @@ import (
 // within a call of theirs. CompleteSend and CompleteRecv may bring the queue pair to ERR, and call Enter: their
 // CQ may be overrun.
 type QueuePair interface {
-	// Memory is what an SGE of a request names, to be written or only read; nil if that may not be accessed. It is
-	// shorter for a null region: the rest is read as zeros, and not written.
-	Memory(sge ring.SGE, write bool) []byte
+	// Memory is what an SGE of a request names, to be written or only read, as far as it lies in one piece from an
+	// offset on: a piece, and how many of length bytes that is for, at least one if length is not 0. ok is false if the
+	// SGE may not be accessed. The piece is shorter for a null region: the rest is read as zeros, and not written.
+	Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
 	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
 	// that may not be accessed.
 	WriteRecv(list ring.SGList, offset int, payload []byte) bool
-	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way.
-	// No bytes need no key (IBA 9.7.4.1.2).
+	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way. It may
+	// be only the first piece of that: who needs more asks for the rest. No bytes need no key (IBA 9.7.4.1.2).
 	Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool)
 	// Bind makes a window one to a part of a region, under a new key (IBA 10.6.7).
 	Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
-	// Invalidate revokes the key of a window; false if the queue pair may not.
-	Invalidate(key ring.RKey) bool
+	// Register makes a fast region one of the memory in its list, under a new key and at a base (IBA 10.6.5).
+	Register(key ring.RKey, base uint64, r ring.Reg) ring.WCStatus
+	// Invalidate revokes the key of a window or a fast region, as the program or its peer asks; false if the queue
+	// pair may not.
+	Invalidate(key ring.RKey, peer bool) bool
 	// Target has the calls about receives and the peer's keys be for a shared receive queue that the peer has named:
 	// its receives, its memory, its CQ. false if the queue pair may not use it. Only of XRC; a packet's comes first.
 	Target(number wire.SRQN) bool

@@ -43,7 +43,7 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 		return wire.NAKInvalidRequest, InvalidRequest
 	}
 	memory, ok := r.QP.Remote(ring.RKey(h.RKey()), h.Addr(), atomicSize, ring.AccessRemoteAtomic)
-	if !ok {
+	if !ok || len(memory) < atomicSize { // the bytes of a number lie together
 		r.responses.takeBack()
 		return wire.NAKRemoteAccess, RemoteAccess
 	}

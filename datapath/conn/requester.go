@@ -161,10 +161,13 @@ func (r *Requester) check(w *work, data []byte) {
 
 // runLocal carries out a request that has no packets.
 func (r *Requester) runLocal(w *work) ring.WCStatus {
-	if w.Opcode == ring.WRBindMW {
+	switch w.Opcode {
+	case ring.WRBindMW:
 		return r.QP.Bind(w.RKey, w.RemoteAddr, ring.GetBind(r.Queue.Data(0)))
+	case ring.WRRegMR:
+		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)))
 	}
-	if !r.QP.Invalidate(w.InvalidateRKey()) {
+	if !r.QP.Invalidate(w.InvalidateRKey(), false) {
 		return ring.WCLocQPOpErr
 	}
 	return ring.WCSuccess

@@ -16,7 +16,9 @@ type longPair struct {
 	memory []byte
 }
 
-func (l *longPair) Memory(sge ring.SGE, write bool) []byte { return l.memory[:sge.Length] }
+func (l *longPair) Memory(_ ring.SGE, _, length int, _ bool) ([]byte, int, bool) {
+	return l.memory[:length], length, true
+}
 
 // The longest message, of four pieces, is MaxMessage.
 func TestLongestRequest(t *testing.T) {

@@ -92,14 +92,14 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 		r.responses.due, r.responses.nak = false, 0
 		return Taken
 	}
-	if p.Length > 0 {
-		from := uint64(one.sent) * uint64(r.MTU.Bytes())
-		memory, ok := r.readable(one, from, uint32(p.Length))
+	for from := uint64(one.sent) * uint64(r.MTU.Bytes()); len(payload) > 0; {
+		memory, ok := r.readable(one, from, uint32(len(payload)))
 		if !ok {
 			r.endReading(one)
 			return RemoteAccess
 		}
-		readRemote(payload, memory)
+		n := readRemote(payload, memory)
+		payload, from = payload[n:], from+uint64(n)
 	}
 	if one.sent++; one.sent == one.packets {
 		one.whole = true

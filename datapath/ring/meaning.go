@@ -20,6 +20,7 @@ var requests = withServices([1 << 8]request{
 	WRAtomicFetchAndAdd: {means: wire.MeansFetchAdd, completes: WCFetchAdd},
 	WRLocalInv:          {completes: WCLocalInv, services: localServices},
 	WRBindMW:            {completes: WCBindMW, services: localServices},
+	WRRegMR:             {completes: WCRegMR, services: localServices},
 	WRSendWithInv:       {means: wire.MeansSend | wire.MeansInvalidate, completes: WCSend},
 })
 

@@ -10,7 +10,7 @@ func TestWCOpcodeNames(t *testing.T) {
 	for opcode, want := range map[WCOpcode]string{
 		WCSend: "send", WCRDMAWrite: "RDMA write", WCRDMARead: "RDMA read", WCCompSwap: "compare and swap", WCFetchAdd: "fetch and add",
 		WCBindMW: "bind memory window", WCLocalInv: "local invalidate", WCRecv: "receive", WCRecvRDMAWithImm: "receive RDMA with immediate",
-		7: "TCP segmentation", 0x82: "add tag", 10: "operation(10)", 0x8a: "operation(138)", 0xff: "operation(255)",
+		7: "TCP segmentation", 0x82: "add tag", 10: "fast registration", 11: "operation(11)", 0x8a: "operation(138)", 0xff: "operation(255)",
 	} {
 		if got := opcode.String(); got != want {
 			t.Errorf("%d is %q, want %q", uint8(opcode), got, want)

@@ -22,6 +22,8 @@ const (
 	WRDriver1           Opcode = 11
 	WRFlush             Opcode = 14
 	WRAtomicWrite       Opcode = 15
+	WRRegMR             Opcode = 32 // of kernel protocols, as the next: see MR.MapSG
+	WRRegMRIntegrity    Opcode = 33
 )
 
 var opcodeNames = []string{
@@ -39,6 +41,8 @@ var opcodeNames = []string{
 	WRDriver1:           "driver's",
 	WRFlush:             "flush",
 	WRAtomicWrite:       "atomic write",
+	WRRegMR:             "fast registration",
+	WRRegMRIntegrity:    "fast registration with signatures",
 }
 
 // String names the operation.
@@ -150,6 +154,7 @@ const (
 	WCTSO             WCOpcode = 7
 	WCFlush           WCOpcode = 8
 	WCAtomicWrite     WCOpcode = 9
+	WCRegMR           WCOpcode = 10
 	WCRecv            WCOpcode = 1 << 7
 	WCRecvRDMAWithImm WCOpcode = 1<<7 + 1
 	WCTMAdd           WCOpcode = 1<<7 + 2
@@ -173,6 +178,7 @@ var wCOpcodeNames = []string{
 	WCTSO:             "TCP segmentation",
 	WCFlush:           "flush",
 	WCAtomicWrite:     "atomic write",
+	WCRegMR:           "fast registration",
 	WCRecv:            "receive",
 	WCRecvRDMAWithImm: "receive RDMA with immediate",
 	WCTMAdd:           "add tag",

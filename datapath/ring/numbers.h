@@ -19,7 +19,9 @@ enum roced_wr_opcode {
 	ROCED_WR_TSO = 10,
 	ROCED_WR_DRIVER1 = 11,
 	ROCED_WR_FLUSH = 14,
-	ROCED_WR_ATOMIC_WRITE = 15
+	ROCED_WR_ATOMIC_WRITE = 15,
+	ROCED_WR_REG_MR = 32,
+	ROCED_WR_REG_MR_INTEGRITY = 33
 };
 
 enum roced_send_flags {
@@ -68,6 +70,7 @@ enum roced_wc_opcode {
 	ROCED_WC_TSO = 7,
 	ROCED_WC_FLUSH = 8,
 	ROCED_WC_ATOMIC_WRITE = 9,
+	ROCED_WC_REG_MR = 10,
 	ROCED_WC_RECV = 1 << 7,
 	ROCED_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1,
 	ROCED_WC_TM_ADD = (1 << 7) + 2,

@@ -10,11 +10,12 @@ import (
 // the fixed part:
 //
 //	12  R_Key to invalidate 4   SEND with invalidate, local invalidate
-//	16  remote address      8   RDMA, atomics; bind: where the window begins
-//	24  R_Key               4   RDMA, atomics: the peer's; bind: the window's new one
+//	16  remote address      8   RDMA, atomics; bind: where the window begins; fast registration: the region's base
+//	24  R_Key               4   RDMA, atomics: the peer's; bind, fast registration: the new one
 //
 //	32  atomics: compare or add 8, swap 8; one SGE follows
 //	32  bind: length 8, the region's lkey 4, access flags 4
+//	32  fast registration: length 8, access flags 4, entries of the region's list 4 (RegList)
 //
 // Of an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ stands before these, which begin 16 bytes further on:
 //

@@ -1,0 +1,150 @@
+package datapath
+
+import (
+	"math"
+	"sort"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// fast is what a region has that requests register (IBA 10.6.5): a list of memory, which the program and the card
+// share, and while it is registered the memory that the list named.
+//
+// Memory that lies in one piece becomes the region's Memory, so that it is found as any other region's. Else it is in
+// pieces, each of which begins where the one before ends.
+//
+//	free ── register ──► valid ── invalidate ──► free
+type fast struct {
+	key       ring.LKey // the last one; the region's LKey is 0 while it is free, so that nothing finds it
+	list      []byte
+	direction ring.DMADirection // what the card may do with all of the memory
+	pieces    [][]byte
+	of        []*MR    // whose memory the pieces are
+	ends      []uint64 // offsets behind the pieces
+}
+
+// NewFastMR makes a region that is free, with the list that its program writes (ring.RegEntry).
+func NewFastMR(key ring.LKey, pd PD, list []byte) *MR {
+	most := len(list) / ring.RegEntryLen
+	return &MR{PD: pd, fast: &fast{
+		key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most),
+	}}
+}
+
+// SetFastMR has a key's index name a fast region. It runs in Do.
+func (s *Session) SetFastMR(mr *MR) { s.keys.put(mr.fast.key, mr, nil) }
+
+// holds says that bytes at an offset are the region's.
+func (f *fast) holds(offset, length uint64) bool {
+	size := uint64(0)
+	if n := len(f.ends); n > 0 {
+		size = f.ends[n-1]
+	}
+	return offset <= size && length <= size-offset
+}
+
+// piece is the part of bytes that the region holds that lies in their first piece.
+func (f *fast) piece(offset, length uint64) []byte {
+	i := sort.Search(len(f.ends), func(i int) bool { return offset < f.ends[i] })
+	if i == len(f.ends) {
+		return nil
+	}
+	piece := f.pieces[i]
+	from := uint64(len(piece)) - (f.ends[i] - offset)
+	to := min(from+length, uint64(len(piece)))
+	return piece[from:to:to]
+}
+
+// regAccess is what a fast region may allow.
+const regAccess = ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic |
+	ring.AccessMWBind | ring.AccessZeroBased | ring.AccessOptionalRange
+
+// regRemote is what of that peers may do.
+const regRemote = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessMWBind
+
+// register makes a fast region one of the memory in its list, under a new key. It has to be free.
+func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg) ring.WCStatus {
+	k := s.keys.find(ring.LKey(key))
+	if k == nil || k.mr == nil || k.mr.fast == nil {
+		return ring.WCMWBindErr
+	}
+	mr := k.mr
+	write := r.Access&ring.AccessLocalWrite != 0
+	changes := r.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
+	if r.Access&ring.AccessZeroBased != 0 {
+		base = 0
+	}
+	switch {
+	case mr.PD != pd, mr.LKey != 0, r.Access&^regAccess != 0, changes != 0 && !write, base > math.MaxUint64-r.Length:
+		return ring.WCMWBindErr
+	case !mr.fast.translate(s, r):
+		mr.fast.forget()
+		return ring.WCMWBindErr
+	}
+	mr.LKey, mr.fast.key, mr.Base = ring.LKey(key), ring.LKey(key), base
+	mr.Write, mr.Remote = write, r.Access&regRemote
+	if f := mr.fast; len(f.pieces) == 1 && f.direction == ring.DMABidirectional {
+		mr.Memory = f.pieces[0]
+	}
+	return ring.WCSuccess
+}
+
+// translate finds the memory that the list names. What the card may do with all of it has to be enough. The program can
+// change the list at any time: an entry is copied once.
+func (f *fast) translate(s *Session, r ring.Reg) bool {
+	f.direction = ring.DMABidirectional
+	size, run := uint64(0), ring.RegEntry{} // run is the last piece
+	if r.Count == 0 || uint64(r.Count) > uint64(len(f.list)/ring.RegEntryLen) {
+		return false
+	}
+	for i := range int(r.Count) {
+		entry := ring.GetRegEntry(f.list, i)
+		memory, of, ok := s.dma(entry.Addr, entry.Length)
+		if !ok || entry.Length == 0 || !f.narrow(entry.Addr.Direction()) {
+			return false
+		}
+		if size += entry.Length; entry.Addr == run.Addr+ring.DMAAddr(run.Length) {
+			run.Length += entry.Length
+			memory, _, _ = s.dma(run.Addr, run.Length)
+			f.pieces[len(f.pieces)-1], f.ends[len(f.ends)-1] = memory, size
+			continue
+		}
+		run = entry
+		f.pieces, f.of, f.ends = append(f.pieces, memory), append(f.of, of), append(f.ends, size)
+		of.fasts++
+	}
+	reads := r.Access&(ring.AccessRemoteRead|ring.AccessRemoteAtomic) != 0
+	return size == r.Length &&
+		(r.Access&ring.AccessLocalWrite == 0 || f.direction.Allows(true)) && (!reads || f.direction.Allows(false))
+}
+
+// narrow notes what the card may do with a further piece; false if that leaves nothing for all of them.
+func (f *fast) narrow(d ring.DMADirection) bool {
+	if f.direction == ring.DMABidirectional {
+		f.direction = d
+	}
+	return f.direction != ring.DMANone && (d == f.direction || d == ring.DMABidirectional)
+}
+
+// forget drops what was found.
+func (f *fast) forget() {
+	for _, of := range f.of {
+		of.fasts--
+	}
+	clear(f.pieces)
+	clear(f.of)
+	f.pieces, f.of, f.ends = f.pieces[:0], f.of[:0], f.ends[:0]
+}
+
+// Pieces is how many pieces of registered fast regions are the region's memory. It runs in Do.
+func (m *MR) Pieces() int { return m.fasts }
+
+// free revokes the key of a fast region; false while windows are bound to it.
+func (m *MR) free() bool {
+	if m.windows > 0 {
+		return false
+	}
+	m.LKey, m.Memory = 0, nil
+	m.fast.forget()
+	return true
+}
