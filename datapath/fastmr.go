@@ -139,8 +139,14 @@ func (f *fast) forget() {
 // Pieces is how many pieces of registered fast regions are the region's memory. It runs in Do.
 func (m *MR) Pieces() int { return m.fasts }
 
-// free revokes the key of a fast region; false while windows are bound to it.
-func (m *MR) free() bool {
+// Register makes a fast region that is free one of the memory in its list, as a request of its PD does; false if that is
+// refused. It runs in Do.
+func (m *MR) Register(s *Session, key ring.RKey, base uint64, r ring.Reg) bool {
+	return s.register(m.PD, key, base, r) == ring.WCSuccess
+}
+
+// Free revokes the key of a fast region; false while windows are bound to it. It runs in Do.
+func (m *MR) Free() bool {
 	if m.windows > 0 {
 		return false
 	}

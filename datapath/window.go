@@ -85,7 +85,7 @@ func (s *Session) invalidate(qp *QP, pd PD, key ring.RKey, peer bool) bool {
 	case k.mr != nil:
 		mr := k.mr
 		return mr.fast != nil && mr.PD == pd && mr.fast.key == ring.LKey(key) &&
-			(!peer || mr.LKey != 0 && mr.Remote&^ring.AccessMWBind != 0) && mr.free()
+			(!peer || mr.LKey != 0 && mr.Remote&^ring.AccessMWBind != 0) && mr.Free()
 	}
 	mw := k.mw
 	if mw == nil || !mw.Type2 || !mw.admits(key, qp, pd) {

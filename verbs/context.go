@@ -26,7 +26,8 @@ type Context struct {
 
 	mu       sync.Mutex
 	slots    qpSlots
-	mrs      map[ring.LKey]*MR
+	mrs      map[ring.LKey]*MR // by indexOf their keys
+	space    dmaSpace
 	channels map[*CompChannel]struct{} // that are open
 
 	eventSources eventSources

@@ -58,9 +58,11 @@
 // A connected queue pair (RC, UC) has one peer, whose address is one of its attributes (QPAttr, QP.Connect).
 // Its requests may name the peer's memory, by an address in a region and the region's RKey.
 //
+// Protocols written as the kernel's are register memory by requests (PD.AllocFastMR, MR.MapSG, WRRegMR), and name what
+// they map (Context.DMAMapSingle) by PD.LocalDMALKey.
+//
 // XRC has two types of them: an initiator (PD.CreateQP), which only sends, and a target (XRCD.CreateQP), which takes the
 // receives of whichever SRQ of its domain a request names (SendWR.RemoteSRQN).
 //
-// Left out: flush and huge pages, whose access flags are ErrUnsupported. Fast registration, signatures and DMA
-// mapping have no calls here.
+// Left out: flush and huge pages, whose access flags are ErrUnsupported.
 package verbs

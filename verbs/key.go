@@ -22,6 +22,14 @@ func (m *MR) LKey() LKey {
 	return LKey(m.shown.Load())
 }
 
+// cardKey is the key by which the card knows the region.
+func (m *MR) cardKey() LKey {
+	if m.fast != nil {
+		return m.LKey()
+	}
+	return m.lkey
+}
+
 // RKey is the region's remote key.
 func (m *MR) RKey() RKey {
 	if m == nil {
@@ -31,9 +39,9 @@ func (m *MR) RKey() RKey {
 }
 
 // UpdateFastRegKey replaces the low 8 bits of the keys that LKey and RKey give
-// (ib_update_fast_reg_key). As in the kernel it changes this object only, and the card learns the new
-// key from a fast registration. There is none as yet, so that requests which carry the new key fail
-// (WCLocProtErr). The region stays as it is: SGEs that SGE makes carry the key that the card knows.
+// (ib_update_fast_reg_key). As in the kernel it changes this object only. The card learns the new key of a fast
+// region from the request that registers it; see RegMR. A region that is not fast keeps its key on the
+// card, so that requests which carry the new one fail (WCLocProtErr), and SGEs that SGE makes carry the card's.
 func (m *MR) UpdateFastRegKey(key uint8) {
 	if m == nil {
 		return

@@ -23,8 +23,11 @@ type MR struct {
 	lkey   LKey          // the card's, by which requests are checked
 	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey
 
-	reregMu sync.Mutex             // one Rereg at a time
-	now     atomic.Pointer[region] // replaced by Rereg
+	own      []byte                 // the session's memory that it was made with
+	coherent bool                   // of DMAAllocCoherent
+	fast     *fastMR                // of one that requests register; else nil
+	reregMu  sync.Mutex             // one Rereg at a time
+	now      atomic.Pointer[region] // replaced by Rereg
 }
 
 // region is what a memory region consists of at a time.
@@ -53,7 +56,7 @@ func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, erro
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
 	}
-	return p.ctx.addMR(grant, iova), nil
+	return p.ctx.addOwnMR(grant, iova), nil
 }
 
 // RegMR registers the caller's memory (ibv_reg_mr). Any slice will do; the region keeps it alive
@@ -79,14 +82,34 @@ func (p *PD) RegMRIOVA(memory []byte, iova uint64, access AccessFlags) (*MR, err
 }
 
 func (c *Context) addMR(grant provider.MRGrant, iova uint64) *MR {
+	mr := c.newMR(grant, iova)
+	c.keep(mr)
+	return mr
+}
+
+// addOwnMR is addMR of the session's own memory, which can be mapped.
+func (c *Context) addOwnMR(grant provider.MRGrant, iova uint64) *MR {
+	mr := c.addMR(grant, iova)
+	mr.own = grant.Memory
+	c.space.add(mr, grant.Memory)
+	return mr
+}
+
+func (c *Context) newMR(grant provider.MRGrant, iova uint64) *MR {
 	mr := &MR{ctx: c, handle: grant.MR, lkey: grant.LKey}
 	mr.shown.Store(uint32(grant.LKey))
 	mr.now.Store(&region{iova, grant.Memory})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mrs[mr.lkey] = mr
 	return mr
 }
+
+func (c *Context) keep(mr *MR) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mrs[indexOf(mr.lkey)] = mr
+}
+
+// indexOf is the part of a key that stays.
+func indexOf(key LKey) LKey { return key &^ keyMask }
 
 // ReregAttr is what Rereg changes; its flags say which fields count.
 type ReregAttr struct {
@@ -120,6 +143,8 @@ func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 		return fmt.Errorf("reregister MR: %w", err)
 	}
 	if flags&ReregChangeTranslation != 0 {
+		m.ctx.space.remove(m, m.own)
+		m.own = nil
 		m.now.Store(&region{attr.IOVA, attr.Memory})
 	}
 	return nil
@@ -132,18 +157,24 @@ func (m *MR) Close() error {
 	if m == nil {
 		return fmt.Errorf("deregister MR: %w", errNil)
 	}
+	m.reregMu.Lock()
+	defer m.reregMu.Unlock()
+	m.ctx.space.remove(m, m.own)
 	if err := m.ctx.provider.DeregMR(provider.DeregMRRequest{MR: m.handle}); err != nil {
+		if KindOf(err) == ErrBusy {
+			m.ctx.space.add(m, m.own)
+		}
 		return fmt.Errorf("deregister MR: %w", err)
 	}
 	m.ctx.mu.Lock()
 	defer m.ctx.mu.Unlock()
-	if m.ctx.mrs[m.lkey] == m { // else a new region has the key already
-		delete(m.ctx.mrs, m.lkey)
+	if index := indexOf(m.lkey); m.ctx.mrs[index] == m { // else a new region has the key already
+		delete(m.ctx.mrs, index)
 	}
 	return nil
 }
 
-// Bytes is the region's memory. What a request names belongs to the card from its posting to its
+// Bytes is the region's memory; nil of a fast region. What a request names belongs to the card from its posting to its
 // completion.
 func (m *MR) Bytes() []byte {
 	if m == nil {
@@ -166,10 +197,11 @@ func (m *MR) SGE(offset, length int) SGE {
 	if m == nil {
 		return SGE{}
 	}
+	key := m.cardKey()
 	if offset < 0 || length < 0 || length > math.MaxUint32 {
-		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: m.lkey}
+		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: key}
 	}
-	return SGE{Addr: m.now.Load().iova + uint64(offset), Length: uint32(length), LKey: m.lkey}
+	return SGE{Addr: m.now.Load().iova + uint64(offset), Length: uint32(length), LKey: key}
 }
 
 // inlineBytes gives the memory that an SGE names, for a copy at posting time. No bytes need no key, as
@@ -178,14 +210,21 @@ func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	if s.Length == 0 {
 		return nil, nil
 	}
+	index, mapped := indexOf(s.LKey), s.LKey == ring.LocalDMALKey
+	if mapped {
+		index = DMAAddr(s.Addr).Key()
+	}
 	c.mu.Lock()
-	mr := c.mrs[s.LKey]
+	mr := c.mrs[index]
 	c.mu.Unlock()
-	if mr == nil {
-		return nil, fmt.Errorf("%w: lkey 0x%x is not a memory region of this context", ErrInvalid, uint32(s.LKey))
+	if mr == nil || mr.fast != nil || !mapped && mr.lkey != s.LKey {
+		return nil, fmt.Errorf("%w: lkey 0x%x is not a memory region of this context, or it is a fast one, of which nothing is sent inline", ErrInvalid, uint32(s.LKey))
 	}
 	r := mr.now.Load()
 	offset, size := s.Addr-r.iova, uint64(len(r.memory))
+	if mapped {
+		offset = DMAAddr(s.Addr).Offset()
+	}
 	if offset > size || uint64(s.Length) > size-offset {
 		return nil, fmt.Errorf("%w: SGE of %d bytes at %d exceeds the region of %d bytes at %d", ErrInvalid, s.Length, s.Addr, size, r.iova)
 	}

@@ -91,7 +91,7 @@ func (b *MWBind) check(key RKey) error {
 func (b *MWBind) put(data []byte, key RKey) {
 	bind := ring.Bind{Length: b.Length, Access: b.Access}
 	if b.MR != nil {
-		bind.LKey = b.MR.lkey
+		bind.LKey = b.MR.cardKey()
 	}
 	ring.PutBind(data, bind)
 	b.MW.rkey.Store(uint32(key))

@@ -77,6 +77,14 @@ type (
 	// MWType is the kind of a memory window (ibv_mw_type). Values: MWType1 or MWType2.
 	MWType = ring.MWType
 
+	// MRType is the kind of a fast memory region (ib_mr_type). Values: MRTypeMemReg, MRTypeIntegrity or
+	// MRTypeSGGaps.
+	MRType = ring.MRType
+
+	// DMADirection says what the card may do with mapped memory (dma_data_direction). Values: DMABidirectional,
+	// DMAToDevice, DMAFromDevice or DMANone.
+	DMADirection = ring.DMADirection
+
 	// ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags). Bits:
 	// ReregChangeTranslation, ReregChangePD and ReregChangeAccess.
 	ReregFlags = ring.ReregFlags
@@ -375,6 +383,21 @@ const (
 const (
 	MWType1 = ring.MWType1 // bound by any queue pair of its PD, for all of them
 	MWType2 = ring.MWType2 // bound by a queue pair for itself, until its key is invalidated
+)
+
+// The kinds of fast memory regions; see PD.AllocFastMR.
+const (
+	MRTypeMemReg    = ring.MRTypeMemReg    // of pages: only the first piece begins, and only the last one ends within a page
+	MRTypeIntegrity = ring.MRTypeIntegrity // with signatures (IB_MR_TYPE_SIGNATURE)
+	MRTypeSGGaps    = ring.MRTypeSGGaps    // of any pieces
+)
+
+// The directions of mapped memory.
+const (
+	DMABidirectional = ring.DMABidirectional // read it and write it
+	DMAToDevice      = ring.DMAToDevice      // read it
+	DMAFromDevice    = ring.DMAFromDevice    // write it
+	DMANone          = ring.DMANone          // nothing
 )
 
 // What MR.Rereg changes, in any combination.

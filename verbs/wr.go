@@ -28,8 +28,9 @@ type SendWR struct {
 	RemoteAddr       uint64  // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
 	RKey             RKey    // of the peer's region or window
 	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
-	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window of this program
+	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window or fast region of this program
 	Bind             *MWBind // WRBindMW; RKey is the window's new one
+	Reg              *RegMR  // WRRegMR
 	RemoteSRQN       SRQN    // of an XRC initiator: the peer's SRQ, by its number (SRQ.Number)
 }
 

@@ -15,17 +15,6 @@ const (
 	LocalDMALKey LKey = 0x80
 )
 
-// DMADirection says what the card may do with mapped memory (enum dma_data_direction).
-type DMADirection uint8
-
-// The directions.
-const (
-	DMABidirectional DMADirection = iota // read it and write it
-	DMAToDevice                          // read it
-	DMAFromDevice                        // write it
-	DMANone                              // nothing
-)
-
 // Allows says whether the card may write memory, or read it.
 func (d DMADirection) Allows(write bool) bool {
 	return d == DMABidirectional || d == DMAFromDevice && write || d == DMAToDevice && !write

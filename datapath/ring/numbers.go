@@ -541,6 +541,27 @@ const (
 	MWType2 MWType = 2 // bound by a queue pair for itself, until its key is invalidated
 )
 
+// MRType is the kind of a fast memory region (ib_mr_type).
+type MRType uint8
+
+// The kinds of fast memory regions; see PD.AllocFastMR.
+const (
+	MRTypeMemReg    MRType = 0 // of pages: only the first piece begins, and only the last one ends within a page
+	MRTypeIntegrity MRType = 1 // with signatures (IB_MR_TYPE_SIGNATURE)
+	MRTypeSGGaps    MRType = 2 // of any pieces
+)
+
+// DMADirection says what the card may do with mapped memory (dma_data_direction).
+type DMADirection uint8
+
+// The directions of mapped memory.
+const (
+	DMABidirectional DMADirection = 0 // read it and write it
+	DMAToDevice      DMADirection = 1 // read it
+	DMAFromDevice    DMADirection = 2 // write it
+	DMANone          DMADirection = 3 // nothing
+)
+
 // ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags).
 type ReregFlags uint32
 

@@ -195,6 +195,19 @@ enum roced_mw_type {
 	ROCED_MW_TYPE_2 = 2
 };
 
+enum roced_mr_type {
+	ROCED_MR_TYPE_MEM_REG = 0,
+	ROCED_MR_TYPE_INTEGRITY = 1,
+	ROCED_MR_TYPE_SG_GAPS = 2
+};
+
+enum roced_dma_direction {
+	ROCED_DMA_BIDIRECTIONAL = 0,
+	ROCED_DMA_TO_DEVICE = 1,
+	ROCED_DMA_FROM_DEVICE = 2,
+	ROCED_DMA_NONE = 3
+};
+
 enum roced_rereg_mr_flags {
 	ROCED_REREG_MR_CHANGE_TRANSLATION = 1 << 0,
 	ROCED_REREG_MR_CHANGE_PD = 1 << 1,

@@ -23,7 +23,7 @@ var nothing = map[string][]any{
 	"verbs": {
 		(*verbs.AH)(nil), (*verbs.CQ)(nil), (*verbs.CompChannel)(nil), (*verbs.Context)(nil), (*verbs.HWStats)(nil), (*verbs.MR)(nil),
 		(*verbs.MW)(nil), (*verbs.Membership)(nil), (*verbs.PD)(nil), (*verbs.QP)(nil), (*verbs.SRQ)(nil), (*verbs.TD)(nil),
-		(*verbs.XRCD)(nil), (*verbs.DM)(nil), (*verbs.Counters)(nil),
+		(*verbs.XRCD)(nil), (*verbs.DM)(nil), (*verbs.FMR)(nil), (*verbs.Counters)(nil),
 	},
 	"verbs/cm": {(*cm.Endpoint)(nil), (*cm.EventChannel)(nil), (*cm.ID)(nil)},
 	"verbs/rc": {(*rc.Conn)(nil), (*rc.Domain)(nil), (*rc.Listener)(nil), (*rc.Region)(nil), (*rc.Stream)(nil), (*rc.StreamListener)(nil)},

@@ -89,6 +89,22 @@ func (c *Client) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, e
 	return ask(c, proto.AllocNullMR, r)
 }
 
+// AllocFastMR implements provider.Provider.
+func (c *Client) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
+	return ask(c, proto.AllocFastMR, r)
+}
+
+// MapFMR implements provider.Provider.
+func (c *Client) MapFMR(r provider.MapFMRRequest) error { return do(c, proto.MapFMR, r) }
+
+// UnmapFMR implements provider.Provider.
+func (c *Client) UnmapFMR(r provider.UnmapFMRRequest) error { return do(c, proto.UnmapFMR, r) }
+
+// AllocCoherent implements provider.Provider.
+func (c *Client) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
+	return ask(c, proto.AllocCoherent, r)
+}
+
 // AllocDM implements provider.Provider.
 func (c *Client) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
 	return ask(c, proto.AllocDM, r)

@@ -16,12 +16,14 @@ type regions struct{ *Session }
 
 // mr is a memory region.
 type mr struct {
-	pd     *pd
+	pd     *pd        // that of coherent memory is nobody's
+	key    verbs.LKey // the first one, whose low 8 bits requests replace if it is fast
 	entry  *datapath.MR
 	own    []byte // the session's memory; nil for the caller's, and for device memory
 	unmap  func() // of memory that is mapped for the region; nil for other memory
 	dm     *dm    // of device memory
 	null   bool   // it has no memory; see AllocNullMR
+	fast   bool   // own is its list; see AllocFastMR
 	memory []byte
 	iova   uint64
 	access verbs.AccessFlags
@@ -114,8 +116,10 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	if m.pd, err = s.pds.get(pdHandle); err != nil {
-		return grant, err
+	if m.pd == nil {
+		if m.pd, err = s.pds.get(pdHandle); err != nil {
+			return grant, err
+		}
 	}
 	handle, err := s.keys.add(&keyed{region: m})
 	if err != nil {
@@ -123,10 +127,16 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 	}
 	m.pd.users++
 	s.card.engine.Do(func() {
-		m.entry = m.newEntry(s.entry.DrawKey(randomKey))
+		m.key = s.entry.DrawKey(randomKey)
+		if m.fast {
+			m.entry = datapath.NewFastMR(m.key, m.pd.number, m.own)
+			s.entry.SetFastMR(m.entry)
+			return
+		}
+		m.entry = m.newEntry(m.key)
 		s.entry.SetMR(m.entry)
 	})
-	return provider.MRGrant{MR: handle, LKey: m.entry.LKey, Memory: m.memory}, nil
+	return provider.MRGrant{MR: handle, LKey: m.key, Memory: m.memory}, nil
 }
 
 // newEntry makes the entry in the engine's tables of a region as it is now.
@@ -158,7 +168,7 @@ func (s regions) unregister(handle provider.Handle) (*mr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.entry.LKey) }); err != nil {
+	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.key) }); err != nil {
 		return nil, err
 	}
 	s.keys.remove(handle)
@@ -207,14 +217,14 @@ func (s regions) change(r *provider.ReregMRRequest, unmap func()) (was mr, err e
 	if err != nil {
 		return was, err
 	}
-	if m.null {
-		return was, fmt.Errorf("%w: a null region stays as it is", verbs.ErrInvalid)
+	if m.null || m.fast || m.pd.handle == 0 {
+		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory stay as they are", verbs.ErrInvalid)
 	}
 	next, err := s.changedMR(*m, r, unmap)
 	if err != nil {
 		return was, err
 	}
-	next.entry = next.newEntry(m.entry.LKey)
+	next.entry = next.newEntry(m.key)
 	if err := s.changeRegion(m, func() { s.entry.SetMR(next.entry) }); err != nil {
 		return was, err
 	}

@@ -51,6 +51,10 @@ func (s regions) changeRegion(m *mr, change func()) (err error) {
 			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
 			return
 		}
+		if pieces := m.entry.Pieces(); pieces > 0 {
+			err = fmt.Errorf("%w: pieces of the region that fast regions are registered of: %d; invalidate or close those first", verbs.ErrBusy, pieces)
+			return
+		}
 		change()
 	})
 	return err

@@ -158,7 +158,7 @@ func (p *page) mr(handle provider.Handle, k *keyed) bool {
 		return false
 	}
 	return p.put(Object{
-		Handle: handle, Number: uint32(m.entry.LKey), PD: m.pd.handle,
+		Handle: handle, Number: uint32(m.key), PD: m.pd.handle,
 		Address: m.iova, Length: uint64(len(m.memory)), Access: m.access,
 	})
 }

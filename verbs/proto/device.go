@@ -68,6 +68,7 @@ func visitDevice(c *coder, a *verbs.DeviceAttr) {
 	c.whole("max_qp_rd_atom", &a.MaxQPRDAtom)
 	c.whole("max_qp_init_rd_atom", &a.MaxQPInitRDAtom)
 	c.whole("max_res_rd_atom", &a.MaxResRDAtom)
+	c.whole("max_fast_reg_page_list_len", &a.MaxFastRegPageListLen)
 }
 
 func visitRTValues(c *coder, v *verbs.RTValues) { u64(c, "raw_clock", &v.RawClock) }

@@ -14,6 +14,11 @@ var (
 
 	AllocNullMR = command(42, "alloc_null_mr", visitAllocNullMR, visitLeanMR)
 
+	AllocFastMR   = command(46, "alloc_fast_mr", visitAllocFastMR, visitMR)
+	AllocCoherent = command(47, "alloc_coherent", visitAllocCoherent, visitMR)
+	MapFMR        = command(53, "map_fmr", visitMapFMR, none)
+	UnmapFMR      = command(54, "unmap_fmr", visitUnmapFMR, none)
+
 	// Those of device memory.
 	AllocDM = command(39, "alloc_dm", visitAllocDM, visitDM)
 	FreeDM  = command(40, "free_dm", visitFreeDM, none)
@@ -67,6 +72,26 @@ func visitMW(c *coder, g *provider.AllocMWGrant) {
 func visitDeallocMW(c *coder, r *provider.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }
 
 func visitAllocNullMR(c *coder, r *provider.AllocNullMRRequest) { visitHandle(c, "pd", &r.PD) }
+
+func visitAllocFastMR(c *coder, r *provider.AllocFastMRRequest) {
+	u32(c, "pd", &r.PD)
+	u8(c, "type", &r.Type)
+	c.reserved(3)
+	c.whole("entries", &r.Entries)
+}
+
+func visitAllocCoherent(c *coder, r *provider.AllocCoherentRequest) { c.whole("length", &r.Length) }
+
+func visitMapFMR(c *coder, r *provider.MapFMRRequest) {
+	u32(c, "mr", &r.MR)
+	u32(c, "key", &r.Key)
+	u64(c, "length", &r.Reg.Length)
+	u32(c, "access", &r.Reg.Access)
+	u32(c, "entries", &r.Reg.Count)
+	u64(c, "iova", &r.IOVA)
+}
+
+func visitUnmapFMR(c *coder, r *provider.UnmapFMRRequest) { visitHandle(c, "mr", &r.MR) }
 
 func visitAllocDM(c *coder, r *provider.AllocDMRequest) { c.whole("length", &r.Length) }
 

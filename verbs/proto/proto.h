@@ -113,11 +113,15 @@ enum roced_command {
 	ROCED_SHARE_MEMORY = 43,
 	ROCED_REG_MR = 44,
 	ROCED_REREG_MR_MEMORY = 45,
+	ROCED_ALLOC_FAST_MR = 46,
+	ROCED_ALLOC_COHERENT = 47,
 	ROCED_CREATE_CQ = 48,
 	ROCED_DESTROY_CQ = 49,
 	ROCED_RESIZE_CQ = 50,
 	ROCED_MODIFY_CQ = 51,
 	ROCED_CHECK_CQ = 52,
+	ROCED_MAP_FMR = 53,
+	ROCED_UNMAP_FMR = 54,
 	ROCED_CREATE_COMP_CHANNEL = 56,
 	ROCED_DESTROY_COMP_CHANNEL = 57,
 	ROCED_CREATE_QP = 64,
@@ -420,10 +424,11 @@ struct roced_look_device_grant {
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;
 	int64_t max_res_rd_atom;
+	int64_t max_fast_reg_page_list_len;
 	uint8_t state;
 	uint8_t max_mtu;
 	uint8_t active_mtu;
-	uint8_t reserved939[1]; /* 0 */
+	uint8_t reserved947[1]; /* 0 */
 	uint32_t max_msg_size;
 	uint64_t qkey_violations;
 	int64_t gid_table_length;
@@ -441,12 +446,12 @@ struct roced_look_device_grant {
 	uint8_t sm_sl;
 	uint8_t subnet_timeout;
 	uint8_t init_type_reply;
-	uint8_t reserved1005[3]; /* 0 */
+	uint8_t reserved1013[3]; /* 0 */
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint8_t reserved1012[4]; /* 0 */
-	uint32_t gids_count;
 	uint8_t reserved1020[4]; /* 0 */
+	uint32_t gids_count;
+	uint8_t reserved1028[4]; /* 0 */
 	struct roced_look_device_entry gids[];
 };
 
@@ -565,6 +570,7 @@ struct roced_query_device_grant {
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;
 	int64_t max_res_rd_atom;
+	int64_t max_fast_reg_page_list_len;
 };
 
 struct roced_query_port_request {
@@ -785,6 +791,31 @@ struct roced_rereg_mr_memory_request {
 	uint64_t offset;
 };
 
+struct roced_alloc_fast_mr_request {
+	uint32_t pd;
+	uint8_t type;
+	uint8_t reserved5[3]; /* 0 */
+	int64_t entries;
+};
+
+struct roced_alloc_fast_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
+	uint64_t memory_offset;
+	uint64_t memory_length;
+};
+
+struct roced_alloc_coherent_request {
+	int64_t length;
+};
+
+struct roced_alloc_coherent_grant {
+	uint32_t mr;
+	uint32_t lkey;
+	uint64_t memory_offset;
+	uint64_t memory_length;
+};
+
 struct roced_create_cq_request {
 	int64_t entries;
 	uint64_t event_id;
@@ -830,6 +861,20 @@ struct roced_modify_cq_request {
 struct roced_check_cq_request {
 	uint32_t cq;
 	uint32_t armings;
+};
+
+struct roced_map_fmr_request {
+	uint32_t mr;
+	uint32_t key;
+	uint64_t length;
+	uint32_t access;
+	uint32_t entries;
+	uint64_t iova;
+};
+
+struct roced_unmap_fmr_request {
+	uint32_t mr;
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_comp_channel_grant {

@@ -6,7 +6,7 @@ import (
 )
 
 // DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
-// is 0 here: fast registration, on-demand paging, raw packets, tag matching, offloads of TCP.
+// is 0 here: on-demand paging, raw packets, tag matching, offloads of TCP.
 type DeviceAttr struct {
 	Name                  string // the interface's
 	FirmwareVersion       string // roced's
@@ -54,6 +54,7 @@ type DeviceAttr struct {
 	CompletionTimestampMask uint64
 	HCACoreClock            uint64
 	MaxCQCount, MaxCQPeriod uint16 // the limits of CQ moderation; the period in microseconds
+	MaxFastRegPageListLen   int    // entries of a fast region; see PD.AllocFastMR
 }
 
 // PortAttr is the state of a port (ibv_port_attr).

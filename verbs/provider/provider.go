@@ -121,6 +121,14 @@ type MRProvider interface {
 	// AllocNullMR makes a region without memory, for which ReregMR is ErrInvalid.
 	AllocNullMR(AllocNullMRRequest) (MRGrant, error)
 
+	// AllocFastMR makes a region that is free: requests of the program, or MapFMR, register it.
+	AllocFastMR(AllocFastMRRequest) (MRGrant, error)
+	// MapFMR registers a fast region whether it is free or not, and UnmapFMR makes it free. Old keys are dead when they return.
+	MapFMR(MapFMRRequest) error
+	UnmapFMR(UnmapFMRRequest) error
+	// AllocCoherent makes memory that is a region of no PD.
+	AllocCoherent(AllocCoherentRequest) (MRGrant, error)
+
 	// AllocDM makes device memory, and RegDMMR a region of a part of it, whose grant has no memory over the service.
 	AllocDM(AllocDMRequest) (AllocDMGrant, error)
 	RegDMMR(RegDMMRRequest) (MRGrant, error)

@@ -71,6 +71,27 @@ type (
 	// AllocNullMRRequest asks for a region that is read as zeros, and loses what is written.
 	AllocNullMRRequest struct{ PD Handle }
 
+	// AllocFastMRRequest asks for a region that requests register (WRRegMR). The grant's memory is its list
+	// (ring.RegEntry), which the program writes.
+	AllocFastMRRequest struct {
+		PD      Handle
+		Type    ring.MRType
+		Entries int // of the list
+	}
+	// MapFMRRequest registers a fast region of the first entries of its list, by a command.
+	MapFMRRequest struct {
+		MR  Handle
+		Key ring.RKey // the new one
+		Reg ring.Reg
+		// IOVA is the address that the region begins at.
+		IOVA uint64
+	}
+	// UnmapFMRRequest ends that.
+	UnmapFMRRequest struct{ MR Handle }
+
+	// AllocCoherentRequest asks for zeroed memory that only the local DMA key names. DeregMR frees it.
+	AllocCoherentRequest struct{ Length int }
+
 	// AllocDMRequest asks for zeroed device memory.
 	AllocDMRequest struct{ Length int }
 	// AllocDMGrant is device memory.

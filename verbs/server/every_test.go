@@ -123,6 +123,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, Of: w.qp})
 	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})
 	put(p, t, proto.DestroyCounters, &provider.DestroyCountersRequest{Counters: w.spareCounters})
+	put(p, t, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2})
+	put(p, t, proto.AllocCoherent, &provider.AllocCoherentRequest{Length: 1})
 	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})
 	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	put(p, t, proto.RegDMMR, &provider.RegDMMRRequest{PD: w.pd, DM: w.dm, Length: 64})

@@ -155,6 +155,24 @@ func (j judged) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, er
 	return grant, j.judge("AllocNullMR", err)
 }
 
+func (j judged) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
+	grant, err := j.Provider.AllocFastMR(r)
+	return grant, j.judge("AllocFastMR", err)
+}
+
+func (j judged) MapFMR(r provider.MapFMRRequest) error {
+	return j.judge("MapFMR", j.Provider.MapFMR(r))
+}
+
+func (j judged) UnmapFMR(r provider.UnmapFMRRequest) error {
+	return j.judge("UnmapFMR", j.Provider.UnmapFMR(r))
+}
+
+func (j judged) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
+	grant, err := j.Provider.AllocCoherent(r)
+	return grant, j.judge("AllocCoherent", err)
+}
+
 func (j judged) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
 	grant, err := j.Provider.AllocDM(r)
 	return grant, j.judge("AllocDM", err)

@@ -1,0 +1,125 @@
+package verbs
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// FMR is a fast memory region that commands map (ib_fmr). The kernel had these until Linux 5.8, and has removed
+// them: AllocFastMR's regions, which requests register, are in their place. They are here for programs that are written
+// as its protocols were.
+type FMR struct {
+	mr     *MR
+	attr   FMRAttr
+	access AccessFlags
+
+	mu   sync.Mutex
+	maps int // since it was unmapped
+}
+
+// FMRAttr says what an FMR can be mapped to (ib_fmr_attr).
+type FMRAttr struct {
+	MaxPages  int
+	MaxMaps   int   // how often it is mapped before it has to be unmapped
+	PageShift uint8 // pages have 2^PageShift bytes
+}
+
+// AllocFMR makes a region that is not mapped (ib_alloc_fmr). Access flags are those of its mappings. ErrInvalid for more
+// pages than DeviceAttr.MaxFastRegPageListLen, no maps, or pages of less than MinPageSize or more than 1 GiB.
+func (p *PD) AllocFMR(access AccessFlags, attr *FMRAttr) (*FMR, error) {
+	if p == nil || attr == nil {
+		return nil, fmt.Errorf("allocate FMR: %w", errNil)
+	}
+	if attr.MaxMaps < 1 || attr.PageShift < 12 || attr.PageShift > 30 {
+		return nil, fmt.Errorf("allocate FMR: %w: %d maps, pages of 2^%d bytes; 1 map or more, pages of 2^12 to 2^30", ErrInvalid, attr.MaxMaps, attr.PageShift)
+	}
+	mr, err := p.AllocFastMR(MRTypeMemReg, attr.MaxPages)
+	if err != nil {
+		return nil, fmt.Errorf("allocate FMR: %w", err)
+	}
+	return &FMR{mr: mr, attr: *attr, access: access}, nil
+}
+
+// LKey is the local key of the mapping; each has another.
+func (f *FMR) LKey() LKey {
+	if f == nil {
+		return 0
+	}
+	return f.mr.LKey()
+}
+
+// RKey is the remote key of the mapping.
+func (f *FMR) RKey() RKey { return RKey(f.LKey()) }
+
+// MapPhys maps pages, by their DMA addresses, from iova on (ib_map_phys_fmr). What was mapped before is not any more, and
+// its key is dead. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
+// memory that is not mapped in a direction that the access flags allow: then the region is not mapped.
+func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
+	if f == nil {
+		return fmt.Errorf("map FMR: %w", errNil)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := uint64(1) << f.attr.PageShift
+	switch {
+	case len(pages) == 0 || len(pages) > f.attr.MaxPages:
+		return fmt.Errorf("map FMR: %w: %d pages; the region has 1 to %d", ErrInvalid, len(pages), f.attr.MaxPages)
+	case f.maps == f.attr.MaxMaps:
+		return fmt.Errorf("map FMR: %w: it was mapped %d times; unmap it first", ErrInvalid, f.maps)
+	case iova&(size-1) != 0:
+		return fmt.Errorf("map FMR: %w: address 0x%x within a page", ErrInvalid, iova)
+	}
+	for i, page := range pages {
+		if uint64(page)&(size-1) != 0 {
+			return fmt.Errorf("map FMR: %w: page %d is at 0x%x, within a page", ErrInvalid, i, uint64(page))
+		}
+		ring.PutRegEntry(f.mr.fast.list, i, ring.RegEntry{Addr: page, Length: size})
+	}
+	key := IncRKey(f.RKey())
+	reg := ring.Reg{Length: uint64(len(pages)) * size, Access: f.access, Count: uint32(len(pages))}
+	if err := f.mr.ctx.provider.MapFMR(provider.MapFMRRequest{MR: f.mr.handle, Key: key, IOVA: iova, Reg: reg}); err != nil {
+		return fmt.Errorf("map FMR: %w", err)
+	}
+	f.mr.UpdateFastRegKey(uint8(key))
+	f.maps++
+	return nil
+}
+
+// UnmapFMR unmaps a list of regions (ib_unmap_fmr). It ends with the first that cannot be.
+func UnmapFMR(list []*FMR) error {
+	for _, f := range list {
+		if err := f.unmap(); err != nil {
+			return fmt.Errorf("unmap FMR: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *FMR) unmap() error {
+	if f == nil {
+		return errNil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.mr.ctx.provider.UnmapFMR(provider.UnmapFMRRequest{MR: f.mr.handle})
+	if err == nil {
+		f.maps = 0
+	}
+	return err
+}
+
+// Close frees a region (ib_dealloc_fmr); ErrBusy while it is mapped.
+func (f *FMR) Close() error {
+	if f == nil {
+		return fmt.Errorf("deallocate FMR: %w", errNil)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.maps > 0 {
+		return fmt.Errorf("deallocate FMR: %w: it is mapped; unmap it first", ErrBusy)
+	}
+	return f.mr.Close()
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// AllocFastMR implements provider.Provider. What is registered is the engine's affair.
+func (s regions) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
+	switch {
+	case r.Type != verbs.MRTypeMemReg && r.Type != verbs.MRTypeSGGaps:
+		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
+	case r.Entries < 1 || r.Entries > ring.MaxRegEntries:
+		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
+	}
+	return s.registerOwn(r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
+}
+
+// AllocCoherent implements provider.Provider. No queue pair is of the region's PD, so that its own key is good for nothing.
+func (s regions) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
+	if r.Length < 1 || r.Length > maxMRSize {
+		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxMRSize)
+	}
+	return s.registerOwn(0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
+}
+
+// registerOwn registers a region of so much of the session's memory.
+func (s regions) registerOwn(pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
+	if err := s.begin(); err != nil {
+		return grant, err
+	}
+	defer s.life.work.Done()
+	if m.own, err = s.alloc(length); err != nil {
+		return grant, err
+	}
+	m.memory = m.own
+	if grant, err = s.register(pd, m); err != nil {
+		s.release(m.own)
+	}
+	return grant, err
+}
+
+// MapFMR implements provider.Provider.
+func (s regions) MapFMR(r provider.MapFMRRequest) error {
+	return s.changeFast(r.MR, func(m *mr) error {
+		if uint32(r.Key)>>8 != uint32(m.key)>>8 {
+			return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
+		}
+		if !m.entry.Register(s.entry, r.Key, r.IOVA, r.Reg) {
+			return fmt.Errorf("%w: %d bytes in %d pages at 0x%x; the pages have to be mapped memory of the session, in a direction that the access flags (%v) allow",
+				verbs.ErrInvalid, r.Reg.Length, r.Reg.Count, r.IOVA, r.Reg.Access)
+		}
+		return nil
+	})
+}
+
+// UnmapFMR implements provider.Provider.
+func (s regions) UnmapFMR(r provider.UnmapFMRRequest) error {
+	return s.changeFast(r.MR, func(*mr) error { return nil })
+}
+
+// changeFast makes a fast region free, and a change of it, between two bursts.
+func (s regions) changeFast(handle provider.Handle, change func(*mr) error) (err error) {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	m, err := s.region(handle)
+	if err != nil {
+		return err
+	}
+	if !m.fast {
+		return fmt.Errorf("%w: the region is not a fast one", verbs.ErrInvalid)
+	}
+	s.card.engine.Do(func() {
+		if !m.entry.Free() {
+			err = fmt.Errorf("%w: memory windows are bound to the region; unbind, invalidate or close them first", verbs.ErrBusy)
+			return
+		}
+		err = change(m)
+	})
+	return err
+}

@@ -1,0 +1,192 @@
+package verbstest
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+var dmaTests = []rig.Test{
+	{Name: "mapped memory", Run: mappedMemory},
+	{Name: "mapped pages and lists", Run: mappedLists},
+	{Name: "mapping errors", Run: mappingErrors},
+	{Name: "directions of mappings", Run: mappingDirections},
+	{Name: "coherent memory", Run: coherentMemory},
+	{Name: "local DMA key for peers", Run: dmaKeyForPeers},
+}
+
+// mapped is an SGE of mapped memory.
+func mapped(pd *verbs.PD, addr verbs.DMAAddr, length int) verbs.SGE {
+	return verbs.SGE{Addr: uint64(addr), Length: uint32(length), LKey: pd.LocalDMALKey()}
+}
+
+// What is mapped goes where any SGE goes: sends of both kinds of queue pairs, inline data, receives, reads. The PD of
+// the memory's region does not count.
+func mappedMemory(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	foreign, err := p.A.AnotherPD().AllocMR(3000, 0)
+	rig.Check(t, err)
+	copy(foreign.Bytes(), rig.Pattern(3000, 1))
+	into := p.B.MR.Bytes()[100:4000]
+	to := p.B.Ctx.DMAMapSingle(into, verbs.DMAFromDevice)
+	rig.Check(t, p.B.Ctx.DMAMappingError(to))
+	from := p.A.Ctx.DMAMapSingle(foreign.Bytes(), verbs.DMAToDevice)
+	rig.Check(t, p.A.Ctx.DMAMappingError(from))
+	rig.Check(t, p.B.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{mapped(p.B.PD, to, len(into))}}}))
+	p.A.Ctx.DMASyncSingleForDevice(from, 3000, verbs.DMAToDevice)
+	p.A.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{mapped(p.A.PD, from+1000, 2000), mapped(p.A.PD, from, 1000)}})
+	p.A.Expect(rig.OK(1))
+	p.B.Expect(rig.OK(2))
+	p.B.Ctx.DMASyncSingleForCPU(to, len(into), verbs.DMAFromDevice)
+	if want := foreign.Bytes(); !bytes.Equal(into[:2000], want[1000:]) || !bytes.Equal(into[2000:3000], want[:1000]) {
+		t.Error("received: other bytes")
+	}
+	read := p.B.Request(verbs.WRRDMARead, &p.A, 0)
+	read.SGList = []verbs.SGE{mapped(p.B.PD, to, 500)}
+	copy(p.A.MR.Bytes(), rig.Pattern(500, 2))
+	p.B.Post(read)
+	p.B.Expect(rig.OK(1))
+	if !bytes.Equal(into[:500], rig.Pattern(500, 2)) {
+		t.Error("read: other bytes")
+	}
+	for _, flags := range []verbs.SendFlags{0, verbs.SendInline} { // of datagrams
+		w.B.Receive(0)
+		wr := w.A.Send(3, w.A.AH(w.B.End.IPv4), w.B.QP, mapped(w.A.PD, from, 50))
+		wr.Flags |= verbs.SendSignaled | flags
+		w.A.Post(wr)
+		w.A.Expect(rig.OK(3))
+		if wc := w.B.Expect(rig.OK(0))[0]; wc.ByteLen != 90 || !bytes.Equal(w.B.MR.Bytes()[40:90], foreign.Bytes()[:50]) {
+			t.Errorf("datagram of %d bytes", wc.ByteLen)
+		}
+	}
+	p.A.Ctx.DMAUnmapSingle(from, 3000, verbs.DMAToDevice)
+	rig.Check(t, foreign.Close())
+	p.A.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{mapped(p.A.PD, from, 1)}})
+	p.A.Expect(rig.Ended(1, verbs.WCLocProtErr)) // the memory is gone, and the address with it
+}
+
+// Pages and lists are mapped at their bytes, with their places in pages.
+func mappedLists(t *testing.T, w *rig.World) {
+	c, memory := w.A.Ctx, w.A.MR.Bytes()
+	start := c.DMAMapSingle(memory, verbs.DMAToDevice)
+	page := c.DMAMapPage(memory[4096:8192], 100, 200, verbs.DMAToDevice)
+	if page != start+4196 || page%4096 != 100 {
+		t.Errorf("a page at %#x of memory at %#x", page, start)
+	}
+	c.DMAUnmapPage(page, 200, verbs.DMAToDevice)
+	list := []verbs.SG{{Memory: memory[10:20]}, {Memory: memory[8192:8292]}}
+	if n := c.DMAMapSG(list, verbs.DMAToDevice); n != 2 {
+		t.Fatalf("%d entries are mapped", n)
+	}
+	if c.SGDMAAddress(&list[0]) != start+10 || c.SGDMALen(&list[0]) != 10 || c.SGDMAAddress(&list[1]) != start+8192 || c.SGDMALen(&list[1]) != 100 {
+		t.Errorf("%+v", list)
+	}
+	c.DMAUnmapSG(list, verbs.DMAToDevice)
+	if c.SGDMAAddress(&list[0]) != 0 || c.SGDMALen(&list[1]) != 0 {
+		t.Error("an entry is mapped after it was unmapped")
+	}
+	if list = append(list, verbs.SG{Memory: make([]byte, 1)}); c.DMAMapSG(list, verbs.DMAToDevice) != 0 || c.SGDMALen(&list[0]) != 0 {
+		t.Error("a list with an entry that cannot be is mapped")
+	}
+}
+
+// What cannot be mapped has an address that says why, and that no request accepts.
+func mappingErrors(t *testing.T, w *rig.World) {
+	c, memory := w.A.Ctx, w.A.MR.Bytes()
+	for says, row := range map[string]struct {
+		addr  verbs.DMAAddr
+		errno unix.Errno
+	}{
+		"not the session's": {c.DMAMapSingle(make([]byte, 10), verbs.DMAToDevice), unix.EOPNOTSUPP},
+		"no bytes":          {c.DMAMapSingle(memory[:0], verbs.DMAToDevice), unix.EINVAL},
+		"there are DMABidi": {c.DMAMapSingle(memory, verbs.DMANone), unix.EINVAL},
+		"not all of the pa": {c.DMAMapPage(memory[:4096], 4000, 97, verbs.DMAToDevice), unix.EINVAL},
+		"of the page":       {c.DMAMapPage(memory[:4096], -1, 1, verbs.DMAToDevice), unix.EINVAL},
+	} {
+		rig.Refused(t, c.DMAMappingError(row.addr), row.errno, says)
+		w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP, mapped(w.A.PD, row.addr, 1)))
+		w.A.Expect(rig.Ended(1, verbs.WCLocProtErr))
+		rig.To(t, w.A.QP, verbs.QPStateRTS)
+	}
+}
+
+// The card writes nothing that is mapped to the device, and reads nothing that is mapped from it.
+func mappingDirections(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	memory := p.B.MR.Bytes()[:100]
+	addr := func(d verbs.DMADirection) verbs.SGE {
+		return mapped(p.B.PD, p.B.Ctx.DMAMapSingle(memory, d), len(memory))
+	}
+	for d, may := range map[verbs.DMADirection]struct{ read, written bool }{
+		verbs.DMABidirectional: {true, true}, verbs.DMAToDevice: {true, false}, verbs.DMAFromDevice: {false, true},
+	} {
+		copy(memory, rig.Pattern(100, 1))
+		p.A.Recv(2, 0, 100)
+		p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{addr(d)}})
+		if got := p.B.Wait(1)[0].Status == verbs.WCSuccess; got != may.read {
+			t.Errorf("direction %d: read: %v", d, got)
+		} else if got {
+			p.A.Expect(rig.OK(2))
+		}
+		p.Again()
+		copy(p.A.MR.Bytes(), rig.Pattern(100, 2))
+		read := p.B.Request(verbs.WRRDMARead, &p.A, 0)
+		read.SGList = []verbs.SGE{addr(d)}
+		p.B.Post(read)
+		if got := p.B.Wait(1)[0].Status == verbs.WCSuccess; got != may.written || got == bytes.Equal(memory, rig.Pattern(100, 1)) {
+			t.Errorf("direction %d: written: %v", d, got)
+		}
+		p.Again()
+		copy(memory, rig.Pattern(100, 1))
+		rig.Check(t, p.B.QP.PostRecv([]verbs.RecvWR{{ID: 3, SGList: []verbs.SGE{addr(d)}}}))
+		p.A.Post(p.A.Request(verbs.WRSend, &p.B, 100))
+		if got := p.B.Wait(1)[0].Status == verbs.WCSuccess; got != may.written || got == bytes.Equal(memory, rig.Pattern(100, 1)) {
+			t.Errorf("direction %d: received into: %v", d, got)
+		}
+		p.A.Wait(1)
+		p.Again()
+	}
+}
+
+// Coherent memory is zeroed, has no key but the local DMA key, and is freed once.
+func coherentMemory(t *testing.T, w *rig.World) {
+	c := w.A.Ctx
+	memory, addr, err := c.DMAAllocCoherent(5000)
+	rig.Check(t, err)
+	if len(memory) != 5000 || !bytes.Equal(memory, make([]byte, 5000)) || addr%4096 != 0 || c.DMAMapSingle(memory, verbs.DMABidirectional) != addr {
+		t.Errorf("%d bytes at %#x", len(memory), addr)
+	}
+	copy(memory, "hello")
+	w.B.Receive(0)
+	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP, mapped(w.A.PD, addr, 5)))
+	w.A.Expect(rig.OK(1))
+	w.B.Expect(rig.OK(0))
+	if got := w.B.MR.Bytes()[40:45]; string(got) != "hello" {
+		t.Errorf("%q", got)
+	}
+	rig.Refused(t, c.DMAFreeCoherent(memory, addr+1), unix.EINVAL)
+	rig.Refused(t, c.DMAFreeCoherent(memory[1:], addr), unix.EINVAL)
+	rig.Refused(t, c.DMAFreeCoherent(w.A.MR.Bytes(), c.DMAMapSingle(w.A.MR.Bytes(), verbs.DMABidirectional)), unix.EINVAL)
+	rig.Check(t, c.DMAFreeCoherent(memory, addr))
+	rig.Refused(t, c.DMAFreeCoherent(memory, addr), unix.EINVAL)
+	for _, size := range []int{0, -1, 1<<30 + 1} {
+		_, _, err := c.DMAAllocCoherent(size)
+		rig.Refused(t, err, unix.EINVAL, "there can be 1 to")
+	}
+}
+
+// The local DMA key is no key for peers, whatever address they name.
+func dmaKeyForPeers(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	addr := p.B.Ctx.DMAMapSingle(p.B.MR.Bytes(), verbs.DMABidirectional)
+	for _, at := range []uint64{uint64(addr), 0, p.B.MR.IOVA()} {
+		if got := p.Reaches(verbs.RKey(p.B.PD.LocalDMALKey()), at, 8); got != verbs.WCRemAccessErr {
+			t.Errorf("address %#x: %v", at, got)
+		}
+	}
+	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: verbs.RKey(p.B.PD.LocalDMALKey())})
+	p.B.Expect(rig.Ended(1, verbs.WCLocQPOpErr))
+}

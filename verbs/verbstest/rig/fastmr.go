@@ -1,0 +1,51 @@
+package rig
+
+import "github.com/roced/roced/verbs"
+
+// Mapped is a list of parts of the peer's region, mapped: offsets and lengths in turn.
+func (p *Peer) Mapped(d verbs.DMADirection, parts ...int) (list []verbs.SG) {
+	p.Helper()
+	for i := 0; i < len(parts); i += 2 {
+		list = append(list, verbs.SG{Memory: p.MR.Bytes()[parts[i]:][:parts[i+1]]})
+	}
+	if p.Ctx.DMAMapSG(list, d) != len(list) {
+		p.Fatal("a list of the session's memory is not mapped")
+	}
+	return list
+}
+
+// FastMR makes a fast region of any pieces.
+func (p *Peer) FastMR(entries int) *verbs.MR {
+	p.Helper()
+	mr, err := p.PD.AllocFastMR(verbs.MRTypeSGGaps, entries)
+	Check(p, err)
+	return mr
+}
+
+// Reg is a request that registers a fast region of a list, under the next key.
+func (p *Peer) Reg(mr *verbs.MR, list []verbs.SG, access verbs.AccessFlags) verbs.SendWR {
+	p.Helper()
+	n, _, err := mr.MapSG(list, 0, 0)
+	Check(p, err)
+	if n != len(list) {
+		p.Fatalf("%d of %d entries fit", n, len(list))
+	}
+	mr.UpdateFastRegKey(uint8(verbs.IncRKey(mr.RKey())))
+	return verbs.SendWR{ID: 1, Opcode: verbs.WRRegMR, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: access}}
+}
+
+// Registered posts a fast registration and waits for it.
+func (p *Peer) Registered(mr *verbs.MR, list []verbs.SG, access verbs.AccessFlags) {
+	p.Helper()
+	p.Post(p.Reg(mr, list, access))
+	if wc := p.Expect(OK(1))[0]; wc.Opcode != verbs.WCRegMR {
+		p.Errorf("fast registration: %+v", wc)
+	}
+}
+
+// Invalidated posts the invalidation of a fast region's key and waits for it.
+func (p *Peer) Invalidated(mr *verbs.MR) {
+	p.Helper()
+	p.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: mr.RKey()})
+	p.Expect(OK(1))
+}
