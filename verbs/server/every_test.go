@@ -13,11 +13,11 @@ import (
 // whole is a client that has one object of each kind.
 type whole struct {
 	*raw
-	pd, mr, mw, dm, spareDM, channel, cq, srq, qp, ah, membership provider.Handle
-	xrcd, unused                                                  provider.Handle
-	counters, spareCounters                                       provider.Handle
-	target                                                        verbs.QPN
-	mgid                                                          verbs.GID
+	pd, mr, mw, fast, dm, spareDM, channel, cq, srq, qp, ah, membership provider.Handle
+	xrcd, unused                                                        provider.Handle
+	counters, spareCounters                                             provider.Handle
+	target                                                              verbs.QPN
+	mgid                                                                verbs.GID
 	wholeIDs
 }
 
@@ -41,7 +41,8 @@ func (d *daemon) whole(t testing.TB) *whole {
 	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
 	ask(w.raw, proto.AttachMcast, &provider.McastRequest{QP: w.qp, MGID: w.mgid})
 	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
-	w.mw = window.MW
+	fast, _ := ask(w.raw, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2})
+	w.mw, w.fast = window.MW, fast.MR
 	device, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	spare, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	w.dm, w.spareDM = device.DM, spare.DM
@@ -124,6 +125,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})
 	put(p, t, proto.DestroyCounters, &provider.DestroyCountersRequest{Counters: w.spareCounters})
 	put(p, t, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2})
+	put(p, t, proto.MapFMR, &provider.MapFMRRequest{MR: w.fast})
+	put(p, t, proto.UnmapFMR, &provider.UnmapFMRRequest{MR: w.fast})
 	put(p, t, proto.AllocCoherent, &provider.AllocCoherentRequest{Length: 1})
 	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})
 	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
@@ -170,10 +173,11 @@ func (w *whole) packets() packets {
 // What a client registers of its own memory.
 const ownPlace, ownSize = 1 << 46, 4 << 20
 
-// refusedHere are the commands whose object others use, one that is about connections, and one that comes once.
+// refusedHere are the commands whose object others use, one that is about connections, one that comes once, and one that
+// needs a list in the session's memory.
 var refusedHere = []uint16{
 	proto.DeallocPD.Code, proto.DestroyCompChannel.Code, proto.DestroyCQ.Code, proto.DestroySRQ.Code, proto.DestroyQP.Code,
-	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code,
+	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code, proto.MapFMR.Code,
 }
 
 // TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no

@@ -15,6 +15,8 @@ var Tests = []rig.Test{
 	{Name: "commands refuse handles", Run: refuseHandles},
 	{Name: "commands refuse arguments", Run: refuseArguments},
 	{Name: "scribbled queues", Run: scribbledQueues},
+	{Name: "lists of fast regions", Run: fastLists},
+	{Name: "mapped memory of others", Run: othersMemory},
 }
 
 // A command asks the card's side directly, past the checks of package verbs.
@@ -70,6 +72,18 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
 		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
 			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: n})
+			return err
+		}})
+	}
+	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 1, device.MaxFastRegPageListLen + 1} {
+		all = append(all, command{fmt.Sprint("AllocFastMR of ", n), func() error {
+			_, err := p.AllocFastMR(provider.AllocFastMRRequest{PD: h.PD, Entries: n})
+			return err
+		}})
+	}
+	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, int(device.MaxMRSize) + 1} {
+		all = append(all, command{fmt.Sprint("AllocCoherent of ", n), func() error {
+			_, err := p.AllocCoherent(provider.AllocCoherentRequest{Length: n})
 			return err
 		}})
 	}

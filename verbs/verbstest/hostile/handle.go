@@ -171,6 +171,14 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 			_, err := p.AllocNullMR(provider.AllocNullMRRequest{PD: bad.PD})
 			return err
 		}},
+		{"AllocFastMR", func() error {
+			_, err := p.AllocFastMR(provider.AllocFastMRRequest{PD: bad.PD, Entries: 1})
+			return err
+		}},
+		{"MapFMR", func() error { return p.MapFMR(provider.MapFMRRequest{MR: bad.mr}) }},
+		{"MapFMR, of a region that is not fast", func() error { return p.MapFMR(provider.MapFMRRequest{MR: good.mr}) }},
+		{"UnmapFMR", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: bad.mr}) }},
+		{"UnmapFMR, of a window", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: good.mw}) }},
 		{"FreeDM", func() error { return p.FreeDM(provider.FreeDMRequest{DM: bad.dm}) }},
 		{"RegDMMR, memory", func() error {
 			_, err := p.RegDMMR(provider.RegDMMRRequest{PD: good.PD, DM: bad.dm, Length: 1})

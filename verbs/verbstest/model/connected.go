@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
 )
 
 // A player's connection: a queue pair at each side, with a CQ and a region that nothing else uses.
@@ -24,6 +25,8 @@ type talker struct {
 	cq    *verbs.CQ
 	mr    *verbs.MR
 	qp    *verbs.QP
+	fast  *verbs.MR // nil if it has none
+	plan  modelFast // what the last registration asks for
 	model *modelEnd
 	stub  *modelQP // stands for the queue pair in events
 }
@@ -39,6 +42,7 @@ func newTalk(p *player) *talk {
 	t := &talk{}
 	for i, s := range p.sides {
 		t.ends[i] = newTalker(s)
+		t.ends[i].newFast()
 	}
 	return t
 }
@@ -114,7 +118,7 @@ func (t *talk) connect() {
 		attr := (&rig.Station{TB: e.side, End: e.end, Ctx: e.ctx}).Connection(other.end.IPv4, other.qp.Number())
 		attr.PathMTU, attr.AccessFlags, attr.RNRRetry = mtu, access, 0
 		p.want("connect", e.qp.Connect(&attr), 0)
-		e.model = &modelEnd{state: verbs.QPStateRTS, unreliable: kind == verbs.QPTypeUC, mtu: mtu.Bytes(), access: access, rights: e.model.rights, memory: e.model.memory}
+		e.model = &modelEnd{state: verbs.QPStateRTS, unreliable: kind == verbs.QPTypeUC, mtu: mtu.Bytes(), access: access, rights: e.model.rights, memory: e.model.memory, fast: e.model.fast}
 		e.rights()
 	}
 }
@@ -146,6 +150,10 @@ func (e *talker) rights() {
 		rights = verbs.AccessFlags(e.random.IntN(1<<4)) & rig.AllAccess
 	}
 	err := e.mr.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite | rights}, verbs.ReregChangeAccess)
+	if e.model.fast.valid { // it has pieces of the region
+		e.want("Rereg", err, unix.EBUSY)
+		return
+	}
 	e.want("Rereg", err, 0)
 	e.model.rights = rights
 }
@@ -159,6 +167,9 @@ func (e *talker) place(size int) modelPlace {
 // sge names it.
 func (e *talker) sge(p modelPlace) verbs.SGE {
 	sge := e.mr.SGE(p.from, p.size)
+	if p.by != byRegion {
+		sge = e.nameOf(&p)
+	}
 	if p.bad {
 		sge.LKey ^= 1 << 20
 	}
@@ -190,6 +201,7 @@ func (e *talker) receive() (recv modelPlace, some bool) {
 		size = talkMost
 	}
 	recv = e.place(size)
+	e.otherwise(&recv, true)
 	e.model.recvs = append(e.model.recvs, recv)
 	return recv, true
 }
@@ -200,7 +212,12 @@ func (e *talker) tasks(to *talker) (tasks []modelTask, wrs []verbs.SendWR) {
 	if e.model.unreliable {
 		ops = append(rig.OpsOfSend[:len(rig.OpsOfSend):len(rig.OpsOfSend)], rig.OpsOfWrite...)
 	}
+	registered := false
 	for range 1 + e.random.IntN(5) {
+		if task, wr, some := e.fastTask(to, &registered); some {
+			tasks, wrs = append(tasks, task), append(wrs, wr)
+			continue
+		}
 		task := modelTask{op: ops[e.random.IntN(len(ops))], compareAdd: e.random.Uint64() % 3, swap: e.random.Uint64() % 3}
 		size := e.size()
 		if isAtomicOp(task.op) {
@@ -212,9 +229,12 @@ func (e *talker) tasks(to *talker) (tasks []modelTask, wrs []verbs.SendWR) {
 			task.peers.from &^= atomicLen - 1
 		case e.chance(30):
 			task.peers.from += talkRegion
+		case !isAtomicOp(task.op) || e.chance(4):
+			to.otherwise(&task.peers, false)
 		}
-		tasks = append(tasks, task)
+		e.otherwise(&task.own, true)
 		wrs = append(wrs, e.request(to, &task))
+		tasks = append(tasks, task)
 	}
 	return tasks, wrs
 }
@@ -227,6 +247,10 @@ func (e *talker) request(to *talker, t *modelTask) verbs.SendWR {
 	wr := verbs.SendWR{
 		ID: t.own.id, Opcode: t.op, Flags: verbs.SendSignaled | verbs.SendFence, SGList: []verbs.SGE{e.sge(t.own)},
 		RemoteAddr: to.mr.IOVA() + uint64(t.peers.from), RKey: to.mr.RKey(), CompareAdd: t.compareAdd, Swap: t.swap,
+	}
+	if t.base = to.mr.IOVA(); t.peers.by == byFast {
+		name := to.nameOf(&t.peers)
+		wr.RemoteAddr, wr.RKey, t.base = name.Addr, verbs.RKey(name.LKey), to.fast.IOVA()
 	}
 	if t.peers.bad {
 		wr.RKey ^= 1 << 20

@@ -17,6 +17,7 @@ type modelEnd struct {
 	access     verbs.AccessFlags // of the queue pair
 	rights     verbs.AccessFlags // of the region
 	memory     []byte
+	fast       modelFast
 	recvs      []modelPlace
 	state      verbs.QPState // RTS or, after an error, ERR; of UC after one of its own, SQE
 
@@ -29,6 +30,10 @@ type modelPlace struct {
 	id         uint64
 	from, size int
 	bad        bool // the key is another
+
+	by        modelBy
+	direction verbs.DMADirection // of byMapping
+	key       uint8              // of byFast
 }
 
 // modelTask is a request: an operation on a part of each region.
@@ -37,6 +42,14 @@ type modelTask struct {
 	own, peers modelPlace
 	compareAdd uint64
 	swap       uint64
+	reg        *modelFast // of WRRegMR
+	key        uint8      // that is to be invalidated
+	base       uint64     // of the peer's region
+}
+
+// isLocal says whether a status is one that an unreliable queue pair finds by itself.
+func isLocal(s verbs.WCStatus) bool {
+	return s == verbs.WCLocProtErr || s == verbs.WCMWBindErr || s == verbs.WCLocQPOpErr
 }
 
 // carryOut does what requests ask for, and notes what completes at both ends.
@@ -48,7 +61,7 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
 			continue
 		}
 		status := e.do(peer, task)
-		if e.unreliable && status != verbs.WCLocProtErr {
+		if e.unreliable && !isLocal(status) {
 			status = verbs.WCSuccess // nobody tells
 		}
 		e.done = append(e.done, rig.Ended(task.own.id, status))
@@ -72,25 +85,37 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
 // do carries one request out.
 func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
 	switch {
-	case t.own.bad && t.own.size > 0:
+	case t.op == verbs.WRRegMR:
+		return e.register(t.reg)
+	case t.op == verbs.WRLocalInv && !e.invalidate(t.key, false):
+		return verbs.WCLocQPOpErr
+	case t.op == verbs.WRLocalInv:
+		return verbs.WCSuccess
+	case !e.may(&t.own, t.op == verbs.WRRDMARead || isAtomicOp(t.op)):
 		return verbs.WCLocProtErr
 	case peer.state == verbs.QPStateErr:
 		return verbs.WCRetryExcErr // of UC: it is not told
 	}
-	data := e.memory[t.own.from:][:t.own.size]
+	data := e.read(&t.own)
 	switch t.op {
-	case verbs.WRSend, verbs.WRSendWithImm:
-		return peer.takeSend(data)
+	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv:
+		return peer.takeSend(data, t)
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
 		return peer.takeWrite(data, t)
 	case verbs.WRRDMARead:
 		if status := peer.check(&t.peers, verbs.AccessRemoteRead, true); status != verbs.WCSuccess {
 			return status
 		}
-		copy(data, peer.memory[min(t.peers.from, len(peer.memory)):])
+		if t.own.size > 0 {
+			e.write(&t.own, 0, peer.read(&t.peers))
+		}
 		return verbs.WCSuccess
 	}
-	return peer.takeAtomic(data, t)
+	status := peer.takeAtomic(data, t)
+	if status == verbs.WCSuccess {
+		e.write(&t.own, 0, data)
+	}
+	return status
 }
 
 // fail is what becomes of the peer when it refuses a request with a NAK.
@@ -108,13 +133,21 @@ func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) ve
 		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
 	case p.size == 0:
 		return verbs.WCSuccess
-	case p.bad || e.rights&access == 0 || p.from+p.size > len(e.memory):
+	case !e.reachable(p, access):
 		if !tells {
 			return e.fail(verbs.WCRemAccessErr, rig.NoEvent)
 		}
 		return e.fail(verbs.WCRemAccessErr, verbs.EventQPAccessErr)
 	}
 	return verbs.WCSuccess
+}
+
+// reachable says whether a peer may use a place.
+func (e *modelEnd) reachable(p *modelPlace, access verbs.AccessFlags) bool {
+	if f := &e.fast; p.by == byFast {
+		return !p.bad && f.valid && f.key == p.key && p.from+p.size <= f.size() && f.access&access != 0
+	}
+	return !p.bad && e.rights&access != 0 && p.from+p.size <= len(e.memory)
 }
 
 // complete ends the oldest receive.
@@ -124,7 +157,7 @@ func (e *modelEnd) complete(status verbs.WCStatus) {
 }
 
 // takeSend puts a message into the oldest receive. What has arrived of one that is too long is there.
-func (e *modelEnd) takeSend(data []byte) verbs.WCStatus {
+func (e *modelEnd) takeSend(data []byte, t *modelTask) verbs.WCStatus {
 	if len(e.recvs) == 0 {
 		return verbs.WCRNRRetryExcErr
 	}
@@ -137,12 +170,16 @@ func (e *modelEnd) takeSend(data []byte) verbs.WCStatus {
 				e.complete(verbs.WCLocLenErr)
 			}
 			return e.fail(verbs.WCRemInvReqErr, rig.NoEvent)
-		case recv.bad && recv.size > 0:
+		case !e.may(&recv, true):
 			e.complete(verbs.WCLocProtErr)
 			e.state = verbs.QPStateErr
 			return verbs.WCRemOpErr
 		}
-		copy(e.memory[recv.from+from:], packet)
+		e.write(&recv, from, packet)
+	}
+	if t.op == verbs.WRSendWithInv && !e.invalidate(t.key, true) {
+		e.complete(verbs.WCRemInvReqErr)
+		return e.fail(verbs.WCRemInvReqErr, rig.NoEvent)
 	}
 	e.complete(verbs.WCSuccess)
 	return verbs.WCSuccess
@@ -165,7 +202,7 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 		whole = (whole - 1) / e.mtu * e.mtu // all packets except the last
 	}
 	if whole > 0 {
-		copy(e.memory[t.peers.from:], data[:whole])
+		e.write(&t.peers, 0, data[:whole])
 	}
 	switch {
 	case !imm:
@@ -179,13 +216,16 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 
 // takeAtomic carries an atomic out, and gives what was there.
 func (e *modelEnd) takeAtomic(data []byte, t *modelTask) verbs.WCStatus {
-	if t.peers.from%atomicLen != 0 {
+	if (t.base+uint64(t.peers.from))%atomicLen != 0 {
 		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
 	}
 	if status := e.check(&t.peers, verbs.AccessRemoteAtomic, true); status != verbs.WCSuccess {
 		return status
 	}
-	there := e.memory[t.peers.from:][:atomicLen]
+	if !e.together(&t.peers) {
+		return e.fail(verbs.WCRemAccessErr, verbs.EventQPAccessErr)
+	}
+	there := e.memory[e.index(&t.peers, 0):][:atomicLen]
 	was := binary.NativeEndian.Uint64(there)
 	copy(data, there)
 	switch {

@@ -1,0 +1,116 @@
+package hostile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// A fast region's list is the program's to write. Whatever is in it, the card registers memory of the session in the
+// directions that were mapped, or nothing.
+func fastLists(t *testing.T, w *rig.World) {
+	h := NewHandles(w.A, w.A.Session, 0)
+	grant, err := w.A.Session.AllocFastMR(provider.AllocFastMRRequest{PD: h.PD, Entries: 4})
+	rig.Check(t, err)
+	addr := func(d verbs.DMADirection) verbs.DMAAddr { return w.A.Ctx.DMAMapSingle(w.A.MR.Bytes(), d) }
+	both, to, from := addr(verbs.DMABidirectional), addr(verbs.DMAToDevice), addr(verbs.DMAFromDevice)
+	size := uint64(len(w.A.MR.Bytes()))
+	foreign := w.B.Ctx.DMAMapSingle(w.B.MR.Bytes(), verbs.DMABidirectional)
+	local, remote := verbs.AccessLocalWrite, verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite
+	for what, row := range map[string]struct {
+		list   []listEntry
+		change func(*provider.MapFMRRequest)
+	}{
+		"another session's memory":        {[]listEntry{{Addr: foreign, Length: 8}}, nil},
+		"behind own memory":               {[]listEntry{{Addr: both, Length: 8}, {Addr: both + verbs.DMAAddr(size), Length: 8}}, nil},
+		"an end that wraps":               {[]listEntry{{Addr: both + 8, Length: math.MaxUint64 - 7}}, nil},
+		"lengths whose sum wraps":         {[]listEntry{{Addr: both, Length: 16}, {Addr: both, Length: math.MaxUint64 - 7}}, nil},
+		"an address that wraps":           {[]listEntry{{Addr: math.MaxUint64, Length: 8}}, nil},
+		"the list's own memory":           {[]listEntry{{Addr: verbs.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
+		"more bytes than there are":       {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
+		"more entries than there are":     {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
+		"2^32-1 entries":                  {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = math.MaxUint32 }},
+		"no entries":                      {nil, nil},
+		"a base from which it wraps":      {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.IOVA = math.MaxUint64 - 6 }},
+		"another region's key":            {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Key ^= 1 << 8 }},
+		"to device, to be written":        {[]listEntry{{Addr: both, Length: 8}, {Addr: to, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = local }},
+		"from device, to be read":         {[]listEntry{{Addr: from, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = remote }},
+		"writing without a local write":   {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = verbs.AccessRemoteWrite }},
+		"access flags that there are not": {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = 1 << 31 }},
+	} {
+		r := provider.MapFMRRequest{MR: grant.MR, Key: verbs.RKey(grant.LKey)}
+		r.Reg.Count = uint32(len(row.list))
+		for i, e := range row.list {
+			e.put(grant.Memory[16*i:])
+			r.Reg.Length += e.Length
+		}
+		if row.change != nil {
+			row.change(&r)
+		}
+		refuseAll(t, w, []command{{what, func() error { return w.A.Session.MapFMR(r) }}})
+	}
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		for i := range grant.Memory {
+			grant.Memory[i] = byte(random.Uint32())
+		}
+		r := provider.MapFMRRequest{MR: grant.MR, Key: verbs.RKey(grant.LKey)}
+		r.Reg.Count, r.Reg.Length = 1+random.Uint32N(4), random.Uint64()
+		if w.A.Session.MapFMR(r) == nil {
+			t.Fatalf("a list at random is registered; seed %d", seed)
+		}
+	}
+	rig.Check(t, w.A.Session.DeregMR(provider.DeregMRRequest{MR: grant.MR}))
+	h.free(t, w.A.Session)
+	w.Alive()
+}
+
+// listEntry is an entry of a list, as it stands there.
+type listEntry struct {
+	Addr   verbs.DMAAddr
+	Length uint64
+}
+
+func (e listEntry) put(at []byte) {
+	binary.LittleEndian.PutUint64(at, uint64(e.Addr))
+	binary.LittleEndian.PutUint64(at[8:], e.Length)
+}
+
+// The local DMA key names no memory but the session's: by the addresses that another session has, by all keys near
+// those, by addresses at random.
+func othersMemory(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	foreign := p.B.Ctx.DMAMapSingle(p.B.MR.Bytes(), verbs.DMABidirectional)
+	copy(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 3))
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for i := range 200 {
+		addr := uint64(foreign)
+		switch i % 4 {
+		case 1:
+			addr += uint64(random.IntN(rig.RegionLen))
+		case 2:
+			addr += uint64(random.IntN(512)-256) << 38
+		case 3:
+			addr = random.Uint64()
+		}
+		wr := p.A.Request(verbs.WRRDMARead, &p.B, 0)
+		wr.SGList = []verbs.SGE{{Addr: addr, Length: 1 + random.Uint32N(4096), LKey: p.A.PD.LocalDMALKey()}}
+		p.A.Post(wr)
+		if got := p.A.Wait(1)[0].Status; got != verbs.WCLocProtErr {
+			t.Fatalf("address %#x: %v; seed %d", addr, got, seed)
+		}
+		p.Again()
+	}
+	if !bytes.Equal(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 3)) {
+		t.Error("another session's memory is written to")
+	}
+	w.Alive()
+}

@@ -1,0 +1,212 @@
+package model
+
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// Fast registration and mapped memory in the model: a place is reached by the region's key, by the local DMA key in a
+// direction, or by the key of a fast region, which consists of parts of the region while it is registered.
+
+// modelBy is the key by which a place is named.
+type modelBy uint8
+
+const (
+	byRegion modelBy = iota
+	byMapping
+	byFast
+)
+
+// modelFast is a fast region.
+type modelFast struct {
+	valid     bool
+	key       uint8 // its low bits: each registration has another
+	parts     []modelPlace
+	direction verbs.DMADirection
+	access    verbs.AccessFlags
+}
+
+func (f *modelFast) size() (n int) {
+	for _, p := range f.parts {
+		n += p.size
+	}
+	return n
+}
+
+// at is where in the region a byte of the fast one is.
+func (f *modelFast) at(i int) int {
+	for _, p := range f.parts {
+		if i < p.size {
+			return p.from + i
+		}
+		i -= p.size
+	}
+	return -1
+}
+
+// register is WRRegMR: the region has to be free, what peers may change its program may too, and the direction of the
+// memory has to allow what the region does.
+func (e *modelEnd) register(to *modelFast) verbs.WCStatus {
+	writes, changes := to.access&verbs.AccessLocalWrite != 0, to.access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0
+	reads := to.access&(verbs.AccessRemoteRead|verbs.AccessRemoteAtomic) != 0
+	if e.fast.valid || changes && !writes || writes && to.direction == verbs.DMAToDevice || reads && to.direction == verbs.DMAFromDevice {
+		return verbs.WCMWBindErr
+	}
+	e.fast = *to
+	e.fast.valid = true
+	return verbs.WCSuccess
+}
+
+// invalidate revokes a key: the program's own may be that of a region that is free; a peer's is one that it may use.
+func (e *modelEnd) invalidate(key uint8, peer bool) bool {
+	f := &e.fast
+	if f.key != key || peer && (!f.valid || f.access&rig.AllAccess == 0) {
+		return false
+	}
+	f.valid = false
+	return true
+}
+
+// may says whether the program's own request or receive may use a place.
+func (e *modelEnd) may(p *modelPlace, write bool) bool {
+	switch {
+	case p.size == 0:
+		return true
+	case p.bad:
+		return false
+	case p.by == byMapping:
+		return p.direction.Allows(write)
+	case p.by == byFast:
+		f := &e.fast
+		return f.valid && f.key == p.key && p.from+p.size <= f.size() && f.direction.Allows(write) && (!write || f.access&verbs.AccessLocalWrite != 0)
+	}
+	return true
+}
+
+// index is where in the region a byte of a place is.
+func (e *modelEnd) index(p *modelPlace, i int) int {
+	if p.by == byFast {
+		return e.fast.at(p.from + i)
+	}
+	return p.from + i
+}
+
+// read and write are of a place that may be used.
+func (e *modelEnd) read(p *modelPlace) []byte {
+	data := make([]byte, p.size)
+	for i := range data {
+		data[i] = e.memory[e.index(p, i)]
+	}
+	return data
+}
+
+func (e *modelEnd) write(p *modelPlace, from int, data []byte) {
+	for i, b := range data {
+		e.memory[e.index(p, from+i)] = b
+	}
+}
+
+// together says whether the bytes of a place lie in one piece.
+func (e *modelEnd) together(p *modelPlace) bool {
+	for i := 1; i < p.size; i++ {
+		if e.index(p, i) != e.index(p, i-1)+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// A talker's side of it.
+
+// newFast gives an end its fast region.
+func (e *talker) newFast() {
+	var err error
+	e.fast, err = e.pd.AllocFastMR(verbs.MRTypeSGGaps, talkParts)
+	rig.Check(e, err)
+	e.model.fast.key = uint8(e.fast.RKey())
+	e.plan = e.model.fast
+}
+
+const talkParts = 4 // of a fast region
+
+// otherwise now and then names a place by another key than the region's.
+func (e *talker) otherwise(p *modelPlace, own bool) {
+	switch {
+	case e.fast == nil || p.size == 0:
+	case e.chance(3) && p.size <= e.plan.size():
+		p.by, p.key, p.from = byFast, e.plan.key, e.random.IntN(e.plan.size()-p.size+1)
+	case own && e.chance(4):
+		p.by, p.direction = byMapping, verbs.DMADirection(e.random.IntN(2)) // or to be written too
+		if e.chance(4) {
+			p.direction = verbs.DMAFromDevice
+		}
+	}
+}
+
+// nameOf is the SGE of a place that is not named by the region's key.
+func (e *talker) nameOf(p *modelPlace) verbs.SGE {
+	if p.by == byFast {
+		key := verbs.LKey(uint32(e.fast.LKey())&^0xFF | uint32(p.key))
+		return verbs.SGE{Addr: e.fast.IOVA() + uint64(p.from), Length: uint32(p.size), LKey: key}
+	}
+	addr := e.ctx.DMAMapSingle(e.mr.Bytes()[p.from:][:p.size], p.direction)
+	return verbs.SGE{Addr: uint64(addr), Length: uint32(p.size), LKey: e.pd.LocalDMALKey()}
+}
+
+// registration is a request that registers the fast region of parts of the region, in a batch the only one: its list is
+// the card's until it completes.
+func (e *talker) registration(t *modelTask) verbs.SendWR {
+	list, f := []verbs.SG(nil), modelFast{key: uint8(verbs.IncRKey(e.fast.RKey()))}
+	for range 1 + e.random.IntN(talkParts) {
+		size := 1 + e.random.IntN(talkMost/2)
+		part := modelPlace{from: e.random.IntN(talkRegion - size + 1), size: size}
+		f.parts = append(f.parts, part)
+		list = append(list, verbs.SG{Memory: e.mr.Bytes()[part.from:][:size]})
+	}
+	f.access = verbs.AccessLocalWrite | rig.AllAccess
+	if e.chance(3) {
+		f.access = verbs.AccessFlags(e.random.IntN(1 << 4))
+	}
+	if e.chance(6) {
+		f.direction = verbs.DMADirection(1 + e.random.IntN(2))
+	}
+	e.ctx.DMAMapSG(list, f.direction)
+	n, _, err := e.fast.MapSG(list, 0, 0)
+	if e.want("MapSG", err, 0); n != len(list) {
+		e.part("%d of %d entries fit", n, len(list))
+	}
+	e.fast.UpdateFastRegKey(f.key)
+	e.plan, t.reg = f, &f
+	return verbs.SendWR{ID: t.own.id, Opcode: verbs.WRRegMR, Flags: verbs.SendSignaled, Reg: &verbs.RegMR{MR: e.fast, Key: e.fast.RKey(), Access: f.access}}
+}
+
+// fastTask is a registration or an invalidation; false if the end has none to make.
+func (e *talker) fastTask(to *talker, registered *bool) (t modelTask, wr verbs.SendWR, some bool) {
+	if e.fast == nil || to.fast == nil || !e.chance(3) {
+		return t, wr, false
+	}
+	e.ids++
+	t.own.id = e.ids
+	switch kind := e.random.IntN(3); {
+	case kind == 0 && !*registered:
+		*registered = true
+		t.op = verbs.WRRegMR
+		wr = e.registration(&t)
+	case kind == 1 && !e.model.unreliable:
+		t.op, t.own, t.key = verbs.WRSendWithInv, e.place(e.size()), to.likelyKey()
+		wr = e.request(to, &t)
+		wr.InvalidateRKey = to.fast.RKey()&^0xFF | verbs.RKey(t.key)
+	default:
+		t.op, t.key = verbs.WRLocalInv, e.likelyKey()
+		wr = verbs.SendWR{ID: t.own.id, Opcode: t.op, Flags: verbs.SendSignaled, InvalidateRKey: e.fast.RKey()&^0xFF | verbs.RKey(t.key)}
+	}
+	return t, wr, true
+}
+
+// likelyKey is that of the last registration most of the time.
+func (e *talker) likelyKey() uint8 {
+	if e.chance(10) {
+		return e.plan.key + 1
+	}
+	return e.plan.key
+}
