@@ -19,16 +19,20 @@ type fast struct {
 	list      []byte
 	direction ring.DMADirection // what the card may do with all of the memory
 	pieces    [][]byte
-	of        []*MR    // whose memory the pieces are
-	ends      []uint64 // offsets behind the pieces
+	of        []*MR      // whose memory the pieces are
+	ends      []uint64   // offsets behind the pieces
+	integrity *integrity // of a region with signatures; else nil
 }
 
 // NewFastMR makes a region that is free, with the list that its program writes (ring.RegEntry).
 func NewFastMR(key ring.LKey, pd PD, list []byte) *MR {
+	f := newFast(key, list)
+	return &MR{PD: pd, fast: &f}
+}
+
+func newFast(key ring.LKey, list []byte) fast {
 	most := len(list) / ring.RegEntryLen
-	return &MR{PD: pd, fast: &fast{
-		key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most),
-	}}
+	return fast{key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most)}
 }
 
 // SetFastMR has a key's index name a fast region. It runs in Do.
@@ -36,12 +40,23 @@ func (s *Session) SetFastMR(mr *MR) { s.keys.put(mr.fast.key, mr, nil) }
 
 // holds says that bytes at an offset are the region's.
 func (f *fast) holds(offset, length uint64) bool {
-	size := uint64(0)
-	if n := len(f.ends); n > 0 {
-		size = f.ends[n-1]
+	size := f.length()
+	if f.signed() {
+		size = f.integrity.size
 	}
 	return offset <= size && length <= size-offset
 }
+
+// length is that of all pieces, in bytes.
+func (f *fast) length() uint64 {
+	if n := len(f.ends); n > 0 {
+		return f.ends[n-1]
+	}
+	return 0
+}
+
+// signed says that the region is registered with signatures: its bytes are moved, not found.
+func (f *fast) signed() bool { return f.integrity != nil && f.integrity.on }
 
 // piece is the part of bytes that the region holds that lies in their first piece.
 func (f *fast) piece(offset, length uint64) []byte {
@@ -63,9 +78,9 @@ const regAccess = ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRe
 const regRemote = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessMWBind
 
 // register makes a fast region one of the memory in its list, under a new key. It has to be free.
-func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg) ring.WCStatus {
+func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
 	k := s.keys.find(ring.LKey(key))
-	if k == nil || k.mr == nil || k.mr.fast == nil {
+	if k == nil || k.mr == nil || k.mr.fast == nil || signed && k.mr.fast.integrity == nil {
 		return ring.WCMWBindErr
 	}
 	mr := k.mr
@@ -75,15 +90,16 @@ func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg) ring.W
 		base = 0
 	}
 	switch {
-	case mr.PD != pd, mr.LKey != 0, r.Access&^regAccess != 0, changes != 0 && !write, base > math.MaxUint64-r.Length:
+	case mr.PD != pd, mr.LKey != 0, r.Access&^regAccess != 0, changes != 0 && !write, base > math.MaxUint64-r.Length,
+		signed && (r.Length > MaxMessage || base > math.MaxUint64-MaxMessage):
 		return ring.WCMWBindErr
-	case !mr.fast.translate(s, r):
+	case !mr.fast.translate(s, r), signed && !mr.fast.integrity.prepare(s, mr.fast, r):
 		mr.fast.forget()
 		return ring.WCMWBindErr
 	}
 	mr.LKey, mr.fast.key, mr.Base = ring.LKey(key), ring.LKey(key), base
 	mr.Write, mr.Remote = write, r.Access&regRemote
-	if f := mr.fast; len(f.pieces) == 1 && f.direction == ring.DMABidirectional {
+	if f := mr.fast; len(f.pieces) == 1 && !signed && f.direction == ring.DMABidirectional {
 		mr.Memory = f.pieces[0]
 	}
 	return ring.WCSuccess
@@ -134,6 +150,9 @@ func (f *fast) forget() {
 	clear(f.pieces)
 	clear(f.of)
 	f.pieces, f.of, f.ends = f.pieces[:0], f.of[:0], f.ends[:0]
+	if f.integrity != nil {
+		f.integrity.forget()
+	}
 }
 
 // Pieces is how many pieces of registered fast regions are the region's memory. It runs in Do.
@@ -142,7 +161,7 @@ func (m *MR) Pieces() int { return m.fasts }
 // Register makes a fast region that is free one of the memory in its list, as a request of its PD does; false if that is
 // refused. It runs in Do.
 func (m *MR) Register(s *Session, key ring.RKey, base uint64, r ring.Reg) bool {
-	return s.register(m.PD, key, base, r) == ring.WCSuccess
+	return s.register(m.PD, key, base, r, false) == ring.WCSuccess
 }
 
 // Free revokes the key of a fast region; false while windows are bound to it. It runs in Do.

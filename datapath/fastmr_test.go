@@ -20,7 +20,7 @@ type fastExchange struct {
 	list []byte
 }
 
-func newFast(t *testing.T) *fastExchange {
+func newFastExchange(t *testing.T) *fastExchange {
 	t.Helper()
 	x := &fastExchange{newExchange(t, wire.ServiceRC, nil), make([]byte, fastMost*ring.RegEntryLen)}
 	x.engine.Do(func() {
@@ -102,7 +102,7 @@ func TestRegisterIsChecked(t *testing.T) {
 		"to and from device":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ring.DMAFromDevice), entryOf(9, 5, ring.DMAToDevice)}}, nil, bindRefused},
 		"mapped for nothing":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ring.DMANone)}}, nil, bindRefused},
 	} {
-		x := newFast(t)
+		x := newFastExchange(t)
 		if got := x.register(row.registered, row.spoil); got != row.want {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -116,7 +116,7 @@ func TestRegisterIsChecked(t *testing.T) {
 // A region that is registered cannot be registered again before it is invalidated; then it can, by another key and over
 // other memory, and the old key is dead. One that is free stays free.
 func TestFastRegionLife(t *testing.T) {
-	x := newFast(t)
+	x := newFastExchange(t)
 	key := ring.RKey(testKey(fastMR))
 	one := registered{key + 1, 0, ring.AccessRemoteRead, []ring.RegEntry{entryOf(0, 8, 0), entryOf(16, 8, 0)}}
 	mr := x.session.keys.find(testKey(fastMR)).mr
@@ -137,7 +137,7 @@ func TestFastRegionLife(t *testing.T) {
 	if got := x.register(one, nil); got != bindRefused {
 		t.Errorf("registered again: %s", got)
 	}
-	x = newFast(t)
+	x = newFastExchange(t)
 	x.register(one, nil)
 	if got := x.invalidate(one.key + 1); got != invRefused {
 		t.Errorf("by a key that it does not have: %s", got)
@@ -147,7 +147,7 @@ func TestFastRegionLife(t *testing.T) {
 // What lies in one piece is found as other regions' memory is; what does not, piece by piece, by the program and by
 // its peer. Only what was registered is found.
 func TestFastRegionPieces(t *testing.T) {
-	x := newFast(t)
+	x := newFastExchange(t)
 	key := ring.RKey(testKey(fastMR))
 	list := []ring.RegEntry{entryOf(0, 100, 0), entryOf(100, 100, 0), entryOf(1000, 10, 0), entryOf(500, 30, 0)}
 	if got := x.register(registered{key, 4096, ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead, list}, nil); got != isRegistered {
@@ -189,7 +189,7 @@ func TestFastRegionPieces(t *testing.T) {
 
 // The local DMA key names memory of any region of the session by its mapped address, in its direction.
 func TestLocalDMAKey(t *testing.T) {
-	x := newFast(t)
+	x := newFastExchange(t)
 	for name, row := range map[string]struct {
 		addr        ring.DMAAddr
 		length      uint32
@@ -224,7 +224,7 @@ func TestLocalDMAKey(t *testing.T) {
 
 // A WRITE of which the key is invalidated in between is refused from there on.
 func TestInvalidationInFlight(t *testing.T) {
-	x := newFast(t)
+	x := newFastExchange(t)
 	key := ring.RKey(testKey(fastMR))
 	list := []ring.RegEntry{entryOf(0, 1500, 0), entryOf(4000, 1500, 0)}
 	if got := x.register(registered{key, endBase, ring.AccessLocalWrite | ring.AccessRemoteWrite, list}, nil); got != isRegistered {

@@ -22,8 +22,23 @@ func (s *Session) memory(sge ring.SGE, offset, length int, pd PD, write bool) (p
 	if mr.fast == nil || !mr.fast.holds(from, uint64(sge.Length)) || !mr.fast.direction.Allows(write) {
 		return nil, 0, false
 	}
+	if mr.fast.signed() {
+		return nil, 0, true
+	}
 	piece = mr.fast.piece(from+uint64(offset), uint64(length))
 	return piece, len(piece), true
+}
+
+// move moves bytes of an SGE of a region with signatures, which memory has found.
+func (s *Session) move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
+	mr := s.region(sge.LKey)
+	return mr != nil && mr.move(sge.Addr-mr.Base+uint64(offset), bytes, write)
+}
+
+// moveRemote moves bytes of a region with signatures, which remote has found.
+func (s *Session) moveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
+	mr := s.region(ring.LKey(key))
+	return mr != nil && mr.fast != nil && mr.fast.signed() && mr.move(addr-mr.Base, bytes, write)
 }
 
 // mapped finds the bytes of an SGE with the local DMA key. Its address says which region's memory it is of, whatever
@@ -65,6 +80,7 @@ type pieces struct {
 	all    [][]byte
 	sizes  []int // as the list has them; a piece is shorter if it is nowhere
 	length int   // bytes of the whole list
+	signed bool  // some are of a region with signatures, and were not found
 }
 
 // scatter writes a payload into the pieces from an offset on.
@@ -98,7 +114,10 @@ func (p *pieces) first() []byte {
 	return p.all[0]
 }
 
-func (p *pieces) reset() { p.all, p.sizes, p.length = p.all[:0], p.sizes[:0], 0 }
+func (p *pieces) reset() {
+	p.all, p.sizes, p.length = p.all[:0], p.sizes[:0], 0
+	p.signed = false
+}
 
 func (p *pieces) add(piece []byte, n int) { p.all, p.sizes = append(p.all, piece), append(p.sizes, n) }
 
@@ -120,6 +139,10 @@ func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool, offset, l
 			here := min(size-from, length)
 			piece, n, ok := s.memory(sge, from, here, pd, write)
 			if !ok {
+				return false
+			}
+			if n == 0 && here > 0 {
+				p.signed = true
 				return false
 			}
 			if n > 0 {
@@ -158,5 +181,30 @@ func (m *MR) part(offset, length uint64) (memory []byte, ok bool) {
 	if memory, ok = portion(m.Memory, offset, length); ok || m.fast == nil || !m.fast.holds(offset, length) {
 		return memory, ok
 	}
+	if m.fast.signed() {
+		return nil, true
+	}
 	return m.fast.piece(offset, length), true
+}
+
+// moveAll writes a payload to the memory of a list, some of which has signatures, from an offset on.
+func (s *Session) moveAll(list ring.SGList, pd PD, offset int, payload []byte) bool {
+	for sge, some := list.Next(); some && len(payload) > 0; sge, some = list.Next() {
+		size := int(sge.Length)
+		for from := offset; from < size && len(payload) > 0; {
+			here := min(size-from, len(payload))
+			piece, n, ok := s.memory(sge, from, here, pd, true)
+			switch {
+			case !ok, n == 0 && !s.move(sge, from, payload[:here], true):
+				return false
+			case n == 0:
+				n = here
+			default:
+				copy(piece, payload[:n])
+			}
+			from, payload = from+n, payload[n:]
+		}
+		offset -= min(offset, size)
+	}
+	return true
 }

@@ -20,8 +20,11 @@ func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) boo
 		s, pd = c.target.Session, c.target.PD
 	}
 	ok := p.find(s, list, pd, true, offset, len(payload))
-	if ok {
+	switch {
+	case ok:
 		p.scatter(0, payload)
+	case p.signed:
+		return s.moveAll(list, pd, offset, payload)
 	}
 	return ok
 }
@@ -59,9 +62,20 @@ func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
 	return c.qp.bind(key, addr, b)
 }
 
+// Move implements conn.QueuePair.
+func (c *Connection) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
+	return c.qp.Session.move(sge, offset, bytes, write)
+}
+
+// MoveRemote implements conn.QueuePair.
+func (c *Connection) MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
+	s, _ := c.keysOf()
+	return s.moveRemote(key, addr, bytes, write)
+}
+
 // Register implements conn.QueuePair.
-func (c *Connection) Register(key ring.RKey, base uint64, r ring.Reg) ring.WCStatus {
-	return c.qp.Session.register(c.qp.PD, key, base, r)
+func (c *Connection) Register(key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
+	return c.qp.Session.register(c.qp.PD, key, base, r, signed)
 }
 
 // Invalidate implements conn.QueuePair.

@@ -59,7 +59,7 @@ func (qp *QP) bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
 	}
 	changes := b.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
 	_, ok := mr.part(addr-mr.Base, b.Length)
-	if mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
+	if mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok || mr.fast != nil && mr.fast.signed() {
 		return ring.WCMWBindErr
 	}
 	mw.unbind()

@@ -17,6 +17,7 @@ type fastMR struct {
 	list   []byte
 	count  int
 	length uint64
+	meta   int // entries of the list of fields
 }
 
 // AllocFastMR makes a memory region without memory, of up to so many entries (ib_alloc_mr). MapSG says what it
@@ -69,6 +70,7 @@ func (m *MR) MapSG(list []SG, offset, pageSize int) (entries, rest int, err erro
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.meta = 0
 	if f.kind == MRTypeMemReg {
 		entries, rest, err = m.mapPages(list, offset, pageSize)
 	} else {
@@ -191,12 +193,15 @@ type RegMR struct {
 	MR     *MR
 	Key    RKey // MR.RKey
 	Access AccessFlags
+	Sig    *SigAttrs // of WRRegMRIntegrity
 }
 
-func (r *RegMR) check(pd *PD) error {
+func (r *RegMR) check(pd *PD, signed bool) error {
 	switch {
 	case r == nil || r.MR == nil || r.MR.fast == nil:
 		return fmt.Errorf("%w: a fast registration needs SendWR.Reg, with a region of PD.AllocFastMR", ErrInvalid)
+	case signed && (r.Sig == nil || r.MR.fast.kind != MRTypeIntegrity):
+		return fmt.Errorf("%w: a fast registration with signatures needs RegMR.Sig, and a region of PD.AllocIntegrityMR", ErrInvalid)
 	case r.MR.ctx != pd.ctx:
 		return fmt.Errorf("%w: the region belongs to another context", ErrInvalid)
 	case (r.Key^RKey(r.MR.lkey))&^keyMask != 0:
@@ -208,9 +213,12 @@ func (r *RegMR) check(pd *PD) error {
 }
 
 // put writes the registration into the request's slot.
-func (r *RegMR) put(data []byte) {
+func (r *RegMR) put(data []byte, signed bool) {
 	f := r.MR.fast
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if signed {
+		f.putSig(r.Sig)
+	}
 	ring.PutReg(data, ring.Reg{Length: f.length, Access: r.Access, Count: uint32(f.count)})
 }

@@ -25,8 +25,8 @@ func (q *QP) checkConnected(wr *SendWR) error {
 		return fmt.Errorf("%w: number 0x%x of an SRQ has more than 24 bits", ErrInvalid, uint32(wr.RemoteSRQN))
 	case wr.Opcode == WRBindMW:
 		return wr.Bind.check(wr.RKey)
-	case wr.Opcode == WRRegMR:
-		return wr.Reg.check(q.pd)
+	case wr.Opcode == WRRegMR || wr.Opcode == WRRegMRIntegrity:
+		return wr.Reg.check(q.pd, wr.Opcode == WRRegMRIntegrity)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (q *QP) putFixedConnected(wr *SendWR, sges, inline int) []byte {
 		s.Imm = uint32(wr.InvalidateRKey)
 	case WRBindMW:
 		s.RemoteAddr = wr.Bind.Addr
-	case WRRegMR:
+	case WRRegMR, WRRegMRIntegrity:
 		s.RemoteAddr, s.RKey = wr.Reg.MR.IOVA(), wr.Reg.Key
 	}
 	return q.send.PutConnected(s)
@@ -60,8 +60,8 @@ func putOperands(data []byte, wr *SendWR) []byte {
 	case WRBindMW:
 		wr.Bind.put(data, wr.RKey)
 		return data[ring.BindLen:]
-	case WRRegMR:
-		wr.Reg.put(data)
+	case WRRegMR, WRRegMRIntegrity:
+		wr.Reg.put(data, wr.Opcode == WRRegMRIntegrity)
 	}
 	return data
 }

@@ -41,24 +41,18 @@ func (r *Requester) gather(w *work, to []byte, offset int) ring.WCStatus {
 		copy(to, data[offset:])
 		return ring.WCSuccess
 	}
-	return r.walk(w, data, offset, len(to), func(piece []byte, n int) {
-		clear(to[copy(to, piece):n])
-		to = to[n:]
-	})
+	return r.walk(w, data, offset, to, false)
 }
 
 // spread writes a part of an answer to the memory of the oldest request.
 func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
-	return r.walk(w, r.Queue.Data(0), offset, len(from), func(piece []byte, n int) {
-		copy(piece, from)
-		from = from[n:]
-	})
+	return r.walk(w, r.Queue.Data(0), offset, from, true)
 }
 
-// walk visits the memory of length bytes of a request's message from an offset on: pieces, and how many of the bytes
-// each is for. One of a null region is shorter. The list may be shorter than when it was measured.
-func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(piece []byte, n int)) ring.WCStatus {
-	for list, _ := w.listOf(data); length > 0; {
+// walk fills bytes with those of a request's message from an offset on, or writes them there. A piece of a null region
+// is shorter than what it is for. The list may be shorter than when it was measured.
+func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ring.WCStatus {
+	for list, _ := w.listOf(data); len(bytes) > 0; {
 		sge, some := list.Next()
 		if !some {
 			return ring.WCLocProtErr
@@ -67,13 +61,19 @@ func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(pi
 			offset -= int(sge.Length)
 			continue
 		}
-		for here := min(length, int(sge.Length)-offset); here > 0; {
+		for here := min(len(bytes), int(sge.Length)-offset); here > 0; {
 			piece, n, ok := r.QP.Memory(sge, offset, here, w.wantsAnswer())
-			if !ok {
+			switch {
+			case !ok, n == 0 && !r.QP.Move(sge, offset, bytes[:here], write):
 				return ring.WCLocProtErr
+			case n == 0:
+				n = here
+			case write:
+				copy(piece, bytes[:n])
+			default:
+				clear(bytes[copy(bytes[:n], piece):n])
 			}
-			visit(piece, n)
-			offset, length, here = offset+n, length-n, here-n
+			offset, here, bytes = offset+n, here-n, bytes[n:]
 		}
 		offset = 0
 	}

@@ -117,6 +117,9 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	payload := packet.Payload()
 	for len(memory) < len(payload) { // it lies in pieces
 		n := len(memory)
+		if n == 0 { // it has signatures
+			return r.moveWrite(from, payload)
+		}
 		writeRemote(memory, payload[:n])
 		payload, from, length = payload[n:], from+uint64(n), length-uint32(n)
 		if memory, ok = r.QP.Remote(m.key, from, length, ring.AccessRemoteWrite); !ok {
@@ -132,6 +135,14 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	writeRemote(memory, payload[:end])
 	r.order.Add(1)
 	writeRemote(memory[end:], payload[end:])
+	return Taken
+}
+
+// moveWrite writes to memory that has signatures.
+func (r *Responder) moveWrite(from uint64, payload []byte) Reason {
+	if !r.QP.MoveRemote(r.message.key, from, payload, true) {
+		return RemoteAccess
+	}
 	return Taken
 }
 

@@ -237,7 +237,11 @@ func (s *side) Bind(_ ring.RKey, _ uint64, b ring.Bind) ring.WCStatus {
 	return ring.WCSuccess
 }
 
-func (s *side) Register(ring.RKey, uint64, ring.Reg) ring.WCStatus { return ring.WCSuccess }
+func (s *side) Register(ring.RKey, uint64, ring.Reg, bool) ring.WCStatus { return ring.WCSuccess }
+
+func (s *side) Move(ring.SGE, int, []byte, bool) bool { return false }
+
+func (s *side) MoveRemote(ring.RKey, uint64, []byte, bool) bool { return false }
 
 func (s *side) Invalidate(ring.RKey, bool) bool { return true }
 

@@ -12,6 +12,7 @@ type QueuePair interface {
 	// Memory is what an SGE of a request names, to be written or only read, as far as it lies in one piece from an
 	// offset on: a piece, and how many of length bytes that is for, at least one if length is not 0. ok is false if the
 	// SGE may not be accessed. The piece is shorter for a null region: the rest is read as zeros, and not written.
+	// Of a region with signatures there is none: n is 0, and Move has the bytes.
 	Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
 	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
 	// that may not be accessed.
@@ -21,8 +22,13 @@ type QueuePair interface {
 	Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool)
 	// Bind makes a window one to a part of a region, under a new key (IBA 10.6.7).
 	Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
-	// Register makes a fast region one of the memory in its list, under a new key and at a base (IBA 10.6.5).
-	Register(key ring.RKey, base uint64, r ring.Reg) ring.WCStatus
+	// Move moves bytes of which Memory has found no piece, since they are of a region with signatures: from the SGE
+	// or, to be written, to it; false if that cannot be. MoveRemote is the same for Remote.
+	Move(sge ring.SGE, offset int, bytes []byte, write bool) bool
+	MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool
+	// Register makes a fast region one of the memory in its list, under a new key and at a base (IBA 10.6.5), with
+	// signatures or without.
+	Register(key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus
 	// Invalidate revokes the key of a window or a fast region, as the program or its peer asks; false if the queue
 	// pair may not.
 	Invalidate(key ring.RKey, peer bool) bool

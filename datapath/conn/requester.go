@@ -164,8 +164,8 @@ func (r *Requester) runLocal(w *work) ring.WCStatus {
 	switch w.Opcode {
 	case ring.WRBindMW:
 		return r.QP.Bind(w.RKey, w.RemoteAddr, ring.GetBind(r.Queue.Data(0)))
-	case ring.WRRegMR:
-		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)))
+	case ring.WRRegMR, ring.WRRegMRIntegrity:
+		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)), w.Opcode == ring.WRRegMRIntegrity)
 	}
 	if !r.QP.Invalidate(w.InvalidateRKey(), false) {
 		return ring.WCLocQPOpErr

@@ -99,6 +99,13 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 			return RemoteAccess
 		}
 		n := readRemote(payload, memory)
+		if n == 0 { // it has signatures
+			n, ok = len(payload), r.QP.MoveRemote(one.key, one.addr+from, payload, false)
+		}
+		if !ok {
+			r.endReading(one)
+			return RemoteAccess
+		}
 		payload, from = payload[n:], from+uint64(n)
 	}
 	if one.sent++; one.sent == one.packets {

@@ -21,6 +21,7 @@ var requests = withServices([1 << 8]request{
 	WRLocalInv:          {completes: WCLocalInv, services: localServices},
 	WRBindMW:            {completes: WCBindMW, services: localServices},
 	WRRegMR:             {completes: WCRegMR, services: localServices},
+	WRRegMRIntegrity:    {completes: WCRegMR, services: localServices},
 	WRSendWithInv:       {means: wire.MeansSend | wire.MeansInvalidate, completes: WCSend},
 })
 

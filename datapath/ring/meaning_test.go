@@ -13,7 +13,7 @@ func TestRequests(t *testing.T) {
 		WRRDMAWrite: "RC UC XRC, RDMA write", WRRDMAWriteWithImm: "RC UC XRC, RDMA write", WRSend: "RC UC UD XRC, send", WRSendWithImm: "RC UC UD XRC, send",
 		WRRDMARead: "RC XRC, RDMA read", WRAtomicCmpAndSwp: "RC XRC, compare and swap", WRAtomicFetchAndAdd: "RC XRC, fetch and add",
 		WRLocalInv: "RC UC XRC, local invalidate", WRBindMW: "RC UC XRC, bind memory window", WRSendWithInv: "RC XRC, send",
-		WRRegMR: "RC UC XRC, fast registration",
+		WRRegMR: "RC UC XRC, fast registration", WRRegMRIntegrity: "RC UC XRC, fast registration",
 	}
 	for value := range 256 {
 		o, got := Opcode(value), ""
@@ -31,7 +31,7 @@ func TestRequests(t *testing.T) {
 		if got != rows[o] {
 			t.Errorf("%d (%v): %q, want %q", value, o, got, rows[o])
 		}
-		if local := o == WRLocalInv || o == WRBindMW || o == WRRegMR; o.Local() != local {
+		if local := o == WRLocalInv || o == WRBindMW || o == WRRegMR || o == WRRegMRIntegrity; o.Local() != local {
 			t.Errorf("%v is local: %v", o, o.Local())
 		}
 	}

@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"mcast/membership":        {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":           {"datapath/wire", "datapath/xsk"},
 	"datapath/link/udplink":   {"datapath/link", "datapath/wire", "internal/errno"},
-	"datapath":                {"datapath/conn", "datapath/link", "datapath/ring", "datapath/runner", "datapath/wire", "internal/futex", "internal/timers"},
+	"datapath":                {"datapath/conn", "datapath/link", "datapath/ring", "datapath/runner", "datapath/wire", "internal/futex", "internal/t10", "internal/timers"},
 	"datapath/conn":           {"datapath/ring", "datapath/wire"},
 	"datapath/runner":         {},
 	"verbs/hca":               {"datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/futex", "internal/host", "internal/release", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/quota", "verbs/hca/udpnet", "verbs/provider"},

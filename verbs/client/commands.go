@@ -100,6 +100,11 @@ func (c *Client) MapFMR(r provider.MapFMRRequest) error { return do(c, proto.Map
 // UnmapFMR implements provider.Provider.
 func (c *Client) UnmapFMR(r provider.UnmapFMRRequest) error { return do(c, proto.UnmapFMR, r) }
 
+// CheckMRStatus implements provider.Provider.
+func (c *Client) CheckMRStatus(r provider.CheckMRStatusRequest) (provider.CheckMRStatusGrant, error) {
+	return ask(c, proto.CheckMRStatus, r)
+}
+
 // AllocCoherent implements provider.Provider.
 func (c *Client) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
 	return ask(c, proto.AllocCoherent, r)

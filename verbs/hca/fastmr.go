@@ -13,12 +13,32 @@ import (
 // AllocFastMR implements provider.Provider. What is registered is the engine's affair.
 func (s regions) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
 	switch {
-	case r.Type != verbs.MRTypeMemReg && r.Type != verbs.MRTypeSGGaps:
-		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
+	case r.Type > verbs.MRTypeSGGaps:
+		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg, MRTypeIntegrity and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
 	case r.Entries < 1 || r.Entries > ring.MaxRegEntries:
 		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
 	}
+	if r.Type == verbs.MRTypeIntegrity {
+		return s.registerOwn(r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
+	}
 	return s.registerOwn(r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
+}
+
+// CheckMRStatus implements provider.Provider.
+func (s regions) CheckMRStatus(r provider.CheckMRStatusRequest) (grant provider.CheckMRStatusGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	m, err := s.region(r.MR)
+	if err != nil {
+		return grant, err
+	}
+	if !m.signed {
+		return grant, fmt.Errorf("%w: the region is none with signatures; PD.AllocIntegrityMR makes those", verbs.ErrInvalid)
+	}
+	s.card.engine.Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
+	return grant, nil
 }
 
 // AllocCoherent implements provider.Provider. No queue pair is of the region's PD, so that its own key is good for nothing.

@@ -24,6 +24,7 @@ type mr struct {
 	dm     *dm    // of device memory
 	null   bool   // it has no memory; see AllocNullMR
 	fast   bool   // own is its list; see AllocFastMR
+	signed bool   // it is fast, and has signatures
 	memory []byte
 	iova   uint64
 	access verbs.AccessFlags
@@ -130,6 +131,9 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 		m.key = s.entry.DrawKey(randomKey)
 		if m.fast {
 			m.entry = datapath.NewFastMR(m.key, m.pd.number, m.own)
+			if m.signed {
+				m.entry = datapath.NewIntegrityMR(m.key, m.pd.number, m.own)
+			}
 			s.entry.SetFastMR(m.entry)
 			return
 		}

@@ -18,6 +18,7 @@ var (
 	AllocCoherent = command(47, "alloc_coherent", visitAllocCoherent, visitMR)
 	MapFMR        = command(53, "map_fmr", visitMapFMR, none)
 	UnmapFMR      = command(54, "unmap_fmr", visitUnmapFMR, none)
+	CheckMRStatus = command(55, "check_mr_status", visitCheckMRStatus, visitMRStatus)
 
 	// Those of device memory.
 	AllocDM = command(39, "alloc_dm", visitAllocDM, visitDM)
@@ -92,6 +93,18 @@ func visitMapFMR(c *coder, r *provider.MapFMRRequest) {
 }
 
 func visitUnmapFMR(c *coder, r *provider.UnmapFMRRequest) { visitHandle(c, "mr", &r.MR) }
+
+func visitCheckMRStatus(c *coder, r *provider.CheckMRStatusRequest) { visitHandle(c, "mr", &r.MR) }
+
+func visitMRStatus(c *coder, g *provider.CheckMRStatusGrant) {
+	c.flag("failed", &g.Failed)
+	u8(c, "err_type", &g.Err.Type)
+	c.reserved(2)
+	u32(c, "expected", &g.Err.Expected)
+	u32(c, "actual", &g.Err.Actual)
+	u32(c, "key", &g.Err.Key)
+	u64(c, "sig_err_offset", &g.Err.Offset)
+}
 
 func visitAllocDM(c *coder, r *provider.AllocDMRequest) { c.whole("length", &r.Length) }
 

@@ -91,6 +91,8 @@ func TestRoundTrip(t *testing.T) {
 	requestCrosses(t, AllocFastMR, provider.AllocFastMRRequest{PD: 1, Type: 2, Entries: 3})
 	requestCrosses(t, AllocCoherent, provider.AllocCoherentRequest{Length: 5})
 	requestCrosses(t, MapFMR, provider.MapFMRRequest{MR: 1, Key: 2, Reg: ring.Reg{Length: 3, Access: 4, Count: 5}, IOVA: 6})
+	requestCrosses(t, CheckMRStatus, provider.CheckMRStatusRequest{MR: 1})
+	grantCrosses(t, CheckMRStatus, provider.CheckMRStatusGrant{Failed: true, Err: ring.SigErr{Type: 1, Expected: 2, Actual: 3, Offset: 4, Key: 5}})
 	requestCrosses(t, UnmapFMR, provider.UnmapFMRRequest{MR: 1})
 	requestCrosses(t, AllocNullMR, provider.AllocNullMRRequest{PD: 1})
 	grantCrosses(t, AllocNullMR, provider.MRGrant{MR: 1, LKey: 2})

@@ -122,6 +122,7 @@ enum roced_command {
 	ROCED_CHECK_CQ = 52,
 	ROCED_MAP_FMR = 53,
 	ROCED_UNMAP_FMR = 54,
+	ROCED_CHECK_MR_STATUS = 55,
 	ROCED_CREATE_COMP_CHANNEL = 56,
 	ROCED_DESTROY_COMP_CHANNEL = 57,
 	ROCED_CREATE_QP = 64,
@@ -875,6 +876,21 @@ struct roced_map_fmr_request {
 struct roced_unmap_fmr_request {
 	uint32_t mr;
 	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_check_mr_status_request {
+	uint32_t mr;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_check_mr_status_grant {
+	uint8_t failed;
+	uint8_t err_type;
+	uint8_t reserved2[2]; /* 0 */
+	uint32_t expected;
+	uint32_t actual;
+	uint32_t key;
+	uint64_t sig_err_offset;
 };
 
 struct roced_create_comp_channel_grant {

@@ -126,6 +126,8 @@ type MRProvider interface {
 	// MapFMR registers a fast region whether it is free or not, and UnmapFMR makes it free. Old keys are dead when they return.
 	MapFMR(MapFMRRequest) error
 	UnmapFMR(UnmapFMRRequest) error
+	// CheckMRStatus says whether a check of signatures has failed since the region was registered or asked.
+	CheckMRStatus(CheckMRStatusRequest) (CheckMRStatusGrant, error)
 	// AllocCoherent makes memory that is a region of no PD.
 	AllocCoherent(AllocCoherentRequest) (MRGrant, error)
 

@@ -72,11 +72,19 @@ type (
 	AllocNullMRRequest struct{ PD Handle }
 
 	// AllocFastMRRequest asks for a region that requests register (WRRegMR). The grant's memory is its list
-	// (ring.RegEntry), which the program writes.
+	// (ring.RegEntry), which the program writes. A region with signatures has two lists of that length, the second
+	// of fields, and ring.SigAttrs behind them.
 	AllocFastMRRequest struct {
 		PD      Handle
 		Type    ring.MRType
 		Entries int // of the list
+	}
+	// CheckMRStatusRequest asks whether a check of a region with signatures has failed, and forgets it.
+	CheckMRStatusRequest struct{ MR Handle }
+	// CheckMRStatusGrant is the first block that failed.
+	CheckMRStatusGrant struct {
+		Failed bool
+		Err    ring.SigErr
 	}
 	// MapFMRRequest registers a fast region of the first entries of its list, by a command.
 	MapFMRRequest struct {

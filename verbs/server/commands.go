@@ -37,6 +37,7 @@ var commands = tableOf(
 	grants(proto.AllocFastMR, (*hca.Session).AllocFastMR),
 	does(proto.MapFMR, (*hca.Session).MapFMR),
 	does(proto.UnmapFMR, (*hca.Session).UnmapFMR),
+	grants(proto.CheckMRStatus, (*hca.Session).CheckMRStatus),
 	grants(proto.AllocCoherent, (*hca.Session).AllocCoherent),
 	grants(proto.AllocDM, (*hca.Session).AllocDM),
 	does(proto.FreeDM, (*hca.Session).FreeDM),

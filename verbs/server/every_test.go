@@ -41,7 +41,7 @@ func (d *daemon) whole(t testing.TB) *whole {
 	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
 	ask(w.raw, proto.AttachMcast, &provider.McastRequest{QP: w.qp, MGID: w.mgid})
 	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
-	fast, _ := ask(w.raw, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2})
+	fast, _ := ask(w.raw, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2, Type: verbs.MRTypeIntegrity})
 	w.mw, w.fast = window.MW, fast.MR
 	device, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	spare, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
@@ -127,6 +127,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2})
 	put(p, t, proto.MapFMR, &provider.MapFMRRequest{MR: w.fast})
 	put(p, t, proto.UnmapFMR, &provider.UnmapFMRRequest{MR: w.fast})
+	put(p, t, proto.CheckMRStatus, &provider.CheckMRStatusRequest{MR: w.fast})
 	put(p, t, proto.AllocCoherent, &provider.AllocCoherentRequest{Length: 1})
 	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})
 	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})

@@ -195,13 +195,13 @@ func fastThatIsRefused(t *testing.T, w *rig.World) {
 	mr, list := p.A.FastMR(2), p.A.Mapped(verbs.DMABidirectional, 0, 10)
 	empty := p.A.FastMR(2)
 	for says, spoil := range map[string]func(*verbs.SendWR){
-		"needs SendWR.Reg":    func(wr *verbs.SendWR) { wr.Reg = nil },
-		"of PD.AllocFastMR":   func(wr *verbs.SendWR) { wr.Reg.MR = p.A.MR },
-		"only the low 8":      func(wr *verbs.SendWR) { wr.Reg.Key += 256 },
-		"MR.MapSG first":      func(wr *verbs.SendWR) { wr.Reg.MR, wr.Reg.Key = empty, empty.RKey() },
-		"takes no SGEs":       func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
-		"SendInline":          func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
-		"not an operation of": func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRegMRIntegrity },
+		"needs SendWR.Reg":  func(wr *verbs.SendWR) { wr.Reg = nil },
+		"of PD.AllocFastMR": func(wr *verbs.SendWR) { wr.Reg.MR = p.A.MR },
+		"only the low 8":    func(wr *verbs.SendWR) { wr.Reg.Key += 256 },
+		"MR.MapSG first":    func(wr *verbs.SendWR) { wr.Reg.MR, wr.Reg.Key = empty, empty.RKey() },
+		"takes no SGEs":     func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
+		"SendInline":        func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
+		"needs RegMR.Sig":   func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRegMRIntegrity },
 	} {
 		wr := p.A.Reg(mr, list, 0)
 		spoil(&wr)

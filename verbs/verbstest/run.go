@@ -42,7 +42,7 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 func all() []rig.Test {
 	return slices.Concat(
 		objectTests, limitTests, createTests, queryTests, findTests, capabilityTests, hwStatsTests, // objects and their life
-		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, fastMRTests, dmaTests, revokeTests, // states and kinds of queue pairs
+		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, fastMRTests, integrityTests, dmaTests, revokeTests, // states and kinds of queue pairs
 		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, countersTests, iovaTests, keyTests, reregTests, // what a request says

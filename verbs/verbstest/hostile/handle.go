@@ -177,6 +177,14 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 		}},
 		{"MapFMR", func() error { return p.MapFMR(provider.MapFMRRequest{MR: bad.mr}) }},
 		{"MapFMR, of a region that is not fast", func() error { return p.MapFMR(provider.MapFMRRequest{MR: good.mr}) }},
+		{"CheckMRStatus", func() error {
+			_, err := p.CheckMRStatus(provider.CheckMRStatusRequest{MR: bad.mr})
+			return err
+		}},
+		{"CheckMRStatus, of a region without signatures", func() error {
+			_, err := p.CheckMRStatus(provider.CheckMRStatusRequest{MR: good.mr})
+			return err
+		}},
 		{"UnmapFMR", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: bad.mr}) }},
 		{"UnmapFMR, of a window", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: good.mw}) }},
 		{"FreeDM", func() error { return p.FreeDM(provider.FreeDMRequest{DM: bad.dm}) }},

@@ -168,6 +168,11 @@ func (j judged) UnmapFMR(r provider.UnmapFMRRequest) error {
 	return j.judge("UnmapFMR", j.Provider.UnmapFMR(r))
 }
 
+func (j judged) CheckMRStatus(r provider.CheckMRStatusRequest) (provider.CheckMRStatusGrant, error) {
+	grant, err := j.Provider.CheckMRStatus(r)
+	return grant, j.judge("CheckMRStatus", err)
+}
+
 func (j judged) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
 	grant, err := j.Provider.AllocCoherent(r)
 	return grant, j.judge("AllocCoherent", err)

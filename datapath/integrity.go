@@ -1,0 +1,211 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/t10"
+)
+
+// integrity is what a fast region with signatures has besides (IB_MR_TYPE_INTEGRITY): where the fields are in memory,
+// and what is checked, inserted, stripped or passed while data is copied. Addresses count the bytes of the wire.
+//
+//	memory: blocks, or blocks and fields, or fields in a list of their own ◄── move ──► wire: blocks, or blocks and fields
+//
+// Bytes are moved in order: who goes on where it ended, from a packet to the next, has each block summed once.
+type integrity struct {
+	meta     fast   // the fields, if they have a list of their own
+	settings []byte // ring.SigAttrs, shared with the program
+	on       bool   // the region is registered with signatures
+	attrs    t10.Attrs
+	apart    bool   // meta is used
+	size     uint64 // bytes of the wire
+
+	out, in stream
+	last    *uint64 // of the stream in hand: the place that next has given memory from
+	failed  bool    // a check has, and nobody has asked
+	err     ring.SigErr
+}
+
+// stream is how far a direction has come.
+type stream struct {
+	transfer   t10.Transfer
+	wire       uint64 // bytes of the wire
+	data, meta uint64 // bytes of the lists
+}
+
+// NewIntegrityMR is NewFastMR of a region with signatures: its memory holds a list of data, as long one of fields, and
+// the attributes.
+func NewIntegrityMR(key ring.LKey, pd PD, memory []byte) *MR {
+	length := (len(memory) - ring.SigAttrsLen) / 2 / ring.RegEntryLen * ring.RegEntryLen
+	mr := NewFastMR(key, pd, memory[:length])
+	mr.fast.integrity = &integrity{meta: newFast(0, memory[length:2*length]), settings: memory[2*length:]}
+	return mr
+}
+
+// prepare reads the attributes and the list of fields, when the region's data is found. Data and fields have to be whole
+// blocks, on both sides.
+func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
+	given, fields := ring.GetSigAttrs(n.settings)
+	n.attrs = t10.Attrs{CheckMask: given.CheckMask, Mem: domainOf(&given.Mem), Wire: domainOf(&given.Wire)}
+	if n.attrs.Check() != nil {
+		return false
+	}
+	length := int(r.Length)
+	if n.apart = fields > 0; n.apart {
+		whole, err := n.attrs.Mem.Len(length)
+		reg := ring.Reg{Length: uint64(whole - length), Access: r.Access, Count: fields}
+		if err != nil || n.attrs.Mem.FieldLen() == 0 || !n.meta.translate(s, reg) {
+			return false
+		}
+	} else {
+		var err error
+		if length, err = n.attrs.Mem.DataLen(length); err != nil {
+			return false
+		}
+	}
+	wire, err := n.attrs.Wire.Len(length)
+	if err != nil || wire > MaxMessage {
+		return false
+	}
+	n.on, n.size, n.failed = true, uint64(wire), false
+	n.out, n.in = stream{transfer: n.attrs.Send()}, stream{transfer: n.attrs.Receive()}
+	return true
+}
+
+func (n *integrity) forget() {
+	n.on = false
+	n.meta.forget()
+}
+
+func domainOf(d *ring.SigDomain) t10.Domain {
+	return t10.Domain{Type: t10.SigType(d.Type), Interval: d.DIF.PIInterval, Seed: d.Seed, T10DIF: t10.T10DIF{
+		Guard: t10.GuardType(d.DIF.BGType), Seed: d.DIF.BG, AppTag: d.DIF.AppTag, RefTag: d.DIF.RefTag, RefRemap: d.DIF.RefRemap,
+		AppEscape: d.DIF.AppEscape, RefEscape: d.DIF.RefEscape, AppTagCheckMask: d.DIF.AppTagCheckMask,
+	}}
+}
+
+// move fills bytes with what the wire has at an offset, or takes them from it. They are the region's. It returns false for
+// bytes from the wire that neither go on where the last ended nor begin a block.
+func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
+	n := m.fast.integrity
+	s := &n.out
+	if write {
+		s = &n.in
+	}
+	if s.wire != offset && !n.seek(s, offset, m.fast, write) {
+		return false
+	}
+	s.wire += uint64(len(bytes))
+	if write {
+		n.take(bytes, m.fast)
+	} else {
+		n.give(bytes, m.fast)
+	}
+	if err, failed := s.transfer.Failed(); failed && !n.failed {
+		n.failed = true
+		n.err = ring.SigErr{Type: ring.SigErrType(err.Type), Expected: err.Expected, Actual: err.Actual, Offset: err.Offset, Key: ring.RKey(m.LKey)}
+	}
+	return true
+}
+
+// seek goes to an offset of the wire.
+func (n *integrity) seek(s *stream, offset uint64, data *fast, write bool) bool {
+	mem, wire := blockOf(&n.attrs.Mem), blockOf(&n.attrs.Wire)
+	to := offset
+	if write { // the place in memory of the block that begins there
+		if wire > 0 {
+			to = offset / wire * uint64(n.attrs.Wire.Interval)
+		}
+		if mem > 0 {
+			to += to / uint64(n.attrs.Mem.Interval) * uint64(n.attrs.Mem.FieldLen())
+		}
+	}
+	source, discard := s.transfer.Seek(to)
+	if write {
+		if source != offset || discard != 0 {
+			return false
+		}
+		source = to
+	}
+	s.wire = offset
+	s.data, s.meta = source, 0
+	if n.apart {
+		s.data, s.meta = source/mem*uint64(n.attrs.Mem.Interval), source/mem*uint64(n.attrs.Mem.FieldLen())
+	}
+	for discard > 0 {
+		from := n.next(s, data, false)
+		put, took := s.transfer.Discard(discard, from)
+		*n.last += uint64(took)
+		if discard -= put; put == 0 && took == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// blockOf is the length of a block and its field; 0 if there are none.
+func blockOf(d *t10.Domain) uint64 {
+	if d.FieldLen() == 0 {
+		return 0
+	}
+	return uint64(d.Interval) + uint64(d.FieldLen())
+}
+
+// give fills bytes for the wire.
+func (n *integrity) give(bytes []byte, data *fast) {
+	for s := &n.out; len(bytes) > 0; {
+		from := n.next(s, data, false)
+		put, took := s.transfer.Move(bytes, from)
+		*n.last += uint64(took)
+		if bytes = bytes[put:]; put == 0 && took == 0 {
+			return // the program has changed what it said; nothing of another's is in the bytes
+		}
+	}
+	s := &n.out // the last field of memory is checked, though nothing of it goes out
+	if s.wire == n.size {
+		for {
+			from := n.next(s, data, false)
+			put, took := s.transfer.Move(nil, from)
+			if *n.last += uint64(took); put == 0 && took == 0 {
+				return
+			}
+		}
+	}
+}
+
+// take puts bytes of the wire into memory.
+func (n *integrity) take(bytes []byte, data *fast) {
+	for s := &n.in; ; {
+		into := n.next(s, data, true)
+		put, took := s.transfer.Move(into, bytes)
+		*n.last += uint64(put)
+		if bytes = bytes[took:]; put == 0 && took == 0 {
+			return
+		}
+	}
+}
+
+// next is the memory that a stream goes on with.
+func (n *integrity) next(s *stream, data *fast, write bool) []byte {
+	inField, length := s.transfer.NextSource()
+	if write {
+		inField, length = s.transfer.NextDestination()
+	}
+	list, at := data, &s.data
+	if inField && n.apart {
+		list, at = &n.meta, &s.meta
+	}
+	n.last = at
+	left := list.length() - min(*at, list.length())
+	return list.piece(*at, min(uint64(length), left))
+}
+
+// SigStatus says whether a check of the region's signatures has failed since it was registered or asked, and how. It runs
+// in Do.
+func (m *MR) SigStatus() (err ring.SigErr, failed bool) {
+	if m.fast == nil || m.fast.integrity == nil {
+		return err, false
+	}
+	n := m.fast.integrity
+	failed, n.failed = n.failed, false
+	return n.err, failed
+}

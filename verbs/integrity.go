@@ -1,0 +1,99 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// The signatures of regions that PD.AllocIntegrityMR makes, by the kernel's names.
+type (
+	// SigAttrs says what is done with signatures between memory and wire (ib_sig_attrs).
+	SigAttrs = ring.SigAttrs
+	// SigDomain is a signature's layout in memory or on the wire (ib_sig_domain).
+	SigDomain = ring.SigDomain
+	// T10DIFDomain says what T10-DIF fields have in them (ib_t10_dif_domain).
+	T10DIFDomain = ring.T10DIFDomain
+	// SigErr is a block whose check failed (ib_sig_err).
+	SigErr = ring.SigErr
+)
+
+// The types of signatures, the guards of T10-DIF, and the parts of a field.
+const (
+	SigTypeNone   = ring.SigTypeNone
+	SigTypeT10DIF = ring.SigTypeT10DIF
+	SigTypeCRC32  = ring.SigTypeCRC32
+	SigTypeCRC32C = ring.SigTypeCRC32C
+	SigTypeXOR    = ring.SigTypeXOR
+
+	T10DIFCRC  = ring.T10DIFCRC
+	T10DIFCSUM = ring.T10DIFCSUM
+
+	SigBadGuard  = ring.SigBadGuard
+	SigBadRefTag = ring.SigBadRefTag
+	SigBadAppTag = ring.SigBadAppTag
+)
+
+// AllocIntegrityMR is AllocFastMR of a region with signatures (ib_alloc_mr_integrity), of up to so many pieces of data
+// and of fields. WRRegMRIntegrity registers it with RegMR.Sig. From then on its addresses count the bytes of the wire:
+// whoever reads the region, to send it or as a peer, gets blocks and fields as the wire has them, whoever
+// writes it gives them, and the card inserts, strips, passes and checks while it copies.
+//
+// A message is best in order: bytes that are written have to go on where the last ended, or begin a block, else the access
+// fails. Data and fields are whole blocks. Datagrams cannot use the region, and no window is bound to it.
+func (p *PD) AllocIntegrityMR(data, meta int) (*MR, error) {
+	return p.AllocFastMR(MRTypeIntegrity, max(data, meta))
+}
+
+// MapSGPI is MapSG of a region with signatures: of a list of data and, unless the fields are between its blocks or there
+// are none in memory, a list of fields (ib_map_mr_sg_pi). It returns how many entries of each fit.
+func (m *MR) MapSGPI(data []SG, dataOffset int, meta []SG, metaOffset int) (dataEntries, metaEntries int, err error) {
+	if m == nil {
+		return 0, 0, fmt.Errorf("map SG with signatures: %w", errNil)
+	}
+	f := m.fast
+	if f == nil || f.kind != MRTypeIntegrity || len(meta) > 0 && (metaOffset < 0 || metaOffset > meta[0].length) {
+		return 0, 0, fmt.Errorf("map SG with signatures: %w: a region of PD.AllocIntegrityMR, and an offset in the list of fields", ErrInvalid)
+	}
+	if dataEntries, _, err = m.MapSG(data, dataOffset, 0); err != nil {
+		return 0, 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fields := fastMR{most: f.most, list: f.list[f.most*ring.RegEntryLen:]}
+	metaEntries, _ = fields.mapPieces(meta, metaOffset)
+	f.meta = fields.count
+	return dataEntries, metaEntries, nil
+}
+
+// putSig writes the attributes behind the lists.
+func (f *fastMR) putSig(a *SigAttrs) {
+	ring.PutSigAttrs(f.list[2*f.most*ring.RegEntryLen:], a, uint32(f.meta))
+}
+
+// MRCheckSigStatus asks CheckMRStatus for signatures (IB_MR_CHECK_SIG_STATUS).
+const MRCheckSigStatus = 1
+
+// MRStatus is what CheckMRStatus finds (ib_mr_status): a bit for each check that failed.
+type MRStatus struct {
+	FailStatus uint32
+	SigErr     SigErr // with MRCheckSigStatus in FailStatus
+}
+
+// CheckMRStatus says whether a check of the region's signatures has failed, and the first block that did
+// (ib_check_mr_status), since the region was registered or asked. A failed check ends no request: a program asks when its
+// requests have completed. ErrInvalid for other checks, and a region without signatures.
+func (m *MR) CheckMRStatus(checks uint32) (MRStatus, error) {
+	if m == nil {
+		return MRStatus{}, fmt.Errorf("check MR status: %w", errNil)
+	}
+	if checks != MRCheckSigStatus {
+		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; there is MRCheckSigStatus", ErrInvalid, checks)
+	}
+	grant, err := m.ctx.provider.CheckMRStatus(provider.CheckMRStatusRequest{MR: m.handle})
+	if err != nil || !grant.Failed {
+		return MRStatus{}, err
+	}
+	return MRStatus{FailStatus: MRCheckSigStatus, SigErr: grant.Err}, nil
+}

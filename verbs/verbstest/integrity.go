@@ -1,0 +1,342 @@
+package verbstest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+var integrityTests = []rig.Test{
+	{Name: "signatures", Run: signatures},
+	{Name: "signatures that are wrong", Run: wrongSignatures},
+	{Name: "checksums of blocks", Run: checksums},
+	{Name: "signatures refused", Run: signaturesRefused},
+}
+
+const (
+	sigBlock  = 512
+	sigBlocks = 40
+	sigData   = sigBlock * sigBlocks
+	sigField  = 8
+	sigWire   = sigData + sigField*sigBlocks
+)
+
+// dif is a domain with T10-DIF fields of type 1.
+func dif(guard uint8) (d verbs.SigDomain) {
+	d.Type = verbs.SigTypeT10DIF
+	d.DIF.PIInterval, d.DIF.AppTag, d.DIF.RefTag, d.DIF.RefRemap, d.DIF.AppTagCheckMask = sigBlock, 0xABCD, 1000, true, 0xFFFF
+	if guard != 0 {
+		d.DIF.BGType = verbs.T10DIFCSUM
+	}
+	return d
+}
+
+// crc16 is the guard, a bit at a time (SBC-3, 4.22.4).
+func crc16(data []byte) (crc uint16) {
+	for _, b := range data {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc&0x8000 != 0
+			if crc <<= 1; carry {
+				crc ^= 0x8BB7
+			}
+		}
+	}
+	return crc
+}
+
+// csum is the checksum of an IP header over a block.
+func csum(data []byte) uint16 {
+	sum := 0
+	for i := 0; i < len(data); i += 2 {
+		sum += int(binary.BigEndian.Uint16(data[i:]))
+	}
+	for sum > 0xFFFF {
+		sum = sum>>16 + sum&0xFFFF
+	}
+	return ^uint16(sum)
+}
+
+// onWire is data with the fields of a domain, behind its blocks; and the fields alone.
+func onWire(data []byte, d verbs.SigDomain) (all, fields []byte) {
+	for i := 0; i < len(data); i += sigBlock {
+		block := data[i:][:sigBlock]
+		guard := crc16(block)
+		if d.DIF.BGType == verbs.T10DIFCSUM {
+			guard = csum(block)
+		}
+		var field []byte
+		field = binary.BigEndian.AppendUint16(field, guard)
+		field = binary.BigEndian.AppendUint16(field, d.DIF.AppTag)
+		field = binary.BigEndian.AppendUint32(field, d.DIF.RefTag+uint32(i/sigBlock))
+		all, fields = append(append(all, block...), field...), append(fields, field...)
+	}
+	return all, fields
+}
+
+// signed is a region with signatures at the second peer, and where its data, its fields and the plain bytes of the wire lie.
+type signed struct {
+	*rig.Peers
+	*testing.T
+	mr   *verbs.MR
+	size int // of the wire
+}
+
+const sigFieldsAt = 30000 // in the peer's region, of fields with a list of their own
+
+// newSigned registers one. between says that memory has the fields between its blocks.
+func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig verbs.SigAttrs, between bool) *signed {
+	t.Helper()
+	mr, err := p.B.PD.AllocIntegrityMR(3, 2)
+	rig.Check(t, err)
+	size := sigData
+	if between {
+		size = sig.Mem.Length(sigData)
+	}
+	data := p.B.Mapped(verbs.DMABidirectional, 0, 700, 700, size-800, size-100, 100)
+	var meta []verbs.SG
+	if fields := sig.Mem.Length(sigData) - sigData; fields > 0 && !between {
+		meta = p.B.Mapped(verbs.DMABidirectional, sigFieldsAt, 13, sigFieldsAt+13, fields-13)
+	}
+	n, m, err := mr.MapSGPI(data, 0, meta, 0)
+	rig.Check(t, err)
+	if n != len(data) || m != len(meta) {
+		t.Fatalf("%d, %d entries fit", n, m)
+	}
+	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRRegMRIntegrity, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: fastAccess, Sig: &sig}})
+	p.B.Expect(rig.OK(1))
+	return &signed{p, t, mr, sig.Wire.Length(sigData)}
+}
+
+// status is what a check of the region says; the second time nothing.
+func (s *signed) status() (verbs.SigErr, bool) {
+	s.Helper()
+	first, err := s.mr.CheckMRStatus(verbs.MRCheckSigStatus)
+	rig.Check(s, err)
+	again, err := s.mr.CheckMRStatus(verbs.MRCheckSigStatus)
+	rig.Check(s, err)
+	if again.FailStatus != 0 {
+		s.Errorf("a status that was asked for is there again: %+v", again)
+	}
+	return first.SigErr, first.FailStatus == verbs.MRCheckSigStatus
+}
+
+// Ways of what the wire has out of the region, into the first peer's, and the other way.
+var outOfRegion = map[string]func(s *signed){
+	"SEND": func(s *signed) {
+		s.A.Recv(2, 0, rig.RegionLen)
+		s.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{s.mr.SGE(0, 1000), s.mr.SGE(1000, s.size-1000)}})
+		s.B.Expect(rig.OK(1))
+		s.A.Expect(rig.OK(2))
+	},
+	"WRITE": func(s *signed) {
+		wr := s.B.Request(verbs.WRRDMAWrite, &s.A, 0)
+		wr.SGList = []verbs.SGE{s.mr.SGE(0, s.size)}
+		s.B.Post(wr)
+		s.B.Expect(rig.OK(1))
+	},
+	"READ by the peer": func(s *signed) {
+		wr := s.A.Request(verbs.WRRDMARead, &s.B, s.size)
+		wr.RKey, wr.RemoteAddr = s.mr.RKey(), s.mr.IOVA()
+		s.A.Post(wr)
+		s.A.Expect(rig.OK(1))
+	},
+}
+
+var intoRegion = map[string]func(s *signed){
+	"receive": func(s *signed) {
+		rig.Check(s, s.B.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{s.mr.SGE(0, 5200), s.mr.SGE(5200, s.size-5200)}}}))
+		s.A.Post(s.A.Request(verbs.WRSend, &s.B, s.size))
+		s.A.Expect(rig.OK(1))
+		s.B.Expect(rig.OK(2))
+	},
+	"READ": func(s *signed) {
+		wr := s.B.Request(verbs.WRRDMARead, &s.A, 0)
+		wr.SGList = []verbs.SGE{s.mr.SGE(0, s.size)}
+		s.B.Post(wr)
+		s.B.Expect(rig.OK(1))
+	},
+	"WRITE by the peer": func(s *signed) {
+		wr := s.A.Request(verbs.WRRDMAWrite, &s.B, s.size)
+		wr.RKey, wr.RemoteAddr = s.mr.RKey(), s.mr.IOVA()
+		s.A.Post(wr)
+		s.A.Expect(rig.OK(1))
+	},
+}
+
+// sigCase is where fields are: in memory by a list of their own, between its blocks or not at all; on the wire or not.
+type sigCase struct {
+	mem, wire, between bool
+	guard              uint8
+}
+
+func (c sigCase) attrs() (a verbs.SigAttrs) {
+	a.CheckMask = 0xFF
+	if c.mem {
+		a.Mem = dif(c.guard)
+	}
+	if c.wire {
+		a.Wire = dif(c.guard)
+	}
+	return a
+}
+
+func (c sigCase) String() string {
+	return fmt.Sprintf("fields in memory %v, between blocks %v, on the wire %v, guard %d", c.mem, c.between, c.wire, c.guard)
+}
+
+var sigCases = []sigCase{
+	{false, true, false, 0}, {true, false, false, 0}, {true, false, true, 0}, {true, true, false, 0}, {true, true, true, 0},
+	{false, true, false, 1}, {true, true, false, 1},
+}
+
+// Fields are inserted, stripped and passed, whichever way a message goes.
+func signatures(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	for _, c := range sigCases {
+		attrs, data := c.attrs(), rig.Pattern(sigData, c.guard+1)
+		all, fields := onWire(data, dif(c.guard))
+		memory, wire := data, data
+		if c.between {
+			memory = all
+		}
+		if c.wire {
+			wire = all
+		}
+		s := newSigned(t, w, p, attrs, c.between)
+		a, b := p.A.MR.Bytes(), p.B.MR.Bytes()
+		for way, move := range outOfRegion {
+			clear(a)
+			copy(b, memory)
+			copy(b[sigFieldsAt:], fields)
+			if move(s); !bytes.Equal(a[:s.size], wire) {
+				t.Errorf("%v, %s: other bytes on the wire", c, way)
+			}
+			if err, failed := s.status(); failed {
+				t.Errorf("%v, %s: %+v", c, way, err)
+			}
+		}
+		for way, move := range intoRegion {
+			clear(b)
+			copy(a, wire)
+			if move(s); !bytes.Equal(b[:len(memory)], memory) || c.mem && !c.between && !bytes.Equal(b[sigFieldsAt:][:len(fields)], fields) {
+				t.Errorf("%v, %s: other bytes in memory", c, way)
+			}
+			if err, failed := s.status(); failed {
+				t.Errorf("%v, %s: %+v", c, way, err)
+			}
+		}
+		rig.Check(t, s.mr.Close())
+	}
+}
+
+// A wrong byte in each part of a field, and in the data, is found where it is, whichever way the message goes, and the
+// message arrives as it is.
+func wrongSignatures(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	const block = 23
+	for what, row := range map[string]struct {
+		at   int // in the block with its field
+		kind any
+		part int
+	}{
+		"data": {100, verbs.SigBadGuard, 512}, "guard": {513, verbs.SigBadGuard, 512},
+		"application tag": {514, verbs.SigBadAppTag, 514}, "reference tag": {519, verbs.SigBadRefTag, 516},
+	} {
+		out, in := sigCase{true, true, true, 0}, sigCase{false, true, false, 0}
+		all, _ := onWire(rig.Pattern(sigData, 1), dif(0))
+		all[block*(sigBlock+sigField)+row.at] ^= 0x40
+		check := func(way string, s *signed) {
+			err, failed := s.status()
+			if !failed || any(err.Type) != row.kind || err.Offset != uint64(block*(sigBlock+sigField)+row.part) ||
+				err.Key != s.mr.RKey() || err.Expected == err.Actual {
+				t.Errorf("%s, %s: found %v, %+v", what, way, failed, err)
+			}
+		}
+		for way, move := range outOfRegion {
+			s := newSigned(t, w, p, out.attrs(), true)
+			copy(p.B.MR.Bytes(), all)
+			move(s)
+			check(way, s)
+			rig.Check(t, s.mr.Close())
+		}
+		for way, move := range intoRegion {
+			s := newSigned(t, w, p, in.attrs(), false)
+			copy(p.A.MR.Bytes(), all)
+			move(s)
+			check(way, s)
+			rig.Check(t, s.mr.Close())
+		}
+	}
+}
+
+// The checksums that cards have besides T10-DIF.
+func checksums(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	for kind, sum := range map[verbs.SigDomain]func([]byte) uint32{
+		{Type: verbs.SigTypeCRC32}:  crc32.ChecksumIEEE,
+		{Type: verbs.SigTypeCRC32C}: func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) },
+		{Type: verbs.SigTypeXOR}: func(b []byte) (sum uint32) {
+			for i := 0; i < len(b); i += 4 {
+				sum ^= binary.BigEndian.Uint32(b[i:])
+			}
+			return sum
+		},
+	} {
+		kind.DIF.PIInterval = sigBlock
+		s := newSigned(t, w, p, verbs.SigAttrs{CheckMask: 0xF0, Wire: kind}, false)
+		data := rig.Pattern(sigData, 4)
+		copy(p.B.MR.Bytes(), data)
+		outOfRegion["READ by the peer"](s)
+		got := p.A.MR.Bytes()[:s.size]
+		for i := range sigBlocks {
+			block := got[i*(sigBlock+4):]
+			if want := sum(data[i*sigBlock:][:sigBlock]); binary.BigEndian.Uint32(block[sigBlock:]) != want {
+				t.Errorf("type %d, block %d: % x, want %#x", kind.Type, i, block[sigBlock:][:4], want)
+				break
+			}
+		}
+		got[5*(sigBlock+4)+7]++
+		intoRegion["WRITE by the peer"](s)
+		if err, failed := s.status(); !failed || err.Type != verbs.SigBadGuard || err.Offset != 5*(sigBlock+4)+sigBlock {
+			t.Errorf("type %d: found %v, %+v", kind.Type, failed, err)
+		}
+		rig.Check(t, s.mr.Close())
+	}
+}
+
+// What makes no sense registers nothing; a region without signatures has no status.
+func signaturesRefused(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	for what, spoil := range map[string]func(*verbs.SigAttrs){
+		"a type that there is not":  func(a *verbs.SigAttrs) { a.Wire.Type = 99 },
+		"a guard that there is not": func(a *verbs.SigAttrs) { a.Wire.DIF.BGType = 99 },
+		"blocks of no bytes":        func(a *verbs.SigAttrs) { a.Wire.DIF.PIInterval = 0 },
+		"data that is no blocks":    func(a *verbs.SigAttrs) { a.Wire.DIF.PIInterval = 511 },
+	} {
+		mr, err := p.B.PD.AllocIntegrityMR(1, 1)
+		rig.Check(t, err)
+		_, _, err = mr.MapSGPI(p.B.Mapped(verbs.DMABidirectional, 0, 1024), 0, nil, 0)
+		rig.Check(t, err)
+		attrs := sigCase{false, true, false, 0}.attrs()
+		spoil(&attrs)
+		p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRRegMRIntegrity, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: fastAccess, Sig: &attrs}})
+		if wc := p.B.Wait(1)[0]; wc.Status != verbs.WCMWBindErr {
+			t.Errorf("%s: %v", what, wc.Status)
+		}
+		p.Again()
+		rig.Check(t, mr.Close())
+	}
+	_, err := p.B.MR.CheckMRStatus(verbs.MRCheckSigStatus)
+	rig.Refused(t, err, unix.EINVAL, "none with signatures")
+	_, err = p.B.MR.CheckMRStatus(2)
+	rig.Refused(t, err, unix.EINVAL, "there is MRCheckSigStatus")
+	_, _, err = p.B.FastMR(1).MapSGPI(p.B.Mapped(verbs.DMABidirectional, 0, 10), 0, nil, 0)
+	rig.Refused(t, err, unix.EINVAL, "of PD.AllocIntegrityMR")
+}
