@@ -73,7 +73,6 @@ var byOthers = map[string]string{
 	"verbs.T10DIF*":              "ib_t10_dif_domain, ib_t10_dif_bg_type",
 	"verbs.PD.AllocIntegrityMR":  "ib_alloc_mr_integrity",
 	"verbs.MR.MapSGPI":           "ib_map_mr_sg_pi",
-	"verbs.MRCheckSigStatus":     "ib_mr_status_check",
 	"verbs.SGToPages":            "ib_sg_to_pages",
 	"verbs.MinPageSize":          "of MR.MapSG",
 	"verbs.CQ.Capacity":          "ibv_cq.cqe",

@@ -1,0 +1,159 @@
+package verbs_test
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// A block server as storage protocols have it. The client registers the memory of each request by a request, and
+// sends a command with the key. The server reads or writes that memory, and its answer invalidates the key:
+//
+//	client  WRRegMR, WRSend: command ──────────────────────────────► server
+//	        ◄────────────── WRRDMARead or WRRDMAWrite of the blocks
+//	        ◄────────────── WRSendWithInv: answer; the key is dead
+//
+// Errors are left out.
+
+// blockCommand is what the client asks for.
+type blockCommand struct {
+	Write  bool
+	Block  uint32 // the first
+	Length uint32 // bytes
+	Key    verbs.RKey
+	Addr   uint64
+}
+
+// blockServer has a disk in a region, of which a block with its field takes so many bytes.
+type blockServer struct {
+	program
+	qp    *verbs.QP
+	block int
+}
+
+// serve takes a command and carries it out.
+func (s *blockServer) serve() {
+	s.done() // the receive
+	var c blockCommand
+	_, _ = binary.Decode(s.mr.Bytes()[:32], binary.LittleEndian, &c)
+	move := verbs.SendWR{
+		Opcode: verbs.WRRDMAWrite, RemoteAddr: c.Addr, RKey: c.Key,
+		SGList: []verbs.SGE{s.mr.SGE(32+int(c.Block)*s.block, int(c.Length))},
+	}
+	if c.Write {
+		move.Opcode = verbs.WRRDMARead
+	}
+	_ = s.qp.PostSend([]verbs.SendWR{move, {Opcode: verbs.WRSendWithInv, Flags: verbs.SendSignaled | verbs.SendFence, InvalidateRKey: c.Key}})
+	s.done()
+	_ = s.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{s.mr.SGE(0, 32)}}})
+}
+
+// blockClient has a fast region, by which the server reaches its memory.
+type blockClient struct {
+	program
+	qp   *verbs.QP
+	fast *verbs.MR
+}
+
+// ask registers, and sends a command. length is that on the wire.
+func (c *blockClient) ask(command blockCommand, reg verbs.SendWR) {
+	c.fast.UpdateFastRegKey(uint8(verbs.IncRKey(c.fast.RKey()))) // each request has a key of its own
+	reg.Reg.MR, reg.Reg.Key, reg.Reg.Access = c.fast, c.fast.RKey(), verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite
+	command.Key, command.Addr = c.fast.RKey(), c.fast.IOVA()
+	_ = c.qp.PostRecv([]verbs.RecvWR{{}}) // of the answer
+	message, _ := binary.Append(nil, binary.LittleEndian, command)
+	_ = c.qp.PostSend([]verbs.SendWR{reg, {Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: message}})
+}
+
+// answered waits for the server's answer.
+func (c *blockClient) answered() {
+	wc := c.done()
+	fmt.Println(wc.Status, "- the key is invalidated:", wc.InvalidatedRKey() == c.fast.RKey())
+}
+
+func newBlocks(block int) (*blockClient, *blockServer) {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	qp, peer, _ := connected(client, server)
+	s := &blockServer{server, peer, block}
+	_ = peer.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{s.mr.SGE(0, 32)}}})
+	return &blockClient{program: client, qp: qp}, s
+}
+
+// Fast registration: the memory of each request is registered by a request, and the answer ends that.
+func Example_blockServer() {
+	client, server := newBlocks(512)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	client.fast, _ = client.pd.AllocFastMR(verbs.MRTypeSGGaps, 16)
+
+	memory := client.mr.Bytes()
+	list := []verbs.SG{{Memory: memory[100:400]}, {Memory: memory[700:912]}} // one block, in two pieces
+	client.ctx.DMAMapSG(list, verbs.DMABidirectional)
+	_, _, _ = client.fast.MapSG(list, 0, 0)
+	copy(memory[100:], "a block")
+	reg := verbs.SendWR{Opcode: verbs.WRRegMR, Reg: &verbs.RegMR{}}
+	for _, write := range []bool{true, false} {
+		client.ask(blockCommand{Write: write, Block: 1, Length: 512}, reg)
+		server.serve()
+		client.answered()
+		fmt.Printf("on the disk: %s, in memory: %s\n", server.mr.Bytes()[32+512:][:7], memory[100:107])
+		copy(memory[100:], "nothing") // until it is read
+	}
+	// Output:
+	// success - the key is invalidated: true
+	// on the disk: a block, in memory: a block
+	// success - the key is invalidated: true
+	// on the disk: a block, in memory: a block
+}
+
+// Signatures: on the wire and on the disk each block has a T10-DIF field. The client's card inserts the fields of what
+// it writes, and checks and strips those of what it reads, so that the client finds what went wrong anywhere between.
+func Example_t10DIF() {
+	client, server := newBlocks(512 + 8)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	client.fast, _ = client.pd.AllocIntegrityMR(1, 1)
+
+	memory := client.mr.Bytes()[:2*512]
+	list := []verbs.SG{{Memory: memory}}
+	client.ctx.DMAMapSG(list, verbs.DMABidirectional)
+	_, _, _ = client.fast.MapSGPI(list, 0, nil, 0)
+	copy(memory[512:], "the second block")
+	sig := &verbs.SigAttrs{CheckMask: 0xFF, Wire: verbs.SigDomain{
+		Type: verbs.SigTypeT10DIF, DIF: verbs.T10DIFDomain{BGType: verbs.T10DIFCRC, PIInterval: 512, RefTag: 3, RefRemap: true},
+	}}
+	reg := verbs.SendWR{Opcode: verbs.WRRegMRIntegrity, Reg: &verbs.RegMR{Sig: sig}}
+	disk := server.mr.Bytes()[32:]
+	check := func() {
+		status, _ := client.fast.CheckMRStatus(verbs.MRCheckSigStatus)
+		if status.FailStatus == 0 {
+			fmt.Println("all is well")
+			return
+		}
+		fmt.Println("a wrong guard:", status.SigErr.Type == verbs.SigBadGuard, "at", status.SigErr.Offset)
+	}
+
+	client.ask(blockCommand{Write: true, Block: 3, Length: uint32(sig.Wire.Length(len(memory)))}, reg)
+	server.serve()
+	client.answered()
+	fmt.Printf("% x\n", disk[5*520-8:][:8]) // guard, application tag, reference tag of block 4
+
+	clear(memory)
+	for _, flip := range []byte{0, 1} {
+		disk[4*520+3] ^= flip
+		client.ask(blockCommand{Block: 3, Length: uint32(sig.Wire.Length(len(memory)))}, reg)
+		server.serve()
+		client.answered()
+		fmt.Printf("%s: ", memory[512:][:16])
+		check()
+	}
+	// Output:
+	// success - the key is invalidated: true
+	// 8b 19 00 00 00 00 00 04
+	// success - the key is invalidated: true
+	// the second block: all is well
+	// success - the key is invalidated: true
+	// the!second block: a wrong guard: true at 1032
+}
