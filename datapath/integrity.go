@@ -46,7 +46,7 @@ func NewIntegrityMR(key ring.LKey, pd PD, memory []byte) *MR {
 func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
 	given, fields := ring.GetSigAttrs(n.settings)
 	n.attrs = t10.Attrs{CheckMask: given.CheckMask, Mem: domainOf(&given.Mem), Wire: domainOf(&given.Wire)}
-	if n.attrs.Check() != nil {
+	if n.attrs.Check() != nil || !aligned(&n.attrs.Mem, &n.attrs.Wire) {
 		return false
 	}
 	length := int(r.Length)
@@ -69,6 +69,12 @@ func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
 	n.on, n.size, n.failed = true, uint64(wire), false
 	n.out, n.in = stream{transfer: n.attrs.Send()}, stream{transfer: n.attrs.Receive()}
 	return true
+}
+
+// aligned says that a block of one side is blocks of the other. So there is a place where both begin one in any 64 KiB,
+// and little is summed for who begins anywhere.
+func aligned(a, b *t10.Domain) bool {
+	return a.FieldLen() == 0 || b.FieldLen() == 0 || a.Interval%b.Interval == 0 || b.Interval%a.Interval == 0
 }
 
 func (n *integrity) forget() {
@@ -157,7 +163,8 @@ func (n *integrity) give(bytes []byte, data *fast) {
 		put, took := s.transfer.Move(bytes, from)
 		*n.last += uint64(took)
 		if bytes = bytes[put:]; put == 0 && took == 0 {
-			return // the program has changed what it said; nothing of another's is in the bytes
+			clear(bytes) // cannot be; but the frame has somebody's bytes
+			return
 		}
 	}
 	s := &n.out // the last field of memory is checked, though nothing of it goes out

@@ -41,7 +41,8 @@ const (
 // writes it gives them, and the card inserts, strips, passes and checks while it copies.
 //
 // A message is best in order: bytes that are written have to go on where the last ended, or begin a block, else the access
-// fails. Data and fields are whole blocks. Datagrams cannot use the region, and no window is bound to it.
+// fails. Data and fields are whole blocks, and if memory and wire have blocks of different lengths, those of one are whole
+// blocks of the other. Datagrams cannot use the region, and no window is bound to it.
 func (p *PD) AllocIntegrityMR(data, meta int) (*MR, error) {
 	return p.AllocFastMR(MRTypeIntegrity, max(data, meta))
 }

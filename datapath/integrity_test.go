@@ -1,0 +1,142 @@
+package datapath
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// signedMR is a session with a region whose data, and fields if they have a list, are in pieces of another.
+type signedMR struct {
+	*testing.T
+	s           *Session
+	mr          *MR
+	data, field []byte
+}
+
+const (
+	signedBlocks = 20
+	signedData   = 512 * signedBlocks
+)
+
+func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
+	t.Helper()
+	size := signedData
+	if !apart {
+		size = a.Mem.Length(signedData)
+	}
+	x := &signedMR{T: t, s: &Session{}, data: make([]byte, size), field: make([]byte, 8*signedBlocks)}
+	x.s.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: x.data})
+	x.s.SetMR(&MR{LKey: testKey(2), PD: testPD, Memory: x.field})
+	memory := make([]byte, 2*3*ring.RegEntryLen+ring.SigAttrsLen)
+	x.s.SetFastMR(NewIntegrityMR(testKey(fastMR), testPD, memory))
+	put := func(list []byte, key ring.LKey, cuts ...int) {
+		for i, to := range cuts[1:] {
+			ring.PutRegEntry(list, i, ring.RegEntry{Addr: ring.NewDMAAddr(key, uint64(cuts[i]), 0), Length: uint64(to - cuts[i])})
+		}
+	}
+	put(memory, testKey(1), 0, 100, 101, size)
+	fields := uint32(0)
+	if apart {
+		put(memory[3*ring.RegEntryLen:], testKey(2), 0, 3, 50, len(x.field))
+		fields = 3
+	}
+	ring.PutSigAttrs(memory[2*3*ring.RegEntryLen:], &a, fields)
+	r := ring.Reg{Length: uint64(size), Access: ring.AccessLocalWrite | regRemote, Count: 3}
+	if status := x.s.register(testPD, ring.RKey(testKey(fastMR)), 0, r, true); status != ring.WCSuccess {
+		t.Fatal(status)
+	}
+	x.mr = x.s.region(testKey(fastMR))
+	return x
+}
+
+func difOf(app uint16) (d ring.SigDomain) {
+	d.Type, d.DIF = ring.SigTypeT10DIF, ring.T10DIFDomain{PIInterval: 512, AppTag: app, RefRemap: true, AppTagCheckMask: 0xFFFF}
+	return d
+}
+
+// What is sent again, from any place on, is what was sent, and blocks that come in another order are stored where they
+// belong. Bytes that neither go on nor begin a block are refused. Nothing of this is a wrong field.
+func TestSignaturesAtAnyPlace(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for name, row := range map[string]struct {
+		mem, wire ring.SigDomain
+		apart     bool
+	}{
+		"inserted":     {ring.SigDomain{}, difOf(1), false},
+		"passed":       {difOf(1), difOf(1), false},
+		"passed apart": {difOf(1), difOf(1), true},
+		"stripped":     {difOf(1), ring.SigDomain{}, true},
+		"made anew":    {difOf(1), difOf(2), true},
+	} {
+		full := newSignedMR(t, ring.SigAttrs{Mem: ring.SigDomain{}, Wire: row.mem}, false) // makes memory's fields
+		for i := range full.data {
+			full.data[i] = byte(random.Uint32())
+		}
+		x := newSignedMR(t, ring.SigAttrs{CheckMask: 0xFF, Mem: row.mem, Wire: row.wire}, row.apart)
+		memory := make([]byte, row.mem.Length(signedData))
+		if !full.mr.move(0, memory, false) {
+			t.Fatal("not moved")
+		}
+		if block := 520; row.apart {
+			for i := range signedBlocks {
+				copy(x.data[512*i:], memory[block*i:][:512])
+				copy(x.field[8*i:], memory[block*i+512:][:8])
+			}
+		} else {
+			copy(x.data, memory)
+		}
+		data, field := bytes.Clone(x.data), bytes.Clone(x.field)
+		wire := make([]byte, row.wire.Length(signedData))
+		if uint64(len(wire)) != x.mr.fast.integrity.size || !x.mr.move(0, wire, false) {
+			t.Fatalf("%s: %d bytes on the wire", name, len(wire))
+		}
+		for range 300 {
+			from := random.IntN(len(wire))
+			got := make([]byte, 1+random.IntN(len(wire)-from))
+			if !x.mr.move(uint64(from), got, false) || !bytes.Equal(got, wire[from:][:len(got)]) {
+				t.Fatalf("%s: %d bytes from %d on are others", name, len(got), from)
+			}
+		}
+		if name == "made anew" { // the wire's fields are checked against the wire's domain, memory's are made
+			clear(field)
+		}
+		clear(x.data)
+		clear(x.field)
+		block := len(wire) / signedBlocks
+		for _, i := range random.Perm(signedBlocks) {
+			cut := random.IntN(block)
+			if !x.mr.move(uint64(i*block), wire[i*block:][:cut], true) || !x.mr.move(uint64(i*block+cut), wire[i*block+cut:][:block-cut], true) {
+				t.Fatalf("%s: block %d is refused", name, i)
+			}
+		}
+		if !bytes.Equal(x.data, data) || name != "made anew" && row.apart && !bytes.Equal(x.field, field) {
+			t.Errorf("%s: other bytes in memory", name)
+		}
+		if x.mr.move(uint64(block+1), wire[block+1:][:10], true) {
+			t.Errorf("%s: bytes within a block are taken", name)
+		}
+		if err, failed := x.mr.SigStatus(); failed {
+			t.Errorf("%s: %+v", name, err)
+		}
+	}
+}
+
+// Blocks of which there is no place soon where both sides begin one are refused: to begin anywhere could cost a round.
+func TestBlocksAreAligned(t *testing.T) {
+	for intervals, want := range map[[2]uint16]bool{{512, 4096}: true, {4096, 512}: true, {512, 512}: true, {512, 768}: false, {65535, 65534}: false} {
+		n := &integrity{settings: make([]byte, ring.SigAttrsLen)}
+		a := ring.SigAttrs{Mem: difOf(1), Wire: difOf(1)}
+		a.Mem.DIF.PIInterval, a.Wire.DIF.PIInterval = intervals[0], intervals[1]
+		ring.PutSigAttrs(n.settings, &a, 0)
+		both := uint64(intervals[0]) * uint64(intervals[1]) * 2
+		length := min(both, 4096*2) / uint64(intervals[0]) * uint64(intervals[0]+8)
+		if got := n.prepare(&Session{}, nil, ring.Reg{Length: length}); got != want {
+			t.Errorf("%v: %v", intervals, got)
+		}
+	}
+}
