@@ -157,9 +157,13 @@ func (p *page) mr(handle provider.Handle, k *keyed) bool {
 	if m == nil {
 		return false
 	}
+	length := uint64(len(m.memory))
+	if m.fast { // that is its list
+		length = 0
+	}
 	return p.put(Object{
 		Handle: handle, Number: uint32(m.key), PD: m.pd.handle,
-		Address: m.iova, Length: uint64(len(m.memory)), Access: m.access,
+		Address: m.iova, Length: length, Access: m.access,
 	})
 }
 
