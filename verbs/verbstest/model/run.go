@@ -123,7 +123,7 @@ var mustSee = []string{
 	"event CQ error", "event local work queue catastrophic error", "event send queue drained", "event SRQ limit reached", "event last WQE reached", "copy to a group", "overrun",
 	"connected success", "connected WR_FLUSH_ERR", "connected LOC_LEN_ERR", "connected LOC_PROT_ERR", "connected MW_BIND_ERR", "connected LOC_QP_OP_ERR", "connected REM_INV_REQ_ERR",
 	"connected REM_ACCESS_ERR", "connected REM_OP_ERR", "connected RNR_RETRY_EXC_ERR",
-	"XRC target in RTS", "XRC target in ERR",
+	"wrong signature", "XRC target in RTS", "XRC target in ERR",
 	"event invalid request local work queue error", "event local access violation work queue error",
 }
 

@@ -17,7 +17,7 @@ var modelSteps = []modelStep{
 	{4, (*side).resizeCQ}, {6, (*side).peek}, {4, (*side).modifyAH},
 	{10, (*side).attach}, {2, (*side).detach},
 	{80, (*side).postSend}, {35, (*side).postRecv}, {70, (*side).poll},
-	{20, (*side).converse}, {15, (*side).converseXRC}, {4, (*side).write}, {2, (*side).readEvents}, {2, (*side).audit},
+	{20, (*side).converse}, {4, (*side).sign}, {15, (*side).converseXRC}, {4, (*side).write}, {2, (*side).readEvents}, {2, (*side).audit},
 }
 
 var allWeights = func() (sum int) {
