@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // Option changes how a card is opened. Options that concern an interface or its kernel have no
@@ -151,3 +152,119 @@ func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup implements slog.Handler.
 func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
+
+// Network is the name of the way between a card and the network. The zero value is NetworkAuto.
+type Network string
+
+// The ways. They carry the same packets, and cards of both talk to each other.
+const (
+	// NetworkAuto is NetworkXDP where everything that it needs is there, else NetworkUDP, with a warning that says what
+	// is missing. Options that are about XDP (WithXDPMode, WithSocketMode, WithSendMode, WithTuning) rule NetworkUDP out.
+	NetworkAuto Network = "auto"
+	// NetworkXDP is AF_XDP sockets that an XDP program steers packets to. It has the quickest round trips, zero-copy and
+	// exact headers. It needs privileges, see Open.
+	NetworkXDP Network = "xdp"
+	// NetworkUDP is UDP sockets of port 4791. It needs no privilege, and runs on any interface: also tun, WireGuard and
+	// ipvlan. Packets in a row cross the kernel as one, so long messages are several times as quick between namespaces of
+	// a host. Cards of one host reach each other.
+	//
+	// Single messages take longer. Completions have no source MAC and no VLAN: the kernel does not tell them. IPv4's
+	// identification is not seen either, so that of the 32 bits that the ICRC checks, 15 remain, beside the UDP checksum. It
+	// is not known whether a neighbour answers: an address handle is made also if it does not. The kernel joins groups
+	// (IGMP, MLD) by sockets. Flow labels of IPv6 are the kernel's.
+	NetworkUDP Network = "udp"
+)
+
+// XDPMode is the name of the mode that the steering program runs in. The zero value is XDPAuto.
+type XDPMode string
+
+// The modes of XDP.
+const (
+	XDPAuto    XDPMode = "auto"    // native, or generic if the driver has no native XDP
+	XDPNative  XDPMode = "native"  // in the driver, before a socket buffer is made
+	XDPGeneric XDPMode = "generic" // in the network stack: on any interface, but slower
+)
+
+// SocketMode is the name of the way that AF_XDP sockets move frames. The zero value is SocketAuto.
+type SocketMode string
+
+// The modes of AF_XDP.
+const (
+	SocketAuto     SocketMode = "auto"      // zero-copy if the driver supports it, else copy
+	SocketCopy     SocketMode = "copy"      // the kernel copies each frame
+	SocketZeroCopy SocketMode = "zero-copy" // the NIC reads and writes the frames, or Open fails
+)
+
+// SendMode is the name of the way that bursts of packets leave the interface. The zero value is
+// SendAuto. Whatever the mode, single packets and short bursts leave through the AF_XDP socket, a frame
+// a packet, and packets of one queue pair never overtake each other.
+//
+// A train is eight or more packets of one flow and length in a row, which the kernel gets as one long
+// frame and makes packets of (UDP segmentation offload, Linux 6.2). It is quicker, since the frame
+// passes the network stack once. The packets are the same, except for the UDP checksum: a train's have one,
+// which RoCEv2 allows; frames of AF_XDP sockets have 0. Unlike those, trains pass the interface's
+// queueing discipline, tc and netfilter's egress hook, and tcpdump shows them. Once a millisecond the last
+// packet of a train leaves by itself, to see whether there is still a carrier: what a veth without one drops
+// until then is in the interface's tx_dropped alone.
+type SendMode string
+
+// The modes.
+const (
+	// SendAuto uses trains where they were measured to help and nobody else can notice: on a veth
+	// pair of one queue, without a queueing discipline, whose other end has a native XDP program, which
+	// has the kernel make packets of trains before they leave. roced at the other end is one. It goes by
+	// the kernel's release: none before Linux 6.2.
+	SendAuto SendMode = "auto"
+	// SendAFXDP sends each packet by itself. It is for a peer that insists on a UDP checksum of 0.
+	SendAFXDP SendMode = "af_xdp"
+	// SendTrains uses trains on any interface that sends through one queue: with several, packets could
+	// overtake each other (ethtool -L says how many, and changes it). A kernel that refuses the first
+	// train gets none after it.
+	//
+	// An interface that offers UDP segmentation (tx-udp-segmentation in ethtool -k) passes a train on as it
+	// is. A NIC makes packets of it, and so does the kernel for sockets, for Soft-RoCE, behind a bridge or
+	// a router for a NIC or a receiver with native XDP, and for a TAP whose reader has not said that it can
+	// (TUN_F_USO4, TUN_F_USO6; virtual machines' emulators since QEMU 8.2). But a veth without XDP hands it
+	// on, and then a receiver with generic XDP (a bond, a macvlan), or one that reads raw frames, gets one
+	// long frame and loses the packets in it.
+	//
+	// A queueing discipline that drops a train counts one drop (tc -s qdisc); the card counts its packets
+	// (drop_interface). One that splits trains (tbf, with a burst shorter than they are), or drops later
+	// (fq_codel), tells nobody about the parts that it drops: only its own counter has them.
+	SendTrains SendMode = "trains"
+)
+
+// MembershipMethod is the name of the way that the host joins IPv4 groups. IPv6 groups are always
+// joined with sockets. The zero value is MembershipAuto.
+type MembershipMethod string
+
+// The methods.
+const (
+	// MembershipAuto is MembershipNetlink up to the kernel's limit, then MembershipSocket.
+	MembershipAuto MembershipMethod = "auto"
+	// MembershipNetlink gives the interface the group's address, with autojoin (ip-address(8)).
+	// All such addresses of a namespace share net.ipv4.igmp_max_memberships, 20 as shipped.
+	MembershipNetlink MembershipMethod = "netlink"
+	// MembershipSocket opens a UDP socket for each group. It costs a file descriptor.
+	MembershipSocket MembershipMethod = "socket"
+)
+
+// Tuning are settings of the kernel that affect speed. Which values help depends on the case, so
+// measure. A zero value leaves a setting as it is.
+type Tuning struct {
+	// DeferHardIRQs is how often NAPI is polled without work before interrupts
+	// are turned on again (napi_defer_hard_irqs).
+	DeferHardIRQs int
+	// GROFlushTimeout is how long NAPI waits between those polls (gro_flush_timeout).
+	GROFlushTimeout time.Duration
+	// BusyPoll is how long one call may poll the driver (SO_PREFER_BUSY_POLL), and
+	// BusyPollBudget how many frames it takes.
+	BusyPoll       time.Duration
+	BusyPollBudget int
+}
+
+// Apply changes the settings of an interface in the calling thread's namespace; restore sets the old
+// values again.
+func (t Tuning) Apply(name string) (restore func() error, err error) {
+	return nic.Tuning(t).Apply(name)
+}
