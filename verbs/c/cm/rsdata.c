@@ -89,7 +89,7 @@ static size_t scatter(const struct msghdr *msg, const struct ds_message *m)
 {
 	size_t done = 0, n;
 
-	for (n = 0; n < msg->msg_iovlen && done < m->length; n++) {
+	for (n = 0; n < (size_t)msg->msg_iovlen && done < m->length; n++) { /* musl: an int */
 		size_t len = msg->msg_iov[n].iov_len < m->length - done ? msg->msg_iov[n].iov_len : m->length - done;
 
 		memcpy(msg->msg_iov[n].iov_base, m->data + done, len);
