@@ -142,11 +142,20 @@ var outOfRegion = map[string]func(s *signed){
 		s.B.Expect(rig.OK(1))
 	},
 	"READ by the peer": func(s *signed) {
+		s.order()
+		defer s.order()
 		wr := s.A.Request(verbs.WRRDMARead, &s.B, s.size)
 		wr.RKey, wr.RemoteAddr = s.mr.RKey(), s.mr.IOVA()
 		s.A.Post(wr)
 		s.A.Expect(rig.OK(1))
 	},
+}
+
+// order has the owner of the region and its card use the memory one after the other, by a command: a request of the peer
+// is seen by neither.
+func (s *signed) order() {
+	_, _, err := s.B.QP.Query()
+	rig.Check(s, err)
 }
 
 var intoRegion = map[string]func(s *signed){
@@ -163,6 +172,8 @@ var intoRegion = map[string]func(s *signed){
 		s.B.Expect(rig.OK(1))
 	},
 	"WRITE by the peer": func(s *signed) {
+		s.order()
+		defer s.order()
 		wr := s.A.Request(verbs.WRRDMAWrite, &s.B, s.size)
 		wr.RKey, wr.RemoteAddr = s.mr.RKey(), s.mr.IOVA()
 		s.A.Post(wr)
