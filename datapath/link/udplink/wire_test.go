@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -528,4 +529,18 @@ func TestErrorsThatStay(t *testing.T) {
 func has(s *Socket) bool {
 	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 0)
 	return err == nil && ready > 0
+}
+
+// BenchmarkManyQueuePairs sends packets of 100 bytes of as many queue pairs in turns, each to one that is not there, beside
+// those of one.
+func BenchmarkManyQueuePairs(b *testing.B) {
+	a, _ := ends(b)
+	for _, pairs := range []int{1, 64} {
+		b.Run(fmt.Sprint(pairs), func(b *testing.B) {
+			for i := range b.N {
+				a.send(v4, wire.QPN(1+i%pairs), i, 100)
+			}
+			a.Flush()
+		})
+	}
 }
