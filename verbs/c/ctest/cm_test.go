@@ -20,13 +20,11 @@ type cmRig struct {
 	service                  *os.Process
 }
 
-// newCMRig builds the libraries and the service, and starts it, on a network in memory unless options say another.
+// newCMRig starts a service, on a network in memory unless options say another.
 func newCMRig(t *testing.T, options ...string) *cmRig {
 	t.Helper()
-	dir := t.TempDir()
-	r := &cmRig{libraries: filepath.Join(dir, "lib"), roced: filepath.Join(dir, "roced"), socket: filepath.Join(dir, "roced.sock")}
-	cmRun(t, "make", "-s", "-C", "..", "OUT="+r.libraries, cflags())
-	cmRun(t, "go", "build", "-o", r.roced, "../../../cmd/roced")
+	dir := build(t)
+	r := &cmRig{libraries: dir, roced: filepath.Join(dir, "roced"), socket: filepath.Join(t.TempDir(), "roced.sock")}
 	if len(options) == 0 {
 		options = []string{"--loopback"}
 	}

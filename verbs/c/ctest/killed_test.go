@@ -5,6 +5,7 @@ package ctest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,12 +88,27 @@ func (s *service) kept(t *testing.T) (k kept) {
 	return k
 }
 
+// deaths are the messages at which a test kills: one in ten, or every one where ROCED_KILLED=all, as CI has it.
+func (e *every) deaths(t *testing.T) (at []int) {
+	t.Helper()
+	first, step := 1+rand.IntN(10), 10
+	if os.Getenv("ROCED_KILLED") == "all" {
+		first, step = 1, 1
+	}
+	t.Logf("of %d messages every %d, from %d on", e.messages, step, first)
+	for m := first; m <= e.messages; m += step {
+		at = append(at, m)
+	}
+	return at
+}
+
 // TestProgramKilledAtEachCall: a program dies at each of its commands, before and after it is given. Nothing is left.
 func TestProgramKilledAtEachCall(t *testing.T) {
 	s := serve(t)
 	e := newEvery(t, s)
 	want := s.kept(t)
-	for at := 1; at <= e.messages; at++ {
+	deaths := e.deaths(t)
+	for i, at := range deaths {
 		for _, when := range []string{"before", "after"} {
 			c := e.command(t, s, "KILL_AT="+strconv.Itoa(at), "KILL_WHO=self", "KILL_WHEN="+when)
 			out, err := c.CombinedOutput()
@@ -100,7 +116,7 @@ func TestProgramKilledAtEachCall(t *testing.T) {
 				t.Fatalf("%s message %d: %v\n%s", when, at, err, out)
 			}
 		}
-		if at%10 != 0 && at != e.messages {
+		if i%10 != 0 && i != len(deaths)-1 {
 			continue // what is left stays
 		}
 		for deadline := time.Now().Add(time.Minute); s.kept(t) != want; time.Sleep(10 * time.Millisecond) {
@@ -115,8 +131,8 @@ func TestProgramKilledAtEachCall(t *testing.T) {
 func TestServiceKilledAtEachCall(t *testing.T) {
 	first := serve(t)
 	e := newEvery(t, first)
-	for at := 1; at <= e.messages; at++ {
-		when, by := []string{"before", "after"}[at%2], []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[at/2%2]
+	for i, at := range e.deaths(t) {
+		when, by := []string{"before", "after"}[i%2], []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[i/2%2]
 		s := serve(t)
 		c := e.command(t, s, "KILL_AT="+strconv.Itoa(at), "KILL_WHO=service", "KILL_WHEN="+when, fmt.Sprintf("KILL_BY=%d", by))
 		if out, err := c.CombinedOutput(); err != nil {
