@@ -19,7 +19,7 @@ type Device struct {
 	access  access
 	options []hca.Option
 	log     *slog.Logger
-	ending  sync.WaitGroup
+	users   sync.WaitGroup // of all cards
 
 	mu     sync.Mutex
 	cards  map[server.Namespace]*card
@@ -33,8 +33,9 @@ type card struct {
 	owner     uint32        // who was first: it counts as the owner's
 	file      *os.File      // keeps the namespace
 	opened    chan struct{} // closed when it is open, or cannot be
+	closed    chan struct{} // closed when it is closed, after the last user
 	err       error
-	users     int // under Device.mu: sessions, and those that wait for it
+	users     int // under Device.mu: sessions, and those that wait for it; 0 while it is closed
 }
 
 // New makes the device, without a card. verbs.ErrUnsupported where the kernel cannot say who calls.
@@ -71,10 +72,10 @@ func (d *Device) NewSessionOf(caller *server.Caller, c hca.SessionConfig) (*hca.
 		d.leave(on)
 		return nil, err
 	}
-	d.ending.Go(func() {
+	go func() {
 		<-session.Done()
 		d.leave(on)
-	})
+	}()
 	return session, nil
 }
 
@@ -111,7 +112,7 @@ func (d *Device) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	d.ending.Wait()
+	d.users.Wait()
 }
 
 // enter gives the card of the caller's namespace to one more user, and opens it for the first.
@@ -133,15 +134,21 @@ func (d *Device) enter(caller *server.Caller) (*card, error) {
 }
 
 // add finds the card of a namespace, or makes a place for it: first says that the caller is to open it. A card that
-// has failed is nobody's any more.
+// has failed is nobody's any more, and one that is closed is waited for.
 func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for last := d.cards[caller.Namespace]; last != nil && last.users == 0; last = d.cards[caller.Namespace] {
+		d.mu.Unlock()
+		<-last.closed
+		d.mu.Lock()
+	}
 	if d.closed {
 		return nil, false, fmt.Errorf("open %s: %w", d.Name(), verbs.ErrClosed)
 	}
 	if found := d.cards[caller.Namespace]; found != nil && !found.failed() {
 		found.users++
+		d.users.Add(1)
 		return found, false, nil
 	}
 	if err := d.roomFor(caller); err != nil {
@@ -151,8 +158,9 @@ func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: the caller's network namespace: %w", verbs.ErrHost, err)
 	}
-	on = &card{namespace: caller.Namespace, owner: caller.Owner, file: file, opened: make(chan struct{}), users: 1}
+	on = &card{namespace: caller.Namespace, owner: caller.Owner, file: file, opened: make(chan struct{}), closed: make(chan struct{}), users: 1}
 	d.cards[caller.Namespace] = on
+	d.users.Add(1)
 	cli.MakeRoom(len(d.cards))
 	return on, true, nil
 }
@@ -210,24 +218,28 @@ func (d *Device) open(on *card) (*hca.Card, error) {
 
 // leave takes a user from a card, and closes it after the last.
 func (d *Device) leave(on *card) {
+	defer d.users.Done()
 	d.mu.Lock()
 	on.users--
 	last := on.users == 0
-	if last && d.cards[on.namespace] == on {
-		defer func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			delete(d.cards, on.namespace)
-		}()
-	}
 	d.mu.Unlock()
-	if !last {
-		return
+	if last {
+		d.close(on)
 	}
+}
+
+// close closes a card that has no users, and gets none while it is being closed.
+func (d *Device) close(on *card) {
 	if on.Card != nil {
 		if err := on.Card.Close(); err != nil {
 			d.log.Warn("the card of a network namespace did not close cleanly", "namespace", on.namespace.Inode, "error", err)
 		}
 	}
 	_ = on.file.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cards[on.namespace] == on {
+		delete(d.cards, on.namespace)
+	}
+	close(on.closed)
 }
