@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,15 +114,25 @@ func TestConnectionIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	go func() {
-		c, err := rc.Dial(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
+	from := contextOn(t, n.Devices()[1])
+	var sender *rc.Conn
+	var sending sync.WaitGroup
+	defer func() {
+		sending.Wait()
+		if sender != nil {
+			sender.Close()
+		}
+	}()
+	sending.Go(func() {
+		var err error
+		sender, err = rc.Dial(t.Context(), from, at, rc.Options{})
 		for i := 0; i < messages && err == nil; i++ {
-			err = c.Send(t.Context(), []byte{byte(i)})
+			err = sender.Send(t.Context(), []byte{byte(i)})
 		}
 		if err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	c, err := listener.Accept(t.Context())
 	if err != nil {
 		t.Fatal(err)
