@@ -16,6 +16,7 @@ type Conn struct {
 	socket *net.UnixConn
 	buffer []byte
 	rights []byte // nil: descriptors are not taken, the kernel drops them
+	poll   poll
 }
 
 // NewConn is a connection. A client takes descriptors, the service none.
@@ -40,9 +41,9 @@ func (c *Conn) Send(packet []byte, descriptors ...int) error {
 // Receive waits for a message. Its body is valid until the next call; the descriptors are the
 // caller's. io.EOF when the other side has closed, ErrMalformed for what is no message.
 func (c *Conn) Receive() (m Message, descriptors []int, err error) {
-	n, rightsLen, flags, _, err := c.socket.ReadMsgUnix(c.buffer, c.rights)
+	n, rightsLen, flags, err := c.read()
 	if errors.Is(err, unix.ECONNRESET) { // it closed without having read all; what it said before is there
-		n, rightsLen, flags, _, err = c.socket.ReadMsgUnix(c.buffer, c.rights)
+		n, rightsLen, flags, err = c.read()
 	}
 	if rightsLen > 0 {
 		descriptors = ParseRights(c.rights[:rightsLen])
