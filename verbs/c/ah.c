@@ -8,7 +8,7 @@ static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, 
 {
 	struct roced_create_ah_request r = { .pd = pd->handle, .no_wait = no_wait,
 		.sgid_index = attr->grh.sgid_index,
-		.flow_label = attr->grh.flow_label, .hop_limit = attr->grh.hop_limit,
+		.flow_label = attr->grh.flow_label & FLOW_LABEL, .hop_limit = attr->grh.hop_limit,
 			.traffic_class = attr->grh.traffic_class,
 		.port = attr->port_num, .sl = attr->sl };
 	struct roced_create_ah_grant g;
@@ -80,7 +80,7 @@ static void from_grh(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_g
 	uint32_t words = be32toh(grh->version_tclass_flow);
 	*sgid = grh->sgid;
 	*dgid = grh->dgid;
-	attr->grh.flow_label = words & 0xfffff;
+	attr->grh.flow_label = words & FLOW_LABEL;
 	attr->grh.traffic_class = words >> 20 & 0xfc;
 }
 

@@ -19,6 +19,16 @@ static void settle(struct tally *t)
 	t->sends = t->recvs = 0;
 }
 
+/*
+ * The header of a datagram without a VLAN's priority, as cards of one vendor say it here (mlx5): UCX
+ * goes by it to find the addresses.
+ */
+static uint8_t service_level(const struct roced_cqe *e)
+{
+	bool plain = !(e->flags & ROCED_WC_WITH_VLAN) && e->flags & ROCED_WC_GRH;
+	return plain && e->network_header == ROCED_NETWORK_IPV4 ? ROCED_NETWORK_IPV4 : e->service_level;
+}
+
 static void fill_wc(struct ibv_wc *wc, const struct roced_cqe *e)
 {
 	wc->wr_id = e->id;
@@ -33,7 +43,7 @@ static void fill_wc(struct ibv_wc *wc, const struct roced_cqe *e)
 	wc->wc_flags = e->flags & (ROCED_WC_GRH | ROCED_WC_WITH_IMM | ROCED_WC_IP_CSUM_OK | ROCED_WC_WITH_INV);
 	wc->pkey_index = e->pkey_index;
 	wc->slid = 0;
-	wc->sl = e->service_level;
+	wc->sl = service_level(e);
 	wc->dlid_path_bits = 0;
 }
 

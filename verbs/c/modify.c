@@ -36,7 +36,7 @@ static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr 
 	r->rnr_retry = a->rnr_retry;
 	memcpy(r->ah_dgid, a->ah_attr.grh.dgid.raw, sizeof(r->ah_dgid));
 	r->ah_sgid_index = a->ah_attr.grh.sgid_index;
-	r->ah_flow_label = a->ah_attr.grh.flow_label;
+	r->ah_flow_label = a->ah_attr.grh.flow_label & FLOW_LABEL;
 	r->ah_hop_limit = a->ah_attr.grh.hop_limit;
 	r->ah_traffic_class = a->ah_attr.grh.traffic_class;
 	r->ah_port = a->ah_attr.port_num;

@@ -250,6 +250,9 @@ int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
 /* qpex.c */
 void qpex_init(struct qp *qp, uint64_t ops);
 
+/* A flow label has 20 bits. Cards leave out what else a program sets, as UCX does. */
+enum { FLOW_LABEL = 0xfffff };
+
 /* ah.c */
 void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index,
 	uint32_t flow_label, uint8_t hop_limit,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// classes is where programs look for RDMA devices.
+// classes is where programs look for RDMA devices, beside /dev/infiniband.
 const classes = "/sys/class"
 
 // inside is the flag by which the command starts itself in a mount namespace of its own.
@@ -53,7 +54,7 @@ func noNamespace(err error) error {
 	return fmt.Errorf("--sysfs needs a mount namespace, as root or as a user who may have user namespaces: %w; look at sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone (or apparmor_restrict_unprivileged_userns), or leave --sysfs out: few programs read %s", err, classes)
 }
 
-// showDevices puts the service's devices into the process's own /sys/class. The other classes stay as they are.
+// showDevices puts the service's devices into the process's own /sys/class and /dev/infiniband. All else stays as it is.
 func showDevices(socket string) error {
 	devices, err := describeDevices(socket)
 	if err != nil {
@@ -62,37 +63,75 @@ func showDevices(socket string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
 	}
-	others, err := os.ReadDir(classes)
-	if err != nil {
-		return err
-	}
-	// The classes as they are stay reachable by this descriptor when something is mounted over them.
-	was, err := unix.Open(classes, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", classes, err)
-	}
-	defer unix.Close(was)
-	if err := unix.Mount("roced", classes, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0755,size=16m"); err != nil {
-		return fmt.Errorf("mount over %s: %w", classes, err)
-	}
-	for _, class := range others {
-		if !strings.HasPrefix(class.Name(), "infiniband") {
-			err = errors.Join(err, bindClass(was, class.Name()))
-		}
-	}
-	return errors.Join(err, devices.write(classes))
+	return errors.Join(
+		replace(classes, func(*os.File) error { return devices.write(classes) }),
+		replace("/dev", devices.characters),
+	)
 }
 
-// bindClass mounts a class where it was.
-func bindClass(was int, name string) error {
-	at := filepath.Join(classes, name)
-	if err := os.Mkdir(at, 0o755); err != nil {
+// replace mounts a folder of the process's own over one, with what was there, except what is of RDMA devices: fill makes
+// that, and has the folder as it was.
+func replace(dir string, fill func(was *os.File) error) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
 		return err
 	}
-	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d/%s", was, name), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	// What was there stays reachable by this descriptor when something is mounted over it.
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	was := os.NewFile(uintptr(fd), dir)
+	defer was.Close()
+	if err := unix.Mount("roced", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0755,size=16m"); err != nil {
+		return fmt.Errorf("mount over %s: %w", dir, err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name.Name(), "infiniband") {
+			err = errors.Join(err, bind(was, name.Name(), filepath.Join(dir, name.Name()), name.Type()))
+		}
+	}
+	return errors.Join(err, fill(was))
+}
+
+// bind shows at a path what a folder had.
+func bind(was *os.File, name, at string, kind os.FileMode) error {
+	from := fmt.Sprintf("/proc/self/fd/%d/%s", was.Fd(), name)
+	var err error
+	switch {
+	case kind&os.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, at)
+	case kind.IsDir():
+		err = os.Mkdir(at, 0o755)
+	default:
+		err = os.WriteFile(at, nil, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s again: %w", at, err)
 	}
 	return nil
+}
+
+// characters makes the devices' files of commands, which some programs look for. Each is /dev/null.
+func (t tree) characters(dev *os.File) error {
+	const dir = "/dev/infiniband"
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	err := bind(dev, "null", filepath.Join(dir, "rdma_cm"), os.ModeDevice)
+	for name := range t {
+		if number, is := strings.CutPrefix(path.Dir(name), "infiniband_verbs/"); is && path.Base(name) == "dev" {
+			err = errors.Join(err, bind(dev, "null", filepath.Join(dir, number), os.ModeDevice))
+		}
+	}
+	return err
 }
 
 // write makes the files of a tree.

@@ -104,7 +104,7 @@ static void shared_receives(void)
 static void datagrams(void)
 {
 	struct ibv_qp *from = make_qp(&p, IBV_QPT_UD), *to = make_qp(&p, IBV_QPT_UD);
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = p.gid, .hop_limit = 1 } }, back;
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = p.gid, .hop_limit = 1, .flow_label = ~0U } }, back;
 	struct ibv_sge sge = { (uintptr_t)p.memory, 8, p.mr->lkey };
 	struct ibv_wc wc;
 
@@ -126,6 +126,7 @@ static void datagrams(void)
 		CHECK_IS(wc.src_qp, from->qp_num);
 		CHECK_IS(wc.byte_len, 48);
 		CHECK(wc.wc_flags & IBV_WC_GRH);
+		CHECK_IS(wc.sl, 2); /* IPv4 */
 		CHECK_IS(ibv_init_ah_from_wc(p.context, 1, &wc, (struct ibv_grh *)(p.memory + 4096), &back), 0);
 		CHECK(memcmp(&back.grh.dgid, &p.gid, sizeof(p.gid)) == 0);
 		struct ibv_ah *answer = ibv_create_ah_from_wc(p.pd, &wc, (struct ibv_grh *)(p.memory + 4096), 1);
