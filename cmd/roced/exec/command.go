@@ -71,9 +71,9 @@ The libraries are those in clib/ beside roced ("make clib" builds them), in lib/
 beside its folder, or where --libraries or ROCED_LIBRARIES says. The program finds them by
 LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload.
 
-Few programs look for devices in /sys/class/infiniband. --sysfs shows them the service's
-devices there, as they are for the process that roced exec starts: on a network in
-memory its children have other addresses. The program gets a mount namespace of its own,
+Few programs look for devices in /sys/class/infiniband or /dev/infiniband. --sysfs shows
+them the service's devices there, as they are for the process that roced exec starts: on a
+network in memory its children have other addresses. The program gets a mount namespace of its own,
 which works as root, and as an ordinary user where user namespaces are allowed.
 
 Signals are the program's: the command passes them on, and stops and goes on as the program
@@ -121,7 +121,7 @@ func New(log *slog.Logger) *cobra.Command {
 	f.StringVar(&o.capture, "capture", "", "with --network: `file` for all packets, as pcapng, with what became of each")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
-	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband too")
+	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband and /dev/infiniband too")
 	f.BoolVar(&o.inside, inside, false, "")
 	_ = f.MarkHidden(inside)
 	return cmd

@@ -1,0 +1,31 @@
+package main
+
+import "fmt"
+
+var ucxPackages = []string{"ucx-utils", "libucx0", "libgomp1", "libnuma1", "libbinutils"}
+
+// ucxCases are tests of UCX's protocols over its transports by verbs. It looks for devices in /dev/infiniband, which
+// --sysfs shows. A connection begins with datagrams.
+func ucxCases() []testCase {
+	port := 18900
+	line := func(transports, test string) string {
+		return fmt.Sprintf("../roced exec --sysfs --libraries ../clib -- env UCX_TLS=%s,self UCX_WARN_UNUSED_ENV_VARS=n ucx_perftest -p %d -n 1000 -w 10 -t %s", transports, port, test)
+	}
+	list := []testCase{{from: ucxPackages, client: "../roced exec --sysfs --libraries ../clib -- ucx_info -d", want: `Transport: rc_verbs(.|\n)*Transport: ud_verbs`}}
+	for i, row := range []struct{ transports, test string }{
+		{"rc_verbs,ud_verbs", "tag_lat -s 8192"},
+		{"ud_verbs", "tag_bw -s 8192"},
+		{"rc_verbs,ud_verbs", "tag_bw -s 1048576"},
+		{"rc_verbs,ud_verbs", "stream_bw -s 65536"},
+		{"rc_verbs,ud_verbs", "ucp_put_bw -s 65536"},
+		{"rc_verbs,ud_verbs", "ucp_get -s 65536"},
+		{"rc_verbs,ud_verbs", "ucp_fadd -s 8"},
+		{"rc_verbs,ud_verbs", "ucp_cswap -s 8"},
+		{"ud_verbs", "stream_lat -s 64"},
+	} {
+		port++
+		server := line(row.transports, row.test)
+		list = append(list, testCase{from: ucxPackages, server: server, client: server + " @", want: `Final: +1000`, long: i > 1})
+	}
+	return list
+}
