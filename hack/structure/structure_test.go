@@ -64,6 +64,14 @@ var allowed = map[string][]string{
 	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},
 	"verbs/hca/quota":         {"verbs"},
 
+	// A module of its own, for Kubernetes.
+	"deploy/kubernetes/cmd/roced-device-plugin": {"deploy/kubernetes/internal/deviceplugin", "deploy/kubernetes/internal/libraries"},
+	"deploy/kubernetes/internal/container":      {},
+	"deploy/kubernetes/internal/deviceplugin":   {"deploy/kubernetes/internal/container", "deploy/kubernetes/internal/service"},
+	"deploy/kubernetes/internal/libraries":      {},
+	"deploy/kubernetes/internal/rig":            {"deploy/kubernetes/internal/service", "internal/waittest"},
+	"deploy/kubernetes/internal/service":        {"verbs", "verbs/proto"},
+
 	"cmd/roced":                   {"cmd/roced/cdi", "cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/exec", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/netdev", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/socket", "cmd/roced/version"},
 	"cmd/roced/cdi":               {"cmd/roced/internal/daemon", "verbs/client"},
 	"cmd/roced/socket":            {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs/client"},

@@ -1,0 +1,19 @@
+module github.com/roced/roced/deploy/kubernetes
+
+go 1.26.0
+
+require (
+	github.com/roced/roced v0.0.0
+	golang.org/x/sys v0.49.0
+	google.golang.org/grpc v1.82.1
+	k8s.io/kubelet v0.37.2
+)
+
+require (
+	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace github.com/roced/roced => ../..

@@ -1,0 +1,118 @@
+package deviceplugin
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/internal/waittest"
+	"google.golang.org/grpc"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+// kubelet is as much of one as plugins see: it takes registrations by its socket, and follows each plugin's list.
+type kubelet struct {
+	api.UnimplementedRegistrationServer
+	t      *testing.T
+	folder string
+	server *grpc.Server
+
+	mu        sync.Mutex
+	requests  []*api.RegisterRequest
+	plugin    api.DevicePluginClient
+	list      []*api.Device
+	followers sync.WaitGroup
+}
+
+func startKubelet(t *testing.T) *kubelet {
+	t.Helper()
+	k := &kubelet{t: t, folder: t.TempDir()}
+	k.start()
+	t.Cleanup(k.stop)
+	return k
+}
+
+// start is what a kubelet does: sockets in the folder are removed first.
+func (k *kubelet) start() {
+	k.t.Helper()
+	there, err := os.ReadDir(k.folder)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for _, name := range there {
+		_ = os.RemoveAll(filepath.Join(k.folder, name.Name()))
+	}
+	l, err := net.Listen("unix", filepath.Join(k.folder, "kubelet.sock"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.server = grpc.NewServer()
+	api.RegisterRegistrationServer(k.server, k)
+	go func() { _ = k.server.Serve(l) }()
+}
+
+func (k *kubelet) stop() {
+	k.server.Stop()
+	k.followers.Wait()
+}
+
+// Register implements the kubelet's API.
+func (k *kubelet) Register(_ context.Context, r *api.RegisterRequest) (*api.Empty, error) {
+	c, err := dial(filepath.Join(k.folder, r.Endpoint))
+	if err != nil {
+		return nil, err
+	}
+	plugin := api.NewDevicePluginClient(c)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.requests, k.plugin = append(k.requests, r), plugin
+	k.t.Cleanup(func() { _ = c.Close() })
+	k.followers.Go(func() { k.follow(plugin) })
+	return &api.Empty{}, nil
+}
+
+func (k *kubelet) follow(plugin api.DevicePluginClient) {
+	stream, err := plugin.ListAndWatch(waittest.Guard(k.t), &api.Empty{})
+	for err == nil {
+		var r *api.ListAndWatchResponse
+		if r, err = stream.Recv(); err == nil {
+			k.mu.Lock()
+			k.list = r.Devices
+			k.mu.Unlock()
+		}
+	}
+}
+
+// registered waits until a plugin has registered so often.
+func (k *kubelet) registered(times int) *api.RegisterRequest {
+	k.t.Helper()
+	waittest.Eventually(k.t, "the plugin registers", func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return len(k.requests) >= times
+	})
+	return k.requests[times-1]
+}
+
+// await waits until all devices are as the plugin says they are.
+func (k *kubelet) await(health string, devices int) {
+	k.t.Helper()
+	waittest.Eventually(k.t, health, func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return len(k.list) == devices && !slices.ContainsFunc(k.list, func(d *api.Device) bool { return d.Health != health })
+	})
+}
+
+// allocate asks for a socket for each container, by the devices that each is given.
+func (k *kubelet) allocate(containers ...[]string) (*api.AllocateResponse, error) {
+	r := &api.AllocateRequest{}
+	for _, ids := range containers {
+		r.ContainerRequests = append(r.ContainerRequests, &api.ContainerAllocateRequest{DevicesIds: ids})
+	}
+	return k.plugin.Allocate(waittest.Guard(k.t), r)
+}

@@ -1,0 +1,164 @@
+package deviceplugin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/roced/roced/deploy/kubernetes/internal/container"
+	"github.com/roced/roced/deploy/kubernetes/internal/service"
+)
+
+// Config is what a plugin is given.
+type Config struct {
+	Kubelet   string // folder of the kubelet's socket and the plugins'
+	Service   string // path of the service's socket, the same on the host
+	Libraries string // folder of the C libraries on the host
+	CDI       string // file of the CDI specification; empty: containers get mounts only
+	Sockets   int    // how many containers of the node may have one
+}
+
+// MaxSockets is how many the service makes.
+const MaxSockets = 4096
+
+// Plugin answers the kubelet.
+type Plugin struct {
+	api.UnimplementedDevicePluginServer
+	config  Config
+	service service.Service
+	log     *slog.Logger
+	devices map[string]container.Device
+	names   []string
+	health  health
+}
+
+// New makes a plugin, and has the container runtime know its devices.
+func New(c Config, log *slog.Logger) (*Plugin, error) {
+	if c.Sockets < 1 || c.Sockets > MaxSockets {
+		return nil, fmt.Errorf("%d sockets: there may be 1 to %d", c.Sockets, MaxSockets)
+	}
+	p := &Plugin{config: c, service: service.Service{Path: c.Service}, log: log, devices: map[string]container.Device{}, health: newHealth()}
+	var all []container.Device
+	for i := range c.Sockets {
+		d := container.NewDevice(c.Service, fmt.Sprintf("kube-%04d", i), c.Libraries)
+		p.devices[d.Name] = d
+		p.names = append(p.names, d.Name)
+		all = append(all, d)
+	}
+	if c.CDI != "" {
+		if err := container.WriteSpecification(c.CDI, all...); err != nil {
+			return nil, fmt.Errorf("CDI specification: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// GetDevicePluginOptions implements the plugin's API.
+func (p *Plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
+	return &api.DevicePluginOptions{PreStartRequired: true}, nil
+}
+
+// ListAndWatch implements the plugin's API: all devices, again whenever their health changes.
+func (p *Plugin) ListAndWatch(_ *api.Empty, to grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
+	for {
+		healthy, changed := p.health.look()
+		if err := to.Send(p.list(healthy)); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-to.Context().Done():
+			return nil
+		}
+	}
+}
+
+func (p *Plugin) list(healthy bool) *api.ListAndWatchResponse {
+	r, state := &api.ListAndWatchResponse{}, api.Unhealthy
+	if healthy {
+		state = api.Healthy
+	}
+	for _, name := range p.names {
+		r.Devices = append(r.Devices, &api.Device{ID: name, Health: state})
+	}
+	return r
+}
+
+// Allocate implements the plugin's API: a new socket for each container. All is checked first, so that a wrong request
+// takes nobody's socket away.
+func (p *Plugin) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
+	var devices []container.Device
+	for _, c := range r.ContainerRequests {
+		d, err := p.deviceOf(c.DevicesIds)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(devices, d) {
+			return nil, status.Errorf(codes.InvalidArgument, "device %s for two containers", d.Name)
+		}
+		devices = append(devices, d)
+	}
+	answer := &api.AllocateResponse{}
+	for _, d := range devices {
+		if err := p.renew(ctx, d); err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+		answer.ContainerResponses = append(answer.ContainerResponses, p.describe(d))
+	}
+	return answer, nil
+}
+
+// deviceOf is the device whose socket a container has. One socket serves any number of programs: who asks for more
+// devices gets the first's.
+func (p *Plugin) deviceOf(ids []string) (d container.Device, err error) {
+	if len(ids) == 0 || len(ids) > len(p.names) {
+		return d, status.Errorf(codes.InvalidArgument, "%d devices: there are %d", len(ids), len(p.names))
+	}
+	for _, id := range ids {
+		if _, is := p.devices[id]; !is {
+			return d, status.Errorf(codes.InvalidArgument, "there is no device %.64q", id)
+		}
+	}
+	return p.devices[slices.Min(ids)], nil
+}
+
+// renew ends the socket that another container had, and makes a new one.
+func (p *Plugin) renew(ctx context.Context, d container.Device) error {
+	if err := p.service.RemoveSocket(ctx, d.Name); err != nil {
+		return err
+	}
+	_, err := p.service.AddSocket(ctx, d.Name)
+	return err
+}
+
+// describe is what the container runtime is to do. Runtimes that know CDI replace a mount by the specification's of the
+// same place; the others have the mounts.
+func (p *Plugin) describe(d container.Device) *api.ContainerAllocateResponse {
+	r := &api.ContainerAllocateResponse{Envs: container.Env()}
+	for _, m := range d.Mounts() {
+		r.Mounts = append(r.Mounts, &api.Mount{HostPath: m.Host, ContainerPath: m.Container, ReadOnly: true})
+	}
+	if p.config.CDI != "" {
+		r.CdiDevices = []*api.CDIDevice{{Name: d.ID()}}
+	}
+	return r
+}
+
+// PreStartContainer implements the plugin's API: the kubelet remembers allocations over a reboot, the node's /run does
+// not. A socket that is there stays.
+func (p *Plugin) PreStartContainer(ctx context.Context, r *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
+	d, err := p.deviceOf(r.DevicesIds)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.service.AddSocket(ctx, d.Name); err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return &api.PreStartContainerResponse{}, nil
+}

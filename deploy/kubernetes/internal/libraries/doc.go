@@ -1,0 +1,2 @@
+// Package libraries puts roced's C libraries where containers of the node get them from.
+package libraries

@@ -1,0 +1,96 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/roced/roced/deploy/kubernetes/internal/service"
+	"github.com/roced/roced/internal/waittest"
+)
+
+// Build builds programs into a folder: roced, and those of this module's cmd.
+func Build(folder string, commands ...string) error {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("where the module is: %w", err)
+	}
+	here := string(root[:len(root)-1])
+	if err := build(filepath.Join(here, "../.."), folder, "./cmd/roced"); err != nil {
+		return err
+	}
+	for _, command := range commands {
+		if err := build(here, folder, "./cmd/"+command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func build(module, folder, what string) error {
+	cmd := exec.Command("go", "build", "-o", folder+"/", what)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", what, err, out)
+	}
+	return nil
+}
+
+// Service is one with a network in memory, in a folder of its own.
+type Service struct {
+	service.Service
+	t       *testing.T
+	program string
+	process *Process
+}
+
+// Start starts a service. It ends with the test.
+func Start(t *testing.T, program string) *Service {
+	t.Helper()
+	s := &Service{service.Service{Path: filepath.Join(t.TempDir(), "roced.sock")}, t, program, nil}
+	s.Restart()
+	return s
+}
+
+// Restart starts it anew, and waits until it answers.
+func (s *Service) Restart() {
+	s.t.Helper()
+	s.process = Run(s.t, s.program, "run", "--loopback", "--socket", s.Path)
+	waittest.Eventually(s.t, "the service answers", func() bool { return s.Answers(s.Path) })
+}
+
+// Kill kills it.
+func (s *Service) Kill() { s.process.Kill() }
+
+// Answers says whether a service answers at a socket.
+func (s *Service) Answers(path string) bool {
+	devices, err := service.Service{Path: path}.Devices(context.Background())
+	return err == nil && len(devices) > 0
+}
+
+// Process is a program that a test runs.
+type Process struct{ cmd *exec.Cmd }
+
+// Run starts a program. It is killed at the end of the test.
+func Run(t *testing.T, program string, args ...string) *Process {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{cmd}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Kill kills it, once.
+func (p *Process) Kill() {
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+}

@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// Service is the one whose socket is at Path. Each request is a connection of its own, so that a service that was
+// started anew is no special case.
+type Service struct{ Path string }
+
+// timeout bounds a request: a service that is stopped does not answer.
+const timeout = 10 * time.Second
+
+// AddSocket makes the socket of a container. One that is there stays. Errors unwrap to verbs.ErrLimit if there are too
+// many, to verbs.ErrPermission if the caller is neither root nor the service's user.
+func (s Service) AddSocket(ctx context.Context, name string) (path string, err error) {
+	socket, err := request(ctx, s.Path, proto.AddSocket, proto.Socket{Name: name})
+	if err != nil {
+		return "", fmt.Errorf("make socket %s: %w", name, err)
+	}
+	return socket.Path, nil
+}
+
+// RemoveSocket ends a socket, and the connections by it. It may be gone already.
+func (s Service) RemoveSocket(ctx context.Context, name string) error {
+	_, err := request(ctx, s.Path, proto.RemoveSocket, proto.Socket{Name: name})
+	if err != nil && !errors.Is(err, verbs.ErrInvalid) { // there is none
+		return fmt.Errorf("remove socket %s: %w", name, err)
+	}
+	return nil
+}
+
+// Devices are what the service has.
+func (s Service) Devices(ctx context.Context) ([]string, error) {
+	c, err := dial(ctx, s.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	return c.devices, nil
+}
+
+// connection is one to the service, greeted.
+type connection struct {
+	socket  *net.UnixConn
+	conn    *proto.Conn
+	stop    func() bool
+	devices []string
+	lastID  uint32
+}
+
+func dial(ctx context.Context, path string) (*connection, error) {
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
+	if err != nil {
+		return nil, fmt.Errorf("reach roced's service: %w", err)
+	}
+	_ = socket.SetDeadline(time.Now().Add(timeout))
+	c := &connection{socket: socket, conn: proto.NewConn(socket, true)}
+	c.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
+	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.OldestVersion, Newest: proto.Version})
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("greet roced's service at %s: %w", path, err)
+	}
+	c.devices = welcome.Devices
+	return c, nil
+}
+
+func (c *connection) close() {
+	c.stop()
+	_ = c.socket.Close()
+}
+
+// request is a connection for one command.
+func request[Q, G any](ctx context.Context, path string, command proto.Command[Q, G], r Q) (grant G, err error) {
+	c, err := dial(ctx, path)
+	if err != nil {
+		return grant, err
+	}
+	defer c.close()
+	return ask(c, command, r)
+}
+
+// ask gives a command and waits for its answer.
+func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, err error) {
+	c.lastID++
+	packet, err := command.EncodeRequest(c.lastID, &r)
+	if err != nil {
+		return grant, err
+	}
+	if err := c.conn.Send(packet); err != nil {
+		return grant, err
+	}
+	m, descriptors, err := c.conn.Receive()
+	proto.CloseAll(descriptors) // there should be none
+	switch {
+	case err != nil:
+		return grant, err
+	case m.Kind == proto.Failure || m.Kind == proto.Ended:
+		cause, err := proto.DecodeFailure(m.Body)
+		return grant, errors.Join(cause, err)
+	case m.Kind != proto.Reply || m.Code != command.Code || m.ID != c.lastID:
+		return grant, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
+	}
+	return command.DecodeGrant(m.Body, nil)
+}
