@@ -4,9 +4,10 @@
 # Root: demo, test, race, bench, programs, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs interop test-kernels kernels-short package image test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs interop test-kernels kernels-short package image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
+ROCED ?= localhost/roced:latest
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -20,6 +21,7 @@ build: ## the binary, ./roced
 test: ## all tests
 	go test ./...
 	go -C hack/plot test ./...
+	go -C deploy/kubernetes test ./...
 
 race: ## all tests under the race detector
 	go test -race ./...
@@ -39,6 +41,8 @@ lint: ## formatting, vet, staticcheck, tidy modules
 	go mod tidy -diff
 	go -C hack/plot vet ./...
 	cd hack/plot && $(STATICCHECK) ./... && go mod tidy -diff
+	go -C deploy/kubernetes vet ./...
+	cd deploy/kubernetes && $(STATICCHECK) ./... && go mod tidy -diff
 
 cross: ## build and vet for other processors, one of them big-endian, and a program on the network in memory elsewhere
 	GOARCH=arm64 go build ./...
@@ -94,6 +98,10 @@ package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksu
 
 image: ## an OCI image for ARCHES (amd64,arm64), which podman load takes, into dist/
 	go run ./hack/package -arch $(ARCHES) -formats image
+
+image-kubernetes: ## localhost/roced-kubernetes:latest, from ROCED, an image that make image made; with podman
+	CGO_ENABLED=0 go -C deploy/kubernetes build -trimpath -o $(CURDIR)/dist/kubernetes/ ./cmd/...
+	podman build -q --build-arg ROCED=$(ROCED) -f deploy/kubernetes/Containerfile -t localhost/roced-kubernetes:latest dist/kubernetes
 
 test-package: ## the Debian package in a virtual machine with systemd: install, use, reboot, upgrade, purge
 	go run ./hack/package/guest

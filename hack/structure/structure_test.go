@@ -71,6 +71,7 @@ var allowed = map[string][]string{
 	"deploy/kubernetes/internal/libraries":      {},
 	"deploy/kubernetes/internal/rig":            {"deploy/kubernetes/internal/service", "internal/waittest"},
 	"deploy/kubernetes/internal/service":        {"verbs", "verbs/proto"},
+	"deploy/kubernetes/manifests":               {},
 
 	"cmd/roced":                   {"cmd/roced/cdi", "cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/exec", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/netdev", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/socket", "cmd/roced/version"},
 	"cmd/roced/cdi":               {"cmd/roced/internal/daemon", "verbs/client"},
