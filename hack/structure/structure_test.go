@@ -66,8 +66,10 @@ var allowed = map[string][]string{
 
 	// A module of its own, for Kubernetes.
 	"deploy/kubernetes/cmd/roced-device-plugin": {"deploy/kubernetes/internal/deviceplugin", "deploy/kubernetes/internal/libraries"},
+	"deploy/kubernetes/cmd/roced-dra":           {"deploy/kubernetes/internal/dra", "deploy/kubernetes/internal/libraries"},
 	"deploy/kubernetes/internal/container":      {},
 	"deploy/kubernetes/internal/deviceplugin":   {"deploy/kubernetes/internal/container", "deploy/kubernetes/internal/service"},
+	"deploy/kubernetes/internal/dra":            {"deploy/kubernetes/internal/container", "deploy/kubernetes/internal/service"},
 	"deploy/kubernetes/internal/libraries":      {},
 	"deploy/kubernetes/internal/rig":            {"deploy/kubernetes/internal/service", "internal/waittest"},
 	"deploy/kubernetes/internal/service":        {"verbs", "verbs/proto"},

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -28,6 +30,9 @@ type objects struct {
 	daemonSet   *appsv1.DaemonSet
 	deployment  *appsv1.Deployment
 	configMap   *corev1.ConfigMap
+	class       *resourceapi.DeviceClass
+	template    *resourceapi.ResourceClaimTemplate
+	role        *rbacv1.ClusterRole
 	account     *corev1.ServiceAccount
 	policies    []*networkingv1.NetworkPolicy
 	podMonitor  *podMonitor
@@ -43,12 +48,16 @@ type podOf struct {
 // makes are the kinds of objects, and where one goes.
 func (o *objects) makes() map[string]func() any {
 	return map[string]func() any{
-		"apps/v1/DaemonSet":  func() any { o.daemonSet = &appsv1.DaemonSet{}; return o.daemonSet },
-		"apps/v1/Deployment": func() any { o.deployment = &appsv1.Deployment{}; return o.deployment },
-		"v1/ConfigMap":       func() any { o.configMap = &corev1.ConfigMap{}; return o.configMap },
-		"v1/ServiceAccount":  func() any { o.account = &corev1.ServiceAccount{}; return o.account },
-		"v1/Namespace":       func() any { return &corev1.Namespace{} },
-		"v1/Pod":             func() any { return &corev1.Pod{} },
+		"apps/v1/DaemonSet":                               func() any { o.daemonSet = &appsv1.DaemonSet{}; return o.daemonSet },
+		"apps/v1/Deployment":                              func() any { o.deployment = &appsv1.Deployment{}; return o.deployment },
+		"v1/ConfigMap":                                    func() any { o.configMap = &corev1.ConfigMap{}; return o.configMap },
+		"v1/ServiceAccount":                               func() any { o.account = &corev1.ServiceAccount{}; return o.account },
+		"v1/Namespace":                                    func() any { return &corev1.Namespace{} },
+		"resource.k8s.io/v1/DeviceClass":                  func() any { o.class = &resourceapi.DeviceClass{}; return o.class },
+		"resource.k8s.io/v1/ResourceClaimTemplate":        func() any { o.template = &resourceapi.ResourceClaimTemplate{}; return o.template },
+		"rbac.authorization.k8s.io/v1/ClusterRole":        func() any { o.role = &rbacv1.ClusterRole{}; return o.role },
+		"rbac.authorization.k8s.io/v1/ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+		"v1/Pod": func() any { return &corev1.Pod{} },
 		"networking.k8s.io/v1/NetworkPolicy": func() any {
 			o.policies = append(o.policies, &networkingv1.NetworkPolicy{})
 			return o.policies[len(o.policies)-1]
@@ -94,7 +103,7 @@ func build(t *testing.T, fs filesys.FileSystem, folder string) *objects {
 }
 
 // folders are what people apply.
-var folders = []string{"base", "overlays/loopback", "overlays/xdp", "overlays/udp", "example"}
+var folders = []string{"base", "overlays/loopback", "overlays/xdp", "overlays/udp", "overlays/dra", "example"}
 
 func buildAll(t *testing.T) map[string]*objects {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/roced/roced/deploy/kubernetes/internal/container"
+	"github.com/roced/roced/deploy/kubernetes/internal/dra"
 	"github.com/roced/roced/deploy/kubernetes/internal/rig"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	code := 1
 	folder, err := os.MkdirTemp("", "roced-manifests-")
 	if err == nil {
-		err = rig.Build(folder, "roced-device-plugin")
+		err = rig.Build(folder, "roced-device-plugin", "roced-dra")
 	}
 	if err == nil {
 		programs = folder
@@ -92,7 +93,7 @@ func checkCommand(t *testing.T, where string, command []string) {
 	switch program := filepath.Base(command[0]); program {
 	case "roced":
 		cmd = exec.Command(filepath.Join(programs, program), append(command[1:], "--help")...)
-	case "roced-device-plugin":
+	case "roced-device-plugin", "roced-dra":
 		if last := command[len(command)-1]; last == "check" || len(command) == 3 && command[1] == "install" {
 			return // TestPluginIsKilled, TestInstall
 		}
@@ -254,6 +255,41 @@ func TestPodMonitor(t *testing.T) {
 	if endpoint := o.podMonitor.Spec.PodMetricsEndpoints[0]; !chosen.Matches(labels.Set(pod.labels)) || endpoint.Port != port || endpoint.Path != "/metrics" ||
 		o.podMonitor.Namespace != o.daemonSet.Namespace {
 		t.Errorf("%+v", o.podMonitor)
+	}
+}
+
+// TestClaims: the example's claim names the class, which names the driver, whose rights are few. The driver alone has a
+// token.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	o := build(t, filesys.MakeFsOnDisk(), "overlays/dra")
+	if o.class.Spec.Selectors[0].CEL.Expression != fmt.Sprintf("device.driver == %q", dra.Name) {
+		t.Errorf("class %v", o.class.Spec)
+	}
+	for _, rule := range o.role.Rules {
+		if slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "secrets") {
+			t.Errorf("%v", rule)
+		}
+	}
+	for _, c := range o.pods["roced"].spec.Containers {
+		has := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "token" })
+		if has != (c.Name == "dra") || c.Name == "device-plugin" {
+			t.Errorf("container %s, with a token: %v", c.Name, has)
+		}
+	}
+	text, err := os.ReadFile("example/claim.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := filesys.MakeFsInMemory()
+	_ = memory.WriteFile("/claim.yaml", text)
+	_ = memory.WriteFile("/kustomization.yaml", []byte("resources: [claim.yaml]\n"))
+	example := build(t, memory, "/")
+	pod := example.pods["perftest-claim"].spec
+	request := example.template.Spec.Spec.Devices.Requests[0]
+	if *pod.ResourceClaims[0].ResourceClaimTemplateName != example.template.Name || pod.Containers[0].Resources.Claims[0].Name != pod.ResourceClaims[0].Name ||
+		request.Exactly.DeviceClassName != o.class.Name {
+		t.Errorf("%v, %v", pod, request)
 	}
 }
 
