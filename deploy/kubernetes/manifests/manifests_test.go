@@ -58,6 +58,9 @@ func TestImages(t *testing.T) {
 				if !slices.Contains(images, c.Image) {
 					t.Errorf("%s: %s: image %s", folder, name, c.Image)
 				}
+				if c.ImagePullPolicy != corev1.PullIfNotPresent { // "latest" is pulled each time otherwise, and no registry has these
+					t.Errorf("%s: %s: pulls %s: %s", folder, name, c.Image, c.ImagePullPolicy)
+				}
 				program := filepath.Base(c.Command[0])
 				if c.Image == images[0] && program != "roced" && !strings.Contains(string(file), program) {
 					t.Errorf("%s: %s: the image has no %s", folder, name, program)
