@@ -22,21 +22,7 @@ import (
 
 var programs string
 
-func TestMain(m *testing.M) {
-	code := 1
-	folder, err := os.MkdirTemp("", "roced-manifests-")
-	if err == nil {
-		err = rig.Build(folder, "roced-device-plugin", "roced-dra")
-	}
-	if err == nil {
-		programs = folder
-		code = m.Run()
-	} else {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { rig.Main(m, &programs, "roced-device-plugin", "roced-dra") }
 
 // images are what the manifests may name: the one that make image-kubernetes makes, and the users' own.
 var images = []string{"localhost/roced-kubernetes:latest", "localhost/perftest:latest"}

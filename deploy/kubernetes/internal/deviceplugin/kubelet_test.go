@@ -50,11 +50,15 @@ func (k *kubelet) start() {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.mu.Lock()
+	k.list = nil // of before
+	k.mu.Unlock()
 	k.server = grpc.NewServer()
 	api.RegisterRegistrationServer(k.server, k)
 	go func() { _ = k.server.Serve(l) }()
 }
 
+// stop ends it, and waits until the plugin has noticed.
 func (k *kubelet) stop() {
 	k.server.Stop()
 	k.followers.Wait()
@@ -90,12 +94,16 @@ func (k *kubelet) follow(plugin api.DevicePluginClient) {
 // registered waits until a plugin has registered so often.
 func (k *kubelet) registered(times int) *api.RegisterRequest {
 	k.t.Helper()
+	var request *api.RegisterRequest
 	waittest.Eventually(k.t, "the plugin registers", func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		return len(k.requests) >= times
+		if len(k.requests) >= times {
+			request = k.requests[times-1]
+		}
+		return request != nil
 	})
-	return k.requests[times-1]
+	return request
 }
 
 // await waits until all devices are as the plugin says they are.
@@ -114,5 +122,8 @@ func (k *kubelet) allocate(containers ...[]string) (*api.AllocateResponse, error
 	for _, ids := range containers {
 		r.ContainerRequests = append(r.ContainerRequests, &api.ContainerAllocateRequest{DevicesIds: ids})
 	}
-	return k.plugin.Allocate(waittest.Guard(k.t), r)
+	k.mu.Lock()
+	plugin := k.plugin
+	k.mu.Unlock()
+	return plugin.Allocate(waittest.Guard(k.t), r)
 }

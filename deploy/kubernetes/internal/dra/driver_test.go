@@ -28,21 +28,7 @@ import (
 
 var programs string
 
-func TestMain(m *testing.M) {
-	code := 1
-	folder, err := os.MkdirTemp("", "roced-dra-")
-	if err == nil {
-		err = rig.Build(folder)
-	}
-	if err == nil {
-		programs = folder
-		code = m.Run()
-	} else {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { rig.Main(m, &programs) }
 
 // node is a driver, and what the kubelet does with it.
 type node struct {

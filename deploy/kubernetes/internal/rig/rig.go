@@ -12,25 +12,42 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// Build builds programs into a folder: roced, and those of this module's cmd.
-func Build(folder string, commands ...string) error {
+// Main is a TestMain whose tests run programs: roced, and those of this module's cmd that are named. The folder that
+// they are in is written to programs.
+func Main(m *testing.M, programs *string, commands ...string) {
+	code := 1
+	folder, err := os.MkdirTemp("", "roced-kubernetes-")
+	if err == nil {
+		err = build(folder, commands)
+	}
+	if err == nil {
+		*programs = folder
+		code = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+func build(folder string, commands []string) error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("where the module is: %w", err)
 	}
 	here := string(root[:len(root)-1])
-	if err := build(filepath.Join(here, "../.."), folder, "./cmd/roced"); err != nil {
+	if err := compile(filepath.Join(here, "../.."), folder, "./cmd/roced"); err != nil {
 		return err
 	}
 	for _, command := range commands {
-		if err := build(here, folder, "./cmd/"+command); err != nil {
+		if err := compile(here, folder, "./cmd/"+command); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func build(module, folder, what string) error {
+func compile(module, folder, what string) error {
 	cmd := exec.Command("go", "build", "-o", folder+"/", what)
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
