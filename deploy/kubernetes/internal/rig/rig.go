@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/roced/roced/deploy/kubernetes/internal/service"
@@ -96,6 +97,7 @@ func Run(t *testing.T, program string, args ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // tests that are killed leave nothing
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
