@@ -8,7 +8,7 @@ import (
 
 // allCases are those of all packages.
 func allCases() []testCase {
-	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), ucxCases(), pyverbsCases())
+	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), ucxCases(), mpiCases(), pyverbsCases())
 }
 
 // verbsCases are the programs of ibverbs-utils.

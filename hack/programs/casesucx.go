@@ -29,3 +29,15 @@ func ucxCases() []testCase {
 	}
 	return list
 }
+
+var mpiPackages = []string{
+	"openmpi-bin", "openmpi-common", "libopenmpi3", "libpmix2", "libevent-core-2.1-7", "libevent-pthreads-2.1-7", "libhwloc15", "libmunge2", "libltdl7", "python3-mpi4py",
+}
+
+// mpiCases are ranks of Open MPI over UCX.
+func mpiCases() (list []testCase) {
+	for _, ranks := range []string{"2", "4"} {
+		list = append(list, testCase{from: append(mpiPackages, ucxPackages...), client: "sh ../scripts/mpi.sh " + ranks, want: "all of " + ranks + " ranks agree", long: true})
+	}
+	return list
+}
