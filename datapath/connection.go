@@ -32,6 +32,7 @@ type Connection struct {
 	target      *SRQ // of an XRC target, that the packet in hand is for
 	established bool // EventCommEst has been sent
 	deadline    deadline
+	congestion
 }
 
 // MaxMessage is the length of a connection's longest message, in bytes.
@@ -61,6 +62,7 @@ func (c *Connection) enter(state ring.QPState) {
 			c.replyLast()
 		}
 		c.established = false
+		c.congestion = congestion{}
 		c.engine.timers.stop(c)
 	case ring.QPStateErr, ring.QPStateSQE:
 		c.engine.timers.stop(c)
@@ -100,22 +102,23 @@ var drops = [conn.Reasons]Drop{
 	conn.XRCDomain: DropXRCDomain,
 }
 
-// receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it. Of
-// packets from this card only those of the queue pair that is the peer count: another program's can carry the
-// same addresses and numbers, and its keys and PSNs are soon guessed.
+// receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it.
 func (c *Connection) receive(a *arrival) Drop {
 	qp, bth := c.qp, a.packet.BTH()
 	switch {
 	case !qp.State.Receives():
 		return DropQPState
 	case bth.Opcode() == wire.OpcodeCNP:
-		return DropCongestion
+		return c.receiveCNP(a)
 	case bth.Opcode().Service() != c.Service:
 		return DropUnsupported
 	case !qp.PKey.Matches(bth.PKey()):
 		return DropPKey
-	case a.packet.Source() != c.Peer, a.sender != nil && a.sender.Number != c.PeerQPN:
+	case !c.isPeer(a):
 		return DropNotPeer
+	}
+	if a.marked {
+		c.noteMarked()
 	}
 	answers := bth.Opcode().Means().Is(wire.MeansAnswer) // of a reliable service only
 	if c.Service == wire.ServiceXRC && answers == (qp.Domain != nil) {
@@ -156,12 +159,6 @@ func (c *Connection) follow() {
 	c.engine.timers.follow(c)
 }
 
-// expire is called when the requester's time has come.
-func (c *Connection) expire() {
-	c.Requester.Expire(c.engine.now())
-	c.follow()
-}
-
 // send sends packets, answers first.
 func (c *Connection) send(d *departure) (moved, done bool) {
 	e, qp := c.engine, c.qp
@@ -198,6 +195,10 @@ const (
 // sendPacket sends an answer, or a packet of a request.
 func (c *Connection) sendPacket(d *departure) sending {
 	switch state := c.qp.State; {
+	case c.owesCNP:
+		return c.sendCNP(d)
+	case c.paced() && c.holds():
+		return sentNone
 	case c.Responder.Owes():
 		return c.reply(d)
 	case state == ring.QPStateErr || state == ring.QPStateSQE:
@@ -211,6 +212,7 @@ func (c *Connection) sendPacket(d *departure) sending {
 // sendRequest sends the next packet of the requests.
 func (c *Connection) sendRequest(d *departure) sending {
 	p := &d.packet
+	c.Requester.Paced = c.flow.Slowed()
 	switch c.Requester.Next(c.share(), p) {
 	case conn.Idle:
 		return sentNone
@@ -222,7 +224,7 @@ func (c *Connection) sendRequest(d *departure) sending {
 		return sentLater
 	}
 	var now time.Time
-	begins := c.Reliable() && c.Requester.Deadline().IsZero() // the time within which an answer has to come
+	begins := c.Reliable() && c.Requester.Begins()
 	if begins {
 		now = c.engine.now()
 	}
@@ -290,6 +292,15 @@ func (c *Connection) seal(d *departure, frame []byte) {
 	e, h, length := c.engine, &d.packet.Transport, d.packet.Length
 	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.nextID()
 	n := c.Template.SealTransport(frame, h, length)
+	if length > 0 && c.flow.Slowed() {
+		c.spend(n)
+	}
+	c.commit(d, frame, n, length)
+}
+
+// commit sends a packet of n bytes, length of them payload.
+func (c *Connection) commit(d *departure, frame []byte, n, length int) {
+	e := c.engine
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)

@@ -50,6 +50,9 @@
 // The path of a packet returns no errors and allocates nothing, except that a connection's lists grow to the length
 // that they need. Every packet ends in exactly one counter: delivered, or a Drop with a name.
 //
-// Left out: congestion control beyond a window that a loss halves; queue pair states and their rules,
+// Congestion (congestion.go): a connection whose packets arrive marked notifies its peer, and one that is notified is
+// slowed down, by package conn/dcqcn.
+//
+// Left out: queue pair states and their rules,
 // handles, addresses and routes (verbs/hca); which frames reach the engine at all (bpf).
 package datapath

@@ -33,7 +33,7 @@ const (
 	DropNoGroup             // no queue pair is attached to the group
 	DropGroupQPN            // to a group but not to QP 0xFFFFFF, or the reverse
 	DropQPState             // the queue pair is not ready to receive
-	DropCongestion          // congestion notification: counted, not acted on
+	DropCongestion          // congestion notification that is not acted on: of a datagram queue pair, or control is off
 	DropUnsupported         // a transport service that is not implemented
 	DropPKey                // partition key mismatch
 	DropNotPeer             // from an address, or a queue pair of this card, that is not the connection's peer's
@@ -92,6 +92,8 @@ type Counters struct {
 	Delivered, DeliveredBytes uint64
 	Loopback                  uint64 // packets that this card sent to itself
 	conn.Counters                    // of connections
+	ECNMarked                 uint64 // received packets that a queue on their way has marked
+	CNPSent, CNPHandled       uint64 // notifications of congestion: to peers, and from peers that were heeded
 	Faults                    uint64 // rounds that a mistake of roced's own has ended; see Fault
 	Drops                     [dropCount]uint64
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roced/roced/datapath/conn/dcqcn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
@@ -39,8 +40,10 @@ type Engine struct {
 	tx       departure // the send request in hand
 	pieces   pieces    // of the receive that a packet is written to
 	counters Counters
-	faults   int // rounds in a row that have ended in one
-	kicks    int // rounds of kicks since packets were last looked for
+	// congestion is what connections do about it; nil: nothing
+	congestion *dcqcn.Parameters
+	faults     int // rounds in a row that have ended in one
+	kicks      int // rounds of kicks since packets were last looked for
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)
@@ -81,6 +84,8 @@ type Config struct {
 	VLAN  uint16        // 0: untagged
 	Spin  time.Duration // how long the worker looks for work before it sleeps, see runner.Config
 	Alone bool          // no program of this process runs the engine, likewise
+	// Congestion has connections notify peers of congestion, and heed their notifications; nil: neither.
+	Congestion *dcqcn.Parameters
 	// NoteRefused is called when the interface dropped frames to send. It may have lost its
 	// carrier, which the kernel reports only later. It runs under the lease and must not block.
 	NoteRefused func()
@@ -97,6 +102,7 @@ func New(c Config) (*Engine, error) {
 		},
 		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
 	}
+	e.congestion = c.Congestion
 	e.completions.engine, e.clock = e, newClock()
 	e.numbering = newNumbering(c.Link)
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {

@@ -12,7 +12,8 @@ import (
 // so that sending and receiving share none.
 type arrival struct {
 	packet wire.Packet
-	sender *QP // the queue pair of this card that sent it; nil: it came from the link
+	sender *QP  // the queue pair of this card that sent it; nil: it came from the link
+	marked bool // by a queue on its way
 	recv   ring.Recv
 }
 
@@ -58,6 +59,9 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 		return
 	}
 	e.counters.ReceivedBytes += uint64(len(p.Payload()))
+	if a.marked = p.Marked(); a.marked {
+		e.counters.ECNMarked++
+	}
 	switch pair, reason := e.checkAddresses(p); {
 	case reason != DropNone:
 		e.counters.Drops[reason]++

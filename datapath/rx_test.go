@@ -76,7 +76,7 @@ func TestDrops(t *testing.T) {
 		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), DropGroupQPN},
 		{"group, own queue pair", to(wire.Path{Source: peerGID, Dest: group}), DropGroupQPN},
 		{"group that nobody is in", toGroup(group, payload), DropNoGroup},
-		{"congestion notification", congestion(), DropCongestion},
+		{"congestion notification", notification(), DropCongestion},
 		{"connected service", change(func(f []byte) { f[wiretest.BTH] = 0x04 }), DropUnsupported},
 		{"P_Key of another partition", with(func(d *wire.Datagram) { d.PKey = 0x8001 }), DropPKey},
 		{"P_Key 0", with(func(d *wire.Datagram) { d.PKey = 0x8000 }), DropPKey},
@@ -126,7 +126,7 @@ func padded(f []byte) []byte {
 	return wiretest.Reseal(f)
 }
 
-func congestion() []byte {
+func notification() []byte {
 	f := shortened(wiretest.BTH + 12 + 16 + 4)
 	f[wiretest.BTH] = byte(wire.OpcodeCNP)
 	return wiretest.Reseal(f)

@@ -7,7 +7,7 @@ import (
 )
 
 // deadlines are the times at which connections have something to do: to send again what was not answered, or what
-// the peer was not ready for. There is one for each connection. It is moved on with every answer, which is only
+// the peer was not ready for; or to send on, at a rate (congestion.go). There is one for each connection. It is moved on with every answer, which is only
 // noted: a heap orders the connections by when they are asked, and one whose time has moved on meanwhile goes back
 // into it. So an answer costs nothing, and a time-out a step in the heap, where a wheel would have to be turned
 // through empty slots.
@@ -28,9 +28,9 @@ type deadline struct {
 
 func (d *deadlines) empty() bool { return len(d.heap) == 0 }
 
-// follow makes the connection's time come at its requester's deadline, if that has one.
+// follow makes the connection's time come when it has something to do, if it has.
 func (d *deadlines) follow(c *Connection) {
-	if due := c.Requester.Deadline(); !due.IsZero() {
+	if due := c.due(); !due.IsZero() {
 		d.set(c, due)
 	} else {
 		d.clear(c)

@@ -33,5 +33,5 @@
 // has no lock and no goroutine. A packet is not copied before it is in the program's memory, and what is sent
 // again is gathered again.
 //
-// Left out: congestion control beyond a window that a loss halves; queue pair states and their rules.
+// Left out: at what rate packets leave (package dcqcn); queue pair states and their rules.
 package conn

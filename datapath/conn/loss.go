@@ -29,6 +29,8 @@ func (r *Requester) Expire(now time.Time) {
 		r.startTimer(now)
 		r.turn = TurnNow
 	case r.works.count == 0 || r.works.at(0).packets == 0:
+	case r.unsent && r.PSN == r.oldest: // it was held back here: the peer cannot have answered
+		r.startTimer(now)
 	default:
 		r.Counters.Timeouts++
 		r.again, r.silent = false, true
@@ -65,7 +67,7 @@ func (r *Requester) lost(now time.Time, psn wire.PSN) {
 func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.PSN = psn
 	r.current = r.works.find(psn)
-	r.afterRead, r.unasked = r.oldest, 0
+	r.afterRead, r.unasked, r.unsent = r.oldest, 0, true
 	r.window.halve()
 	r.startTimer(now)
 	r.turn = TurnNow

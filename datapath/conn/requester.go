@@ -24,7 +24,8 @@ type Requester struct {
 	MaxInline  uint32 // bytes of inline data
 	MaxSendSGE uint32
 
-	PSN wire.PSN // of the next packet to send
+	PSN   wire.PSN // of the next packet to send
+	Paced bool     // packets leave one by one, at a rate: each asks for an acknowledgement
 	progress
 }
 
@@ -41,6 +42,7 @@ type progress struct {
 	rnrRetries uint8
 	rnrWait    bool // waits for the time of an RNR NAK
 	silent     bool // the peer has not answered in time, and not since
+	unsent     bool // has gone back to PSN, and nothing has left since
 	again      bool // goes back to oldest; what was sent before does not count until it has moved
 	draining   bool // in SQD, and that it is drained has not been said
 	turn       Turn
@@ -79,6 +81,9 @@ func (r *Requester) Turn() (t Turn) {
 
 // Begun is how many requests are taken and not completed.
 func (r *Requester) Begun() uint32 { return r.works.count }
+
+// Unasked says that packets are on their way, and no answer to the last of them is asked for.
+func (r *Requester) Unasked() bool { return r.unasked > 0 }
 
 // Oldest is the first PSN that is not acknowledged.
 func (r *Requester) Oldest() wire.PSN { return r.oldest }

@@ -11,6 +11,9 @@ import (
 // Owes says that there is something to tell.
 func (r *Responder) Owes() bool { return r.responses.pending > 0 || r.responses.due }
 
+// OwesData says that a response is what is to be told first.
+func (r *Responder) OwesData() bool { return r.responses.pending > 0 }
+
 // Kept is how many responses are kept.
 func (r *Responder) Kept() int { return len(r.responses.kept) }
 

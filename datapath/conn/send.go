@@ -41,14 +41,14 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 	}
 	if r.Reliable() {
 		last := p.place+p.packets == w.packets && !w.wantsAnswer()
-		p.asks = last || r.asks(share)
+		p.asks = last || r.Paced || r.asks(share)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }
 
 // Fill gathers the payload of a packet that Next has described, and moves on past it. It does not return Ready
 // if the packet cannot be sent: the request's memory was taken away, or the request changed, since it was checked.
-// The time counts for a reliable connection that has no Deadline: the wait for an answer begins.
+// The time counts for a reliable connection that Begins.
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ring.WCSuccess {
 		p.work.status = status
@@ -80,10 +80,14 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	if r.unasked++; p.asks {
 		r.unasked = 0
 	}
-	if r.deadline.IsZero() {
+	if r.Begins() {
+		r.unsent = false
 		r.startTimer(now)
 	}
 }
+
+// Begins says that with the next packet the wait for an answer begins.
+func (r *Requester) Begins() bool { return r.unsent || r.deadline.IsZero() }
 
 // Sent is called when a packet of an unreliable connection that was filled has left: its request is completed.
 func (r *Requester) Sent() {

@@ -21,7 +21,7 @@ type Network struct {
 	made    uint64        // ports made so far
 	changes atomic.Uint64 // of ports, counted
 
-	lost, duplicated, corrupted, reordered, overflowed atomic.Uint64
+	lost, duplicated, corrupted, reordered, overflowed, marked atomic.Uint64
 }
 
 // Impairment says how a network loses, duplicates and delays frames. Without Jitter and Reordering they stay in
@@ -34,6 +34,7 @@ type Impairment struct {
 	Delay       time.Duration // of each frame
 	Rate        uint64        // bits per second that leave a port; 0: as many as there are
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
+	Mark        time.Duration // frames that wait for longer to leave, with Rate, are marked (ECN) if their sender heeds that; 0: none
 }
 
 // NetworkCounters counts frames since the network was made.
@@ -43,6 +44,7 @@ type NetworkCounters struct {
 	Corrupted  uint64
 	Reordered  uint64
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Impair
+	Marked     uint64 // by Impairment.Mark
 }
 
 // NewNetwork makes a network without ports. What Impair does to a frame depends on the seed, on the ports that it goes
@@ -62,7 +64,7 @@ func (n *Network) Impair(i Impairment) {
 
 // Counters returns the counters. It may be called at any time.
 func (n *Network) Counters() NetworkCounters {
-	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.reordered.Load(), n.overflowed.Load()}
+	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.reordered.Load(), n.overflowed.Load(), n.marked.Load()}
 }
 
 // Port adds a port with a MAC. Closing the port removes it.
@@ -118,8 +120,13 @@ func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
 		frame[at] ^= bit
 		defer func() { frame[at] ^= bit }() // the sender's own is whole
 	}
-	delay := i.Delay + from.queueing(i.Rate, len(frame))
-	late := func(frame []byte) { n.deliver(to, frame, delay+d.jitter[0]) }
+	now := time.Now()
+	leaves := from.queueing(now, i.Rate, len(frame))
+	if i.Mark > 0 && leaves.Sub(now) > i.Mark && wire.Mark(frame) {
+		n.marked.Add(1)
+	}
+	due := leaves.Add(i.Delay)
+	late := func(frame []byte) { n.deliver(to, frame, due.Add(d.jitter[0])) }
 	if d.reordered && way.hold(frame, late) {
 		n.reordered.Add(1)
 		return
@@ -127,15 +134,15 @@ func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
 	late(frame)
 	if d.duplicated {
 		n.duplicated.Add(1)
-		n.deliver(to, frame, delay+d.jitter[1])
+		n.deliver(to, frame, due.Add(d.jitter[1]))
 	}
 	if held := way.takeHeld(); held != nil {
 		late(held)
 	}
 }
 
-func (n *Network) deliver(to *port, frame []byte, delay time.Duration) {
-	if !to.put(frame, delay) {
+func (n *Network) deliver(to *port, frame []byte, due time.Time) {
+	if !to.put(frame, due) {
 		n.overflowed.Add(1)
 	}
 }

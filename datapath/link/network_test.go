@@ -258,13 +258,48 @@ func TestReordering(t *testing.T) {
 
 // At a rate each frame waits for those before it.
 func TestRate(t *testing.T) {
-	p := &port{}
-	if wait := p.queueing(0, 1000); wait != 0 {
-		t.Error(wait)
+	p, now := &port{}, time.Now()
+	if leaves := p.queueing(now, 0, 1000); leaves != now {
+		t.Error(leaves)
 	}
-	first := p.queueing(1e6, 1000)
-	if second := p.queueing(1e6, 1000); first != 8*time.Millisecond || second < first {
-		t.Errorf("%v, then %v", first, second)
+	for i := range 3 {
+		if wait := p.queueing(now, 1e6, 1000).Sub(now); wait != time.Duration(i+1)*8*time.Millisecond {
+			t.Error(wait)
+		}
+	}
+}
+
+// Frames stay in order at a rate, and those that wait for long are marked if their senders heed that.
+func TestMark(t *testing.T) {
+	n := NewNetwork(1)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Rate: 100e6, Mark: 100 * time.Microsecond})
+	const count = 100
+	for i := range count {
+		frame := list[0].Reserve()
+		copy(frame, macB[:])
+		copy(frame[6:], macA[:])
+		copy(frame[12:], []byte{0x86, 0xDD, 0x60, byte(i%2) << 5}) // IPv6; ECT(0) every second
+		frame[14+40] = byte(i)
+		list[0].Commit(1000)
+		list[0].Flush()
+	}
+	marked, next := 0, 0
+	for deadline := time.Now().Add(time.Minute); next < count && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for range list[1].Receive() {
+			frame := list[1].Next()
+			if frame[14+40] != byte(next) {
+				t.Fatalf("frame %d is %d", next, frame[14+40])
+			}
+			if frame[15]>>4&3 == 3 {
+				marked++
+			}
+			next++
+		}
+		list[1].Release()
+	}
+	if got := n.Counters().Marked; next != count || marked == 0 || marked > count/2 || got != uint64(marked) {
+		t.Errorf("%d frames, %d marked, %d counted", next, marked, got)
 	}
 }
 

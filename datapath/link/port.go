@@ -147,24 +147,23 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 		if impairment != nil {
 			p.network.impair(impairment, p, one, frame)
 		} else {
-			p.network.deliver(one, frame, 0)
+			p.network.deliver(one, frame, time.Time{})
 		}
 	}
 	p.out.shrink(1)
 	return true
 }
 
-// queueing is how long a frame takes to leave the port at a rate in bits per second, behind those before it.
-func (p *port) queueing(rate uint64, length int) time.Duration {
+// queueing is when a frame has left the port at a rate in bits per second, behind those before it.
+func (p *port) queueing(now time.Time, rate uint64, length int) time.Time {
 	if rate == 0 {
-		return 0
+		return now
 	}
-	now := time.Now()
 	if p.free.Before(now) {
 		p.free = now
 	}
 	p.free = p.free.Add(time.Duration(float64(length) * 8 / float64(rate) * float64(time.Second)))
-	return p.free.Sub(now)
+	return p.free
 }
 
 // takes reports whether the port takes frames; otherwise it drops them.
@@ -177,21 +176,22 @@ func (p *port) hasRoom() bool {
 	return p.in.count < portFrames || !p.takes()
 }
 
-// put copies a frame into the port, which has it arrive after a delay, and when there is room. It
+// put copies a frame into the port, which has it arrive when it is due, and when there is room. It
 // returns false if too many frames wait for that.
-func (p *port) put(frame []byte, delay time.Duration) bool {
+func (p *port) put(frame []byte, due time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || delay <= 0 && p.down.Load() {
+	isDue := due.IsZero() || !due.After(time.Now())
+	if p.closed || isDue && p.down.Load() {
 		return true
 	}
 	p.catchUp()
-	if delay <= 0 && p.in.count < portFrames {
+	if isDue && len(p.late.frames) == 0 && p.in.count < portFrames {
 		p.in.grow(copy(p.in.room(), frame))
 		p.noteArrived()
 		return true
 	}
-	if !p.late.add(frame, time.Now().Add(delay)) {
+	if !p.late.add(frame, due) {
 		return false
 	}
 	p.catchUp()

@@ -128,6 +128,7 @@ const (
 	bthPadMask      = 0x30
 	bthVersionMask  = 0x0F
 	bthAckRequested = 0x80
+	bthBECN         = 0x40
 )
 
 // Opcode is the operation. It determines which headers follow.

@@ -48,7 +48,7 @@ type Template struct {
 	v6        bool
 	partial   uint64 // IPv4: checksum over the words that do not change
 	first     uint64 // IPv6: the real first eight bytes, with length 0
-	tos, ttl  uint8  // IPv4: the real values of masked fields
+	tos, ttl  uint8  // the real values of masked fields; of IPv6 the first only, in first too
 	flowLabel uint32
 	ports     SourcePorts
 }
@@ -105,6 +105,7 @@ func (t *Template) putIPv4(ip []byte, path Path, hops uint8) {
 }
 
 func (t *Template) putIPv6(ip []byte, path Path, hops uint8) {
+	t.tos = path.TrafficClass
 	t.first = 6<<60 | uint64(path.TrafficClass)<<52 | uint64(t.flowLabel)<<32 | protocolUDP<<8 | uint64(hops)
 	binary.BigEndian.PutUint64(ip, t.first|ipv6Masked)
 	copy(ip[ipv6Source:], path.Source[:])

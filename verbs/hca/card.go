@@ -38,6 +38,7 @@ type Card struct {
 
 	name   atomic.Pointer[string] // the interface's now
 	inline bool
+	marks  bool // packets of connections may be marked by switches
 	vlan   uint16
 	log    *slog.Logger
 
@@ -82,7 +83,7 @@ type program interface {
 func newCard(on network.Host, o options) (*Card, error) {
 	name := on.Name()
 	card := &Card{
-		host: on, inline: o.inline, vlan: on.VLAN(), log: o.log,
+		host: on, inline: o.inline, marks: o.congestion == CongestionMark, vlan: on.VLAN(), log: o.log,
 		life:    newLife(),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), srqsByPlace: map[wire.QPN]*srq{}, srqNumbers: newQPNumbers(), domains: map[domainKey]*domain{}, groups: mcast.NewTable[*datapath.QP](groupLimits),
@@ -90,7 +91,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 	card.name.Store(&name)
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})
 	engine, err := datapath.New(datapath.Config{
-		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline,
+		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(),
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (q *qp) connect(c *qpChange, card *Card) (left *ah) {
 		q.peer, e.Peer, e.Path, e.Template = nil, wire.GID{}, nil, wire.Template{}
 	case c.peer != nil:
 		to := c.peer.entry(card)
-		q.peer, e.Peer, e.Path, e.Template = c.peer, to.Dest, to.Path, to.Template
+		q.peer, e.Peer, e.Path, e.Template = c.peer, to.Dest, to.Path, card.capable(to.Template)
 	default:
 		return nil
 	}

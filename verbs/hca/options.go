@@ -32,6 +32,9 @@ type options struct {
 	frames    uint32
 	tuning    Tuning
 
+	congestion Congestion
+	dcqcn      DCQCN
+
 	membership MembershipMethod
 	stateDir   string
 	log        *slog.Logger
@@ -40,7 +43,8 @@ type options struct {
 func newOptions(list []Option) options {
 	o := options{
 		worker: true, inline: true, spin: defaultSpin,
-		log: defaultLog(),
+		dcqcn: DefaultDCQCN(),
+		log:   defaultLog(),
 	}
 	for _, option := range list {
 		option(&o)
@@ -54,7 +58,7 @@ func (o *options) check() error {
 		return fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
 	}
 	c := o.nic()
-	return errors.Join(o.checkNetwork(), c.Check())
+	return errors.Join(o.checkNetwork(), o.checkCongestion(), c.Check())
 }
 
 // checkNetwork refuses options that exclude each other.

@@ -30,7 +30,7 @@ func (s *ownService) report(out io.Writer) error {
 	fmt.Fprintln(out, "roced: sent again:", orNothing(repeated))
 	if n, is := s.network.(*loopback.Network); is {
 		c := n.Impaired()
-		fmt.Fprintf(out, "roced: the network in memory: lost %d, duplicated %d, reordered %d, overflowed %d\n", c.Lost, c.Duplicated, c.Reordered, c.Overflowed)
+		fmt.Fprintf(out, "roced: the network in memory: lost %d, duplicated %d, reordered %d, overflowed %d, marked %d\n", c.Lost, c.Duplicated, c.Reordered, c.Overflowed, c.Marked)
 	}
 	return failed
 }

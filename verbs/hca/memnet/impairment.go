@@ -20,6 +20,7 @@ type Impairment struct {
 	Delay       time.Duration // of each frame
 	Rate        uint64        // bits per second that leave a host; 0: no limit
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
+	Mark        time.Duration // frames that wait for longer to leave, with Rate, are marked (ECN) if their sender heeds that; 0: none
 }
 
 // Counters count what a Network has done to frames since it was made. A frame for several hosts
@@ -30,6 +31,7 @@ type Counters struct {
 	Corrupted  uint64 // by Impairment.Corruption
 	Reordered  uint64 // by Impairment.Reordering
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Network.Impair
+	Marked     uint64 // by Impairment.Mark
 }
 
 // Impair has frames that are sent from now on lost, duplicated, corrupted and delayed, as a network may do
@@ -43,8 +45,8 @@ func (n *Network) Impair(i Impairment) error {
 			return fmt.Errorf("impair the network in memory: %w: %s %v: a probability is between 0 and 1", verbs.ErrInvalid, name, p)
 		}
 	}
-	if i.Delay < 0 || i.Jitter < 0 {
-		return fmt.Errorf("impair the network in memory: %w: Delay %v, Jitter %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter)
+	if i.Delay < 0 || i.Jitter < 0 || i.Mark < 0 {
+		return fmt.Errorf("impair the network in memory: %w: Delay %v, Jitter %v, Mark %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter, i.Mark)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -25,7 +25,7 @@ type DaemonFlags struct {
 const noDaemon = "none"
 
 // ownFlags are about a card in this process: the service's configuration says what holds for its devices.
-var ownFlags = []string{"network", "xdp", "tx", "copy", "zerocopy", "membership"}
+var ownFlags = []string{"network", "xdp", "tx", "copy", "zerocopy", "membership", "congestion"}
 
 // Add adds the flag to a command's.
 func (d *DaemonFlags) Add(f *pflag.FlagSet) {

@@ -15,6 +15,7 @@ type ModeFlags struct {
 	network        NetworkFlag
 	xdp            modeFlag[hca.XDPMode]
 	send           modeFlag[hca.SendMode]
+	congestion     modeFlag[hca.Congestion]
 	copy, zerocopy bool
 }
 
@@ -23,6 +24,8 @@ func (m *ModeFlags) Add(f *pflag.FlagSet) {
 	m.network.Add(f)
 	m.xdp = modeFlag[hca.XDPMode]{list: []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}}
 	m.send = modeFlag[hca.SendMode]{list: []hca.SendMode{hca.SendAuto, hca.SendAFXDP, hca.SendTrains}}
+	m.congestion = modeFlag[hca.Congestion]{list: []hca.Congestion{hca.CongestionAnswer, hca.CongestionMark, hca.CongestionOff}}
+	f.Var(&m.congestion, "congestion", "`mode` of congestion control: answer (peers are notified of marked packets, and heeded), mark (besides, connections' packets say that switches may mark them) or off")
 	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
 	f.Var(&m.send, "tx", "`mode` of sending bursts: af_xdp (each packet by itself), trains (several in one frame, which the kernel or the NIC cuts; a receiver with generic XDP may lose them) or auto (trains on a veth pair with native XDP at the other end)")
 	f.BoolVar(&m.copy, "copy", false, "AF_XDP sockets copy each frame; by themselves they do where the driver has no zero-copy")
@@ -79,7 +82,7 @@ func (m *ModeFlags) Options() []hca.Option {
 	case m.zerocopy:
 		socket = hca.SocketZeroCopy
 	}
-	return []hca.Option{hca.WithNetwork(m.network.Network()), hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
+	return []hca.Option{hca.WithNetwork(m.network.Network()), hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket), hca.WithCongestion(m.congestion.chosen)}
 }
 
 // modeFlag is a mode by its name. The first of the list is the default.

@@ -30,6 +30,9 @@ func (p *parser) check() {
 }
 
 func (p *parser) checkModes(at place, d *Device) {
+	if d.DCQCN.MinRate >= d.DCQCN.LineRate {
+		p.mistake(at, "device.dcqcn.min_rate", "is %d, and line_rate %d; write a min_rate that is less", d.DCQCN.MinRate, d.DCQCN.LineRate)
+	}
 	if d.Network == hca.NetworkUDP {
 		p.checkUDP(at, d)
 		return

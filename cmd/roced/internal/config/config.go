@@ -85,10 +85,18 @@ type Device struct {
 	RDMAMTU    int // bytes; 0: what the interface's allows
 	Frames     int // a socket's rings; 0: what suits
 	Spin       time.Duration
+	Congestion hca.Congestion
+	DCQCN      DCQCN
 	Tuning     hca.Tuning
 
 	line int // of its [[device]], for mistakes
 }
+
+// DCQCN are the rates of congestion control, in Mbit/s. The other constants are the published ones.
+type DCQCN struct{ LineRate, MinRate, AdditiveRise, HyperRise int }
+
+// Mbit is a bit rate's unit here.
+const Mbit = 1e6
 
 // Default is the configuration that an empty file stands for.
 func Default() *Config {
@@ -104,10 +112,24 @@ func Default() *Config {
 	}
 }
 
+func defaultDCQCN() DCQCN {
+	p := hca.DefaultDCQCN()
+	return DCQCN{int(p.LineRate / Mbit), int(p.MinRate / Mbit), int(p.AdditiveRise / Mbit), int(p.HyperRise / Mbit)}
+}
+
+// Parameters are the card's.
+func (d DCQCN) Parameters() hca.DCQCN {
+	p := hca.DefaultDCQCN()
+	p.LineRate, p.MinRate = uint64(d.LineRate)*Mbit, uint64(d.MinRate)*Mbit
+	p.AdditiveRise, p.HyperRise = uint64(d.AdditiveRise)*Mbit, uint64(d.HyperRise)*Mbit
+	return p
+}
+
 // NewDevice is a device with defaults for all except its interface.
 func NewDevice(name string) Device {
 	return Device{
 		Interface: name, Name: name, Spin: 20 * time.Microsecond,
 		Network: hca.NetworkAuto, XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
+		Congestion: hca.CongestionAnswer, DCQCN: defaultDCQCN(),
 	}
 }

@@ -143,7 +143,7 @@ func TestMistakes(t *testing.T) {
 		{"device = \"eth0\"", `f:1:1: device: is a table: write [[device]] on a line of its own`},
 		{"device = [{interface = \"eth0\"}]", `device: is a table: write [[device]]`},
 		{"[[limits]]\nqp = 1", `f:1:3: limits: write it as [limits]`},
-		{"[limit]\nqp = 1", `f:1:2: limit: no such table; there are [socket], [access], [limits], [metrics], [namespaces], [[device]], [device.tuning]`},
+		{"[limit]\nqp = 1", `f:1:2: limit: no such table; there are [socket], [access], [limits], [metrics], [namespaces], [[device]], [device.dcqcn], [device.tuning]`},
 		{"[device.tuning]\nbusy_poll = \"1s\"", `belongs to a device: write [[device]] before it`},
 		{"device.interface = \"eth0\"", `belongs to a device`},
 		{"[[device]]", `f:1:1: device: has no interface`},
@@ -168,6 +168,8 @@ func TestMistakes(t *testing.T) {
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\ntuning.busy_poll = \"20us\"", `device.tuning: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nmembership = \"netlink\"", `device.membership: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nsend = \"trains\"\naf_xdp = \"zero-copy\"", `"zero-copy" needs no trains`},
+		{"[[device]]\ninterface = \"eth0\"\ncongestion = \"on\"", `write one of "answer", "mark", "off"`},
+		{"[[device]]\ninterface = \"eth0\"\ndcqcn.min_rate = 50000", `f:1:1: device.dcqcn.min_rate: is 50000, and line_rate 40000`},
 	} {
 		c, err := Parse("f", []byte(row.text))
 		if err == nil || c != nil || !strings.Contains(err.Error(), row.want) || strings.Count(err.Error(), "\n") != 0 {

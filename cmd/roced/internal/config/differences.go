@@ -16,6 +16,8 @@ func Differences(a, b Device) (names []string) {
 		{"rdma_mtu", a.RDMAMTU == b.RDMAMTU},
 		{"frames", a.Frames == b.Frames},
 		{"spin", a.Spin == b.Spin},
+		{"congestion", a.Congestion == b.Congestion},
+		{"dcqcn", a.DCQCN == b.DCQCN},
 		{"tuning", a.Tuning == b.Tuning},
 	} {
 		if !key.same {

@@ -23,6 +23,8 @@ func TestDifferencesKnowsEveryField(t *testing.T) {
 			f.SetString("other")
 		case f.CanInt():
 			f.SetInt(77)
+		case field.Name == "DCQCN":
+			other.DCQCN.MinRate = 77
 		default:
 			other.Tuning = hca.Tuning{BusyPollBudget: 1}
 		}

@@ -23,7 +23,8 @@ const (
 	mostMemory   = 1 << 40 // bytes
 	mostSpin     = time.Second
 	mostInterval = time.Second
-	longestName  = 63 // bytes of a device's name
+	mostRate     = 1e6 // Mbit/s
+	longestName  = 63  // bytes of a device's name
 )
 
 // keys are all, in the order of the reference.
@@ -72,6 +73,11 @@ var keys = []key{
 	oneOf("device.rdma_mtu", func(c *Config) *int { return &c.device().RDMAMTU }, 0, 256, 512, 1024, 2048, 4096),
 	oneOf("device.frames", func(c *Config) *int { return &c.device().Frames }, 0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 	duration("device.spin", 0, mostSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
+	mode("device.congestion", func(c *Config) *hca.Congestion { return &c.device().Congestion }, hca.CongestionAnswer, hca.CongestionMark, hca.CongestionOff),
+	number("device.dcqcn.line_rate", 2, mostRate, func(c *Config) *int { return &c.device().DCQCN.LineRate }),
+	number("device.dcqcn.min_rate", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.MinRate }),
+	number("device.dcqcn.additive_rise", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.AdditiveRise }),
+	number("device.dcqcn.hyper_rise", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.HyperRise }),
 	number("device.tuning.defer_hard_irqs", 0, 1000, func(c *Config) *int { return &c.device().Tuning.DeferHardIRQs }),
 	duration("device.tuning.gro_flush_timeout", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.GROFlushTimeout }),
 	duration("device.tuning.busy_poll", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.BusyPoll }),

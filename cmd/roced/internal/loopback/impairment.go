@@ -15,7 +15,7 @@ import (
 // Weather is what is wrong with a network in memory, as a command line says it.
 type Weather struct {
 	loss, duplication, reordering share
-	delay                         time.Duration
+	delay, mark                   time.Duration
 	rate                          bits
 	seed                          uint64
 	schedule                      string // file
@@ -23,7 +23,7 @@ type Weather struct {
 }
 
 // names are those of the flags.
-var names = []string{"loss", "duplicate", "reorder", "delay", "rate", "seed", "schedule"}
+var names = []string{"loss", "duplicate", "reorder", "delay", "rate", "mark", "seed", "schedule"}
 
 // Add adds the flags to a command's. The usage of each begins with when it holds.
 func (w *Weather) Add(f *pflag.FlagSet, when string) {
@@ -33,6 +33,7 @@ func (w *Weather) Add(f *pflag.FlagSet, when string) {
 	f.Var(&w.reordering, "reorder", when+"`share` of the packets that the next one overtakes")
 	f.DurationVar(&w.delay, "delay", 0, when+"`time` that each packet takes, as 50us")
 	f.Var(&w.rate, "rate", when+"`bits` per second that a host sends at most, as 10gbit")
+	f.DurationVar(&w.mark, "mark", 0, when+"`time`: packets that wait for longer to leave, with --rate, are marked, and connections slow down")
 	f.Uint64Var(&w.seed, "seed", 0, when+"`number` that decides which packets these are")
 	f.StringVar(&w.schedule, "schedule", "", when+"`file` of links that go down and up, and of addresses that change: lines of time, host and event")
 }
@@ -52,9 +53,12 @@ func (w *Weather) Fill(o *Options) (err error) {
 	if w.delay < 0 {
 		return fmt.Errorf("%w: --delay %v: 0 or more", verbs.ErrInvalid, w.delay)
 	}
+	if w.mark < 0 || w.mark > 0 && w.rate == 0 {
+		return fmt.Errorf("%w: --mark %v: 0 or more, and together with --rate", verbs.ErrInvalid, w.mark)
+	}
 	o.Seed = w.seed
 	o.Impairment = memnet.Impairment{
-		Loss: float64(w.loss), Duplication: float64(w.duplication), Reordering: float64(w.reordering), Delay: w.delay, Rate: uint64(w.rate),
+		Loss: float64(w.loss), Duplication: float64(w.duplication), Reordering: float64(w.reordering), Delay: w.delay, Rate: uint64(w.rate), Mark: w.mark,
 	}
 	if w.schedule != "" {
 		o.Schedule, err = ReadSchedule(w.schedule)

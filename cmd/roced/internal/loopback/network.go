@@ -20,6 +20,7 @@ type Network struct {
 	guests   *guests
 	named    []*hca.Card
 	log      *slog.Logger
+	marks    bool // packets: then hosts heed that
 	closing  chan struct{}
 	schedule sync.WaitGroup
 
@@ -29,7 +30,7 @@ type Network struct {
 
 // New makes the network, with the hosts that have names.
 func New(o Options, log *slog.Logger) (*Network, error) {
-	n := &Network{memory: memnet.New(o.Seed), log: log, closing: make(chan struct{}), hosts: map[string]*memnet.Host{}}
+	n := &Network{memory: memnet.New(o.Seed), log: log, marks: o.Impairment.Mark > 0, closing: make(chan struct{}), hosts: map[string]*memnet.Host{}}
 	if err := n.fill(o, log); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -71,7 +72,11 @@ func (n *Network) newCard(name string, addresses ...netip.Addr) (*hca.Card, erro
 	if err != nil {
 		return nil, err
 	}
-	card, err := hca.New(host, hca.WithoutInline())
+	options := []hca.Option{hca.WithoutInline()}
+	if n.marks {
+		options = append(options, hca.WithCongestion(hca.CongestionMark))
+	}
+	card, err := hca.New(host, options...)
 	if err == nil {
 		n.note(name, host)
 	}

@@ -1,0 +1,112 @@
+package datapath
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/conn/dcqcn"
+	"github.com/roced/roced/datapath/ring"
+)
+
+// What a connection does about congestion (IBA A17.9, package dcqcn). One whose packets arrive marked notifies its
+// peer, by a CNP; one that is notified sends at a rate, requests and responses to READs alike. Datagrams do neither:
+// a queue pair of them has many peers, each of which would need a rate.
+//
+//	a marked packet ─► noteMarked ─► a turn ─► sendCNP
+//	a CNP ─► receiveCNP ─► flow ─► holds ─► a time (deadlines) ─► expire ─► a turn
+//
+// Anyone who can send as the peer can slow a connection down, to the minimal rate, as long as that goes on.
+
+// congestion is a connection's part.
+type congestion struct {
+	notifier dcqcn.Notifier
+	flow     dcqcn.Flow
+	owesCNP  bool      // the peer is to be notified
+	resume   time.Time // when a turn is due that the rate has put off; zero: none
+}
+
+// noteMarked has the peer notified of a marked packet of its own, not too often.
+func (c *Connection) noteMarked() {
+	e := c.engine
+	if e.congestion != nil && c.notifier.Marked(e.congestion, e.now()) {
+		c.owesCNP = true
+		e.turns.add(c.qp)
+	}
+}
+
+// sendCNP notifies the peer.
+func (c *Connection) sendCNP(d *departure) sending {
+	frame := c.frame(d)
+	if frame == nil {
+		return sentLater
+	}
+	e := c.engine
+	c.owesCNP = false
+	n := c.Template.SealCNP(frame, c.qp.Number, c.PeerQPN, c.qp.PKey, e.nextID())
+	e.counters.CNPSent++
+	c.commit(d, frame, n, 0)
+	return sentOne
+}
+
+// receiveCNP slows the connection down.
+func (c *Connection) receiveCNP(a *arrival) Drop {
+	e := c.engine
+	switch {
+	case e.congestion == nil:
+		return DropCongestion
+	case !c.qp.PKey.Matches(a.packet.BTH().PKey()):
+		return DropPKey
+	case !c.isPeer(a):
+		return DropNotPeer
+	}
+	c.flow.Notified(e.congestion, e.now())
+	e.counters.CNPHandled++
+	return DropNone
+}
+
+// holds says that the next packet has to wait for its time, and has the connection get a turn then. Acknowledgements
+// do not wait, nor does a request's packet while no answer is asked for.
+func (c *Connection) holds() bool {
+	e := c.engine
+	if data := c.Responder.OwesData(); !data && (c.Responder.Owes() || c.Requester.Unasked()) || !c.flow.Holds(e.congestion, e.now()) {
+		return false
+	}
+	c.resume = c.flow.Next()
+	e.timers.follow(c)
+	return true
+}
+
+// spend counts a packet of n bytes against the rate.
+func (c *Connection) spend(n int) { c.flow.Sent(c.engine.congestion, c.engine.now(), n) }
+
+// due is when the connection has something to do; zero if there is nothing.
+func (c *Connection) due() time.Time {
+	due := c.Requester.Deadline()
+	if !c.resume.IsZero() && (due.IsZero() || c.resume.Before(due)) {
+		return c.resume
+	}
+	return due
+}
+
+// expire is called when the connection's time has come: to send on, or to act on what was not answered.
+func (c *Connection) expire() {
+	now := c.engine.now()
+	if !c.resume.IsZero() && !c.resume.After(now) {
+		c.resume = time.Time{}
+		c.engine.turns.add(c.qp)
+	}
+	if at := c.Requester.Deadline(); !at.IsZero() && !at.After(now) {
+		c.Requester.Expire(now)
+	}
+	c.follow()
+}
+
+// isPeer says whether a packet is the peer's. Of those from this card only those of the queue pair that is the peer
+// are: another program's can carry the same addresses and numbers.
+func (c *Connection) isPeer(a *arrival) bool {
+	return a.packet.Source() == c.Peer && (a.sender == nil || a.sender.Number == c.PeerQPN)
+}
+
+// paced says that packets are sent at a rate. What a queue pair that ends still owes leaves at once.
+func (c *Connection) paced() bool {
+	return c.flow.Slowed() && c.qp.State != ring.QPStateErr && c.qp.State != ring.QPStateSQE
+}

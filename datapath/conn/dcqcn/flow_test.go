@@ -1,0 +1,162 @@
+package dcqcn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+var start = time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
+
+const us = time.Microsecond
+
+// The published steps: halved at first, then by half of alpha; halfway back in each of five steps; then the target
+// rises.
+func TestSteps(t *testing.T) {
+	p, now := Defaults(), start
+	var f Flow
+	if f.Slowed() || f.Holds(&p, now) || !math.IsInf(f.Rate(), 1) {
+		t.Fatalf("a flow that is free: %+v", f)
+	}
+	is := func(what string, want float64) {
+		t.Helper()
+		if got := f.Rate(); math.Abs(got-want) > 1 {
+			t.Fatalf("%s: %.0f, not %.0f", what, got, want)
+		}
+	}
+	f.Notified(&p, now)
+	is("the first", 20e9)
+	f.Notified(&p, now.Add(49*us))
+	is("a second too soon", 20e9)
+	now = now.Add(50 * us)
+	f.Notified(&p, now)
+	is("a second", 10e9)
+	rate, target := 10e9, 20e9
+	for step := 1; step <= 7; step++ {
+		now = now.Add(55 * us)
+		if step > p.Stages {
+			target += float64(p.AdditiveRise)
+		}
+		rate = (rate + target) / 2
+		f.Holds(&p, now)
+		is(fmt.Sprintf("step %d", step), rate)
+	}
+	want := math.Pow(1-p.Gain, 7)
+	if math.Abs(f.alpha-want) > 1e-9 {
+		t.Errorf("alpha %f, not %f", f.alpha, want)
+	}
+	f.Notified(&p, now)
+	is("a third", rate*(1-want/2))
+}
+
+// By bytes and time together the target rises quicker and quicker, and the flow is free in the end.
+func TestHyperRise(t *testing.T) {
+	p, now := Defaults(), start
+	p.LineRate, p.RiseBytes = 100e9, 1000
+	var f Flow
+	for range 10 {
+		f.Notified(&p, now)
+		now = now.Add(p.ReduceTime)
+	}
+	steps := 0
+	for ; f.Slowed(); steps++ {
+		now = now.Add(p.RiseTime)
+		f.Holds(&p, now)
+		f.Sent(&p, now, 1000)
+	}
+	if steps < 2*p.Stages || steps > 60 {
+		t.Errorf("free after %d steps", steps)
+	}
+}
+
+// Forged notifications without end leave the minimal rate, and what is sent at it is sent evenly. When they end the
+// flow recovers by time alone.
+func TestFlood(t *testing.T) {
+	p, now := Defaults(), start
+	var f Flow
+	sent, last := 0, start
+	for end := start.Add(time.Second); now.Before(end); now = now.Add(us) {
+		f.Notified(&p, now)
+		if f.Rate() < float64(p.MinRate) {
+			t.Fatalf("%f", f.Rate())
+		}
+		if !f.Holds(&p, now) {
+			f.Sent(&p, now, 4096)
+			sent, last = sent+1, now
+		}
+		if now.Sub(last) > 4*time.Millisecond {
+			t.Fatal("nothing has left for 4 ms")
+		}
+	}
+	if bits := sent * 8 * 4096; bits < int(p.MinRate)*9/10 || bits > 2*int(p.MinRate) {
+		t.Errorf("%d bits in a second", bits)
+	}
+	if f.Holds(&p, now.Add(time.Second)) || f.Slowed() {
+		t.Errorf("not free a second later: %+v", f)
+	}
+}
+
+// A clock that jumps does no harm.
+func TestClockJumps(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	p, now := Defaults(), start
+	var f Flow
+	var n Notifier
+	for range 100_000 {
+		switch r.IntN(4) {
+		case 0:
+			f.Notified(&p, now)
+		case 1:
+			if !f.Holds(&p, now) {
+				f.Sent(&p, now, r.IntN(4300))
+			}
+		case 2:
+			n.Marked(&p, now)
+		case 3:
+			now = now.Add(time.Duration(r.IntN(100)) * us)
+		}
+		if r.IntN(1000) == 0 {
+			now = now.Add(time.Duration(r.IntN(48)-24) * time.Hour)
+			f.Holds(&p, now)
+			if f.Slowed() && f.Next().Sub(now) > 5*time.Millisecond {
+				t.Fatalf("waits %v", f.Next().Sub(now))
+			}
+		}
+		if f.Slowed() && !(f.rate >= float64(p.MinRate) && f.rate <= float64(p.LineRate) && f.alpha >= 0 && f.alpha <= 1) {
+			t.Fatalf("%+v", f)
+		}
+	}
+}
+
+// One notification in 50 µs.
+func TestNotifier(t *testing.T) {
+	p := Defaults()
+	var n Notifier
+	count := 0
+	for at := time.Duration(0); at < time.Millisecond; at += us {
+		if n.Marked(&p, start.Add(at)) {
+			count++
+		}
+	}
+	if count != 20 {
+		t.Errorf("%d in a millisecond", count)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	p, now := Defaults(), start
+	var f Flow
+	if n := testing.AllocsPerRun(1000, func() {
+		now = now.Add(30 * us)
+		f.Notified(&p, now)
+		if !f.Holds(&p, now) {
+			f.Sent(&p, now, 4096)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,15 @@
+package dcqcn
+
+import "time"
+
+// Notifier is the notification point: it says which marked packets of a queue pair are answered by a notification.
+type Notifier struct{ last time.Time }
+
+// Marked notes a marked packet, and reports whether to send a notification now.
+func (n *Notifier) Marked(p *Parameters, now time.Time) bool {
+	if since := now.Sub(n.last); since >= 0 && since < p.NotifyInterval {
+		return false
+	}
+	n.last = now
+	return true
+}

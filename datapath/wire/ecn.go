@@ -1,0 +1,73 @@
+package wire
+
+import "encoding/binary"
+
+// Congestion as packets report it (RFC 3168): a sender says that it heeds reports, a queue that grows marks its
+// packets, and the receiver of one that is marked notifies the sender (IBA A17.9).
+
+// The ECN bits of TOS and traffic class.
+const (
+	ecnBits  = 3
+	ecnECT0  = 2 // the sender heeds reports
+	ecnCE    = 3 // congestion experienced
+	ecnShift = 4 // IPv6: of the traffic class in the header's second byte
+)
+
+// cnpTrafficClass is DSCP 48, as cards have it: networks let it pass the queues that it reports.
+const cnpTrafficClass = 48 << 2
+
+// Marked reports whether a queue on the way has marked the packet.
+func (p *Packet) Marked() bool {
+	if p.v6 {
+		return p.frame[p.ip+1]>>ecnShift&ecnBits == ecnCE
+	}
+	return p.frame[p.ip+ipv4TOS]&ecnBits == ecnCE
+}
+
+// Mark does what a queue does that marks packets: one whose sender heeds that is marked from then on. It reports
+// whether the frame is one.
+func Mark(frame []byte) bool {
+	kind, ip := etherType(frame)
+	switch {
+	case kind == EtherTypeIPv6 && len(frame) >= ip+IPv6Len && frame[ip+1]>>ecnShift&ecnBits != 0:
+		frame[ip+1] |= ecnCE << ecnShift
+		return true
+	case kind == EtherTypeIPv4 && len(frame) >= ip+IPv4Len && frame[ip+ipv4TOS]&ecnBits != 0:
+		h := frame[ip : ip+IPv4Len]
+		h[ipv4TOS] |= ecnCE
+		h[ipv4Checksum], h[ipv4Checksum+1] = 0, 0
+		binary.BigEndian.PutUint16(h[ipv4Checksum:], ^onesComplementSum(h))
+		return true
+	}
+	return false
+}
+
+// ECNCapable is the template of a sender that heeds reports. A traffic class that says something of ECN stays.
+func (t *Template) ECNCapable() Template {
+	if t.tos&ecnBits != 0 {
+		return *t
+	}
+	return t.withTrafficClass(t.tos | ecnECT0)
+}
+
+// withTrafficClass is the template with another traffic class.
+func (t *Template) withTrafficClass(class uint8) Template {
+	one := *t
+	one.partial += uint64(class) + uint64(0xFFFF-uint16(t.tos)) // one's complement: less the old one
+	one.first = t.first&^(0xFF<<52) | uint64(class)<<52
+	one.tos = class
+	return one
+}
+
+// SealCNP writes a congestion notification, which has no payload, and returns the length of the frame.
+func (t *Template) SealCNP(frame []byte, source, dest QPN, pkey PKey, id uint16) int {
+	urgent := t.withTrafficClass(cnpTrafficClass)
+	h := Transport{Opcode: OpcodeCNP, SourceQP: source, DestQP: dest, PKey: pkey}
+	payload := urgent.PayloadOffsetOf(OpcodeCNP)
+	frame = urgent.begin(frame, payload, 0, id, urgent.sourcePort(source, dest))
+	h.put(frame[t.bth:payload:payload], 0)
+	clear(frame[t.bth+BTHLen : payload]) // 16 reserved bytes
+	n := urgent.finish(frame)
+	frame[t.bth+bthFECN] = bthBECN
+	return n
+}
