@@ -20,17 +20,36 @@ import (
 type congestion struct {
 	notifier dcqcn.Notifier
 	flow     dcqcn.Flow
-	owesCNP  bool      // the peer is to be notified
-	resume   time.Time // when a turn is due that the rate has put off; zero: none
+
+	congested bool // it owes a notification, or has a rate
+	owesCNP   bool
+	yielded   sending   // what came of the last turn that yields took
+	resume    time.Time // when a turn is due that the rate has put off; zero: none
 }
 
 // noteMarked has the peer notified of a marked packet of its own, not too often.
 func (c *Connection) noteMarked() {
 	e := c.engine
 	if e.congestion != nil && c.notifier.Marked(e.congestion, e.now()) {
-		c.owesCNP = true
+		c.congested, c.owesCNP = true, true
 		e.turns.add(c.qp)
 	}
+}
+
+// yields says that the next packet is not what there is to send: a notification goes before it, or it has to wait
+// for its time.
+func (c *Connection) yields(d *departure) bool {
+	switch {
+	case c.owesCNP:
+		c.yielded = c.sendCNP(d)
+		return true
+	case c.paced() && c.holds():
+		c.yielded = sentNone
+		return true
+	}
+	c.congested = c.flow.Slowed()
+	c.Requester.Paced = c.congested
+	return false
 }
 
 // sendCNP notifies the peer.
@@ -42,8 +61,10 @@ func (c *Connection) sendCNP(d *departure) sending {
 	e := c.engine
 	c.owesCNP = false
 	n := c.Template.SealCNP(frame, c.qp.Number, c.PeerQPN, c.qp.PKey, e.nextID())
+	copy(frame, c.Path.ethernet[:])
 	e.counters.CNPSent++
-	c.commit(d, frame, n, 0)
+	e.counters.Sent++
+	e.launch(c.qp, d, c.Path, nil, frame, n, 0)
 	return sentOne
 }
 
@@ -59,6 +80,7 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 		return DropNotPeer
 	}
 	c.flow.Notified(e.congestion, e.now())
+	c.congested = true
 	e.counters.CNPHandled++
 	return DropNone
 }
@@ -74,9 +96,6 @@ func (c *Connection) holds() bool {
 	e.timers.follow(c)
 	return true
 }
-
-// spend counts a packet of n bytes against the rate.
-func (c *Connection) spend(n int) { c.flow.Sent(c.engine.congestion, c.engine.now(), n) }
 
 // due is when the connection has something to do; zero if there is nothing.
 func (c *Connection) due() time.Time {

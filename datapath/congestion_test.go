@@ -233,7 +233,7 @@ func TestPacingAllocatesNothing(t *testing.T) {
 		if drop := c.receiveCNP(a); drop != DropNone {
 			t.Fatal(drop)
 		}
-		c.spend(1000)
+		c.flow.Sent(x.engine.congestion, now, 1000)
 		c.holds()
 		c.expire()
 		x.engine.turns.remove(x.qp)

@@ -195,10 +195,8 @@ const (
 // sendPacket sends an answer, or a packet of a request.
 func (c *Connection) sendPacket(d *departure) sending {
 	switch state := c.qp.State; {
-	case c.owesCNP:
-		return c.sendCNP(d)
-	case c.paced() && c.holds():
-		return sentNone
+	case c.congested && c.yields(d):
+		return c.yielded
 	case c.Responder.Owes():
 		return c.reply(d)
 	case state == ring.QPStateErr || state == ring.QPStateSQE:
@@ -212,7 +210,6 @@ func (c *Connection) sendPacket(d *departure) sending {
 // sendRequest sends the next packet of the requests.
 func (c *Connection) sendRequest(d *departure) sending {
 	p := &d.packet
-	c.Requester.Paced = c.flow.Slowed()
 	switch c.Requester.Next(c.share(), p) {
 	case conn.Idle:
 		return sentNone
@@ -292,15 +289,9 @@ func (c *Connection) seal(d *departure, frame []byte) {
 	e, h, length := c.engine, &d.packet.Transport, d.packet.Length
 	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.nextID()
 	n := c.Template.SealTransport(frame, h, length)
-	if length > 0 && c.flow.Slowed() {
-		c.spend(n)
+	if c.congested && length > 0 {
+		c.flow.Sent(e.congestion, e.now(), n)
 	}
-	c.commit(d, frame, n, length)
-}
-
-// commit sends a packet of n bytes, length of them payload.
-func (c *Connection) commit(d *departure, frame []byte, n, length int) {
-	e := c.engine
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
