@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -26,12 +27,39 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
+// BenchmarkLoss is messages of 64 KiB over a network that loses packets. Its metric is the rate, as a part of that
+// over the same network without loss.
+func BenchmarkLoss(b *testing.B) {
+	for _, o := range []ring.Opcode{ring.WRRDMAWrite, ring.WRSend, ring.WRRDMARead} {
+		var without float64 // ns a message
+		for _, loss := range []float64{0, 0.0001, 0.001, 0.01} {
+			b.Run(fmt.Sprintf("%v/%v", o, loss), func(b *testing.B) {
+				network := link.NewNetwork(1)
+				network.Impair(link.Impairment{Loss: loss, Duplication: 1e-12}) // the same work without loss
+				benchmarkOver(b, network, wire.ServiceRC, o, 65536)
+				each := float64(b.Elapsed()) / float64(b.N)
+				if loss == 0 {
+					without = each
+				}
+				b.ReportMetric(without/each, "of-lossless")
+			})
+		}
+	}
+}
+
 func benchmarkConnection(b *testing.B, service wire.Service, o ring.Opcode, length int) {
+	benchmarkOver(b, link.NewNetwork(1), service, o, length)
+}
+
+func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o ring.Opcode, length int) {
 	const depth = 32
-	network := link.NewNetwork(1)
 	from, to2 := newEnd(b, network, 1), newEnd(b, network, 2)
-	from.meet(to2, service, nil)
-	to2.meet(from, service, nil)
+	patient := func(c *Connection) { c.Timeout = 14 } // 67 ms, as most programs have it
+	for _, e := range []*end{from, to2} {
+		e.engine.Do(func() { e.engine.ahead = conn.NewAhead(1 << 12) })
+	}
+	from.meet(to2, service, patient)
+	to2.meet(from, service, patient)
 	round := func() {
 		for _, e := range []*end{from, to2} {
 			e.engine.lease.Lock()
@@ -50,7 +78,13 @@ func benchmarkConnection(b *testing.B, service wire.Service, o ring.Opcode, leng
 	b.ReportAllocs()
 	b.ResetTimer()
 	before := cpuTime(b)
-	defer func() { b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") }()
+	defer func() {
+		b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
+		c := from.engine.Counters()
+		b.ReportMetric(float64(c.Probes), "probes")
+		b.ReportMetric(float64(c.Retransmits)/float64(b.N), "again/op")
+		b.ReportMetric(float64(c.Timeouts), "timeouts")
+	}()
 	for posted, done := 0, 0; done < b.N; {
 		for posted < b.N && posted < done+depth {
 			ring.PutSGE(from.send.PutConnected(&request), at(1<<20, length))

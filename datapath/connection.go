@@ -49,7 +49,8 @@ func (c *Connection) open(e *Engine, qp *QP) {
 	r := &c.Requester
 	r.Attr, r.QP, r.Counters = &c.Attr, c, &e.counters.Counters
 	r.Queue, r.SigAll, r.MaxInline, r.MaxSendSGE = qp.Send, qp.SigAll, qp.MaxInline, qp.MaxSendSGE
-	c.Responder.Attr, c.Responder.QP = &c.Attr, c
+	r.Mends = e.ahead != nil
+	c.Responder.Attr, c.Responder.QP, c.Responder.Ahead = &c.Attr, c, e.ahead
 }
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
@@ -79,6 +80,7 @@ func (c *Connection) close() {
 	if !c.qp.Session.faulted {
 		c.replyLast()
 	}
+	c.Responder.Forget()
 	c.engine.timers.stop(c)
 	c.engine.accepting.remove(c.qp)
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/conn/dcqcn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/runner"
@@ -42,8 +43,9 @@ type Engine struct {
 	counters Counters
 	// congestion is what connections do about it; nil: nothing
 	congestion *dcqcn.Parameters
-	faults     int // rounds in a row that have ended in one
-	kicks      int // rounds of kicks since packets were last looked for
+	ahead      *conn.Ahead // packets that connections keep; nil: none
+	faults     int         // rounds in a row that have ended in one
+	kicks      int         // rounds of kicks since packets were last looked for
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)
@@ -86,6 +88,9 @@ type Config struct {
 	Alone bool          // no program of this process runs the engine, likewise
 	// Congestion has connections notify peers of congestion, and heed their notifications; nil: neither.
 	Congestion *dcqcn.Parameters
+	// Ahead is how many packets that came ahead of a missing one are kept, for all connections; 0: none, and lost packets
+	// are sent again as the specification has it, with everything behind them, no sooner than its time-out.
+	Ahead int
 	// NoteRefused is called when the interface dropped frames to send. It may have lost its
 	// carrier, which the kernel reports only later. It runs under the lease and must not block.
 	NoteRefused func()
@@ -103,6 +108,9 @@ func New(c Config) (*Engine, error) {
 		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
 	}
 	e.congestion = c.Congestion
+	if c.Ahead > 0 {
+		e.ahead = conn.NewAhead(c.Ahead)
+	}
 	e.completions.engine, e.clock = e, newClock()
 	e.numbering = newNumbering(c.Link)
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {

@@ -31,6 +31,7 @@ func (r *Requester) receiveACK(now time.Time, psn wire.PSN, s wire.Syndrome) Rea
 	switch s.Kind() {
 	case wire.SyndromeACK:
 		r.acknowledge(now, psn.Plus(1))
+		r.answered(now, psn.Plus(1))
 		return Taken
 	case wire.SyndromeRNR:
 		r.acknowledge(now, psn)
@@ -39,8 +40,9 @@ func (r *Requester) receiveACK(now time.Time, psn wire.PSN, s wire.Syndrome) Rea
 	case wire.SyndromeNAK:
 		r.acknowledge(now, psn)
 		if s == wire.NAKSequence {
+			r.refused(psn)
 			r.Counters.SequenceNAKs++
-			r.lost(now, psn)
+			r.lost(now, psn, true)
 			return Taken
 		}
 	}
@@ -67,7 +69,7 @@ func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 		}
 		if w.wantsAnswer() {
 			r.advance(now, w.missing())
-			r.lost(now, w.missing())
+			r.lost(now, w.missing(), false)
 			return
 		}
 		if before.Ahead(w.end()) < 0 {
@@ -92,6 +94,16 @@ func (r *Requester) advance(now time.Time, to wire.PSN) {
 	if r.PSN.Ahead(to) < 0 { // what was about to be sent again has arrived after all
 		r.PSN = to
 		r.current = r.works.find(to)
+		if r.one {
+			r.mended()
+		}
+	}
+	if r.probes > 0 {
+		r.trip.doubt(now.Sub(r.probed))
+		r.probes = 0
+	}
+	if r.trip.end(to, now); r.oldest != r.newest {
+		r.trip.begin(r.newest, now)
 	}
 	r.refreshRetries()
 	r.rnrWait, r.silent = false, false

@@ -29,12 +29,14 @@ func (r *Requester) Expire(now time.Time) {
 		r.startTimer(now)
 		r.turn = TurnNow
 	case r.works.count == 0 || r.works.at(0).packets == 0:
-	case r.unsent && r.PSN == r.oldest: // it was held back here: the peer cannot have answered
+	case (r.unsent || r.one) && r.PSN == r.oldest: // it was held back here: the peer cannot have answered
 		r.startTimer(now)
+	case r.timeout.After(now):
+		r.probe(now)
 	default:
 		r.Counters.Timeouts++
 		r.again, r.silent = false, true
-		r.lost(now, r.oldest)
+		r.lost(now, r.oldest, false)
 	}
 	r.Queue.Publish()
 }
@@ -46,19 +48,26 @@ func (r *Requester) startTimer(now time.Time) {
 		r.deadline = time.Time{}
 		return
 	}
-	r.deadline = now.Add(timeout)
+	r.timeout = now.Add(timeout)
+	r.deadline = r.patience(now)
 }
 
 // lost goes back to a packet that the peer has not got, or whose response is not here. Of several signs of
-// one loss the first counts.
-func (r *Requester) lost(now time.Time, psn wire.PSN) {
+// one loss the first counts. named says that the peer has named it, and has packets behind it.
+func (r *Requester) lost(now time.Time, psn wire.PSN, named bool) {
 	switch {
 	case r.again || r.works.count == 0:
 	case r.retries == 0:
 		r.fail(ring.WCRetryExcErr)
 	default:
 		r.retries--
-		r.goBack(now, psn)
+		if r.canMend(psn, named) {
+			r.window.halve()
+			r.mend(psn, true)
+			r.startTimer(now)
+		} else {
+			r.goBack(now, psn)
+		}
 		r.again = true
 	}
 }
@@ -67,6 +76,8 @@ func (r *Requester) lost(now time.Time, psn wire.PSN) {
 func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.PSN = psn
 	r.current = r.works.find(psn)
+	r.one, r.awaited = false, false
+	r.trip.cancel()
 	r.afterRead, r.unasked, r.unsent = r.oldest, 0, true
 	r.window.halve()
 	r.startTimer(now)

@@ -548,6 +548,7 @@ func TestModel(t *testing.T) {
 		}
 		for _, s := range []*side{w.a, w.b} {
 			sum.Retransmits, sum.Timeouts = sum.Retransmits+s.counters.Retransmits, sum.Timeouts+s.counters.Timeouts
+			sum.Probes += s.counters.Probes
 			sum.SequenceNAKs, sum.RNRNAKs = sum.SequenceNAKs+s.counters.SequenceNAKs, sum.RNRNAKs+s.counters.RNRNAKs
 			taken += s.taken
 		}

@@ -90,6 +90,7 @@ const MaxMessage = 1 << 30
 type Counters struct {
 	Retransmits           uint64 // packets that were sent again
 	Timeouts              uint64 // times that the peer did not answer in time
+	Probes                uint64 // packets sent again before that, to have the peer say what it has
 	SequenceNAKs, RNRNAKs uint64 // answers of peers: packets are missing; no receive is posted
 }
 

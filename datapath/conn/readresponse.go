@@ -17,7 +17,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		return StrayAnswer
 	}
 	if psn != w.missing() {
-		r.lost(now, w.missing())
+		r.lost(now, w.missing(), false)
 		return OutOfSequence
 	}
 	mtu := uint32(r.MTU.Bytes())
@@ -40,6 +40,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		r.finish(ring.WCSuccess)
 	}
 	r.advance(now, psn.Plus(1))
+	r.answered(now, psn.Plus(1))
 	return Taken
 }
 

@@ -25,6 +25,7 @@ type Requester struct {
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
+	Mends bool     // what was lost is sent again sooner than the time-out, and alone where the peer keeps the rest
 	Paced bool     // packets leave one by one, at a rate: each asks for an acknowledgement
 	progress
 }
@@ -38,6 +39,8 @@ type progress struct {
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
 	reads          int      // READs and atomics that are not answered
 	window
+	mending
+	trip
 	retries    uint8 // left, see Attr.RetryCnt
 	rnrRetries uint8
 	rnrWait    bool // waits for the time of an RNR NAK

@@ -9,12 +9,14 @@ import (
 
 // Responder is the half of a connection that carries out the peer's requests (IBA 9.7.4, 9.9.3).
 //
-//	PSN ahead of the expected one   something was lost: one NAK, then silence until the expected one comes
+//	PSN ahead of the expected one   something was lost: one NAK, then silence until the expected one comes;
+//	                                it is kept until then
 //	PSN behind it                   a duplicate: acknowledged or answered again, not carried out again
 //	the expected one                checked, carried out, answered
 type Responder struct {
 	*Attr
-	QP QueuePair
+	QP    QueuePair
+	Ahead *Ahead // nil: packets ahead of a missing one are dropped
 
 	ExpectedPSN wire.PSN // of the next request from the peer; set before RTR
 	service
@@ -27,12 +29,16 @@ type service struct {
 	msn       uint32  // messages completed
 	nakSent   bool    // the peer has been told that the expected packet is missing, or was not taken
 	responses responses
+	ahead     ahead
 	turn      Turn
 	order     atomic.Uint32 // keeps a WRITE's last byte behind the others
 }
 
 // Enter begins what a state of the queue pair is for.
 func (r *Responder) Enter(state ring.QPState) {
+	if !state.Receives() {
+		r.Forget()
+	}
 	if state == ring.QPStateReset {
 		r.message, r.msn, r.nakSent, r.responses, r.turn = message{}, 0, false, responses{}, NoTurn
 	}
@@ -52,6 +58,7 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	}
 	switch distance := p.BTH().PSN().Ahead(r.ExpectedPSN); {
 	case distance > 0:
+		r.keep(p, distance)
 		if !r.nakSent {
 			r.nakSent = true
 			r.refuse(wire.NAKSequence)
@@ -61,6 +68,20 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 		r.repeat(p)
 		return Duplicate
 	}
+	from := r.ExpectedPSN
+	reason, asks := r.takeExpected(p), p.BTH().AckReq() && !p.BTH().Opcode().Means().Is(wire.MeansAnswered)
+	if r.ahead.count > 0 {
+		r.passBy(from)
+		asks = r.takeKept() || asks
+	}
+	if asks && !r.nakSent && r.state.Receives() {
+		r.acknowledge()
+	}
+	return reason
+}
+
+// takeExpected carries out the packet that is expected.
+func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	packets, syndrome, reason := r.carryOut(p)
 	switch {
 	case syndrome.Kind() == wire.SyndromeRNR:
@@ -72,9 +93,6 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	default:
 		r.nakSent = false
 		r.ExpectedPSN = r.ExpectedPSN.Plus(packets)
-		if h := p.BTH(); h.AckReq() && !h.Opcode().Means().Is(wire.MeansAnswered) {
-			r.acknowledge()
-		}
 	}
 	return reason
 }

@@ -20,6 +20,7 @@ type world struct {
 	free   [][]byte
 	// how probable each is of a packet that arrives
 	loss, twice, overtakes float64
+	ahead                  *Ahead
 	overruns               bool // now and then a completion finds no room
 	deaths                 int
 }
@@ -71,6 +72,9 @@ func newWorld(t testing.TB, r *rand.Rand, service wire.Service) *world {
 		attr.RetryCnt, attr.RNRRetry = uint8(r.IntN(8)), uint8(r.IntN(8))
 	}
 	attr.MaxRDAtomic = attr.MaxDestRDAtomic
+	if r.IntN(3) > 0 {
+		w.ahead = NewAhead(r.IntN(200))
+	}
 	w.a, w.b = newSide(w, attr), newSide(w, attr)
 	w.a.peer, w.b.peer = w.b, w.a
 	w.begin()
@@ -215,6 +219,10 @@ func newSide(w *world, attr Attr) *side {
 	if s.posts, err = ring.NewRecvConsumer(memory, shape); err != nil {
 		w.Fatal(err)
 	}
+	if w.ahead != nil {
+		s.responder.Ahead = w.ahead
+	}
+	s.requester.Mends = w.IntN(3) > 0
 	s.requester.MaxSendSGE, s.requester.MaxInline = 4, inlineMax
 	s.responder.Attr, s.responder.QP = &s.Attr, s
 	for i := range s.memory[:numberArea] {

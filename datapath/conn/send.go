@@ -13,7 +13,7 @@ import (
 // Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
 // most; see window.
 func (r *Requester) Next(share uint32, p *Packet) Step {
-	if r.rnrWait || r.Reliable() && r.windowFull(share) {
+	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull(share) || r.waitsForOne()) {
 		return Idle
 	}
 	if r.current == r.works.count && !r.take() {
@@ -41,7 +41,7 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 	}
 	if r.Reliable() {
 		last := p.place+p.packets == w.packets && !w.wantsAnswer()
-		p.asks = last || r.Paced || r.asks(share)
+		p.asks = last || r.Paced || r.one || r.asks(share)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }
@@ -52,6 +52,7 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ring.WCSuccess {
 		p.work.status = status
+		r.one, r.awaited = false, false
 		r.cut(r.current + 1)
 		return r.failFirst()
 	}
@@ -82,9 +83,16 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 	if r.Begins() {
 		r.unsent = false
+		r.trip.begin(p.PSN, now)
 		r.startTimer(now)
 	}
+	if r.one {
+		r.mended()
+	}
 }
+
+// waitsForOne says that nothing else is sent until it is known whether the peer keeps what is ahead.
+func (r *Requester) waitsForOne() bool { return r.awaited && r.named && r.keeps == mayKeep }
 
 // Begins says that with the next packet the wait for an answer begins.
 func (r *Requester) Begins() bool { return r.unsent || r.deadline.IsZero() }

@@ -160,6 +160,9 @@ func (p *Packet) parseBTH() Fault {
 	return FaultNone
 }
 
+// Frame is the frame that was parsed, without what Ethernet pads.
+func (p *Packet) Frame() []byte { return p.frame }
+
 // BTH is the base transport header.
 func (p *Packet) BTH() BTH { return BTH(p.frame[p.bth : p.bth+BTHLen : p.bth+BTHLen]) }
 
