@@ -62,27 +62,30 @@ var refusals = map[wire.Syndrome]ring.WCStatus{
 // acknowledge notes that the peer has all packets before a PSN, and completes requests. A READ or an atomic
 // before it whose response is not here stops that: the response was lost.
 func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
+	from := r.oldest
 	for r.works.count > 0 {
 		w := r.works.at(0)
 		if w.status != ring.WCSuccess || before.Ahead(w.missing()) <= 0 {
 			break
 		}
 		if w.wantsAnswer() {
-			r.advance(now, w.missing())
+			r.move(w.missing())
+			r.moved(now, from)
 			r.lost(now, w.missing(), false)
 			return
 		}
 		if before.Ahead(w.end()) < 0 {
 			break
 		}
-		r.advance(now, w.end())
+		r.move(w.end())
 		r.finish(ring.WCSuccess)
 	}
-	r.advance(now, before)
+	r.move(before)
+	r.moved(now, from)
 }
 
-// advance moves the oldest PSN on.
-func (r *Requester) advance(now time.Time, to wire.PSN) {
+// move moves the oldest PSN on.
+func (r *Requester) move(to wire.PSN) {
 	packets := to.Ahead(r.oldest)
 	if packets <= 0 {
 		return
@@ -98,16 +101,23 @@ func (r *Requester) advance(now time.Time, to wire.PSN) {
 			r.mended()
 		}
 	}
+	r.window.arrive(uint32(packets))
+}
+
+// moved has the wait for the next answer begin, if the oldest PSN is not what it was.
+func (r *Requester) moved(now time.Time, from wire.PSN) {
+	if r.oldest == from {
+		return
+	}
 	if r.probes > 0 {
 		r.trip.doubt(now.Sub(r.probed))
 		r.probes = 0
 	}
-	if r.trip.end(to, now); r.oldest != r.newest {
-		r.trip.begin(r.newest, now)
+	if r.Mends {
+		r.timeTrips(now)
 	}
 	r.refreshRetries()
 	r.rnrWait, r.silent = false, false
-	r.window.arrive(uint32(packets))
 	r.startTimer(now)
 	r.turn = TurnNow
 }

@@ -100,6 +100,9 @@ func (r *Responder) giveBack(psn wire.PSN) {
 	}
 }
 
+// Keeps is how many packets are kept.
+func (r *Responder) Keeps() int { return r.ahead.count }
+
 // Forget gives back what is kept.
 func (r *Responder) Forget() {
 	for psn := wire.PSN(0); r.ahead.count > 0; psn++ {

@@ -17,10 +17,13 @@
 //	acknowledgement.go  an ACK is for all before it: completions; a NAK fails it, or has packets sent again
 //	readresponse.go     the responses to a READ or an atomic, which acknowledge it
 //	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a time-out: back to the oldest packet
+//	mend.go             or only the one that is missing, where the peer keeps the rest
+//	trip.go             how long answers take: who does not answer is asked again before the time-out
 //
 // And a packet's at the responder:
 //
 //	responder.go        expected, too early, or a duplicate
+//	ahead.go            what is too early is kept
 //	message.go, uc.go   a SEND or a WRITE: written to a receive's memory, or to what its R_Key names
 //	remote.go           a READ is noted, an atomic is carried out
 //	responses.go        what was answered with data is kept, to be answered again

@@ -111,10 +111,23 @@ func (r *Requester) probe(now time.Time) {
 	r.deadline = r.patience(now)
 }
 
+// timeTrips measures how long answers take: that to the packet which leaves next. Of a READ, whose responses come
+// without being asked for one by one, it is one of those that come soon.
+func (r *Requester) timeTrips(now time.Time) {
+	if r.trip.end(r.oldest, now); r.runs || r.oldest == r.newest {
+		return
+	}
+	next := r.newest
+	if soon := r.oldest.Plus(askGap); r.works.count > 0 && r.works.at(0).wantsAnswer() && soon.Ahead(next) < 0 {
+		next = soon
+	}
+	r.trip.begin(next, now)
+}
+
 // patience is until when an answer is awaited: until the specification's time-out, or as long as answers usually take.
 func (r *Requester) patience(now time.Time) time.Time {
-	if usual := r.trip.patience(); r.Mends && usual > 0 && r.probes < mostProbes {
-		if at := now.Add(usual << r.probes); at.Before(r.timeout) {
+	if r.usual > 0 && r.probes < mostProbes {
+		if at := now.Add(r.usual << r.probes); at.Before(r.timeout) {
 			return at
 		}
 	}

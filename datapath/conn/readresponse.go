@@ -39,7 +39,9 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		r.reads--
 		r.finish(ring.WCSuccess)
 	}
-	r.advance(now, psn.Plus(1))
+	from := r.oldest
+	r.move(psn.Plus(1))
+	r.moved(now, from)
 	r.answered(now, psn.Plus(1))
 	return Taken
 }

@@ -83,7 +83,9 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 	if r.Begins() {
 		r.unsent = false
-		r.trip.begin(p.PSN, now)
+		if r.Mends {
+			r.trip.begin(p.PSN, now)
+		}
 		r.startTimer(now)
 	}
 	if r.one {

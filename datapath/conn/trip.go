@@ -13,7 +13,8 @@ type trip struct {
 	at                time.Time
 	smooth, deviation time.Duration // smooth is 0 until one was measured
 	least             time.Duration
-	doubts            uint8 // answers that came too soon to be those to a probe
+	usual             time.Duration // how long to wait for an answer; 0 if that is not known
+	doubts            uint8         // answers that came too soon to be those to a probe
 }
 
 const (
@@ -41,25 +42,20 @@ func (t *trip) end(before wire.PSN, now time.Time) {
 	took := max(now.Sub(t.at), 1)
 	if t.smooth == 0 {
 		t.smooth, t.deviation, t.least = took, took/2, took
-		return
 	}
 	t.deviation += ((t.smooth - took).Abs() - t.deviation) / 4
 	t.smooth += (took - t.smooth) / 8
 	t.least = min(t.least, took)
+	t.learn()
 }
+
+func (t *trip) learn() { t.usual = max(t.smooth+4*t.deviation, leastPatience) << t.doubts }
 
 // doubt is for a probe that was answered after a time: one that is too short was the answer to something earlier, and
 // the probe came too soon for this peer.
 func (t *trip) doubt(after time.Duration) {
 	if after < t.least/2 && t.doubts < mostDoubts {
 		t.doubts++
+		t.learn()
 	}
-}
-
-// patience is how long to wait for an answer; 0 if that is not known.
-func (t *trip) patience() time.Duration {
-	if t.smooth == 0 {
-		return 0
-	}
-	return max(t.smooth+4*t.deviation, leastPatience) << t.doubts
 }

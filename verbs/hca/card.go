@@ -91,7 +91,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 	card.name.Store(&name)
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})
 	engine, err := datapath.New(datapath.Config{
-		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(),
+		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(), Ahead: o.ahead(),
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	})
 	if err != nil {

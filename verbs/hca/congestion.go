@@ -40,7 +40,40 @@ func WithCongestion(c Congestion) Option { return func(o *options) { o.congestio
 // rates that are not 0 < MinRate < LineRate, MinRate below a Mbit/s, times that are not positive, and Gain outside of 0 to 1.
 func WithDCQCN(p DCQCN) Option { return func(o *options) { o.dcqcn = p } }
 
+// Recovery says what connections do about lost packets. The zero value is RecoverySelective.
+type Recovery string
+
+// The ways.
+const (
+	// RecoverySelective keeps packets that came ahead of a missing one, has a missing one sent again alone where the peer
+	// does so too, and asks a peer that does not answer as soon as usual, before the time-out. Nothing on the wire
+	// is new: what the peer acknowledges says what it keeps, and one that keeps nothing (Soft-RoCE) is sent all again.
+	RecoverySelective Recovery = "selective"
+	// RecoveryPlain drops what is ahead of a missing packet, and sends again only what and when the specification has
+	// it: for peers that would mind a packet twice.
+	RecoveryPlain Recovery = "plain"
+)
+
+// WithRecovery says what connections do about lost packets. The default is RecoverySelective.
+func WithRecovery(r Recovery) Option { return func(o *options) { o.recovery = r } }
+
+// mostAhead is how many packets all connections of a card keep at most.
+const mostAhead = 4096
+
+// ahead is how many they may keep; 0 has the engine do as the specification has it.
+func (o *options) ahead() int {
+	if o.recovery == RecoveryPlain {
+		return 0
+	}
+	return mostAhead
+}
+
 func (o *options) checkCongestion() error {
+	switch o.recovery {
+	case "", RecoverySelective, RecoveryPlain:
+	default:
+		return fmt.Errorf("%w: recovery %q; it must be one of selective, plain", verbs.ErrInvalid, o.recovery)
+	}
 	switch o.congestion {
 	case "", CongestionAnswer, CongestionMark, CongestionOff:
 	default:

@@ -80,6 +80,7 @@ func TestWrongCongestion(t *testing.T) {
 	}
 	for name, option := range map[string]Option{
 		"mode":      WithCongestion("on"),
+		"recovery":  WithRecovery("none"),
 		"no rate":   WithDCQCN(DCQCN{}),
 		"min rate":  wrong(func(p *DCQCN) { p.MinRate = p.LineRate }),
 		"too slow":  wrong(func(p *DCQCN) { p.MinRate = 1 }),

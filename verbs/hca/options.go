@@ -33,6 +33,7 @@ type options struct {
 	tuning    Tuning
 
 	congestion Congestion
+	recovery   Recovery
 	dcqcn      DCQCN
 
 	membership MembershipMethod

@@ -97,7 +97,7 @@ func (s *Statistics) All() (all []Counter) {
 	}{
 		{"sent", e.Sent}, {"sent_bytes", e.SentBytes}, {"received", e.Received}, {"received_bytes", e.ReceivedBytes},
 		{"copies", e.Copies}, {"loopback", e.Loopback}, {"delivered", e.Delivered}, {"delivered_bytes", e.DeliveredBytes},
-		{"retransmits", e.Retransmits}, {"timeouts", e.Timeouts}, {"sequence_naks", e.SequenceNAKs}, {"rnr_naks", e.RNRNAKs},
+		{"retransmits", e.Retransmits}, {"timeouts", e.Timeouts}, {"probes", e.Probes}, {"sequence_naks", e.SequenceNAKs}, {"rnr_naks", e.RNRNAKs},
 		{"np_ecn_marked_roce_packets", e.ECNMarked}, {"np_cnp_sent", e.CNPSent}, {"rp_cnp_handled", e.CNPHandled},
 	} {
 		all = append(all, count("engine", c.name, c.value, false))

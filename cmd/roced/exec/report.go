@@ -12,7 +12,7 @@ import (
 )
 
 // again are the counters of what was sent again, and why.
-var again = []string{"retransmits", "timeouts", "sequence_naks", "rnr_naks"}
+var again = []string{"retransmits", "timeouts", "probes", "sequence_naks", "rnr_naks"}
 
 // report says what went wrong with packets, and what was done about it.
 func (s *ownService) report(out io.Writer) error {

@@ -87,6 +87,7 @@ type Device struct {
 	Spin       time.Duration
 	Congestion hca.Congestion
 	DCQCN      DCQCN
+	Recovery   hca.Recovery
 	Tuning     hca.Tuning
 
 	line int // of its [[device]], for mistakes
@@ -130,6 +131,6 @@ func NewDevice(name string) Device {
 	return Device{
 		Interface: name, Name: name, Spin: 20 * time.Microsecond,
 		Network: hca.NetworkAuto, XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
-		Congestion: hca.CongestionAnswer, DCQCN: defaultDCQCN(),
+		Congestion: hca.CongestionAnswer, DCQCN: defaultDCQCN(), Recovery: hca.RecoverySelective,
 	}
 }

@@ -18,6 +18,7 @@ func Differences(a, b Device) (names []string) {
 		{"spin", a.Spin == b.Spin},
 		{"congestion", a.Congestion == b.Congestion},
 		{"dcqcn", a.DCQCN == b.DCQCN},
+		{"recovery", a.Recovery == b.Recovery},
 		{"tuning", a.Tuning == b.Tuning},
 	} {
 		if !key.same {

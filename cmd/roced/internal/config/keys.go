@@ -74,6 +74,7 @@ var keys = []key{
 	oneOf("device.frames", func(c *Config) *int { return &c.device().Frames }, 0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 	duration("device.spin", 0, mostSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
 	mode("device.congestion", func(c *Config) *hca.Congestion { return &c.device().Congestion }, hca.CongestionAnswer, hca.CongestionMark, hca.CongestionOff),
+	mode("device.recovery", func(c *Config) *hca.Recovery { return &c.device().Recovery }, hca.RecoverySelective, hca.RecoveryPlain),
 	number("device.dcqcn.line_rate", 2, mostRate, func(c *Config) *int { return &c.device().DCQCN.LineRate }),
 	number("device.dcqcn.min_rate", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.MinRate }),
 	number("device.dcqcn.additive_rise", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.AdditiveRise }),

@@ -16,7 +16,7 @@ func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
 		hca.WithLogger(log), hca.WithStateDir(stateDir), hca.WithoutInline(),
 		hca.WithNetwork(c.Network), hca.WithXDPMode(c.XDP), hca.WithSocketMode(c.AFXDP), hca.WithSendMode(c.Send), hca.WithMembership(c.Membership),
 		hca.WithSpin(c.Spin), hca.WithFrames(uint32(c.Frames)), hca.WithTuning(c.Tuning),
-		hca.WithCongestion(c.Congestion), hca.WithDCQCN(c.DCQCN.Parameters()),
+		hca.WithCongestion(c.Congestion), hca.WithDCQCN(c.DCQCN.Parameters()), hca.WithRecovery(c.Recovery),
 	}
 	if c.RDMAMTU > 0 {
 		list = append(list, hca.WithMTU(mtu(c.RDMAMTU)))
