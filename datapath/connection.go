@@ -31,8 +31,18 @@ type Connection struct {
 	qp          *QP
 	target      *SRQ // of an XRC target, that the packet in hand is for
 	established bool // EventCommEst has been sent
+	tooLong     bool // its path carries less than its path MTU, and the program was told
 	deadline    deadline
 	congestion
+}
+
+// NoteTooLong tells the program, once until the queue pair is reset, that the path does not carry the connection's
+// packets any more: its MTU has fallen. Nothing else follows but what follows when packets are lost. It runs in Do.
+func (c *Connection) NoteTooLong() {
+	if !c.tooLong {
+		c.tooLong = true
+		c.qp.NoteEvent(ring.EventPathMigErr)
+	}
 }
 
 // MaxMessage is the length of a connection's longest message, in bytes.
@@ -62,7 +72,7 @@ func (c *Connection) enter(state ring.QPState) {
 		if !c.qp.Session.faulted {
 			c.replyLast()
 		}
-		c.established = false
+		c.established, c.tooLong = false, false
 		c.congestion = congestion{}
 		c.engine.timers.stop(c)
 	case ring.QPStateErr, ring.QPStateSQE:

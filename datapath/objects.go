@@ -101,7 +101,7 @@ type QP struct {
 	// and the completions of those that it took are published. It runs under the lease.
 	NoteLastWQE func()
 	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
-	// EventQPReqErr, EventQPAccessErr. It runs under the lease.
+	// EventQPReqErr, EventQPAccessErr, EventPathMigErr. It runs under the lease.
 	NoteEvent func(ring.EventType)
 
 	tally          *Tally // nil if nobody counts

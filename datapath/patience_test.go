@@ -265,7 +265,8 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 	}
 }
 
-// Packets longer than what the interface carries now are not sent: the request fails as on a path that loses them.
+// Packets longer than what the interface carries now are not sent: the request fails as on a path that loses them, and an
+// event says why, once.
 func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt = 1 })
 	p.a.engine.Do(func() { p.a.engine.SetMTU(wire.MTU512) })
@@ -273,7 +274,7 @@ func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 513))
 	ofA, _ := p.await(2, 0)
 	expect(t, ofA, ring.WCSuccess, ring.WCRetryExcErr)
-	if c := p.a.engine.Counters(); c.Drops[DropPathMTU] != 2 {
-		t.Errorf("%+v", c)
+	if c := p.a.engine.Counters(); c.Drops[DropPathMTU] != 2 || !slices.Equal(p.a.events, []ring.EventType{ring.EventPathMigErr}) {
+		t.Errorf("%+v, events %v", c, p.a.events)
 	}
 }

@@ -85,6 +85,9 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame
 		e.counters.Drops[DropUnreachable]++
 	case path.mtu != 0 && length > path.mtu, length > e.mtu: // a connection's MTU is from before the port's fell
 		e.counters.Drops[DropPathMTU]++
+		if c, is := qp.service.(*Connection); is {
+			c.NoteTooLong()
+		}
 	case path.state == PathResolving:
 		e.hold(path, frame[:n])
 	default:

@@ -14,7 +14,7 @@ type AsyncEvent struct {
 	Type EventType
 	Port uint8 // of the port's events, else 0
 	CQ   *CQ   // of EventCQErr, else nil
-	QP   *QP   // of EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst, EventSQDrained and EventQPLastWQEReached, else nil
+	QP   *QP   // of EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst, EventSQDrained, EventQPLastWQEReached and EventPathMigErr, else nil
 	SRQ  *SRQ  // of EventSRQLimitReached, else nil
 }
 

@@ -417,7 +417,7 @@ const (
 	EventCommEst          = ring.EventCommEst     // the first packet of the peer came, in RTR
 	EventSQDrained        = ring.EventSQDrained   // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          = ring.EventPathMig
-	EventPathMigErr       = ring.EventPathMigErr
+	EventPathMigErr       = ring.EventPathMigErr  // roced: the path carries less than a connection's path MTU; connect it again, with less
 	EventDeviceFatal      = ring.EventDeviceFatal // the device has failed: close the context
 	EventPortActive       = ring.EventPortActive  // the port's link came up
 	EventPortErr          = ring.EventPortErr     // the port's link went down

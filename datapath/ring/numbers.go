@@ -595,7 +595,7 @@ const (
 	EventCommEst          EventType = 4 // the first packet of the peer came, in RTR
 	EventSQDrained        EventType = 5 // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          EventType = 6
-	EventPathMigErr       EventType = 7
+	EventPathMigErr       EventType = 7  // roced: the path carries less than a connection's path MTU; connect it again, with less
 	EventDeviceFatal      EventType = 8  // the device has failed: close the context
 	EventPortActive       EventType = 9  // the port's link came up
 	EventPortErr          EventType = 10 // the port's link went down

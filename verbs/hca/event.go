@@ -48,7 +48,7 @@ func (e *events) take() (r provider.EventReport, ok bool) {
 // objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
 var objectEvents = []verbs.EventType{
 	verbs.EventCommEst, verbs.EventSQDrained, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCQErr, verbs.EventQPFatal,
-	verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached,
+	verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached, verbs.EventPathMigErr,
 }
 
 // forget drops the events of an object that is being destroyed. The caller holds card.mu.

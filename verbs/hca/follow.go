@@ -176,11 +176,29 @@ func (card *Card) watch() {
 }
 
 // tooBig counts routers' reports of packets that they could not forward. The card does not act on
-// them, since anybody can forge them. It logs them, since nothing else shows that packets are lost at
+// them, since anybody can forge them. It tells programs (EventPathMigErr) and logs them, since nothing else shows that packets are lost at
 // a router. The administrator can give the route an MTU (ip route … mtu), which the card follows.
 type tooBig struct {
 	packets atomic.Uint64
 	logged  time.Time
+	told    time.Time // connections to whom it matters
+}
+
+// tellPause is the shortest time between two looks for connections whose packets are too big: each looks at all.
+const tellPause = time.Second
+
+// tellTooLong tells programs whose connections send more to an address than a router says that it forwards. That is
+// all: anybody can forge the report.
+func (card *Card) tellTooLong(dest wire.GID, mtu wire.MTU) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	card.engine.Do(func() {
+		for _, q := range card.qpsByPlace {
+			if q.connection != nil && q.connection.Peer == dest && q.connection.MTU > mtu {
+				q.connection.NoteTooLong()
+			}
+		}
+	})
 }
 
 // logPause is the shortest time between two log lines about packets that are too big.
@@ -192,7 +210,12 @@ func (card *Card) noteTooBig(said host.TooBig) {
 		return // another interface's
 	}
 	card.tooBig.packets.Add(1)
-	if now := time.Now(); now.Sub(card.tooBig.logged) > logPause {
+	now := time.Now()
+	if now.Sub(card.tooBig.told) > tellPause {
+		card.tooBig.told = now
+		card.tellTooLong(wire.GIDFromAddr(said.Dest), wire.MTUFor(said.MTU))
+	}
+	if now.Sub(card.tooBig.logged) > logPause {
 		card.tooBig.logged = now
 		card.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
 			"device", card.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))

@@ -5,11 +5,14 @@ import (
 	"os"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 )
 
-// What a router cannot forward is counted and logged, with the MTU that would do.
+// What a router cannot forward is counted and logged, with the MTU that would do; connections there that send more
+// are told.
 func TestPacketsTooBigForARouter(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -23,6 +26,10 @@ func TestPacketsTooBigForARouter(t *testing.T) {
 	check(t, hosts.B.Netlink().RouteAdd(&netlink.Route{Dst: network, LinkIndex: link.Attrs().Index}))
 	var log logged
 	s := newStation(t, open(t, hosts.A, log.option()))
+	s.connected(verbs.QPTypeUC, "10.99.0.1") // whose path MTU is small
+	large, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUC, SendCQ: s.cq, RecvCQ: s.cq, Cap: defaultCap()})
+	check(t, err)
+	check(t, large.Connect(&verbs.QPAttr{AHAttr: *s.route("10.99.0.1"), DestQPN: 5, PathMTU: wire.MTU1024}))
 	s.post(s.send(1, s.ah("10.99.0.1"), &station{qp: s.qp}, s.piece(1, 1000)))
 	expect(t, s.wait(1), ok(1))
 	eventually(t, "the router's word", func() bool {
@@ -30,6 +37,7 @@ func TestPacketsTooBigForARouter(t *testing.T) {
 		check(t, err)
 		return all.TooBig == 1
 	})
+	s.awaitEvent(verbs.AsyncEvent{Type: verbs.EventPathMigErr, QP: large})
 	eventually(t, "a line of the log", func() bool {
 		return log.says("a router cannot forward") && log.says("mtu=600") && log.says("rdma_mtu=512")
 	})

@@ -69,7 +69,7 @@ func checkMTU(f *facts) []finding {
 	case rdma < 1024:
 		return says(f.name+" MTU", warning, seen+"; most programs expect 1024", fmt.Sprintf("ip link set dev %s mtu %d or more, on all hosts and switches", f.name, 1024+headers))
 	case rdma < 4096:
-		return says(f.name+" MTU", note, seen+"; longer messages are an error", fmt.Sprintf("for RDMA MTU 4096: ip link set dev %s mtu %d, on all hosts and switches", f.name, 4200))
+		return says(f.name+" MTU", note, seen+fmt.Sprintf("; 4096 carries %d times the bytes a packet, and longer datagrams", 4096/rdma), fmt.Sprintf("for RDMA MTU 4096: ip link set dev %s mtu %d, on all hosts and switches", f.name, 4200))
 	}
 	return ok(f.name+" MTU", seen)
 }
