@@ -13,8 +13,9 @@ func keeper(t *testing.T, room int) *exchange {
 	t.Helper()
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() {
+		x.modernise()
 		x.engine.ahead = conn.NewAhead(room)
-		x.c.Requester.Mends, x.c.Responder.Ahead = true, x.engine.ahead
+		x.c.Responder.Ahead = x.engine.ahead
 	})
 	return x
 }

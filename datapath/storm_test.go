@@ -3,6 +3,7 @@ package datapath
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/conn/dcqcn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -156,7 +159,8 @@ func (s *stormEnd) received(c *ring.CQE) {
 }
 
 // TestStorm has both ends send each other requests of all kinds and lengths while the network loses,
-// repeats, damages, delays and reorders packets: each is carried out once, in order, and right.
+// repeats, damages, delays, reorders and marks packets: each is carried out once, in order, and right. Modern
+// ends keep what is ahead of lost packets, and heed marks.
 func TestStorm(t *testing.T) {
 	messages, timeout, seed := 500, uint8(14), rand.Uint64() // 67 ms: the race detector is slow
 	if text := os.Getenv(stormVariable); text != "" {
@@ -168,25 +172,49 @@ func TestStorm(t *testing.T) {
 	}
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "corruption": {Corruption: 0.05}, "reordering": {Jitter: 20 * time.Microsecond},
+		"marks": {Rate: 1e9, Mark: 50 * time.Microsecond}, "loss and marks": {Loss: 0.01, Rate: 1e9, Mark: 50 * time.Microsecond},
 		"all": {Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Jitter: 10 * time.Microsecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Logf("seed %d", seed)
-			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = timeout })
-			a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
-			p.network.Impair(i)
-			for a.done < messages || b.done < messages {
-				for _, s := range []*stormEnd{a, b} {
-					for s.posted < messages && s.posted < s.done+stormSlots {
-						s.post()
-					}
-				}
-				p.round()
-				p.settle(a, b)
-			}
-			t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
-		})
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/modern=%v", name, modern), func(t *testing.T) {
+				storm(t, seed, messages, timeout, i, modern)
+			})
+		}
 	}
+}
+
+func storm(t *testing.T, seed uint64, messages int, timeout uint8, i link.Impairment, modern bool) {
+	t.Logf("seed %d", seed)
+	p := connect(t, wire.ServiceRC, seed, func(c *Connection) {
+		c.Timeout = timeout
+		if modern {
+			c.Template = c.Template.ECNCapable()
+		}
+	})
+	for _, e := range []*end{p.a, p.b} {
+		if modern {
+			e.engine.Do(e.modernise)
+		}
+	}
+	a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
+	p.network.Impair(i)
+	for a.done < messages || b.done < messages {
+		for _, s := range []*stormEnd{a, b} {
+			for s.posted < messages && s.posted < s.done+stormSlots {
+				s.post()
+			}
+		}
+		p.round()
+		p.settle(a, b)
+	}
+	t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
+}
+
+// modernise has an end heed marks, and keep what is ahead of lost packets.
+func (e *end) modernise() {
+	parameters := dcqcn.Defaults()
+	e.engine.congestion, e.engine.ahead = &parameters, conn.NewAhead(64)
+	e.c.Requester.Mends, e.c.Responder.Ahead = true, e.engine.ahead
 }
 
 // settle checks what has completed. A receive is looked at before the request that it is of is found
