@@ -103,6 +103,47 @@ func TestSameLossEachTime(t *testing.T) {
 	}
 }
 
+// Hosts of a network that marks heed that, and a queue that marks needs a rate.
+func TestNetworkThatMarks(t *testing.T) {
+	t.Parallel()
+	n := newBadNetwork(t, "--rate", "50mbit", "--mark", "100us")
+	at := netip.MustParseAddrPort("10.1.0.2:7175")
+	listener, err := rc.Listen(contextOn(t, n.Devices()[2]), at, rc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		c, err := rc.Dial(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
+		if err == nil {
+			err = c.Send(t.Context(), make([]byte, 4096))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := listener.Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Recv(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if marked := count(t, n.Devices()[2], "np_ecn_marked_roce_packets"); marked == 0 || n.Impaired().Marked == 0 {
+		t.Errorf("%d packets are marked; %+v", marked, n.Impaired())
+	}
+	var w Weather
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	w.Add(f, "")
+	if err := f.Parse([]string{"--mark", "1ms"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Fill(&Options{}); !errors.Is(err, verbs.ErrInvalid) {
+		t.Errorf("--mark without --rate: %v", err)
+	}
+}
+
 // A connection over a bad network loses nothing, and sends again what the network loses.
 func TestConnectionIsWhole(t *testing.T) {
 	t.Parallel()
