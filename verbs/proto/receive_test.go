@@ -38,8 +38,10 @@ func TestPollsThatMiss(t *testing.T) {
 			t.Fatal("it polls never again")
 		}
 	}
-	if !next(true) || !next(true) {
-		t.Error("it does not poll, though messages come")
+	for range 2 {
+		if !next(true) {
+			t.Error("it does not poll, though messages come")
+		}
 	}
 }
 
