@@ -224,9 +224,11 @@ static void sleep_as_leader(struct rsocket *s)
 
 	if (s->events)
 		fds[count++].fd = s->events->fd;
+	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
+
 	s->led = true;
 	pthread_mutex_unlock(&s->lock);
-	poll(fds, count, s->datagram ? ds_wake_ms(s) : RS_WAKE_MS);
+	poll(fds, count, most);
 	pthread_mutex_lock(&s->lock);
 	s->led = false;
 	rs_drain(s);
