@@ -126,8 +126,14 @@ func (r *Responder) readable(one *response, from uint64, length uint32) (memory 
 	return r.QP.Remote(one.key, one.addr+from, length, ring.AccessRemoteRead)
 }
 
-// endReading refuses the rest of a READ.
+// endReading refuses the rest of a READ. One that was answered before is not answered again: its peer may have told the
+// program, which may have revoked the key since.
 func (r *Responder) endReading(one *response) {
+	if one.whole {
+		one.sent = one.packets
+		r.responses.pending--
+		return
+	}
 	r.responses = responses{due: true, nak: wire.NAKRemoteAccess, psn: one.psn.Plus(one.sent)}
 	if r.state != ring.QPStateErr {
 		r.QP.Note(ring.EventQPAccessErr)

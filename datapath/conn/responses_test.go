@@ -3,8 +3,55 @@ package conn
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
+
+// readPair is a queue pair of which only a peer's READs are asked for.
+type readPair struct {
+	QueuePair
+	revoked bool
+	failed  ring.QPState
+}
+
+func (q *readPair) Remote(_ ring.RKey, _ uint64, length uint32, _ ring.AccessFlags) ([]byte, bool) {
+	return make([]byte, length), !q.revoked
+}
+
+func (q *readPair) Credits() wire.Syndrome    { return wire.SyndromeACK }
+func (q *readPair) Fail(state ring.QPState)   { q.failed = state }
+func (q *readPair) Note(event ring.EventType) {}
+
+// TestReadAfterItsKeyIsRevoked: a READ that was not answered yet is refused, and ends the queue pair. One that was, and
+// is asked for again, is left: its peer may have had the answer, and the program may have revoked the key for that.
+func TestReadAfterItsKeyIsRevoked(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		q := &readPair{}
+		r := Responder{Attr: &Attr{Service: wire.ServiceRC, MTU: 3}, QP: q}
+		r.responses.add(&response{psn: 10, kind: wire.MeansRead, packets: 1, length: 100}, 4)
+		answer := func() Reason {
+			var p Packet
+			if step := r.Next(&p); step != Ready {
+				t.Fatalf("again: %v: nothing to send", again)
+			}
+			return r.Fill(&p, make([]byte, p.Length))
+		}
+		if again {
+			if reason := answer(); reason != Taken {
+				t.Fatal(reason)
+			}
+			r.responses.find(10).sent = 0
+			r.responses.pending++
+		}
+		q.revoked = true
+		if reason := answer(); reason != RemoteAccess {
+			t.Errorf("again: %v: %v", again, reason)
+		}
+		if (q.failed == ring.QPStateErr) == again || r.Owes() == again || r.OwesData() {
+			t.Errorf("again: %v: state %v, owes %v, %v", again, q.failed, r.Owes(), r.OwesData())
+		}
+	}
+}
 
 // TestPeerAsksForTooMuch: of a peer's READs and atomics as many are kept as it may have outstanding, those that
 // have been answered among them.
