@@ -23,7 +23,7 @@ mkdir -p "$dir"
 fetch "$name"
 fetch SHA256SUMS
 (cd "$dir" && grep " [ *]*$name\$" SHA256SUMS | sha256sum -c - >&2) || { echo "roced: $name is not what SHA256SUMS says" >&2; exit 1; }
-tar -xzf "$dir/$name" -C "$dir"
+tar -xzf "$dir/$name" -C "$dir" --strip-components=1
 cp "$(dirname "$0")/stop.sh" "$dir/"
 
 socket=$dir/roced.sock

@@ -5,10 +5,11 @@ cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 arch=$(go env GOARCH)
-mkdir -p "$dir/release/tree/bin" "$dir/release/tree/lib"
-cp roced "$dir/release/tree/bin/"
-cp clib/libibverbs.so.1 clib/librdmacm.so.1 "$dir/release/tree/lib/"
-tar -C "$dir/release/tree" -czf "$dir/release/roced_0.0.0_linux_$arch.tar.gz" bin lib
+name=roced_0.0.0_linux_$arch # also the folder in the archive, as hack/package has it
+mkdir -p "$dir/$name/bin" "$dir/$name/lib" "$dir/release"
+cp roced "$dir/$name/bin/"
+cp clib/libibverbs.so.1 clib/librdmacm.so.1 "$dir/$name/lib/"
+tar -C "$dir" -czf "$dir/release/$name.tar.gz" "$name"
 (cd "$dir/release" && sha256sum ./*.tar.gz | sed 's|\./||' >SHA256SUMS)
 
 clean() { env -i PATH=/usr/bin:/bin ROCED_DIR="$dir/job" ROCED_URL="file://$dir/release" ROCED_VERSION=0.0.0 "$@"; }
