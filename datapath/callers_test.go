@@ -56,7 +56,7 @@ func TestCallsAreHeard(t *testing.T) {
 	}
 	other := NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)))
 	r.engine.Do(func() {
-		r.engine.AddSession(other)
+		r.engine.addSession(other)
 		r.engine.sessions = without(r.engine.sessions, r.session)
 		r.session.suspended.Store(true)
 		r.doorbell.SetAsleep(true)

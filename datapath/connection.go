@@ -61,6 +61,9 @@ func (c *Connection) open(e *Engine, qp *QP) {
 	r.Queue, r.SigAll, r.MaxInline, r.MaxSendSGE = qp.Send, qp.SigAll, qp.MaxInline, qp.MaxSendSGE
 	r.Mends = e.ahead != nil
 	c.Responder.Attr, c.Responder.QP, c.Responder.Ahead = &c.Attr, c, e.ahead
+	if e.others != nil {
+		c.Responder.Atomics = &e.others.shared.atomics
+	}
 }
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
@@ -285,8 +288,12 @@ func (c *Connection) replyLast() {
 
 // frame gives a frame for a packet along the connection's path; nil if the link has none that is free.
 func (c *Connection) frame(d *departure) []byte {
-	if c.Path.state == PathOpen && !c.engine.down {
-		return c.engine.link.Reserve()
+	e := c.engine
+	switch {
+	case c.Path.state == PathOpen && !e.down:
+		return e.link.Reserve()
+	case e.others != nil && c.Path.state == PathLocal && e.others.full(c.PeerQPN):
+		return nil
 	}
 	return d.frame
 }
@@ -328,5 +335,9 @@ func (c *Connection) share() uint32 {
 	if room := c.engine.link.Room(); room > 0 {
 		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
 	}
-	return uint32(most / max(1, c.engine.timers.flights*c.qp.Session.flights))
+	flights := c.engine.timers.flights
+	if all := c.engine.timers.ofCard; all != nil {
+		flights = int(all.Load())
+	}
+	return uint32(most / max(1, flights*c.qp.Session.flights))
 }

@@ -63,7 +63,7 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.engine, err = New(Config{Link: port, MTU: wire.MTU1024}); err != nil {
+	if e.engine, err = newAlone(Config{Link: port, MTU: wire.MTU1024}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	})
 	e.session = NewSession(e.bell)
 	e.engine.Do(func() {
-		e.engine.AddSession(e.session)
+		e.engine.addSession(e.session)
 		e.engine.SetAddresses([]wire.GID{e.gid})
 		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
 		e.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})

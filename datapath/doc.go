@@ -12,7 +12,7 @@
 //	      link.Link: a burst of frames out, a burst of frames in
 //	          AF_XDP sockets, UDP sockets, or a network in memory
 //
-// One Engine serves one card. All its work is done in rounds. The holder of the lease runs a round: the worker, a
+// One Engine serves one card, or some of the programs of one. All its work is done in rounds. The holder of the lease runs a round: the worker, a
 // program that polls (Progress), posts (Kick) or waits (Lead), or the control plane (Do). The engine's state
 // therefore needs no other lock. Tables change only between rounds: what a change in Do has removed from a table is
 // no longer in use when Do returns, and may be freed.
@@ -41,8 +41,19 @@
 // for timers; it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
 // more, events and timers come up to 1 ms late.
 //
-// Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
-// another lock or calls a program's code; waking a program is a send on a channel or on a socket, which
+// A card may have several engines (workers.go), each with its own lease, link, frames and scratch. A session belongs to
+// one of them, with all that it has. A packet for another engine's session is copied into that engine's inbox
+// (handover.go). A session's tables change between the rounds of its own engine (Engine.Do), those of all sessions
+// (addresses, paths, groups, members of a group by engine) between the rounds of all (Workers.Do): it takes their leases,
+// in their order, and no engine's holder takes another's. An engine that is the only one pays a branch for all this.
+//
+//	session ─┐                                 ┌─ session
+//	session ─┴─ Engine 0 ── inbox ◄──► inbox ── Engine 1 ─ session
+//	              │                                │
+//	            link 0: a queue of the card      link 1
+//
+// Order of locks: the control plane's, then the lease (several: in the order of the engines), then an inbox's, or that
+// of atomics of peers, which engines share. Nothing else that runs under the lease takes a lock, or calls a program's code; waking a program is a send on a channel or on a socket, which
 // never blocks, and a leader is woken by the deadline of what it sleeps on.
 //
 // A panic in a round costs the session whose work was being done, not the card (fault.go).

@@ -121,3 +121,21 @@ func (c *Counters) Dropped() (sum uint64) {
 	}
 	return sum
 }
+
+// add adds another engine's counters.
+func (c *Counters) add(o *Counters) {
+	for _, sum := range []struct {
+		to *uint64
+		n  uint64
+	}{
+		{&c.Sent, o.Sent}, {&c.SentBytes, o.SentBytes}, {&c.Received, o.Received}, {&c.ReceivedBytes, o.ReceivedBytes}, {&c.Copies, o.Copies},
+		{&c.Delivered, o.Delivered}, {&c.DeliveredBytes, o.DeliveredBytes}, {&c.Loopback, o.Loopback}, {&c.Retransmits, o.Retransmits},
+		{&c.Timeouts, o.Timeouts}, {&c.Probes, o.Probes}, {&c.SequenceNAKs, o.SequenceNAKs}, {&c.RNRNAKs, o.RNRNAKs},
+		{&c.ECNMarked, o.ECNMarked}, {&c.CNPSent, o.CNPSent}, {&c.CNPHandled, o.CNPHandled}, {&c.Faults, o.Faults},
+	} {
+		*sum.to += sum.n
+	}
+	for i := range c.Drops {
+		c.Drops[i] += o.Drops[i]
+	}
+}

@@ -41,6 +41,7 @@ type Engine struct {
 	tx       departure // the send request in hand
 	pieces   pieces    // of the receive that a packet is written to
 	counters Counters
+	others   *others // of a card with several engines; nil: this is the only one
 	// congestion is what connections do about it; nil: nothing
 	congestion *dcqcn.Parameters
 	ahead      *conn.Ahead // packets that connections keep; nil: none
@@ -98,8 +99,11 @@ type Config struct {
 	NoteFault func(Fault)
 }
 
-// New makes an engine. Its worker runs from Start on; Progress and Kick work without it.
-func New(c Config) (*Engine, error) {
+// newAlone makes an engine that is a card's only one. Its worker runs from Start on; Progress and Kick work without it.
+func newAlone(c Config) (*Engine, error) { return newEngine(c, nil) }
+
+// newEngine makes an engine that shares a card with others, or with nil does not.
+func newEngine(c Config, shared *sharing) (*Engine, error) {
 	e := &Engine{
 		link: c.Link,
 		tables: tables{
@@ -120,7 +124,14 @@ func New(c Config) (*Engine, error) {
 		e.noteFault = func(Fault) {}
 	}
 	var err error
-	if e.runner, err = runner.New(runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: c.Link.Descriptors()}, e); err != nil {
+	if shared != nil {
+		if e.others, err = newOthers(shared); err != nil {
+			return nil, err
+		}
+		e.timers.ofCard = &shared.flights
+	}
+	if e.runner, err = runner.New(runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: e.descriptors()}, e); err != nil {
+		e.others.close()
 		return nil, err
 	}
 	return e, nil
@@ -137,7 +148,16 @@ func (e *Engine) Close() error {
 	defer e.lease.Unlock()
 	e.closed = true
 	e.runner.Close()
+	e.others.close()
 	return e.link.Close()
+}
+
+// descriptors are readable when there is something to receive.
+func (e *Engine) descriptors() []int {
+	if e.others == nil {
+		return e.link.Descriptors()
+	}
+	return append([]int{e.others.inbox.fd}, e.link.Descriptors()...)
 }
 
 // Waiter is a program that sleeps until a completion comes.

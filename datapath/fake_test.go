@@ -125,7 +125,7 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
 	r.session = NewSession(r.doorbell)
 	var err error
-	if r.engine, err = New(Config{Link: link, MTU: wire.MTU1024, Alone: alone}); err != nil {
+	if r.engine, err = newAlone(Config{Link: link, MTU: wire.MTU1024, Alone: alone}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -136,7 +136,7 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	r.makeQP(r.makeCQ(4 * rigDepth))
 	r.engine.Do(func() {
 		e := r.engine
-		e.AddSession(r.session)
+		e.addSession(r.session)
 		e.SetAddresses([]wire.GID{ownGID, ownGID6})
 		e.SetBroadcasts([]wire.GID{gidOf("10.0.0.255")})
 		e.SetMACs(wire.MAC{})

@@ -80,6 +80,6 @@ func (e *Engine) Restore(s *Session) {
 	s.faulted = false
 	if s.removed {
 		s.removed = false
-		e.AddSession(s)
+		e.addSession(s)
 	}
 }

@@ -15,7 +15,7 @@ func (e *end) another(number wire.QPN, service wire.Service) *end {
 	o := &end{TB: e.TB, engine: e.engine, memory: make([]byte, 4096), mac: e.mac, gid: e.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
 	o.session = NewSession(o.bell)
 	o.engine.Do(func() {
-		o.engine.AddSession(o.session)
+		o.engine.addSession(o.session)
 		o.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: o.memory, Write: true})
 	})
 	o.addQP(number)

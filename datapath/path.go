@@ -17,9 +17,9 @@ const (
 // plane changes it between rounds (SetPath) when neighbours, routes or addresses change.
 type Path struct {
 	state    PathState
-	ethernet [12]byte // destination, source
-	mtu      int      // the longest payload that the route carries, in bytes; 0: no limit of its own
-	waiting  [][]byte // frames held while resolving
+	ethernet [12]byte             // destination, source
+	mtu      int                  // the longest payload that the route carries, in bytes; 0: no limit of its own
+	waiting  [MaxWorkers][][]byte // frames held while resolving, by the engine that holds them
 }
 
 // PathAttr is what SetPath sets a path to.
@@ -53,22 +53,37 @@ func (e *Engine) SetPath(p *Path, attr PathAttr) {
 func (b *backlog) Held() int { return b.held }
 
 // Waiting is the number of packets that wait for this path's neighbour. It runs in Do.
-func (p *Path) Waiting() int { return len(p.waiting) }
+func (p *Path) Waiting() (n int) {
+	for _, frames := range p.waiting {
+		n += len(frames)
+	}
+	return n
+}
+
+// waitingFor is the engine's part of a path's waiting packets.
+func (e *Engine) waitingFor(p *Path) *[][]byte {
+	if e.others == nil {
+		return &p.waiting[0]
+	}
+	return &p.waiting[e.others.index]
+}
 
 // hold keeps a packet until its neighbour answers, as the kernel does (arp_queue). It allocates,
 // which is accepted because it is rare.
 func (e *Engine) hold(p *Path, frame []byte) {
-	if len(p.waiting) == maxWaiting || e.held == maxHeld {
+	waiting := e.waitingFor(p)
+	if len(*waiting) == maxWaiting || e.held == maxHeld {
 		e.counters.Drops[DropUnresolved]++
 		return
 	}
-	p.waiting = append(p.waiting, append([]byte(nil), frame...))
+	*waiting = append(*waiting, append([]byte(nil), frame...))
 	e.held++
 }
 
 // sendWaiting sends the packets that are held for a path. What cannot be sent now is dropped.
 func (e *Engine) sendWaiting(p *Path) {
-	for _, waited := range p.waiting {
+	waiting := e.waitingFor(p)
+	for _, waited := range *waiting {
 		frame, reason, send := e.frameFor(p)
 		if !send {
 			e.counters.Drops[reason]++
@@ -78,9 +93,9 @@ func (e *Engine) sendWaiting(p *Path) {
 		copy(frame, p.ethernet[:])
 		e.link.Commit(len(waited))
 	}
-	if len(p.waiting) > 0 {
-		e.held -= len(p.waiting)
-		p.waiting = nil
+	if len(*waiting) > 0 {
+		e.held -= len(*waiting)
+		*waiting = nil
 		e.flushLink()
 	}
 }

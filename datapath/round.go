@@ -60,7 +60,9 @@ func (e *Engine) publishContained() {
 }
 
 // more reports whether a round left work that no doorbell or frame will announce again.
-func (e *Engine) more() bool { return e.taken > 0 || len(e.dirty) > 0 || e.unsent() }
+func (e *Engine) more() bool {
+	return e.taken > 0 || len(e.dirty) > 0 || e.unsent() || e.others != nil && e.others.left()
+}
 
 // unsent reports whether posted requests wait to be sent or flushed. Requests that the state of
 // their queue pair holds back do not count.
@@ -130,6 +132,9 @@ func (e *Engine) LastRound() (worked, more bool) {
 func (e *Engine) Rest(state runner.State) {
 	e.rests.Store(state != runner.Busy)
 	e.link.SetAsleep(state == runner.Asleep)
+	if e.others != nil {
+		e.others.inbox.setAsleep(state == runner.Asleep)
+	}
 }
 
 // Progress runs a round in the thread of a program that polls, if nobody else is running one,
@@ -204,12 +209,17 @@ func (e *Engine) ChangeLink(change func()) {
 	var descriptors []int
 	e.Do(func() {
 		change()
-		if e.taken == 0 { // what points to frames that are not borrowed any more: their memory may be unmapped
-			e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
-		}
-		descriptors = e.link.Descriptors()
+		descriptors = e.linkChanged()
 	})
 	e.runner.SleepOn(descriptors)
+}
+
+// linkChanged gives what to sleep on after a change of the link. It runs in Do.
+func (e *Engine) linkChanged() (descriptors []int) {
+	if e.taken == 0 && !e.arriving.pending() { // what points to frames that are not borrowed any more: their memory may be unmapped
+		e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
+	}
+	return e.descriptors()
 }
 
 // Until runs rounds in the caller's thread until done, which runs between them, and reports whether it

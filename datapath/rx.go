@@ -23,6 +23,13 @@ type arrival struct {
 func (e *Engine) receive() bool {
 	e.budget, e.hand = receiveBudget, nil
 	resumed := e.arriving.resume(e, &e.rx)
+	if e.others != nil {
+		if some, ready := e.receiveHanded(); !ready {
+			return resumed || some
+		} else if some {
+			resumed = true
+		}
+	}
 	if e.taken == 0 {
 		e.taken = e.link.Receive()
 	}
@@ -32,7 +39,11 @@ func (e *Engine) receive() bool {
 	for e.seen < e.taken && e.budget > 0 {
 		e.budget--
 		e.seen++
-		if frame := e.link.Next(); len(e.taps) == 0 {
+		if frame := e.link.Next(); e.others != nil && e.passOn(frame) {
+			if e.others.crowded() {
+				break
+			}
+		} else if len(e.taps) == 0 {
 			e.receiveFrame(&e.rx, frame)
 		} else {
 			e.tap(false, frame, func() { e.receiveFrame(&e.rx, frame) })
@@ -104,6 +115,9 @@ func (e *Engine) deliverTo(qp *QP, a *arrival) {
 // loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
 // known, whatever its headers say.
 func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
+	if e.others != nil && e.sendAcross(sender, d, frame, length) {
+		return
+	}
 	if e.parseOwn(&d.looped, sender, frame, length) {
 		e.deliverOwn(&d.looped)
 		e.hand = sender.Session

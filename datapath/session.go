@@ -13,6 +13,7 @@ import (
 // polling its doorbell and sets "asleep" in it, so that the program calls when it posts. Idle
 // sessions therefore cost a busy one nothing, however many there are.
 type Session struct {
+	engine   *Engine // that serves it; set by addSession
 	doorbell *ring.Doorbell
 	addTurn  func(index uint32) // gives the queue pair at a place in the doorbell a turn
 	qps      []*QP              // by DoorbellIndex
@@ -37,11 +38,22 @@ const (
 	quietRounds = 1024 // rounds without a doorbell after which a session is suspended
 )
 
-// NewSession makes a session with a doorbell. The engine serves it from AddSession on.
+// NewSession makes a session with a doorbell. The engine serves it from addSession on.
 func NewSession(doorbell *ring.Doorbell) *Session { return &Session{doorbell: doorbell} }
 
-// AddSession makes the engine serve a session. It runs in Do.
-func (e *Engine) AddSession(s *Session) {
+// Beside makes a session with a doorbell that nobody polls, whose queue pairs are served with this one's.
+func (s *Session) Beside(doorbell *ring.Doorbell) *Session {
+	return &Session{engine: s.engine, doorbell: doorbell}
+}
+
+// Engine is the engine that serves the session, from addSession on.
+func (s *Session) Engine() *Engine { return s.engine }
+
+// addSession makes the engine serve a session. It runs in Do.
+func (e *Engine) addSession(s *Session) {
+	if s.engine != e { // else it is restored, and others may read it
+		s.engine = e
+	}
 	s.addTurn = func(index uint32) {
 		// A program can set any bit, also of a queue pair that does not exist.
 		if int(index) < len(s.qps) && s.qps[index] != nil {
@@ -59,10 +71,12 @@ type doorbells struct {
 	sessions []*Session              // whose doorbells are polled
 	first    int                     // the session whose doorbell is polled first
 	hand     *Session                // whose work is in hand; nil: nobody's
+	serves   atomic.Int32            // sessions, suspended ones too
 }
 
 // add has a session's doorbell polled. If there are others, that is not before its program calls.
 func (d *doorbells) add(s *Session) {
+	d.serves.Add(1)
 	if len(d.sessions) >= fewSessions {
 		s.suspended.Store(true)
 		s.doorbell.SetAsleep(true)
@@ -74,6 +88,9 @@ func (d *doorbells) add(s *Session) {
 
 // RemoveSession forgets a session whose queue pairs have been removed. It runs in Do.
 func (d *doorbells) RemoveSession(s *Session) {
+	if !s.removed {
+		d.serves.Add(-1)
+	}
 	s.removed = true
 	d.sessions = without(d.sessions, s)
 }

@@ -14,7 +14,7 @@ func (r *rig) crowd(count int) (all []*Session) {
 	}
 	r.engine.Do(func() {
 		for _, s := range all {
-			r.engine.AddSession(s)
+			r.engine.addSession(s)
 		}
 	})
 	return all

@@ -60,6 +60,9 @@ func (e *Engine) SetLink(up bool) {
 func (e *Engine) AddQP(qp *QP) {
 	qp.service.open(e, qp)
 	e.qps[qp.Number%maxQPs] = qp
+	if e.others != nil {
+		e.others.shared.homes.set(qp.Number, e)
+	}
 	s := qp.Session
 	s.qps = grow(s.qps, int(qp.DoorbellIndex))
 	s.qps[qp.DoorbellIndex] = qp
@@ -81,6 +84,9 @@ func (qp *QP) cqs() []*CQ {
 func (e *Engine) RemoveQP(qp *QP) {
 	qp.service.close()
 	e.qps[qp.Number%maxQPs] = nil
+	if e.others != nil {
+		e.others.shared.homes.set(qp.Number, nil)
+	}
 	qp.Session.qps[qp.DoorbellIndex] = nil
 	for _, cq := range qp.cqs() {
 		delete(cq.QPs, qp)

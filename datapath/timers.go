@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/internal/timers"
@@ -16,7 +17,8 @@ import (
 // asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
 type deadlines struct {
 	heap    timers.Heap[*Connection]
-	flights int // sessions with queue pairs in flight
+	flights int           // sessions with queue pairs in flight
+	ofCard  *atomic.Int32 // those of all engines of the card; nil: there are no others
 }
 
 // deadline is a connection's part.
@@ -59,10 +61,17 @@ func (d *deadlines) count(c *Connection, flies bool) {
 	}
 	if m.flies = flies; flies {
 		if s.flights++; s.flights == 1 {
-			d.flights++
+			d.noteFlights(1)
 		}
 	} else if s.flights--; s.flights == 0 {
-		d.flights--
+		d.noteFlights(-1)
+	}
+}
+
+// noteFlights notes that there are more or fewer sessions in flight, here and on the card.
+func (d *deadlines) noteFlights(more int) {
+	if d.flights += more; d.ofCard != nil {
+		d.ofCard.Add(int32(more))
 	}
 }
 

@@ -176,6 +176,9 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 			return false
 		}
 	}
+	if e.others != nil && !e.roomAcross(ah, d.send.RemoteQPN) {
+		return false
+	}
 	u.describe(d)
 	payload := frame[ah.Template.PayloadOffset(d.datagram.HasImm):]
 	d.pieces.gather(payload)
@@ -190,6 +193,9 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	var members []*QP
 	if ah.Group {
 		members = e.groups[ah.Dest]
+		if e.others != nil {
+			e.shareOut(u.qp, ah.Dest, frame[:n], length)
+		}
 	}
 	e.launch(u.qp, d, ah.Path, members, frame, n, length)
 	return true

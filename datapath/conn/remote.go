@@ -47,7 +47,7 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 		r.responses.takeBack()
 		return wire.NAKRemoteAccess, RemoteAccess
 	}
-	original := carryOutAtomic(memory, kind, h)
+	original := r.carryOutAtomic(memory, kind, h)
 	r.countMessage()
 	done := r.responses.newest(0)
 	done.original, done.msn = original, r.msn
@@ -56,7 +56,11 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 }
 
 // carryOutAtomic changes the number in memory, and gives what it was.
-func carryOutAtomic(memory []byte, kind wire.Meaning, h wire.AtomicETH) (original uint64) {
+func (r *Responder) carryOutAtomic(memory []byte, kind wire.Meaning, h wire.AtomicETH) (original uint64) {
+	if r.Atomics != nil {
+		r.Atomics.Lock()
+		defer r.Atomics.Unlock()
+	}
 	var number [atomicSize]byte
 	readRemote(number[:], memory)
 	original = binary.NativeEndian.Uint64(number[:])

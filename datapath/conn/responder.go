@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
@@ -17,6 +18,8 @@ type Responder struct {
 	*Attr
 	QP    QueuePair
 	Ahead *Ahead // nil: packets ahead of a missing one are dropped
+	// Atomics is held while an atomic is carried out, where other responders run at the same time; nil: none does.
+	Atomics *sync.Mutex
 
 	ExpectedPSN wire.PSN // of the next request from the peer; set before RTR
 	service

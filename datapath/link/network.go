@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,37 +70,54 @@ func (n *Network) Counters() NetworkCounters {
 
 // Port adds a port with a MAC. Closing the port removes it.
 func (n *Network) Port(mac wire.MAC) (Port, error) {
-	p, err := newPort(n, mac)
+	ports, err := n.Ports(mac, 1)
 	if err != nil {
 		return nil, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.made++
-	p.number = n.made
-	n.ports = append(n.ports, p)
-	n.changes.Add(1)
-	return p, nil
+	return ports[0], nil
 }
 
-// remove removes a port.
+// Ports adds a port with a MAC and so many queues, each a Port: a frame for the MAC comes to that of the number of its
+// queue pair, modulo the number of queues. Closing one removes all.
+func (n *Network) Ports(mac wire.MAC, queues int) ([]Port, error) {
+	var made []*port
+	for range queues {
+		p, err := newPort(n, mac)
+		if err != nil {
+			for _, p := range made {
+				_ = p.Close()
+			}
+			return nil, err
+		}
+		made = append(made, p)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := make([]Port, queues)
+	for i, p := range made {
+		n.made++
+		p.number, p.queues = n.made, made
+		all[i] = p
+	}
+	n.ports = append(n.ports, made[0])
+	n.changes.Add(1)
+	return all, nil
+}
+
+// remove removes a port, with all of its queues.
 func (n *Network) remove(p *port) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for i, one := range n.ports {
-		if one == p {
-			n.ports = append(n.ports[:i:i], n.ports[i+1:]...)
-		}
-	}
+	n.ports = slices.DeleteFunc(slices.Clone(n.ports), func(one *port) bool { return one == p.queues[0] })
 	n.changes.Add(1)
 }
 
-// portsBut lists all ports except one.
+// portsBut lists all ports except one's, the first queue of each.
 func (n *Network) portsBut(one *port) (list []*port) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, p := range n.ports {
-		if p != one {
+		if p != one.queues[0] {
 			list = append(list, p)
 		}
 	}

@@ -30,6 +30,7 @@ type port struct {
 	network *Network
 	mac     wire.MAC
 	number  uint64           // of the network's ports
+	queues  []*port          // the ports of its MAC, by their queues; this one is among them
 	paths   map[uint64]*path // of frames that were impaired, by the receiver's number; of the sender's engine alone
 	free    time.Time        // when the last frame has left, with Impairment.Rate
 	asleep  atomic.Bool
@@ -56,6 +57,7 @@ func newPort(n *Network, mac wire.MAC) (*port, error) {
 		return nil, fmt.Errorf("eventfd for a port in memory: %w", err)
 	}
 	p := &port{network: n, mac: mac, wakeFD: fd}
+	p.queues = []*port{p}
 	p.in.allocate()
 	p.out.allocate()
 	return p, nil
@@ -139,11 +141,12 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 		to = []*port{one}
 	}
 	for _, one := range to {
-		if impairment == nil && !one.hasRoom() {
+		if impairment == nil && !one.queueOf(frame).hasRoom() {
 			return false
 		}
 	}
 	for _, one := range to {
+		one = one.queueOf(frame)
 		if impairment != nil {
 			p.network.impair(impairment, p, one, frame)
 		} else {
@@ -231,7 +234,7 @@ func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.catchUp()
-	out, takes, alone := &sender.out, p.takes(), len(sender.routes.peers) == 1
+	out, takes, alone := &sender.out, p.takes(), len(sender.routes.peers) == 1 && len(p.queues) == 1
 	for ; out.count > 0 && (alone || sender.routes.find(sender) == p); taken++ {
 		switch {
 		case !takes:

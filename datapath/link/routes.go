@@ -10,9 +10,17 @@ type routes struct {
 	to      *port    // that port
 }
 
-// find returns the port that the first frame is for. It returns nil if the frame must be flooded:
-// its destination is a group's MAC, or one that no port has.
+// find returns the port that the first frame is for: that of its queue, where the destination has several. It returns
+// nil if the frame must be flooded: its destination is a group's MAC, or one that no port has.
 func (r *routes) find(p *port) *port {
+	if to := r.findHost(p); to != nil {
+		return to.queueOf(p.out.at(0))
+	}
+	return nil
+}
+
+// findHost returns the first port of the destination.
+func (r *routes) findHost(p *port) *port {
 	if p.network.changes.Load() != r.changes {
 		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}
 	}
@@ -30,4 +38,17 @@ func (r *routes) find(p *port) *port {
 		}
 	}
 	return nil
+}
+
+// queueOf returns the port of a frame's queue. Like a card that steers by queue pairs, it goes by the number of that: all
+// packets for one come through one queue.
+func (p *port) queueOf(frame []byte) *port {
+	if len(p.queues) == 1 {
+		return p
+	}
+	var packet wire.Packet
+	if wire.Parse(frame, &packet) != wire.FaultNone {
+		return p
+	}
+	return p.queues[packet.BTH().DestQP()%wire.QPN(len(p.queues))]
 }

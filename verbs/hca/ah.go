@@ -115,7 +115,7 @@ func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
 func (s handles) showAH(handle provider.Handle, a *ah) {
 	entry := a.entry(s.card)
-	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
+	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
 
 // entry makes the handle's entry in the engine's tables.
@@ -162,7 +162,7 @@ func (s handles) takeAH(handle provider.Handle) (*ah, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), nil) })
+	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), nil) })
 	s.ahs.remove(handle)
 	s.life.work.Add(1)
 	return a, nil

@@ -32,7 +32,7 @@ type Card struct {
 	session *Session // of the program that opened it
 
 	host    network.Host
-	engine  *datapath.Engine
+	engine  *datapath.Workers
 	paths   *paths.Table
 	manager *ids.Manager
 
@@ -90,12 +90,16 @@ func newCard(on network.Host, o options) (*Card, error) {
 	}
 	card.name.Store(&name)
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})
-	engine, err := datapath.New(datapath.Config{
-		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(), Ahead: o.ahead(),
-		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
-	})
+	links, err := on.Links(max(o.workers, 1))
 	if err != nil {
 		return nil, errors.Join(err, on.Link().Close(), card.leaveHost())
+	}
+	engine, err := datapath.NewWorkers(datapath.Config{
+		MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(), Ahead: o.ahead(),
+		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
+	}, links)
+	if err != nil {
+		return nil, errors.Join(err, card.leaveHost())
 	}
 	on.Start(engine)
 	card.engine = engine
@@ -187,7 +191,7 @@ func (card *Card) settle(sessions []*Session) {
 	end := time.Now().Add(closeTimeout)
 	settle := func() {
 		for _, s := range sessions {
-			card.engine.Settle(s.entry, time.Until(end))
+			s.entry.Engine().Settle(s.entry, time.Until(end))
 		}
 	}
 	settle()

@@ -76,7 +76,7 @@ func (s completions) shut(c *compChannel) {
 	if c.fd < 0 {
 		return
 	}
-	s.card.engine.Do(func() { c.fd = -1 })
+	s.entry.Engine().Do(func() { c.fd = -1 })
 	close(c.owing)
 	_ = c.file.Close()
 }

@@ -82,7 +82,7 @@ func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
 	if err != nil {
 		return err
 	}
-	s.card.engine.Do(func() { a.from = a.tally.value(r.What) })
+	s.entry.Engine().Do(func() { a.from = a.tally.value(r.What) })
 	a.tally.users++
 	c.attached = append(c.attached, a)
 	return nil
@@ -98,7 +98,7 @@ func (s tallies) ofQP(handle provider.Handle) (*tally, error) {
 		return nil, fmt.Errorf("%w: counters of an XRC target, which is its domain's", verbs.ErrUnsupported)
 	case q.tally == nil:
 		q.tally = &tally{forget: func() { q.tally = nil; q.entry.SetTally(nil) }}
-		s.card.engine.Do(func() { q.entry.SetTally(&q.tally.packets) })
+		s.entry.Engine().Do(func() { q.entry.SetTally(&q.tally.packets) })
 	}
 	return q.tally, nil
 }
@@ -111,7 +111,7 @@ func (s tallies) ofCQ(handle provider.Handle) (*tally, error) {
 	}
 	if c.tally == nil {
 		c.tally = &tally{forget: func() { c.tally = nil; c.entry.SetTally(nil) }}
-		s.card.engine.Do(func() { c.entry.SetTally(&c.tally.completions) })
+		s.entry.Engine().Do(func() { c.entry.SetTally(&c.tally.completions) })
 	}
 	return c.tally, nil
 }
@@ -126,7 +126,7 @@ func (s tallies) ReadCounters(r provider.ReadCountersRequest) (grant provider.Re
 	if err != nil {
 		return grant, err
 	}
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		for _, a := range c.attached {
 			grant.Values[a.index] += a.tally.value(a.what) - a.from
 		}
@@ -145,7 +145,7 @@ func (s tallies) DestroyCounters(r provider.DestroyCountersRequest) error {
 		return err
 	}
 	s.counters.remove(r.Counters)
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		for _, a := range c.attached {
 			if a.tally.users--; a.tally.users == 0 {
 				a.tally.forget()

@@ -157,7 +157,7 @@ func (s completions) DestroyCQ(r provider.DestroyCQRequest) error {
 		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
 	s.cqs.remove(r.CQ)
-	s.card.engine.Do(func() { s.card.engine.RemoveCQ(c.entry) })
+	s.entry.Engine().Do(func() { s.entry.Engine().RemoveCQ(c.entry) })
 	if c.channel != nil {
 		c.channel.remove(c)
 	}
@@ -212,14 +212,14 @@ func (s completions) withCQ(handle provider.Handle, do func(c *cq) error) error 
 // moveCQ has the card write another queue. The program has read to its end the queue that the resize
 // before has left.
 func (s completions) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():
 			err = fmt.Errorf("%w: the CQ; close it", verbs.ErrCQOverrun)
 		case int(unread) > entries:
 			err = fmt.Errorf("%w: completions that the CQ holds: %d; poll first", verbs.ErrInvalid, unread)
 		default:
-			s.card.engine.MoveCQ(c.entry, queue)
+			s.entry.Engine().MoveCQ(c.entry, queue)
 		}
 	})
 	if err != nil {
@@ -234,7 +234,7 @@ func (s completions) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte
 func (s completions) ModifyCQ(r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
 	return s.withCQ(r.CQ, func(c *cq) error {
-		s.card.engine.Do(func() { s.card.engine.ModerateCQ(c.entry, m) })
+		s.entry.Engine().Do(func() { s.entry.Engine().ModerateCQ(c.entry, m) })
 		return nil
 	})
 }
@@ -242,7 +242,7 @@ func (s completions) ModifyCQ(r provider.ModifyCQRequest) error {
 // CheckCQ implements provider.Provider.
 func (s completions) CheckCQ(r provider.CheckCQRequest) error {
 	return s.withCQ(r.CQ, func(c *cq) error {
-		s.card.engine.Do(func() { s.card.engine.CheckCQ(c.entry, r.Armings) })
+		s.entry.Engine().Do(func() { s.entry.Engine().CheckCQ(c.entry, r.Armings) })
 		return nil
 	})
 }

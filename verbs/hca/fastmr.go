@@ -37,7 +37,7 @@ func (s regions) CheckMRStatus(r provider.CheckMRStatusRequest) (grant provider.
 	if !m.signed {
 		return grant, fmt.Errorf("%w: the region is none with signatures; PD.AllocIntegrityMR makes those", verbs.ErrInvalid)
 	}
-	s.card.engine.Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
+	s.entry.Engine().Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
 	return grant, nil
 }
 
@@ -97,7 +97,7 @@ func (s regions) changeFast(handle provider.Handle, change func(*mr) error) (err
 	if !m.fast {
 		return fmt.Errorf("%w: the region is not a fast one", verbs.ErrInvalid)
 	}
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		if !m.entry.Free() {
 			err = fmt.Errorf("%w: memory windows are bound to the region; unbind, invalidate or close them first", verbs.ErrBusy)
 			return

@@ -79,7 +79,7 @@ func (s *Session) Faulted(cause error) {
 
 // restore has the card's own session go on: the manager makes another queue pair.
 func (card *Card) restore(s *Session) {
-	card.manager.Mend(func() { card.engine.Do(func() { card.engine.Restore(s.entry) }) })
+	card.manager.Mend(func() { s.entry.Engine().Do(func() { s.entry.Engine().Restore(s.entry) }) })
 }
 
 // faultLogPause is the least time between two reports of mistakes: who can provoke one is not to fill the log.

@@ -121,7 +121,7 @@ func TestQPNumbers(t *testing.T) {
 	seen := make([]bool, wire.QPNMax+1)
 	const taken = 5 // a place
 	for range 1 << 19 {
-		n := numbers.take(func(place wire.QPN) bool { return place != taken })
+		n := numbers.take(func(number wire.QPN) bool { return number%numberPlaces != taken })
 		if n <= wire.QPNGSI || n == wire.QPNMulticast || n > wire.QPNMax || seen[n] || n%numberPlaces == taken {
 			t.Fatalf("number %v", n)
 		}

@@ -235,6 +235,6 @@ func TestSessionIsClosedWhileTheCardFails(t *testing.T) {
 	failing := w.a.device.startFailing(network.ErrGone)
 	check(t, s.ctx.Close())
 	for _, session := range failing { // as fail goes on
-		w.a.device.engine.Settle(session.entry, closeTimeout)
+		session.entry.Engine().Settle(session.entry, closeTimeout)
 	}
 }

@@ -86,7 +86,7 @@ func (p places[T]) Places() uint32                         { return uint32(len(p
 type ownSession struct{ *Session }
 
 // Settle implements ids.CardSession.
-func (s ownSession) Settle(timeout time.Duration) { s.card.engine.Settle(s.entry, timeout) }
+func (s ownSession) Settle(timeout time.Duration) { s.entry.Engine().Settle(s.entry, timeout) }
 
 // openOwn makes it.
 func (card *Card) openOwn(wake func()) (ids.CardSession, error) {

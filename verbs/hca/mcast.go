@@ -136,7 +136,7 @@ func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QP
 // mayDetach is the same, except for a queue pair that cannot leave RESET: it could not be destroyed.
 func (s multicast) mayDetach(q *qp) bool {
 	stuck := false
-	s.card.engine.Do(func() { stuck = q.checkCQs() != nil })
+	s.entry.Engine().Do(func() { stuck = q.checkCQs() != nil })
 	return stuck || q.mayAttach()
 }
 

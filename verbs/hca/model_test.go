@@ -19,21 +19,22 @@ const (
 )
 
 // TestModel holds cards on a network in memory to the model: those that run in the program's thread only,
-// and those with a worker, which the race detector can say something about. Each half has a seed of its
-// own. To repeat a difference, run its half (-run) with the seed that it names.
+// those with a worker, and those with several, which the race detector can say something about. Each has a seed of its
+// own. To repeat a difference, run it alone (-run) with the seed that it names.
 func TestModel(t *testing.T) {
-	steps, first, second := modelDefault, rand.Uint64(), rand.Uint64()
+	steps, first, second, third := modelDefault, rand.Uint64(), rand.Uint64(), rand.Uint64()
 	if n, err := strconv.Atoi(os.Getenv(modelVariable)); err == nil {
 		steps = n
 	}
 	if n, err := strconv.ParseUint(os.Getenv(modelSeed), 10, 64); err == nil {
-		first, second = n, n
+		first, second, third = n, n, n
 	}
 	run := func(name string, seed uint64, options ...Option) {
 		t.Run(name, func(t *testing.T) {
-			model.Run(t, func(t *testing.T) verbstest.Pair { return wireEnds(t, options...) }, seed, steps/2)
+			model.Run(t, func(t *testing.T) verbstest.Pair { return wireEnds(t, options...) }, seed, steps/3)
 		})
 	}
 	run("programs run the cards", first, WithoutWorker())
 	run("with workers", second)
+	run("with three workers each", third, WithWorkers(3))
 }

@@ -48,7 +48,7 @@ func (s queuePairs) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provi
 	if c.peer = peer; peer != nil && peer.path.Err() != nil {
 		return grant, peer, peer.path.Err()
 	}
-	s.card.engine.Do(func() { left, err = s.apply(q, &c) })
+	q.engine().Do(func() { left, err = s.apply(q, &c) })
 	if err != nil {
 		return grant, peer, err
 	}
@@ -122,7 +122,7 @@ func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
 	}
 	changes, resets := c.mask&verbs.QPAttrState != 0, c.next == verbs.QPStateReset
 	if changes && resets {
-		s.card.engine.SetState(q.entry, c.next) // while it has its path: its last acknowledgement leaves
+		q.engine().SetState(q.entry, c.next) // while it has its path: its last acknowledgement leaves
 		q.clearAttr()
 		q.entry.CompletionToken = c.token
 	}
@@ -133,7 +133,7 @@ func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
 		q.state.Store(uint32(c.next))
 	}
 	if changes && !resets {
-		s.card.engine.SetState(q.entry, c.next)
+		q.engine().SetState(q.entry, c.next)
 	}
 	return left, nil
 }
@@ -149,7 +149,7 @@ func (s queuePairs) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGr
 		return grant, err
 	}
 	grant.Attr = s.attrOf(q)
-	s.card.engine.Do(func() { grant.Leaving = s.card.engine.Leaving(q.entry) })
+	q.engine().Do(func() { grant.Leaving = q.engine().Leaving(q.entry) })
 	return grant, nil
 }
 
@@ -165,7 +165,7 @@ func (q *qp) clearAttr() {
 
 // attrOf are the attributes now. The caller holds card.mu.
 func (s queuePairs) attrOf(q *qp) (attr verbs.QPAttr) {
-	s.card.engine.Do(func() {
+	q.engine().Do(func() {
 		attr = q.attr
 		attr.SQPSN = q.entry.PSN()
 		if q.connected() {

@@ -127,7 +127,7 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 		return grant, err
 	}
 	m.pd.users++
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		m.key = s.entry.DrawKey(randomKey)
 		if m.fast {
 			m.entry = datapath.NewFastMR(m.key, m.pd.number, m.own)

@@ -46,7 +46,7 @@ func (s regions) region(handle provider.Handle) (*mr, error) {
 
 // changeRegion makes a change of a region between two bursts, unless windows are bound to it.
 func (s regions) changeRegion(m *mr, change func()) (err error) {
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		if windows := m.entry.Windows(); windows > 0 {
 			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
 			return
@@ -78,7 +78,7 @@ func (s regions) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant
 	}
 	w.pd.users++
 	entry := &datapath.MW{PD: w.pd.number, Type2: r.Type == verbs.MWType2}
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		w.key = verbs.RKey(s.entry.DrawKey(randomKey))
 		s.entry.SetMW(w.key, entry)
 	})
@@ -99,7 +99,7 @@ func (s regions) DeallocMW(r provider.DeallocMWRequest) error {
 	case k.window == nil:
 		return fmt.Errorf("%w: an MR, not a memory window", verbs.ErrInvalid)
 	}
-	s.card.engine.Do(func() { s.entry.ClearKey(verbs.LKey(k.window.key)) })
+	s.entry.Engine().Do(func() { s.entry.ClearKey(verbs.LKey(k.window.key)) })
 	s.keys.remove(r.MW)
 	k.window.pd.users--
 	return nil

@@ -69,11 +69,11 @@ func (s *Session) Objects(kind ObjectKind, from Cursor, most int) (list []Object
 	case ObjectPD:
 		more = fill(p, &s.pds, p.pd)
 	case ObjectCQ:
-		s.card.engine.Do(func() { more = fill(p, &s.cqs, p.cq) })
+		s.entry.Engine().Do(func() { more = fill(p, &s.cqs, p.cq) })
 	case ObjectQP:
-		s.card.engine.Do(func() { more = fill(p, &s.qps, p.qp) })
+		s.entry.Engine().Do(func() { more = fill(p, &s.qps, p.qp) })
 	case ObjectSRQ:
-		s.card.engine.Do(func() { more = fill(p, &s.srqs, p.srq) })
+		s.entry.Engine().Do(func() { more = fill(p, &s.srqs, p.srq) })
 	case ObjectMR:
 		more = fill(p, &s.keys, p.mr)
 	case ObjectAH:

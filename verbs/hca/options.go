@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/nic"
@@ -27,6 +28,7 @@ type options struct {
 	socket    SocketMode
 	send      SendMode
 	worker    bool
+	workers   int
 	spin      time.Duration
 	inline    bool
 	frames    uint32
@@ -57,6 +59,9 @@ func newOptions(list []Option) options {
 func (o *options) check() error {
 	if o.mtu > wire.MTU4096 {
 		return fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
+	}
+	if o.workers < 0 || o.workers > MaxWorkers {
+		return fmt.Errorf("%w: %d workers; a card has 1 to %d", verbs.ErrInvalid, o.workers, MaxWorkers)
 	}
 	c := o.nic()
 	return errors.Join(o.checkNetwork(), o.checkCongestion(), c.Check())
@@ -105,6 +110,15 @@ func WithSocketMode(mode SocketMode) Option { return func(o *options) { o.socket
 
 // WithSendMode says how bursts leave the interface. The default is SendAuto.
 func WithSendMode(mode SendMode) Option { return func(o *options) { o.send = mode } }
+
+// MaxWorkers is how many workers a card has at most.
+const MaxWorkers = datapath.MaxWorkers
+
+// WithWorkers sets how many workers a card has: 1 by default, MaxWorkers at most. Each serves some of the card's sessions, all
+// that there is of them, and can use a processor of its own. So programs that share the card gain, and one program does not.
+// An interface's card has one; one on a network in memory can have more. XRC domains are shared by sessions of one
+// worker only.
+func WithWorkers(workers int) Option { return func(o *options) { o.workers = workers } }
 
 // WithSpin sets how long the worker looks for work before it sleeps; 20 µs by default.
 func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }

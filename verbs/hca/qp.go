@@ -183,7 +183,7 @@ func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Cr
 	if err := s.admitQP(); err != nil {
 		return err
 	}
-	q.entry.Number = card.numberFor(q.kind)
+	q.entry.Number = card.numberFor(q.kind, q.engine())
 	q.events.number = uint32(q.entry.Number)
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Cr
 	if q.srq != nil {
 		q.srq.users++
 	}
-	card.engine.Do(func() { card.engine.AddQP(q.entry) })
+	q.engine().Do(func() { q.engine().AddQP(q.entry) })
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 	if q.recvCQ, err = s.cqs.get(r.RecvCQ); err != nil {
 		return err
 	}
-	s.card.engine.Do(func() { err = q.checkCQs() })
+	s.entry.Engine().Do(func() { err = q.checkCQs() })
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,9 @@ func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 	q.entry.RecvPD = q.entry.PD
 	return s.bindSRQ(q, r.SRQ)
 }
+
+// engine is the one that serves the queue pair: that of its session, or of its XRC domain.
+func (q *qp) engine() *datapath.Engine { return q.entry.Session.Engine() }
 
 // checkCQs refuses CQs that were overrun: what completes to them is lost, and nothing reports that
 // again. It runs in Do.
@@ -305,9 +308,9 @@ func (s queuePairs) forgetQPs(all []*qp) (failed error) {
 			failed = errors.Join(failed, multicast{s.Session}.detach(q, mgid, mlid))
 		}
 	}
-	card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		for _, q := range all {
-			card.engine.RemoveQP(q.entry)
+			q.engine().RemoveQP(q.entry)
 		}
 	})
 	for _, q := range all {

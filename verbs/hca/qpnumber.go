@@ -10,6 +10,7 @@ import (
 
 	"fmt"
 
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
@@ -33,11 +34,11 @@ func newQPNumbers() qpNumbers {
 
 const numberPlaces = 1 << 16
 
-func (s *qpNumbers) take(free func(place wire.QPN) bool) wire.QPN {
+func (s *qpNumbers) take(fits func(number wire.QPN) bool) wire.QPN {
 	for {
 		number := s.encrypt(s.count)
 		s.count++
-		if place := number % numberPlaces; place > wire.QPNGSI && place != numberPlaces-1 && free(place) {
+		if place := number % numberPlaces; place > wire.QPNGSI && place != numberPlaces-1 && fits(number) {
 			return number
 		}
 	}
@@ -104,10 +105,17 @@ func (s queuePairs) returnGSI(kind verbs.QPType) {
 	}
 }
 
-// numberFor gives a new queue pair its number. The caller holds mu.
-func (card *Card) numberFor(kind verbs.QPType) wire.QPN {
+// preferTries is how many numbers are tried for one that the queue pair's engine prefers.
+const preferTries = 64
+
+// numberFor gives a new queue pair of an engine its number. The caller holds mu.
+func (card *Card) numberFor(kind verbs.QPType, e *datapath.Engine) wire.QPN {
 	if kind != verbs.QPTypeGSI {
-		return card.numbers.take(func(place wire.QPN) bool { return card.qpsByPlace[place] == nil })
+		tries := 0
+		return card.numbers.take(func(number wire.QPN) bool {
+			tries++
+			return card.qpsByPlace[number%numberPlaces] == nil && (tries > preferTries || e.Prefers(number))
+		})
 	}
 	return wire.QPNGSI // Manager.Yield has seen to it that nobody has it
 }

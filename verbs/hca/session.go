@@ -116,7 +116,7 @@ func (s *Session) hearCalls() error {
 	if s.config.Calls == 0 {
 		return nil
 	}
-	if err := s.card.engine.HearCalls(s.entry, s.config.Calls); err != nil {
+	if err := s.entry.Engine().HearCalls(s.entry, s.config.Calls); err != nil {
 		return fmt.Errorf("%w: hear the calls of a session on %s: %w", verbs.ErrHost, s.card.Name(), err)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (card *Card) addSession(s *Session) error {
 	if !s.internal {
 		card.sessions = append(card.sessions, s)
 	}
-	card.engine.Do(func() { card.engine.AddSession(s.entry) })
+	card.engine.Serve(s.entry)
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (s *Session) Close() error {
 	s.cm.Shut()
 	s.cm.Wait()
 	s.life.work.Wait()
-	s.card.engine.Settle(s.entry, closeTimeout)
+	s.entry.Engine().Settle(s.entry, closeTimeout)
 	return s.free()
 }
 
@@ -191,7 +191,7 @@ func (s *Session) wakeWaiters() {
 		for _, c := range s.channels.all() {
 			completions{s}.shut(c)
 		}
-		s.card.engine.WakeLeader()
+		s.entry.Engine().WakeLeader()
 		futex.Wake(s.doorbell.End())
 	}
 }
@@ -256,35 +256,35 @@ func (s *Session) DoorbellMemory() []byte { return s.doorbellMemory }
 // Wake implements provider.Provider. If inline progress is on, the caller's thread does the work.
 func (s *Session) Wake() {
 	if s.card.inline {
-		s.card.engine.Kick(s.entry)
+		s.entry.Engine().Kick(s.entry)
 	} else {
-		s.card.engine.Wake(s.entry)
+		s.entry.Engine().Wake(s.entry)
 	}
 }
 
 // Progress implements provider.Progressor.
-func (s *Session) Progress() bool { return s.card.inline && s.card.engine.Progress() }
+func (s *Session) Progress() bool { return s.card.inline && s.entry.Engine().Progress() }
 
 // BeginWait implements provider.Progressor.
-func (s *Session) BeginWait() { s.card.engine.BeginWait() }
+func (s *Session) BeginWait() { s.entry.Engine().BeginWait() }
 
 // EndWait implements provider.Progressor.
-func (s *Session) EndWait() { s.card.engine.EndWait() }
+func (s *Session) EndWait() { s.entry.Engine().EndWait() }
 
 // NoteReady implements provider.Progressor.
 func (s *Session) NoteReady() {
 	if s.card.inline {
-		s.card.engine.NoteReady()
+		s.entry.Engine().NoteReady()
 	}
 }
 
 // Lead implements provider.Leader.
 func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
-	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.life.done})
+	return s.card.inline && s.entry.Engine().Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.life.done})
 }
 
 // WakeLeader implements provider.Leader.
-func (s *Session) WakeLeader() { s.card.engine.WakeLeader() }
+func (s *Session) WakeLeader() { s.entry.Engine().WakeLeader() }
 
 // mayPrivileged reports whether the program may set a Q_Key with the high bit.
 func (s *Session) mayPrivileged() bool {

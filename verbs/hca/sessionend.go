@@ -43,7 +43,7 @@ func (s queuePairs) flushEach() {
 			continue
 		}
 		fault.Contain(func() {
-			s.card.engine.Do(func() { s.flush(q) })
+			q.engine().Do(func() { s.flush(q) })
 		})
 	}
 }
@@ -58,13 +58,13 @@ func (s queuePairs) flushAll() {
 func (s queuePairs) flush(q *qp) {
 	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 		q.state.Store(uint32(verbs.QPStateErr))
-		s.card.engine.SetState(q.entry, verbs.QPStateErr)
+		q.engine().SetState(q.entry, verbs.QPStateErr)
 	}
 }
 
 // sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
 func (s *Session) sayFatal() {
-	s.card.engine.Settle(s.entry, flushTimeout)
+	s.entry.Engine().Settle(s.entry, flushTimeout)
 	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
 	locked := func(do func()) func() { return func() { s.card.locked(do) } }
 	for _, step := range []func(){locked(s.putNoted), s.cm.RemoveDevice, locked(fatal), locked(s.wakeWaiters), s.cm.Shut} { // the last event is that of the device
@@ -85,7 +85,7 @@ func (s *Session) free() (failed error) {
 		})
 	}
 	var left []*ah // peers of XRC targets
-	card.engine.EndCalls(s.config.Calls)
+	s.entry.Engine().EndCalls(s.config.Calls)
 	step(s.cm.End)
 	locked(func() (err error) {
 		left, err = xrcDomains{s}.freeDomains()
@@ -95,10 +95,11 @@ func (s *Session) free() (failed error) {
 	locked(func() error { return queuePairs{s}.forgetQPs(pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
-		card.engine.Do(func() {
-			card.engine.RemoveSession(s.entry)
+		engine := s.entry.Engine()
+		engine.Do(func() {
+			engine.RemoveSession(s.entry)
 			for _, c := range queues {
-				card.engine.RemoveCQ(c.entry)
+				engine.RemoveCQ(c.entry)
 			}
 		})
 		return nil

@@ -164,7 +164,7 @@ func (s sharedQueues) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvCon
 		return grant, err
 	}
 	before := q.unused // the program looks at these no more: it said so by asking again
-	s.card.engine.Do(func() { err = q.apply(s.card.engine, &r, queue, made.Attr.MaxWR) })
+	s.entry.Engine().Do(func() { err = q.apply(s.entry.Engine(), &r, queue, made.Attr.MaxWR) })
 	if err != nil {
 		return grant, err
 	}
@@ -229,7 +229,7 @@ func (q *srq) trim() {
 // srqAttr are the attributes now. The caller holds card.mu.
 func (s sharedQueues) srqAttr(q *srq) verbs.SRQAttr {
 	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
-	s.card.engine.Do(func() { attr.Limit = q.entry.Limit() })
+	s.entry.Engine().Do(func() { attr.Limit = q.entry.Limit() })
 	return attr
 }
 

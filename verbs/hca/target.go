@@ -70,7 +70,7 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 		return grant, err
 	}
 	card := s.card
-	q.entry.Number = card.numberFor(q.kind)
+	q.entry.Number = card.numberFor(q.kind, q.engine())
 	o, err := s.openTarget(q, x, r.EventID)
 	if err != nil {
 		return grant, err
@@ -81,7 +81,7 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 	}
 	card.qpsByPlace[q.entry.Number%numberPlaces] = q
 	x.domain.add(q)
-	card.engine.Do(func() { card.engine.AddQP(q.entry) })
+	q.engine().Do(func() { q.engine().AddQP(q.entry) })
 	return provider.OpenQPGrant{QP: o.handle, Number: q.entry.Number}, nil
 }
 
@@ -125,7 +125,7 @@ func (s xrcDomains) openTarget(q *qp, x *xrcd, eventID uint64) (*opener, error) 
 	}
 	o := &opener{session: s.Session, handle: handle, by: x}
 	o.events.id, o.events.kind, o.events.state, o.events.number = eventID, ObjectQP, &q.state, uint32(q.entry.Number)
-	s.card.engine.Do(func() { q.target.openers = append(q.target.openers, o) })
+	q.engine().Do(func() { q.target.openers = append(q.target.openers, o) })
 	x.users++
 	return o, nil
 }
@@ -154,7 +154,7 @@ func (s xrcDomains) OpenQP(r provider.OpenQPRequest) (grant provider.OpenQPGrant
 // forgetOpener takes a handle back. The caller holds card.mu.
 func (s xrcDomains) forgetOpener(q *qp, o *opener) {
 	t := q.target
-	s.card.engine.Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
+	q.engine().Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
 	o.by.users--
 	s.qps.remove(o.handle)
 	s.events.forget(&o.events)
@@ -167,7 +167,7 @@ func (s xrcDomains) closeTarget(q *qp, o *opener) (peer *ah, err error) {
 		return nil, nil
 	}
 	card, d := s.card, q.target.domain
-	card.engine.Do(func() { card.engine.RemoveQP(q.entry) })
+	q.engine().Do(func() { q.engine().RemoveQP(q.entry) })
 	delete(card.qpsByPlace, q.entry.Number%numberPlaces)
 	d.remove(q)
 	err = errors.Join(err, card.host.RemoveQP(uint32(q.entry.Number)))
@@ -182,7 +182,7 @@ func (card *Card) failTargets(entry *datapath.Session) {
 		if q.target == nil || q.entry.Session != entry {
 			continue
 		}
-		card.engine.Do(func() {
+		q.engine().Do(func() {
 			if q.state.Swap(uint32(q.entry.State)) != uint32(q.entry.State) {
 				q.target.note(notedEvent(verbs.EventQPFatal) | notedMove)
 			}

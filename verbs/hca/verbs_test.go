@@ -1,10 +1,14 @@
 package hca
 
 import (
+	"errors"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
@@ -17,6 +21,60 @@ func TestVerbsOverTheWire(t *testing.T) {
 		t.Parallel()
 		return wireEnds(t)
 	})
+}
+
+// So is one with several workers, here by a session of the last; the one beside it is that worker's too, since programs
+// of several workers do not share XRC domains.
+func TestVerbsOfSeveralWorkers(t *testing.T) {
+	t.Parallel()
+	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		t.Parallel()
+		pair := wireEnds(t, WithWorkers(3))
+		card := pair.A.Provider.(*hostCard).Card
+		newStation(t, card)
+		session := pair.Beside().(*Session)
+		engine := session.entry.Engine()
+		if engine == card.session.entry.Engine() {
+			t.Error("one worker serves two sessions, another none")
+		}
+		pair.A.Provider = session
+		beside := pair.Beside
+		pair.Beside = func() provider.Provider { return servedBy(t, engine, beside) }
+		return pair
+	})
+}
+
+// servedBy makes sessions until an engine serves one.
+func servedBy(t *testing.T, e *datapath.Engine, beside func() provider.Provider) provider.Provider {
+	for range 2 * MaxWorkers {
+		if s := beside().(*Session); s.entry.Engine() == e {
+			return s
+		}
+	}
+	t.Fatal("the engine gets no sessions")
+	return nil
+}
+
+// TestXRCDomainOfAnotherWorker: a domain is shared by programs of one worker; one of another worker is told so.
+func TestXRCDomainOfAnotherWorker(t *testing.T) {
+	t.Parallel()
+	pair := wireEnds(t, WithWorkers(2))
+	first := pair.A.Provider.(*hostCard).session.entry.Engine()
+	file, err := os.CreateTemp(t.TempDir(), "domain")
+	check(t, err)
+	defer file.Close()
+	open := provider.OpenXRCDRequest{File: file, Create: true}
+	for range 2 {
+		_, err = servedBy(t, first, pair.Beside).OpenXRCD(open)
+		check(t, err)
+	}
+	other := pair.Beside().(*Session)
+	for other.entry.Engine() == first {
+		other = pair.Beside().(*Session)
+	}
+	if _, err := other.OpenXRCD(open); !errors.Is(err, verbs.ErrUnsupported) {
+		t.Errorf("%v, not ErrUnsupported", err)
+	}
 }
 
 // So is any session on a card whose own session is in use, with limits of its own.

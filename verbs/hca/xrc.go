@@ -111,7 +111,7 @@ func (s xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRC
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	d, err := s.card.domain(key, &r)
+	d, err := s.card.domain(key, &r, s.entry)
 	if err != nil {
 		return grant, err
 	}
@@ -124,12 +124,14 @@ func (s xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRC
 	return grant, nil
 }
 
-// domain is the one of a key, or a new one. The caller holds mu.
-func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest) (*domain, error) {
+// domain is the one of a key, or a new one, for a session. One engine serves all that have it. The caller holds mu.
+func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest, by *datapath.Session) (*domain, error) {
 	if key != nil {
 		switch d := card.domains[*key]; {
 		case d != nil && r.Exclusive:
 			return nil, fmt.Errorf("%w: the inode has an XRC domain already, and the request is exclusive (O_EXCL)", verbs.ErrInvalid)
+		case d != nil && d.session.Engine() != by.Engine():
+			return nil, fmt.Errorf("%w: another worker of the card serves the XRC domain's programs; with one worker (--workers 1) programs can share it", verbs.ErrUnsupported)
 		case d != nil:
 			return d, nil
 		case !r.Create:
@@ -137,7 +139,7 @@ func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest) (*domain, 
 		}
 	}
 	return &domain{
-		key: key, entry: datapath.NewDomain(), session: datapath.NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))),
+		key: key, entry: datapath.NewDomain(), session: by.Beside(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))),
 		targets: map[wire.QPN]*qp{},
 	}, nil
 }
@@ -170,7 +172,7 @@ func (card *Card) leaveDomain(d *domain) {
 // freeDomains ends a session's part in its domains: what peers could name, its handles of targets, then the domains. It
 // gives the paths of targets that are gone to who may leave them.
 func (s xrcDomains) freeDomains() (left []*ah, failed error) {
-	s.card.engine.Do(func() {
+	s.entry.Engine().Do(func() {
 		for _, q := range s.srqs.all() {
 			if q.xrcd != nil {
 				q.xrcd.domain.entry.RemoveSRQ(q.entry)
@@ -224,7 +226,7 @@ func (s sharedQueues) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err erro
 		return err
 	}
 	overrun := false
-	s.card.engine.Do(func() { overrun = q.cq.entry.Overrun() })
+	s.entry.Engine().Do(func() { overrun = q.cq.entry.Overrun() })
 	if overrun {
 		return fmt.Errorf("%w: the CQ of the SRQ, so its receives complete nothing any more; make another CQ", verbs.ErrCQOverrun)
 	}
@@ -236,7 +238,7 @@ func (s sharedQueues) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err erro
 	if err := s.config.Quota.Admit(quota.SRQs, quota.Shared{Noun: "SRQs of type XRC of the card", Used: uint64(all), Most: maxSRQ}); err != nil {
 		return err
 	}
-	q.entry.Number = wire.SRQN(card.srqNumbers.take(func(place wire.QPN) bool { return card.srqsByPlace[place] == nil }))
+	q.entry.Number = wire.SRQN(card.srqNumbers.take(func(number wire.QPN) bool { return card.srqsByPlace[number%numberPlaces] == nil }))
 	q.entry.CQ, q.entry.CompletionToken = q.cq.entry, r.CompletionToken
 	return nil
 }
@@ -246,12 +248,12 @@ func (s sharedQueues) showXRC(q *srq) {
 	s.card.srqsByPlace[q.place()] = q
 	q.xrcd.users++
 	q.cq.users++
-	s.card.engine.Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
+	s.entry.Engine().Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
 }
 
 // hideXRC ends that.
 func (s sharedQueues) hideXRC(q *srq) {
-	s.card.engine.Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
+	s.entry.Engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
 	delete(s.card.srqsByPlace, q.place())
 	q.xrcd.users--
 	q.cq.users--

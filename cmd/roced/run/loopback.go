@@ -20,6 +20,7 @@ type loopbackFlags struct {
 	pools []string
 	hosts []string
 
+	workers int
 	capture string
 	weather loopback.Weather
 }
@@ -27,6 +28,7 @@ type loopbackFlags struct {
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
+	f.IntVar(&l.workers, "workers", 1, "with --host: `number` of workers of each of these hosts, up to 8; each serves some of the programs that share the host")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
 	l.weather.Add(f, "with --loopback: ")
 	f.StringVar(&l.capture, "capture", "", "with --loopback: `file` for the packets of all hosts, as pcapng; of other devices roced dump makes one")
@@ -46,6 +48,12 @@ func (l *loopbackFlags) check(o *options) error {
 	if !l.on && l.capture != "" {
 		return errors.New("--capture needs --loopback; of an interface's device roced dump makes one")
 	}
+	if l.workers != 1 && l.hosts == nil {
+		return errors.New("--workers needs --host: other hosts have one program and one worker each, and so have interfaces")
+	}
+	if l.workers < 1 || l.workers > hca.MaxWorkers {
+		return fmt.Errorf("--workers %d: a host has 1 to %d", l.workers, hca.MaxWorkers)
+	}
 	if !l.on && l.hosts != nil {
 		return errors.New("--host needs --loopback: add it")
 	}
@@ -61,7 +69,7 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Capture = l.capture
+	o.Capture, o.Workers = l.capture, l.workers
 	if err := l.weather.Fill(&o); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package memnet
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -20,7 +21,7 @@ type Host struct {
 
 	network *Network
 	name    string
-	port    link.Port
+	ports   []link.Port // one until Links, then one a worker
 
 	mu     sync.Mutex
 	status network.Port
@@ -41,7 +42,7 @@ func (h *Host) SetAddresses(addresses ...netip.Addr) error {
 // SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives. Nothing
 // happens when the host is gone.
 func (h *Host) SetUp(up bool) {
-	h.port.SetUp(up)
+	h.setPorts(up)
 	h.change(func(p *network.Port) { p.Up = up })
 	h.network.look()
 }
@@ -93,7 +94,7 @@ func (h *Host) follower() network.Card {
 // Close implements network.Host: it takes the host away.
 func (h *Host) Close() error {
 	h.network.remove(h)
-	return h.port.Close()
+	return h.closePorts()
 }
 
 // Name implements network.Host.
@@ -106,7 +107,57 @@ func (h *Host) VLAN() uint16 { return 0 }
 func (h *Host) Port() (network.Port, error) { return h.now(), nil }
 
 // Link implements network.Host.
-func (h *Host) Link() link.Link { return h.port }
+func (h *Host) Link() link.Link { return h.allPorts()[0] }
+
+// Links implements network.Host. A worker's port has the packets for queue pairs whose numbers, modulo the number of
+// workers, are its own.
+func (h *Host) Links(workers int) ([]link.Link, error) {
+	if workers > 1 {
+		if err := h.divide(workers); err != nil {
+			return nil, err
+		}
+	}
+	var links []link.Link
+	for _, p := range h.allPorts() {
+		links = append(links, p)
+	}
+	return links, nil
+}
+
+// divide replaces the port by one for each worker.
+func (h *Host) divide(workers int) error {
+	ports, err := h.network.frames.Ports(h.MAC(), workers)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.ports
+	h.ports = ports
+	for _, p := range ports {
+		p.SetUp(h.status.Up)
+	}
+	return old[0].Close()
+}
+
+func (h *Host) allPorts() []link.Port {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ports
+}
+
+func (h *Host) setPorts(up bool) {
+	for _, p := range h.allPorts() {
+		p.SetUp(up)
+	}
+}
+
+func (h *Host) closePorts() (err error) {
+	for _, p := range h.allPorts() {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
 
 // Namespace implements network.Host: each host has its own port numbers.
 func (h *Host) Namespace() any { return h }

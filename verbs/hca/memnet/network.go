@@ -69,7 +69,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 		MAC: mac, MACs: []wire.MAC{mac}, Addresses: slices.Clone(addresses), Carried: wire.MTU4096, Most: wire.MTU4096,
 	}
 	var err error
-	if h.port, err = n.frames.Port(mac); err != nil {
+	if h.ports, err = n.frames.Ports(mac, 1); err != nil {
 		return nil, err
 	}
 	n.hosts = append(n.hosts, h)

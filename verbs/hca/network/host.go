@@ -28,7 +28,10 @@ type Host interface {
 	Name() string
 	// VLAN is the tag of the card's frames; 0 for none.
 	VLAN() uint16
-	// Link is where the card's frames come from and go to. The engine closes it, before Close.
+	// Links are where the card's frames come from and go to: one for each worker. verbs.ErrUnsupported if there cannot
+	// be as many. It is called once; the engines close them, before Close.
+	Links(workers int) ([]link.Link, error)
+	// Link is the first.
 	Link() link.Link
 	// Start is called once, when the engine is there.
 	Start(Engine)
@@ -132,6 +135,14 @@ func HostError(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", verbs.ErrHost, err)
+}
+
+// OneLink is Links of a network that has no more than one.
+func OneLink(l link.Link, workers int, what string) ([]link.Link, error) {
+	if workers > 1 {
+		return nil, fmt.Errorf("%w: %d workers: %s has one; cards on a network in memory can have more", verbs.ErrUnsupported, workers, what)
+	}
+	return []link.Link{l}, nil
 }
 
 // NoSteering is the Steering of a network that hands all packets to the engine.

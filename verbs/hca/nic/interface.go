@@ -56,6 +56,11 @@ func (i *Interface) Name() string { return *i.name.Load() }
 // Link implements network.Host.
 func (i *Interface) Link() link.Link { return i.xdp }
 
+// Links implements network.Host.
+func (i *Interface) Links(workers int) ([]link.Link, error) {
+	return network.OneLink(i.xdp, workers, "a card over AF_XDP sockets")
+}
+
 // VLAN implements network.Host.
 func (i *Interface) VLAN() uint16 { return i.vlan }
 

@@ -50,6 +50,11 @@ func (h *Host) VLAN() uint16 { return 0 }
 // Link implements network.Host.
 func (h *Host) Link() link.Link { return h.link }
 
+// Links implements network.Host.
+func (h *Host) Links(workers int) ([]link.Link, error) {
+	return network.OneLink(h.link, workers, "a card over UDP sockets")
+}
+
 // Start implements network.Host.
 func (h *Host) Start(e network.Engine) { h.engine = e }
 

@@ -60,7 +60,7 @@ func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	host, err := g.home.newCard(fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
+	host, err := g.home.newCard(fmt.Sprintf("%s%d", Name, g.last.Add(1)), 1, addresses...)
 	if err != nil {
 		g.giveAddresses(addresses)
 		return nil, nil, err

@@ -51,7 +51,7 @@ func (n *Network) fill(o Options, log *slog.Logger) (err error) {
 	}
 	var fixed []netip.Addr
 	for _, h := range o.Hosts {
-		card, err := n.newCard(h.Name, h.Addresses...)
+		card, err := n.newCard(h.Name, o.Workers, h.Addresses...)
 		if err != nil {
 			return fmt.Errorf("--host %s: %w", h.Name, err)
 		}
@@ -67,12 +67,12 @@ func (n *Network) fill(o Options, log *slog.Logger) (err error) {
 }
 
 // newCard makes a card on a new host. No program runs it: they are in other processes.
-func (n *Network) newCard(name string, addresses ...netip.Addr) (*hca.Card, error) {
+func (n *Network) newCard(name string, workers int, addresses ...netip.Addr) (*hca.Card, error) {
 	host, err := n.memory.AddHost(name, addresses...)
 	if err != nil {
 		return nil, err
 	}
-	options := []hca.Option{hca.WithoutInline()}
+	options := []hca.Option{hca.WithoutInline(), hca.WithWorkers(workers)}
 	if n.marks {
 		options = append(options, hca.WithCongestion(hca.CongestionMark))
 	}

@@ -17,6 +17,7 @@ const Name = "loop"
 type Options struct {
 	Pools   []netip.Prefix
 	Hosts   []Host
+	Workers int    // of each of these hosts' cards; 0: one
 	Capture string // file for the packets of all hosts; empty: none
 
 	Seed       uint64

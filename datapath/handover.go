@@ -1,0 +1,318 @@
+package datapath
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// A packet that arrives at one engine of a card and is for a queue pair of another's session is handed over: copied
+// into that engine's inbox, which it empties before it looks at its link. So are packets that a queue pair of one
+// engine sends to a queue pair, or to members of a group, of another.
+//
+//	link ─► passOn ───┐                        ┌─► receiveFrame ─► as if they had come from the link
+//	loopBack ─► sendAcross ─► inbox ─► receiveHanded
+//	group ─► shareOut ┘                        └─► deliverHanded ─► as if they had been sent here
+//
+// Packets from one queue of the link to one queue pair stay in order. An inbox that is full holds up who fills it: an
+// engine does not look at its link, and a sender has no free frame.
+
+// others is what an engine knows of its card's other engines.
+type others struct {
+	shared *sharing
+	index  int // of this engine
+	inbox  inbox
+	looped arrival // of a packet that another engine's queue pair has sent
+	// elsewhere are the other engines with members of a group.
+	elsewhere map[wire.GID][]*Engine
+	waitsFor  *inbox // it was full when this engine last filled it
+}
+
+func newOthers(shared *sharing) (*others, error) {
+	o := &others{shared: shared, index: shared.made, elsewhere: map[wire.GID][]*Engine{}}
+	shared.made++
+	return o, o.inbox.open()
+}
+
+func (o *others) close() {
+	if o != nil {
+		o.inbox.close()
+	}
+}
+
+// crowded says that the inbox that was full still is. Its owner calls this engine when it is not any more.
+func (o *others) crowded() bool {
+	if o.waitsFor != nil && !o.waitsFor.full() {
+		o.waitsFor = nil
+	}
+	return o.waitsFor != nil
+}
+
+// left says that there is something to do that no frame announces.
+func (o *others) left() bool { return o.waitsFor != nil || o.inbox.next < len(o.inbox.taken) }
+
+// full says that the inbox of the engine with a queue pair has no room.
+func (o *others) full(number wire.QPN) bool {
+	home := o.home(number)
+	return home != nil && home.others.inbox.full()
+}
+
+// home is the other engine that has a queue pair; nil if none has, or this one.
+func (o *others) home(number wire.QPN) *Engine {
+	if place := o.shared.homes.of(number); place >= 0 && place != o.index {
+		return o.shared.engines[place]
+	}
+	return nil
+}
+
+// Prefers says whether packets for a queue pair of this number come to the engine's own link, where the network goes by
+// the numbers (link.Network.Ports).
+func (e *Engine) Prefers(number wire.QPN) bool {
+	return e.others == nil || int(number)%len(e.others.shared.engines) == e.others.index
+}
+
+// homes are the engines of queue pairs, by the low bits of their numbers.
+type homes [maxQPs]atomic.Int32 // 0: none has it
+
+func (h *homes) set(number wire.QPN, e *Engine) {
+	place := int32(0)
+	if e != nil {
+		place = int32(e.others.index) + 1
+	}
+	h[number%maxQPs].Store(place)
+}
+
+// of is the place of the engine; -1 if there is none.
+func (h *homes) of(number wire.QPN) int { return int(h[number%maxQPs].Load()) - 1 }
+
+// passOn hands over a frame from the link, and says whether that was all: this engine has nothing to do with it. What
+// is wrong with the frame is found by who gets it.
+func (e *Engine) passOn(frame []byte) (gone bool) {
+	o, p := e.others, &e.rx.packet
+	if wire.Parse(frame, p) != wire.FaultNone {
+		return false
+	}
+	number := p.BTH().DestQP()
+	if number == wire.QPNMulticast {
+		dest := p.Destination()
+		return e.copyAcross(o.elsewhere[dest], len(e.groups[dest]) > 0, handed{frame: frame})
+	}
+	home := o.home(number)
+	if home != nil {
+		o.put(home, handed{frame: frame})
+	}
+	return home != nil
+}
+
+// copyAcross gives other engines a packet each. All but the first of those that get the packet get a copy of it. gone is
+// false if this engine is among them.
+func (e *Engine) copyAcross(to []*Engine, own bool, h handed) (gone bool) {
+	for i, other := range to {
+		h.copied = own || i > 0
+		e.others.put(other, h)
+	}
+	return len(to) > 0 && !own
+}
+
+func (o *others) put(to *Engine, h handed) {
+	in := &to.others.inbox
+	if in.put(h); in.full() {
+		o.waitsFor = in
+	}
+}
+
+// sendAcross hands over a packet that is for a queue pair of another engine; false if there is none.
+func (e *Engine) sendAcross(sender *QP, d *departure, frame []byte, length int) bool {
+	if wire.Parse(frame, &d.looped.packet) != wire.FaultNone {
+		return false
+	}
+	home := e.others.home(d.looped.packet.BTH().DestQP())
+	if home != nil {
+		e.others.put(home, handed{frame: frame, sender: sender, length: length})
+	}
+	return home != nil
+}
+
+// shareOut hands over a packet to a group to the engines with members of it.
+func (e *Engine) shareOut(sender *QP, dest wire.GID, frame []byte, length int) {
+	e.copyAcross(e.others.elsewhere[dest], len(e.groups[dest]) > 0, handed{frame: frame, sender: sender, length: length})
+}
+
+// roomAcross says whether there is room for a datagram at the engines that it is to be handed to.
+func (e *Engine) roomAcross(ah *AH, number wire.QPN) bool {
+	for _, other := range e.others.elsewhere[ah.Dest] {
+		if other.others.inbox.full() {
+			return false
+		}
+	}
+	return ah.Path.state != PathLocal || !e.others.full(number)
+}
+
+// setElsewhere replaces the other engines that have members of a group. It runs in Do.
+func (e *Engine) setElsewhere(mgid wire.GID, engines []*Engine) {
+	if e.others.elsewhere[mgid] = engines; len(engines) == 0 {
+		delete(e.others.elsewhere, mgid)
+	}
+}
+
+// receiveHanded processes what other engines have handed over, with half of the budget at most. ready says that frames
+// of the link are next.
+func (e *Engine) receiveHanded() (some, ready bool) {
+	o := e.others
+	kept := e.budget / 2
+	for e.budget -= kept; e.budget > 0; some = true {
+		h := o.inbox.take()
+		if h == nil {
+			break
+		}
+		e.budget--
+		e.receiveOne(h)
+	}
+	e.budget += kept
+	if some && o.inbox.waited.Swap(false) {
+		o.callWaiting()
+	}
+	return some, !e.arriving.pending() && !o.crowded()
+}
+
+// callWaiting calls the other engines: there is room in the inbox again.
+func (o *others) callWaiting() {
+	for i, other := range o.shared.engines {
+		if i != o.index {
+			other.runner.Call()
+		}
+	}
+}
+
+// receiveOne processes a packet that was handed over. A copy of one that another engine has counted counts as a copy.
+func (e *Engine) receiveOne(h *handed) {
+	c := &e.counters
+	bytes, marked, looped := c.ReceivedBytes, c.ECNMarked, c.Loopback
+	if h.copied {
+		c.Received--
+		c.Copies++
+	}
+	switch {
+	case h.sender != nil:
+		e.deliverHanded(h)
+	case len(e.taps) == 0 || h.copied:
+		e.receiveFrame(&e.rx, h.frame)
+	default:
+		e.tap(false, h.frame, func() { e.receiveFrame(&e.rx, h.frame) })
+	}
+	if h.copied {
+		c.ReceivedBytes, c.ECNMarked, c.Loopback = bytes, marked, looped
+	}
+}
+
+// deliverHanded delivers a packet that a queue pair of another engine has sent to this card.
+func (e *Engine) deliverHanded(h *handed) {
+	a := &e.others.looped
+	e.hand = nil
+	if !e.parseOwn(a, h.sender, h.frame, h.length) {
+		return
+	}
+	if a.packet.BTH().DestQP() != wire.QPNMulticast {
+		e.deliver(a)
+		return
+	}
+	e.arriving.deliver(e, a, h.frame, e.groups[a.packet.Destination()], h.sender)
+}
+
+// inboxRoom is how many packets an inbox has room for. A few more may come, one for each engine.
+const inboxRoom = 512
+
+// inbox is what other engines have handed over to one.
+type inbox struct {
+	fd     int          // readable when a packet has come while the worker sleeps
+	asleep atomic.Bool  // the worker does, or is about to
+	waited atomic.Bool  // somebody has found it full
+	count  atomic.Int32 // of came
+	taken  []handed     // the engine's; its frames are valid until take finds nothing
+	next   int          // of taken
+
+	mu     sync.Mutex // guards the fields below
+	came   []handed
+	closed bool
+}
+
+// handed is a packet that is handed over, in memory of the inbox.
+type handed struct {
+	frame  []byte
+	sender *QP  // that has sent it to this card; nil: it came from the link
+	length int  // of the payload, if it has a sender
+	copied bool // another engine counts the packet as received
+}
+
+func (in *inbox) open() (err error) {
+	if in.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd of a worker: %w", err)
+	}
+	return nil
+}
+
+func (in *inbox) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.closed = true
+		_ = unix.Close(in.fd)
+	}
+}
+
+// put copies a packet in.
+func (in *inbox) put(h handed) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n := len(in.came)
+	if n == cap(in.came) {
+		in.came = append(in.came, handed{})
+	}
+	in.came = in.came[:n+1]
+	to := &in.came[n]
+	frame := append(to.frame[:0], h.frame...)
+	*to = h
+	to.frame = frame
+	in.count.Store(int32(n + 1))
+	if in.asleep.Load() && !in.closed {
+		one := [8]byte{1}
+		_, _ = unix.Write(in.fd, one[:])
+	}
+}
+
+// full says whether there is no room. If so, the owner calls all others when there is.
+func (in *inbox) full() bool {
+	if in.count.Load() < inboxRoom {
+		return false
+	}
+	in.waited.Store(true)
+	return in.count.Load() >= inboxRoom
+}
+
+// take is the next packet; nil if there is none.
+func (in *inbox) take() *handed {
+	if in.next == len(in.taken) {
+		if in.next = 0; in.count.Load() == 0 {
+			in.taken = in.taken[:0]
+			return nil
+		}
+		in.mu.Lock()
+		in.taken, in.came = in.came, in.taken[:0]
+		in.count.Store(0)
+		in.mu.Unlock()
+	}
+	in.next++
+	return &in.taken[in.next-1]
+}
+
+func (in *inbox) setAsleep(asleep bool) {
+	in.asleep.Store(asleep)
+	if !asleep {
+		var count [8]byte
+		_, _ = unix.Read(in.fd, count[:])
+	}
+}

@@ -1,0 +1,194 @@
+package datapath
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// datagrams makes an end's queue pair one of datagrams in RTS, with handles 0 to the group and 1 to this card itself.
+func (c *crew) datagrams(e *end, group wire.GID) {
+	e.qp.Serve(new(Datagrams))
+	e.qp.QKey = testQKey
+	send := ring.SendGeometry(endDepth, 4, 64)
+	memory := ring.Alloc(send.Size())
+	e.qp.Send, _ = ring.NewSendConsumer(memory, send)
+	e.send, _ = ring.NewSendProducer(memory, send)
+	e.qp.MaxSendSGE, e.qp.MaxInline = send.SendRoom()
+	e.engine.Do(func() {
+		e.engine.AddQP(e.qp)
+		e.engine.SetState(e.qp, ring.QPStateRTS)
+		for handle, to := range []struct {
+			dest  wire.GID
+			state PathState
+		}{{group, PathOpen}, {c.gid, PathLocal}} {
+			ah := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: c.gid, Dest: to.dest}), Group: handle == 0, Dest: to.dest}
+			e.engine.SetPath(ah.Path, PathAttr{State: to.state})
+			e.session.SetAH(uint32(handle), ah)
+		}
+	})
+}
+
+// sendTo posts a datagram of so many bytes.
+func (e *end) sendTo(handle uint32, number wire.QPN, length int) {
+	w := ring.Send{Opcode: ring.WRSend, AH: handle, RemoteQPN: number, RemoteQKey: testQKey, SGECount: 1}
+	ring.PutSGE(e.send.Put(&w), at(0, length))
+	e.send.Publish()
+	if e.bell.Ring(e.qp.DoorbellIndex) {
+		e.engine.call(e.session)
+	}
+}
+
+// TestWorkersGroup: a packet to a group reaches each member once, whichever engine it comes to and whichever engines have
+// members; and each is in one counter.
+func TestWorkersGroup(t *testing.T) {
+	const n, packets = 3, 50
+	network := link.NewNetwork(1)
+	a, b := newCrew(t, network, 1, n, straight), newCrew(t, network, 2, n, straight)
+	for _, c := range []*crew{a, b} {
+		var members []*QP
+		for i, e := range c.ends {
+			c.datagrams(e, testGroup)
+			if c == a || i > 0 { // of b, the engine that the packets come to has none
+				members = append(members, e.qp)
+			}
+			for r := range packets {
+				e.postRecv(uint64(r), at(1<<20, 200))
+			}
+		}
+		c.Do(func() { c.SetGroup(testGroup, members) })
+	}
+	for range packets {
+		a.ends[1].sendTo(0, wire.QPNMulticast, 100)
+	}
+	got := map[*end]int{}
+	roundsUntil(t, func() bool {
+		over := true
+		for _, e := range append(a.ends[:n:n], b.ends[1:]...) {
+			got[e] += len(e.poll())
+			over = over && got[e] >= packets
+		}
+		return over
+	}, a, b)
+	ofA, ofB := a.balanced(), b.balanced()
+	if ofA.Loopback != packets || ofA.Received != packets || ofA.Delivered != n*packets {
+		t.Errorf("the sender's card: looped back %d, received %d, delivered %d", ofA.Loopback, ofA.Received, ofA.Delivered)
+	}
+	if ofB.Received != packets || ofB.Copies != packets || ofB.Delivered != 2*packets || ofB.Dropped() != 0 {
+		t.Errorf("the other card: received %d, copies %d, delivered %d, dropped %v", ofB.Received, ofB.Copies, ofB.Delivered, named(&ofB))
+	}
+	a.Do(func() { a.SetGroup(testGroup, nil) })
+	for _, e := range a.engines {
+		if len(e.others.elsewhere) != 0 {
+			t.Error("an engine remembers a group without members")
+		}
+	}
+}
+
+// TestWorkersFullInbox: an engine that does not run holds up who sends to it, and nothing is lost; nor is what others
+// have for other engines.
+func TestWorkersFullInbox(t *testing.T) {
+	const packets = 3 * inboxRoom
+	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)
+	for _, e := range a.ends {
+		a.datagrams(e, testGroup)
+	}
+	from, idle := a.ends[0], a.ends[1]
+	posted, received := 0, 0
+	step := func() {
+		for burst := 0; posted < packets && burst < 32 && posted-int(from.engine.counters.Sent) < endDepth/2; burst++ {
+			from.sendTo(1, idle.qp.Number, 64)
+			posted++
+		}
+		from.engine.Round()
+	}
+	for range 1000 {
+		step()
+	}
+	if in := &idle.engine.others.inbox; int(in.count.Load()) != inboxRoom || posted <= inboxRoom {
+		t.Fatalf("%d of %d packets wait for an engine that does not run", in.count.Load(), posted)
+	}
+	for r := range endDepth {
+		idle.postRecv(uint64(r), at(1<<20, 200))
+	}
+	roundsUntil(t, func() bool {
+		step()
+		n := len(idle.poll())
+		for received += n; n > 0; n-- {
+			idle.postRecv(1, at(1<<20, 200))
+		}
+		c := a.Counters()
+		return int(c.Delivered+c.dropped()) == packets
+	}, a)
+	if c := a.balanced(); c.Received != packets || c.Delivered+c.Drops[DropNoReceive] != packets {
+		t.Errorf("of %d: received %d, delivered %d, dropped %v", packets, c.Received, c.Delivered, named(&c))
+	}
+}
+
+// TestWorkersRun: workers run, connections cross them in both cards, paths and addresses change all the time, and queue
+// pairs come and go: every message arrives.
+func TestWorkersRun(t *testing.T) {
+	const n, messages, length = 4, 300, 3000
+	network := link.NewNetwork(3)
+	a, b := newCrew(t, network, 1, n, crossed), newCrew(t, network, 2, n, straight)
+	for i := range n {
+		a.meetIn(a.ends[i], b.ends[i], PathOpen)
+		b.meetIn(b.ends[i], a.ends[i], PathOpen)
+	}
+	a.Start()
+	b.Start()
+	over := make(chan struct{})
+	var changes, programs sync.WaitGroup
+	changes.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			b.Do(func() {
+				b.SetAddresses([]wire.GID{b.gid, otherGID})
+				b.SetPath(b.ends[1].c.Path, PathAttr{State: PathOpen, DestMAC: a.mac, FromMAC: b.mac})
+				b.SetGroup(testGroup, []*QP{b.ends[0].qp, b.ends[2].qp})
+			})
+			extra := NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)))
+			e := b.Serve(extra)
+			e.Do(func() { e.RemoveSession(extra) })
+			b.Counters()
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+	for i := range n {
+		programs.Go(func() { a.ends[i].pump(b.ends[i], messages, length) })
+	}
+	programs.Wait()
+	close(over)
+	changes.Wait()
+	for _, c := range []*crew{a, b} {
+		c.Do(func() {}) // no round runs
+		c.balanced()
+	}
+}
+
+// pump sends messages to a peer and waits for each to be completed on both sides.
+func (e *end) pump(peer *end, messages, length int) {
+	for m := range messages {
+		peer.postRecv(uint64(m), at(1<<20, length))
+		e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, length))
+		e.engine.Wake(e.session)
+		for sent, received := false, false; !sent || !received; {
+			for _, c := range append(e.poll(), peer.poll()...) {
+				if c.Status != ring.WCSuccess {
+					e.Errorf("message %d: %+v", m, c)
+					return
+				}
+				sent, received = sent || !c.Opcode.IsRecv(), received || c.Opcode.IsRecv()
+			}
+			time.Sleep(time.Microsecond)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package datapath
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// crew is a card with several engines. Each has an end: a session with a queue pair.
+type crew struct {
+	testing.TB
+	*Workers
+	mac  wire.MAC
+	gid  wire.GID
+	ends []*end
+}
+
+// newCrew makes a card. number gives the numbers of queue pairs: the packets of one whose number modulo n is not the
+// place of its engine arrive at another.
+func newCrew(t testing.TB, network *link.Network, host byte, n int, number func(i int) wire.QPN) *crew {
+	t.Helper()
+	c := &crew{TB: t, mac: wire.MAC{2, 0, 0, 0, 0, host}, gid: gidOf("10.0.0.0")}
+	c.gid[15] = host
+	ports, err := network.Ports(c.mac, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []link.Link
+	for _, p := range ports {
+		links = append(links, p)
+	}
+	if c.Workers, err = NewWorkers(Config{MTU: wire.MTU1024}, links); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Do(func() { c.SetAddresses([]wire.GID{c.gid}) })
+	for i := range n {
+		c.addEnd(number(i))
+	}
+	return c
+}
+
+// addEnd adds a session with a queue pair.
+func (c *crew) addEnd(number wire.QPN) *end {
+	e := &end{TB: c.TB, memory: make([]byte, endMemory), mac: c.mac, gid: c.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
+	e.session = NewSession(e.bell)
+	e.engine = c.Serve(e.session)
+	e.engine.Do(func() {
+		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
+		e.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+	})
+	e.makeQueues()
+	e.qp.Number = number
+	c.ends = append(c.ends, e)
+	return e
+}
+
+// meetIn connects an end's queue pair to another's, on a path of a state.
+func (c *crew) meetIn(e, peer *end, state PathState) {
+	e.c = NewConnection(wire.ServiceRC)
+	e.c.PeerQPN, e.c.Peer, e.c.Path, e.c.Template = peer.qp.Number, peer.gid, new(Path), wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid})
+	e.c.MTU, e.c.Access, e.c.MaxDestRDAtomic, e.c.MaxRDAtomic = wire.MTU1024, ring.AccessRemoteRead|ring.AccessRemoteWrite|ring.AccessRemoteAtomic, 4, 4
+	e.c.MinRNRTimer, e.c.Timeout, e.c.RetryCnt, e.c.RNRRetry = 1, 14, 7, 7
+	e.c.Responder.ExpectedPSN = 7
+	c.Do(func() { c.SetPath(e.c.Path, PathAttr{State: state, DestMAC: peer.mac, FromMAC: e.mac}) })
+	e.engine.Do(func() {
+		e.qp.Serve(e.c)
+		e.engine.AddQP(e.qp)
+		for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+			e.qp.SetPSN(7)
+			e.engine.SetState(e.qp, state)
+		}
+	})
+}
+
+// roundsUntil runs rounds of cards' engines until done.
+func roundsUntil(t testing.TB, done func() bool, crews ...*crew) {
+	t.Helper()
+	for idle := 0; !done(); {
+		worked := false
+		for _, c := range crews {
+			for _, e := range c.engines {
+				some, _ := e.Round()
+				worked = worked || some
+			}
+		}
+		if idle++; worked {
+			idle = 0
+		}
+		if idle > 50_000_000 {
+			t.Fatal("nothing moves any more")
+		}
+	}
+}
+
+// balanced insists that every packet that an engine has got is in one counter.
+func (c *crew) balanced() Counters {
+	c.Helper()
+	for i, e := range c.engines {
+		if n := e.Counters(); n.Received+n.Copies != n.Delivered+n.dropped() {
+			c.Errorf("engine %d: received %d, copies %d, delivered %d, dropped %v", i, n.Received, n.Copies, n.Delivered, named(&n))
+		}
+	}
+	return c.Counters()
+}
+
+func straight(i int) wire.QPN { return wire.QPN(16 + i) }
+func crossed(i int) wire.QPN  { return wire.QPN(17 + i) }
+
+// TestWorkersConnections: connections of several programs, whose packets arrive at their own engines, at others, or
+// come from others of the same card, carry all that they are to, in order.
+func TestWorkersConnections(t *testing.T) {
+	for _, number := range []func(int) wire.QPN{straight, crossed} {
+		for _, local := range []bool{false, true} {
+			for n := 2; n <= 3; n++ {
+				t.Run(fmt.Sprintf("numbers from %d, local %v, %d engines", number(0), local, n), func(t *testing.T) {
+					network := link.NewNetwork(1)
+					a := newCrew(t, network, 1, n, number)
+					if local {
+						a.exchange(a, PathLocal, func(i int) (*end, *end) { return a.ends[i], a.ends[(i+1)%n] }, n-n%2)
+						return
+					}
+					b := newCrew(t, network, 2, n, number)
+					a.exchange(b, PathOpen, func(i int) (*end, *end) { return a.ends[i], b.ends[n-1-i] }, n)
+				})
+			}
+		}
+	}
+}
+
+// exchange has pairs of ends write and send to each other.
+func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *end), count int) {
+	c.Helper()
+	const messages, length = 200, 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	step := 1
+	if other == c {
+		step = 2
+	}
+	for i := 0; i < count; i += step {
+		a, b := pair(i)
+		c.meetIn(a, b, state)
+		other.meetIn(b, a, state)
+	}
+	crews := []*crew{c, other}
+	if other == c {
+		crews = crews[:1]
+	}
+	for i := 0; i < count; i += step {
+		a, b := pair(i)
+		want := a.fill(r, 0, length)
+		for m := range messages {
+			b.postRecv(uint64(m), at(1<<20+m*length, length))
+			w := to(ring.WRSend, 0)
+			w.ID = uint64(m)
+			a.post(w, ring.Atomic{}, at(0, length))
+		}
+		defer func() {
+			for m := range messages {
+				if got := b.memory[1<<20+m*length:][:length]; string(got) != string(want) {
+					c.Errorf("pair %d: message %d is not what was sent", i, m)
+				}
+			}
+		}()
+	}
+	left := make([]int, count)
+	roundsUntil(c, func() bool {
+		over := true
+		for i := 0; i < count; i += step {
+			a, b := pair(i)
+			for _, done := range append(a.poll(), b.poll()...) {
+				if done.Status != ring.WCSuccess {
+					c.Fatalf("%+v", done)
+				}
+				left[i]++
+			}
+			over = over && left[i] == 2*messages
+		}
+		return over
+	}, crews...)
+	for _, one := range crews {
+		if n := one.balanced(); n.Dropped() != 0 {
+			c.Errorf("dropped: %v", named(&n))
+		}
+	}
+}
+
+// TestCountersSum: no counter of an engine is left out of the card's.
+func TestCountersSum(t *testing.T) {
+	var one, sum Counters
+	fill := func(c *Counters, n uint64) {
+		var set func(v reflect.Value)
+		set = func(v reflect.Value) {
+			switch v.Kind() {
+			case reflect.Struct:
+				for i := range v.NumField() {
+					set(v.Field(i))
+				}
+			case reflect.Array:
+				for i := range v.Len() {
+					set(v.Index(i))
+				}
+			default:
+				v.SetUint(n)
+			}
+		}
+		set(reflect.ValueOf(c).Elem())
+	}
+	var want Counters
+	fill(&one, 3)
+	fill(&want, 6)
+	sum.add(&one)
+	if sum.add(&one); sum != want {
+		t.Errorf("%+v", sum)
+	}
+}
