@@ -37,7 +37,6 @@ func (p *processFiles) watch() {
 
 // look ends the use of files of which a user has too much; false if there are no files.
 func (p *processFiles) look() (any bool) {
-	limit := p.limit()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
@@ -49,7 +48,7 @@ func (p *processFiles) look() (any bool) {
 		sizes[f.quota] += f.size()
 	}
 	for _, f := range p.all {
-		if limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() {
+		if limit := f.quota.Limits().Memory; limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() {
 			f.end(errFilesTooLarge)
 		}
 	}

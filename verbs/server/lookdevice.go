@@ -54,7 +54,7 @@ func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, er
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed) {
 		return proto.DeviceView{Why: reasonOf(err)}, nil
 	}
-	c.server.limit(&view.Attr)
+	c.server.limit(c.peer.holder(), &view.Attr)
 	return view, err
 }
 
@@ -87,10 +87,10 @@ func reasonOf(err error) string {
 }
 
 // limit lowers a device's limits to those of a user.
-func (s *Server) limit(a *verbs.DeviceAttr) {
+func (s *Server) limit(user holder, a *verbs.DeviceAttr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := &s.limits
+	l := s.limits.of(user)
 	for _, one := range []struct {
 		most  *int
 		limit int

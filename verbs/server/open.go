@@ -59,7 +59,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		return nil, err
 	}
 	c.command = commandOf(c.peer.pid)
-	arena, err := newArena(c.account.quota, c.server.memoryLimit())
+	arena, err := newArena(c.account.quota, c.account.quota.Limits().Memory)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,6 @@ type identity struct{ device, inode uint64 }
 // processFiles are those of all sessions.
 type processFiles struct {
 	holes holes
-	limit func() uint64 // of a user's memory, in bytes; 0: none
 
 	mu      sync.Mutex
 	all     map[identity]*processFile

@@ -28,6 +28,17 @@ type Limits struct {
 	Connections int
 	hca.Limits
 	All quota.PoolLimits
+	// Container is what the socket of a container may have, which counts as one user; nil is what a user may. All is
+	// not used there.
+	Container *Limits
+}
+
+// of are those of a user, or of a container's socket.
+func (l *Limits) of(h holder) *Limits {
+	if h.door != "" && l.Container != nil {
+		return l.Container
+	}
+	return l
 }
 
 // Config is how a server works.
@@ -85,7 +96,7 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.files.all, s.files.limit, s.files.holes.log = map[identity]*processFile{}, s.memoryLimit, s.log
+	s.files.all, s.files.holes.log = map[identity]*processFile{}, s.log
 	var err error
 	if s.namespace, err = identifyNamespace("/proc/thread-self/ns/net"); err != nil {
 		return nil, fmt.Errorf("%w: the network namespace: %w", verbs.ErrHost, err)
@@ -134,8 +145,8 @@ func (s *Server) SetLimits(limits Limits) {
 	defer s.mu.Unlock()
 	s.limits = limits
 	s.pool.SetLimits(limits.All)
-	for _, a := range s.accounts {
-		a.quota.SetLimits(limits.Limits)
+	for of, a := range s.accounts {
+		a.quota.SetLimits(limits.of(of).Limits)
 	}
 }
 
@@ -279,12 +290,6 @@ func (s *Server) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
-}
-
-func (s *Server) memoryLimit() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.limits.Memory
 }
 
 func (s *Server) sources() []Source {

@@ -87,13 +87,13 @@ type account struct {
 func (s *Server) enter(of holder) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.accounts[of]
+	a, limits := s.accounts[of], s.limits.of(of)
 	if a == nil {
 		name := of.String()
-		a = &account{name: name, quota: quota.New(name, s.limits.Limits, s.pool)}
+		a = &account{name: name, quota: quota.New(name, limits.Limits, s.pool)}
 		s.accounts[of] = a
 	}
-	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {
+	if limit := limits.Connections; limit > 0 && a.connections >= limit {
 		return nil, fmt.Errorf("%w: %s has %d connections, and may have %d; close some", verbs.ErrLimit, a.name, a.connections, limit)
 	}
 	if err := a.quota.TakeDescriptors(connectionDescriptors); err != nil {

@@ -185,6 +185,49 @@ func TestLimitsAreReloaded(t *testing.T) {
 	r.terminate(t)
 }
 
+// TestLimitsOfAContainer: what limits.container says holds for its socket, also after a reload; else it has a user's.
+func TestLimitsOfAContainer(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	r := newRig(t, oneDevice+"[limits.container]\nclients = 2\n")
+	r.startIn(t, hosts.A)
+	r.await(t, "READY=1")
+	manager, err := daemon.Dial(t.Context(), r.path("roced.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	path, err := manager.AddSocket("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect(t, path, "eth0")
+	second := connect(t, path, "eth0")
+	if _, err := client.Dial(path, "eth0"); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("a third connection by the container's socket: %v", err)
+	}
+	for range 3 {
+		connect(t, r.path("roced.sock"), "eth0")
+	}
+	r.configure(t, oneDevice+"[limits.container]\npd = 3\n")
+	r.signal(t, unix.SIGHUP)
+	r.await(t, "RELOADING=1")
+	r.await(t, "READY=1")
+	connect(t, path, "eth0")
+	if _, err := second.AllocPD(); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("one more protection domain: %v", err)
+	}
+	looker, err := daemon.Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer looker.Close()
+	if d, err := looker.Look("eth0"); err != nil || d.Attr.MaxPD != 3 {
+		t.Errorf("the device has %d protection domains for it, %v", d.Attr.MaxPD, err)
+	}
+	r.terminate(t)
+}
+
 // newLoopback is a service on a network in memory, without any privilege.
 func newLoopback(t *testing.T, args ...string) *serviceRig {
 	t.Helper()

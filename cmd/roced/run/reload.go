@@ -42,9 +42,9 @@ func (s *service) logMistakes(err error) {
 // apply changes what can be changed, and gives the keys that need a restart. These keep their former
 // values, so that they are named again at the next reload.
 func (s *service) apply(ctx context.Context, c *config.Config) (later []string) {
-	s.server.SetLimits(limits(c.Limits))
+	s.server.SetLimits(limits(c))
 	s.level.Set(c.LogLevel)
-	s.config.Limits, s.config.LogLevel = c.Limits, c.LogLevel
+	s.config.Limits, s.config.ContainerLimits, s.config.LogLevel = c.Limits, c.ContainerLimits, c.LogLevel
 	if c.Access != s.config.Access {
 		later = append(later, "access")
 	}

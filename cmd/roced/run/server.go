@@ -21,13 +21,21 @@ func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.List
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
 	}
-	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
+	return server.New(server.Config{Limits: limits(c), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
 }
 
 // limits are the configuration's in the server's terms.
-func limits(l config.Limits) server.Limits {
+func limits(c *config.Config) server.Limits {
+	list := limitsOf(c.Limits)
+	list.All = quota.PoolLimits{Memory: totalMemory(c.Limits.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}
+	container := limitsOf(c.Limits.Except(c.ContainerLimits))
+	list.Container = &container
+	return list
+}
+
+func limitsOf(l config.Limits) server.Limits {
 	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
 		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, XRCDs: l.XRCDs, CompChannels: l.Channels,
 		Memberships: l.Memberships, Attachments: l.Attachments, IDs: l.IDs, EventChannels: l.EventChannels, Memory: l.Memory,
-	}, All: quota.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}}
+	}}
 }

@@ -9,8 +9,8 @@ import (
 
 // TestEveryLimitIsSet: one that the server has and the configuration has not would be none.
 func TestEveryLimitIsSet(t *testing.T) {
-	list := limits(config.Default().Limits)
-	for _, v := range []reflect.Value{reflect.ValueOf(list), reflect.ValueOf(list.Limits)} {
+	list := limits(config.Default())
+	for _, v := range []reflect.Value{reflect.ValueOf(list), reflect.ValueOf(list.Limits), reflect.ValueOf(list.Container.Limits)} {
 		for i := range v.NumField() {
 			if v.Field(i).IsZero() {
 				t.Errorf("%s has no limit", v.Type().Field(i).Name)

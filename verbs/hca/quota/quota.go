@@ -36,6 +36,13 @@ func (q *Quota) SetLimits(limits Limits) {
 	q.limits = limits
 }
 
+// Limits are those that it has.
+func (q *Quota) Limits() Limits {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limits
+}
+
 // Used is what the sessions have.
 func (q *Quota) Used() Limits {
 	q.mu.Lock()

@@ -21,7 +21,9 @@ type Config struct {
 	Socket   Socket
 	Access   Access
 	Limits   Limits
-	Metrics  Metrics
+	// ContainerLimits are those of the socket of a container; 0 is that of Limits.
+	ContainerLimits Limits
+	Metrics         Metrics
 	// Namespaces are cards in the network namespaces of programs.
 	Namespaces Namespaces
 	Devices    []Device
@@ -37,25 +39,6 @@ type Socket struct {
 // Access says who may do what only some may.
 type Access struct {
 	PrivilegedGroup string // whose members may set privileged Q_Keys, as root may; empty: root alone
-}
-
-// Limits are what one user may hold at once, with all programs together.
-type Limits struct {
-	Clients       int // connections
-	PDs           int
-	MRs           int
-	CQs           int
-	QPs           int
-	AHs           int
-	SRQs          int
-	XRCDs         int // XRC domains
-	Channels      int // completion channels
-	Memberships   int
-	Attachments   int
-	IDs           int    // of connection management
-	EventChannels int    // of ids
-	Memory        uint64 // bytes of queues and regions
-	TotalMemory   uint64 // bytes of all users; 0: half of what there is
 }
 
 // Metrics says where metrics are served.

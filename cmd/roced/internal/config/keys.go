@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/verbs/hca"
@@ -28,7 +29,9 @@ const (
 )
 
 // keys are all, in the order of the reference.
-var keys = []key{
+var keys = slices.Concat(serviceKeys, limitKeys, containerLimitKeys, otherKeys, deviceKeys)
+
+var serviceKeys = []key{
 	text("state_dir", `a directory, such as "/run/roced"`, isAbsolute, func(c *Config) *string { return &c.StateDir }),
 	choice("log_level", func(c *Config, level string) { c.LogLevel.UnmarshalText([]byte(level)) },
 		logLevel(slog.LevelDebug), logLevel(slog.LevelInfo), logLevel(slog.LevelWarn), logLevel(slog.LevelError)),
@@ -37,23 +40,14 @@ var keys = []key{
 	fileMode("socket.mode", func(c *Config) *fs.FileMode { return &c.Socket.Mode }),
 	text("socket.group", `the name or number of a group, or "" for the service's own`, anyText, func(c *Config) *string { return &c.Socket.Group }),
 	text("access.privileged_group", `the name or number of a group, or "" for root alone`, anyText, func(c *Config) *string { return &c.Access.PrivilegedGroup }),
+}
 
-	number("limits.clients", 1, mostObjects, func(c *Config) *int { return &c.Limits.Clients }),
-	number("limits.pd", 1, mostObjects, func(c *Config) *int { return &c.Limits.PDs }),
-	number("limits.mr", 1, mostObjects, func(c *Config) *int { return &c.Limits.MRs }),
-	number("limits.cq", 1, mostObjects, func(c *Config) *int { return &c.Limits.CQs }),
-	number("limits.qp", 1, mostObjects, func(c *Config) *int { return &c.Limits.QPs }),
-	number("limits.ah", 1, mostObjects, func(c *Config) *int { return &c.Limits.AHs }),
-	number("limits.srq", 1, mostObjects, func(c *Config) *int { return &c.Limits.SRQs }),
-	number("limits.xrcd", 1, mostObjects, func(c *Config) *int { return &c.Limits.XRCDs }),
-	number("limits.channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.Channels }),
-	number("limits.memberships", 1, mostObjects, func(c *Config) *int { return &c.Limits.Memberships }),
-	number("limits.attachments", 1, mostObjects, func(c *Config) *int { return &c.Limits.Attachments }),
-	number("limits.ids", 1, mostObjects, func(c *Config) *int { return &c.Limits.IDs }),
-	number("limits.event_channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.EventChannels }),
-	size("limits.memory", 1<<20, mostMemory, func(c *Config) *uint64 { return &c.Limits.Memory }),
-	size("limits.total_memory", 0, mostMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }),
+var limitKeys = append(limits("limits.", 1, func(c *Config) *Limits { return &c.Limits }),
+	size("limits.total_memory", 0, mostMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }))
 
+var containerLimitKeys = limits("limits.container.", 0, func(c *Config) *Limits { return &c.ContainerLimits })
+
+var otherKeys = []key{
 	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
 
 	text("namespaces.device", fmt.Sprintf(`a name of at most %d letters, digits, and . _ -, or "" for none`, longestName), isDeviceName, func(c *Config) *string { return &c.Namespaces.Device }),
@@ -62,7 +56,9 @@ var keys = []key{
 	text("namespaces.folder", `a directory, such as "/run/netns", or "" for any namespace`, isAbsoluteOrEmpty, func(c *Config) *string { return &c.Namespaces.Folder }),
 	number("namespaces.cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.Cards }),
 	number("namespaces.user_cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.UserCards }),
+}
 
+var deviceKeys = []key{
 	text("device.interface", `the name of a network interface; "ip link" lists them`, isInterface, func(c *Config) *string { return &c.device().Interface }),
 	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", longestName), isDeviceName, func(c *Config) *string { return &c.device().Name }),
 	mode("device.network", func(c *Config) *hca.Network { return &c.device().Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),

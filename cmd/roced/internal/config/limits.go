@@ -1,0 +1,61 @@
+package config
+
+// Limits are what one user may hold at once, with all programs together.
+type Limits struct {
+	Clients       int // connections
+	PDs           int
+	MRs           int
+	CQs           int
+	QPs           int
+	AHs           int
+	SRQs          int
+	XRCDs         int // XRC domains
+	Channels      int // completion channels
+	Memberships   int
+	Attachments   int
+	IDs           int    // of connection management
+	EventChannels int    // of ids
+	Memory        uint64 // bytes of queues and regions
+	TotalMemory   uint64 // bytes of all users; 0: half of what there is
+}
+
+// Except are the limits with those in place of others that are given, which are not 0.
+func (l Limits) Except(given Limits) Limits {
+	for _, one := range limitFields {
+		if n := *one.field(&given); n != 0 {
+			*one.field(&l) = n
+		}
+	}
+	if given.Memory != 0 {
+		l.Memory = given.Memory
+	}
+	return l
+}
+
+// limitFields are the numbers of Limits.
+var limitFields = []struct {
+	name  string
+	field func(*Limits) *int
+}{
+	{"clients", func(l *Limits) *int { return &l.Clients }},
+	{"pd", func(l *Limits) *int { return &l.PDs }},
+	{"mr", func(l *Limits) *int { return &l.MRs }},
+	{"cq", func(l *Limits) *int { return &l.CQs }},
+	{"qp", func(l *Limits) *int { return &l.QPs }},
+	{"ah", func(l *Limits) *int { return &l.AHs }},
+	{"srq", func(l *Limits) *int { return &l.SRQs }},
+	{"xrcd", func(l *Limits) *int { return &l.XRCDs }},
+	{"channels", func(l *Limits) *int { return &l.Channels }},
+	{"memberships", func(l *Limits) *int { return &l.Memberships }},
+	{"attachments", func(l *Limits) *int { return &l.Attachments }},
+	{"ids", func(l *Limits) *int { return &l.IDs }},
+	{"event_channels", func(l *Limits) *int { return &l.EventChannels }},
+}
+
+// limits are the keys of what one may have: least is 1, or 0 where 0 has a meaning.
+func limits(table string, least int, of func(*Config) *Limits) (list []key) {
+	for _, one := range limitFields {
+		list = append(list, number(table+one.name, least, mostObjects, func(c *Config) *int { return one.field(of(c)) }))
+	}
+	return append(list, size(table+"memory", uint64(least)<<20, mostMemory, func(c *Config) *uint64 { return &of(c).Memory }))
+}
