@@ -120,6 +120,39 @@ func TestCardsInCallersNamespaces(t *testing.T) {
 	}
 }
 
+// TestMetricsOfNamespaces: cards in namespaces count in the metrics, together and also when they are closed.
+func TestMetricsOfNamespaces(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "metrics.sock")
+	o := startOutside(t, fmt.Sprintf("network = \"udp\"\n[metrics]\nlisten = \"unix:%s\"", at))
+	says := func(metrics string, lines ...string) bool {
+		for _, line := range lines {
+			if !strings.Contains(metrics, "\nroced_"+line+"\n") {
+				return false
+			}
+		}
+		return true
+	}
+	if m := cmdtest.Scrape(t, at); !says(m, `device_open{device="net0"} 0`, `device_opens_total{device="net0"} 0`, `bytes_total{device="net0",direction="delivered"} 0`) {
+		t.Errorf("before the first program: %s", m)
+	}
+	server := o.roced(t, o.A, "ping -d net0 -p 18999")
+	server.Await(t, "waiting")
+	if m := cmdtest.Scrape(t, at); !says(m, `device_open{device="net0"} 1`, `port_active{device="net0"} 1`, `device_opens_total{device="net0"} 1`) {
+		t.Errorf("with a program: %s", m)
+	}
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	server.End(t)
+	o.exchange(t)
+	waittest.Eventually(t, "no card is open", func() bool { return says(cmdtest.Scrape(t, at), `device_open{device="net0"} 0`) })
+	m := cmdtest.Scrape(t, at)
+	if !says(m, `device_opens_total{device="net0"} 3`) || says(m, `bytes_total{device="net0",direction="delivered"} 0`) {
+		t.Errorf("after three programs: %s", m)
+	}
+}
+
 // TestOthersNamespaces: a program gets only the card of its own namespace, and only if the configuration lets it; it
 // sees nothing of the others, though all are root.
 func TestOthersNamespaces(t *testing.T) {

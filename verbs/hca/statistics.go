@@ -61,6 +61,17 @@ func (card *Card) readStatistics() (s Statistics, err error) {
 // Counter is one number of a card's statistics.
 type Counter = verbs.Counter
 
+// AddCounters adds the values of a card's list to a sum of such lists; a sum that is nil is 0.
+func AddCounters(sum, list []Counter) []Counter {
+	if sum == nil {
+		return slices.Clone(list)
+	}
+	for i := range list {
+		sum[i].Value += list[i].Value
+	}
+	return sum
+}
+
 func count(place, name string, value uint64, lost bool) Counter {
 	return Counter{Place: place, Name: name, Value: value, Lost: lost}
 }

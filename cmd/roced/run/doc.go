@@ -10,6 +10,7 @@
 //	links.go      news of interfaces, for devices that wait for theirs
 //	server.go     the server that programs talk to (package verbs/server)
 //	loopback.go   --loopback: a network in memory instead (internal/loopback)
+//	metered.go    the devices, as metrics see them
 //	namespaces/   cards in the network namespaces of programs
 //	device/       a card for as long as its interface is there
 //	metrics/      metrics for Prometheus, over HTTP

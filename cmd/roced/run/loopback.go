@@ -6,11 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/roced/roced/cmd/roced/internal/loopback"
-	"github.com/roced/roced/cmd/roced/run/device"
-	"github.com/roced/roced/cmd/roced/run/metrics"
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/provider"
 	"github.com/spf13/pflag"
 )
 
@@ -74,29 +70,4 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 		return nil, err
 	}
 	return loopback.New(o, log)
-}
-
-// wireDevice is a device of a wire for metrics. It is open from the beginning to the end.
-type wireDevice struct{ loopback.Device }
-
-// State implements metrics.Device.
-func (d wireDevice) State() device.State {
-	port, err := d.QueryPort(provider.QueryPortRequest{Port: 1})
-	return device.State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.Name()}
-}
-
-// Opens implements metrics.Device.
-func (d wireDevice) Opens() uint64 { return 1 }
-
-// metered are the devices that metrics tell of.
-func (s *service) metered() (list []metrics.Device) {
-	for _, d := range s.devices.list() {
-		list = append(list, d)
-	}
-	if s.network != nil {
-		for _, d := range s.network.Devices() {
-			list = append(list, wireDevice{d})
-		}
-	}
-	return list
 }

@@ -306,7 +306,7 @@ func TestSuccessor(t *testing.T) {
 	second := start()
 	first.terminate(t)
 	connect(t, paths[0], "loop").close()
-	text := scrape(t, paths[1])
+	text := cmdtest.Scrape(t, paths[1])
 	for _, want := range []string{`roced_device_open{device="loop"} 1`, `roced_port_active{device="loop"} 1`, `roced_bytes_total{device="loop",direction="sent"} 0`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics do not say %s:\n%s", want, text)

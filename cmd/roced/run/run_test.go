@@ -1,11 +1,8 @@
 package run
 
 import (
-	"context"
-	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -163,7 +160,7 @@ func TestMetrics(t *testing.T) {
 	r.configure(t, listen+oneDevice)
 	r.startIn(t, hosts.A)
 	r.await(t, "READY=1")
-	text := scrape(t, r.path("metrics.sock"))
+	text := cmdtest.Scrape(t, r.path("metrics.sock"))
 	for _, want := range []string{
 		"roced_clients 0\n", `roced_device_open{device="eth0"} 1`, `roced_port_active{device="eth0"} 1`,
 		`roced_dropped_packets_total{device="eth0",place="engine",reason="drop_qkey"} 0`,
@@ -181,23 +178,6 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the socket is left: %v", err)
 	}
 	r.terminate(t)
-}
-
-func scrape(t *testing.T, path string) string {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}}}
-	answer, err := client.Get("http://roced/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s, %v", answer.Status, err)
-	}
-	return string(text)
 }
 
 // TestNoDevice: it runs, as after it is installed, and says where devices are named.

@@ -169,7 +169,7 @@ func (s *service) describe() string {
 	}
 	switch {
 	case s.elsewhere != nil:
-		parts = append(parts, cli.Several(uint64(s.elsewhere.Cards()), "card")+" in other network namespaces")
+		parts = append(parts, cli.Several(uint64(len(s.elsewhere.Cards())), "card")+" in other network namespaces")
 	case s.network != nil:
 		parts = append(parts, "a network in memory")
 	case len(parts) == 1:

@@ -82,7 +82,7 @@ func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.hosts = slices.DeleteFunc(g.hosts, func(h *hca.Card) bool { return h == host }); err == nil {
-		g.gone = add(g.gone, final)
+		g.gone = hca.AddCounters(g.gone, final)
 	}
 }
 
@@ -118,26 +118,15 @@ func (g *guests) Counters() ([]verbs.Counter, error) {
 	sum, err := g.blank.Counters()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sum = add(sum, g.gone)
+	sum = hca.AddCounters(sum, g.gone)
 	for _, host := range g.hosts {
 		list, failed := host.Counters()
 		if failed != nil {
 			return nil, failed
 		}
-		sum = add(sum, list)
+		sum = hca.AddCounters(sum, list)
 	}
 	return sum, err
-}
-
-// add adds the values of a list, which has the same names in the same order, or is empty.
-func add(sum, list []verbs.Counter) []verbs.Counter {
-	if sum == nil {
-		return slices.Clone(list)
-	}
-	for i := range list {
-		sum[i].Value += list[i].Value
-	}
-	return sum
 }
 
 func (g *guests) takeAddresses() (list []netip.Addr, err error) {

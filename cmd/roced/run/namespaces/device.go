@@ -23,6 +23,9 @@ type Device struct {
 
 	mu     sync.Mutex
 	cards  map[server.Namespace]*card
+	all    map[*card]struct{} // with those that have failed, and still have users
+	opens  uint64             // how often a card was opened
+	gone   []hca.Counter      // sums of those of cards that are closed
 	closed bool
 }
 
@@ -47,7 +50,7 @@ func New(c config.Namespaces, log *slog.Logger, options ...hca.Option) (*Device,
 	if err != nil {
 		return nil, err
 	}
-	return &Device{config: c, access: access, options: options, log: log, cards: map[server.Namespace]*card{}}, nil
+	return &Device{config: c, access: access, options: options, log: log, cards: map[server.Namespace]*card{}, all: map[*card]struct{}{}}, nil
 }
 
 // Name is the one that programs ask for.
@@ -98,13 +101,6 @@ func (d *Device) CardOf(caller *server.Caller) *hca.Card {
 	}
 	<-on.opened
 	return on.Card
-}
-
-// Cards is how many are open.
-func (d *Device) Cards() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.cards)
 }
 
 // Close closes all cards. No session may follow.
@@ -160,6 +156,7 @@ func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
 	}
 	on = &card{namespace: caller.Namespace, owner: caller.Owner, file: file, opened: make(chan struct{}), closed: make(chan struct{}), users: 1}
 	d.cards[caller.Namespace] = on
+	d.all[on] = struct{}{}
 	d.users.Add(1)
 	cli.MakeRoom(len(d.cards))
 	return on, true, nil
@@ -213,6 +210,9 @@ func (d *Device) open(on *card) (*hca.Card, error) {
 		return nil, err
 	}
 	log.Info("a card for a network namespace", "interface", found.Name, "owner", on.owner)
+	d.mu.Lock()
+	d.opens++
+	d.mu.Unlock()
 	return opened, nil
 }
 
@@ -240,6 +240,12 @@ func (d *Device) close(on *card) {
 	defer d.mu.Unlock()
 	if d.cards[on.namespace] == on {
 		delete(d.cards, on.namespace)
+	}
+	delete(d.all, on)
+	if on.Card != nil {
+		if final, err := on.Statistics(); err == nil {
+			d.gone = hca.AddCounters(d.gone, final.All())
+		}
 	}
 	close(on.closed)
 }

@@ -4,6 +4,7 @@
 //	device.go      the device, and the card of each namespace
 //	interface.go   which interface it is
 //	access.go      who may have one
+//	counters.go    the sums over all cards
 //
 //	program ── socket ── verbs/server (who calls: SO_PEERPIDFD) ── Device ── a card for each namespace
 //

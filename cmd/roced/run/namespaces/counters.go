@@ -1,0 +1,46 @@
+package namespaces
+
+import "github.com/roced/roced/verbs/hca"
+
+// Cards are those that are open.
+func (d *Device) Cards() []*hca.Card {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.openCards()
+}
+
+// Opens is how often a card was opened.
+func (d *Device) Opens() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opens
+}
+
+// Counters are the sums over all cards that there are, and were.
+func (d *Device) Counters() ([]hca.Counter, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := hca.AddCounters(new(hca.Statistics).All(), d.gone)
+	for _, card := range d.openCards() {
+		s, err := card.Statistics()
+		if err != nil {
+			return nil, err
+		}
+		sum = hca.AddCounters(sum, s.All())
+	}
+	return sum, nil
+}
+
+// openCards are those that are open already. The caller holds mu.
+func (d *Device) openCards() (list []*hca.Card) {
+	for on := range d.all {
+		select {
+		case <-on.opened:
+			if on.Card != nil {
+				list = append(list, on.Card)
+			}
+		default:
+		}
+	}
+	return list
+}
