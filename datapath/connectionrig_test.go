@@ -109,7 +109,7 @@ func (e *end) makeQueues() {
 // meet connects the end's queue pair to another's.
 func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) {
 	c := &Connection{
-		PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid}),
+		PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid, Unsealed: true}),
 		Attr: conn.Attr{
 			Service: service, MTU: wire.MTU1024, Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
 			MinRNRTimer: 1, MaxDestRDAtomic: 4, Timeout: 8, RetryCnt: 7, RNRRetry: 7, MaxRDAtomic: 4,

@@ -28,8 +28,9 @@ type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // calls of Do that wait for the lease
 	waiters
-	link   link.Link
-	closed bool // the link is closed, nothing runs any more
+	link     link.Link
+	inMemory bool // the link is
+	closed   bool // the link is closed, nothing runs any more
 
 	tables
 	doorbells
@@ -116,7 +117,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 		e.ahead = conn.NewAhead(c.Ahead)
 	}
 	e.completions.engine, e.clock = e, newClock()
-	e.numbering = newNumbering(c.Link)
+	e.numbering, e.inMemory = newNumbering(c.Link), c.Link.InMemory()
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}

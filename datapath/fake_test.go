@@ -37,6 +37,7 @@ func (l *fakeLink) Next() (frame []byte) {
 	return frame
 }
 func (l *fakeLink) Numbers() bool { return l.numbers }
+func (l *fakeLink) InMemory() bool { return false }
 func (l *fakeLink) Room() int     { return 0 }
 func (l *fakeLink) Release()      { l.released++ }
 func (l *fakeLink) Reserve() []byte {

@@ -52,6 +52,7 @@ func TestDrops(t *testing.T) {
 		{"length not in words", shortened(wiretest.Payload + 4 + 3), DropPad},
 		{"bad ICRC", func() []byte { f := datagram(payload); f[len(f)-1] ^= 1; return f }(), DropICRC},
 		{"bad payload", func() []byte { f := datagram(payload); f[wiretest.Payload] ^= 1; return f }(), DropICRC},
+		{"without an ICRC, not from memory", to(wire.Path{Source: peerGID, Dest: ownGID, Unsealed: true}), DropICRC},
 		{"flooded unicast", to(wire.Path{Source: peerGID, Dest: otherGID}), DropNotOwn},
 		{"another host's MAC", to(wire.Path{Source: peerGID, Dest: ownGID, DestMAC: wire.MAC{2, 9}}), DropOtherHost},
 		{"another host's MAC, group", to(wire.Path{Source: peerGID, Dest: group, DestMAC: wire.MAC{2, 9}}), DropOtherHost},

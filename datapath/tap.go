@@ -66,6 +66,9 @@ func (t *tables) RemoveTap(tap *Tap) {
 // the counters say, so that the ladder of checks need not know of taps.
 func (e *Engine) tap(out bool, frame []byte, do func()) {
 	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
+	if e.inMemory {
+		wire.Complete(p.Frame)
+	}
 	before, held := e.counters, e.held
 	do()
 	p.Delivered = e.counters.Delivered - before.Delivered

@@ -3,6 +3,7 @@ package datapath
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -23,6 +24,28 @@ func TestVerdict(t *testing.T) {
 	} {
 		if got := row.packet.Verdict(); got != row.want {
 			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
+// TestTapShowsICRCs: what is without an ICRC in memory has one for who looks, at both ends; whole for who does not.
+func TestTapShowsICRCs(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 0, nil)
+	tap := NewTap(TapFilter{})
+	for _, e := range []*end{p.a, p.b} {
+		e.engine.Do(func() { e.engine.AddTap(tap) })
+	}
+	p.b.postRecv(1, at(recvArea, 100))
+	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(sourceArea, 100))
+	p.await(1, 1)
+	if len(tap.Packets()) < 4 { // a message and its acknowledgement, at both ends
+		t.Fatalf("%d packets", len(tap.Packets()))
+	}
+	for range len(tap.Packets()) {
+		seen := <-tap.Packets()
+		var packet wire.Packet
+		if fault := wire.Parse(seen.Frame, &packet); fault != wire.FaultNone || !packet.CheckICRC() {
+			t.Errorf("out %v: %v, or a wrong ICRC", seen.Out, fault)
 		}
 	}
 }

@@ -132,6 +132,7 @@ func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
 		n.lost.Add(1)
 		return
 	}
+	wire.Complete(frame)
 	if d.corrupted {
 		n.corrupted.Add(1)
 		at, bit := d.at/8%uint64(len(frame)), byte(1)<<(d.at%8)

@@ -98,6 +98,9 @@ func (p *port) Room() int { return 0 }
 // Numbers implements Link.
 func (p *port) Numbers() bool { return false }
 
+// InMemory implements Link.
+func (p *port) InMemory() bool { return true }
+
 // Release implements Link.
 func (p *port) Release() {
 	p.mu.Lock()

@@ -11,7 +11,7 @@
 //	[immediate data 4]
 //	payload
 //	pad 0 to 3                          (−length) & 3 zero bytes
-//	ICRC 4                              over all from the IP header on
+//	ICRC 4                              over all from the IP header on; see Packet.Unsealed
 //
 // Receiving: Parse checks every length, and every field that the layout depends on, once; after it
 // no accessor can fail. CheckICRC then says whether the frame arrived as it was sent. Both are done

@@ -12,6 +12,7 @@ type Path struct {
 	HopLimit           uint8  // 0: DefaultHopLimit
 	FlowLabel          uint32 // 20 bits; 0: the UDP source port is derived from the queue pairs
 	SourcePorts        SourcePorts
+	Unsealed           bool // packets have no ICRC: their frames never leave memory (Packet.Unsealed)
 }
 
 // SourcePorts are those of which a packet's UDP source port is one. Zero stands for any.
@@ -51,11 +52,12 @@ type Template struct {
 	tos, ttl  uint8  // the real values of masked fields; of IPv6 the first only, in first too
 	flowLabel uint32
 	ports     SourcePorts
+	unsealed  bool
 }
 
 // NewTemplate prepares the headers for a path.
 func NewTemplate(path Path) Template {
-	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4(), ports: path.SourcePorts}
+	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4(), ports: path.SourcePorts, unsealed: path.Unsealed}
 	hops := path.HopLimit
 	if hops == 0 {
 		hops = DefaultHopLimit
@@ -142,10 +144,14 @@ func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []b
 	return frame
 }
 
-// finish writes the ICRC, and returns the length of the frame.
+// finish writes the ICRC, or that there is none, and returns the length of the frame.
 func (t *Template) finish(frame []byte) int {
 	end := len(frame) - ICRCLen
-	binary.LittleEndian.PutUint32(frame[end:], icrc(frame[t.ip:end]))
+	sum := uint32(unsealed)
+	if !t.unsealed {
+		sum = icrc(frame[t.ip:end])
+	}
+	binary.LittleEndian.PutUint32(frame[end:], sum)
 	t.unmask(frame)
 	return len(frame)
 }

@@ -125,7 +125,7 @@ func (a *ah) entry(card *Card) *datapath.AH {
 		PD: a.pd.number, Path: a.path.Entry(), Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
 			VLAN: card.vlan, Priority: a.attr.SL, SourcePorts: card.port().SourcePorts, Source: a.source, Dest: route.DGID,
-			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel,
+			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel, Unsealed: card.port().InMemory,
 		}),
 	}
 }

@@ -66,7 +66,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 	binary.BigEndian.PutUint32(mac[2:], n.made)
 	h.status = network.Port{
 		Name: name, Enabled: true, Up: true, MTU: wire.MTU4096.Bytes() + wire.MTUOverhead,
-		MAC: mac, MACs: []wire.MAC{mac}, Addresses: slices.Clone(addresses), Carried: wire.MTU4096, Most: wire.MTU4096,
+		MAC: mac, MACs: []wire.MAC{mac}, Addresses: slices.Clone(addresses), Carried: wire.MTU4096, Most: wire.MTU4096, InMemory: true,
 	}
 	var err error
 	if h.ports, err = n.frames.Ports(mac, 1); err != nil {

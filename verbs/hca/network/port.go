@@ -32,6 +32,8 @@ type Port struct {
 	Egress host.Egress
 	// SourcePorts are the UDP source ports of packets. They stay as they are.
 	SourcePorts wire.SourcePorts
+	// InMemory says that frames never leave memory, and so need no ICRC. It stays as it is.
+	InMemory bool
 }
 
 // RDMAMTU is the largest RDMA MTU, up to Carried, that fits the port's MTU; verbs.ErrInvalid if none does.
