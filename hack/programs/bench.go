@@ -108,6 +108,10 @@ func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 
 // start starts a command line of a case on a side. Its words are split at blanks.
 func (b *bench) start(ctx context.Context, s *side, c testCase, line string) *job.Job {
+	line = s.fillFor(line)
+	if s.guest != nil {
+		return b.startInGuest(ctx, s, c, line)
+	}
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(ctx, b.find(words[0]), words[1:]...)
 	cmd.Dir = b.home()

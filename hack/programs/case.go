@@ -11,7 +11,8 @@ import (
 )
 
 // testCase is one program, or a server and a client. In their command lines @ stands for the server's name or address by
-// TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6.
+// TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6,
+// and GIDINDEX for the index of the side's GID of IPv4.
 type testCase struct {
 	server string // its command line; empty: there is none
 	client string
@@ -24,6 +25,7 @@ type testCase struct {
 	from   []string                                               // the packages that it needs beside basePackages
 	check  func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
 	tcp    bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
+	alien  string                                                 // why it does not run where one end has Soft-RoCE; empty: it does
 	tries  int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
 }
 
@@ -94,7 +96,7 @@ func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *j
 }
 
 // notListening is what clients say whose server is not there yet.
-var notListening = regexp.MustCompile(`(?i)couldn.t connect|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (8|28)`)
+var notListening = regexp.MustCompile(`(?i)couldn.t connect|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (1|8|28)`)
 
 // judge says what is wrong with what a program said.
 func (c testCase) judge(said string, err error) error {

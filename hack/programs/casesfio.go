@@ -21,6 +21,7 @@ func fioCases() (list []testCase) {
 		line := fmt.Sprintf("fio --name=job --ioengine=rdma --port=%d --bs=4k --verify_state_save=0 ", port)
 		list = append(list, testCase{
 			from:   fioPackages,
+			alien:  "the virtual machine has not all of fio's libraries",
 			server: line + "--rw=read " + row.server,
 			client: line + "--rw=write --hostname=SERVER --iodepth=16 " + row.client,
 			want:   `err= 0(.|\n)*WRITE: bw=`, long: port > 18802,

@@ -5,6 +5,8 @@
 //	                                                                 │ or two namespaces, over UDP sockets
 //	client program ── libibverbs.so.1, librdmacm.so.1 ── a service ──┘
 //
+// With -peer one of the two is inside a virtual machine (hack/interop/vm), over Linux's Soft-RoCE (peer.go).
+//
 // The programs come from Debian's packages, which are downloaded and unpacked into a cache, and not installed
 // (packages.go). The libraries are built from verbs/c (bench.go). What is run is a table (cases.go), of which case.go
 // runs a line. docs/PROGRAMS.md says what came of it.

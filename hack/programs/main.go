@@ -16,6 +16,7 @@ type options struct {
 	only    *regexp.Regexp
 	list    bool
 	quick   bool
+	peer    bool
 	verbose bool
 }
 
@@ -47,6 +48,7 @@ func parseOptions() (o options, err error) {
 	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.BoolVar(&o.quick, "quick", false, "run those of CI, which take seconds")
+	flag.BoolVar(&o.peer, "peer", false, "run them with Soft-RoCE, in a virtual machine, at the other end, and on no other network")
 	flag.BoolVar(&o.verbose, "v", false, "print what the programs print")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -69,7 +71,11 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	r := &report{}
-	for _, open := range []func(context.Context, *bench) (*network, error){newMemory, newSockets} {
+	networks := []func(context.Context, *bench) (*network, error){newMemory, newSockets}
+	if o.peer {
+		networks = []func(context.Context, *bench) (*network, error){newPeer}
+	}
+	for _, open := range networks {
 		if err := o.runOn(ctx, b, r, open); err != nil {
 			return err
 		}
@@ -89,16 +95,25 @@ func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(cont
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s\n\n", n.name)
+	o.runCases(ctx, b, r, n)
+	if o.peer {
+		o.runCases(ctx, b, r, n.swapped())
+	}
+	return context.Cause(ctx)
+}
+
+// runCases runs them with the network's sides as they are.
+func (o *options) runCases(ctx context.Context, b *bench, r *report, n *network) {
+	fmt.Printf("\n%s\n\n", n.title())
 	for _, c := range allCases() {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return
 		}
-		if !o.picks(c) || c.wire && !n.wire || c.memory && n.wire {
+		if !o.picks(c) || !n.takes(c) {
 			continue
 		}
 		said, err := b.try(ctx, n, c)
-		name := n.fill(c.client)
+		name := n.sides[1].fillFor(n.fill(c.client))
 		if c.check != nil && err == nil {
 			var note string
 			note, err = c.check(n, said)
@@ -109,5 +124,4 @@ func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(cont
 			fmt.Println(said)
 		}
 	}
-	return nil
 }

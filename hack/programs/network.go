@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs/client"
 )
@@ -20,6 +21,8 @@ type side struct {
 	socket    string // of its service
 	name      string // by which the other's TCP connections reach it
 	ip4, ip6  string // by which its RDMA connections do
+	gid       int    // the index of ip4's GID, if that is not the first
+	guest     *vm.VM // in which its programs run, with Soft-RoCE; nil: with a service, here
 	namespace *lab.Namespace
 	service   *job.Job
 	cancel    context.CancelFunc
@@ -35,9 +38,10 @@ func (s *side) within(start func() error) error {
 
 // network has a server's side and a client's.
 type network struct {
-	name  string
-	wire  bool // TCP reaches the addresses too
-	sides [2]*side
+	name   string
+	wire   bool // TCP reaches the addresses too
+	sides  [2]*side
+	bridge *lab.Bridge // between a namespace and a virtual machine; nil: there is none
 }
 
 // newMemory is one service with a network in memory. Each program is a host on it; two more have names. It is in a
@@ -104,6 +108,9 @@ func (s *side) serve(ctx context.Context, b *bench, name, options string) error 
 // Close ends the services, and removes the namespaces.
 func (n *network) Close() (err error) {
 	for i, s := range n.sides {
+		if s.guest != nil {
+			err = errors.Join(err, s.guest.Close())
+		}
 		if s.service != nil {
 			s.cancel()
 			if said, failed := s.service.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
@@ -113,6 +120,9 @@ func (n *network) Close() (err error) {
 		if s.namespace != nil && (i == 0 || s.namespace != n.sides[0].namespace) {
 			err = errors.Join(err, s.namespace.Close())
 		}
+	}
+	if n.bridge != nil {
+		err = errors.Join(err, n.bridge.Close())
 	}
 	return err
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/internal/lab"
+)
+
+// newPeer is a service in a namespace, and a virtual machine with Soft-RoCE, whose programs use Linux's verbs. The
+// machine has Debian's packages of the image, and those of the bench as /host.
+func newPeer(ctx context.Context, b *bench) (n *network, err error) {
+	ours := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
+	theirs := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
+	n = &network{wire: true, sides: [2]*side{theirs, ours}}
+	if err := vm.Requirements(); err != nil {
+		return n, err
+	}
+	image, err := vm.Image(ctx, vm.Stable, os.Stderr)
+	if err != nil {
+		return n, err
+	}
+	n.name = "Soft-RoCE of Linux " + vm.Release(image)
+	if ours.namespace, err = lab.New("programs"); err != nil {
+		return n, err
+	}
+	if n.bridge, err = lab.NewBridge("programs-switch"); err != nil {
+		return n, err
+	}
+	if _, err := n.bridge.Port(ours.namespace, "eth0"); err != nil {
+		return n, err
+	}
+	if err := errors.Join(ours.namespace.AddAddress("eth0", ours.ip4+"/24"), ours.namespace.AddAddress("eth0", ours.ip6+"/64")); err != nil {
+		return n, err
+	}
+	tap, err := n.bridge.Tap(1500)
+	if err != nil {
+		return n, err
+	}
+	theirs.guest, err = vm.Boot(ctx, vm.Config{
+		Name: "peer", Image: image, Namespace: n.bridge.Namespace, Tap: tap, MTU: 1500, Memory: 1024, Share: b.dir,
+		Addresses: []string{theirs.ip4 + "/24", theirs.ip6 + "/64"},
+	})
+	if err != nil {
+		return n, err
+	}
+	if err := ours.serve(ctx, b, "peer", "--device eth0 --network udp"); err != nil {
+		return n, err
+	}
+	return n, errors.Join(b.findGID(ctx, ours), b.findGID(ctx, theirs))
+}
+
+// takes tells whether a case can run on the network.
+func (n *network) takes(c testCase) bool {
+	if n.bridge != nil && (c.server == "" || c.alien != "") {
+		return false
+	}
+	return n.wire && !c.memory || !n.wire && !c.wire
+}
+
+// title says what the network is, and where Soft-RoCE is on it.
+func (n *network) title() string {
+	switch {
+	case n.sides[0].guest != nil:
+		return n.name + " at the server"
+	case n.sides[1].guest != nil:
+		return n.name + " at the client"
+	}
+	return n.name
+}
+
+// swapped is the same network, with the server where the client was.
+func (n *network) swapped() *network {
+	other := *n
+	other.sides[0], other.sides[1] = n.sides[1], n.sides[0]
+	return &other
+}
+
+// gidLine is one of what ibv_devinfo -v says.
+var gidLine = regexp.MustCompile(`GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)`)
+
+// findGID finds the line of a side's GID table that has its address of IPv4.
+func (b *bench) findGID(ctx context.Context, s *side) error {
+	said, err := b.start(ctx, s, testCase{}, "ibv_devinfo -v").Wait()
+	for _, found := range gidLine.FindAllStringSubmatch(said, -1) {
+		if gid, parseErr := netip.ParseAddr(found[2]); parseErr == nil && gid.Unmap().String() == s.ip4 {
+			s.gid, err = strconv.Atoi(found[1])
+			return err
+		}
+	}
+	return fmt.Errorf("no GID of %s (%v) in: %s", s.ip4, err, said)
+}
+
+// guestScripts is how many scripts the guest has been given.
+var guestScripts atomic.Int64
+
+// startInGuest is start of a side that is a virtual machine. An agent ends its script by a deadline only; a context that
+// ends earlier has another agent do it.
+func (b *bench) startInGuest(ctx context.Context, s *side, c testCase, line string) *job.Job {
+	pid := fmt.Sprintf("/run/program.%d", guestScripts.Add(1))
+	script := fmt.Sprintf("echo $$ >%s; cd /host/home; export HOME=$PWD LANG=C PATH=$PATH:/host/root/usr/bin:/host/root/usr/sbin\n", pid) +
+		"export LD_LIBRARY_PATH=$(echo /host/root/usr/lib/*-linux-gnu | tr ' ' :)\n"
+	if c.tcp {
+		script += "export LD_PRELOAD=$(echo /usr/lib/*/rsocket/librspreload.so)\n"
+	}
+	bounded, release := context.WithTimeout(context.WithoutCancel(ctx), caseTime)
+	j := s.guest.Start(bounded, script+"exec "+line)
+	go func() {
+		defer release()
+		select {
+		case <-j.Done():
+		case <-ctx.Done():
+			_, _ = s.guest.Run(bounded, "kill $(cat "+pid+")") // one that has ended by itself is no failure
+			<-j.Done()
+		}
+	}()
+	return j
+}
+
+// fillFor puts what differs between the sides in its place: the index of a side's GID.
+func (s *side) fillFor(line string) string {
+	return strings.ReplaceAll(line, "GIDINDEX", strconv.Itoa(s.gid))
+}
