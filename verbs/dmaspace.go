@@ -8,9 +8,12 @@ import (
 
 // dmaSpace finds the region that memory of the program's belongs to. Regions of the session's own memory do not overlap.
 type dmaSpace struct {
-	mu     sync.RWMutex
-	pieces []spacePiece // by address
+	mu   sync.RWMutex
+	runs [][]spacePiece // by address, all together and within each; none is empty
 }
+
+// maxRun is how many pieces a run has at most, so that one is added or removed at a small cost among any number.
+const maxRun = 512
 
 // spacePiece is a region's memory. It keeps the region, and so the memory, where it is.
 type spacePiece struct {
@@ -20,15 +23,16 @@ type spacePiece struct {
 
 func addressOf(memory []byte) uintptr { return reflect.ValueOf(memory).Pointer() }
 
-func (s *dmaSpace) add(mr *MR, memory []byte) {
-	if len(memory) == 0 {
-		return
+// at is the place of the piece that an address is in, or of the first one behind it.
+func (s *dmaSpace) at(from uintptr) (run, place int, found bool) {
+	run, _ = slices.BinarySearchFunc(s.runs, from, func(pieces []spacePiece, from uintptr) int {
+		return comparePiece(pieces[len(pieces)-1], from)
+	})
+	if run == len(s.runs) {
+		return run, 0, false
 	}
-	from := addressOf(memory)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(s.pieces, from, comparePiece)
-	s.pieces = slices.Insert(s.pieces, i, spacePiece{from, from + uintptr(len(memory)), mr})
+	place, found = slices.BinarySearchFunc(s.runs[run], from, comparePiece)
+	return run, place, found
 }
 
 func comparePiece(p spacePiece, from uintptr) int {
@@ -41,6 +45,31 @@ func comparePiece(p spacePiece, from uintptr) int {
 	return 0
 }
 
+func (s *dmaSpace) add(mr *MR, memory []byte) {
+	if len(memory) == 0 {
+		return
+	}
+	from := addressOf(memory)
+	piece := spacePiece{from, from + uintptr(len(memory)), mr}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, place, _ := s.at(from)
+	switch {
+	case len(s.runs) == 0:
+		s.runs = [][]spacePiece{{piece}}
+		return
+	case run == len(s.runs): // behind all
+		run--
+		place = len(s.runs[run])
+	}
+	pieces := slices.Insert(s.runs[run], place, piece)
+	if s.runs[run] = pieces; len(pieces) > maxRun {
+		half := len(pieces) / 2
+		s.runs = slices.Insert(s.runs, run+1, slices.Clone(pieces[half:]))
+		s.runs[run] = slices.Delete(pieces, half, len(pieces))
+	}
+}
+
 // remove forgets a region's memory, before the session may use it for another.
 func (s *dmaSpace) remove(mr *MR, memory []byte) {
 	if len(memory) == 0 {
@@ -48,8 +77,12 @@ func (s *dmaSpace) remove(mr *MR, memory []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i, found := slices.BinarySearchFunc(s.pieces, addressOf(memory), comparePiece); found && s.pieces[i].mr == mr {
-		s.pieces = slices.Delete(s.pieces, i, i+1)
+	run, place, found := s.at(addressOf(memory))
+	if !found || s.runs[run][place].mr != mr {
+		return
+	}
+	if s.runs[run] = slices.Delete(s.runs[run], place, place+1); len(s.runs[run]) == 0 {
+		s.runs = slices.Delete(s.runs, run, run+1)
 	}
 }
 
@@ -58,9 +91,13 @@ func (s *dmaSpace) find(memory []byte) (mr *MR, offset uint64) {
 	from := addressOf(memory)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i, found := slices.BinarySearchFunc(s.pieces, from, comparePiece)
-	if !found || uintptr(len(memory)) > s.pieces[i].to-from {
+	run, place, found := s.at(from)
+	if !found {
 		return nil, 0
 	}
-	return s.pieces[i].mr, uint64(from - s.pieces[i].from)
+	piece := s.runs[run][place]
+	if uintptr(len(memory)) > piece.to-from {
+		return nil, 0
+	}
+	return piece.mr, uint64(from - piece.from)
 }
