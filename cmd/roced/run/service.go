@@ -132,12 +132,12 @@ func (s *service) listen() error {
 		}
 		s.passed.Programs = []net.Listener{s.own}
 	}
+	s.addSockets() // who finds the service finds these
 	for _, l := range s.passed.Programs {
 		s.log.Info("listening", "socket", l.Addr())
 		s.serves++
 		go func() { s.serving <- s.server.Serve(l) }()
 	}
-	s.addSockets()
 	for _, l := range s.passed.Metrics {
 		s.metrics.Serve(l)
 	}
