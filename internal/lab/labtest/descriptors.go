@@ -36,8 +36,8 @@ func Main(m *testing.M) {
 // closing is what the last test may still be closing in, of what it does not wait for: a peer's end.
 const closing = 10 * time.Second
 
-// overlap has twice as many parallel tests run at once as there are processors, unless -parallel says how many:
-// most of what they do is wait, for the kernel or for a peer.
+// overlap has more parallel tests run at once than there are processors, unless -parallel says how many: most of what
+// they do is wait, for the kernel or for a peer.
 func overlap() {
 	flag.Parse()
 	given := false
@@ -45,7 +45,7 @@ func overlap() {
 	if given { // to a fuzzer it is how many processes
 		return
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(testsAProcessor*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
 }

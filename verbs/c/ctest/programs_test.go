@@ -112,10 +112,10 @@ func TestPingpongs(t *testing.T) {
 
 // perftests are programs of perftest with their options.
 var perftests = []string{
-	"ib_send_bw -n 200", "ib_send_bw -n 200 -b", "ib_send_bw -n 200 -e", "ib_send_bw -n 20 -a", "ib_send_bw -n 200 -q 4", "ib_send_bw -n 200 -c UD -s 1024",
+	"ib_send_bw -n 200", "ib_send_bw -n 200 -b", "ib_send_bw -n 200 -e", "ib_send_bw -n 5 -a", "ib_send_bw -n 200 -q 4", "ib_send_bw -n 200 -c UD -s 1024",
 	"ib_send_bw -n 200 -c UC", "ib_send_bw -n 200 -r 64 -I 64 -s 64", "ib_send_bw -n 200 --use-srq", "ib_send_lat -n 200", "ib_send_lat -n 200 -c UD", "ib_send_lat -n 200 -I 32",
-	"ib_write_bw -n 200", "ib_write_bw -n 20 -a", "ib_write_bw -n 200 -b -q 2", "ib_write_bw -n 200 -c UC", "ib_write_lat -n 200", "ib_write_lat -n 200 -c UC",
-	"ib_read_bw -n 200", "ib_read_bw -n 20 -a", "ib_read_bw -n 200 -b", "ib_read_lat -n 200",
+	"ib_write_bw -n 200", "ib_write_bw -n 5 -a", "ib_write_bw -n 200 -b -q 2", "ib_write_bw -n 200 -c UC", "ib_write_lat -n 200", "ib_write_lat -n 200 -c UC",
+	"ib_read_bw -n 200", "ib_read_bw -n 5 -a", "ib_read_bw -n 200 -b", "ib_read_lat -n 200",
 	"ib_atomic_bw -n 200", "ib_atomic_bw -n 200 -A CMP_AND_SWAP", "ib_atomic_lat -n 200", "ib_send_bw -n 200 -c XRC", "ib_write_bw -n 200 -c XRC",
 }
 
