@@ -45,9 +45,6 @@ func (c *Connection) NoteTooLong() {
 	}
 }
 
-// MaxMessage is the length of a connection's longest message, in bytes.
-const MaxMessage = conn.MaxMessage
-
 // NewConnection makes a connection of a service: ServiceRC, ServiceUC or ServiceXRC.
 func NewConnection(service wire.Service) *Connection {
 	return &Connection{Attr: conn.Attr{Service: service}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -22,7 +23,8 @@ type end struct {
 	send    *ring.SendProducer
 	recv    *ring.RecvProducer
 	cq      *ring.CompletionConsumer
-	memory  []byte // region 1, for all that there is; region 2 is of another PD, 3 without remote access
+	memory  []byte                // of all regions
+	regions map[uint32]*region.MR // 1: for all that there is; 2: of another PD; 3: without remote access
 	polled  uint32
 	events  []ring.EventType
 	states  []ring.QPState
@@ -56,7 +58,7 @@ func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Con
 
 func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	t.Helper()
-	e := &end{TB: t, memory: make([]byte, endMemory), mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
+	e := &end{TB: t, memory: make([]byte, endMemory), regions: map[uint32]*region.MR{}, mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
 	e.gid = gidOf("10.0.0.0")
 	e.gid[15] = host
 	port, err := network.Port(e.mac)
@@ -76,12 +78,19 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 		e.engine.addSession(e.session)
 		e.engine.SetAddresses([]wire.GID{e.gid})
 		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
-		e.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
-		e.session.SetMR(&MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: e.memory, Write: true, Remote: all})
-		e.session.SetMR(&MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: e.memory, Write: true})
+		e.setMR(1, region.MR{PD: testPD, Write: true, Remote: all})
+		e.setMR(2, region.MR{PD: testPD + 1, Write: true, Remote: all})
+		e.setMR(3, region.MR{PD: testPD, Write: true})
 	})
 	e.makeQueues()
 	return e
+}
+
+// setMR makes a region of the end's memory. It runs in Do.
+func (e *end) setMR(number uint32, mr region.MR) {
+	mr.LKey, mr.Base, mr.Memory = testKey(number), endBase, e.memory
+	e.regions[number] = &mr
+	e.session.SetMR(&mr)
 }
 
 func (e *end) makeQueues() {

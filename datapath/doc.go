@@ -18,7 +18,7 @@
 // no longer in use when Do returns, and may be freed.
 //
 // A session (session.go) is what the engine knows of one program: its doorbell, and the address handles and memory
-// regions that its requests name. What a packet needs on its way (parsed headers, the request, its memory, the
+// regions (package region) that its requests name. What a packet needs on its way (parsed headers, the request, its memory, the
 // completion) is an arrival or a departure, which is handed down. There is one for each direction, since receiving
 // may send. What depends on the transport service is a Service of the queue pair: ud.go, and connection.go, which
 // drives the machine of package conn. queuepair.go is the queue pair as that machine sees it.

@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/conn/dcqcn"
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -38,9 +39,9 @@ type Engine struct {
 	completions
 	timers deadlines
 	roundTime
-	rx       arrival   // the packet from the link in hand
-	tx       departure // the send request in hand
-	pieces   pieces    // of the receive that a packet is written to
+	rx       arrival       // the packet from the link in hand
+	tx       departure     // the send request in hand
+	pieces   region.Pieces // of the receive that a packet is written to
 	counters Counters
 	others   *others // of a card with several engines; nil: this is the only one
 	// congestion is what connections do about it; nil: nothing

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -81,7 +82,7 @@ const (
 	testQP   wire.QPN  = 0x123
 	peerQP   wire.QPN  = 0x456
 	testQKey wire.QKey = 0x11111111
-	testPD   PD        = 1
+	testPD   region.PD = 1
 	slotLen            = 2048
 )
 
@@ -144,9 +145,9 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 		e.SetGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
 		e.SetState(r.qp, ring.QPStateRTS)
-		r.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: r.memory, Write: true})
-		r.session.SetMR(&MR{LKey: testKey(2), PD: testPD, Memory: r.memory})
-		r.session.SetMR(&MR{LKey: testKey(3), PD: testPD + 1, Memory: r.memory, Write: true})
+		r.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Memory: r.memory, Write: true})
+		r.session.SetMR(&region.MR{LKey: testKey(2), PD: testPD, Memory: r.memory})
+		r.session.SetMR(&region.MR{LKey: testKey(3), PD: testPD + 1, Memory: r.memory, Write: true})
 		r.session.SetAH(0, r.ah(PathAttr{State: PathOpen}, peerGID))
 		r.session.SetAH(1, r.ah(PathAttr{State: PathLocal}, ownGID))
 		r.session.SetAH(2, &AH{PD: testPD + 1})

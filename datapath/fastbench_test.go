@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -53,7 +54,7 @@ type fastBench struct {
 
 func newFastBench(b *testing.B, list []ring.RegEntry) *fastBench {
 	network := link.NewNetwork(1)
-	f := &fastBench{B: b, from: newEnd(b, network, 1), to: newEnd(b, network, 2), reg: ring.Reg{Count: uint32(len(list)), Access: regRemote | ring.AccessLocalWrite}}
+	f := &fastBench{B: b, from: newEnd(b, network, 1), to: newEnd(b, network, 2), reg: ring.Reg{Count: uint32(len(list)), Access: ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead}}
 	f.from.meet(f.to, wire.ServiceRC, nil)
 	f.to.meet(f.from, wire.ServiceRC, nil)
 	f.memory = make([]byte, 2*16*ring.RegEntryLen+ring.SigAttrsLen)
@@ -62,7 +63,7 @@ func newFastBench(b *testing.B, list []ring.RegEntry) *fastBench {
 		f.reg.Length += e.Length
 	}
 	for _, e := range []*end{f.from, f.to} {
-		e.engine.Do(func() { e.session.SetFastMR(NewIntegrityMR(testKey(fastMR), testPD, f.memory)) })
+		e.engine.Do(func() { e.session.SetFastMR(region.NewIntegrityMR(testKey(fastMR), testPD, f.memory)) })
 	}
 	return f
 }
@@ -71,7 +72,7 @@ func newFastBench(b *testing.B, list []ring.RegEntry) *fastBench {
 func (f *fastBench) sign(e *end, sig ring.SigAttrs) {
 	ring.PutSigAttrs(f.memory[2*16*ring.RegEntryLen:], &sig, 0)
 	e.engine.Do(func() {
-		if status := e.session.register(testPD, ring.RKey(testKey(fastMR)), endBase, f.reg, true); status != ring.WCSuccess {
+		if status := e.session.Register(testPD, ring.RKey(testKey(fastMR)), endBase, f.reg, true); status != ring.WCSuccess {
 			f.Fatal(status)
 		}
 	})

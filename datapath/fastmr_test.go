@@ -4,9 +4,16 @@ import (
 	"math"
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
+
+// found says that all that an SGE names may be accessed.
+func found(s *Session, sge ring.SGE, write bool) bool {
+	_, n, ok := s.Find(sge, 0, int(sge.Length), testPD, write)
+	return ok && n == int(sge.Length)
+}
 
 const (
 	fastMR    = 12
@@ -18,14 +25,16 @@ const (
 type fastExchange struct {
 	*exchange
 	list []byte
+	mr   *region.MR
 }
 
 func newFastExchange(t *testing.T) *fastExchange {
 	t.Helper()
-	x := &fastExchange{newExchange(t, wire.ServiceRC, nil), make([]byte, fastMost*ring.RegEntryLen)}
+	x := &fastExchange{newExchange(t, wire.ServiceRC, nil), make([]byte, fastMost*ring.RegEntryLen), nil}
+	x.mr = region.NewFastMR(testKey(fastMR), testPD, x.list)
 	x.engine.Do(func() {
-		x.session.SetFastMR(NewFastMR(testKey(fastMR), testPD, x.list))
-		x.session.SetFastMR(NewFastMR(testKey(fastOther), testPD+1, x.list))
+		x.session.SetFastMR(x.mr)
+		x.session.SetFastMR(region.NewFastMR(testKey(fastOther), testPD+1, x.list))
 	})
 	return x
 }
@@ -106,9 +115,9 @@ func TestRegisterIsChecked(t *testing.T) {
 		if got := x.register(row.registered, row.spoil); got != row.want {
 			t.Errorf("%s: %s", name, got)
 		}
-		mr, good := x.session.region(ring.LKey(row.key)), row.want == isRegistered
-		if good != (mr != nil && mr.fast != nil) || good != (x.session.region(testKey(1)).Pieces() > 0) {
-			t.Errorf("%s: registered %v, pieces %d", name, mr != nil, x.session.region(testKey(1)).Pieces())
+		good, pieces := row.want == isRegistered, x.regions[1].Pieces()
+		if good != (x.mr.LKey == ring.LKey(row.key)) || !good && x.mr.LKey != 0 || good != (pieces > 0) {
+			t.Errorf("%s: registered by key %#x, pieces %d", name, x.mr.LKey, pieces)
 		}
 	}
 }
@@ -119,7 +128,7 @@ func TestFastRegionLife(t *testing.T) {
 	x := newFastExchange(t)
 	key := ring.RKey(testKey(fastMR))
 	one := registered{key + 1, 0, ring.AccessRemoteRead, []ring.RegEntry{entryOf(0, 8, 0), entryOf(16, 8, 0)}}
-	mr := x.session.keys.find(testKey(fastMR)).mr
+	mr := x.mr
 	for i, step := range []struct {
 		do   func() string
 		says string
@@ -153,30 +162,30 @@ func TestFastRegionPieces(t *testing.T) {
 	if got := x.register(registered{key, 4096, ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead, list}, nil); got != isRegistered {
 		t.Fatal(got)
 	}
-	mr := x.session.region(testKey(fastMR))
-	if len(mr.fast.pieces) != 3 || mr.Memory != nil || x.session.region(testKey(1)).Pieces() != 3 {
-		t.Fatalf("%d pieces", len(mr.fast.pieces))
+	mr := x.mr
+	if n := x.regions[1].Pieces(); n != 3 || mr.Memory != nil {
+		t.Fatalf("%d pieces", n)
 	}
 	var whole []byte
 	for _, e := range list {
 		whole = append(whole, x.memory[e.Addr.Offset():][:e.Length]...)
 	}
-	var p pieces
+	var p region.Pieces
 	for from := range len(whole) {
 		for _, length := range []int{1, 7, len(whole) - from, len(whole) - from + 1} {
 			sge := ring.SGE{Addr: 4096 + uint64(from), Length: uint32(length), LKey: testKey(fastMR)}
 			slot := make([]byte, ring.SGELen)
 			ring.PutSGE(slot, sge)
 			fits := from+length <= len(whole)
-			if ok := p.find(x.session, slot, testPD, true, 0, length); ok != fits {
+			if ok := p.Find(&x.session.Table, slot, testPD, true, 0, length); ok != fits {
 				t.Fatalf("%d bytes at %d: %v", length, from, ok)
 			}
 			if got := make([]byte, min(length, len(whole))); fits {
-				if p.gather(got); string(got) != string(whole[from:][:length]) {
+				if p.Gather(got); string(got) != string(whole[from:][:length]) {
 					t.Fatalf("%d bytes at %d: other bytes", length, from)
 				}
 			}
-			if _, ok := x.session.remote(x.qp, testPD, key, sge.Addr, sge.Length, ring.AccessRemoteRead); ok != fits {
+			if _, ok := x.session.Remote(x.qp, testPD, key, sge.Addr, sge.Length, ring.AccessRemoteRead); ok != fits {
 				t.Fatalf("%d bytes at %d for a peer: %v", length, from, ok)
 			}
 		}
@@ -210,13 +219,13 @@ func TestLocalDMAKey(t *testing.T) {
 		"the last in a direction": {1<<62 - 1, math.MaxUint32, false, false},
 	} {
 		sge := ring.SGE{Addr: uint64(row.addr), Length: row.length, LKey: ring.LocalDMALKey}
-		if got := found(x.session, sge, testPD, false) != nil; got != row.read {
+		if got := found(x.session, sge, false); got != row.read {
 			t.Errorf("%s: read: %v", name, got)
 		}
-		if got := found(x.session, sge, testPD, true) != nil; got != row.write {
+		if got := found(x.session, sge, true); got != row.write {
 			t.Errorf("%s: written: %v", name, got)
 		}
-		if _, ok := x.session.remote(x.qp, testPD, ring.RKey(ring.LocalDMALKey), uint64(row.addr), row.length, 0); ok {
+		if _, ok := x.session.Remote(x.qp, testPD, ring.RKey(ring.LocalDMALKey), uint64(row.addr), row.length, 0); ok {
 			t.Errorf("%s: a peer reaches it", name)
 		}
 	}

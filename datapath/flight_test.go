@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -132,7 +132,7 @@ func TestWindowBeforeAREAD(t *testing.T) {
 
 // Requests whose packets are more than half of all PSNs are not under way together.
 func TestHalfOfThePSNs(t *testing.T) {
-	const quarter = conn.MaxMessage / 4
+	const quarter = ring.MaxMessage / 4
 	memory, err := unix.Mmap(-1, 0, quarter, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,9 @@ func TestHalfOfThePSNs(t *testing.T) {
 	defer func() { _ = unix.Munmap(memory) }()
 	for less, count := range []int{1, 2} { // two of the longest are one packet too many
 		x := newExchange(t, wire.ServiceRC, nil)
-		x.engine.Do(func() { x.session.SetMR(&MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: memory, Write: true}) })
+		x.engine.Do(func() {
+			x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: memory, Write: true})
+		})
 		piece := ring.SGE{Addr: endBase, Length: quarter, LKey: testKey(7)}
 		short := ring.SGE{Addr: endBase, Length: quarter - uint32(less)*256, LKey: testKey(7)}
 		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, piece)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -39,10 +40,10 @@ func newVictim(t *testing.T, service wire.Service) *victim {
 	v.before = bytes.Clone(v.memory)
 	v.engine.Do(func() {
 		open := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
-		v.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
-		v.session.SetMR(&MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
-		v.session.SetMR(&MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
-		v.session.SetMR(&MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
+		v.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
+		v.session.SetMR(&region.MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
+		v.session.SetMR(&region.MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
+		v.session.SetMR(&region.MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
 	})
 	return v
 }

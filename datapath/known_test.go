@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -16,7 +17,7 @@ func (e *end) another(number wire.QPN, service wire.Service) *end {
 	o.session = NewSession(o.bell)
 	o.engine.Do(func() {
 		o.engine.addSession(o.session)
-		o.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: o.memory, Write: true})
+		o.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: o.memory, Write: true})
 	})
 	o.addQP(number)
 	o.meet(e, service, nil)

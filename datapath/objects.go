@@ -1,28 +1,10 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
-
-// PD is the number of a protection domain. A request may use only objects of its queue pair's PD.
-type PD uint32
-
-// MR is the engine's entry of a memory region. SGEs hold addresses from Base on, which stands for
-// the start of Memory; the engine never uses an address that a program gave.
-type MR struct {
-	LKey   ring.LKey
-	PD     PD
-	Base   uint64 // chosen by the program; 0 makes addresses offsets
-	Memory []byte
-	Null   bool             // it has no memory, and any address: it is read as zeros, what is written is lost
-	Write  bool             // local write access: receives may write here
-	Remote ring.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
-
-	windows int   // bound to it
-	fasts   int   // pieces of fast regions that are of its memory
-	fast    *fast // of one that requests register; else nil
-}
 
 // A handle is a place in a table and a generation, which counts the objects that the place has
 // had. So the handle of a destroyed object in a queue never means the next object there.
@@ -46,7 +28,7 @@ func SplitHandle(handle uint32) (place, generation uint32) {
 type AH struct {
 	handle uint32 // names it in requests; set by SetAH
 
-	PD       PD
+	PD       region.PD
 	Path     *Path
 	Template wire.Template // without Ethernet addresses: those are in Path
 	Group    bool          // Dest is a group
@@ -76,7 +58,7 @@ type CQ struct {
 type QP struct {
 	Session         *Session
 	Number          wire.QPN
-	PD              PD
+	PD              region.PD
 	DoorbellIndex   uint32 // its bit in the session's doorbell
 	CompletionToken uint32 // in each of its completions: CQE.Token
 	State           ring.QPState
@@ -88,7 +70,7 @@ type QP struct {
 
 	Send           *ring.SendConsumer
 	Recv           *ring.RecvConsumer
-	RecvPD         PD
+	RecvPD         region.PD
 	SRQ            *SRQ    // nil if it has a queue of its own
 	Domain         *Domain // of an XRC target, which has neither queues nor CQs of its own
 	SendCQ, RecvCQ *CQ     // nil of an XRC target

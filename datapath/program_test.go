@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -47,7 +48,7 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 	}
 	s.engine.Do(func() {
 		s.window = ring.RKey(testKey(5))
-		s.session.SetMW(s.window, &MW{PD: testPD, Type2: true})
+		s.session.SetMW(s.window, &region.MW{PD: testPD, Type2: true})
 		s.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid})})
 		if service != wire.ServiceUD {
 			s.c = &Connection{

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -10,7 +11,7 @@ import (
 
 // Memory implements conn.QueuePair.
 func (c *Connection) Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
-	return c.qp.Session.memory(sge, offset, length, c.qp.PD, write)
+	return c.qp.Session.Find(sge, offset, length, c.qp.PD, write)
 }
 
 // WriteRecv implements conn.QueuePair.
@@ -19,12 +20,12 @@ func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) boo
 	if c.target != nil {
 		s, pd = c.target.Session, c.target.PD
 	}
-	ok := p.find(s, list, pd, true, offset, len(payload))
+	ok := p.Find(&s.Table, list, pd, true, offset, len(payload))
 	switch {
 	case ok:
-		p.scatter(0, payload)
-	case p.signed:
-		return s.moveAll(list, pd, offset, payload)
+		p.Scatter(0, payload)
+	case p.Signed:
+		return s.MoveAll(list, pd, offset, payload)
 	}
 	return ok
 }
@@ -43,7 +44,7 @@ func (c *Connection) Target(number wire.SRQN) bool {
 
 // keysOf says whose keys the peer names: the program's, or those of the SRQ that its packet is for, in the PD of that
 // (IBA A14).
-func (c *Connection) keysOf() (*Session, PD) {
+func (c *Connection) keysOf() (*Session, region.PD) {
 	if c.target != nil {
 		return c.target.Session, c.target.PD
 	}
@@ -54,34 +55,34 @@ func (c *Connection) keysOf() (*Session, PD) {
 // that was revoked before.
 func (c *Connection) Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
 	s, pd := c.keysOf()
-	return s.remote(c.qp, pd, key, addr, length, access)
+	return s.Remote(c.qp, pd, key, addr, length, access)
 }
 
 // Bind implements conn.QueuePair.
 func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
-	return c.qp.bind(key, addr, b)
+	return c.qp.Session.Bind(c.qp, c.qp.PD, key, addr, b)
 }
 
 // Move implements conn.QueuePair.
 func (c *Connection) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
-	return c.qp.Session.move(sge, offset, bytes, write)
+	return c.qp.Session.Move(sge, offset, bytes, write)
 }
 
 // MoveRemote implements conn.QueuePair.
 func (c *Connection) MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
 	s, _ := c.keysOf()
-	return s.moveRemote(key, addr, bytes, write)
+	return s.MoveRemote(key, addr, bytes, write)
 }
 
 // Register implements conn.QueuePair.
 func (c *Connection) Register(key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
-	return c.qp.Session.register(c.qp.PD, key, base, r, signed)
+	return c.qp.Session.Register(c.qp.PD, key, base, r, signed)
 }
 
 // Invalidate implements conn.QueuePair.
 func (c *Connection) Invalidate(key ring.RKey, peer bool) bool {
 	s, pd := c.keysOf()
-	return s.invalidate(c.qp, pd, key, peer)
+	return s.Invalidate(c.qp, pd, key, peer)
 }
 
 // TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's, or its target's.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -303,7 +304,7 @@ func TestDrainedIsSaidOnce(t *testing.T) {
 // What is to be sent again may not be there any more: it fails when all before it are acknowledged.
 func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.engine.Do(func() { x.session.SetMR(&MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
+	x.engine.Do(func() { x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
 	for i, key := range []uint32{1, 7, 1} {
 		s := to(ring.WRSend, 0)
 		s.ID = uint64(i + 1)

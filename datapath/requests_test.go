@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -64,7 +65,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	} {
 		x := newExchange(t, row.service, row.change)
 		x.engine.Do(func() {
-			x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
+			x.session.SetMR(&region.MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
 			x.c.Requester.MaxInline, x.c.Requester.MaxSendSGE = 64, 3
 		})
 		write, behind := posted{o: ring.WRRDMAWrite, length: 8}, to(ring.WRSend, 0)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -168,9 +167,9 @@ func TestResponderEnds(t *testing.T) {
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
 		"READ, none may be outstanding": {limit(0), []line{{read(0, 0, 8), 0, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"READ, too long": {nil, []line{{read(0, 0, conn.MaxMessage+1), 0, DropInvalidRequest,
+		"READ, too long": {nil, []line{{read(0, 0, ring.MaxMessage+1), 0, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"READ, longer than the region": {nil, []line{{read(0, 0, conn.MaxMessage), 0, DropRemoteAccess,
+		"READ, longer than the region": {nil, []line{{read(0, 0, ring.MaxMessage), 0, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
 		"READ, of a region that is not readable": {nil, []line{{under(3, read(0, 0, 8)), 0, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
@@ -192,9 +191,9 @@ func TestResponderEnds(t *testing.T) {
 		}, ring.EventQPReqErr},
 		"WRITE, not allowed": {denies(ring.AccessRemoteWrite), []line{{ask(wire.OpWriteOnly, 0), 8, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"WRITE, too long": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: conn.MaxMessage + 1}, 256, DropInvalidRequest,
+		"WRITE, too long": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: ring.MaxMessage + 1}, 256, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: conn.MaxMessage}, 256, DropRemoteAccess,
+		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: ring.MaxMessage}, 256, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
 		"WRITE, of another PD": {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: remote access error, 101: flushed"}}, none},

@@ -3,6 +3,7 @@ package datapath
 import (
 	"sync/atomic"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 )
 
@@ -13,12 +14,12 @@ import (
 // polling its doorbell and sets "asleep" in it, so that the program calls when it posts. Idle
 // sessions therefore cost a busy one nothing, however many there are.
 type Session struct {
-	engine   *Engine // that serves it; set by addSession
-	doorbell *ring.Doorbell
-	addTurn  func(index uint32) // gives the queue pair at a place in the doorbell a turn
-	qps      []*QP              // by DoorbellIndex
-	keys     keys               // of memory regions and windows
-	ahs      []*AH
+	engine       *Engine // that serves it; set by addSession
+	doorbell     *ring.Doorbell
+	addTurn      func(index uint32) // gives the queue pair at a place in the doorbell a turn
+	qps          []*QP              // by DoorbellIndex
+	region.Table                    // what its keys name; it changes in Do
+	ahs          []*AH
 
 	flights int      // its queue pairs that have packets on their way; see timers
 	inTurn  qpList   // its queue pairs with work left

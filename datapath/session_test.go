@@ -3,6 +3,7 @@ package datapath
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -94,8 +95,8 @@ func TestNumbersOfASession(t *testing.T) {
 	r := newRig(t)
 	other := r.crowd(1)[0]
 	r.engine.Do(func() {
-		other.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
-		other.SetMR(&MR{LKey: testKey(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetMR(&region.MR{LKey: testKey(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
 		other.SetAH(5, r.ah(PathAttr{State: PathOpen}, peerGID))
 	})
 	for name, s := range map[string]ring.Send{"memory of another": {}, "address handle of another": {AH: 5}} {

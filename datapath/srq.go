@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -15,7 +16,7 @@ type SRQ struct {
 	// copied into it, so that the pointer stays.
 	Queue   *ring.RecvConsumer
 	Session *Session
-	PD      PD
+	PD      region.PD
 	// Of one of type XRC: its number, and where receives that an XRC target has taken complete, with this token.
 	Number          wire.SRQN
 	CQ              *CQ

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -9,7 +10,7 @@ import (
 // departure is the scratch of sending: the request in hand and the packet made of it.
 type departure struct {
 	send     ring.Send
-	pieces   pieces // the request's memory
+	pieces   region.Pieces // the request's memory
 	datagram wire.Datagram
 	packet   conn.Packet // of a connection
 	frame    []byte      // packets that the link does not take are built here

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -59,7 +60,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 // take consumes the receive request in hand and writes the packet to its memory.
 func (u *Datagrams) take(a *arrival) Drop {
 	e, qp := u.engine, u.qp
-	ok := e.pieces.find(qp.Session, a.recv.List(), qp.RecvPD, true, 0, wire.GRHLen+len(a.packet.Payload()))
+	ok := e.pieces.Find(&qp.Session.Table, a.recv.List(), qp.RecvPD, true, 0, wire.GRHLen+len(a.packet.Payload()))
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
 		e.took(qp.SRQ)
@@ -77,17 +78,17 @@ func (u *Datagrams) take(a *arrival) Drop {
 }
 
 // scatter writes the GRH and the payload into the request's memory.
-func scatter(pieces *pieces, p *wire.Packet) {
+func scatter(pieces *region.Pieces, p *wire.Packet) {
 	payload := p.Payload()
-	if first := pieces.first(); len(first) >= wire.GRHLen+len(payload) {
+	if first := pieces.First(); len(first) >= wire.GRHLen+len(payload) {
 		p.PutGRH((*[wire.GRHLen]byte)(first))
 		copy(first[wire.GRHLen:], payload)
 		return
 	}
 	var grh [wire.GRHLen]byte
 	p.PutGRH(&grh)
-	pieces.scatter(0, grh[:])
-	pieces.scatter(wire.GRHLen, payload)
+	pieces.Scatter(0, grh[:])
+	pieces.Scatter(wire.GRHLen, payload)
 }
 
 // complete writes the completion of a packet that is in the program's memory.
@@ -181,7 +182,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	}
 	u.describe(d)
 	payload := frame[ah.Template.PayloadOffset(d.datagram.HasImm):]
-	d.pieces.gather(payload)
+	d.pieces.Gather(payload)
 	u.next = u.next.Plus(1)
 	n := ah.Template.Seal(frame, &d.datagram, length)
 	copy(frame, ah.Path.ethernet[:])
@@ -225,17 +226,17 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
 			return nil, 0, ring.WCLocLenErr
 		}
-		d.pieces.only(data[:s.InlineLen])
+		d.pieces.Only(data[:s.InlineLen])
 	} else {
 		list, ok := ring.ListIn(data, s.SGECount)
 		switch {
 		case uint32(s.SGECount) > qp.MaxSendSGE || !ok:
 			return nil, 0, ring.WCLocQPOpErr
-		case !d.pieces.find(qp.Session, list, qp.PD, false, 0, u.engine.mtu):
+		case !d.pieces.Find(&qp.Session.Table, list, qp.PD, false, 0, u.engine.mtu):
 			return nil, 0, ring.WCLocProtErr
 		}
 	}
-	if length = d.pieces.length; length > u.engine.mtu {
+	if length = d.pieces.Length; length > u.engine.mtu {
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess

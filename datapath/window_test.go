@@ -3,6 +3,7 @@ package datapath
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -19,10 +20,10 @@ func newWindows(t *testing.T) *exchange {
 	t.Helper()
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() {
-		x.session.SetMR(&MR{LKey: testKey(readOnly), PD: testPD, Base: endBase, Memory: x.memory, Remote: ring.AccessRemoteRead | ring.AccessMWBind})
-		x.session.SetMW(windowKey(window1), &MW{PD: testPD})
-		x.session.SetMW(windowKey(window2), &MW{PD: testPD, Type2: true})
-		x.session.SetMW(windowKey(windowOther), &MW{PD: testPD + 1})
+		x.setMR(readOnly, region.MR{PD: testPD, Remote: ring.AccessRemoteRead | ring.AccessMWBind})
+		x.session.SetMW(windowKey(window1), &region.MW{PD: testPD})
+		x.session.SetMW(windowKey(window2), &region.MW{PD: testPD, Type2: true})
+		x.session.SetMW(windowKey(windowOther), &region.MW{PD: testPD + 1})
 	})
 	return x
 }
@@ -46,6 +47,17 @@ func (x *exchange) bind(b bound) string {
 	ring.PutBind(x.send.PutConnected(&s), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
 	x.ring()
 	return x.hear()
+}
+
+// bindFor binds a window as another queue pair, of a PD, would, and says what comes of it.
+func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
+	x.engine.Do(func() {
+		status := x.session.Bind(new(QP), pd, b.key, endBase+uint64(b.from), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
+		if said = status.String(); status == ring.WCSuccess {
+			said = isBound
+		}
+	})
+	return said
 }
 
 // invalidate has the program revoke a window's key.
@@ -101,14 +113,11 @@ func TestBindIsChecked(t *testing.T) {
 		if got := x.bind(row.bound); got != row.want {
 			t.Errorf("%s: %s", name, got)
 		}
-		if mw := x.session.window(row.key); mw != nil && mw.of != nil && (mw.qp == x.qp) != mw.Type2 {
-			t.Errorf("%s: it is bound to the queue pair %p", name, mw.qp)
-		}
 		want := 0
 		if row.want == isBound && row.length > 0 {
 			want = 1
 		}
-		if mr := x.session.region(testKey(row.region)); mr != nil && mr.Windows() != want {
+		if mr := x.regions[row.region]; mr != nil && mr.Windows() != want {
 			t.Errorf("%s: the region has %d windows", name, mr.Windows())
 		}
 	}
@@ -147,10 +156,18 @@ func TestWindowsAdmit(t *testing.T) {
 		"type 2":               {two, nil, "", line{read8(window2, 1008), 0, DropNone, "READ_RESPONSE_ONLY 0 0x00 msn 1 8B(126)"}},
 		"type 2, bound again": {two, func(x *exchange) string { return x.bind(two) }, bindRefused,
 			line{read8(window2, 1008), 0, DropQPState, ""}},
-		"type 2, of another one": {two, func(x *exchange) string { x.session.window(two.key).qp = &QP{}; return "" }, "",
+		"type 1, of another one": {one, func(x *exchange) string { return x.bindFor(testPD, one) }, isBound,
+			line{read8(window1, 1008), 0, DropNone, "READ_RESPONSE_ONLY 0 0x00 msn 1 8B(126)"}},
+		"type 2, of another one": {two, func(x *exchange) string { return x.invalidate(two.key) + ", " + x.bindFor(testPD, two) }, isInvalidated + ", " + isBound,
 			line{read8(window2, 1008), 0, DropRemoteAccess, refusal}},
-		"type 2, of another PD": {two, func(x *exchange) string { x.session.window(two.key).PD++; return "" }, "",
-			line{read8(window2, 1008), 0, DropRemoteAccess, refusal}},
+		"type 1, of another PD": {one, func(x *exchange) string {
+			x.engine.Do(func() {
+				x.session.ClearKey(testKey(window1))
+				x.session.SetMW(one.key, &region.MW{PD: testPD + 1})
+			})
+			return x.bindFor(testPD+1, bound{one.key, 1000, 16, 2, reads})
+		}, isBound,
+			line{read8(window1, 1008), 0, DropRemoteAccess, refusal}},
 		"invalidated": {two, func(x *exchange) string { return x.invalidate(two.key) }, isInvalidated,
 			line{read8(window2, 1008), 0, DropRemoteAccess, refusal}},
 		"invalidated and bound again": {two, func(x *exchange) string { return x.invalidate(two.key) + ", " + x.bind(two) }, isInvalidated + ", " + isBound,
@@ -193,14 +210,12 @@ func TestWindowsAdmit(t *testing.T) {
 			}
 		}
 		x.follow(name, []line{row.line})
-		bound := 0
-		for number := range uint32(2) {
-			if mw := x.session.window(windowKey(window1 + number)); mw != nil && mw.of != nil {
-				bound++
-			}
-		}
-		if n := x.session.region(testKey(1)).Windows(); n != bound {
-			t.Errorf("%s: the region has %d windows, %d are bound", name, n, bound)
+		x.engine.Do(func() {
+			x.session.ClearKey(testKey(window1))
+			x.session.ClearKey(testKey(window2))
+		})
+		if n := x.regions[1].Windows(); n != 0 {
+			t.Errorf("%s: the region has %d windows, and there are none", name, n)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -56,7 +57,7 @@ func (c *crew) addEnd(number wire.QPN) *end {
 	e.engine = c.Serve(e.session)
 	e.engine.Do(func() {
 		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
-		e.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+		e.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
 	})
 	e.makeQueues()
 	e.qp.Number = number

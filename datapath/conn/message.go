@@ -100,7 +100,7 @@ func (r *Responder) failRecv(status ring.WCStatus) {
 // storeWrite writes a packet of a WRITE. The first one's key must be good for the whole message.
 func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
 	m := &r.message
-	if m.length > MaxMessage || m.length-m.received < length || means.Is(wire.MeansEnd) && m.length-m.received != length {
+	if m.length > ring.MaxMessage || m.length-m.received < length || means.Is(wire.MeansEnd) && m.length-m.received != length {
 		return InvalidRequest
 	}
 	from, size := m.addr+uint64(m.received), length

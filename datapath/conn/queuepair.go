@@ -82,10 +82,6 @@ func (a *Attr) Reliable() bool { return a.Service != wire.ServiceUC }
 // xrc says that requests name the shared receive queue that they are for.
 func (a *Attr) xrc() bool { return a.Service == wire.ServiceXRC }
 
-// MaxMessage is the length of the longest message, in bytes. The PSNs of two of them are less than half of all
-// at any MTU.
-const MaxMessage = 1 << 30
-
 // Counters count what requesters see of a bad network.
 type Counters struct {
 	Retransmits           uint64 // packets that were sent again

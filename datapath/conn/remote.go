@@ -17,7 +17,7 @@ func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 		one.srqn = p.SRQN()
 	}
 	switch {
-	case r.message.kind != 0, r.Access&ring.AccessRemoteRead == 0, h.Length() > MaxMessage:
+	case r.message.kind != 0, r.Access&ring.AccessRemoteRead == 0, h.Length() > ring.MaxMessage:
 		return 0, wire.NAKInvalidRequest, InvalidRequest
 	case !r.responses.add(&one, r.MaxDestRDAtomic):
 		return 0, wire.NAKInvalidRequest, InvalidRequest

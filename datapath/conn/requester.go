@@ -161,7 +161,7 @@ func (r *Requester) check(w *work, data []byte) {
 		}
 		length, status = r.measure(w, data)
 	}
-	if status == ring.WCSuccess && (length > MaxMessage || w.atomic() && length != atomicSize) {
+	if status == ring.WCSuccess && (length > ring.MaxMessage || w.atomic() && length != atomicSize) {
 		status = ring.WCLocLenErr
 	}
 	w.length, w.status = uint32(length), status

@@ -20,9 +20,9 @@ func (l *longPair) Memory(_ ring.SGE, _, length int, _ bool) ([]byte, int, bool)
 	return l.memory[:length], length, true
 }
 
-// The longest message, of four pieces, is MaxMessage.
+// The longest message, of four pieces, is ring.MaxMessage.
 func TestLongestRequest(t *testing.T) {
-	const quarter = MaxMessage / 4
+	const quarter = ring.MaxMessage / 4
 	memory, err := unix.Mmap(-1, 0, quarter+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)

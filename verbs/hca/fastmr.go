@@ -71,7 +71,7 @@ func (s regions) MapFMR(r provider.MapFMRRequest) error {
 		if uint32(r.Key)>>8 != uint32(m.key)>>8 {
 			return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
 		}
-		if !m.entry.Register(s.entry, r.Key, r.IOVA, r.Reg) {
+		if s.entry.Register(m.pd.number, r.Key, r.IOVA, r.Reg, false) != verbs.WCSuccess {
 			return fmt.Errorf("%w: %d bytes in %d pages at 0x%x; the pages have to be mapped memory of the session, in a direction that the access flags (%v) allow",
 				verbs.ErrInvalid, r.Reg.Length, r.Reg.Count, r.IOVA, r.Reg.Access)
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -18,7 +18,7 @@ type regions struct{ *Session }
 type mr struct {
 	pd     *pd        // that of coherent memory is nobody's
 	key    verbs.LKey // the first one, whose low 8 bits requests replace if it is fast
-	entry  *datapath.MR
+	entry  *region.MR
 	own    []byte // the session's memory; nil for the caller's, and for device memory
 	unmap  func() // of memory that is mapped for the region; nil for other memory
 	dm     *dm    // of device memory
@@ -130,9 +130,9 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 	s.entry.Engine().Do(func() {
 		m.key = s.entry.DrawKey(randomKey)
 		if m.fast {
-			m.entry = datapath.NewFastMR(m.key, m.pd.number, m.own)
+			m.entry = region.NewFastMR(m.key, m.pd.number, m.own)
 			if m.signed {
-				m.entry = datapath.NewIntegrityMR(m.key, m.pd.number, m.own)
+				m.entry = region.NewIntegrityMR(m.key, m.pd.number, m.own)
 			}
 			s.entry.SetFastMR(m.entry)
 			return
@@ -144,8 +144,8 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 }
 
 // newEntry makes the entry in the engine's tables of a region as it is now.
-func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
-	return &datapath.MR{
+func (m *mr) newEntry(key verbs.LKey) *region.MR {
+	return &region.MR{
 		LKey: key, PD: m.pd.number,
 		Base: m.iova, Memory: m.memory, Null: m.null, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
 	}

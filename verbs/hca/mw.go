@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -77,7 +77,7 @@ func (s regions) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant
 		return grant, err
 	}
 	w.pd.users++
-	entry := &datapath.MW{PD: w.pd.number, Type2: r.Type == verbs.MWType2}
+	entry := &region.MW{PD: w.pd.number, Type2: r.Type == verbs.MWType2}
 	s.entry.Engine().Do(func() {
 		w.key = verbs.RKey(s.entry.DrawKey(randomKey))
 		s.entry.SetMW(w.key, entry)

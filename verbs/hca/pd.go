@@ -5,7 +5,7 @@ package hca
 import (
 	"fmt"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -13,7 +13,7 @@ import (
 // pd is a protection domain, with the number of objects in it.
 type pd struct {
 	handle provider.Handle
-	number datapath.PD
+	number region.PD
 	users  int
 }
 

@@ -123,7 +123,7 @@ func (s queries) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) 
 	port, drops := card.port(), card.engine.Counters().Drops
 	attr := verbs.PortAttr{
 		State: verbs.PortDown, MaxMTU: port.largestMTU(), ActiveMTU: port.rdma, GIDTableLen: len(port.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: port.MTU,
+		MaxMsgSize: ring.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: port.MTU,
 		PhysState: physState(&port.Port), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
 		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: port.Speed,
 	}

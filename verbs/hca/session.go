@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/internal/futex"
@@ -52,7 +53,7 @@ type Session struct {
 	ahs           table[ah]
 	joins         table[joined]
 	qpsByDoorbell map[uint32]*qp
-	lastPD        datapath.PD
+	lastPD        region.PD
 	attached      int // attachments of queue pairs to groups
 }
 

@@ -1,4 +1,4 @@
-package datapath
+package region
 
 import (
 	"math"
@@ -35,8 +35,8 @@ func newFast(key ring.LKey, list []byte) fast {
 	return fast{key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most)}
 }
 
-// SetFastMR has a key's index name a fast region. It runs in Do.
-func (s *Session) SetFastMR(mr *MR) { s.keys.put(mr.fast.key, mr, nil) }
+// SetFastMR has a key's index name a fast region.
+func (t *Table) SetFastMR(mr *MR) { t.put(mr.fast.key, mr, nil) }
 
 // holds says that bytes at an offset are the region's.
 func (f *fast) holds(offset, length uint64) bool {
@@ -77,9 +77,9 @@ const regAccess = ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRe
 // regRemote is what of that peers may do.
 const regRemote = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessMWBind
 
-// register makes a fast region one of the memory in its list, under a new key. It has to be free.
-func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
-	k := s.keys.find(ring.LKey(key))
+// Register makes a fast region one of the memory in its list, under a new key. It has to be free.
+func (t *Table) Register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
+	k := t.find(ring.LKey(key))
 	if k == nil || k.mr == nil || k.mr.fast == nil || signed && k.mr.fast.integrity == nil {
 		return ring.WCMWBindErr
 	}
@@ -91,9 +91,9 @@ func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed
 	}
 	switch {
 	case mr.PD != pd, mr.LKey != 0, r.Access&^regAccess != 0, changes != 0 && !write, base > math.MaxUint64-r.Length,
-		signed && (r.Length > MaxMessage || base > math.MaxUint64-MaxMessage):
+		signed && (r.Length > ring.MaxMessage || base > math.MaxUint64-ring.MaxMessage):
 		return ring.WCMWBindErr
-	case !mr.fast.translate(s, r), signed && !mr.fast.integrity.prepare(s, mr.fast, r):
+	case !mr.fast.translate(t, r), signed && !mr.fast.integrity.prepare(t, mr.fast, r):
 		mr.fast.forget()
 		return ring.WCMWBindErr
 	}
@@ -107,7 +107,7 @@ func (s *Session) register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed
 
 // translate finds the memory that the list names. What the card may do with all of it has to be enough. The program can
 // change the list at any time: an entry is copied once.
-func (f *fast) translate(s *Session, r ring.Reg) bool {
+func (f *fast) translate(t *Table, r ring.Reg) bool {
 	f.direction = ring.DMABidirectional
 	size, run := uint64(0), ring.RegEntry{} // run is the last piece
 	if r.Count == 0 || uint64(r.Count) > uint64(len(f.list)/ring.RegEntryLen) {
@@ -115,13 +115,13 @@ func (f *fast) translate(s *Session, r ring.Reg) bool {
 	}
 	for i := range int(r.Count) {
 		entry := ring.GetRegEntry(f.list, i)
-		memory, of, ok := s.dma(entry.Addr, entry.Length)
+		memory, of, ok := t.dma(entry.Addr, entry.Length)
 		if !ok || entry.Length == 0 || !f.narrow(entry.Addr.Direction()) {
 			return false
 		}
 		if size += entry.Length; entry.Addr == run.Addr+ring.DMAAddr(run.Length) {
 			run.Length += entry.Length
-			memory, _, _ = s.dma(run.Addr, run.Length)
+			memory, _, _ = t.dma(run.Addr, run.Length)
 			f.pieces[len(f.pieces)-1], f.ends[len(f.ends)-1] = memory, size
 			continue
 		}
@@ -155,16 +155,7 @@ func (f *fast) forget() {
 	}
 }
 
-// Pieces is how many pieces of registered fast regions are the region's memory. It runs in Do.
-func (m *MR) Pieces() int { return m.fasts }
-
-// Register makes a fast region that is free one of the memory in its list, as a request of its PD does; false if that is
-// refused. It runs in Do.
-func (m *MR) Register(s *Session, key ring.RKey, base uint64, r ring.Reg) bool {
-	return s.register(m.PD, key, base, r, false) == ring.WCSuccess
-}
-
-// Free revokes the key of a fast region; false while windows are bound to it. It runs in Do.
+// Free revokes the key of a fast region; false while windows are bound to it.
 func (m *MR) Free() bool {
 	if m.windows > 0 {
 		return false

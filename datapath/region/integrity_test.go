@@ -1,4 +1,4 @@
-package datapath
+package region
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 // signedMR is a session with a region whose data, and fields if they have a list, are in pieces of another.
 type signedMR struct {
 	*testing.T
-	s           *Session
+	s           *Table
 	mr          *MR
 	data, field []byte
 }
@@ -27,11 +27,11 @@ func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
 	if !apart {
 		size = a.Mem.Length(signedData)
 	}
-	x := &signedMR{T: t, s: &Session{}, data: make([]byte, size), field: make([]byte, 8*signedBlocks)}
+	x := &signedMR{T: t, s: &Table{}, data: make([]byte, size), field: make([]byte, 8*signedBlocks)}
 	x.s.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: x.data})
 	x.s.SetMR(&MR{LKey: testKey(2), PD: testPD, Memory: x.field})
 	memory := make([]byte, 2*3*ring.RegEntryLen+ring.SigAttrsLen)
-	x.s.SetFastMR(NewIntegrityMR(testKey(fastMR), testPD, memory))
+	x.s.SetFastMR(NewIntegrityMR(testKey(12), testPD, memory))
 	put := func(list []byte, key ring.LKey, cuts ...int) {
 		for i, to := range cuts[1:] {
 			ring.PutRegEntry(list, i, ring.RegEntry{Addr: ring.NewDMAAddr(key, uint64(cuts[i]), 0), Length: uint64(to - cuts[i])})
@@ -45,10 +45,10 @@ func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
 	}
 	ring.PutSigAttrs(memory[2*3*ring.RegEntryLen:], &a, fields)
 	r := ring.Reg{Length: uint64(size), Access: ring.AccessLocalWrite | regRemote, Count: 3}
-	if status := x.s.register(testPD, ring.RKey(testKey(fastMR)), 0, r, true); status != ring.WCSuccess {
+	if status := x.s.Register(testPD, ring.RKey(testKey(12)), 0, r, true); status != ring.WCSuccess {
 		t.Fatal(status)
 	}
-	x.mr = x.s.region(testKey(fastMR))
+	x.mr = x.s.region(testKey(12))
 	return x
 }
 
@@ -135,7 +135,7 @@ func TestBlocksAreAligned(t *testing.T) {
 		ring.PutSigAttrs(n.settings, &a, 0)
 		both := uint64(intervals[0]) * uint64(intervals[1]) * 2
 		length := min(both, 4096*2) / uint64(intervals[0]) * uint64(intervals[0]+8)
-		if got := n.prepare(&Session{}, nil, ring.Reg{Length: length}); got != want {
+		if got := n.prepare(&Table{}, nil, ring.Reg{Length: length}); got != want {
 			t.Errorf("%v: %v", intervals, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package datapath
+package region
 
 import (
 	"math/rand/v2"
@@ -12,11 +12,11 @@ func TestKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := new(Session)
+	s := new(Table)
 	regions, windows := map[ring.LKey]*MR{}, map[ring.LKey]*MW{}
 	for range 2000 {
 		key := s.DrawKey(r.Uint32)
-		if s.keys.find(key) != nil && !s.keys.find(key).free() {
+		if s.find(key) != nil && !s.find(key).free() {
 			t.Fatalf("%#x is drawn twice", key)
 		}
 		if r.IntN(2) == 0 {
@@ -33,8 +33,8 @@ func TestKeys(t *testing.T) {
 			}
 			break
 		}
-		if n := len(regions) + len(windows); s.keys.count != n || 2*n > len(s.keys.slots) || len(s.keys.slots) > max(8, 8*n) {
-			t.Fatalf("%d keys are counted, %d are there, in %d slots", s.keys.count, n, len(s.keys.slots))
+		if n := len(regions) + len(windows); s.count != n || 2*n > len(s.slots) || len(s.slots) > max(8, 8*n) {
+			t.Fatalf("%d keys are counted, %d are there, in %d slots", s.count, n, len(s.slots))
 		}
 	}
 	for key, mr := range regions {
@@ -52,7 +52,7 @@ func TestKeys(t *testing.T) {
 
 // A key's index is not 0, and its slot is free.
 func TestDrawnKeys(t *testing.T) {
-	s := new(Session)
+	s := new(Table)
 	s.SetMR(&MR{LKey: 0x155})
 	next := []uint32{0x55, 0x1AA, 0x9AA, 0x2AA} // no index, taken, its slot is, free
 	key := s.DrawKey(func() (one uint32) {
@@ -73,7 +73,7 @@ func TestDrawnKeys(t *testing.T) {
 
 // Keys are counted once, whatever is done to them.
 func TestKeysAreCounted(t *testing.T) {
-	s := new(Session)
+	s := new(Table)
 	s.ClearKey(0x155)
 	if s.region(0x155) != nil || s.window(0x155) != nil {
 		t.Error("a key of an empty table")
@@ -89,8 +89,8 @@ func TestKeysAreCounted(t *testing.T) {
 		{func() { s.ClearKey(0x155) }, 1},
 		{func() { s.ClearKey(0x255) }, 0},
 	} {
-		if step.do(); s.keys.count != step.count {
-			t.Errorf("step %d: %d are counted", i, s.keys.count)
+		if step.do(); s.count != step.count {
+			t.Errorf("step %d: %d are counted", i, s.count)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package datapath
+package region
 
 import (
 	"math"
@@ -8,9 +8,13 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
+const testPD PD = 1
+
+func testKey(number uint32) ring.LKey { return ring.LKey(number<<8 | 0x5A) }
+
 // found is all that an SGE names; nil if it may not be accessed.
-func found(s *Session, sge ring.SGE, pd PD, write bool) []byte {
-	piece, n, ok := s.memory(sge, 0, int(sge.Length), pd, write)
+func found(s *Table, sge ring.SGE, pd PD, write bool) []byte {
+	piece, n, ok := s.Find(sge, 0, int(sge.Length), pd, write)
 	if !ok || n != int(sge.Length) {
 		return nil
 	}
@@ -33,7 +37,7 @@ func FuzzMemory(f *testing.F) {
 		if base > math.MaxUint64-uint64(len(memory)) {
 			return // the control plane refuses it
 		}
-		s := &Session{}
+		s := &Table{}
 		s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: base, Memory: memory})
 		got := found(s, ring.SGE{Addr: address, Length: length, LKey: testKey(1)}, testPD, false)
 		from := new(big.Int).SetUint64(address)
@@ -53,7 +57,7 @@ func FuzzMemory(f *testing.F) {
 // A region of another PD, one that receives may not write to, and a key whose last part differs give
 // no access, whatever the address.
 func TestMemoryIsChecked(t *testing.T) {
-	s := &Session{}
+	s := &Table{}
 	s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})
 	good := ring.SGE{Addr: 4096, Length: 10, LKey: testKey(1)}
 	for name, row := range map[string]struct {

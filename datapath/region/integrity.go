@@ -1,4 +1,4 @@
-package datapath
+package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
@@ -43,7 +43,7 @@ func NewIntegrityMR(key ring.LKey, pd PD, memory []byte) *MR {
 
 // prepare reads the attributes and the list of fields, when the region's data is found. Data and fields have to be whole
 // blocks, on both sides.
-func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
+func (n *integrity) prepare(t *Table, data *fast, r ring.Reg) bool {
 	given, fields := ring.GetSigAttrs(n.settings)
 	n.attrs = t10.Attrs{CheckMask: given.CheckMask, Mem: domainOf(&given.Mem), Wire: domainOf(&given.Wire)}
 	if n.attrs.Check() != nil || !aligned(&n.attrs.Mem, &n.attrs.Wire) {
@@ -53,7 +53,7 @@ func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
 	if n.apart = fields > 0; n.apart {
 		whole, err := n.attrs.Mem.Len(length)
 		reg := ring.Reg{Length: uint64(whole - length), Access: r.Access, Count: fields}
-		if err != nil || n.attrs.Mem.FieldLen() == 0 || !n.meta.translate(s, reg) {
+		if err != nil || n.attrs.Mem.FieldLen() == 0 || !n.meta.translate(t, reg) {
 			return false
 		}
 	} else {
@@ -63,7 +63,7 @@ func (n *integrity) prepare(s *Session, data *fast, r ring.Reg) bool {
 		}
 	}
 	wire, err := n.attrs.Wire.Len(length)
-	if err != nil || wire > MaxMessage {
+	if err != nil || wire > ring.MaxMessage {
 		return false
 	}
 	n.on, n.size, n.failed = true, uint64(wire), false
@@ -206,8 +206,7 @@ func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 	return list.piece(*at, min(uint64(length), left))
 }
 
-// SigStatus says whether a check of the region's signatures has failed since it was registered or asked, and how. It runs
-// in Do.
+// SigStatus says whether a check of the region's signatures has failed since it was registered or asked, and how.
 func (m *MR) SigStatus() (err ring.SigErr, failed bool) {
 	if m.fast == nil || m.fast.integrity == nil {
 		return err, false
