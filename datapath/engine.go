@@ -127,7 +127,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 	}
 	var err error
 	if shared != nil {
-		if e.others, err = newOthers(shared); err != nil {
+		if e.others, err = newOthers(e, shared); err != nil {
 			return nil, err
 		}
 		e.timers.ofCard = &shared.flights

@@ -19,6 +19,7 @@ import (
 
 // others is what an engine knows of its card's other engines.
 type others struct {
+	engine *Engine
 	shared *sharing
 	index  int // of this engine
 	inbox  inbox
@@ -28,8 +29,8 @@ type others struct {
 	waitsFor  *inbox // it was full when this engine last filled it
 }
 
-func newOthers(shared *sharing) (*others, error) {
-	o := &others{shared: shared, index: shared.made, elsewhere: map[wire.GID][]*Engine{}}
+func newOthers(e *Engine, shared *sharing) (*others, error) {
+	o := &others{engine: e, shared: shared, index: shared.made, elsewhere: map[wire.GID][]*Engine{}}
 	shared.made++
 	return o, o.inbox.open()
 }
@@ -87,15 +88,15 @@ func (h *homes) of(number wire.QPN) int { return int(h[number%maxQPs].Load()) - 
 
 // passOn hands over a frame from the link, and says whether that was all: this engine has nothing to do with it. What
 // is wrong with the frame is found by who gets it.
-func (e *Engine) passOn(frame []byte) (gone bool) {
-	o, p := e.others, &e.rx.packet
+func (o *others) passOn(frame []byte) (gone bool) {
+	p := &o.engine.rx.packet
 	if wire.Parse(frame, p) != wire.FaultNone {
 		return false
 	}
 	number := p.BTH().DestQP()
 	if number == wire.QPNMulticast {
 		dest := p.Destination()
-		return e.copyAcross(o.elsewhere[dest], len(e.groups[dest]) > 0, handed{frame: frame})
+		return o.copyAcross(o.elsewhere[dest], len(o.engine.groups[dest]) > 0, handed{frame: frame})
 	}
 	home := o.home(number)
 	if home != nil {
@@ -106,10 +107,10 @@ func (e *Engine) passOn(frame []byte) (gone bool) {
 
 // copyAcross gives other engines a packet each. All but the first of those that get the packet get a copy of it. gone is
 // false if this engine is among them.
-func (e *Engine) copyAcross(to []*Engine, own bool, h handed) (gone bool) {
+func (o *others) copyAcross(to []*Engine, own bool, h handed) (gone bool) {
 	for i, other := range to {
 		h.copied = own || i > 0
-		e.others.put(other, h)
+		o.put(other, h)
 	}
 	return len(to) > 0 && !own
 }
@@ -122,43 +123,43 @@ func (o *others) put(to *Engine, h handed) {
 }
 
 // sendAcross hands over a packet that is for a queue pair of another engine; false if there is none.
-func (e *Engine) sendAcross(sender *QP, d *departure, frame []byte, length int) bool {
+func (o *others) sendAcross(sender *QP, d *departure, frame []byte, length int) bool {
 	if wire.Parse(frame, &d.looped.packet) != wire.FaultNone {
 		return false
 	}
-	home := e.others.home(d.looped.packet.BTH().DestQP())
+	home := o.home(d.looped.packet.BTH().DestQP())
 	if home != nil {
-		e.others.put(home, handed{frame: frame, sender: sender, length: length})
+		o.put(home, handed{frame: frame, sender: sender, length: length})
 	}
 	return home != nil
 }
 
 // shareOut hands over a packet to a group to the engines with members of it.
-func (e *Engine) shareOut(sender *QP, dest wire.GID, frame []byte, length int) {
-	e.copyAcross(e.others.elsewhere[dest], len(e.groups[dest]) > 0, handed{frame: frame, sender: sender, length: length})
+func (o *others) shareOut(sender *QP, dest wire.GID, frame []byte, length int) {
+	o.copyAcross(o.elsewhere[dest], len(o.engine.groups[dest]) > 0, handed{frame: frame, sender: sender, length: length})
 }
 
 // roomAcross says whether there is room for a datagram at the engines that it is to be handed to.
-func (e *Engine) roomAcross(ah *AH, number wire.QPN) bool {
-	for _, other := range e.others.elsewhere[ah.Dest] {
+func (o *others) roomAcross(ah *AH, number wire.QPN) bool {
+	for _, other := range o.elsewhere[ah.Dest] {
 		if other.others.inbox.full() {
 			return false
 		}
 	}
-	return ah.Path.state != PathLocal || !e.others.full(number)
+	return ah.Path.state != PathLocal || !o.full(number)
 }
 
 // setElsewhere replaces the other engines that have members of a group. It runs in Do.
-func (e *Engine) setElsewhere(mgid wire.GID, engines []*Engine) {
-	if e.others.elsewhere[mgid] = engines; len(engines) == 0 {
-		delete(e.others.elsewhere, mgid)
+func (o *others) setElsewhere(mgid wire.GID, engines []*Engine) {
+	if o.elsewhere[mgid] = engines; len(engines) == 0 {
+		delete(o.elsewhere, mgid)
 	}
 }
 
 // receiveHanded processes what other engines have handed over, with half of the budget at most. ready says that frames
 // of the link are next.
-func (e *Engine) receiveHanded() (some, ready bool) {
-	o := e.others
+func (o *others) receiveHanded() (some, ready bool) {
+	e := o.engine
 	kept := e.budget / 2
 	for e.budget -= kept; e.budget > 0; some = true {
 		h := o.inbox.take()
@@ -166,7 +167,7 @@ func (e *Engine) receiveHanded() (some, ready bool) {
 			break
 		}
 		e.budget--
-		e.receiveOne(h)
+		o.receiveOne(h)
 	}
 	e.budget += kept
 	if some && o.inbox.waited.Swap(false) {
@@ -185,7 +186,8 @@ func (o *others) callWaiting() {
 }
 
 // receiveOne processes a packet that was handed over. A copy of one that another engine has counted counts as a copy.
-func (e *Engine) receiveOne(h *handed) {
+func (o *others) receiveOne(h *handed) {
+	e := o.engine
 	c := &e.counters
 	bytes, marked, looped := c.ReceivedBytes, c.ECNMarked, c.Loopback
 	if h.copied {
@@ -194,7 +196,7 @@ func (e *Engine) receiveOne(h *handed) {
 	}
 	switch {
 	case h.sender != nil:
-		e.deliverHanded(h)
+		o.deliverHanded(h)
 	case len(e.taps) == 0 || h.copied:
 		e.receiveFrame(&e.rx, h.frame)
 	default:
@@ -206,8 +208,8 @@ func (e *Engine) receiveOne(h *handed) {
 }
 
 // deliverHanded delivers a packet that a queue pair of another engine has sent to this card.
-func (e *Engine) deliverHanded(h *handed) {
-	a := &e.others.looped
+func (o *others) deliverHanded(h *handed) {
+	e, a := o.engine, &o.looped
 	e.hand = nil
 	if !e.parseOwn(a, h.sender, h.frame, h.length) {
 		return

@@ -45,7 +45,7 @@ func (e *Engine) SetPath(p *Path, attr PathAttr) {
 		p.mtu = attr.MTU.Bytes()
 	}
 	if attr.State != PathResolving {
-		e.sendWaiting(p)
+		p.sendWaiting(e)
 	}
 }
 
@@ -60,8 +60,8 @@ func (p *Path) Waiting() (n int) {
 	return n
 }
 
-// waitingFor is the engine's part of a path's waiting packets.
-func (e *Engine) waitingFor(p *Path) *[][]byte {
+// waitingFor is an engine's part of the waiting packets.
+func (p *Path) waitingFor(e *Engine) *[][]byte {
 	if e.others == nil {
 		return &p.waiting[0]
 	}
@@ -70,8 +70,8 @@ func (e *Engine) waitingFor(p *Path) *[][]byte {
 
 // hold keeps a packet until its neighbour answers, as the kernel does (arp_queue). It allocates,
 // which is accepted because it is rare.
-func (e *Engine) hold(p *Path, frame []byte) {
-	waiting := e.waitingFor(p)
+func (p *Path) hold(e *Engine, frame []byte) {
+	waiting := p.waitingFor(e)
 	if len(*waiting) == maxWaiting || e.held == maxHeld {
 		e.counters.Drops[DropUnresolved]++
 		return
@@ -81,10 +81,10 @@ func (e *Engine) hold(p *Path, frame []byte) {
 }
 
 // sendWaiting sends the packets that are held for a path. What cannot be sent now is dropped.
-func (e *Engine) sendWaiting(p *Path) {
-	waiting := e.waitingFor(p)
+func (p *Path) sendWaiting(e *Engine) {
+	waiting := p.waitingFor(e)
 	for _, waited := range *waiting {
-		frame, reason, send := e.frameFor(p)
+		frame, reason, send := p.frameFor(e)
 		if !send {
 			e.counters.Drops[reason]++
 			continue
@@ -101,7 +101,7 @@ func (e *Engine) sendWaiting(p *Path) {
 }
 
 // frameFor reserves a frame for a packet that was held, or says why the packet is dropped.
-func (e *Engine) frameFor(p *Path) (frame []byte, reason Drop, send bool) {
+func (p *Path) frameFor(e *Engine) (frame []byte, reason Drop, send bool) {
 	switch {
 	case e.down:
 		return nil, DropLinkDown, false

@@ -24,7 +24,7 @@ func (e *Engine) receive() bool {
 	e.budget, e.hand = receiveBudget, nil
 	resumed := e.arriving.resume(e, &e.rx)
 	if e.others != nil {
-		if some, ready := e.receiveHanded(); !ready {
+		if some, ready := e.others.receiveHanded(); !ready {
 			return resumed || some
 		} else if some {
 			resumed = true
@@ -39,7 +39,7 @@ func (e *Engine) receive() bool {
 	for e.seen < e.taken && e.budget > 0 {
 		e.budget--
 		e.seen++
-		if frame := e.link.Next(); e.others != nil && e.passOn(frame) {
+		if frame := e.link.Next(); e.others != nil && e.others.passOn(frame) {
 			if e.others.crowded() {
 				break
 			}
@@ -115,7 +115,7 @@ func (e *Engine) deliverTo(qp *QP, a *arrival) {
 // loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
 // known, whatever its headers say.
 func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
-	if e.others != nil && e.sendAcross(sender, d, frame, length) {
+	if e.others != nil && e.others.sendAcross(sender, d, frame, length) {
 		return
 	}
 	if e.parseOwn(&d.looped, sender, frame, length) {

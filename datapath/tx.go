@@ -90,7 +90,7 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame
 			c.NoteTooLong()
 		}
 	case path.state == PathResolving:
-		e.hold(path, frame[:n])
+		path.hold(e, frame[:n])
 	default:
 		e.link.Commit(n)
 	}

@@ -177,7 +177,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 			return false
 		}
 	}
-	if e.others != nil && !e.roomAcross(ah, d.send.RemoteQPN) {
+	if e.others != nil && !e.others.roomAcross(ah, d.send.RemoteQPN) {
 		return false
 	}
 	u.describe(d)
@@ -195,7 +195,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	if ah.Group {
 		members = e.groups[ah.Dest]
 		if e.others != nil {
-			e.shareOut(u.qp, ah.Dest, frame[:n], length)
+			e.others.shareOut(u.qp, ah.Dest, frame[:n], length)
 		}
 	}
 	e.launch(u.qp, d, ah.Path, members, frame, n, length)

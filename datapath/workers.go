@@ -193,7 +193,7 @@ func (w *Workers) SetGroup(mgid wire.GID, members []*QP) {
 				elsewhere = append(elsewhere, other)
 			}
 		}
-		e.setElsewhere(mgid, elsewhere)
+		e.others.setElsewhere(mgid, elsewhere)
 	})
 }
 
