@@ -29,13 +29,13 @@ func (t *Table) Find(sge ring.SGE, offset, length int, pd PD, write bool) (piece
 	return piece, len(piece), true
 }
 
-// Move moves bytes of an SGE of a region with signatures, which memory has found.
+// Move moves bytes of an SGE of a region with signatures, which Find has found.
 func (t *Table) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
 	mr := t.region(sge.LKey)
 	return mr != nil && mr.move(sge.Addr-mr.Base+uint64(offset), bytes, write)
 }
 
-// MoveRemote moves bytes of a region with signatures, which remote has found.
+// MoveRemote moves bytes of a region with signatures, which Remote has found.
 func (t *Table) MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
 	mr := t.region(ring.LKey(key))
 	return mr != nil && mr.fast != nil && mr.fast.signed() && mr.move(addr-mr.Base, bytes, write)
