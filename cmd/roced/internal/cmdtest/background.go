@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Background is a command that runs in this process beside the test.
@@ -38,17 +39,26 @@ func Start(t testing.TB, args ...string) *Background {
 	return b
 }
 
+// patience is how long a line may take to come, on the busiest machine.
+const patience = 2 * time.Minute
+
 // Await waits for a line that has the text.
 func (b *Background) Await(t testing.TB, text string) string {
 	t.Helper()
-	for line := range b.lines {
-		if strings.Contains(line, text) {
-			return line
+	for end := time.After(patience); ; {
+		select {
+		case line, more := <-b.lines:
+			if strings.Contains(line, text) && more {
+				return line
+			}
+			if !more {
+				<-b.ended
+				t.Fatalf("%q does not come: exit code %d: %s", text, b.code, b.errOut.String())
+			}
+		case <-end:
+			t.Fatalf("%q does not come within %v", text, patience)
 		}
 	}
-	<-b.ended
-	t.Fatalf("%q does not come: exit code %d: %s", text, b.code, b.errOut.String())
-	return ""
 }
 
 // Wait waits for the command's end, and gives what it printed and nobody has awaited.

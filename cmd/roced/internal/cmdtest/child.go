@@ -51,6 +51,9 @@ func (c *Child) Start(t *testing.T) {
 		if c.ProcessState == nil {
 			c.Process.Kill()
 			c.Wait()
+			if t.Failed() {
+				t.Logf("%s, which did not end: %s", strings.Join(c.Args[1:], " "), c.Said())
+			}
 		}
 	})
 }
