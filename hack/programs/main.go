@@ -9,7 +9,13 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"syscall"
+
+	"github.com/roced/roced/internal/lab"
 )
+
+// labPrefix begins the name of each namespace that a run makes.
+const labPrefix = "programs"
 
 // options are the command line's.
 type options struct {
@@ -35,7 +41,7 @@ func main() {
 		}
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = run(ctx, o)
 	stop()
 	if err != nil {
@@ -59,6 +65,9 @@ func parseOptions() (o options, err error) {
 }
 
 func run(ctx context.Context, o options) (err error) {
+	if err := lab.Prune(labPrefix); err != nil {
+		return err
+	}
 	var packages []string
 	for _, c := range allCases() {
 		if o.picks(c) {

@@ -50,7 +50,7 @@ func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "localhost", ip4: "10.77.5.1", ip6: "fd77:5::1"}
 	client := &side{name: "localhost", ip4: "10.77.5.2", ip6: "fd77:5::2"}
 	n = &network{name: "in memory", sides: [2]*side{server, client}}
-	if server.namespace, err = lab.New("programs"); err != nil {
+	if server.namespace, err = lab.New(labPrefix); err != nil {
 		return n, err
 	}
 	client.namespace = server.namespace
@@ -65,7 +65,7 @@ func newSockets(ctx context.Context, b *bench) (n *network, err error) {
 	client := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
 	n = &network{name: "UDP sockets", wire: true, sides: [2]*side{server, client}}
 	for _, s := range n.sides {
-		if s.namespace, err = lab.New("programs"); err != nil {
+		if s.namespace, err = lab.New(labPrefix); err != nil {
 			return n, err
 		}
 	}

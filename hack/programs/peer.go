@@ -30,10 +30,10 @@ func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 		return n, err
 	}
 	n.name = "Soft-RoCE of Linux " + vm.Release(image)
-	if ours.namespace, err = lab.New("programs"); err != nil {
+	if ours.namespace, err = lab.New(labPrefix); err != nil {
 		return n, err
 	}
-	if n.bridge, err = lab.NewBridge("programs-switch"); err != nil {
+	if n.bridge, err = lab.NewBridge(labPrefix + "-switch"); err != nil {
 		return n, err
 	}
 	if _, err := n.bridge.Port(ours.namespace, "eth0"); err != nil {
