@@ -165,6 +165,7 @@ func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQP
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	q.entry.MaxSendSGE, q.entry.MaxInline = room(grant.SendGeometry)
+	q.entry.MaxInline = min(q.entry.MaxInline, maxInline) // what is granted may be asked for
 	grant.Cap.MaxSendWR, grant.Cap.MaxSendSGE, grant.Cap.MaxInlineData = grant.SendGeometry.Entries, q.entry.MaxSendSGE, q.entry.MaxInline
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 var createTests = []rig.Test{
 	{Name: "create refuses", Run: createRefuses},
 	{Name: "create says what it granted", Run: createGrants},
+	{Name: "create takes what it granted", Run: createAgain},
 }
 
 // CreateQP and CreateSRQ set the capacities to what they granted, which Query gives too.
@@ -34,6 +35,24 @@ func createGrants(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL)
 	if init.Cap != was.Cap {
 		t.Error("changed by what failed")
+	}
+}
+
+// What was granted may be asked for: libfabric takes the most inline data that CreateQP grants for what it then asks.
+func createAgain(t *testing.T, w *rig.World) {
+	device, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
+	for _, kind := range []verbs.QPType{verbs.QPTypeUD, verbs.QPTypeRC} {
+		init := verbs.QPInitAttr{Type: kind, SendCQ: w.A.CQ, RecvCQ: w.A.CQ, Cap: verbs.QPCap{
+			MaxSendWR: 3, MaxRecvWR: 5, MaxSendSGE: uint32(device.MaxSGE), MaxRecvSGE: uint32(device.MaxSGE), MaxInlineData: uint32(device.MaxInline),
+		}}
+		for range 2 {
+			_, err := w.A.PD.CreateQP(&init)
+			rig.Check(t, err)
+		}
+		if init.Cap.MaxSendSGE > uint32(device.MaxSGE) || init.Cap.MaxInlineData > uint32(device.MaxInline) {
+			t.Errorf("%v: %+v granted; the device has %d SGEs and %d bytes inline", kind, init.Cap, device.MaxSGE, device.MaxInline)
+		}
 	}
 }
 
