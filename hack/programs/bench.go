@@ -51,7 +51,8 @@ func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	b.path = filepath.Join(root, "usr/bin") + ":" + filepath.Join(root, "usr/sbin") + ":/usr/bin:/bin"
 	others, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
 	private, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ceph")) // fio's
-	b.loader = strings.Join(slices.Concat([]string{libraries}, others, private), ":")
+	old, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-gnu*"))
+	b.loader = strings.Join(slices.Concat([]string{libraries}, others, private, old), ":")
 	if b.preload = one(filepath.Join(root, "usr/lib/*-linux-gnu*/rsocket/librspreload.so")); b.preload == "" {
 		return b, errors.New("no librspreload.so in librdmacm1")
 	}

@@ -8,7 +8,7 @@ import (
 
 // allCases are those of all packages.
 func allCases() []testCase {
-	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), ucxCases(), mpiCases(), pyverbsCases())
+	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), ucxCases(), mpiCases(), iscsiCases(), qemuCases(), fabricCases(), daplCases(), pyverbsCases())
 }
 
 // noXRC is why some cases run with Soft-RoCE at neither end.
