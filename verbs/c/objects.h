@@ -126,6 +126,7 @@ struct qp {
 	int failed;                 /* wr_*: the first mistake of the list */
 	uint8_t *slot;              /* wr_*: of the request that is built */
 	uint32_t room;              /* wr_*: slots that are left */
+	struct mw *bound;           /* wr_*: windows that the list binds */
 
 	pthread_mutex_t recv_lock;
 	struct roced_recv_queue recv;
@@ -140,6 +141,9 @@ struct ah {
 
 struct mw {
 	struct ibv_mw ibv;
+	struct mw *next; /* of qp.bound */
+	bool listed;     /* it is there */
+	uint32_t before; /* then: its key before the list */
 };
 
 struct xrcd {

@@ -37,12 +37,24 @@ static void wr_start(struct ibv_qp_ex *ex)
 		mistake(qp, EINVAL);
 }
 
+/* Windows of a list that is not sent have their keys again. */
+static void settle_windows(struct qp *qp, bool sent)
+{
+	for (struct mw *mw = qp->bound; mw; mw = mw->next) {
+		mw->listed = false;
+		if (!sent)
+			mw->ibv.rkey = mw->before;
+	}
+	qp->bound = NULL;
+}
+
 static int end(struct qp *qp, bool publish)
 {
 	int failed = qp->failed;
 
 	if (forked(qp->ctx))
 		return failed;
+	settle_windows(qp, publish && !failed);
 	if (failed || !publish) {
 		qp->send.at.next = qp->start;
 	} else if (qp->send.at.next != qp->start) {
@@ -136,13 +148,21 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	begin_atomic(ex, ROCED_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *ibv, uint32_t rkey,
 	const struct ibv_mw_bind_info *info)
 {
 	struct qp *qp = of(ex);
+	struct mw *mw = OF(struct mw, ibv, ibv);
 
-	if (begin(ex, ROCED_WR_BIND_MW, 0))
-		mistake(qp, post_bind(qp, qp->slot, mw, rkey, info));
+	if (!begin(ex, ROCED_WR_BIND_MW, 0))
+		return;
+	if (ibv && !mw->listed) {
+		mw->listed = true;
+		mw->before = ibv->rkey;
+		mw->next = qp->bound;
+		qp->bound = mw;
+	}
+	mistake(qp, post_bind(qp, qp->slot, ibv, rkey, info));
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss) { mistake(of(ex),

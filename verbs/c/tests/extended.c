@@ -112,6 +112,35 @@ static void remote_operations(void)
 	CHECK_IS(ibv_start_poll(cq, &attr), ENOENT);
 }
 
+/* A window's key is as it was when the list that binds it, twice here, is given up or has a mistake. */
+static void windows(void)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p.a);
+	struct ibv_mw *mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info good = { p.mr, (uintptr_t)p.memory, 8, IBV_ACCESS_REMOTE_WRITE }, wrong = good;
+
+	CHECK(mw);
+	wrong.mw_access_flags = 1 << 20;
+	uint32_t before = mw->rkey;
+	for (int mistake = 0; mistake < 2; mistake++) {
+		ibv_wr_start(ex);
+		ibv_wr_bind_mw(ex, mw, before + 1, &good);
+		CHECK_IS(mw->rkey, before + 1);
+		ibv_wr_bind_mw(ex, mw, before + 2, mistake ? &wrong : &good);
+		if (mistake)
+			CHECK_IS(ibv_wr_complete(ex), EINVAL);
+		else
+			ibv_wr_abort(ex);
+		CHECK_IS(mw->rkey, before);
+	}
+	ibv_wr_start(ex);
+	ibv_wr_bind_mw(ex, mw, before + 1, &good);
+	CHECK_IS(ibv_wr_complete(ex), 0);
+	CHECK_IS(mw->rkey, before + 1);
+	each(1, read_any);
+	CHECK_IS(ibv_dealloc_mw(mw), 0);
+}
+
 static void device_memory(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
@@ -218,11 +247,12 @@ int main(void)
 	plain[1] = p.b;
 	p.a = make(IBV_QPT_RC,
 		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
-		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_BIND_MW);
 	p.b = make(IBV_QPT_RC, 0);
 	connect_pair(&p);
 	messages();
 	remote_operations();
+	windows();
 	device_memory();
 	queries();
 	domains();
