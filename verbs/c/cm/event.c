@@ -14,6 +14,11 @@
 /* Of cm_id.reported and completed. The last lock of all. */
 static pthread_mutex_t counts = PTHREAD_MUTEX_INITIALIZER;
 
+/* The child of a fork finds the lock free, whatever other threads did. */
+static void before_fork(void) { pthread_mutex_lock(&counts); }
+static void after_fork(void) { pthread_mutex_unlock(&counts); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
 /* cm_event_count counts an event that the program is to acknowledge before the id is destroyed. */
 void cm_event_count(struct cm_id *id)
 {

@@ -16,6 +16,11 @@ static pthread_mutex_t listed = PTHREAD_MUTEX_INITIALIZER; /* before a socket's 
 static struct rsocket *sockets;
 static _Atomic int count;
 
+/* The child of a fork finds the lock free, whatever other threads did. */
+static void before_fork(void) { pthread_mutex_lock(&listed); }
+static void after_fork(void) { pthread_mutex_unlock(&listed); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
 static void list(struct rsocket *s)
 {
 	pthread_mutex_lock(&listed);

@@ -13,6 +13,12 @@ static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsocket **table; /* by number */
 static int table_size;
 
+/* The child of a fork finds the lock free, whatever other threads did: those that wait for it are counted in it. */
+static void before_fork(void) { pthread_rwlock_wrlock(&table_lock); }
+static void in_parent(void) { pthread_rwlock_unlock(&table_lock); }
+static void in_child(void) { table_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
+
 /* rs_find is the socket with a number; NULL with EBADF if it is none. */
 struct rsocket *rs_find(int fd)
 {

@@ -1,0 +1,61 @@
+/* In the child of a fork ids and sockets of its own work, whatever a thread of the parent did with its own. */
+#include "check.h"
+
+#include <rdma/rsocket.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+static atomic_int enough;
+
+/* use makes and closes one of each: what takes the library's locks. */
+static void use(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	int type;
+
+	CHECK(channel && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(id, self(0)) == 0);
+	CHECK(rdma_destroy_id(id) == 0);
+	rdma_destroy_event_channel(channel);
+	for (type = SOCK_STREAM; type <= SOCK_DGRAM; type++) {
+		int socket = rsocket(AF_INET, type, 0);
+		CHECK(socket >= 0 && rbind(socket, self(0), sizeof(struct sockaddr_in)) == 0);
+		CHECK(rclose(socket) == 0);
+	}
+}
+
+/* look_up is at the table of sockets all the time. The service would not serve as many connections as use makes. */
+static void *look_up(void *unused)
+{
+	int socket = rsocket(AF_INET, SOCK_STREAM, 0), type;
+	socklen_t len = sizeof(type);
+
+	while (!enough)
+		CHECK(rgetsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &type, &len) == 0);
+	CHECK(rclose(socket) == 0);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	int n, status;
+
+	use();
+	CHECK(pthread_create(&thread, NULL, look_up, NULL) == 0);
+	for (n = 0; n < 30; n++) {
+		pid_t child = fork();
+		CHECK(child >= 0);
+		if (child == 0) {
+			alarm(20);
+			use();
+			_exit(0);
+		}
+		CHECK(waitpid(child, &status, 0) == child);
+		CHECK(status == 0);
+	}
+	enough = 1;
+	CHECK(pthread_join(thread, NULL) == 0);
+	return 0;
+}
