@@ -6,6 +6,7 @@
 //	client program ── libibverbs.so.1, librdmacm.so.1 ── a service ──┘
 //
 // With -peer one of the two is inside a virtual machine (hack/interop/vm), over Linux's Soft-RoCE (peer.go).
+// With -speed no case runs, and programs in C are measured beside the client in Go (speed.go).
 //
 // The programs come from Debian's packages, which are downloaded and unpacked into a cache, and not installed
 // (packages.go). The libraries are built from verbs/c (bench.go). What is run is a table (cases.go), of which case.go

@@ -23,6 +23,7 @@ type options struct {
 	list    bool
 	quick   bool
 	peer    bool
+	speed   bool
 	verbose bool
 }
 
@@ -55,6 +56,7 @@ func parseOptions() (o options, err error) {
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.BoolVar(&o.quick, "quick", false, "run those of CI, which take seconds")
 	flag.BoolVar(&o.peer, "peer", false, "run them with Soft-RoCE, in a virtual machine, at the other end, and on no other network")
+	flag.BoolVar(&o.speed, "speed", false, "run no case, and measure programs in C beside the client in Go")
 	flag.BoolVar(&o.verbose, "v", false, "print what the programs print")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -70,7 +72,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	var packages []string
 	for _, c := range allCases() {
-		if o.picks(c) {
+		if o.picks(c) && !o.speed {
 			packages = append(packages, c.from...)
 		}
 	}
@@ -79,6 +81,9 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	if o.speed {
+		return b.speed(ctx)
+	}
 	r := &report{}
 	networks := []func(context.Context, *bench) (*network, error){newMemory, newSockets}
 	if o.peer {

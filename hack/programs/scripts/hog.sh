@@ -1,0 +1,2 @@
+# A busy loop of somebody else's.
+while :; do :; done
