@@ -81,7 +81,12 @@ func socketCases() (list []testCase) {
 	)
 	list = append(list, tcpCases()...)
 	for i := range list {
-		list[i].alien = "streams that poll have waited in vain for Soft-RoCE's end; whose fault it is, is not known yet"
+		switch {
+		case list[i].long:
+			list[i].alien = "it makes some 100,000 round trips, which take minutes where one end's processor is emulated"
+		case !strings.Contains(list[i].server, "stream "):
+			list[i].alien = "Soft-RoCE's end goes silent; whose fault it is, is not known yet"
+		}
 	}
 	return list
 }

@@ -112,7 +112,7 @@ func (b *bench) startInGuest(ctx context.Context, s *side, c testCase, line stri
 	if c.tcp {
 		script += "export LD_PRELOAD=$(echo /usr/lib/*/rsocket/librspreload.so)\n"
 	}
-	bounded, release := context.WithTimeout(context.WithoutCancel(ctx), caseTime)
+	bounded, release := context.WithTimeout(context.WithoutCancel(ctx), guestTime)
 	j := s.guest.Start(bounded, script+"exec "+line)
 	go func() {
 		defer release()

@@ -1,5 +1,6 @@
 # A guest migrates over RDMA: migrate.py source|destination ADDRESS. It is stopped, and its memory holds a file of random
 # bytes, which the destination compares with what came.
+import atexit
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ class Guest:
             ["qemu-system-x86_64", "-L", share + "/qemu", "-L", share + "/seabios", "-machine", "pc,accel=tcg", "-m", "64", "-S",
              "-nodefaults", "-display", "none", "-net", "none", "-qmp", "stdio", *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self.qemu.kill)
         self.tell("qmp_capabilities")
 
     def tell(self, command, **arguments):
