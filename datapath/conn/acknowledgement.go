@@ -13,18 +13,36 @@ import (
 // Receive takes an ACK, a NAK, or a response to a READ or an atomic.
 func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	bth := p.BTH()
-	switch psn := bth.PSN(); {
-	case r.state != ring.QPStateRTS && r.state != ring.QPStateSQD:
+	if r.state != ring.QPStateRTS && r.state != ring.QPStateSQD {
 		return QPState
+	}
+	response := !bth.Opcode().Means().Is(wire.MeansAcknowledge)
+	switch psn := bth.PSN(); {
 	case psn.Ahead(r.oldest) < 0 || psn.Ahead(r.newest) >= 0:
-		return StrayAnswer
-	case bth.Opcode().Means().Is(wire.MeansAcknowledge):
-		reason = r.receiveACK(now, psn, p.AETH().Syndrome())
-	default:
+		reason = StrayAnswer
+	case response:
 		reason = r.receiveResponse(now, psn, p)
+	default:
+		reason = r.receiveACK(now, psn, p.AETH().Syndrome())
+	}
+	if response {
+		r.heard(now, reason)
 	}
 	r.Queue.Publish()
 	return reason
+}
+
+// heard is for a response. One that is not the next shows that the peer is busy with what it was asked for before, and
+// comes to the rest after that: to ask again because it has no time for that would only have it send more. Of such
+// responses as many count as were asked for.
+func (r *Requester) heard(now time.Time, reason Reason) {
+	if r.asked == 0 {
+		return
+	}
+	r.asked--
+	if reason != Taken && !r.rnrWait && !r.deadline.IsZero() {
+		r.startTimer(now)
+	}
 }
 
 func (r *Requester) receiveACK(now time.Time, psn wire.PSN, s wire.Syndrome) Reason {

@@ -126,10 +126,19 @@ func (r *Requester) timeTrips(now time.Time) {
 
 // patience is until when an answer is awaited: until the specification's time-out, or as long as answers usually take.
 func (r *Requester) patience(now time.Time) time.Time {
-	if r.usual > 0 && r.probes < mostProbes {
+	if r.usual > 0 && r.probes < mostProbes && !r.costly() {
 		if at := now.Add(r.usual << r.probes); at.Before(r.timeout) {
 			return at
 		}
 	}
 	return r.timeout
+}
+
+// costly says that to ask for the oldest packet again would have the peer send much: the rest of a long READ.
+func (r *Requester) costly() bool {
+	if r.works.count == 0 {
+		return false
+	}
+	w := r.works.at(0)
+	return w.wantsAnswer() && w.end().Ahead(w.missing()) > askGap
 }

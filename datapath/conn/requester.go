@@ -38,6 +38,7 @@ type progress struct {
 	oldest, newest wire.PSN
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
 	reads          int      // READs and atomics that are not answered
+	asked          uint64   // responses that the peer was asked for, once or again, less those that came
 	window
 	mending
 	trip

@@ -73,6 +73,7 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 	if p.work.Opcode == ring.WRRDMARead {
 		r.afterRead = r.PSN
+		r.asked += uint64(p.packets)
 	}
 	if !r.Reliable() { // nobody acknowledges: nothing is on its way
 		r.oldest, r.afterRead = r.PSN, r.PSN

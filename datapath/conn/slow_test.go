@@ -1,0 +1,134 @@
+package conn
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// slowPeer answers READs one after another, each as often and as wholly as it is asked for it, as Soft-RoCE does, and
+// takes its time for each packet. It is the requester's queue pair too.
+type slowPeer struct {
+	QueuePair
+	*testing.T
+	requester Requester
+	queue     *ring.SendProducer
+	memory    []byte
+	template  wire.Template
+	now       time.Time
+	owed      []Packet // READs that are not answered yet
+	sent      uint32   // responses to the first of them
+	all       int      // responses
+	loses     int      // every so many of them; 0: none
+	completed int
+	status    ring.WCStatus
+}
+
+const (
+	slowReads  = 16
+	slowLength = 2 << 20
+	slowPace   = 40 * time.Microsecond // for a packet
+)
+
+func newSlowPeer(t *testing.T, loses int) *slowPeer {
+	t.Helper()
+	s := &slowPeer{T: t, now: start, memory: make([]byte, slowLength), loses: loses}
+	ends := wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 0, 0, 1}))
+	s.template = wire.NewTemplate(wire.Path{Source: ends, Dest: ends})
+	attr := &Attr{Service: wire.ServiceRC, MTU: wire.MTU1024, MaxRDAtomic: slowReads, Timeout: 14, RetryCnt: 7, RNRRetry: 7}
+	s.requester = Requester{Attr: attr, QP: s, Counters: &Counters{}, SigAll: true, MaxSendSGE: 1, Mends: true}
+	g := ring.ConnectedGeometry(slowReads, 1, 0)
+	memory := ring.Alloc(g.Size())
+	var err error
+	if s.queue, err = ring.NewSendProducer(memory, g); err != nil {
+		t.Fatal(err)
+	}
+	if s.requester.Queue, err = ring.NewSendConsumer(memory, g); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+		s.requester.Enter(state)
+	}
+	for i := range slowReads {
+		list := s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ring.WRRDMARead, SGECount: 1})
+		ring.PutSGE(list, ring.SGE{Length: slowLength})
+	}
+	s.queue.Publish()
+	return s
+}
+
+func (s *slowPeer) Memory(_ ring.SGE, offset, length int, _ bool) ([]byte, int, bool) {
+	return s.memory[offset : offset+length], length, true
+}
+
+func (s *slowPeer) CompleteSend(c Completion) {
+	if s.completed++; c.Status != ring.WCSuccess {
+		s.status = c.Status
+	}
+}
+
+func (s *slowPeer) Fail(state ring.QPState) { s.requester.Enter(state) }
+func (s *slowPeer) Note(ring.EventType)     {}
+
+// ask has the requester send what it has.
+func (s *slowPeer) ask() {
+	for {
+		var p Packet
+		switch s.requester.Next(1<<10, &p) {
+		case Idle:
+			return
+		case Ready:
+			if s.requester.Fill(s.now, &p, nil) == Ready {
+				s.owed = append(s.owed, p)
+			}
+		}
+	}
+}
+
+// answer sends a response, or nothing comes until the requester does something.
+func (s *slowPeer) answer() {
+	if len(s.owed) == 0 {
+		s.now = s.requester.Deadline()
+		return
+	}
+	s.now = s.now.Add(slowPace)
+	asked := &s.owed[0]
+	length := 1024
+	h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(s.sent, asked.packets)), PSN: asked.PSN.Plus(s.sent), PKey: wire.PKeyDefault}
+	if s.sent++; s.sent == asked.packets {
+		s.owed, s.sent = s.owed[1:], 0
+	}
+	if s.all++; s.loses > 0 && s.all%s.loses == 0 {
+		return
+	}
+	frame := make([]byte, frameLen)
+	var p wire.Packet
+	if fault := wire.Parse(frame[:s.template.SealTransport(frame, &h, length)], &p); fault != wire.FaultNone {
+		s.Fatal(fault)
+	}
+	s.requester.Receive(s.now, &p)
+}
+
+// TestSlowPeerIsNotAskedAgain: a peer that is busy with what it was asked for is left in peace. What is lost is asked for
+// once. Else each time that it has no time for an answer would have it send more of them.
+func TestSlowPeerIsNotAskedAgain(t *testing.T) {
+	const whole = slowReads * slowLength / 1024
+	for name, row := range map[string]struct{ loses, most int }{
+		"nothing is lost": {0, whole},
+		"a response is":   {whole / 2, 2 * whole},
+		"some are":        {9001, 6 * whole},
+	} {
+		s := newSlowPeer(t, row.loses)
+		for s.ask(); s.completed < slowReads && s.status == ring.WCSuccess; s.ask() {
+			if s.answer(); !s.requester.Deadline().IsZero() && !s.requester.Deadline().After(s.now) {
+				s.requester.Expire(s.now)
+			}
+		}
+		if n := s.requester.Counters.Timeouts; s.status != ring.WCSuccess || n > 0 || s.all > row.most {
+			t.Errorf("%s: %v, %d responses of %d that are needed, %d time-outs", name, s.status, s.all, whole, n)
+		}
+	}
+}
