@@ -1,5 +1,5 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc, also for arm64), and those that run virtual machines
+# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc and musl-gcc, also for arm64), and those that run virtual machines
 # (interop, test-kernels, kernels-short, test-package).
 # Root: demo, test, race, bench, programs, containers, soak, storm, chaos, and the virtual machines.
 
@@ -87,8 +87,9 @@ test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and 
 kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
 	go run ./hack/interop/kernels -short
 
-clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; with gcc
+clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; with gcc, and for musl too if musl-gcc is there
 	$(MAKE) -s -C verbs/c OUT=$(CURDIR)/clib
+	@! command -v musl-gcc >/dev/null || $(MAKE) -s -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
 
 programs: ## unmodified RDMA programs of Debian over roced; a line a case
 	go run ./hack/programs

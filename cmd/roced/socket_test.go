@@ -108,7 +108,8 @@ func TestCDI(t *testing.T) {
 		t.Fatal(text)
 	}
 	edits := s.Devices[0].ContainerEdits
-	if len(edits.Mounts) != 2 || edits.Mounts[0].HostPath != "/srv/roced/sockets/web1" || edits.Mounts[1].HostPath != "/opt/lib" || len(edits.Env) != 2 {
+	const search = "LD_LIBRARY_PATH=/usr/lib/roced;/usr/lib/roced:/usr/lib/roced/musl"
+	if len(edits.Mounts) != 2 || edits.Mounts[0].HostPath != "/srv/roced/sockets/web1" || edits.Mounts[1].HostPath != "/opt/lib" || len(edits.Env) != 2 || edits.Env[1] != search {
 		t.Error(text)
 	}
 }

@@ -48,4 +48,5 @@ done
 echo "ROCED_DIR=$dir"
 echo "ROCED_SOCKET=$socket"
 echo "ROCED_LIBRARIES=$dir/lib"
-echo "LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+# glibc's loader takes the first folder of the three, musl's, to which ; is a letter, the last one.
+echo "LD_LIBRARY_PATH=$dir/lib;$dir/lib:$dir/lib/musl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

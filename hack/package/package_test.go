@@ -58,8 +58,9 @@ func TestReleaseIsReproducible(t *testing.T) {
 			t.Errorf("no %s in the archive", name)
 		}
 	}
-	for _, name := range libraries {
+	for _, name := range libraries[:2] {
 		checkGLIBC(t, name, files[base+"/lib/"+name])
+		checkMusl(t, name, files[base+"/lib/musl/"+name])
 	}
 	checkBill(t, first[base+".cdx.json"])
 	checkImage(t, first["roced_1.2.3_image.tar"])
@@ -106,6 +107,18 @@ func checkGLIBC(t *testing.T, name string, library []byte) {
 	}
 }
 
+// checkMusl: a library needs musl's C library, and nothing of glibc.
+func checkMusl(t *testing.T, name string, library []byte) {
+	t.Helper()
+	file, err := elf.NewFile(bytes.NewReader(library))
+	check(t, err)
+	needs, err := file.ImportedLibraries()
+	check(t, err)
+	if !slices.Contains(needs, "libc.so") || slices.Contains(needs, "libc.so.6") {
+		t.Errorf("%s for musl needs %q", name, needs)
+	}
+}
+
 func compareVersions(a, b string) int {
 	numbers := func(s string) (list []int) {
 		for _, part := range strings.Split(s, ".") {
@@ -129,7 +142,7 @@ func checkBill(t *testing.T, text []byte) {
 	for _, c := range b.Components {
 		names[c.Name] = true
 	}
-	if b.Format != "CycloneDX" || b.Spec != "1.5" || b.Metadata.Component.Version != "1.2.3" || !names["github.com/cilium/ebpf"] || !names["libibverbs.so.1"] || !names["stdlib"] {
+	if b.Format != "CycloneDX" || b.Spec != "1.5" || b.Metadata.Component.Version != "1.2.3" || !names["github.com/cilium/ebpf"] || !names["libibverbs.so.1"] || !names["musl/libibverbs.so.1"] || !names["stdlib"] {
 		t.Errorf("%.400s", text)
 	}
 }
@@ -164,6 +177,11 @@ func checkImage(t *testing.T, archive []byte) {
 		t.Errorf("%+v, layer %s", config, digestOf(plain))
 	}
 	inside := entriesOf(t, bytes.NewReader(plain))
+	for _, name := range libraries {
+		if len(inside["usr/lib/roced/"+name]) == 0 {
+			t.Errorf("no %s in the image", name)
+		}
+	}
 	binary, err := elf.NewFile(bytes.NewReader(inside["usr/bin/roced"]))
 	check(t, err)
 	for _, segment := range binary.Progs {

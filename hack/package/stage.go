@@ -16,8 +16,8 @@ import (
 // nfpm is run by version, so that it is no dependency of who uses the packages.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
-// libraries are the C libraries' files.
-var libraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
+// libraries are the C libraries' files: those for glibc, and those for musl, which are of the same names.
+var libraries = []string{"libibverbs.so.1", "librdmacm.so.1", "musl/libibverbs.so.1", "musl/librdmacm.so.1"}
 
 // prepare makes all that is packed.
 func (j *job) prepare() error {
@@ -46,33 +46,43 @@ func (j *job) binary() error {
 	)
 }
 
-// compilers are those of the C libraries, by the processor, with Debian's packages of them.
-var compilers = map[string]struct{ program, debian string }{
-	"amd64": {"x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"},
-	"arm64": {"aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"},
+// compiler is one of the C libraries, with Debian's packages of it.
+type compiler struct{ program, debian string }
+
+// compilers are those for glibc and for musl, by the processor, on a machine of another one. Debian's compiler for
+// musl is its compiler for glibc with musl's headers.
+var compilers = map[string]struct{ glibc, musl compiler }{
+	"amd64": {compiler{"x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"}, compiler{"x86_64-linux-musl-gcc", "musl-dev:amd64 (dpkg --add-architecture amd64)"}},
+	"arm64": {compiler{"aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"}, compiler{"aarch64-linux-musl-gcc", "musl-dev:arm64 (dpkg --add-architecture arm64)"}},
 }
 
-// libraries builds the C libraries, without debugging information, for glibc from 2.28 on.
+// libraries builds the C libraries, without debugging information: for glibc from 2.28 on, and for musl.
 func (j *job) libraries() error {
-	compiler, known := compilers[j.arch]
-	if j.arch == runtime.GOARCH {
-		compiler.program, compiler.debian = "gcc", "gcc"
-	}
+	kinds, known := compilers[j.arch]
 	if !known {
 		return fmt.Errorf("the C libraries are for %v, not for %s", slices.Sorted(maps.Keys(compilers)), j.arch)
 	}
-	if _, err := exec.LookPath(compiler.program); err != nil {
-		return fmt.Errorf("no C libraries for %s: %w; on Debian, install %s, or leave %s out (-arch)", j.arch, err, compiler.debian, j.arch)
+	if j.arch == runtime.GOARCH {
+		kinds.glibc, kinds.musl = compiler{"gcc", "gcc"}, compiler{"musl-gcc", "musl-tools"}
 	}
-	if err := j.run("make", "", "-s", "-C", "verbs/c", "OUT="+j.path("verbs"), "CC="+compiler.program, "OLD_GLIBC=1", "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=."); err != nil {
+	for _, c := range []compiler{kinds.glibc, kinds.musl} {
+		if _, err := exec.LookPath(c.program); err != nil {
+			return fmt.Errorf("no C libraries for %s: %w; on Debian, install %s, or leave %s out (-arch)", j.arch, err, c.debian, j.arch)
+		}
+	}
+	if err := errors.Join(j.compile("verbs", kinds.glibc, "OLD_GLIBC=1"), j.compile("verbs/musl", kinds.musl, "MUSL=1")); err != nil {
 		return err
 	}
-	for _, name := range libraries {
+	for _, name := range libraries[:2] {
 		if err := weaken(j.path("verbs/" + name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (j *job) compile(folder string, c compiler, kind string) error {
+	return j.run("make", "", "-s", "-C", "verbs/c", "OUT="+j.path(folder), "CC="+c.program, kind, "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.")
 }
 
 // pages writes and compresses the manual.

@@ -52,7 +52,8 @@ func (j *job) tarball() error {
 }
 
 // libraryEntries are the C libraries in a folder.
-func (j *job) libraryEntries(folder string) (list []entry) {
+func (j *job) libraryEntries(folder string) []entry {
+	list := []entry{{name: folder + "/musl", mode: 0o755}}
 	for _, library := range libraries {
 		list = append(list, entry{name: folder + "/" + library, source: j.path("verbs/" + library), mode: 0o755})
 	}

@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
+	"github.com/roced/roced/cmd/roced/internal/libraries"
 )
 
 const help = `Writes a specification of the Container Device Interface (CDI) for devices
 roced.dev/verbs=NAME: the container gets the socket NAME (roced socket add), the C
-libraries, and the environment by which programs find both. Write it to /etc/cdi, then
+libraries (those for glibc, and below them, in musl, those for musl, of which a program
+loads its own), and the environment by which programs find both. Write it to /etc/cdi, then
 "podman run --device roced.dev/verbs=NAME".`
 
 // kind is what the devices are called by.
@@ -49,7 +51,7 @@ type mount struct {
 
 // New is the command.
 func New() *cobra.Command {
-	service, libraries := client.DefaultPath, librariesInside
+	service, folder := client.DefaultPath, librariesInside
 	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
 	generate := &cobra.Command{
 		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cobra.MinimumNArgs(1),
@@ -57,7 +59,7 @@ func New() *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			s := specification{Version: "0.5.0", Kind: kind}
 			for _, name := range names {
-				s.Devices = append(s.Devices, describe(name, filepath.Join(filepath.Dir(service), "sockets", name), libraries))
+				s.Devices = append(s.Devices, describe(name, filepath.Join(filepath.Dir(service), "sockets", name), folder))
 			}
 			e := json.NewEncoder(cmd.OutOrStdout())
 			e.SetIndent("", "  ")
@@ -65,15 +67,15 @@ func New() *cobra.Command {
 		},
 	}
 	daemon.AddSocket(generate.Flags(), &service, "`socket` of the service")
-	generate.Flags().StringVar(&libraries, "libraries", librariesInside, "`folder` of the C libraries on this host")
+	generate.Flags().StringVar(&folder, "libraries", librariesInside, "`folder` of the C libraries on this host")
 	cmd.AddCommand(generate)
 	return cmd
 }
 
-func describe(name, socket, libraries string) device {
+func describe(name, socket, folder string) device {
 	options := []string{"ro", "nosuid", "nodev", "bind"}
 	return device{name, edits{
-		Env:    []string{"ROCED_SOCKET=" + socketInside + "/roced.sock", "LD_LIBRARY_PATH=" + librariesInside},
-		Mounts: []mount{{socket, socketInside, options}, {libraries, librariesInside, options}},
+		Env:    []string{"ROCED_SOCKET=" + socketInside + "/roced.sock", "LD_LIBRARY_PATH=" + libraries.SearchPath(librariesInside)},
+		Mounts: []mount{{socket, socketInside, options}, {folder, librariesInside, options}},
 	}}
 }

@@ -69,7 +69,8 @@ libraries say on stderr what fails, and why.
 
 The libraries are those in clib/ beside roced ("make clib" builds them), in lib/roced
 beside its folder, or where --libraries or ROCED_LIBRARIES says. The program finds them by
-LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload.
+LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload. Programs
+that are linked with musl find those in the folder musl below it.
 
 Few programs look for devices in /sys/class/infiniband or /dev/infiniband. --sysfs shows
 them the service's devices there, as they are for the process that roced exec starts: on a

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/libraries"
 )
 
 // newLibraries is a folder with files of the libraries' names.
@@ -17,10 +18,20 @@ func newLibraries(t *testing.T) string {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for nobody
 		t.Fatal(err)
 	}
-	for _, name := range libraries {
+	for _, name := range libraries.Names {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(mark), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return dir
+}
+
+// newMuslToo is a folder with those for musl too.
+func newMuslToo(t *testing.T) string {
+	t.Helper()
+	dir := newLibraries(t)
+	if err := os.Rename(newLibraries(t), libraries.Musl(dir)); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -29,7 +40,7 @@ func newLibraries(t *testing.T) string {
 func newStrangers(t *testing.T) string {
 	t.Helper()
 	dir := newLibraries(t)
-	if err := os.WriteFile(filepath.Join(dir, libraries[1]), []byte("ELF"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, libraries.Names[1]), []byte("ELF"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -127,23 +138,27 @@ func TestMistakes(t *testing.T) {
 // The libraries come before what the program's loader would look through.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	dir := newLibraries(t)
+	dir, both := newLibraries(t), newMuslToo(t)
+	preload := []string{"--preload"} // the loader says that the files are no libraries
 	rows := map[string]struct {
+		dir   string
 		flags []string
 		shows string
 		want  string
 	}{
-		"path":    {nil, "$LD_LIBRARY_PATH", dir + ":/before"},
-		"preload": {[]string{"--preload"}, "$LD_PRELOAD", ""}, // the loader says that the files are no libraries
+		"path":          {dir, nil, "$LD_LIBRARY_PATH", dir + ":/before"},
+		"path, musl":    {both, nil, "$LD_LIBRARY_PATH", both + ";" + both + ":" + both + "/musl:/before"},
+		"preload":       {dir, preload, "$LD_PRELOAD", ""},
+		"preload, musl": {both, preload, "$LD_PRELOAD", ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"--libraries", dir}, row.flags...)
+			args := append([]string{"--libraries", row.dir}, row.flags...)
 			got := run(t, []string{"LD_LIBRARY_PATH=/before"}, append(args, "sh", "-c", "echo "+row.shows)...)
 			want := row.want
 			if want == "" {
-				want = filepath.Join(dir, libraries[0]) + ":" + filepath.Join(dir, libraries[1])
+				want = filepath.Join(row.dir, libraries.Names[0]) + ":" + filepath.Join(row.dir, libraries.Names[1])
 			}
 			if got.code != 0 || strings.TrimSpace(got.out) != want {
 				t.Errorf("exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)

@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// libraries are the files that a program loads.
-var libraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
+	"github.com/roced/roced/cmd/roced/internal/libraries"
+)
 
 // installedLibraries is where the package has them: a folder that the loader does not search by itself, so that the
 // distribution's own libraries stay what they are.
@@ -21,11 +20,20 @@ const installedLibraries = "/usr/lib/roced"
 // environment is the process's, so changed that the program finds libraries and service.
 func (p *program) environment() []string {
 	environment := with(os.Environ(), "ROCED_SOCKET", p.socket)
+	hasMusl := checkLibraries(libraries.Musl(p.libraries)) == nil
 	if !p.preload {
-		return withPath(environment, "LD_LIBRARY_PATH", p.libraries)
+		folders := p.libraries
+		if hasMusl {
+			folders = libraries.SearchPath(p.libraries)
+		}
+		return withPath(environment, "LD_LIBRARY_PATH", folders)
 	}
-	for i := range libraries {
-		environment = withPath(environment, "LD_PRELOAD", filepath.Join(p.libraries, libraries[len(libraries)-1-i]))
+	folder := p.libraries
+	if hasMusl && libraries.UsesMusl(p.path) {
+		folder = libraries.Musl(folder)
+	}
+	for _, name := range slices.Backward(libraries.Names) {
+		environment = withPath(environment, "LD_PRELOAD", filepath.Join(folder, name))
 	}
 	return environment
 }
@@ -73,7 +81,7 @@ func findLibraries(named string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("the libraries %s are in none of %s: install roced-verbs, or build them (make clib) and name their folder by --libraries",
-		strings.Join(libraries, " and "), strings.Join(places, ", "))
+		strings.Join(libraries.Names, " and "), strings.Join(places, ", "))
 }
 
 // mark is a version of symbols in both of our libraries, and in none of rdma-core's, which have the same names.
@@ -81,7 +89,7 @@ const mark = "ROCED_PRIVATE"
 
 // checkLibraries says whether a folder has the libraries.
 func checkLibraries(dir string) error {
-	for _, name := range libraries {
+	for _, name := range libraries.Names {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

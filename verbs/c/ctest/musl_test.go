@@ -19,18 +19,25 @@ func muslFlags(t *testing.T) []string {
 	return []string{"-idirafter", "/usr/include", "-idirafter", "/usr/include/" + strings.TrimSpace(string(multiarch))}
 }
 
-// TestMusl: both libraries are built for musl, and programs that are linked with it run over them.
+// TestMusl: both libraries are built for musl, and programs that are linked with it run over them, as those of glibc do
+// with the same list of folders.
 func TestMusl(t *testing.T) {
 	if _, err := exec.LookPath("musl-gcc"); err != nil {
 		t.Skip("musl-tools is not installed")
 	}
 	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
 	s := serve(t)
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "musl")
 	if err := made("make", "-s", "-j2", "-C", "..", "OUT="+dir, "MUSL=1"); err != nil {
 		t.Fatal(err)
 	}
-	s.lib = dir
+	glibc := s.lib
+	s.lib = glibc + ";" + glibc + ":" + dir // libraries.SearchPath
+	ofGlibc := compile(t, "traffic", "-L"+glibc, "-libverbs")
+	if err := readable(ofGlibc); err != nil {
+		t.Fatal(err)
+	}
+	s.output(t, ofGlibc)
 	for _, source := range []string{"tests/traffic.c", "tests/extended.c", "tests/threads.c", "cm/tests/synchronous.c"} {
 		program := filepath.Join(dir, strings.TrimSuffix(filepath.Base(source), ".c"))
 		args := append(muslFlags(t), "-std=gnu11", "-g", "-O1", "-pthread", "-o", program, "../"+source, "-L"+dir, "-lrdmacm", "-libverbs")

@@ -11,15 +11,17 @@ import (
 // Kind is what the devices are called by, in CDI and as a resource of Kubernetes.
 const Kind = "roced.dev/verbs"
 
-// Where a container has the socket and the libraries.
+// Where a container has the socket and the libraries, those for musl in a folder of their own. Of the list glibc's loader
+// takes the first folder, and musl's, to which ; is a letter, the last one.
 const (
 	socketInside    = "/run/roced"
 	librariesInside = "/usr/lib/roced"
+	librarySearch   = librariesInside + ";" + librariesInside + ":" + librariesInside + "/musl"
 )
 
 // Env is the environment that programs find roced by.
 func Env() map[string]string {
-	return map[string]string{"ROCED_SOCKET": socketInside + "/roced.sock", "LD_LIBRARY_PATH": librariesInside}
+	return map[string]string{"ROCED_SOCKET": socketInside + "/roced.sock", "LD_LIBRARY_PATH": librarySearch}
 }
 
 // Mount is a folder of the host that a container gets, read-only.

@@ -14,7 +14,7 @@ import (
 // Default is where roced's image has them.
 const Default = "/usr/lib/roced"
 
-// Install copies the files of a folder to another. A file that is the same stays. One that differs is replaced by
+// Install copies a folder to another, with the folders in it. A file that is the same stays. One that differs is replaced by
 // rename, since programs have it mapped. It is an error if no program could map them: in a folder mounted noexec.
 func Install(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
@@ -33,6 +33,9 @@ func Install(from, to string) error {
 	}
 	for _, f := range files {
 		if f.IsDir() {
+			if err := Install(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := replace(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {

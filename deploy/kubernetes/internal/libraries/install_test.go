@@ -35,7 +35,11 @@ func TestInstall(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(from, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	write("folder/inside", "d")
 	same, changed := install()
+	if text, err := os.ReadFile(filepath.Join(to, "folder", "inside")); err != nil || string(text) != "d" {
+		t.Errorf("in a folder: %q, %v", text, err)
+	}
 	if same.Mode().Perm() != 0o644 {
 		t.Errorf("others cannot read it: %v", same.Mode())
 	}
