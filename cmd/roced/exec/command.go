@@ -30,6 +30,8 @@ type options struct {
 	preload   bool
 	sysfs     bool
 	inside    bool // the process has a mount namespace of its own, for --sysfs
+	guard     bool // the process guards a folder, and does nothing else
+	guarded   bool // the service's folder gets a guard
 	log       *slog.Logger
 }
 
@@ -78,7 +80,7 @@ network in memory its children have other addresses. The program gets a mount na
 which works as root, and as an ordinary user where user namespaces are allowed.
 
 Signals are the program's: the command passes them on, and stops and goes on as the program
-does. Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
+does. If the command is killed (SIGKILL), so is the program, and nothing of either is left. Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
 command line is wrong; 125 if the command itself failed; 126 if the program cannot be
 run; 127 if it was not found.`
 
@@ -99,6 +101,9 @@ func New(log *slog.Logger) *cobra.Command {
 		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong -g 0 & sleep 1; ibv_rc_pingpong -g 0 localhost'",
 		Args:    takesProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.guard {
+				return guardFolder(args[0])
+			}
 			if err := o.check(); err != nil {
 				return cli.Usage(err)
 			}
@@ -124,7 +129,8 @@ func New(log *slog.Logger) *cobra.Command {
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
 	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband and /dev/infiniband too")
 	f.BoolVar(&o.inside, inside, false, "")
-	_ = f.MarkHidden(inside)
+	f.BoolVar(&o.guard, guarding, false, "")
+	_ = errors.Join(f.MarkHidden(inside), f.MarkHidden(guarding))
 	return cmd
 }
 
@@ -159,6 +165,7 @@ func (o *options) run(args []string) (err error) {
 	}
 	switch {
 	case p.socket == "":
+		o.guarded = true
 		return o.runWithOwnService(&p)
 	case o.inside:
 		if err := errors.Join(showDevices(p.socket), giveUpRights()); err != nil {

@@ -5,6 +5,7 @@
 //	service.go     the service: one that is there, else one of its own
 //	network.go     what its devices are on: a network in memory, or an interface
 //	folder.go      where its socket is
+//	guard.go       what removes that if the command is killed
 //	report.go      what it says at the end
 //	program.go     the program: this process, or a child; its signals, its exit code
 //	sysfs.go       --sysfs: what /sys/class says of the devices
@@ -14,5 +15,6 @@
 //	             └─ none: its own service ◄── socket ── the program, a child
 //
 // With a service of its own the command stays, passes signals on, and ends as the program ends. If the command is
-// killed, the program's device fails, as with any service that ends.
+// killed, the program is too, and a guard removes the folder. What the program has started goes on, and finds that its
+// device has failed, as with any service that ends.
 package exec

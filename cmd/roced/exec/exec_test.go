@@ -183,44 +183,6 @@ func TestOwnService(t *testing.T) {
 	}
 }
 
-// What a killed command leaves is removed by the next one; what one that runs has is not.
-func TestKilledLeavesNothing(t *testing.T) {
-	t.Parallel()
-	place, dir := t.TempDir(), newLibraries(t)
-	start := func() *cmdtest.Child {
-		child := cmdtest.Command(t, "exec", "--network", "loopback", "--libraries", dir, "sh", "-c", "echo up; read x")
-		child.Env = append(child.Env, "TMPDIR="+place)
-		input, err := child.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		child.Start(t)
-		t.Cleanup(func() { input.Close() }) // the program ends, also that of a command that was killed
-		child.Await(t, "up")
-		return child
-	}
-	count := func() int {
-		left, err := os.ReadDir(place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(left)
-	}
-	killed := start()
-	start()
-	if n := count(); n != 2 {
-		t.Fatalf("%d folders of two that run", n)
-	}
-	if err := killed.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	killed.Process.Wait() // the program goes on, and holds what the command has written to
-	got := run(t, []string{"TMPDIR=" + place}, "--network", "loopback", "--libraries", dir, "true")
-	if n := count(); got.code != 0 || n != 1 {
-		t.Errorf("exit code %d, %q; %d folders are left of one that runs", got.code, got.errOut, n)
-	}
-}
-
 // A folder for temporary files that cannot be used is said with its name.
 func TestTemporaryFolder(t *testing.T) {
 	t.Parallel()

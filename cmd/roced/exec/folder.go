@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,10 +12,11 @@ import (
 )
 
 // folder is a folder for temporary files for as long as this process lives: it holds the folder's lock. What a killed
-// process has left is found by that, and removed by the next one.
+// process has left is found by that. Its guard removes it; if that is killed too, the next command does.
 type folder struct {
-	path string
-	lock *os.File
+	path  string
+	lock  *os.File
+	guard *guard // nil: there is none
 }
 
 const (
@@ -23,37 +25,47 @@ const (
 	maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
 )
 
-func newFolder() (folder, error) {
+// newFolder makes a folder, with a guard that is there before it.
+func newFolder(guarded bool) (folder, error) {
 	removeLeft()
 	for {
-		f, err := makeFolder()
-		if !errors.Is(err, fs.ErrNotExist) || !exists(os.TempDir()) {
+		f := folder{path: filepath.Join(os.TempDir(), folderPrefix+rand.Text()[:12])}
+		if guarded {
+			f.guard = startGuard(f.path)
+		}
+		f, err := f.make()
+		if err != nil {
+			f.guard.end()
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || !exists(os.TempDir()) {
 			return f, explainTemporary(err)
 		}
 	}
 }
 
-// makeFolder makes a folder and locks it. fs.ErrNotExist says that another process removed it between the two.
-func makeFolder() (f folder, err error) {
-	if f.path, err = os.MkdirTemp("", folderPrefix); err != nil {
-		return folder{}, err
-	}
+// make makes the folder and locks it. fs.ErrNotExist says that another process removed it between the two.
+func (f folder) make() (folder, error) {
 	if len(f.socket()) > maxSocketPath {
-		return folder{}, errors.Join(fmt.Errorf("%w: %s has %d bytes, and the kernel takes %d as a socket's path", unix.ENAMETOOLONG, f.socket(), len(f.socket()), maxSocketPath), os.Remove(f.path))
+		return f, fmt.Errorf("%w: %s has %d bytes, and the kernel takes %d as a socket's path", unix.ENAMETOOLONG, f.socket(), len(f.socket()), maxSocketPath)
 	}
-	if f.lock, err = lockFolder(f.path); errors.Is(err, unix.EWOULDBLOCK) {
-		return folder{}, fs.ErrNotExist // it is being removed
+	err := os.Mkdir(f.path, 0o700)
+	if err != nil {
+		return f, err
+	}
+	if f.lock, err = lockFolder(f.path, unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return f, fs.ErrNotExist // it is being removed
 	}
 	return f, err
 }
 
-// lockFolder gives the lock, which goes with the process. Programs do not inherit it.
-func lockFolder(path string) (*os.File, error) {
+// lockFolder gives the lock, which goes with the process; with unix.LOCK_NB it does not wait for it. Programs do not
+// inherit it.
+func lockFolder(path string, flags int) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|flags); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -73,10 +85,15 @@ func removeLeft() {
 		if unix.Lstat(path, &stat) != nil || int(stat.Uid) != os.Geteuid() {
 			continue
 		}
-		if lock, err := lockFolder(path); err == nil {
-			_ = os.RemoveAll(path)
-			lock.Close()
-		}
+		removeFolder(path, unix.LOCK_NB)
+	}
+}
+
+// removeFolder removes a folder when nobody has its lock.
+func removeFolder(path string, flags int) {
+	if lock, err := lockFolder(path, flags); err == nil {
+		_ = os.RemoveAll(path)
+		lock.Close()
 	}
 }
 
@@ -100,5 +117,7 @@ func (f folder) remove() error {
 	if f.lock == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
+	err := errors.Join(os.RemoveAll(f.path), f.lock.Close())
+	f.guard.end()
+	return err
 }

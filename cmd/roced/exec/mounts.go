@@ -22,7 +22,7 @@ const inside = "inside"
 // namespaces are those that the program gets: of mounts, and, for who may not mount, of users, in which it is the
 // same user.
 func namespaces() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
@@ -32,13 +32,16 @@ func namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// giveUpRights takes back the right to mount, which the program of an ordinary user is not to have. It is the calling
-// thread's, which becomes the program.
+// giveUpRights takes back the right to mount, which the program of an ordinary user is not to have, and has the program
+// end with the command that has started this one. Both are the calling thread's, which becomes the program.
 func giveUpRights() error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with the command: %w", err)
+	}
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up CAP_SYS_ADMIN: %w", err)
 	}

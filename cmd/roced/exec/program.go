@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -39,6 +40,8 @@ func (p *program) become() error {
 
 // run runs the program as a child, and ends as it ends.
 func (p *program) run() error {
+	runtime.LockOSThread() // whose end would be the program's: see start
+	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedOn...)
 	defer signal.Stop(signals)
@@ -79,10 +82,11 @@ func await(child *os.Process) (status syscall.WaitStatus, err error) {
 }
 
 // start starts the program, or, for --sysfs, this command again in namespaces of its own, where it becomes the program.
+// If this command is killed, the kernel kills the program too.
 func (p *program) start() (*os.Process, error) {
 	attr := &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
 	if !p.sysfs {
-		attr.Env = p.environment()
+		attr.Env, attr.Sys = p.environment(), &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 		child, err := os.StartProcess(p.path, p.arguments, attr)
 		if err != nil {
 			return nil, &programError{fmt.Errorf("run %s: %w", p.path, err)}

@@ -74,7 +74,7 @@ func (o *options) openService() (s *ownService, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.folder, err = newFolder(); err != nil {
+	if s.folder, err = newFolder(o.guarded); err != nil {
 		return s, err
 	}
 	if s.network, err = o.openNetwork(); err != nil {
