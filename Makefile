@@ -1,10 +1,10 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
 # for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc and musl-gcc, also for arm64), and those that run virtual machines
 # (interop, test-kernels, kernels-short, test-package).
-# Root: demo, test, race, bench, programs, containers, soak, storm, chaos, and the virtual machines.
+# Root: demo, test, race, bench, programs, test-action, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs containers interop test-kernels kernels-short package image image-kubernetes test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action containers interop test-kernels kernels-short package image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -93,6 +93,9 @@ clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced e
 
 programs: ## unmodified RDMA programs of Debian over roced; a line a case
 	go run ./hack/programs
+
+test-action: build clib ## the steps of the GitHub action, as nobody in a fresh Debian; with mmdebstrap
+	deploy/ci/clean.sh
 
 containers: build clib ## unmodified programs in containers of podman, in each way of docs/CONTAINERS.md; with podman, runc, mmdebstrap, uidmap
 	hack/containers/test.sh

@@ -45,6 +45,7 @@ until "$dir/bin/roced" show dev --socket "$socket" >"$dir/devices" 2>/dev/null; 
 	fi
 	sleep 0.1
 done
+"$dir/bin/roced" show gid --socket "$socket" >"$dir/addresses"
 echo "ROCED_DIR=$dir"
 echo "ROCED_SOCKET=$socket"
 echo "ROCED_LIBRARIES=$dir/lib"
