@@ -133,6 +133,10 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		}
 		return true
 	}
+	waittest.Eventually(t, "metrics are served", func() bool { // programs may be before
+		_, err := os.Stat(at)
+		return err == nil
+	})
 	if m := cmdtest.Scrape(t, at); !says(m, `device_open{device="net0"} 0`, `device_opens_total{device="net0"} 0`, `bytes_total{device="net0",direction="delivered"} 0`) {
 		t.Errorf("before the first program: %s", m)
 	}

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"net"
 	"regexp"
-	"slices"
 	"sync"
 
 	"github.com/roced/roced/verbs"
@@ -74,9 +73,9 @@ func (s *Server) RemoveSocket(name string) error {
 		return fmt.Errorf("%w: there is no socket %q", verbs.ErrInvalid, name)
 	}
 	err := listener.Close()
+	s.removeListener(listener.Listener) // what it has accepted is here below, or is not started
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listeners = slices.DeleteFunc(s.listeners, func(l net.Listener) bool { return l == listener.Listener })
 	for c := range s.connections {
 		if c.peer.door == name {
 			c.hangUp()

@@ -166,6 +166,7 @@ func (s *Server) serve(listener net.Listener, door string) error {
 		accepted, err := listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
+			s.removeListener(listener)
 			return nil
 		case err != nil:
 			s.complain(s.log, nobody, "cannot accept connections", err)
@@ -177,7 +178,7 @@ func (s *Server) serve(listener net.Listener, door string) error {
 			_ = accepted.Close()
 			return fmt.Errorf("%w: clients connect over a unix socket of type unixpacket, not over %s", verbs.ErrInvalid, listener.Addr().Network())
 		}
-		s.accept(socket, door)
+		s.accept(socket, listener, door)
 	}
 }
 
@@ -193,8 +194,14 @@ func (s *Server) addListener(listener net.Listener) error {
 	return nil
 }
 
+func (s *Server) removeListener(listener net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = slices.DeleteFunc(s.listeners, func(l net.Listener) bool { return l == listener })
+}
+
 // accept starts a connection, if its user may have another one.
-func (s *Server) accept(socket *net.UnixConn, door string) {
+func (s *Server) accept(socket *net.UnixConn, listener net.Listener, door string) {
 	peer, err := peerOf(socket)
 	if err != nil {
 		s.complain(s.log, nobody, "cannot accept a connection", err)
@@ -214,7 +221,7 @@ func (s *Server) accept(socket *net.UnixConn, door string) {
 		s.dismissals.dismiss(socket, err)
 		return
 	}
-	s.start(newConnection(s, socket, peer, account))
+	s.start(newConnection(s, socket, peer, account), listener)
 }
 
 // refuse tells a client why it is not served. It waits for nothing, and nothing is left of it.
@@ -229,14 +236,16 @@ func refuse(socket *net.UnixConn, cause error) {
 	_ = proto.NewConn(socket, false).Send(proto.EncodeFailure(proto.Failure, proto.Hello.Code, 0, cause))
 }
 
-// start starts a connection, unless the server has been closed.
-func (s *Server) start(c *connection) {
+// start starts a connection, unless the server has been closed, or the listener that it came by removed: the next one of
+// that name is another container's.
+func (s *Server) start(c *connection, listener net.Listener) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		_ = c.socket.Close()
+	if !slices.Contains(s.listeners, listener) {
+		s.mu.Unlock()
+		c.end()
 		return
 	}
+	defer s.mu.Unlock()
 	s.last++
 	c.number = s.last
 	s.connections[c] = struct{}{}

@@ -2,12 +2,14 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"golang.org/x/sys/unix"
 )
 
 // The socket of a container lies in a folder of its own, which the container gets: so it finds the socket again when
@@ -22,7 +24,7 @@ func (s *service) socketsFolder() string {
 // listenFor makes the socket of a container. Whoever is in the container may connect.
 func (s *service) listenFor(name string) (net.Listener, string, error) {
 	folder := filepath.Join(s.socketsFolder(), name)
-	if err := os.MkdirAll(s.socketsFolder(), 0o700); err != nil {
+	if err := makeOwnFolder(s.socketsFolder()); err != nil {
 		return nil, "", err
 	}
 	if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -32,11 +34,28 @@ func (s *service) listenFor(name string) (net.Listener, string, error) {
 		return nil, "", err
 	}
 	path := filepath.Join(folder, "roced.sock")
-	l, err := listenUnix("unixpacket", config.Socket{Path: path, Mode: 0o666})
+	// Who is in the container may have the folder to write to, and put a link where the socket gets its permissions.
+	l, err := listenUnixFrom(s.socketsFolder(), "unixpacket", config.Socket{Path: path, Mode: 0o666})
 	if err != nil {
 		return nil, "", err
 	}
 	return &containerSocket{l, folder, s}, path, nil
+}
+
+// makeOwnFolder makes the folder of the sockets. One that somebody else could write to is refused: links in it would
+// have the service change what is elsewhere.
+func makeOwnFolder(path string) error {
+	if err := os.Mkdir(path, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var stat unix.Stat_t
+	if err := unix.Lstat(path, &stat); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR || int(stat.Uid) != os.Geteuid() || stat.Mode&0o022 != 0 {
+		return fmt.Errorf("%w: others can write to %s; remove it, or have the service's socket in a folder of its own (--socket)", unix.EACCES, path)
+	}
+	return nil
 }
 
 // containerSocket is a socket whose folder goes with it, except at the end of the service.
@@ -62,6 +81,10 @@ func (s *service) addSockets() {
 		return // there were none
 	}
 	for _, folder := range folders {
+		if !folder.IsDir() { // a service was killed while it made a socket
+			_ = os.Remove(filepath.Join(s.socketsFolder(), folder.Name()))
+			continue
+		}
 		if _, err := s.server.AddSocket(folder.Name()); err != nil {
 			s.log.Warn("the socket of a container is not there again", "name", folder.Name(), "error", err)
 		}

@@ -28,6 +28,11 @@ type socket struct {
 // one that somebody serves is an error, and so is what is no socket. A directory that is missing is made, and
 // others may enter it if they may use the socket.
 func listenUnix(network string, c config.Socket) (*socket, error) {
+	return listenUnixFrom(filepath.Dir(c.Path), network, c)
+}
+
+// listenUnixFrom is listenUnix with the folder of the other name.
+func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
 	if conn, err := net.Dial(network, c.Path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, c.Path)
@@ -44,7 +49,7 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 	if err := makeDirectory(c); err != nil {
 		return nil, notListening(c.Path, err)
 	}
-	s, err := bindUnix(network, c, group)
+	s, err := bindUnix(network, c, group, folder)
 	if err != nil {
 		return nil, notListening(c.Path, withoutName(err))
 	}
@@ -59,8 +64,10 @@ func notListening(path string, err error) error {
 	return fmt.Errorf("listen at %s: %w", path, err)
 }
 
-func bindUnix(network string, c config.Socket, group int) (*socket, error) {
-	temporary := filepath.Join(filepath.Dir(c.Path), fmt.Sprintf(".roced-%d", os.Getpid()))
+// bindUnix makes the socket in a folder of the same file system, in which nobody else may write, or its names are kept
+// from others (sticky): permissions are given by name.
+func bindUnix(network string, c config.Socket, group int, folder string) (*socket, error) {
+	temporary := filepath.Join(folder, fmt.Sprintf(".roced-%d", os.Getpid()))
 	if length := max(len(temporary), len(c.Path)); length >= len(unix.RawSockaddrUnix{}.Path) {
 		return nil, fmt.Errorf("%w: the path has %d bytes, and the kernel takes at most %d; --socket names a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
 	}
