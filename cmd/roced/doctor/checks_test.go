@@ -20,7 +20,7 @@ func healthy() *facts {
 	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
 	return &facts{
 		network: hca.NetworkAuto, loopbackUp: true, release: "6.12.1-amd64", locked: leastLocked, devices: []daemon.Device{{Name: "eth0", Why: "no such device"}}, name: "eth0", link: link, base: link,
-		addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, features: xdpFeatures{true, xdpBasic | xdpRedirect | xskZeroCopy | rxSG},
+		addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, features: xdpFeatures{true, xdpBasic | xdpRedirect | xskZeroCopy | rxSG, 8},
 		queues: 1, groupLimit: 20, listened: 1, queries: map[string]bool{igmp: true, mld: true},
 	}
 }
@@ -95,7 +95,8 @@ func TestFaults(t *testing.T) {
 		}, note, "program 7 is attached", "bpftool"},
 		{"XDP not known", func(f *facts) { f.features = xdpFeatures{} }, note, "does not say", "roced perf"},
 		{"no native XDP", func(f *facts) { f.features.bits = 0 }, note, "no native XDP", ""},
-		{"no zero-copy", func(f *facts) { f.features.bits &^= xskZeroCopy }, note, "without zero-copy", ""},
+		{"no zero-copy", func(f *facts) { f.features.bits &^= xskZeroCopy }, note, "without zero-copy", "drivers that have"},
+		{"no zero-copy of long frames", func(f *facts) { f.features.segments = 1 }, note, "two chunks of memory", "mtu 2200"},
 		{"no long frames", func(f *facts) { f.features.bits &^= rxSG }, warning, "RDMA MTU 4096", "smaller MTU"},
 		{"queues", func(f *facts) { f.queues = 8 }, note, "8 receive queues", "combined 1"},
 		{"too many queues", func(f *facts) { f.network, f.queues = hca.NetworkXDP, 1025 }, problem, "roced covers 1024", "combined 1024"},
@@ -127,6 +128,15 @@ func TestFaults(t *testing.T) {
 		if len(found) != 1 || found[0].Severity != row.want || !strings.Contains(found[0].Seen, row.says) || !strings.Contains(found[0].Do, row.do) || (row.do == "") != (found[0].Do == "") {
 			t.Errorf("%s: %+v", row.name, found)
 		}
+	}
+}
+
+// Zero-copy of frames that fit a chunk needs no more than one.
+func TestOneChunkIsEnough(t *testing.T) {
+	f := healthy()
+	f.features.segments, f.link.Attrs().MTU = 1, 2200
+	if found := checkDriver(f); len(found) != 1 || found[0].Severity != good || !strings.Contains(found[0].Seen, "with zero-copy") {
+		t.Errorf("%+v", found)
 	}
 }
 

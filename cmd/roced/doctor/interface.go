@@ -100,9 +100,13 @@ func checkDriver(f *facts) []finding {
 	case !f.features.has(xdpBasic | xdpRedirect):
 		return says(subject, note, "no native XDP: generic is used, which is slower", "")
 	case !f.features.has(xskZeroCopy):
-		return says(subject, note, "native XDP; AF_XDP without zero-copy, so the kernel copies each frame", "")
+		return says(subject, note, "native XDP; AF_XDP without zero-copy, so the kernel copies each frame",
+			"nothing on this interface; drivers that have zero-copy are those of most cards from 10 Gb/s, and igb and virtio_net from Linux 6.14")
 	case rdmaMTU(f.link.Attrs().MTU) == 4096 && !f.features.has(rxSG):
 		return says(subject, warning, "native XDP takes no frames of several pages, as RDMA MTU 4096 needs", "--xdp generic, or a smaller MTU")
+	case rdmaMTU(f.link.Attrs().MTU) == 4096 && f.features.segments < 2:
+		return says(subject, note, "native XDP; at RDMA MTU 4096 a packet takes two chunks of memory, for which the driver has no zero-copy, so the kernel copies each frame",
+			fmt.Sprintf("for zero-copy: ip link set dev %s mtu 2200, which is RDMA MTU 2048", f.base.Attrs().Name))
 	}
 	return ok(subject, "native XDP, AF_XDP with zero-copy")
 }

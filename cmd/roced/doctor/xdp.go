@@ -11,6 +11,8 @@ import (
 type xdpFeatures struct {
 	known bool
 	bits  uint64
+	// segments are the chunks that a frame may take with zero-copy; 0 or 1 for one (Linux 6.6).
+	segments uint32
 }
 
 // The bits of enum netdev_xdp_act.
@@ -28,8 +30,19 @@ const (
 	netdevCommandGet    = 1
 	netdevAttrIndex     = 1
 	netdevAttrXDPFlags  = 3
+	netdevAttrSegments  = 4
 	netdevFamilyVersion = 1
 )
+
+// take reads an attribute of the kernel's answer.
+func (f *xdpFeatures) take(attribute uint16, value []byte) {
+	switch {
+	case attribute == netdevAttrXDPFlags && len(value) >= 8:
+		f.known, f.bits = true, nl.NativeEndian().Uint64(value)
+	case attribute == netdevAttrSegments && len(value) >= 4:
+		f.segments = nl.NativeEndian().Uint32(value)
+	}
+}
 
 // askXDPFeatures asks the kernel about an interface; an older one does not know.
 func askXDPFeatures(index int) (f xdpFeatures, err error) {
@@ -47,9 +60,7 @@ func askXDPFeatures(index int) (f xdpFeatures, err error) {
 			return f, fmt.Errorf("XDP features: %w", err)
 		}
 		for _, a := range attributes {
-			if a.Attr.Type&nl.NLA_TYPE_MASK == netdevAttrXDPFlags && len(a.Value) >= 8 {
-				f = xdpFeatures{true, nl.NativeEndian().Uint64(a.Value)}
-			}
+			f.take(a.Attr.Type&nl.NLA_TYPE_MASK, a.Value)
 		}
 	}
 	return f, nil
