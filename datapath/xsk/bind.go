@@ -82,7 +82,7 @@ func (c Config) explainBind(err error) error {
 		if c.Mode != ZeroCopy {
 			return ErrNoQueue
 		}
-		return fmt.Errorf("no such queue (ethtool -l), or the driver refuses zero-copy: %w", err)
+		return fmt.Errorf("no such queue (ethtool -l), or the driver refuses zero-copy, as it may where the interface's MTU does not fit a chunk: %w", err)
 	case unix.EOPNOTSUPP:
 		return ErrZeroCopy
 	}

@@ -62,7 +62,8 @@ type builder struct {
 	maxMTU    wire.MTU // what the sockets are opened for
 	mostMTU   wire.MTU // what they can be replaced for
 	queues    queues
-	generic   error // why XDP must be generic; nil if it need not
+	driver    string // of base; empty if it does not say
+	generic   error  // why XDP must be generic; nil if it need not
 	steering  *bpf.Steering
 	sockets   []*xsk.Socket
 	packets   *link.Packets // nil: frames leave through sockets only

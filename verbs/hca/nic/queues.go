@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
@@ -30,6 +31,7 @@ func (b *builder) countQueues() error {
 	tool, err := ethtool.NewEthtool()
 	if err == nil { // a sandbox may refuse its socket
 		b.sending.tool = tool
+		b.driver, _ = tool.DriverName(b.base.Attrs().Name) // many virtual interfaces have none
 	}
 	attrs := b.base.Attrs()
 	now, err := channelsOf(b.sending.tool, b.base)
@@ -64,7 +66,7 @@ func (b *builder) openSockets() error {
 			return nil // there are fewer, and all of them have a socket
 		}
 		if err != nil {
-			return fmt.Errorf("queue %d of %d: %w", queue, b.queues.count, err)
+			return fmt.Errorf("queue %d of %d: %w", queue, b.queues.count, b.explainZeroCopy(err))
 		}
 		b.sockets = append(b.sockets, socket)
 		if err := b.steering.SetRing(queue, socket.FD()); err != nil {
@@ -74,8 +76,20 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
+// explainZeroCopy says what to do where zero-copy is refused since packets take several chunks.
+func (b *builder) explainZeroCopy(err error) error {
+	if b.maxMTU < wire.MTU4096 || !errors.Is(err, xsk.ErrZeroCopy) {
+		return err
+	}
+	return fmt.Errorf("%w; packets of RDMA MTU 4096 take several chunks, for which few drivers have zero-copy: ip link set dev %s mtu 2200, or leave zero-copy out",
+		err, b.base.Attrs().Name)
+}
+
 func (b *builder) plan() *socketPlan {
-	return &socketPlan{name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.config.Frames, tuning: b.config.Tuning}
+	return &socketPlan{
+		name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.config.Frames, tuning: b.config.Tuning,
+		driver: b.driver,
+	}
 }
 
 func (b *builder) socketConfig(queue int) xsk.Config {

@@ -5,6 +5,7 @@ package nic
 import (
 	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
@@ -27,6 +28,20 @@ type socketPlan struct {
 	mode   xsk.Mode
 	frames uint32 // of each ring, as asked for; 0: what the budget allows
 	tuning Tuning
+	driver string
+}
+
+// wholeKilobytes are the drivers that in zero-copy mode round a chunk's room down to kilobytes, as the NIC counts
+// it, and lose frames that do not fit what is left. Seen with igb of Linux 7.3; igc's NICs count the same.
+var wholeKilobytes = []string{"igb", "igc"}
+
+// room is how long a frame in one chunk may be.
+func (p *socketPlan) room(chunk uint32) uint32 {
+	const reserved = 256 // the kernel keeps this much of a chunk when it receives
+	if p.mode != xsk.Copy && slices.Contains(wholeKilobytes, p.driver) {
+		return (chunk - reserved) &^ 1023
+	}
+	return chunk - reserved
 }
 
 // config is that of the socket of one of so many queues. Chunks are as small as the largest frame of an
@@ -37,11 +52,10 @@ func (p *socketPlan) config(queue, queues int, mtu wire.MTU) xsk.Config {
 		Interface: p.index, Queue: queue, Mode: p.mode, ChunkSize: 2048, MaxFrame: frame,
 		BusyPoll: p.tuning.BusyPoll, BusyPollBudget: p.tuning.BusyPollBudget,
 	}
-	const reserved = 256 // the kernel keeps this much of a chunk when it receives
-	if frame > c.ChunkSize-reserved {
+	if frame > p.room(c.ChunkSize) {
 		c.ChunkSize = 4096
 	}
-	c.MultiBuffer = frame > c.ChunkSize-reserved
+	c.MultiBuffer = frame > p.room(c.ChunkSize)
 	c.RxSize = framesFor(queues, c.ChunkSize, p.frames)
 	c.TxFrames = idleFrames
 	if queue == 0 {
