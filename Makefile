@@ -80,7 +80,7 @@ interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
 	go run ./hack/interop
 	go run ./hack/interop -tx trains
 
-test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and rates between two
+test-kernels: ## the tests inside virtual machines: Linux 6.1 and 6.12, cards with zero-copy, and rates between two
 	go run ./hack/interop/kernels
 	go run ./hack/interop/rates
 

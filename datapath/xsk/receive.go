@@ -57,6 +57,7 @@ func (s *Socket) Release() {
 	}
 	// The ring has an entry for every chunk. It lacks room only if its index is wrong.
 	for _, chunk := range s.borrowed[:min(len(s.borrowed), int(s.fill.room()))] {
+		s.poison(chunk, s.chunkSize)
 		s.fill.put(chunk)
 	}
 	s.fill.publish()

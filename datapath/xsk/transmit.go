@@ -91,6 +91,7 @@ func (s *Socket) complete(addr uint64) {
 
 // freeSlot frees the slot of a frame that was in flight.
 func (s *Socket) freeSlot(done slot) {
+	s.poison(s.start(done), s.slotSize())
 	s.free = append(s.free, done)
 	s.inFlight--
 }

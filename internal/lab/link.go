@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readyTimeout bounds the wait for a link; it takes milliseconds.
-const readyTimeout = 10 * time.Second
+// readyTimeout bounds the wait for a link; it takes milliseconds, and a network card's seconds.
+const readyTimeout = 30 * time.Second
 
 // minIPv6MTU is the smallest MTU of a link that carries IPv6, in bytes (RFC 8200, section 5).
 const minIPv6MTU = 1280

@@ -9,12 +9,18 @@ import (
 
 // Tap adds a TAP as a port, for a program such as a virtual machine's emulator. It stays when the
 // program ends. Tap returns the port's name.
-func (b *Bridge) Tap(mtu int) (port string, err error) {
+func (b *Bridge) Tap(mtu int) (port string, err error) { return b.TapQueues(mtu, 1) }
+
+// TapQueues is Tap for a program that opens it so many times, once for each queue.
+func (b *Bridge) TapQueues(mtu, queues int) (port string, err error) {
 	b.ports++
 	port = fmt.Sprintf("port%d", b.ports)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = port
 	tap := &netlink.Tuntap{LinkAttrs: attrs, Mode: netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_ONE_QUEUE}
+	if queues > 1 {
+		tap.Flags = netlink.TUNTAP_MULTI_QUEUE_DEFAULTS
+	}
 	err = b.Do(func() error { return b.nl.LinkAdd(tap) })
 	if err == nil {
 		err = b.nl.LinkSetMTU(tap, mtu) // the library's LinkAdd ignores the MTU of a TAP

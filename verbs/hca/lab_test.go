@@ -26,12 +26,24 @@ func newStations(t testing.TB, options ...Option) *stations {
 
 func newStationsOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *stations {
 	t.Helper()
-	return &stations{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
+	l := &stations{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
+	l.active()
+	return l
+}
+
+// active waits for both carriers: a network card may lose its own when it gets an XDP program.
+func (l *stations) active() {
+	for _, s := range []*station{l.a, l.b} {
+		eventually(s, "PORT_ACTIVE", func() bool { return s.port().State == verbs.PortActive })
+	}
 }
 
 // open opens a host's eth0 and closes it when the test ends.
 func open(t testing.TB, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
+	if len(labtest.Cards()) > 0 {
+		options = append([]Option{WithSocketMode(SocketZeroCopy)}, options...)
+	}
 	d, err := Open("eth0", append(options, InNamespace(host.Path()))...)
 	check(t, err)
 	t.Cleanup(func() { check(t, d.Close()) })

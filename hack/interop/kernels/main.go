@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type options struct {
 	run     string        // as go test's -run
 	timeout time.Duration // as go test's -timeout
 	short   bool
+	cards   bool // machines whose cards have zero-copy, and no others
+	model   string
 }
 
 func main() {
@@ -70,12 +73,17 @@ func parseOptions() (o options, err error) {
 	flag.StringVar(&o.run, "run", "", "the tests that match, as go test has it")
 	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time for the tests of one package, as go test has it")
 	flag.BoolVar(&o.short, "short", false, "only what runs nowhere else (VLANs, bonds), and the steering program's tests")
+	flag.BoolVar(&o.cards, "zerocopy", false, "only the tests over network cards with AF_XDP zero-copy")
+	flag.StringVar(&o.model, "model", "", "of these cards only those of one `model`: virtio-net-pci or igb")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
-	if o.short && o.run != "" {
-		return o, errors.New("-short says which tests are run; leave out -run")
+	if o.short && (o.run != "" || o.cards) {
+		return o, errors.New("-short says which tests are run; leave out -run and -zerocopy")
+	}
+	if o.model != "" && !slices.Contains(vm.Models, vm.Model(o.model)) {
+		return o, fmt.Errorf("-model %s: there are %v", o.model, vm.Models)
 	}
 	for _, name := range strings.Split(*kernels, ",") {
 		kernel, err := vm.ParseKernel(name)
@@ -97,18 +105,14 @@ func test(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(share)
-	suites := allSuites(o.run)
-	if o.short {
-		if suites, err = shortSuites(ctx); err != nil {
+	failed := 0
+	if !o.cards {
+		if failed, err = onKernels(ctx, o, share); err != nil {
 			return err
 		}
 	}
-	if suites, err = build(ctx, share, suites, o.only); err != nil {
-		return err
-	}
-	failed := 0
-	for _, kernel := range o.kernels {
-		n, err := onKernel(ctx, kernel, share, suites, o.timeout)
+	if !o.short {
+		n, err := onCards(ctx, o, share)
 		if err != nil {
 			return err
 		}
@@ -118,6 +122,27 @@ func test(ctx context.Context, o options) error {
 		return fmt.Errorf("%d packages failed", failed)
 	}
 	return nil
+}
+
+// onKernels runs the suites on each kernel, and returns how many failed.
+func onKernels(ctx context.Context, o options, share string) (failed int, err error) {
+	suites := allSuites(o.run)
+	if o.short {
+		if suites, err = shortSuites(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if suites, err = build(ctx, share, suites, o.only); err != nil {
+		return 0, err
+	}
+	for _, kernel := range o.kernels {
+		n, err := onKernel(ctx, kernel, share, suites, o.timeout)
+		if err != nil {
+			return failed, err
+		}
+		failed += n
+	}
+	return failed, nil
 }
 
 // onKernel boots a kernel and runs the suites there. It returns how many failed; it is an error if none
@@ -145,6 +170,11 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 	}
 	defer func() { err = errors.Join(err, guest.Close()) }()
 	fmt.Printf("\nLinux %s\n", vm.Release(image))
+	return runAll(ctx, guest, suites, timeout)
+}
+
+// runAll runs suites one after another. It returns how many failed; it is an error if none had a test to run.
+func runAll(ctx context.Context, guest *vm.VM, suites []suite, timeout time.Duration) (failed int, err error) {
 	ran := 0
 	for _, s := range suites {
 		passed, err := s.test(ctx, guest, timeout)
@@ -156,7 +186,7 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 		}
 	}
 	if ran == 0 && failed == 0 {
-		return 0, fmt.Errorf("kernel %s: no test matches", vm.Release(image))
+		return 0, errors.New("no test matches")
 	}
 	return failed, nil
 }
@@ -166,7 +196,7 @@ func (s suite) test(ctx context.Context, guest *vm.VM, timeout time.Duration) (t
 	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
 	defer cancel()
 	start := time.Now()
-	out, err := guest.Run(ctx, fmt.Sprintf("cd /tmp && %s /host/%s -test.v -test.run '%s' -test.timeout %v", budgets, s.binary, s.run, timeout))
+	out, err := guest.Run(ctx, fmt.Sprintf("cd /tmp && %s %s /host/%s -test.v -test.run '%s' -test.timeout %v", budgets, s.environment, s.binary, s.run, timeout))
 	passed := results(out, "PASS")
 	if err == nil {
 		err = s.incomplete(out)

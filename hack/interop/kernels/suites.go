@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +19,10 @@ type suite struct {
 	name   string
 	run    string // those that match, as go test's -run
 	must   bool   // it is a failure if none does
+	tags   string // guestTag, or cardsTag
 	binary string
+	// environment is what the tests are told, as a shell has it.
+	environment string
 }
 
 // packages are those whose tests need the kernel.
@@ -31,7 +35,7 @@ var packages = []string{
 // allSuites are the tests of all packages that match a pattern.
 func allSuites(run string) (suites []suite) {
 	for _, name := range packages {
-		suites = append(suites, suite{name: name, run: run, must: run == ""})
+		suites = append(suites, suite{name: name, run: run, must: run == "", tags: guestTag})
 	}
 	return suites
 }
@@ -47,7 +51,7 @@ func shortSuites(ctx context.Context) ([]suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	suites := []suite{{name: "bpf", must: true}}
+	suites := []suite{{name: "bpf", must: true, tags: guestTag}}
 	for _, name := range packages {
 		var tests []string
 		for _, file := range tagged[name] {
@@ -61,7 +65,7 @@ func shortSuites(ctx context.Context) ([]suite, error) {
 			tests = append(tests, found...)
 		}
 		if len(tests) > 0 {
-			suites = append(suites, suite{name: name, run: "^(" + strings.Join(tests, "|") + ")$", must: true})
+			suites = append(suites, suite{name: name, run: "^(" + strings.Join(tests, "|") + ")$", must: true, tags: guestTag})
 		}
 	}
 	if len(suites) == 1 {
@@ -105,14 +109,16 @@ func testsIn(file string) (names []string, err error) {
 	return names, err
 }
 
+var errNoPackage = errors.New("no package matches")
+
 // build compiles the suites whose package is wanted into a folder.
 func build(ctx context.Context, folder string, suites []suite, wanted *regexp.Regexp) (built []suite, err error) {
 	for _, s := range suites {
 		if !wanted.MatchString(s.name) {
 			continue
 		}
-		s.binary = strings.ReplaceAll(s.name, "/", "-") + ".test"
-		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", guestTag, "-o", filepath.Join(folder, s.binary), module+s.name)
+		s.binary = strings.ReplaceAll(s.name, "/", "-") + "-" + s.tags + ".test"
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", s.tags, "-o", filepath.Join(folder, s.binary), module+s.name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build the tests of %s: %w: %s", s.name, err, out)
@@ -120,7 +126,7 @@ func build(ctx context.Context, folder string, suites []suite, wanted *regexp.Re
 		built = append(built, s)
 	}
 	if len(built) == 0 {
-		return nil, fmt.Errorf("no package matches; there are %v", packages)
+		return nil, fmt.Errorf("%w; there are %v", errNoPackage, packages)
 	}
 	return built, nil
 }

@@ -17,21 +17,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is one of the kernels that Debian 12 has.
+// Kernel is one of the kernels that Debian has.
 type Kernel string
 
-// The kernels: the oldest that roced supports, and the newest of Debian 12.
+// The kernels: the oldest that roced supports, the newest of Debian 12, and the newest that Debian has for any
+// release. The image with the last also has an emulator whose cards have AF_XDP zero-copy.
 const (
 	Stable    Kernel = "stable"    // 6.1
 	Backports Kernel = "backports" // 6.12
+	Newest    Kernel = "newest"    // 7.3 in November 2026
 )
 
 // ParseKernel reads the name of a kernel.
 func ParseKernel(name string) (Kernel, error) {
-	if k := Kernel(name); k == Stable || k == Backports {
+	if k := Kernel(name); k == Stable || k == Backports || k == Newest {
 		return k, nil
 	}
-	return "", fmt.Errorf("kernel %q: %s (Linux 6.1) or %s (6.12)", name, Stable, Backports)
+	return "", fmt.Errorf("kernel %q: %s (Linux 6.1), %s (6.12) or %s (of Debian 13's backports)", name, Stable, Backports, Newest)
 }
 
 // ImageDir is where images are kept, some 170 MB each, and the packages they are made of.

@@ -24,6 +24,7 @@ type Config struct {
 	Image     string         // a folder that Image made
 	Namespace *lab.Namespace // where QEMU runs and Tap is
 	Tap       string         // the interface that is the guest's wire
+	Cards     []Card         // the guest's cards, in place of the one on Tap
 	Addresses []string       // of the guest's eth0, such as "10.98.0.2/24"
 	MTU       int            // of the guest's eth0
 	Memory    int            // MB; 0 stands for 512
@@ -69,7 +70,7 @@ func (v *VM) boot(ctx context.Context) (err error) {
 	}
 	alive, kill := context.WithCancel(context.Background())
 	v.kill = kill
-	v.qemu = job.Program(exec.CommandContext(alive, "qemu-system-x86_64", v.arguments(netOptions)...), v.config.Namespace.Do)
+	v.qemu = job.Program(v.config.emulator(alive, v.arguments(netOptions)), v.config.Namespace.Do)
 	ctx, cancel := context.WithTimeout(ctx, bootTime)
 	defer cancel()
 	err = v.connect(ctx)
@@ -129,14 +130,19 @@ func (v *VM) arguments(netOptions string) []string {
 	if c.NoRXE {
 		kernel += " vm.rxe=0"
 	}
+	for _, card := range c.Cards {
+		if card.Model == IGB {
+			kernel += " vm.modules=igb"
+			break
+		}
+	}
 	args := []string{"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-machine", "q35,accel=tcg,usb=off,vmport=off,smbus=off", "-cpu", processor,
 		"-m", strconv.Itoa(max(c.Memory, 512)), "-smp", strconv.Itoa(max(c.CPUs, 1)),
 		"-kernel", filepath.Join(c.Image, "vmlinux"), "-initrd", filepath.Join(c.Image, "root.cpio"), "-append", kernel,
 		"-chardev", "file,id=console,path=" + v.console(), "-serial", "chardev:console",
-		"-netdev", "tap,id=net,script=no,downscript=no,ifname=" + c.Tap,
-		"-device", fmt.Sprintf("virtio-net-pci,netdev=net,mac=%s,host_mtu=%d,%s", mac(c.Name), c.MTU, netOptions),
 		"-device", "virtio-serial-pci,max_ports=16"}
+	args = append(args, c.cards(netOptions)...)
 	for i := range agents {
 		args = append(args,
 			"-chardev", fmt.Sprintf("socket,id=agent%d,path=%s,server=on,wait=off", i, v.socket(i)),

@@ -34,6 +34,9 @@ type PairLab struct {
 // Pair makes two namespaces joined by a veth pair; see the picture above.
 func Pair(t testing.TB, options ...lab.VethOption) *PairLab {
 	t.Helper()
+	if cards := Cards(); len(cards) > 0 {
+		return pairOfCards(t, cards, options...)
+	}
 	pair := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}
 	if err := lab.Veth(pair.A, pair.B, "eth0", "eth0", options...); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,9 @@
 #                     saves the slow in-guest decompression under TCG)
 #   $OUT/root.cpio    the whole root file system as an initramfs
 #   $OUT/manifest     versions of everything that went in
+#   $OUT/qemu         with -k newest: the emulator of Debian 12's backports
 #
-# usage: build.sh [-k stable|backports] [-o OUTDIR] [-c CACHEDIR]
+# usage: build.sh [-k stable|backports|newest] [-o OUTDIR] [-c CACHEDIR]
 #                       [-p "extra debian packages"] [-m "extra modules"]
 #
 # Needs (Debian 12, as root):
@@ -38,6 +39,7 @@ done
 case $flavour in
 stable)    release=() ;;                            # 6.1, incl. security updates
 backports) release=(-t bookworm-backports) ;;       # 6.12
+newest)    release=(-t trixie-backports) ;;         # the newest that Debian has for a release; its user space is Debian 12's
 *) echo "unknown kernel flavour $flavour" >&2; exit 2 ;;
 esac
 out=${out:-/var/tmp/roced-interop/image-$flavour}
@@ -63,6 +65,7 @@ pkgs="busybox-static dash libc-bin kmod iproute2 ethtool tcpdump iputils-ping st
 mods="virtio_pci virtio_net virtio_console 9p 9pnet_virtio
       rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
       veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem sch_tbf $extra_mods"
+if [ "$flavour" = newest ]; then mods="$mods igb"; fi
 
 # Packages the dependency closure drags in but a guest without package
 # management, logins or perl does not need.
@@ -82,6 +85,9 @@ deb [signed-by=$keyring] $mirror bookworm-updates main
 deb [signed-by=$keyring] $mirror bookworm-backports main
 deb [signed-by=$keyring] $secmirror bookworm-security main
 S
+if [ "$flavour" = newest ]; then
+    echo "deb [signed-by=$keyring] $mirror trixie-backports main" >>"$apt/sources.list"
+fi
 aptopts=(-qq
     -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=-
     -o "Dir::Etc::preferencesparts=$apt/none" -o "Dir::Etc::preferences=$apt/none/x"
@@ -96,16 +102,28 @@ apt-get "${aptopts[@]}" update
 echo "[2/5] downloading kernel ($flavour) and user space"
 # linux-image-amd64 is the full kernel; the -cloud- one has no rdma_rxe.
 kpkg=$(apt-cache "${aptopts[@]}" "${release[@]}" show --no-all-versions linux-image-amd64 |
-       sed -n 's/^Depends: *\(linux-image-[^ ,(]*\).*/\1/p' | head -1)
+       sed -n 's/^Depends: *//p' | grep -oE 'linux-image-[0-9][^ ,(]*' | head -1 || true)
 [ -n "$kpkg" ] || { echo "no kernel package found for $flavour" >&2; exit 1; }
 krel=${kpkg#linux-image-}
-(cd "$apt/archives" && apt-get "${aptopts[@]}" "${release[@]}" download "$kpkg")
+# From 6.19.14 on the image package is empty, and its kernel and modules are in three others.
+kpkgs=$(apt-cache "${aptopts[@]}" "${release[@]}" show --no-all-versions "$kpkg" |
+        sed -n 's/^Depends: *//p' | grep -oE 'linux-(binary|modules|base)-[0-9][^ ,(]*' | sort -u || true)
+kpkgs=${kpkgs:-$kpkg}
+# shellcheck disable=SC2086
+(cd "$apt/archives" && apt-get "${aptopts[@]}" "${release[@]}" download $kpkgs)
 # Name the exact set instead of globbing the cache (it may hold old files);
 # --print-uris leaves out what is cached already, hence the empty archive.
 mkdir -p "$apt/empty/partial"
 # shellcheck disable=SC2086
 mapfile -t uris < <(apt-get "${aptopts[@]}" -o "Dir::Cache::archives=$apt/empty/" \
     -y --no-install-recommends --print-uris install $pkgs | awk '{print $2}')
+# Cards with AF_XDP zero-copy beside virtio_net's need an emulator that is newer than Debian 12's.
+qemu=
+if [ "$flavour" = newest ]; then
+    qemu="qemu-system-x86 qemu-system-common qemu-system-data"
+    # shellcheck disable=SC2086
+    (cd "$apt/archives" && apt-get "${aptopts[@]}" -t bookworm-backports download $qemu)
+fi
 [ ${#uris[@]} -gt 0 ] || { echo "package resolution failed" >&2; exit 1; }
 # shellcheck disable=SC2086
 apt-get "${aptopts[@]}" -y --no-install-recommends --download-only install $pkgs >/dev/null
@@ -120,10 +138,17 @@ mkdir -p "$work/kernel" "$root"/usr/{bin,sbin,lib,lib64} \
 for d in bin sbin lib lib64; do ln -s "usr/$d" "$root/$d"; done   # merged /usr
 ln -s /run "$root/var/run"
 
-kdeb=$(ls -t "$apt/archives/${kpkg}"_*.deb | head -1)
-dpkg-deb --fsys-tarfile "$kdeb" | tar -x -C "$work/kernel"
 : >"$work/manifest"
-echo "kernel $(dpkg-deb -f "$kdeb" Package Version | tr '\n' ' ')" >>"$work/manifest"
+for k in $kpkgs; do
+    kdeb=$(ls -t "$apt/archives/${k}"_*.deb | head -1)
+    dpkg-deb --fsys-tarfile "$kdeb" | tar -x -C "$work/kernel"
+    echo "kernel $(dpkg-deb -f "$kdeb" Package Version | tr '\n' ' ')" >>"$work/manifest"
+done
+[ -e "$work/kernel/lib" ] || ln -s usr/lib "$work/kernel/lib"
+vmlinuz=$work/kernel/boot/vmlinuz-$krel config=$work/kernel/boot/config-$krel
+if [ ! -e "$vmlinuz" ]; then
+    vmlinuz=$work/kernel/lib/modules/$krel/vmlinuz config=$work/kernel/lib/modules/$krel/config
+fi
 for f in "${uris[@]}"; do
     deb=$apt/archives/$f
     name=${f%%_*}
@@ -137,6 +162,17 @@ for f in "${uris[@]}"; do
             --exclude='./usr/lib/python3*/test*' --exclude='*/__pycache__'
     echo "$f" >>"$work/manifest"
 done
+rm -rf "$out/qemu"
+for q in $qemu; do
+    qdeb=$(ls -t "$apt/archives/${q}"_*.deb | head -1)
+    mkdir -p "$out/qemu"
+    dpkg-deb --fsys-tarfile "$qdeb" | tar -x -C "$out/qemu" --no-same-owner
+    echo "emulator $(dpkg-deb -f "$qdeb" Package Version | tr '\n' ' ')" >>"$work/manifest"
+done
+if [ -n "$qemu" ] && ldd "$out/qemu/usr/bin/qemu-system-x86_64" | grep "not found" >&2; then
+    echo "libraries of the emulator are missing: apt-get install qemu-system-x86" >&2
+    exit 1
+fi
 
 # ---- modules and configuration ----------------------------------------------
 echo "[4/5] modules and configuration"
@@ -162,6 +198,8 @@ for m in want:
     m = m.replace('-', '_')
     if m in builtin:
         continue
+    if m == 'crc32_generic' and m not in byname:
+        continue                   # a library of the kernel's from 6.16 on
     if m not in byname:
         sys.exit(f'kernel has no module {m}')
     for p in [byname[m]] + deps[byname[m]]:   # modules.dep is already transitive
@@ -183,7 +221,7 @@ printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 printf 'root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/sh\n' >"$root/etc/passwd"
 printf 'root:x:0:\ntcpdump:x:100:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
-cp "$work/kernel/boot/config-$krel" "$root/etc/kernel-config" 2>/dev/null || true
+cp "$config" "$root/etc/kernel-config" 2>/dev/null || true
 # busybox applets fill in for everything not unpacked as a real program.
 "$root/bin/busybox" --list-full | while read -r p; do
     [ -e "$root/$p" ] || [ -L "$root/$p" ] || ln -s /bin/busybox "$root/$p" 2>/dev/null || true
@@ -193,7 +231,7 @@ ldconfig -r "$root"
 # ---- pack -------------------------------------------------------------------
 echo "[5/5] packing"
 mkdir -p "$out"
-python3 - "$work/kernel/boot/vmlinuz-$krel" "$out/vmlinux" <<'PY'
+python3 - "$vmlinuz" "$out/vmlinux" <<'PY'
 # bzImage -> ELF vmlinux: the setup header says where the payload lies.
 import lzma, struct, subprocess, sys
 b = open(sys.argv[1], 'rb').read()
@@ -210,7 +248,7 @@ else:
 assert elf[:4] == b'\x7fELF'
 open(sys.argv[2], 'wb').write(elf)
 PY
-cp "$work/kernel/boot/vmlinuz-$krel" "$out/vmlinuz"
+cp "$vmlinuz" "$out/vmlinuz"
 (cd "$root" && find . -print0 | LC_ALL=C sort -z |
     cpio --null -o -H newc --owner 0:0 --quiet --reproducible) >"$out/root.cpio"
 sort "$work/manifest" >"$out/manifest"

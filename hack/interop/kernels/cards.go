@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/internal/lab"
+	"github.com/vishvananda/netlink"
+)
+
+// cardsTag is the build tag of tests over network cards with zero-copy.
+const cardsTag = "cards"
+
+// cardsMTU is the largest MTU that the cards' wire carries.
+const cardsMTU = 9000
+
+// cardSuites are the tests that run over a pair of cards: those of the tag, and those of copy mode that only need two
+// hosts on a wire, in which a message is lost nowhere without a counter.
+func cardSuites(run string) []suite {
+	const tests = "^(TestZeroCopy.*|TestSoak|TestAddressesAreFollowed|TestHeaders|TestWorkerAlone|TestOtherTraffic|TestCloseAndOpenAgain|TestOpenAfterKill)$"
+	return []suite{{name: "verbs/hca", run: cmp.Or(run, tests), must: true, tags: cardsTag}}
+}
+
+// onCards runs the tests over cards, in a machine for each model, and returns how many suites failed.
+func onCards(ctx context.Context, o options, share string) (failed int, err error) {
+	suites, err := build(ctx, share, cardSuites(o.run), o.only)
+	if errors.Is(err, errNoPackage) && !o.cards {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	models := vm.Models
+	if o.model != "" {
+		models = []vm.Model{vm.Model(o.model)}
+	}
+	for _, model := range models {
+		n, err := onModel(ctx, model, share, suites, o)
+		if err != nil {
+			return failed, fmt.Errorf("machine with %s: %w", model, err)
+		}
+		failed += n
+	}
+	return failed, nil
+}
+
+// onModel boots a machine with two cards on a bridge, and runs the suites there:
+//
+//	guest: namespace A  eth0 ── TAP ── bridge ── TAP ── eth0  namespace B
+func onModel(ctx context.Context, model vm.Model, share string, suites []suite, o options) (failed int, err error) {
+	image, err := vm.Image(ctx, vm.Newest, os.Stderr)
+	if err != nil {
+		return 0, err
+	}
+	bridge, err := lab.NewBridge(namespacePrefix)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, bridge.Close()) }()
+	queues := 1
+	if model == vm.Virtio {
+		queues = 2
+	}
+	var cards []vm.Card
+	for range 2 {
+		tap, err := bridge.TapQueues(cardsMTU, queues)
+		if err != nil {
+			return 0, err
+		}
+		if err := bridge.Netlink().LinkSetTxQLen(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: tap}}, cardsBacklog); err != nil {
+			return 0, fmt.Errorf("queue of %s: %w", tap, err)
+		}
+		cards = append(cards, vm.Card{Model: model, Tap: tap, Queues: queues})
+	}
+	const name = "guest"
+	guest, err := vm.Boot(ctx, vm.Config{
+		Name: name, Image: image, Namespace: bridge.Namespace, Cards: cards, MTU: 1500,
+		Memory: guestMemory, CPUs: guestCPUs, Share: share, NoRXE: true,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, guest.Close()) }()
+	fmt.Printf("\nLinux %s, two cards %s with zero-copy\n", vm.Release(image), model)
+	told := make([]suite, len(suites))
+	for i, s := range suites {
+		s.environment = fmt.Sprintf("ROCED_CARDS=%v,%v ROCED_SOAK=%d", vm.MAC(name, 0), vm.MAC(name, 1), cardsSoak)
+		told[i] = s
+	}
+	return runAll(ctx, guest, told, o.timeout)
+}
+
+// cardsBacklog is how many packets wait in a TAP for the emulator: what it dropped there no card would count.
+const cardsBacklog = 20000
+
+// cardsSoak is how many messages the soak test sends over the emulated cards.
+const cardsSoak = 20000

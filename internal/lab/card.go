@@ -1,0 +1,114 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// parkedMTU is the MTU of a card that no namespace has.
+const parkedMTU = 1500
+
+// Cards moves two network cards of the caller's namespace, which have these permanent addresses and are on one
+// wire, to two namespaces. Their names there are nameA and nameB. It returns when both are up, as Veth does.
+// Of the options the MTU and the number of queues count.
+func Cards(a, b *Namespace, addresses [2]net.HardwareAddr, nameA, nameB string, options ...VethOption) (giveBack func() error, err error) {
+	wanted := netlink.NewVeth(netlink.NewLinkAttrs())
+	for _, option := range options {
+		option(wanted)
+	}
+	giveBack = func() error { return errors.Join(a.giveBack(addresses[0]), b.giveBack(addresses[1])) }
+	err = errors.Join(a.takeCard(addresses[0], nameA, wanted), b.takeCard(addresses[1], nameB, wanted))
+	if err == nil {
+		err = start(a, b, nameA, nameB)
+	}
+	if err != nil {
+		return nil, errors.Join(err, giveBack())
+	}
+	return giveBack, nil
+}
+
+// findCard finds a card by its permanent address, which nobody changes.
+func findCard(nl *netlink.Handle, address net.HardwareAddr) (netlink.Link, error) {
+	links, err := nl.LinkList()
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range links {
+		if bytes.Equal(link.Attrs().PermHWAddr, address) {
+			return link, nil
+		}
+	}
+	return nil, fmt.Errorf("no network card %v here: %w", address, unix.ENODEV)
+}
+
+// takeCard moves a card from the caller's namespace into this one.
+func (ns *Namespace) takeCard(address net.HardwareAddr, name string, wanted *netlink.Veth) error {
+	outside, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	link, err := findCard(outside, address)
+	if err == nil {
+		err = errors.Join(outside.LinkSetDown(link), outside.LinkSetNsFd(link, ns.FD()))
+	}
+	if err == nil {
+		link, err = findCard(ns.nl, address)
+	}
+	if err != nil {
+		return fmt.Errorf("card %v to %s: %w", address, ns.name, err)
+	}
+	mtu := wanted.MTU
+	if mtu == 0 {
+		mtu = parkedMTU
+	}
+	return errors.Join(ns.nl.LinkSetName(link, name), ns.nl.LinkSetMTU(link, mtu), ns.setQueues(name, max(wanted.NumRxQueues, 1)))
+}
+
+// setQueues is ethtool -L NAME combined N.
+func (ns *Namespace) setQueues(name string, queues int) error {
+	return ns.Do(func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		channels, err := tool.GetChannels(name)
+		if err != nil || channels.CombinedCount == uint32(queues) {
+			return err
+		}
+		channels.CombinedCount = uint32(queues)
+		if _, err = tool.SetChannels(name, channels); err != nil {
+			err = fmt.Errorf("ethtool -L %s combined %d: %w", name, queues, err)
+		}
+		return err
+	})
+}
+
+// giveBack moves a card back, as it was.
+func (ns *Namespace) giveBack(address net.HardwareAddr) error {
+	link, err := findCard(ns.nl, address)
+	if err != nil {
+		return err
+	}
+	// The process's first thread may be in another namespace than the caller.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	callers, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer callers.Close()
+	outside := "card" + fmt.Sprintf("%x", []byte(address[3:]))
+	return errors.Join(
+		ns.nl.LinkSetDown(link), ns.nl.LinkSetHardwareAddr(link, address), ns.nl.LinkSetMTU(link, parkedMTU),
+		ns.nl.LinkSetName(link, outside), ns.nl.LinkSetNsFd(link, int(callers.Fd())))
+}
