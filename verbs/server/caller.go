@@ -149,7 +149,7 @@ func (c *connection) confine() {
 	}
 	caller, err := c.findCaller()
 	if err != nil {
-		c.server.complain(c.log, int64(c.peer.owner), "a program sees no devices", err)
+		c.server.complain(c.log, c.peer.party(), "a program sees no devices", err)
 	}
 	c.peer.confined = c.peer.confined || err != nil || caller.Namespace != c.server.namespace
 }

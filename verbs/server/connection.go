@@ -67,7 +67,7 @@ const (
 
 func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connection {
 	return &connection{
-		server: s, socket: socket, conn: proto.NewConn(socket, false), log: s.log.With("pid", p.pid, "uid", p.uid), peer: p, account: a,
+		server: s, socket: socket, conn: proto.NewConn(socket, false), log: p.log(s.log), peer: p, account: a,
 		since: time.Now(), waiting: map[uint32]*waiting{}, over: make(chan struct{}),
 	}
 }
@@ -82,7 +82,7 @@ func (c *connection) run() {
 		}
 	}
 	if !hasDied(err) {
-		c.server.complain(c.log, int64(c.peer.owner), "connection of a client ended", err)
+		c.server.complain(c.log, c.peer.party(), "connection of a client ended", err)
 	}
 	c.end()
 }

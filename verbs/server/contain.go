@@ -21,7 +21,7 @@ func (c *connection) handleContained(m proto.Message) (err error) {
 // faulted answers a request in which there was a mistake.
 func (c *connection) faulted(m proto.Message, f *fault.Fault) error {
 	if c.session == nil {
-		c.server.complain(c.log.With("stack", string(f.Stack)), int64(c.peer.uid), "a connection is closed", f)
+		c.server.complain(c.log.With("stack", string(f.Stack)), c.peer.party(), "a connection is closed", f)
 		return f
 	}
 	c.session.Faulted(f)

@@ -106,9 +106,9 @@ func (c *connection) removeSocket(r proto.Socket) (none proto.None, err error) {
 	return none, c.server.RemoveSocket(r.Name)
 }
 
-// pacer is whose connections are counted together: a user's, or those by a container's socket, which is below all
-// numbers of users, and below nobody's.
-func (p *peer) pacer() int64 {
+// party is of whom connections and complaints are counted together: a user, or those who come by a container's socket,
+// whose number is below all numbers of users, and below nobody's.
+func (p *peer) party() int64 {
 	if p.door == "" {
 		return int64(p.owner)
 	}

@@ -103,7 +103,7 @@ func (f *processFile) isMapped() bool {
 // notePagesGone bars the user of a session that has ended, since its program has taken pages out of registered memory.
 // Another session can do the same, which has its file already: after a second one, all of the user's end.
 func (c *connection) notePagesGone() {
-	if again := c.server.barred.add(c.peer.owner, time.Now()); again {
+	if again := c.server.barred.add(c.peer.holder(), time.Now()); again {
 		c.server.files.endOf(c.account.quota, errOnceMore)
 	}
 }
@@ -113,7 +113,7 @@ func (c *connection) watchFile(f *processFile) {
 	select {
 	case <-c.over:
 	case <-f.ended:
-		c.server.barred.add(c.peer.owner, time.Now())
+		c.server.barred.add(c.peer.holder(), time.Now())
 		c.session.Fail(f.cause)
 	}
 }

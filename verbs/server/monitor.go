@@ -54,8 +54,8 @@ func (l *monitors) leave(m *monitor) {
 	l.any.Store(len(l.all) > 0)
 }
 
-// put tells all who may hear it of an event. It does not wait.
-func (l *monitors) put(e proto.Event) {
+// put tells all who may hear it of an event, of a client by a container's socket if there is a door. It does not wait.
+func (l *monitors) put(e proto.Event, door string) {
 	if !l.any.Load() {
 		return
 	}
@@ -63,7 +63,7 @@ func (l *monitors) put(e proto.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for m := range l.all {
-		if e.Client != 0 && !m.peer.seesAll() && m.peer.uid != e.UID {
+		if e.Client != 0 && !m.peer.seesAll() && (door != "" || m.peer.uid != e.UID) {
 			continue
 		}
 		if len(m.events) == maxEvents {
@@ -174,7 +174,7 @@ func (c *connection) event(kind proto.EventKind, device string) proto.Event {
 func (c *connection) tell(kind proto.EventKind) {
 	if c.server.monitors.any.Load() {
 		_, device := c.use()
-		c.server.monitors.put(c.event(kind, device))
+		c.server.monitors.put(c.event(kind, device), c.peer.door)
 	}
 }
 
@@ -195,16 +195,16 @@ func (c *connection) observe(device string) func(hca.ObjectEvent) {
 				e.Object = number
 			}
 		}
-		c.server.monitors.put(e)
+		c.server.monitors.put(e, c.peer.door)
 	}
 }
 
 // NoteDeviceEvent tells monitors of an event of a device.
 func (s *Server) NoteDeviceEvent(device string, event verbs.EventType) {
-	s.monitors.put(proto.Event{Kind: proto.DeviceEvent, Device: device, Type: event})
+	s.monitors.put(proto.Event{Kind: proto.DeviceEvent, Device: device, Type: event}, "")
 }
 
 // NoteDeviceOpened tells monitors that a device has a card.
 func (s *Server) NoteDeviceOpened(device string) {
-	s.monitors.put(proto.Event{Kind: proto.DeviceOpened, Device: device})
+	s.monitors.put(proto.Event{Kind: proto.DeviceOpened, Device: device}, "")
 }

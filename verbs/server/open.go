@@ -71,9 +71,9 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	session, err := c.sessionOn(device, hca.SessionConfig{
 		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.calls,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
-		Process: c.process(), Sharer: c.peer.uid,
+		Process: c.process(), Sharer: c.peer.sharer(),
 		Privileged:  func() bool { return c.peer.privileged(c.server.group) },
-		BindService: func() bool { return c.peer.uid == 0 },
+		BindService: c.peer.mayBindService,
 	})
 	if err != nil {
 		signals.close()

@@ -66,7 +66,7 @@ func (p *program) ownRegion(d *daemon, offset int64, r provider.AllocMRRequest) 
 	c := d.youngest()
 	if c.file == nil {
 		var err error
-		c.file, err = c.server.files.open(c.peer.uid, c.account.quota)
+		c.file, err = c.server.files.open(c.peer.sharer(), c.account.quota)
 		check(p, err)
 	}
 	start := offset &^ int64(pageSize-1)

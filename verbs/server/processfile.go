@@ -16,7 +16,7 @@ import (
 type processFile struct {
 	fd    int
 	is    identity
-	uid   uint32
+	of    sharer
 	quota *quota.Quota
 	holes *holes
 	users int // sessions; under processFiles.mu
@@ -41,11 +41,11 @@ type processFiles struct {
 }
 
 // open makes a file for a session of a user.
-func (p *processFiles) open(uid uint32, quota *quota.Quota) (*processFile, error) {
+func (p *processFiles) open(of sharer, quota *quota.Quota) (*processFile, error) {
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
+	f := &processFile{of: of, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
 	var err error
 	if f.fd, err = sealedMemfd(proto.ProcessFileSize); err == nil {
 		if f.is, err = identify(f.fd); err != nil {
@@ -74,12 +74,12 @@ func identify(fd int) (identity, error) {
 
 // join gives the file that a session has passed, of another session of the same user. The service uses its own
 // descriptor of it.
-func (p *processFiles) join(uid uint32, passed int) (*processFile, error) {
+func (p *processFiles) join(of sharer, passed int) (*processFile, error) {
 	is, err := identify(passed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.all[is]
-	if err != nil || f == nil || f.uid != uid {
+	if err != nil || f == nil || f.of != of {
 		return nil, fmt.Errorf("%w: the file that was passed is no process file of a session of this user; pass what share_memory gave", verbs.ErrInvalid)
 	}
 	f.users++

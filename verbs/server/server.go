@@ -210,14 +210,14 @@ func (s *Server) accept(socket *net.UnixConn, listener net.Listener, door string
 	}
 	now := time.Now()
 	peer.owner, peer.door = s.owners.of(peer.uid, now), door
-	if !s.pace.may(peer.pacer(), now) {
-		s.complain(s.log, peer.pacer(), "connections of a user are closed unread", tooOften(peer.holder()))
+	if !s.pace.may(peer.party(), now) {
+		s.complain(s.log, peer.party(), "connections of a user are closed unread", tooOften(peer.holder()))
 		s.dismissals.dismiss(socket, nil)
 		return
 	}
 	account, err := s.enter(peer.holder())
 	if err != nil {
-		s.complain(s.log, int64(peer.owner), "connections of a user are refused", err)
+		s.complain(s.log, peer.party(), "connections of a user are refused", err)
 		s.dismissals.dismiss(socket, err)
 		return
 	}

@@ -22,7 +22,7 @@ func shareMemory(c *connection, m proto.Message) error {
 	if c.file != nil {
 		return c.fail(m, fmt.Errorf("%w: the session has its process file already", verbs.ErrBusy))
 	}
-	if err := c.server.barred.check(c.peer.owner, time.Now()); err != nil {
+	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
 		return c.fail(m, err)
 	}
 	if c.file, err = c.findFile(r.HasFile); err != nil {
@@ -35,14 +35,14 @@ func shareMemory(c *connection, m proto.Message) error {
 
 func (c *connection) findFile(passed bool) (*processFile, error) {
 	if !passed {
-		return c.server.files.open(c.peer.uid, c.account.quota)
+		return c.server.files.open(c.peer.sharer(), c.account.quota)
 	}
 	files, err := c.takeFiles()
 	defer c.closeFileSocket(files...)
 	if err != nil {
 		return nil, err
 	}
-	return c.server.files.join(c.peer.uid, files[0])
+	return c.server.files.join(c.peer.sharer(), files[0])
 }
 
 // mapping maps a part of the session's process file.
@@ -79,14 +79,14 @@ func reregMRMemory(c *connection, m proto.Message) error {
 // registered, or had too many. They share no memory for a while.
 type barred struct {
 	mu    sync.Mutex
-	until map[uint32]time.Time
+	until map[holder]time.Time
 }
 
 // barredFor is how long.
 const barredFor = time.Minute
 
 // add bars a user, and says whether it was barred already.
-func (b *barred) add(user uint32, now time.Time) (again bool) {
+func (b *barred) add(user holder, now time.Time) (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for other, until := range b.until {
@@ -95,18 +95,18 @@ func (b *barred) add(user uint32, now time.Time) (again bool) {
 		}
 	}
 	if b.until == nil {
-		b.until = map[uint32]time.Time{}
+		b.until = map[holder]time.Time{}
 	}
 	_, again = b.until[user]
 	b.until[user] = now.Add(barredFor)
 	return again
 }
 
-func (b *barred) check(user uint32, now time.Time) error {
+func (b *barred) check(user holder, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if left := b.until[user].Sub(now); left > 0 {
-		return fmt.Errorf("%w: a program of user %d has taken pages out of memory that it had registered, or its process file was too large; the user's programs can register memory of their own again in %v",
+		return fmt.Errorf("%w: a program of %v has taken pages out of memory that it had registered, or its process file was too large; its programs can register memory of their own again in %v",
 			verbs.ErrPermission, user, left.Round(time.Second))
 	}
 	return nil

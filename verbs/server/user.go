@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 
@@ -68,12 +69,33 @@ func (p *peer) holder() holder {
 	return holder{owner: p.owner}
 }
 
+// sharer is who may share what programs of one user do: a process file, XRC domains.
+type sharer struct {
+	door string
+	uid  uint32
+}
+
+func (p *peer) sharer() sharer { return sharer{p.door, p.uid} }
+
+// log is of what is said about the peer.
+func (p *peer) log(log *slog.Logger) *slog.Logger {
+	log = log.With("pid", p.pid, "uid", p.uid)
+	if p.door != "" {
+		log = log.With("socket", p.door)
+	}
+	return log
+}
+
 func (h holder) String() string {
 	if h.door != "" {
 		return "socket " + h.door
 	}
 	return fmt.Sprintf("user %d", h.owner) // the user's name is not looked up: that may take long
 }
+
+// mayBindService reports whether the peer may listen on ports that need a privilege: root, also root of another network
+// namespace, whose card is its own.
+func (p *peer) mayBindService() bool { return p.door == "" && p.uid == 0 }
 
 // account is what a user has in all connections.
 type account struct {
