@@ -52,6 +52,11 @@ func TestSocketsOfContainers(t *testing.T) {
 			t.Errorf("socket %q: exit code %d: %s", name, code, said)
 		}
 	}
+	for _, args := range [][]string{{"socket", "add"}, {"socket", "add", "x", "y"}, {"socket", "remove"}, {"cdi", "generate"}} {
+		if code, _, said := cmdtest.Run(t, args...); code != 2 || !strings.Contains(strings.ToLower(said), "name") {
+			t.Errorf("%q: exit code %d: %s", args, code, said)
+		}
+	}
 	if code, _, said := cmdtest.Run(t, "socket", "add", "third", "--service="+first); code == 0 || !strings.Contains(said, "not permitted") {
 		t.Errorf("a container makes a socket: exit code %d: %s", code, said)
 	}

@@ -78,7 +78,7 @@ var allowed = map[string][]string{
 	"deploy/kubernetes/manifests":               {},
 
 	"cmd/roced":                    {"cmd/roced/cdi", "cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/exec", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/netdev", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/socket", "cmd/roced/version"},
-	"cmd/roced/cdi":                {"cmd/roced/internal/daemon", "cmd/roced/internal/libraries", "verbs/client"},
+	"cmd/roced/cdi":                {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "cmd/roced/internal/libraries", "verbs/client"},
 	"cmd/roced/socket":             {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs/client"},
 	"cmd/roced/config":             {"cmd/roced/internal/cli", "cmd/roced/internal/config"},
 	"cmd/roced/demo":               {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca", "verbs/hca/memnet", "verbs/server", "verbs/ud"},

@@ -2,11 +2,13 @@ package cdi
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 
 	"github.com/roced/roced/verbs/client"
 	"github.com/spf13/cobra"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/cmd/roced/internal/libraries"
 )
@@ -54,7 +56,7 @@ func New() *cobra.Command {
 	service, folder := client.DefaultPath, librariesInside
 	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
 	generate := &cobra.Command{
-		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cobra.MinimumNArgs(1),
+		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cli.Names(math.MaxInt),
 		Example: "  roced socket add web1\n  roced cdi generate web1 > /etc/cdi/roced.json\n  podman run --device roced.dev/verbs=web1 IMAGE ibv_devinfo",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			s := specification{Version: "0.5.0", Kind: kind}

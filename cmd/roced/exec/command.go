@@ -27,6 +27,7 @@ type options struct {
 	capture   string // file
 	report    bool
 	weather   loopback.Weather
+	memory    loopback.Options // of the network in memory, as the command line says; after check
 	preload   bool
 	sysfs     bool
 	inside    bool // the process has a mount namespace of its own, for --sysfs
@@ -76,11 +77,12 @@ that are linked with musl find those in the folder musl below it.
 
 Few programs look for devices in /sys/class/infiniband or /dev/infiniband. --sysfs shows
 them the service's devices there, as they are for the process that roced exec starts: on a
-network in memory its children have other addresses. The program gets a mount namespace of its own,
-which works as root, and as an ordinary user where user namespaces are allowed.
+network in memory its children have other addresses. The program gets a mount namespace of
+its own, which works as root, and as an ordinary user where user namespaces are allowed.
 
 Signals are the program's: the command passes them on, and stops and goes on as the program
-does. If the command is killed (SIGKILL), so is the program, and nothing of either is left. Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
+does. If the command is killed (SIGKILL), so is the program, and nothing of either is left.
+Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
 command line is wrong; 125 if the command itself failed; 126 if the program cannot be
 run; 127 if it was not found.`
 
@@ -197,6 +199,8 @@ func (o *options) check() error {
 		return fmt.Errorf("--hosts %d: 0 to %d", o.hosts, maxHosts)
 	case o.hosts > 0 && o.network != inMemory:
 		return errors.New("--hosts is for a network in memory of its own: add --network loopback")
+	case way == "":
+		return o.describeMemory()
 	}
 	return nil
 }

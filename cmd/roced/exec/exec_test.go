@@ -122,6 +122,9 @@ func TestMistakes(t *testing.T) {
 		"device in memory":    {[]string{"-d", "eth9", "true"}, 2, "--device is for"},
 		"hosts of others":     {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts is for"},
 		"hosts":               {[]string{"--hosts", "-1", "true"}, 2, "--hosts -1"},
+		"delay":               {[]string{"--network", "loopback", "--delay", "-5ms", "true"}, 2, "--delay -5ms"},
+		"mark without a rate": {[]string{"--network", "loopback", "--mark", "1ms", "true"}, 2, "together with --rate"},
+		"no schedule there":   {[]string{"--network", "loopback", "--schedule", "/nowhere", "true"}, 2, "--schedule"},
 		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, 2, "leave one of them out"},
 		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
 	}

@@ -35,19 +35,20 @@ func (o *options) openNetwork() (network, error) {
 	if way := networks[o.network]; way != "" {
 		return o.openInterface(way)
 	}
-	memory, err := loopback.ParseOptions(loopback.DefaultPools, namedHosts(o.hosts))
-	if err != nil {
-		return nil, err
-	}
-	memory.Capture = o.capture
-	if err := o.weather.Fill(&memory); err != nil {
-		return nil, err
-	}
-	n, err := loopback.New(memory, o.log)
+	n, err := loopback.New(o.memory, o.log)
 	if err != nil {
 		return nil, err
 	}
 	return n, nil
+}
+
+// describeMemory finds mistakes in what the command line says of a network in memory.
+func (o *options) describeMemory() (err error) {
+	if o.memory, err = loopback.ParseOptions(loopback.DefaultPools, namedHosts(o.hosts)); err != nil {
+		return err
+	}
+	o.memory.Capture = o.capture
+	return o.weather.Fill(&o.memory)
 }
 
 // namedHosts are host1, host2 and so on, with the first addresses of the pools.

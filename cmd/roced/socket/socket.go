@@ -41,7 +41,7 @@ func New() *cobra.Command {
 func action(use, short string, do func(*daemon.Connection, string) error) *cobra.Command {
 	service := client.DefaultPath
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
+		Use: use, Short: short, Args: cli.Names(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := daemon.Dial(cmd.Context(), service)
 			if err != nil {

@@ -21,3 +21,16 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// Names is for commands that take so many names at most, and at least one.
+func Names(most int) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return Usage(fmt.Errorf("which one? A NAME is missing; see %s --help", cmd.CommandPath()))
+		case len(args) > most:
+			return Usage(fmt.Errorf("%s takes %d name, not %d: %q is too much", cmd.CommandPath(), most, len(args), args[most]))
+		}
+		return nil
+	}
+}
