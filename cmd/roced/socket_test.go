@@ -47,7 +47,7 @@ func TestSocketsOfContainers(t *testing.T) {
 		t.Errorf("ping: exit code %d: %s", code, said)
 	}
 	server.Wait()
-	for _, name := range []string{"../x", "x/y", ".", ""} {
+	for _, name := range []string{"../x", "x/y", ".", "", strings.Repeat("x", 64)} {
 		if code, _, said := cmdtest.Run(t, "socket", "add", name, "--service="+own); code == 0 || !strings.Contains(said, "letters") {
 			t.Errorf("socket %q: exit code %d: %s", name, code, said)
 		}

@@ -37,12 +37,18 @@ func New() *cobra.Command {
 	return cmd
 }
 
+// longestName is what there is room for in a message; the service says what else a name may be.
+const longestName = 63
+
 // action is a command that asks the service.
 func action(use, short string, do func(*daemon.Connection, string) error) *cobra.Command {
 	service := client.DefaultPath
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.Names(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args[0]) > longestName {
+				return cli.Usage(fmt.Errorf("socket %q: a name has at most %d letters, digits, and . _ -", args[0], longestName))
+			}
 			c, err := daemon.Dial(cmd.Context(), service)
 			if err != nil {
 				return err
