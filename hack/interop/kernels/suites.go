@@ -117,7 +117,7 @@ func build(ctx context.Context, folder string, suites []suite, wanted *regexp.Re
 		if !wanted.MatchString(s.name) {
 			continue
 		}
-		s.binary = strings.ReplaceAll(s.name, "/", "-") + "-" + s.tags + ".test"
+		s.binary = filepath.Join(s.tags, strings.ReplaceAll(s.name, "/", "-")+".test") // the name that go test gives it
 		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", s.tags, "-o", filepath.Join(folder, s.binary), module+s.name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
