@@ -144,14 +144,7 @@ func TestLinkDownAndUp(t *testing.T) {
 				host := side(l)
 				check(t, host.Netlink().LinkSetDown(eth0(t, host)))
 				eventually(t, "PORT_DOWN", func() bool { return l.a.port().State == verbs.PortDown })
-				before := l.a.drops()["link_down"]
-				for range 5 {
-					l.a.post(l.a.send(1, v4, l.b))
-					expect(t, l.a.wait(1), ok(1))
-				}
-				if n := l.a.drops()["link_down"] - before; n != 5 {
-					t.Errorf("%d of 5 counted; %v", n, l.a.drops())
-				}
+				dropsWhileDown(t, l, v4)
 				asleep(t, l.a.device)
 				check(t, host.Netlink().LinkSetUp(eth0(t, host)))
 				eventually(t, "PORT_ACTIVE", func() bool { return l.a.port().State == verbs.PortActive })
@@ -312,4 +305,17 @@ func TestJoinIsNoEvent(t *testing.T) {
 	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 1400)) // changes come in order
 	eventually(t, "the MTU", func() bool { return l.a.port().InterfaceMTU == 1400 })
 	l.a.noEvent()
+}
+
+// dropsWhileDown: what is sent while the link is down is completed, and counted.
+func dropsWhileDown(t *testing.T, l *stations, ah *verbs.AH) {
+	t.Helper()
+	before := l.a.drops()["link_down"]
+	for range 5 {
+		l.a.post(l.a.send(1, ah, l.b))
+		expect(t, l.a.wait(1), ok(1))
+	}
+	if n := l.a.drops()["link_down"] - before; n != 5 {
+		t.Errorf("%d of 5 counted; %v", n, l.a.drops())
+	}
 }
