@@ -11,7 +11,42 @@ const icrcSeed = ^uint32(0xDEBB20E3)
 
 // icrc computes the ICRC over a packet from its IP header to the end of its pad. The fields that
 // routers may change have been set to ones.
-func icrc(masked []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, masked) }
+func icrc(masked []byte) uint32 {
+	whole := len(masked) &^ 15
+	return endICRC(crc32.Update(icrcSeed, crc32.IEEETable, masked[:whole]), masked[whole:])
+}
+
+// crcTables[k] is the CRC of a byte that k zeros follow.
+var crcTables = func() (t [8][256]uint32) {
+	t[0] = *crc32.IEEETable
+	for i := range t[0] {
+		for k := 1; k < len(t); k++ {
+			t[k][i] = t[0][t[k-1][i]&0xFF] ^ t[k-1][i]>>8
+		}
+	}
+	return t
+}()
+
+// endICRC is crc32.Update for fewer than 16 bytes, a word at a time. Package crc32 takes 16 at a time, and then one by
+// one: of a packet of 1 KiB the last 8 bytes took a fifth of the time.
+func endICRC(sum uint32, end []byte) uint32 {
+	sum = ^sum
+	if len(end) >= 8 {
+		low, high := sum^binary.LittleEndian.Uint32(end), binary.LittleEndian.Uint32(end[4:])
+		sum = crcTables[7][low&0xFF] ^ crcTables[6][low>>8&0xFF] ^ crcTables[5][low>>16&0xFF] ^ crcTables[4][low>>24] ^
+			crcTables[3][high&0xFF] ^ crcTables[2][high>>8&0xFF] ^ crcTables[1][high>>16&0xFF] ^ crcTables[0][high>>24]
+		end = end[8:]
+	}
+	if len(end) >= 4 {
+		sum ^= binary.LittleEndian.Uint32(end)
+		sum = crcTables[3][sum&0xFF] ^ crcTables[2][sum>>8&0xFF] ^ crcTables[1][sum>>16&0xFF] ^ crcTables[0][sum>>24]
+		end = end[4:]
+	}
+	for _, b := range end {
+		sum = crcTables[0][byte(sum)^b] ^ sum>>8
+	}
+	return ^sum
+}
 
 // CheckICRC reports whether the packet's ICRC is right. It sets the fields that routers may change
 // to ones, in the frame, and restores them before it returns: cheaper than a copy of the headers.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"hash/crc32"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire/wiretest"
@@ -91,6 +92,19 @@ func TestRoutersMayChange(t *testing.T) {
 		frame[p.bth+4] = 0xC0                       // FECN, BECN
 		if after := mustParse(t, frame); !after.CheckICRC() {
 			t.Errorf("%s: ICRC wrong after what routers may do", shape.name)
+		}
+	}
+}
+
+// TestICRCOfAnyLength compares it with package crc32's, whatever the packet's length leaves behind whole blocks.
+func TestICRCOfAnyLength(t *testing.T) {
+	all := make([]byte, 300)
+	for i := range all {
+		all[i] = byte(i * i)
+	}
+	for length := range all {
+		if got, want := icrc(all[:length]), crc32.Update(icrcSeed, crc32.IEEETable, all[:length]); got != want {
+			t.Errorf("%d bytes: %#x, want %#x", length, got, want)
 		}
 	}
 }
