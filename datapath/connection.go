@@ -175,11 +175,12 @@ func (c *Connection) follow() {
 func (c *Connection) send(d *departure) (moved, done bool) {
 	e, qp := c.engine, c.qp
 	defer qp.Send.Publish()
+	share := c.share()
 	for range sendTurn {
 		if e.budget <= 0 || e.looping.pending() {
 			return moved, false
 		}
-		switch c.sendPacket(d) {
+		switch c.sendPacket(d, share) {
 		case sentNone:
 			return moved, true
 		case sentLater:
@@ -204,8 +205,8 @@ const (
 	sentFlushed         // what is posted is to be flushed
 )
 
-// sendPacket sends an answer, or a packet of a request.
-func (c *Connection) sendPacket(d *departure) sending {
+// sendPacket sends an answer, or a packet of a request. Of those on their way share may be the connection's.
+func (c *Connection) sendPacket(d *departure, share uint32) sending {
 	switch state := c.qp.State; {
 	case c.congested && c.yields(d):
 		return c.yielded
@@ -214,15 +215,15 @@ func (c *Connection) sendPacket(d *departure) sending {
 	case state == ring.QPStateErr || state == ring.QPStateSQE:
 		return sentFlushed
 	case state == ring.QPStateRTS || state == ring.QPStateSQD:
-		return c.sendRequest(d)
+		return c.sendRequest(d, share)
 	}
 	return sentNone
 }
 
 // sendRequest sends the next packet of the requests.
-func (c *Connection) sendRequest(d *departure) sending {
+func (c *Connection) sendRequest(d *departure, share uint32) sending {
 	p := &d.packet
-	switch c.Requester.Next(c.share(), p) {
+	switch c.Requester.Next(share, p) {
 	case conn.Idle:
 		return sentNone
 	case conn.Worked:
@@ -321,6 +322,10 @@ func (c *Connection) seal(d *departure, frame []byte) {
 // holds.
 const maxFlight = 1024
 
+// maxFrames is how many of these one connection has where frames, and not bytes, bound what a peer's link takes in: the
+// ring of a veth has 256.
+const maxFrames = 128
+
 // share is how many of these may be the connection's: they are shared by the sessions that have packets on their
 // way, and a session's share by its queue pairs. One whose peer is not ready, or has not answered in time, has
 // none.
@@ -328,13 +333,14 @@ func (c *Connection) share() uint32 {
 	if !c.Reliable() {
 		return maxFlight
 	}
-	most := maxFlight
+	most, lone := maxFlight, maxFrames
 	if room := c.engine.link.Room(); room > 0 {
 		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
+		lone = most
 	}
 	flights := c.engine.timers.flights
 	if all := c.engine.timers.ofCard; all != nil {
 		flights = int(all.Load())
 	}
-	return uint32(most / max(1, flights*c.qp.Session.flights))
+	return uint32(min(lone, most/max(1, flights*c.qp.Session.flights)))
 }

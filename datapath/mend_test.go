@@ -38,7 +38,7 @@ func TestAheadIsKept(t *testing.T) {
 	x.follow("two gaps, a READ, and what is far ahead", []line{
 		{ask(wire.OpWriteOnly, 1), 8, DropOutOfSequence, "ACKNOWLEDGE 0 0x60 msn 0"},
 		{read(3, 0, 8), 0, DropOutOfSequence, ""},
-		{ask(wire.OpWriteOnly, 200), 8, DropOutOfSequence, ""},
+		{ask(wire.OpWriteOnly, 600), 8, DropOutOfSequence, ""},
 		{ask(wire.OpWriteOnly, 0), 8, DropNone, "ACKNOWLEDGE 2 0x60 msn 2"},
 		{ask(wire.OpWriteOnly, 2), 8, DropNone, "READ_RESPONSE_ONLY 3 0x00 msn 4 8B(0), ACKNOWLEDGE 3 0x00 msn 4"},
 		{ask(wire.OpWriteOnly, 5), 8, DropOutOfSequence, "ACKNOWLEDGE 4 0x60 msn 4"},

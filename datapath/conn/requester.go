@@ -71,7 +71,7 @@ func (r *Requester) Enter(state ring.QPState) {
 
 // begin prepares a requester that sends its PSN first.
 func (r *Requester) begin() {
-	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, window: window{size: maxWindow}}
+	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, window: window{size: firstWindow}}
 	r.refreshRetries()
 }
 

@@ -13,7 +13,8 @@ import (
 // Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
 // most; see window.
 func (r *Requester) Next(share uint32, p *Packet) Step {
-	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull(share) || r.waitsForOne()) {
+	r.window.share = max(minWindow, share)
+	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull() || r.waitsForOne()) {
 		return Idle
 	}
 	if r.current == r.works.count && !r.take() {
@@ -27,12 +28,12 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		r.finish(r.runLocal(w))
 		return Worked
 	}
-	r.describe(w, share, p)
+	r.describe(w, p)
 	return Ready
 }
 
 // describe describes the packet of a request that has the PSN.
-func (r *Requester) describe(w *work, share uint32, p *Packet) {
+func (r *Requester) describe(w *work, p *Packet) {
 	p.work, p.place, p.packets = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask), 1
 	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
@@ -41,7 +42,7 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 	}
 	if r.Reliable() {
 		last := p.place+p.packets == w.packets && !w.wantsAnswer()
-		p.asks = last || r.Paced || r.one || r.asks(share)
+		p.asks = last || r.Paced || r.one || r.asks()
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }
