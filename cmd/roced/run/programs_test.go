@@ -28,6 +28,20 @@ type program struct {
 
 func (p *program) close() { p.Endpoint.Close(); p.Context.Close() }
 
+// counts are the counters of its card that are not zero.
+func (p *program) counts() (text string) {
+	all, err := p.Counters()
+	for _, c := range all {
+		if c.Value != 0 {
+			text += fmt.Sprintf(" %s=%d", c.Name, c.Value)
+		}
+	}
+	if err != nil {
+		text += " " + err.Error()
+	}
+	return text
+}
+
 // connect opens a device of a service.
 func connect(t *testing.T, socket, device string) *program {
 	t.Helper()
@@ -60,7 +74,7 @@ func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	for _, r := range receivers {
 		m, err := r.Recv(ctx)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%q does not come: %v; sender:%s; receiver:%s", text, err, from.counts(), r.counts())
 		}
 		if string(m.Data) != text || m.From != from.Addr() {
 			t.Errorf("%q from %v, want %q from %v", m.Data, m.From, text, from.Addr())
