@@ -1,7 +1,7 @@
 package conn
 
 import (
-	"slices"
+	"math"
 
 	"github.com/roced/roced/datapath/wire"
 )
@@ -9,20 +9,24 @@ import (
 // Ahead is room for packets that have arrived while others before them are missing, so that the peer need not send
 // them again. All responders that an engine runs share it; what does not fit is dropped, and comes again.
 type Ahead struct {
-	free   [][]byte
-	more   int         // frames that may still be made
+	frames [][]byte // by their numbers, which begin with 1
+	free   []number // of those that hold no packet
+	most   int
 	packet wire.Packet // the one that is carried out
 }
 
-// NewAhead makes room for so many packets. Memory is taken as they come.
-func NewAhead(packets int) *Ahead { return &Ahead{more: packets} }
+// number is that of a kept frame; 0: none.
+type number uint16
+
+// NewAhead makes room for so many packets, at most 65535. Memory is taken as they come.
+func NewAhead(packets int) *Ahead { return &Ahead{most: min(packets, math.MaxUint16)} }
 
 // maxAhead is how far ahead of the expected packet one may be, in packets: as many as a window holds. A power of two.
 const maxAhead = maxWindow
 
 // ahead are a responder's packets, each at the place of its PSN.
 type ahead struct {
-	frames [][]byte // nil until there was one
+	places *[maxAhead]number // 1 KiB; nil until there was one
 	count  int
 }
 
@@ -31,31 +35,33 @@ func (r *Responder) keep(p *wire.Packet, distance int) {
 	if r.Ahead == nil || distance >= maxAhead {
 		return
 	}
-	if r.ahead.frames == nil {
-		r.ahead.frames = make([][]byte, maxAhead)
+	if r.ahead.places == nil {
+		r.ahead.places = new([maxAhead]number)
 	}
-	place := &r.ahead.frames[p.BTH().PSN()%maxAhead]
-	if *place != nil { // it came twice, since those behind the expected one are given back
+	place := &r.ahead.places[p.BTH().PSN()%maxAhead]
+	if *place != 0 { // it came twice, since those behind the expected one are given back
 		return
 	}
-	if *place = r.Ahead.copy(p.Frame()); *place != nil {
+	if *place = r.Ahead.copy(p.Frame()); *place != 0 {
 		r.ahead.count++
 	}
 }
 
-// copy is a copy of a frame; nil if there is no room.
-func (a *Ahead) copy(frame []byte) []byte {
+// copy keeps a copy of a frame, unless there is no room.
+func (a *Ahead) copy(frame []byte) (n number) {
 	last := len(a.free) - 1
 	switch {
 	case last >= 0:
-		one := a.free[last]
-		a.free = a.free[:last]
-		return append(one[:0], frame...)
-	case a.more == 0:
-		return nil
+		n, a.free = a.free[last], a.free[:last]
+	case len(a.frames) == a.most:
+		return 0
+	default:
+		a.frames = append(a.frames, nil)
+		n = number(len(a.frames))
 	}
-	a.more--
-	return slices.Clone(frame)
+	one := &a.frames[n-1]
+	*one = append((*one)[:0], frame...)
+	return n
 }
 
 // takeKept carries out what was kept behind the packet that has been missing. It says whether one of them asks for
@@ -63,23 +69,23 @@ func (a *Ahead) copy(frame []byte) []byte {
 func (r *Responder) takeKept() (asks bool) {
 	for r.ahead.count > 0 && !r.nakSent && r.state.Receives() {
 		before := r.ExpectedPSN
-		place := &r.ahead.frames[before%maxAhead]
-		if *place == nil {
+		place := &r.ahead.places[before%maxAhead]
+		if *place == 0 {
 			r.nakSent = true
 			r.refuse(wire.NAKSequence)
 			return asks
 		}
-		frame, p := *place, &r.Ahead.packet
-		*place = nil
+		n, p := *place, &r.Ahead.packet
+		*place = 0
 		r.ahead.count--
-		wire.Parse(frame, p) // as it was when it came
+		wire.Parse(r.Ahead.frames[n-1], p) // as it was when it came
 		if p.BTH().PSN() == before {
 			r.takeExpected(p)
 			asks = asks || p.BTH().AckReq() && !p.BTH().Opcode().Means().Is(wire.MeansAnswered)
 		}
 		r.passBy(before)
 		*p = wire.Packet{}
-		r.Ahead.free = append(r.Ahead.free, frame)
+		r.Ahead.free = append(r.Ahead.free, n)
 	}
 	return asks
 }
@@ -93,9 +99,9 @@ func (r *Responder) passBy(from wire.PSN) {
 }
 
 func (r *Responder) giveBack(psn wire.PSN) {
-	if place := &r.ahead.frames[psn%maxAhead]; *place != nil {
+	if place := &r.ahead.places[psn%maxAhead]; *place != 0 {
 		r.Ahead.free = append(r.Ahead.free, *place)
-		*place = nil
+		*place = 0
 		r.ahead.count--
 	}
 }
