@@ -39,9 +39,8 @@ type region struct {
 // AllocMR makes and registers length bytes of zeroed memory. It works with every Provider. Addresses
 // in the region begin at 0.
 //
-// A region may be empty, and has at most DeviceAttr.MaxMRSize bytes. Access flags of flush and of
-// huge pages are ErrUnsupported; those
-// of AccessOptionalRange have no effect; others that are unknown, and remote writing without
+// A region may be empty, and has at most 1 GiB; one of the program's own memory (RegMR) at most
+// DeviceAttr.MaxMRSize. Access flags of flush and of huge pages are ErrUnsupported; those of AccessOptionalRange have no effect; others that are unknown, and remote writing without
 // AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	return p.AllocMRIOVA(length, 0, access)

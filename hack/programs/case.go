@@ -14,19 +14,20 @@ import (
 // TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6,
 // and GIDINDEX for the index of the side's GID of IPv4.
 type testCase struct {
-	server string // its command line; empty: there is none
-	client string
-	want   string                                                 // a regular expression that what the client says has to match
-	ends   bool                                                   // the server goes on after the client, and is ended
-	long   bool                                                   // not of -quick
-	wire   bool                                                   // needs a network that TCP and RDMA are both on
-	group  bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
-	memory bool                                                   // needs a network that loses nothing: nothing sends again
-	from   []string                                               // the packages that it needs beside basePackages
-	check  func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
-	tcp    bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
-	alien  string                                                 // why it does not run where one end has Soft-RoCE; empty: it does
-	tries  int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
+	server      string // its command line; empty: there is none
+	client      string
+	want        string                                                 // a regular expression that what the client says has to match
+	ends        bool                                                   // the server goes on after the client, and is ended
+	long        bool                                                   // not of -quick
+	wire        bool                                                   // needs a network that TCP and RDMA are both on
+	group       bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
+	memory      bool                                                   // needs a network that loses nothing: nothing sends again
+	from        []string                                               // the packages that it needs beside basePackages
+	check       func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
+	tcp         bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
+	alien       string                                                 // why it does not run where one end has Soft-RoCE; empty: it does
+	alienServer string                                                 // why its server does not run with Soft-RoCE; empty: it does
+	tries       int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
 }
 
 // caseTime ends a case that hangs.

@@ -61,7 +61,7 @@ func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 
 // takes tells whether a case can run on the network.
 func (n *network) takes(c testCase) bool {
-	if n.bridge != nil && (c.server == "" || c.alien != "") {
+	if n.bridge != nil && (c.server == "" || c.alien != "") || n.sides[0].guest != nil && c.alienServer != "" {
 		return false
 	}
 	return n.wire && !c.memory || !n.wire && !c.wire

@@ -43,8 +43,8 @@ func (s regions) CheckMRStatus(r provider.CheckMRStatusRequest) (grant provider.
 
 // AllocCoherent implements provider.Provider. No queue pair is of the region's PD, so that its own key is good for nothing.
 func (s regions) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
-	if r.Length < 1 || r.Length > maxMRSize {
-		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxMRSize)
+	if r.Length < 1 || r.Length > maxAlloc {
+		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxAlloc)
 	}
 	return s.registerOwn(0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
 }

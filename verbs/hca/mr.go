@@ -32,6 +32,9 @@ type mr struct {
 
 // AllocMR implements provider.Provider.
 func (s regions) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
+	if r.Length > maxAlloc {
+		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR makes regions of at most %d bytes; larger ones are of the program's own memory, or several", verbs.ErrInvalid, maxAlloc)
+	}
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}

@@ -48,7 +48,7 @@ func TestEdgesOfAProcessFile(t *testing.T) {
 		length int
 	}{
 		{end - 1, 2}, {end, 1}, {end + 1, 0}, {end - 1, math.MaxInt64}, {math.MaxUint64, 1}, {math.MaxUint64, 2}, {math.MaxUint64 - 4095, 4096},
-		{0, -1}, {4096, -4096}, {0, math.MinInt64}, {1 << 63, math.MinInt64}, {0, 1<<30 + 1}, {0, end}, {1, math.MaxInt64},
+		{0, -1}, {4096, -4096}, {0, math.MinInt64}, {1 << 63, math.MinInt64}, {0, 1<<38 + 1}, {end - 1<<38 + 1, 1 << 38}, {0, end}, {1, math.MaxInt64},
 	} {
 		refusedFirst(c, "a part that cannot be", proto.RegMR, reg(part.offset, part.length), verbs.ErrInvalid, unix.EINVAL)
 	}

@@ -82,7 +82,7 @@ func sizeOfMR(t *testing.T, w *rig.World) {
 		iova   uint64
 		access verbs.AccessFlags
 	}{
-		{-1, 0, 0}, {int(device.MaxMRSize) + 1, 0, 0}, {math.MinInt, math.MaxUint64, 0},
+		{-1, 0, 0}, {1<<30 + 1, 0, 0}, {int(device.MaxMRSize) + 1, 0, 0}, {math.MinInt, math.MaxUint64, 0},
 		{1, math.MaxUint64, 0}, {4096, math.MaxUint64 - 4095, 0}, {4096, math.MaxUint64 - 100, 0},
 		{1, 4096, verbs.AccessZeroBased},
 	} {

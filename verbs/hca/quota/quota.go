@@ -202,7 +202,7 @@ func (q *Quota) TakeMemory(size uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if most := q.limits.Memory; most > 0 && (q.used.Memory >= most || size > most-q.used.Memory) {
-		return fmt.Errorf("%w: %d bytes of memory asked for; %s has %d, in all its programs, and may have %d", verbs.ErrLimit, size, q.owner, q.used.Memory, most)
+		return fmt.Errorf("%w: %d bytes of memory asked for; %s has %d, in all its programs, and may have %d: memory of the service's limits", verbs.ErrLimit, size, q.owner, q.used.Memory, most)
 	}
 	if err := q.pool.take(poolMemory, q.owner, q.used.Memory, size); err != nil {
 		return err
