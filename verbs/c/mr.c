@@ -87,11 +87,30 @@ static void set_keys(struct mr *mr, uint32_t handle, uint32_t lkey)
 	mr->ibv.lkey = mr->ibv.rkey = lkey;
 }
 
+/*
+ * A region that the service would refuse for its length is refused before its pages move, which takes long, and while
+ * they are in the file counts as much as if it were registered.
+ */
+static int check_length(struct context *c, size_t length)
+{
+	enum { MOVES_FAST = 16 << 20 };
+	struct ibv_device_attr attr;
+	int failed = length > MOVES_FAST ? ibv_query_device(&c->v.context, &attr) : 0;
+
+	if (failed || length <= MOVES_FAST || length <= attr.max_mr_size)
+		return failed;
+	roced_debug("register %zu bytes: a region has at most %llu, as far as the service lets its user have memory "
+		    "(memory in [limits] of its configuration)", length, (unsigned long long)attr.max_mr_size);
+	return ENOMEM;
+}
+
 /* Shares the memory, and says why it could not be with ROCED_DEBUG. */
 static int share(struct context *c, void *addr, size_t length)
 {
-	int failed = share_with(c);
+	int failed = check_length(c, length);
 
+	if (!failed)
+		failed = share_with(c);
 	if (!failed && (failed = roced_memory_share(addr, length)) != 0)
 		roced_debug("register %zu bytes at %p: %s", length, addr, roced_memory_reason());
 	return failed == EOPNOTSUPP ? EFAULT : failed;

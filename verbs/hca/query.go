@@ -29,7 +29,7 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 		Name: card.Name(), FirmwareVersion: release.Version(), NodeGUID: guid(card.port().MAC), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
-		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxFastRegPageListLen: ring.MaxRegEntries, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
+		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: s.config.Quota.MostMemory(min(maxMRSize, limits.Memory)), MaxFastRegPageListLen: ring.MaxRegEntries, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxQPRDAtom: maxRDAtomic, MaxQPInitRDAtom: maxRDAtomic, MaxResRDAtom: maxRDAtomic * limits.QPs,
 		MaxMcastGrp: s.config.Quota.Most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}

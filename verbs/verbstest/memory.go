@@ -16,6 +16,7 @@ var memoryTests = []rig.Test{
 	{Name: "registered memory", Run: registeredMemory},
 	{Name: "close MR while referred to", Run: closeMRWhileReferredTo},
 	{Name: "empty SGE", Run: emptySGE},
+	{Name: "large region", Run: largeRegion},
 }
 
 // strangers are SGEs that a request may not use: what is wrong is found when the card

@@ -3,6 +3,7 @@
  * domains, queries.
  */
 #include <endian.h>
+#include <sys/mman.h>
 
 #include "check.h"
 
@@ -233,6 +234,46 @@ static void regions(void)
 	CHECK(!ibv_reg_mr(p.pd, (void *)0x1000, 100, 0));
 }
 
+static void refused(void *addr, size_t length, int error)
+{
+	errno = 0;
+	CHECK(!ibv_reg_mr(p.pd, addr, length, ALL_ACCESS));
+	CHECK_IS(errno, error);
+}
+
+/* A region that is too long is refused before any of it moves; large ones may overlap. */
+static void large_regions(void)
+{
+	enum { LENGTH = 24 << 20, APART = 5000 };
+	struct ibv_device_attr attr;
+	char *memory, *end = (char *)(1ull << 47);
+	struct ibv_mr *one, *two;
+
+	CHECK_IS(ibv_query_device(p.context, &attr), 0);
+	CHECK(attr.max_mr_size >= LENGTH);
+	memory = mmap(NULL, attr.max_mr_size + 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	refused(memory, attr.max_mr_size + 1, ENOMEM);
+	refused(memory, INT64_MAX, ENOMEM);
+	refused(memory, SIZE_MAX, EINVAL);
+	refused(memory, 1ull << 63, EINVAL);
+	refused(end - 4096, 4097, EFAULT);
+	refused(end - 1, 1, EFAULT);
+	refused(end, 1, EFAULT);
+	refused((char *)UINTPTR_MAX, 1, EFAULT);
+	refused((char *)(UINTPTR_MAX - 4095), 8192, EFAULT);
+	one = ibv_reg_mr(p.pd, memory + 1, LENGTH, ALL_ACCESS);
+	two = ibv_reg_mr(p.pd, memory + APART, LENGTH, ALL_ACCESS);
+	CHECK(one && two);
+	memory[APART] = 1;
+	CHECK_IS(ibv_dereg_mr(one), 0);
+	memory[LENGTH] = 2;
+	CHECK_IS(ibv_dereg_mr(two), 0);
+	CHECK(memory[APART] == 1 && memory[LENGTH] == 2 && memory[LENGTH + 1] == 0);
+	CHECK_IS(munmap(memory, attr.max_mr_size + 4096), 0);
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 100,
@@ -257,6 +298,7 @@ int main(void)
 	queries();
 	domains();
 	regions();
+	large_regions();
 	CHECK_IS(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), EBUSY);
 	CHECK_IS(ibv_destroy_qp(p.a), 0);
 	CHECK_IS(ibv_destroy_qp(p.b), 0);

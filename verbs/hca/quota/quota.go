@@ -125,6 +125,17 @@ func (q *Quota) Most(all int) int {
 	return all - all/reserveParts
 }
 
+// MostMemory is how much of what a card would register the owner can have.
+func (q *Quota) MostMemory(all uint64) uint64 {
+	if q == nil {
+		return all
+	}
+	if most := q.Limits().Memory; most > 0 {
+		return min(most, all)
+	}
+	return all
+}
+
 // Admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
 func (q *Quota) Admit(of Kind, s Shared) error {
 	if q == nil {
