@@ -55,7 +55,8 @@ static int take_file(struct roced_session *s)
 	return failed;
 }
 
-static int share_with(struct context *c)
+/* roced_share_with has the session share the process file, which then is the one that memory is taken from. */
+int roced_share_with(struct context *c)
 {
 	int failed = 0;
 
@@ -110,7 +111,7 @@ static int share(struct context *c, void *addr, size_t length)
 	int failed = check_length(c, length);
 
 	if (!failed)
-		failed = share_with(c);
+		failed = roced_share_with(c);
 	if (!failed && (failed = roced_memory_share(addr, length)) != 0)
 		roced_debug("register %zu bytes at %p: %s", length, addr, roced_memory_reason());
 	return failed == EOPNOTSUPP ? EFAULT : failed;

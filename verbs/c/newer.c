@@ -46,7 +46,9 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
 
 	if (!b)
 		return fail(size ? ENOMEM : EINVAL);
-	b->memory = roced_memory_alloc(size);
+	/* The session shares the file first: one of an earlier session cannot be registered. */
+	if (roced_share_with(context_of(pd->context)) == 0)
+		b->memory = roced_memory_alloc(size);
 	if (!b->memory) {
 		b->own = true;
 		if (posix_memalign(&b->memory, 4096, size) != 0)
@@ -88,14 +90,14 @@ void *ibv_create_comp_cntr(struct ibv_context *context, void *attr) { return fai
 void *ibv_alloc_dmah(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, void *attr) { return fail(EOPNOTSUPP); }
 
-static int no_descriptor(void)
+static int no_descriptor(int error)
 {
-	errno = EOPNOTSUPP;
+	errno = error;
 	return -1;
 }
 
-int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) { return no_descriptor(); }
-int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf) { return no_descriptor(); }
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) { return no_descriptor(EOPNOTSUPP); }
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf) { return no_descriptor(ENODATA); } /* it is plain memory */
 
 #define STUB(name) \
 	__attribute__((visibility("default"))) int name(void); \

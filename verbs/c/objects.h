@@ -213,6 +213,7 @@ int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *lis
 struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int dealloc_td(struct ibv_td *td);
 struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+int roced_share_with(struct context *c);
 int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t size);
