@@ -40,10 +40,12 @@ func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return b, err
 	}
-	root, err := b.copyOf(ctx, packages)
-	if err != nil {
-		return b, err
+	for release, names := range byRelease(packages) {
+		if err := b.copyOf(ctx, release, names); err != nil {
+			return b, err
+		}
 	}
+	root := b.root("")
 	if err := b.makeHome(); err != nil {
 		return b, err
 	}
@@ -77,20 +79,20 @@ func one(pattern string) string {
 }
 
 // copyOf puts the programs where nobody can read them: a cache is its user's alone. Links do, on one file system.
-func (b *bench) copyOf(ctx context.Context, packages []string) (string, error) {
-	root, err := unpack(ctx, packages)
+func (b *bench) copyOf(ctx context.Context, release string, packages []string) error {
+	root, err := unpack(ctx, release, packages)
 	if err != nil {
-		return "", err
+		return err
 	}
-	copied := filepath.Join(b.dir, "root")
+	copied := b.root(release)
 	if exec.CommandContext(ctx, "cp", "--archive", "--link", root, copied).Run() == nil {
-		return copied, nil
+		return nil
 	}
-	if err := os.RemoveAll(copied); err != nil {
-		return "", err
-	}
-	return copied, os.CopyFS(copied, os.DirFS(root))
+	return errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(root)))
 }
+
+// root has the packages of a release; "" is this machine's.
+func (b *bench) root(release string) string { return filepath.Join(b.dir, "root"+release) }
 
 //go:embed scripts
 var scripts embed.FS

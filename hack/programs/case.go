@@ -22,7 +22,7 @@ type testCase struct {
 	wire        bool                                                   // needs a network that TCP and RDMA are both on
 	group       bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
 	memory      bool                                                   // needs a network that loses nothing: nothing sends again
-	from        []string                                               // the packages that it needs beside basePackages
+	from        []string                                               // the packages that it needs beside basePackages; see byRelease
 	check       func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
 	tcp         bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
 	alien       string                                                 // why it does not run where one end has Soft-RoCE; empty: it does

@@ -16,28 +16,42 @@ var basePackages = []string{
 	"libibverbs1", "librdmacm1", "ibverbs-providers", "libibumad3", "libpci3", "libnl-3-200", "libnl-route-3-200",
 }
 
+// byRelease sorts packages by the release of Debian's that they are of: "trixie/libc6" is of trixie, "perftest" of this
+// machine's.
+func byRelease(packages []string) map[string][]string {
+	all := map[string][]string{"": nil}
+	for _, name := range packages {
+		release, inIt, other := strings.Cut(name, "/")
+		if !other {
+			release, inIt = "", name
+		}
+		all[release] = append(all[release], inIt)
+	}
+	return all
+}
+
 // unpack gives a folder with the packages' files. What is in the cache is not downloaded again. Debian's libibverbs.so.1
 // and librdmacm.so.1 are taken out, so that no program finds them.
-func unpack(ctx context.Context, packages []string) (root string, err error) {
+func unpack(ctx context.Context, release string, packages []string) (root string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	cache = filepath.Join(cache, "roced", "programs")
+	cache = filepath.Join(cache, "roced", "programs", release)
 	downloads, root := filepath.Join(cache, "downloads"), filepath.Join(cache, "root")
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
 		return "", err
 	}
+	apt := &archive{release: release, cache: cache}
 	for _, name := range packages {
-		if there, _ := filepath.Glob(filepath.Join(downloads, name+"_*.deb")); len(there) > 0 {
+		there, _ := filepath.Glob(filepath.Join(downloads, name+"_*.deb"))
+		if len(there) > 0 {
 			continue
 		}
-		get := exec.CommandContext(ctx, "apt-get", "-q", "download", name)
-		get.Dir = downloads
-		if out, err := get.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("download %s: %w: %s (apt-get update?)", name, err, strings.TrimSpace(string(out)))
+		if err := apt.download(ctx, downloads, name); err != nil {
+			return "", fmt.Errorf("download %s: %w", name, err)
 		}
-		there, _ := filepath.Glob(filepath.Join(downloads, name+"_*.deb"))
+		there, _ = filepath.Glob(filepath.Join(downloads, name+"_*.deb"))
 		for _, file := range there {
 			if out, err := exec.CommandContext(ctx, "dpkg", "-x", file, root).CombinedOutput(); err != nil {
 				return "", fmt.Errorf("unpack %s: %w: %s", file, err, out)
@@ -53,4 +67,65 @@ func unpack(ctx context.Context, packages []string) (root string, err error) {
 		}
 	}
 	return root, nil
+}
+
+// archive is Debian's, of this machine's release as its apt has it, or of another with lists of its own.
+type archive struct {
+	release string
+	cache   string
+	options []string // of apt-get, for another release; nil: there are no lists yet
+}
+
+func (a *archive) download(ctx context.Context, to, name string) error {
+	if a.release != "" && a.options == nil {
+		if err := a.update(ctx); err != nil {
+			return err
+		}
+	}
+	return aptGet(ctx, to, append(a.options, "download", name)...)
+}
+
+// update fetches the lists of another release, apart from this machine's.
+func (a *archive) update(ctx context.Context) error {
+	apt := filepath.Join(a.cache, "apt")
+	for _, folder := range []string{"lists/partial", "archives/partial", "none"} {
+		if err := os.MkdirAll(filepath.Join(apt, folder), 0o755); err != nil {
+			return err
+		}
+	}
+	const keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keys, mirror(ctx), a.release)
+	for name, text := range map[string]string{"sources.list": source, "status": ""} {
+		if err := os.WriteFile(filepath.Join(apt, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	a.options = []string{
+		"-o", "Dir::Etc::sourcelist=" + apt + "/sources.list", "-o", "Dir::Etc::sourceparts=-",
+		"-o", "Dir::Etc::preferences=" + apt + "/none/none", "-o", "Dir::Etc::preferencesparts=" + apt + "/none",
+		"-o", "Dir::State::lists=" + apt + "/lists", "-o", "Dir::State::status=" + apt + "/status",
+		"-o", "Dir::Cache=" + apt, "-o", "Dir::Cache::archives=archives/",
+		"-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1",
+	}
+	return aptGet(ctx, apt, append(a.options, "update")...)
+}
+
+// mirror is where this machine's apt has Debian from.
+func mirror(ctx context.Context) string {
+	sites, _ := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)").Output()
+	for line := range strings.Lines(string(sites)) {
+		if site, label, _ := strings.Cut(strings.TrimSpace(line), "|"); label == "Debian" {
+			return site
+		}
+	}
+	return "http://deb.debian.org/debian"
+}
+
+func aptGet(ctx context.Context, dir string, args ...string) error {
+	get := exec.CommandContext(ctx, "apt-get", append([]string{"-q"}, args...)...)
+	get.Dir = dir
+	if out, err := get.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s (apt-get update?)", err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }

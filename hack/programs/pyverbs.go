@@ -25,13 +25,15 @@ type skipReason struct {
 }
 
 var skipReasons = []skipReason{
-	{regexp.MustCompile(`(?i)MLX5|EFA device|PCI device`), "another vendor's device"},
-	{regexp.MustCompile(`(?i)raw qp|root on Ethernet|flow`), "raw packets and flow steering"},
+	{regexp.MustCompile(`(?i)MLX5|EFA device|PCI device|by root['"]`), "another vendor's device"},
+	{regexp.MustCompile(`(?i)raw qp|root on Ethernet|flow|CAP_NET_RAW`), "raw packets and flow steering"},
 	{regexp.MustCompile(`(?i)dmabuf|cuda|/dev/dri`), "a GPU"},
 	{regexp.MustCompile(`(?i)net interface`), "an interface"},
 	{regexp.MustCompile(`(?i)huge pages`), "huge pages"},
 	{regexp.MustCompile(`(?i)import`), "import of another process's objects"},
-	{regexp.MustCompile(`(?i)ODP implicit|Extended CQ is not|Extended QP is not|timestamp`), "implicit ODP, tag matching, atomic write, clocks in ns"},
+	{regexp.MustCompile(`CC PD|CC_DMA_BOUNCE|DMA Handle|extended API|DM dmabuf|Buffer MR`), "memory of confidential guests, DMA handles"},
+	{regexp.MustCompile(`additional access flags 258`), "RDMA flush"},
+	{regexp.MustCompile(`(?i)ODP implicit|ODP is unavailable|No PHC|Extended CQ is not|Extended QP is not|timestamp`), "implicit ODP, tag matching, atomic write, clocks in ns"},
 }
 
 // mayFail are tests that fail, and why.
