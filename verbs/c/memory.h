@@ -33,7 +33,7 @@ int roced_memory_file(void);
  * that the service is to know is the same: offset (uintptr_t)addr, length bytes. Returns 0 or an errno, and
  * then nothing has changed:
  *	EFAULT      a page is not mapped, or not readable, or lies above the file's end
- *	EOPNOTSUPP  memory that cannot move: a shared mapping, device memory, huge pages
+ *	EOPNOTSUPP  memory that cannot move: a shared mapping of another file, device memory, huge pages
  *	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
  *	EBUSY       another thread could not be stopped while its page moved
  *	ENODEV      before start, or in the child of a fork
