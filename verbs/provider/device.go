@@ -21,7 +21,7 @@ type DeviceAttr struct {
 	MaxCQ                 int
 	MaxCQE                int
 	MaxMR                 int
-	MaxMRSize             uint64 // bytes
+	MaxMRSize             uint64 // bytes; no more than the user may have
 	MaxMW                 int    // regions and windows together are at most MaxMR
 	MaxPD                 int
 	MaxAH                 int
