@@ -14,6 +14,8 @@ import (
 // from it belongs to it. All methods of it and of its objects are safe for
 // concurrent use, unless they say otherwise.
 type Context struct {
+	capabilities
+
 	provider provider.Provider
 	progress provider.Progressor // nil where a program cannot run the card
 	leader   provider.Leader     // nil where it cannot do anything while it waits

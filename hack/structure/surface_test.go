@@ -11,7 +11,7 @@ import (
 type surface map[string]map[string]bool
 
 func surfaceOf(files []*file, folder string) surface {
-	s := surface{}
+	s, embedders := surface{}, embeddersOf(files, folder)
 	for _, f := range files {
 		if f.folder != folder || f.isTest() {
 			continue
@@ -19,7 +19,7 @@ func surfaceOf(files []*file, folder string) surface {
 		for _, d := range f.syntax.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				s.addFunc(d)
+				s.addFunc(d, embedders)
 			case *ast.GenDecl:
 				s.addSpecs(d)
 			}
@@ -29,12 +29,53 @@ func surfaceOf(files []*file, folder string) surface {
 	return s
 }
 
-func (s surface) addFunc(d *ast.FuncDecl) {
-	name := d.Name.Name
-	if d.Recv != nil {
-		name = receiver(d.Recv.List[0].Type) + "." + name
+// addFunc takes a function, or a method as those have it that can be seen.
+func (s surface) addFunc(d *ast.FuncDecl, embedders map[string][]string) {
+	if d.Recv == nil {
+		s.declare(d.Name.Name, d.Type)
+		return
 	}
-	s.declare(name, d.Type)
+	for _, holder := range holders(receiver(d.Recv.List[0].Type), embedders) {
+		s.declare(holder+"."+d.Name.Name, d.Type)
+	}
+}
+
+// embeddersOf says in which structures of a package each type is embedded that only the package sees.
+func embeddersOf(files []*file, folder string) map[string][]string {
+	embedders := map[string][]string{}
+	for _, f := range files {
+		if f.folder != folder || f.isTest() {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, is := n.(*ast.TypeSpec)
+			if !is {
+				return true
+			}
+			structure, is := spec.Type.(*ast.StructType)
+			if !is {
+				return false
+			}
+			for _, field := range structure.Fields.List {
+				if inner := receiver(field.Type); len(field.Names) == 0 && inner != "" && !ast.IsExported(inner) {
+					embedders[inner] = append(embedders[inner], spec.Name.Name)
+				}
+			}
+			return false
+		})
+	}
+	return embedders
+}
+
+// holders are the exported types that have a type's methods: itself, or those that embed it.
+func holders(name string, embedders map[string][]string) (all []string) {
+	if ast.IsExported(name) {
+		return []string{name}
+	}
+	for _, outer := range embedders[name] {
+		all = append(all, holders(outer, embedders)...)
+	}
+	return all
 }
 
 // addSpecs takes types, constants and variables. A constant without a type has that of the one

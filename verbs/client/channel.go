@@ -14,15 +14,15 @@ import (
 )
 
 // CreateCompChannel implements provider.Provider. The card writes to the channel itself.
-func (c *Client) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
-	grant, events, err := openChannel(c, proto.CreateCompChannel, "completion channel")
+func (c completions) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
+	grant, events, err := openChannel(c.Client, proto.CreateCompChannel, "completion channel")
 	grant.Events = events
 	return grant, err
 }
 
 // CreateEventChannel implements provider.Provider, likewise.
-func (c *Client) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
-	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
+func (c ids) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
+	grant, events, err := openChannel(c.Client, proto.CreateEventChannel, "event channel")
 	grant.Events = events
 	return grant, err
 }
@@ -49,6 +49,6 @@ func openChannel[G any](c *Client, command proto.Command[proto.None, G], name st
 }
 
 // DestroyCompChannel implements provider.Provider.
-func (c *Client) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
-	return free(c, proto.DestroyCompChannel, r)
+func (c completions) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
+	return free(c.Client, proto.DestroyCompChannel, r)
 }

@@ -19,6 +19,8 @@ import (
 
 // Client is a session on a device of the service: a provider.Provider and a provider.CounterReader.
 type Client struct {
+	commands
+
 	device   string
 	conn     *proto.Conn
 	socket   *net.UnixConn

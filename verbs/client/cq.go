@@ -16,13 +16,16 @@ type cq struct {
 	memory, left []byte // its queue, and the one before the last resize
 }
 
+// completions are a client's completion queues and channels.
+type completions struct{ *Client }
+
 // CreateCQ implements provider.Provider. The queue's events are taken from before it is made.
-func (c *Client) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
+func (c completions) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
 	events := make(chan struct{}, 1)
 	c.mu.Lock()
 	c.events[r.EventID] = events
 	c.mu.Unlock()
-	grant, err := ask(c, proto.CreateCQ, r)
+	grant, err := ask(c.Client, proto.CreateCQ, r)
 	grant.Events = events
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,8 +38,8 @@ func (c *Client) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, e
 }
 
 // ResizeCQ implements provider.Provider.
-func (c *Client) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
-	grant, err := ask(c, proto.ResizeCQ, r)
+func (c completions) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
+	grant, err := ask(c.Client, proto.ResizeCQ, r)
 	if err != nil {
 		return grant, err
 	}
@@ -49,14 +52,16 @@ func (c *Client) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, e
 }
 
 // ModifyCQ implements provider.Provider.
-func (c *Client) ModifyCQ(r provider.ModifyCQRequest) error { return do(c, proto.ModifyCQ, r) }
+func (c completions) ModifyCQ(r provider.ModifyCQRequest) error {
+	return do(c.Client, proto.ModifyCQ, r)
+}
 
 // CheckCQ implements provider.Provider.
-func (c *Client) CheckCQ(r provider.CheckCQRequest) error { return do(c, proto.CheckCQ, r) }
+func (c completions) CheckCQ(r provider.CheckCQRequest) error { return do(c.Client, proto.CheckCQ, r) }
 
 // DestroyCQ implements provider.Provider.
-func (c *Client) DestroyCQ(r provider.DestroyCQRequest) error {
-	if err := free(c, proto.DestroyCQ, r); err != nil {
+func (c completions) DestroyCQ(r provider.DestroyCQRequest) error {
+	if err := free(c.Client, proto.DestroyCQ, r); err != nil {
 		return err
 	}
 	c.mu.Lock()

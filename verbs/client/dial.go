@@ -217,10 +217,12 @@ func share(fd int, opened proto.Opened) (shared, *ring.Doorbell, error) {
 }
 
 func newClient(conn *proto.Conn, socket *net.UnixConn, device string) *Client {
-	return &Client{
+	c := &Client{
 		device: device, conn: conn, socket: socket,
 		pending: map[uint32]chan answer{}, events: map[uint64]chan struct{}{}, cqs: map[provider.Handle]cq{},
 		closing: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{}),
 		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1), leading: make(chan struct{}, 1),
 	}
+	c.commands = newCommands(c)
+	return c
 }

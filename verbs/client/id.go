@@ -7,87 +7,92 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// ids are a client's connection ids and their event channels.
+type ids struct{ *Client }
+
 // DestroyEventChannel implements provider.Provider.
-func (c *Client) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
-	return free(c, proto.DestroyEventChannel, r)
+func (c ids) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
+	return free(c.Client, proto.DestroyEventChannel, r)
 }
 
 // GetCMEvent implements provider.Provider.
-func (c *Client) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGrant, error) {
-	return ask(c, proto.GetCMEvent, r)
+func (c ids) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGrant, error) {
+	return ask(c.Client, proto.GetCMEvent, r)
 }
 
 // CreateID implements provider.Provider.
-func (c *Client) CreateID(r provider.CreateIDRequest) (provider.CreateIDGrant, error) {
-	return ask(c, proto.CreateID, r)
+func (c ids) CreateID(r provider.CreateIDRequest) (provider.CreateIDGrant, error) {
+	return ask(c.Client, proto.CreateID, r)
 }
 
 // DestroyID implements provider.Provider.
-func (c *Client) DestroyID(r provider.DestroyIDRequest) error { return free(c, proto.DestroyID, r) }
+func (c ids) DestroyID(r provider.DestroyIDRequest) error { return free(c.Client, proto.DestroyID, r) }
 
 // MigrateID implements provider.Provider.
-func (c *Client) MigrateID(r provider.MigrateIDRequest) error { return do(c, proto.MigrateID, r) }
+func (c ids) MigrateID(r provider.MigrateIDRequest) error { return do(c.Client, proto.MigrateID, r) }
 
 // SetIDOption implements provider.Provider.
-func (c *Client) SetIDOption(r provider.SetIDOptionRequest) error { return do(c, proto.SetIDOption, r) }
+func (c ids) SetIDOption(r provider.SetIDOptionRequest) error {
+	return do(c.Client, proto.SetIDOption, r)
+}
 
 // QueryID implements provider.Provider.
-func (c *Client) QueryID(r provider.QueryIDRequest) (provider.QueryIDGrant, error) {
-	return ask(c, proto.QueryID, r)
+func (c ids) QueryID(r provider.QueryIDRequest) (provider.QueryIDGrant, error) {
+	return ask(c.Client, proto.QueryID, r)
 }
 
 // BindID implements provider.Provider.
-func (c *Client) BindID(r provider.BindIDRequest) (provider.BindIDGrant, error) {
-	return ask(c, proto.BindID, r)
+func (c ids) BindID(r provider.BindIDRequest) (provider.BindIDGrant, error) {
+	return ask(c.Client, proto.BindID, r)
 }
 
 // FindRoute implements provider.Provider.
-func (c *Client) FindRoute(r provider.FindRouteRequest) (provider.FindRouteGrant, error) {
-	return ask(c, proto.FindRoute, r)
+func (c ids) FindRoute(r provider.FindRouteRequest) (provider.FindRouteGrant, error) {
+	return ask(c.Client, proto.FindRoute, r)
 }
 
 // ResolveIDAddr implements provider.Provider.
-func (c *Client) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
-	return do(c, proto.ResolveIDAddr, r)
+func (c ids) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
+	return do(c.Client, proto.ResolveIDAddr, r)
 }
 
 // SetIDPath implements provider.Provider.
-func (c *Client) SetIDPath(r provider.SetIDPathRequest) error { return do(c, proto.SetIDPath, r) }
+func (c ids) SetIDPath(r provider.SetIDPathRequest) error { return do(c.Client, proto.SetIDPath, r) }
 
 // ResolveIDRoute implements provider.Provider.
-func (c *Client) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
-	return do(c, proto.ResolveIDRoute, r)
+func (c ids) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
+	return do(c.Client, proto.ResolveIDRoute, r)
 }
 
 // InitIDQPAttr implements provider.Provider.
-func (c *Client) InitIDQPAttr(r provider.InitIDQPAttrRequest) (provider.InitIDQPAttrGrant, error) {
-	return ask(c, proto.InitIDQPAttr, r)
+func (c ids) InitIDQPAttr(r provider.InitIDQPAttrRequest) (provider.InitIDQPAttrGrant, error) {
+	return ask(c.Client, proto.InitIDQPAttr, r)
 }
 
 // ListenID implements provider.Provider.
-func (c *Client) ListenID(r provider.ListenIDRequest) error { return do(c, proto.ListenID, r) }
+func (c ids) ListenID(r provider.ListenIDRequest) error { return do(c.Client, proto.ListenID, r) }
 
 // ConnectID implements provider.Provider.
-func (c *Client) ConnectID(r provider.ConnectIDRequest) error { return do(c, proto.ConnectID, r) }
+func (c ids) ConnectID(r provider.ConnectIDRequest) error { return do(c.Client, proto.ConnectID, r) }
 
 // AcceptID implements provider.Provider.
-func (c *Client) AcceptID(r provider.AcceptIDRequest) error { return do(c, proto.AcceptID, r) }
+func (c ids) AcceptID(r provider.AcceptIDRequest) error { return do(c.Client, proto.AcceptID, r) }
 
 // RejectID implements provider.Provider.
-func (c *Client) RejectID(r provider.RejectIDRequest) error { return do(c, proto.RejectID, r) }
+func (c ids) RejectID(r provider.RejectIDRequest) error { return do(c.Client, proto.RejectID, r) }
 
 // DisconnectID implements provider.Provider.
-func (c *Client) DisconnectID(r provider.DisconnectIDRequest) error {
-	return do(c, proto.DisconnectID, r)
+func (c ids) DisconnectID(r provider.DisconnectIDRequest) error {
+	return do(c.Client, proto.DisconnectID, r)
 }
 
 // NotifyID implements provider.Provider.
-func (c *Client) NotifyID(r provider.NotifyIDRequest) error { return do(c, proto.NotifyID, r) }
+func (c ids) NotifyID(r provider.NotifyIDRequest) error { return do(c.Client, proto.NotifyID, r) }
 
 // JoinID implements provider.Provider.
-func (c *Client) JoinID(r provider.JoinIDRequest) error { return do(c, proto.JoinID, r) }
+func (c ids) JoinID(r provider.JoinIDRequest) error { return do(c.Client, proto.JoinID, r) }
 
 // LeaveID implements provider.Provider.
-func (c *Client) LeaveID(r provider.LeaveIDRequest) (provider.LeaveIDGrant, error) {
-	return ask(c, proto.LeaveID, r)
+func (c ids) LeaveID(r provider.LeaveIDRequest) (provider.LeaveIDGrant, error) {
+	return ask(c.Client, proto.LeaveID, r)
 }

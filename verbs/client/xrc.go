@@ -13,22 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// xrcDomains are a client's, with the queues of them.
+type xrcDomains struct{ *Client }
+
 // OpenXRCD implements provider.Provider. The service finds the inode of the file itself.
-func (c *Client) OpenXRCD(r provider.OpenXRCDRequest) (provider.OpenXRCDGrant, error) {
+func (c xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (provider.OpenXRCDGrant, error) {
 	request := proto.OpenXRCDRequest{HasFile: r.File != nil, Create: r.Create, Exclusive: r.Exclusive}
 	if r.File == nil {
-		return ask(c, proto.OpenXRCD, request)
+		return ask(c.Client, proto.OpenXRCD, request)
 	}
 	c.passing.Lock() // one file at a time
 	defer c.passing.Unlock()
 	if err := c.passFile(r.File); err != nil {
 		return provider.OpenXRCDGrant{}, err
 	}
-	return ask(c, proto.OpenXRCD, request)
+	return ask(c.Client, proto.OpenXRCD, request)
 }
 
 // passFile passes a file to the service.
-func (c *Client) passFile(file syscall.Conn) error {
+func (c xrcDomains) passFile(file syscall.Conn) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
@@ -36,7 +39,7 @@ func (c *Client) passFile(file syscall.Conn) error {
 	if isClosed(c.closing) {
 		return verbs.ErrClosed
 	}
-	_, ends, err := exchangeRights(context.Background(), c, proto.PassFile, &proto.None{}, false)
+	_, ends, err := exchangeRights(context.Background(), c.Client, proto.PassFile, &proto.None{}, false)
 	if err != nil {
 		return err
 	}
@@ -58,19 +61,21 @@ func (c *Client) passFile(file syscall.Conn) error {
 }
 
 // CloseXRCD implements provider.Provider.
-func (c *Client) CloseXRCD(r provider.CloseXRCDRequest) error { return free(c, proto.CloseXRCD, r) }
+func (c xrcDomains) CloseXRCD(r provider.CloseXRCDRequest) error {
+	return free(c.Client, proto.CloseXRCD, r)
+}
 
 // CreateXRCSRQ implements provider.Provider.
-func (c *Client) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (provider.CreateXRCSRQGrant, error) {
-	return ask(c, proto.CreateXRCSRQ, r)
+func (c xrcDomains) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (provider.CreateXRCSRQGrant, error) {
+	return ask(c.Client, proto.CreateXRCSRQ, r)
 }
 
 // CreateXRCTarget implements provider.Provider.
-func (c *Client) CreateXRCTarget(r provider.CreateXRCTargetRequest) (provider.OpenQPGrant, error) {
-	return ask(c, proto.CreateXRCTarget, r)
+func (c xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (provider.OpenQPGrant, error) {
+	return ask(c.Client, proto.CreateXRCTarget, r)
 }
 
 // OpenQP implements provider.Provider.
-func (c *Client) OpenQP(r provider.OpenQPRequest) (provider.OpenQPGrant, error) {
-	return ask(c, proto.OpenQP, r)
+func (c xrcDomains) OpenQP(r provider.OpenQPRequest) (provider.OpenQPGrant, error) {
+	return ask(c.Client, proto.OpenQP, r)
 }
