@@ -26,8 +26,8 @@ type Context struct {
 	emptyPolls atomic.Uint32 // polls of any queue that found nothing
 	othersPoll atomic.Bool   // several goroutines poll: at the last yield others did
 
-	mu       sync.Mutex
 	slots    qpSlots
+	mu       sync.Mutex
 	mrs      map[ring.LKey]*MR // by indexOf their keys
 	space    dmaSpace
 	channels map[*CompChannel]struct{} // that are open
@@ -161,8 +161,10 @@ func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 // find no queue pair.
 type qpSlots struct {
 	table [ring.MaxQueuePairs / slotChunk]atomic.Pointer[[slotChunk]slot]
-	free  []uint32
-	used  uint32 // slots that were taken at least once
+
+	mu   sync.Mutex
+	free []uint32
+	used uint32 // slots that were taken at least once
 }
 
 const (
@@ -193,8 +195,10 @@ func (s *qpSlots) find(token uint32) *QP {
 }
 
 // take finds a free slot and gives its token. Slots that were never used come first, then the one
-// that has been free for longest. The caller holds the context's lock.
+// that has been free for longest.
 func (s *qpSlots) take() (token uint32, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.used == ring.MaxQueuePairs {
 		if len(s.free) == 0 {
 			return 0, fmt.Errorf("%w: a program can have %d queue pairs; destroy some", ErrLimit, ring.MaxQueuePairs)
@@ -223,8 +227,10 @@ func (s *qpSlots) renew(token uint32) uint32 {
 	return fresh
 }
 
-// release frees a slot. The caller holds the context's lock.
+// release frees a slot.
 func (s *qpSlots) release(token uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.at(token).qp.Store(nil)
 	s.free = append(s.free, s.renew(token))
 }

@@ -73,7 +73,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	if attr.EventHandler != nil {
 		p.ctx.beginReading()
 	}
-	token, err := p.ctx.takeSlot()
+	token, err := p.ctx.slots.take()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	}
 	grant, err := p.ctx.provider.CreateQP(request)
 	if err != nil {
-		p.ctx.releaseSlot(token)
+		p.ctx.slots.release(token)
 		return nil, err
 	}
 	attr.Cap = grant.Cap
@@ -95,7 +95,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	qp.connected = attr.Type == QPTypeRC || attr.Type == QPTypeUC || attr.Type == QPTypeXRCSend
 	if err := qp.mapQueues(grant); err != nil {
 		_ = p.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: grant.QP})
-		p.ctx.releaseSlot(token)
+		p.ctx.slots.release(token)
 		return nil, err
 	}
 	qp.completionToken.Store(token)
@@ -117,24 +117,6 @@ func (q *QP) mapQueues(grant provider.CreateQPGrant) (err error) {
 	}
 	q.recv, err = ring.NewRecvProducer(grant.RecvMemory, grant.RecvGeometry)
 	return err
-}
-
-func (c *Context) takeSlot() (uint32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slots.take()
-}
-
-func (c *Context) nextToken(token uint32) uint32 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slots.next(token)
-}
-
-func (c *Context) releaseSlot(token uint32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.slots.release(token)
 }
 
 // Number is the queue pair's number, which peers send to.
@@ -195,7 +177,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 // polled before that count as those before the reset.
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
-	token := q.ctx.nextToken(q.completionToken.Load())
+	token := q.ctx.slots.next(q.completionToken.Load())
 	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
 	if err != nil {
 		q.state.Store(was)
@@ -306,7 +288,7 @@ func (q *QP) Close() error {
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}
 	q.closed.Store(true)
-	q.ctx.releaseSlot(q.completionToken.Load())
+	q.ctx.slots.release(q.completionToken.Load())
 	q.ctx.forget(q.eventID)
 	defer q.lockCQs()()
 	q.purgeCQs()

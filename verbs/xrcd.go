@@ -165,7 +165,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	case attr.XRCD.ctx != p.ctx || attr.CQ.ctx != p.ctx:
 		return nil, fmt.Errorf("%w: the XRC domain or the CQ belongs to another context", ErrInvalid)
 	}
-	token, err := p.ctx.takeSlot()
+	token, err := p.ctx.slots.take()
 	if err != nil {
 		return nil, err
 	}
@@ -174,12 +174,12 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 		CompletionToken: token, EventID: eventID,
 	})
 	if err != nil {
-		p.ctx.releaseSlot(token)
+		p.ctx.slots.release(token)
 		return nil, err
 	}
 	q, err := p.newSRQ(attr, &grant.CreateSRQGrant, eventID)
 	if err != nil {
-		p.ctx.releaseSlot(token)
+		p.ctx.slots.release(token)
 		return nil, err
 	}
 	q.xrc = &xrcReceives{number: grant.Number, cq: attr.CQ, token: token}
@@ -189,7 +189,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 
 // end is for a queue that is destroyed: its completions are dropped.
 func (x *xrcReceives) end(c *Context) {
-	c.releaseSlot(x.token)
+	c.slots.release(x.token)
 	x.cq.mu.Lock()
 	defer x.cq.mu.Unlock()
 	x.cq.purge()

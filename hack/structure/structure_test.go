@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"go/ast"
 	"path"
 	"slices"
 	"strings"
@@ -225,6 +226,40 @@ func TestUnsafeIsInOneFileAPackage(t *testing.T) {
 		if slices.Contains(f.imports, "unsafe") && path.Base(f.name) != "unsafe.go" && path.Base(f.name) != "unsafe_test.go" {
 			t.Errorf("%s imports unsafe: it belongs in %s/unsafe.go", f.name, f.folder)
 		}
+	}
+}
+
+// What is larger than this is several things: a type in which another hides, with methods of its own, or a package.
+const (
+	mostMethods = 60 // of a type
+	mostFiles   = 40 // of verbs/hca
+)
+
+func TestTypesHaveFewMethods(t *testing.T) {
+	methods := map[string]int{}
+	for _, f := range sources(t) {
+		for _, d := range f.syntax.Decls {
+			if method, is := d.(*ast.FuncDecl); is && method.Recv != nil && !f.isTest() {
+				methods[f.folder+"."+receiver(method.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for name, n := range methods {
+		if n > mostMethods {
+			t.Errorf("%s has %d methods, more than %d", name, n, mostMethods)
+		}
+	}
+}
+
+func TestDeviceHasFewFiles(t *testing.T) {
+	n := 0
+	for _, f := range sources(t) {
+		if f.folder == "verbs/hca" && !f.isTest() {
+			n++
+		}
+	}
+	if n == 0 || n > mostFiles {
+		t.Errorf("verbs/hca has %d files; it may have %d", n, mostFiles)
 	}
 }
 

@@ -15,28 +15,28 @@ import (
 // hold ID.mu, unless nobody else knows the id yet.
 
 // open makes the id on all devices that are there, with the options that were set.
-func (i *ID) open() (err error) {
-	for _, d := range i.channel.all() {
-		if _, err = i.openOn(d); err != nil && !isGone(err) {
-			i.closeParts()
+func (s *spread) open() (err error) {
+	for _, d := range s.channel.all() {
+		if _, err = s.openOn(d); err != nil && !isGone(err) {
+			s.closeParts()
 			return err
 		}
 	}
-	if len(i.parts) == 0 {
+	if len(s.parts) == 0 {
 		return err
 	}
 	return nil
 }
 
-func (i *ID) openOn(d *device) (part, error) {
-	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: i.space, QPType: i.kind})
+func (s *spread) openOn(d *device) (part, error) {
+	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: s.space, QPType: s.kind})
 	if err != nil {
 		return part{}, err
 	}
 	p := part{d, grant.ID}
-	d.enter(p.handle, i)
-	i.parts = append(i.parts, p)
-	for _, o := range i.options {
+	d.enter(p.handle, s.id)
+	s.parts = append(s.parts, p)
+	for _, o := range s.options {
 		if err := p.set(o); err != nil {
 			return p, err
 		}
@@ -53,34 +53,34 @@ func (p part) close() {
 	p.remove(p.handle)
 }
 
-func (i *ID) closeParts() {
-	for _, p := range i.parts {
+func (s *spread) closeParts() {
+	for _, p := range s.parts {
 		p.close()
 	}
-	i.parts = nil
+	s.parts = nil
 }
 
 // settle leaves the id on one device.
-func (i *ID) settle(on part) {
-	for _, p := range i.parts {
+func (s *spread) settle(on part) {
+	for _, p := range s.parts {
 		if p != on {
 			p.close()
 		}
 	}
-	i.parts, i.settled = []part{on}, true
+	s.parts, s.settled = []part{on}, true
 }
 
 // each gives a command to the id on all its devices, until one fails. It loses those that are gone, while there are
 // others.
-func (i *ID) each(command func(part) error) error {
-	if len(i.parts) == 0 {
+func (s *spread) each(command func(part) error) error {
+	if len(s.parts) == 0 {
 		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
 	}
-	for _, p := range slices.Clone(i.parts) {
+	for _, p := range slices.Clone(s.parts) {
 		switch err := command(p); {
 		case err == nil:
-		case isGone(err) && len(i.parts) > 1:
-			i.lose(p)
+		case isGone(err) && len(s.parts) > 1:
+			s.lose(p)
 		default:
 			return err
 		}
@@ -89,9 +89,9 @@ func (i *ID) each(command func(part) error) error {
 }
 
 // lose takes the id from a device.
-func (i *ID) lose(p part) {
+func (s *spread) lose(p part) {
 	p.close()
-	i.parts = slices.DeleteFunc(i.parts, func(other part) bool { return other == p })
+	s.parts = slices.DeleteFunc(s.parts, func(other part) bool { return other == p })
 }
 
 // set sets an option on all devices.
@@ -107,10 +107,10 @@ func (i *ID) set(what string, name verbs.IDOption, value uint32) error {
 }
 
 // bindOne binds to an address of one of the devices.
-func (i *ID) bindOne(to netip.AddrPort) (err error) {
-	for _, p := range i.inOrder(to.Addr()) {
-		if _, err = i.bind(p, to, false); err == nil {
-			i.settle(p)
+func (s *spread) bindOne(to netip.AddrPort) (err error) {
+	for _, p := range s.inOrder(to.Addr()) {
+		if _, err = s.bind(p, to, false); err == nil {
+			s.settle(p)
 			return nil
 		}
 		if !errors.Is(err, verbs.ErrAddrNotAvail) { // else it may be another device's
@@ -121,11 +121,11 @@ func (i *ID) bindOne(to netip.AddrPort) (err error) {
 }
 
 // owner is the part on the device whose own address a destination is: the host reaches it there, and by no wire.
-func (i *ID) owner(source, dest netip.Addr) (on part, has bool) {
+func (s *spread) owner(source, dest netip.Addr) (on part, has bool) {
 	if source.IsValid() && !source.IsUnspecified() || dest.IsUnspecified() || dest.IsMulticast() || dest.Unmap().IsLoopback() {
 		return part{}, false
 	}
-	for _, p := range i.parts {
+	for _, p := range s.parts {
 		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: dest, Dest: dest}); err == nil {
 			return p, true
 		}
@@ -135,12 +135,12 @@ func (i *ID) owner(source, dest netip.Addr) (on part, has bool) {
 
 // inOrder are the id's parts in the order in which an address is looked for. A loopback address is on the first device
 // whose port is up, as in the kernel.
-func (i *ID) inOrder(a netip.Addr) []part {
-	if !a.Unmap().IsLoopback() || len(i.parts) < 2 {
-		return i.parts
+func (s *spread) inOrder(a netip.Addr) []part {
+	if !a.Unmap().IsLoopback() || len(s.parts) < 2 {
+		return s.parts
 	}
 	var up, down []part
-	for _, p := range i.parts {
+	for _, p := range s.parts {
 		if port, err := p.ctx.QueryPort(1); err == nil && port.State == verbs.PortActive {
 			up = append(up, p)
 		} else {
@@ -152,46 +152,46 @@ func (i *ID) inOrder(a netip.Addr) []part {
 
 // bindAll binds to all addresses, with one port on all devices. Those in one network namespace share
 // it. If it cannot be had on one of them, the id is as it was before.
-func (i *ID) bindAll(to netip.AddrPort) error {
-	for n, p := range i.parts {
-		bound, err := i.bind(p, to, n > 0)
+func (s *spread) bindAll(to netip.AddrPort) error {
+	for n, p := range s.parts {
+		bound, err := s.bind(p, to, n > 0)
 		if n > 0 && errors.Is(err, verbs.ErrAddrNotAvail) {
-			bound, err = i.bind(p, to, false)
+			bound, err = s.bind(p, to, false)
 		}
 		if err != nil && n > 0 {
-			i.closeParts()
-			return errors.Join(err, i.open())
+			s.closeParts()
+			return errors.Join(err, s.open())
 		}
 		if err != nil {
 			return err
 		}
 		to = bound
 	}
-	i.everywhere = to
+	s.everywhere = to
 	return nil
 }
 
-func (i *ID) bind(p part, to netip.AddrPort, shared bool) (netip.AddrPort, error) {
-	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared, Whose: i.number})
+func (s *spread) bind(p part, to netip.AddrPort, shared bool) (netip.AddrPort, error) {
+	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared, Whose: s.number})
 	return grant.Address, err
 }
 
 // choose settles on the device by which the host reaches a destination.
-func (i *ID) choose(source, dest netip.Addr) (on part, err error) {
-	if len(i.parts) < 2 {
-		return i.one()
+func (s *spread) choose(source, dest netip.Addr) (on part, err error) {
+	if len(s.parts) < 2 {
+		return s.one()
 	}
-	if on, has := i.owner(source, dest); has {
-		i.settle(on)
+	if on, has := s.owner(source, dest); has {
+		s.settle(on)
 		return on, nil
 	}
 	var failed error
-	for _, p := range i.inOrder(dest) {
+	for _, p := range s.inOrder(dest) {
 		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: source, Dest: dest}); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		i.settle(p)
+		s.settle(p)
 		return p, nil
 	}
 	return part{}, failed

@@ -75,7 +75,7 @@ func (c *EventChannel) serveAgain() {
 // abandon closes an id whose handler has failed. Its queue pair stays with the program.
 func (i *ID) abandon() {
 	i.mu.Lock()
-	i.detachAll()
+	i.joins.detachAll(i.qp)
 	i.qp = nil
 	c, err := i.channel, i.destroy()
 	i.mu.Unlock()

@@ -15,31 +15,37 @@ import (
 type ID struct {
 	// Context is the program's own. That of an id made by a request is its listener's.
 	Context any
-	space   PortSpace
-	kind    verbs.QPType // of its queue pair; 0 for that of the port space
-	number  uint64       // at random: by which cards know that a port which it has on several is of one id
-
-	mu      sync.Mutex
-	channel *EventChannel
-	parts   []part // one for each device that it may still turn out to be on; none when it is closed
-	options []option
 	bound   atomic.Bool // to a device, as far as the program knows; for removal
-	settled bool        // the one in parts is the only device that it can be on
 
-	everywhere netip.AddrPort // of one bound to all addresses, as each part is
-	backlog    *int           // of one that listens there
-
+	mu sync.Mutex
+	spread
 	asked  bool // it stands for a request that the program has not answered
 	qp     *verbs.QP
-	srq    bool             // the queue pair has one
-	joins  map[uint64]*join // by what the card calls their contexts
-	joined uint64           // joins that there have been
+	srq    bool // the queue pair has one
+	joins  joins
+	joined uint64 // joins that there have been
 
 	minRNRTimer uint8 // of the queue pair, or of those of requests
 }
 
 // errNil is for a nil id, endpoint or channel, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an id, an endpoint or a channel is needed", verbs.ErrInvalid)
+
+// spread is an id as it is on its devices. It is under ID.mu, but for what stays as it is.
+type spread struct {
+	id     *ID
+	space  PortSpace
+	kind   verbs.QPType // of its queue pair; 0 for that of the port space
+	number uint64       // at random: by which cards know that a port which it has on several is of one id
+
+	channel *EventChannel
+	parts   []part // one for each device that it may still turn out to be on; none when it is closed
+	options []option
+	settled bool // the one in parts is the only device that it can be on
+
+	everywhere netip.AddrPort // of one bound to all addresses, as each part is
+	backlog    *int           // of one that listens there
+}
 
 // part is an id on a device.
 type part struct {
@@ -59,7 +65,8 @@ func (c *EventChannel) newID(space PortSpace, kind verbs.QPType, context any) (*
 	if c.closed {
 		return nil, fmt.Errorf("%w: the event channel", verbs.ErrObjectClosed)
 	}
-	i := &ID{Context: context, space: space, kind: kind, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer, number: rand.Uint64()}
+	i := &ID{Context: context, joins: joins{}, minRNRTimer: defaultRNRTimer}
+	i.spread = spread{id: i, space: space, kind: kind, channel: c, number: rand.Uint64()}
 	if err := i.open(); err != nil {
 		return nil, err
 	}
@@ -73,10 +80,8 @@ func (d *device) child(listener *ID, handle provider.Handle) *ID {
 		_ = d.provider.DestroyID(provider.DestroyIDRequest{ID: handle})
 		return nil
 	}
-	i := &ID{
-		Context: listener.Context, space: listener.space, kind: listener.kind, channel: listener.channel, joins: map[uint64]*join{},
-		parts: []part{{d, handle}}, settled: true, asked: true, minRNRTimer: listener.rnrTimer(),
-	}
+	i := &ID{Context: listener.Context, joins: joins{}, asked: true, minRNRTimer: listener.rnrTimer()}
+	i.spread = spread{id: i, space: listener.space, kind: listener.kind, channel: listener.channel, parts: []part{{d, handle}}, settled: true}
 	i.bound.Store(true)
 	d.enter(handle, i)
 	i.channel.ids.Add(1)
@@ -84,14 +89,14 @@ func (d *device) child(listener *ID, handle provider.Handle) *ID {
 }
 
 // one gives the id's part on its device. The caller holds mu.
-func (i *ID) one() (part, error) {
-	switch len(i.parts) {
+func (s *spread) one() (part, error) {
+	switch len(s.parts) {
 	case 0:
 		return part{}, fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
 	case 1:
-		return i.parts[0], nil
+		return s.parts[0], nil
 	}
-	return part{}, fmt.Errorf("%w: the id is not bound to one of its %d devices: bind it to an address, or resolve one", verbs.ErrInvalid, len(i.parts))
+	return part{}, fmt.Errorf("%w: the id is not bound to one of its %d devices: bind it to an address, or resolve one", verbs.ErrInvalid, len(s.parts))
 }
 
 // do gives a command to the id's device.
@@ -254,10 +259,10 @@ func (i *ID) Close() error {
 }
 
 // destroy frees the id on its devices. The caller holds mu.
-func (i *ID) destroy() error {
-	if len(i.parts) == 0 {
+func (s *spread) destroy() error {
+	if len(s.parts) == 0 {
 		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
 	}
-	i.closeParts()
+	s.closeParts()
 	return nil
 }

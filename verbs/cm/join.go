@@ -57,6 +57,9 @@ type join struct {
 	mgid     verbs.GID
 }
 
+// joins are those of an id, by what the card calls their contexts.
+type joins map[uint64]*join
+
 // JoinMulticast joins a group with a join state (the kernel's rdma_join_multicast; librdmacm's, which has none, joins
 // with JoinStateFullMember). What JoinMulticastEx says holds here too. Who only sends, by whichever state, is never
 // reported by IGMP or MLD. verbs.ErrInvalid for no state, and for bits that are none.
@@ -124,7 +127,7 @@ func (i *ID) LeaveMulticast(group netip.Addr) error {
 		j := i.joins[grant.Context]
 		delete(i.joins, grant.Context)
 		if j != nil && j.attached {
-			i.detach(j)
+			i.joins.detach(i.qp, j)
 		}
 		return nil
 	})
@@ -171,20 +174,20 @@ func (i *ID) joinEnded(e *Event, token uint64) bool {
 }
 
 // detach detaches the queue pair from a join's group, unless another join needs it too.
-func (i *ID) detach(j *join) {
+func (all joins) detach(from *verbs.QP, j *join) {
 	j.attached = false
-	for _, other := range i.joins {
+	for _, other := range all {
 		if other.attached && other.mgid == j.mgid {
 			return
 		}
 	}
-	_ = i.qp.DetachMcast(j.mgid, 0) // else the program has, or its state is RESET
+	_ = from.DetachMcast(j.mgid, 0) // else the program has, or its state is RESET
 }
 
-func (i *ID) detachAll() {
-	for _, j := range i.joins {
+func (all joins) detachAll(from *verbs.QP) {
+	for _, j := range all {
 		if j.attached {
-			i.detach(j)
+			all.detach(from, j)
 		}
 	}
 }

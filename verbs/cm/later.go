@@ -81,19 +81,19 @@ func (i *ID) follow(d *device) error {
 }
 
 // followBound binds an id on a further device as it is bound on the others, and has it listen if they do.
-func (i *ID) followBound(p part) error {
-	if !i.everywhere.IsValid() {
+func (s *spread) followBound(p part) error {
+	if !s.everywhere.IsValid() {
 		return nil
 	}
-	_, err := i.bind(p, i.everywhere, true)
+	_, err := s.bind(p, s.everywhere, true)
 	if errors.Is(err, verbs.ErrAddrNotAvail) { // no device that it is on is in that namespace
-		_, err = i.bind(p, i.everywhere, false)
+		_, err = s.bind(p, s.everywhere, false)
 	}
-	if err == nil && i.backlog != nil {
-		err = p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: *i.backlog})
+	if err == nil && s.backlog != nil {
+		err = p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: *s.backlog})
 	}
 	if err != nil {
-		return fmt.Errorf("id at %v: %w", i.everywhere, err)
+		return fmt.Errorf("id at %v: %w", s.everywhere, err)
 	}
 	return nil
 }

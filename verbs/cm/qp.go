@@ -71,19 +71,19 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	return qp, nil
 }
 
-func (i *ID) qpType() verbs.QPType {
+func (s *spread) qpType() verbs.QPType {
 	switch {
-	case i.kind != 0:
-		return i.kind
-	case i.space == PortSpaceTCP:
+	case s.kind != 0:
+		return s.kind
+	case s.space == PortSpaceTCP:
 		return verbs.QPTypeRC
 	}
 	return verbs.QPTypeUD
 }
 
 // firstStates are those that a new queue pair goes through.
-func (i *ID) firstStates() []verbs.QPState {
-	if i.connects() {
+func (s *spread) firstStates() []verbs.QPState {
+	if s.connects() {
 		return allStates[:1]
 	}
 	return allStates
@@ -94,7 +94,7 @@ func (i *ID) firstStates() []verbs.QPState {
 var allStates = []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS}
 
 // connects says whether the id's queue pair has one peer.
-func (i *ID) connects() bool { return i.qpType() != verbs.QPTypeUD }
+func (s *spread) connects() bool { return s.qpType() != verbs.QPTypeUD }
 
 // bring takes a queue pair through states, with the attributes that the card gives, but with no more READs and
 // atomics at once than most has, and with the id's RNR timer. The caller holds mu.
@@ -194,7 +194,7 @@ func (i *ID) DestroyQP() error {
 	if i.qp == nil {
 		return fmt.Errorf("destroy the id's QP: %w: it has none", verbs.ErrInvalid)
 	}
-	i.detachAll()
+	i.joins.detachAll(i.qp)
 	if err := i.qp.Close(); err != nil && !isGone(err) {
 		return fmt.Errorf("destroy the id's QP: %w", err)
 	}

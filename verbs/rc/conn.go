@@ -191,7 +191,7 @@ func (c *Conn) linger() error {
 	if err := c.qp.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return nil // what has ended the connection, other calls have said
 	}
-	_ = c.reap() // what follows is true also if it fails
+	_ = c.send.reap() // what follows is true also if it fails
 	c.send.mu.Lock()
 	defer c.send.mu.Unlock()
 	if left := c.send.posted - c.send.reaped; left > 0 {

@@ -133,6 +133,26 @@ func (e *ending) cause() error {
 	return e.reason
 }
 
+// await waits until it is known why the connection has ended.
+func (e *ending) await(ctx context.Context) error {
+	select {
+	case <-e.down.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// behind is the error of a request that was not carried out.
+func (e *ending) behind(itself bool) error {
+	cause := e.cause()
+	var request *RequestError
+	if !itself && errors.As(cause, &request) {
+		return fmt.Errorf("not carried out, being behind another request: %w", cause)
+	}
+	return cause
+}
+
 // explain is the error that a call returns: ErrClosed if the connection is closed, else err. If the program
 // has closed the context or the card it is net.ErrClosed too; that a device has failed is not.
 func (c *Conn) explain(err error) error {

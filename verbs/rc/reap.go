@@ -2,7 +2,6 @@ package rc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,13 +10,13 @@ import (
 
 // awaitSends waits until done, which is called under mu, is true. Of those who wait, one polls, and tells the
 // others when there is something new.
-func (c *Conn) awaitSends(ctx context.Context, done func() bool) error {
+func (s *sender) awaitSends(ctx context.Context, done func() bool) error {
 	for {
-		turn, err := c.awaitTurn(ctx, done)
+		turn, err := s.awaitTurn(ctx, done)
 		if !turn || err != nil {
 			return err
 		}
-		if err := c.reapSome(ctx); err != nil {
+		if err := s.reapSome(ctx); err != nil {
 			return err
 		}
 	}
@@ -25,8 +24,7 @@ func (c *Conn) awaitSends(ctx context.Context, done func() bool) error {
 
 // awaitTurn waits until done is true, or this goroutine holds reaping, and done is false nevertheless: then
 // it is to poll.
-func (c *Conn) awaitTurn(ctx context.Context, done func() bool) (turn bool, err error) {
-	s := &c.send
+func (s *sender) awaitTurn(ctx context.Context, done func() bool) (turn bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !done() {
@@ -38,7 +36,7 @@ func (c *Conn) awaitTurn(ctx context.Context, done func() bool) (turn bool, err 
 			return true, nil
 		default:
 		}
-		if turn, err = c.awaitChange(ctx); err != nil {
+		if turn, err = s.awaitChange(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -50,8 +48,7 @@ func (c *Conn) awaitTurn(ctx context.Context, done func() bool) (turn bool, err 
 
 // awaitChange waits until completions have been settled, or reaping is this goroutine's. The caller holds mu,
 // which others have meanwhile.
-func (c *Conn) awaitChange(ctx context.Context) (turn bool, err error) {
-	s := &c.send
+func (s *sender) awaitChange(ctx context.Context) (turn bool, err error) {
 	changed := s.changed
 	s.waiters++
 	s.mu.Unlock()
@@ -66,19 +63,18 @@ func (c *Conn) awaitChange(ctx context.Context) (turn bool, err error) {
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
-	case <-c.life.Done():
+	case <-s.life.Done():
 		return false, ErrClosed
 	}
 }
 
 // reapSome waits for completions, and settles them. The caller holds reaping, which ends with it.
-func (c *Conn) reapSome(ctx context.Context) error {
-	s := &c.send
+func (s *sender) reapSome(ctx context.Context) error {
 	defer func() { <-s.reaping }()
-	n, err := await(ctx, c.sendCQ, c.options.Spin, s.done[:])
+	n, err := await(ctx, s.cq, s.spin, s.done[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.settle(n)
+	s.settle(n)
 	return err
 }
 
@@ -96,15 +92,14 @@ func await(ctx context.Context, cq *verbs.CQ, spin bool, wcs []verbs.WC) (n int,
 }
 
 // reap takes the completions that are there, unless another goroutine is doing so.
-func (c *Conn) reap() error {
-	c.send.mu.Lock()
-	defer c.send.mu.Unlock()
-	return c.tryReap(time.Since(c.begin))
+func (s *sender) reap() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tryReap(time.Since(s.begin))
 }
 
 // tryReap is reap for a holder of mu.
-func (c *Conn) tryReap(now time.Duration) error {
-	s := &c.send
+func (s *sender) tryReap(now time.Duration) error {
 	s.looked, s.lookedAt = s.posted, now
 	select {
 	case s.reaping <- struct{}{}:
@@ -112,21 +107,20 @@ func (c *Conn) tryReap(now time.Duration) error {
 		return nil
 	}
 	defer func() { <-s.reaping }()
-	n, err := c.sendCQ.Poll(s.done[:])
-	c.settle(n)
+	n, err := s.cq.Poll(s.done[:])
+	s.settle(n)
 	return err
 }
 
 // settle processes n completions. The caller holds reaping and mu.
-func (c *Conn) settle(n int) {
-	s := &c.send
+func (s *sender) settle(n int) {
 	for i := range s.done[:n] {
 		wc := &s.done[i]
 		s.reaped = max(s.reaped, wc.ID)
 		place := int(wc.ID % s.depth)
 		at := &s.slots[place]
 		if wc.Status != verbs.WCSuccess {
-			c.failed(wc, at)
+			s.failed(wc, at)
 			continue
 		}
 		if at.into != nil {
@@ -143,26 +137,24 @@ func (c *Conn) settle(n int) {
 
 // failed takes a request that was not carried out. The first such, unless it was only flushed, is the reason
 // for the end of the connection.
-func (c *Conn) failed(wc *verbs.WC, at *slot) {
-	if c.send.broken == 0 {
-		c.send.broken = wc.ID
+func (s *sender) failed(wc *verbs.WC, at *slot) {
+	if s.broken == 0 {
+		s.broken = wc.ID
 	}
 	if wc.Status == verbs.WCWRFlushErr {
-		c.ending.flushed()
+		s.ending.flushed()
 		return
 	}
-	c.ending.set(&RequestError{at.opcode, at.length, at.remote, wc.Err()})
+	s.ending.set(&RequestError{at.opcode, at.length, at.remote, wc.Err()})
 }
 
-func (c *Conn) hasRoom() bool {
-	s := &c.send
-	return s.posted-s.reaped < s.depth || c.ending.down.Err() != nil
+func (s *sender) hasRoom() bool {
+	return s.posted-s.reaped < s.depth || s.ending.down.Err() != nil
 }
 
 // awaitDone waits until a request, and all before it, have been carried out.
-func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
-	s := &c.send
-	if err := c.awaitSends(ctx, func() bool { return s.reaped >= number }); err != nil {
+func (s *sender) awaitDone(ctx context.Context, number uint64) error {
+	if err := s.awaitSends(ctx, func() bool { return s.reaped >= number }); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -171,30 +163,10 @@ func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 	if broken == 0 || broken > number {
 		return nil
 	}
-	if err := c.awaitCause(ctx); err != nil {
+	if err := s.ending.await(ctx); err != nil {
 		return err
 	}
-	return c.behind(broken == number)
-}
-
-// awaitCause waits until it is known why the connection has ended.
-func (c *Conn) awaitCause(ctx context.Context) error {
-	select {
-	case <-c.ending.down.Done():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// behind is the error of a request that was not carried out.
-func (c *Conn) behind(itself bool) error {
-	cause := c.ending.cause()
-	var request *RequestError
-	if !itself && errors.As(cause, &request) {
-		return fmt.Errorf("not carried out, being behind another request: %w", cause)
-	}
-	return cause
+	return s.ending.behind(broken == number)
 }
 
 // Flush waits until the peer has acknowledged all that was sent and requested before; of UC, until it has
@@ -209,7 +181,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 	if closed {
 		return ErrClosed
 	}
-	return c.explain(c.awaitDone(ctx, last))
+	return c.explain(c.send.awaitDone(ctx, last))
 }
 
 // Done is how many requests, messages among them, have been carried out, and how many are outstanding. It
@@ -221,26 +193,25 @@ func (c *Conn) Done() (done uint64, outstanding int, err error) {
 	s := &c.send
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = c.tryReap(time.Since(c.begin))
+	err = s.tryReap(time.Since(s.begin))
 	if s.broken > 0 {
-		return s.broken - 1, int(s.posted - s.reaped), c.explain(c.behind(true))
+		return s.broken - 1, int(s.posted - s.reaped), c.explain(s.ending.behind(true))
 	}
 	return s.reaped, int(s.posted - s.reaped), c.explain(err)
 }
 
 // flushedBy is why receives were flushed: a request of this side, or what the peer has done. The card flushes
 // both queues, so the wait ends.
-func (c *Conn) flushedBy(ctx context.Context) error {
-	if cause := c.ending.cause(); cause != nil && cause != ErrAborted {
+func (s *sender) flushedBy(ctx context.Context) error {
+	if cause := s.ending.cause(); cause != nil && cause != ErrAborted {
 		return cause
 	}
-	s := &c.send
-	if err := c.awaitSends(ctx, func() bool { return s.posted == s.reaped }); err != nil {
+	if err := s.awaitSends(ctx, func() bool { return s.posted == s.reaped }); err != nil {
 		return err
 	}
-	c.ending.flushed()
-	if err := c.awaitCause(ctx); err != nil {
+	s.ending.flushed()
+	if err := s.ending.await(ctx); err != nil {
 		return err
 	}
-	return c.ending.cause()
+	return s.ending.cause()
 }

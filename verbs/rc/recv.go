@@ -75,7 +75,7 @@ func (c *Conn) take(ctx context.Context, wait bool, messages []Message) (n int, 
 		}
 	}
 	if r.flushed.Load() {
-		return 0, c.explain(c.flushedBy(ctx))
+		return 0, c.explain(c.send.flushedBy(ctx))
 	}
 	wcs, err := r.pool.borrow()
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Conn) take(ctx context.Context, wait bool, messages []Message) (n int, 
 	case failed != nil:
 		return 0, c.explain(failed)
 	case r.flushed.Load():
-		return 0, c.explain(c.flushedBy(ctx))
+		return 0, c.explain(c.send.flushedBy(ctx))
 	}
 	return 0, c.explain(err)
 }
@@ -110,7 +110,7 @@ func (c *Conn) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, 
 	for i := range wcs[:n] {
 		wc := &wcs[i]
 		if wc.Status == verbs.WCSuccess {
-			c.fill(&messages[lent], wc)
+			c.recv.fill(&messages[lent], wc)
 			lent++
 			continue
 		}
@@ -127,8 +127,8 @@ func (c *Conn) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, 
 }
 
 // fill assigns field by field: a composite literal would be built on the stack and copied.
-func (c *Conn) fill(m *Message, wc *verbs.WC) {
-	p, slot := c.recv.pool, uint32(wc.ID)
+func (r *receiver) fill(m *Message, wc *verbs.WC) {
+	p, slot := r.pool, uint32(wc.ID)
 	m.Imm, m.HasImm, m.Length = wc.ImmData, wc.Flags&verbs.WCWithImm != 0, int(wc.ByteLen)
 	if m.Written = wc.Opcode == verbs.WCRecvRDMAWithImm; m.Written {
 		m.Data = nil
@@ -162,7 +162,7 @@ const (
 // these, so it is looked for beside them.
 func (c *Conn) takeShared(ctx context.Context, wait bool, wcs []verbs.WC) (n int, err error) {
 	for {
-		over := c.over()
+		over := c.send.over()
 		switch {
 		case over != nil || !wait:
 			n, err = c.recvCQ.Poll(wcs)
@@ -225,7 +225,7 @@ func (r *receiver) patience(down context.Context) context.Context {
 
 // lookForEnd looks whether a request has failed, or one of the peer's has ended the connection.
 func (c *Conn) lookForEnd() error {
-	if err := c.reap(); err != nil || c.ending.down.Err() != nil {
+	if err := c.send.reap(); err != nil || c.ending.down.Err() != nil {
 		return err
 	}
 	attr, _, err := c.qp.Query()

@@ -59,7 +59,7 @@ func (c *Conn) Do(ctx context.Context, requests ...Request) error {
 	if err != nil || len(requests) == 0 {
 		return err
 	}
-	return c.explain(c.awaitDone(ctx, last))
+	return c.explain(c.send.awaitDone(ctx, last))
 }
 
 // putRequest makes the n-th request of a list.
@@ -67,7 +67,7 @@ func (c *Conn) putRequest(n int, r *Request) error {
 	if err := c.check(r); err != nil {
 		return err
 	}
-	wr, at, _ := c.request(n, r.Opcode, r.Length)
+	wr, at, _ := c.send.request(n, r.Opcode, r.Length)
 	wr.ImmData = r.Imm
 	if r.Fence {
 		wr.Flags |= verbs.SendFence
@@ -211,16 +211,15 @@ func (c *Conn) ask(ctx context.Context, r small) error {
 	if err != nil {
 		return err
 	}
-	if err := c.awaitDone(ctx, number); err != nil {
-		c.forget(number)
+	if err := c.send.awaitDone(ctx, number); err != nil {
+		c.send.forget(number)
 		return c.explain(err)
 	}
 	return nil
 }
 
 // forget has the answer of a request go nowhere: who asked has gone.
-func (c *Conn) forget(number uint64) {
-	s := &c.send
+func (s *sender) forget(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reaped < number {
@@ -244,12 +243,12 @@ func (c *Conn) putSmall(n int, r *small) error {
 			return err
 		}
 	}
-	wr, at, place := c.request(n, r.opcode, length)
+	wr, at, place := c.send.request(n, r.opcode, length)
 	at.remote = r.remote
 	wr.RemoteAddr, wr.RKey = r.remote.Addr+uint64(r.offset), r.remote.Key
 	wr.CompareAdd, wr.Swap = r.compare+r.add, r.swap
 	if r.opcode == verbs.WRRDMAWrite {
-		c.copyIn(n, place, r.data)
+		c.send.copyIn(n, place, r.data)
 		return nil
 	}
 	_, offset := c.send.buffer(place)

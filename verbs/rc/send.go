@@ -36,6 +36,14 @@ type sender struct {
 	slots    []slot
 	requests [batch]verbs.SendWR
 	sges     [batch]verbs.SGE
+
+	// Of the connection.
+	cq     *verbs.CQ
+	mr     *verbs.MR
+	spin   bool
+	begin  time.Time
+	life   context.Context
+	ending *ending
 }
 
 // slot is what is known of a request that is outstanding.
@@ -51,6 +59,7 @@ const lookPause = time.Millisecond
 
 func (s *sender) prepare(c *Conn, stride int) {
 	depth := c.options.SendDepth
+	s.cq, s.mr, s.spin, s.begin, s.life, s.ending = c.sendCQ, c.mr, c.options.Spin, c.begin, c.life, &c.ending
 	s.reaping, s.changed = make(chan struct{}, 1), make(chan struct{})
 	s.base = len(c.mr.Bytes()) - depth*stride
 	s.memory, s.stride = c.mr.Bytes()[s.base:], stride
@@ -106,7 +115,7 @@ func post[T any](
 		case err != nil:
 		case sent == len(list):
 		case wait:
-			err = c.awaitSends(ctx, c.hasRoom)
+			err = c.send.awaitSends(ctx, c.send.hasRoom)
 		default:
 			return sent, last, errNoRoom
 		}
@@ -129,11 +138,11 @@ func postSome[T any](
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mustLook(now) {
-		if err := c.tryReap(now); err != nil {
+		if err := s.tryReap(now); err != nil {
 			return 0, 0, err
 		}
 	}
-	if err := c.over(); err != nil {
+	if err := s.over(); err != nil {
 		return 0, 0, err
 	}
 	room := min(len(list), batch, int(s.depth-(s.posted-s.reaped)))
@@ -161,11 +170,11 @@ func (s *sender) mustLook(now time.Duration) bool {
 }
 
 // over is why nothing can be posted any more; nil if it can.
-func (c *Conn) over() error {
-	if c.life.Err() != nil {
+func (s *sender) over() error {
+	if s.life.Err() != nil {
 		return ErrClosed
 	}
-	return c.ending.cause()
+	return s.ending.cause()
 }
 
 // submit posts n requests, of which the last is signaled, and gives how many were taken.
@@ -189,8 +198,7 @@ func (c *Conn) submit(n int) (int, error) {
 }
 
 // request begins the n-th request of a list, and gives the place of its slot.
-func (c *Conn) request(n int, opcode verbs.Opcode, length int) (wr *verbs.SendWR, at *slot, place int) {
-	s := &c.send
+func (s *sender) request(n int, opcode verbs.Opcode, length int) (wr *verbs.SendWR, at *slot, place int) {
 	number := s.posted + uint64(n) + 1
 	place = int(number % s.depth)
 	wr, at = &s.requests[n], &s.slots[place]
@@ -203,10 +211,10 @@ func (c *Conn) request(n int, opcode verbs.Opcode, length int) (wr *verbs.SendWR
 }
 
 // copyIn has a request send a copy of data.
-func (c *Conn) copyIn(n, place int, data []byte) {
-	memory, offset := c.send.buffer(place)
+func (s *sender) copyIn(n, place int, data []byte) {
+	memory, offset := s.buffer(place)
 	copy(memory, data)
-	c.send.sges[n] = c.mr.SGE(offset, len(data))
+	s.sges[n] = s.mr.SGE(offset, len(data))
 }
 
 // fits refuses what is too long for a buffer.
@@ -226,8 +234,8 @@ func (c *Conn) putMessage(n int, m *Message) error {
 	if m.HasImm {
 		opcode = verbs.WRSendWithImm
 	}
-	wr, _, place := c.request(n, opcode, len(m.Data))
+	wr, _, place := c.send.request(n, opcode, len(m.Data))
 	wr.ImmData = m.Imm
-	c.copyIn(n, place, m.Data)
+	c.send.copyIn(n, place, m.Data)
 	return nil
 }

@@ -133,10 +133,10 @@ func (c *connection) findOther() (*Caller, error) {
 	return caller, err
 }
 
-// closeCaller ends what findCaller began.
-func (c *connection) closeCaller() {
-	if c.caller != nil {
-		_ = c.caller.file.Close()
+// close ends what findCaller began, if it was called.
+func (c *Caller) close() {
+	if c != nil {
+		_ = c.file.Close()
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *connection) hangUp() { _ = c.socket.Close() }
 func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
-	c.closeFileSocket()
+	c.fileSocket.close(c.account.quota)
 	c.closeAsyncEvents()
 	if c.stream != nil {
 		_ = c.stream.Close() // who writes there stops
@@ -120,7 +120,7 @@ func (c *connection) end() {
 		c.signals.close()
 	}
 	c.background.Wait()
-	c.closeCaller()
+	c.caller.close()
 	if c.monitor != nil {
 		c.server.monitors.leave(c.monitor)
 	}

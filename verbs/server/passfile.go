@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func passFile(c *connection, m proto.Message) error {
 	if _, err := proto.PassFile.DecodeRequest(m.Body); err != nil {
 		return err
 	}
-	end, err := c.openFileSocket()
+	end, err := c.fileSocket.open(c.account.quota)
 	if err != nil {
 		return c.fail(m, err)
 	}
@@ -39,54 +40,52 @@ func passFile(c *connection, m proto.Message) error {
 	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
 }
 
-// openFileSocket makes the socket, and gives the client's end.
-func (c *connection) openFileSocket() (end int, err error) {
-	d := &c.fileSocket
-	c.closeFileSocket()
-	if d.closed != nil {
+// open makes the socket, and gives the client's end.
+func (s *fileSocket) open(of *quota.Quota) (end int, err error) {
+	s.close(of)
+	if s.closed != nil {
 		select {
-		case <-d.closed:
+		case <-s.closed:
 		case <-time.After(fileSocketWait):
 			return 0, fmt.Errorf("%w: the file that was passed before is still being closed; try again", verbs.ErrBusy)
 		}
 	}
-	if err := c.account.quota.TakeDescriptors(fileSocketDescriptors); err != nil {
+	if err := of.TakeDescriptors(fileSocketDescriptors); err != nil {
 		return 0, err
 	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		c.account.quota.GiveDescriptors(fileSocketDescriptors)
+		of.GiveDescriptors(fileSocketDescriptors)
 		return 0, fmt.Errorf("%w: a socket to pass a file: %w", verbs.ErrHost, err)
 	}
 	refuseRights(ends[1])
-	d.fd = ends[0]
+	s.fd = ends[0]
 	return ends[1], nil
 }
 
-// closeFileSocket closes the socket, with what else was sent there, and files that came by it.
-func (c *connection) closeFileSocket(files ...int) {
-	d := &c.fileSocket
-	if d.fd == 0 {
+// close closes the socket, with what else was sent there, and files that came by it.
+func (s *fileSocket) close(of *quota.Quota, files ...int) {
+	if s.fd == 0 {
 		return
 	}
-	fd, closed, quota := d.fd, make(chan struct{}), c.account.quota
-	d.fd, d.closed = 0, closed
+	fd, closed := s.fd, make(chan struct{})
+	s.fd, s.closed = 0, closed
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 	go func() {
 		defer close(closed)
 		proto.CloseAll(append(files, fd))
-		quota.GiveDescriptors(fileSocketDescriptors)
+		of.GiveDescriptors(fileSocketDescriptors)
 	}()
 }
 
-// takeFiles are the file that was passed, and what was passed beside it; closeFileSocket closes them. What there is no room for
+// take gives the file that was passed, and what was passed beside it; close closes them. What there is no room for
 // the kernel closes at once, which holds up no other connection.
-func (c *connection) takeFiles() ([]int, error) {
-	if c.fileSocket.fd == 0 {
+func (s *fileSocket) take() ([]int, error) {
+	if s.fd == 0 {
 		return nil, fmt.Errorf("%w: no file was passed", verbs.ErrInvalid)
 	}
 	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(c.fileSocket.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := unix.Recvmsg(s.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no file was passed: %w", verbs.ErrInvalid, err)
 	}
@@ -105,8 +104,8 @@ func openXRCD(c *connection, m proto.Message) error {
 	}
 	request := provider.OpenXRCDRequest{Create: r.Create, Exclusive: r.Exclusive}
 	if r.HasFile {
-		files, err := c.takeFiles()
-		defer c.closeFileSocket(files...)
+		files, err := c.fileSocket.take()
+		defer c.fileSocket.close(c.account.quota, files...)
 		if err != nil {
 			return c.fail(m, err)
 		}

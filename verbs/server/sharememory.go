@@ -37,8 +37,8 @@ func (c *connection) findFile(passed bool) (*processFile, error) {
 	if !passed {
 		return c.server.files.open(c.peer.sharer(), c.account.quota)
 	}
-	files, err := c.takeFiles()
-	defer c.closeFileSocket(files...)
+	files, err := c.fileSocket.take()
+	defer c.fileSocket.close(c.account.quota, files...)
 	if err != nil {
 		return nil, err
 	}

@@ -201,7 +201,7 @@ func (e *Endpoint) Close() error {
 	if e.qp != nil {
 		err = errors.Join(err, freed(e.qp.Close()))
 	}
-	err = errors.Join(err, closeAll(e.takeHandles()))
+	err = errors.Join(err, closeAll(e.send.takeHandles()))
 	for _, cq := range []*verbs.CQ{e.recvCQ, e.sendCQ} {
 		if cq != nil {
 			err = errors.Join(err, freed(cq.Close()))

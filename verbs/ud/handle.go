@@ -96,8 +96,7 @@ func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
 }
 
 // takeHandles gives all handles, to be closed.
-func (e *Endpoint) takeHandles() []*verbs.AH {
-	s := &e.send
+func (s *sender) takeHandles() []*verbs.AH {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handles.retireAll()
@@ -137,15 +136,14 @@ func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
 	if err != nil {
 		return err
 	}
-	if !e.keep(e.keyOf(m, to), ah, table) {
+	if !s.keep(e.keyOf(m, to), ah, table) {
 		return ah.Close()
 	}
 	return nil
 }
 
 // keep adds a handle, unless there is one already or the GID table has changed since it was made.
-func (e *Endpoint) keep(p place, ah *verbs.AH, table uint64) bool {
-	s := &e.send
+func (s *sender) keep(p place, ah *verbs.AH, table uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.handles.table != table || s.handles.all[p] != nil {

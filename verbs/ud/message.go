@@ -64,5 +64,5 @@ func (m *Message) answers(e *Endpoint) bool {
 
 // grh is the header that the message came with.
 func (m *Message) grh() verbs.GRH {
-	return verbs.GRH(m.endpoint.recvSlot(m.slot)[:grhLen])
+	return verbs.GRH(m.endpoint.recv.slot(m.slot)[:grhLen])
 }

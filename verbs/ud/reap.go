@@ -10,15 +10,11 @@ import (
 
 // hasRoom reports whether a caller need not wait: a message can be posted, or there is an error to
 // return.
-func (e *Endpoint) hasRoom() bool {
-	s := &e.send
+func (s *sender) hasRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed != nil || s.posted-s.reaped < s.depth
 }
-
-// awaitRoom waits until a message can be posted.
-func (e *Endpoint) awaitRoom(ctx context.Context) error { return e.awaitSends(ctx, e.hasRoom, nil) }
 
 // awaitSends waits for completions of sends until done says that there are enough. Then it calls
 // then, if there is one, while it still holds reaping.
@@ -35,7 +31,7 @@ func (e *Endpoint) awaitSends(ctx context.Context, done func() bool, then func()
 	for !done() {
 		n, err := await(ctx, e.sendCQ, e.options.Spin, s.done[:])
 		s.mu.Lock()
-		e.settle(n)
+		s.settle(n)
 		s.mu.Unlock()
 		if err != nil {
 			return err
@@ -64,13 +60,12 @@ func (e *Endpoint) tryReap() error {
 	}
 	defer func() { <-s.reaping }()
 	n, err := e.sendCQ.Poll(s.done[:])
-	e.settle(n)
+	s.settle(n)
 	return err
 }
 
 // settle processes n completions. The caller holds reaping and mu.
-func (e *Endpoint) settle(n int) {
-	s := &e.send
+func (s *sender) settle(n int) {
 	for i := range s.done[:n] {
 		wc := &s.done[i]
 		s.reaped = max(s.reaped, wc.ID)
@@ -93,13 +88,13 @@ func (s *sender) fail(wc *verbs.WC) {
 // mend restarts the queue after a refused message, once all behind it have been flushed. One caller
 // gets the message's error.
 func (e *Endpoint) mend(ctx context.Context) error {
-	return e.awaitSends(ctx, e.allSettled, e.restart)
+	return e.awaitSends(ctx, e.send.allSettled, e.restart)
 }
 
 // restart takes the queue pair out of SQE, and gives the error of the message that led there. In
 // states other than SQE and RTS nothing can be sent any more, so every later call gets the error.
 func (e *Endpoint) restart() error {
-	if !e.hasFailed() {
+	if !e.send.hasFailed() {
 		return nil
 	}
 	attr, _, err := e.qp.Query()
@@ -108,11 +103,10 @@ func (e *Endpoint) restart() error {
 	}
 	works := err == nil && (attr.State == verbs.QPStateSQE || attr.State == verbs.QPStateRTS)
 	e.lastLook.Store(-int64(portPause)) // the port's MTU may have changed
-	return errors.Join(fmt.Errorf("send: %w", e.takeFailed(works)), err)
+	return errors.Join(fmt.Errorf("send: %w", e.send.takeFailed(works)), err)
 }
 
-func (e *Endpoint) takeFailed(forget bool) *SendError {
-	s := &e.send
+func (s *sender) takeFailed(forget bool) *SendError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	failed := s.failed
@@ -123,8 +117,7 @@ func (e *Endpoint) takeFailed(forget bool) *SendError {
 }
 
 // allSettled reports whether nothing is outstanding, or another goroutine has mended the queue.
-func (e *Endpoint) allSettled() bool {
-	s := &e.send
+func (s *sender) allSettled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed == nil || s.posted == s.reaped
@@ -147,7 +140,7 @@ func (e *Endpoint) Flush(ctx context.Context) error {
 		if attr.State == verbs.QPStateRTS {
 			return e.explain(e.reap())
 		}
-		if err := e.awaitSends(ctx, e.hasFailed, nil); err != nil {
+		if err := e.awaitSends(ctx, e.send.hasFailed, nil); err != nil {
 			return e.explain(err)
 		}
 		if err := e.mend(ctx); err != nil {
@@ -156,8 +149,8 @@ func (e *Endpoint) Flush(ctx context.Context) error {
 	}
 }
 
-func (e *Endpoint) hasFailed() bool {
-	e.send.mu.Lock()
-	defer e.send.mu.Unlock()
-	return e.send.failed != nil
+func (s *sender) hasFailed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed != nil
 }

@@ -45,9 +45,10 @@ func (r *receiver) prepare(e *Endpoint, stride int) error {
 	return e.qp.PostRecv(r.requests)
 }
 
-func (e *Endpoint) recvSlot(slot uint32) []byte {
-	start := int(slot) * e.recv.stride
-	return e.recv.memory[start : start+e.recv.stride : start+e.recv.stride]
+// slot is the memory of a buffer.
+func (r *receiver) slot(i uint32) []byte {
+	start := int(i) * r.stride
+	return r.memory[start : start+r.stride : start+r.stride]
 }
 
 // Recv waits for a message until ctx is done. The message is the caller's until its Release.
@@ -177,7 +178,7 @@ func (e *Endpoint) accept(m *Message, wc *verbs.WC) bool {
 // fill assigns field by field: a composite literal would be built on the stack and copied.
 func (e *Endpoint) fill(m *Message, wc *verbs.WC) {
 	slot := uint32(wc.ID)
-	grh, payload := wc.Payload(e.recvSlot(slot))
+	grh, payload := wc.Payload(e.recv.slot(slot))
 	m.Data = payload
 	source, dest := grh.Addresses()
 	number := wc.QPN

@@ -20,6 +20,7 @@ type sender struct {
 	done    [batch]verbs.WC // under reaping
 
 	mu       sync.Mutex
+	base     int // of the buffers, in the endpoint's memory
 	memory   []byte
 	stride   int
 	depth    uint64
@@ -49,7 +50,8 @@ const (
 func (s *sender) prepare(e *Endpoint, stride int) {
 	depth := e.options.SendDepth
 	s.reaping = make(chan struct{}, 1)
-	s.memory, s.stride = e.mr.Bytes()[len(e.mr.Bytes())-depth*stride:], stride
+	s.base = len(e.mr.Bytes()) - depth*stride
+	s.memory, s.stride = e.mr.Bytes()[s.base:], stride
 	s.depth, s.every = uint64(depth), uint64(max(1, min(batch/2, depth/4)))
 	s.places = make([]Addr, depth)
 	s.handles.init(e.options.MaxHandles)
@@ -134,12 +136,12 @@ func (e *Endpoint) meet(ctx context.Context, need need, m *Message, wait bool) e
 	case need == needMending:
 		return e.mend(ctx)
 	case wait:
-		return e.awaitRoom(ctx)
+		return e.awaitSends(ctx, e.send.hasRoom, nil)
 	}
 	if err := e.reap(); err != nil {
 		return err
 	}
-	if !e.hasRoom() {
+	if !e.send.hasRoom() {
 		return fmt.Errorf("send: %w: all %d send buffers are in use; try again, or use SendBatch, which waits", verbs.ErrQueueFull, e.options.SendDepth)
 	}
 	return nil
@@ -203,7 +205,7 @@ func (e *Endpoint) put(n int, m *Message) (need, error) {
 	slot := number % s.depth
 	start := int(slot) * s.stride
 	copy(s.memory[start:start+s.stride], m.Data)
-	s.sges[n].Addr, s.sges[n].Length = e.sendBase()+uint64(start), uint32(len(m.Data))
+	s.sges[n].Addr, s.sges[n].Length = uint64(s.base+start), uint32(len(m.Data))
 	s.places[slot] = *to
 	h.last = number
 	e.describe(&s.requests[n], m, to, number)
@@ -235,9 +237,6 @@ func (e *Endpoint) destination(m *Message) *Addr {
 	}
 	return &m.To
 }
-
-// sendBase is where the send buffers begin in the memory region.
-func (e *Endpoint) sendBase() uint64 { return uint64(len(e.mr.Bytes()) - len(e.send.memory)) }
 
 // submit posts n requests, and gives how many were taken; failed is why there were not more.
 func (e *Endpoint) submit(n int, failed error) (int, error) {

@@ -15,19 +15,19 @@ import (
 var modelGroups = []netip.Addr{rig.GroupV4, rig.OtherGroup, rig.GroupV6}
 
 // address is one that can be sent to: of either card, or a group's.
-func (s *side) address() netip.Addr {
-	if s.chance(3) {
-		return modelGroups[s.random.IntN(len(modelGroups))]
+func (d dice) address() netip.Addr {
+	if d.chance(3) {
+		return modelGroups[d.random.IntN(len(modelGroups))]
 	}
-	return s.sides[s.random.IntN(2)].end.Addresses()[s.random.IntN(3)]
+	return d.sides[d.random.IntN(2)].end.Addresses()[d.random.IntN(3)]
 }
 
 func (s *side) createAH() {
-	pd := s.likelyPD()
+	pd := s.dice().likelyPD()
 	if pd == nil || len(s.ahs) == fewAHs {
 		return
 	}
-	attr, source := s.anyRoute()
+	attr, source := s.dice().anyRoute()
 	ah, err := pd.CreateAH(guardless, attr)
 	s.want("create AH", err, 0)
 	pd.model.users++
@@ -36,11 +36,11 @@ func (s *side) createAH() {
 }
 
 // anyRoute is a way to an address, and the GID that it starts from.
-func (s *side) anyRoute() (*verbs.AHAttr, verbs.GID) {
-	attr := s.route(s.address())
-	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(s.random.Uint32()), uint8(s.random.Uint32()), s.random.Uint32()&0xFFFFF
-	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
-	s.want("query GID", err, 0)
+func (d dice) anyRoute() (*verbs.AHAttr, verbs.GID) {
+	attr := d.device().Route(d.address())
+	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(d.random.Uint32()), uint8(d.random.Uint32()), d.random.Uint32()&0xFFFFF
+	source, err := d.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	d.want("query GID", err, 0)
 	return attr, source
 }
 
@@ -52,20 +52,18 @@ func (s *side) refuseAH() {
 	}
 	s.note(s, "create AH, bad")
 	ask := func(what string, want unix.Errno, spoil func(a *verbs.AHAttr)) {
-		attr := s.route(s.end.IPv4)
+		attr := s.device().Route(s.end.IPv4)
 		spoil(attr)
 		_, err := pd.CreateAH(guardless, attr)
 		s.want("AH: "+what, err, want)
 	}
 	ask("no destination", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} })
 	ask("port 2", unix.EINVAL, func(a *verbs.AHAttr) { a.Port = 2 })
-	ask("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.unusedGID() })
+	ask("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.device().EmptyLine() })
 	ask("no such GID", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
 	ask("source of another IP version", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.end.IPv6) })
 	ask("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.pair.Unreachable) })
 }
-
-func (s *side) unusedGID() int { return (&rig.Station{TB: s, Ctx: s.ctx}).EmptyLine() }
 
 // usedAH is a handle that a request names which has not been sent; nil if none is.
 func (s *side) usedAH() *playedAH {
@@ -99,15 +97,15 @@ func (s *side) closeAH() {
 }
 
 // group is a group's GID, or now and then none, with an MLID that seldom differs.
-func (s *side) group() (verbs.GID, verbs.MLID) {
+func (d dice) group() (verbs.GID, verbs.MLID) {
 	mlid := verbs.MLID(0)
-	if s.chance(8) {
+	if d.chance(8) {
 		mlid = 1
 	}
-	if s.chance(12) {
-		return rig.GID(s.end.IPv4), mlid
+	if d.chance(12) {
+		return rig.GID(d.end.IPv4), mlid
 	}
-	return rig.GID(modelGroups[s.random.IntN(len(modelGroups))]), mlid
+	return rig.GID(modelGroups[d.random.IntN(len(modelGroups))]), mlid
 }
 
 func (s *side) attach() {
@@ -115,7 +113,7 @@ func (s *side) attach() {
 	if q == nil {
 		return
 	}
-	mgid, mlid := s.group()
+	mgid, mlid := s.dice().group()
 	s.note(s, "attach %s to %v, MLID %d", q, mgid, mlid)
 	s.wantIf("attach", q.AttachMcast(mgid, mlid), !q.closed && q.model.attach(mgid, mlid))
 }
@@ -125,7 +123,7 @@ func (s *side) detach() {
 	if q == nil {
 		return
 	}
-	mgid, mlid := s.group()
+	mgid, mlid := s.dice().group()
 	s.note(s, "detach %s from %v, MLID %d", q, mgid, mlid)
 	s.wantIf("detach", q.DetachMcast(mgid, mlid), !q.closed && q.model.detach(mgid, mlid))
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
 // Steps that look at everything.
@@ -101,7 +100,7 @@ var modelDropNames = []string{"qp_state", "qkey", "no_receive", "no_room", "prot
 
 // modelDrops are those that the card has counted; nil if it does not count.
 func (s *side) modelDrops() map[string]uint64 {
-	all := (&rig.Station{TB: s, Ctx: s.ctx}).Counters()
+	all := s.device().Counters()
 	if all == nil {
 		return nil
 	}

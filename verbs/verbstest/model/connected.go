@@ -115,7 +115,7 @@ func (t *talk) connect() {
 		if p.chance(4) {
 			access = verbs.AccessFlags(p.random.IntN(1<<4)) & rig.AllAccess
 		}
-		attr := (&rig.Station{TB: e.side, End: e.end, Ctx: e.ctx}).Connection(other.end.IPv4, other.qp.Number())
+		attr := e.device().Connection(other.end.IPv4, other.qp.Number())
 		attr.PathMTU, attr.AccessFlags, attr.RNRRetry = mtu, access, 0
 		p.want("connect", e.qp.Connect(&attr), 0)
 		e.model = &modelEnd{state: verbs.QPStateRTS, unreliable: kind == verbs.QPTypeUC, mtu: mtu.Bytes(), access: access, rights: e.model.rights, memory: e.model.memory, fast: e.model.fast}

@@ -9,7 +9,7 @@ import (
 // Steps with memory regions.
 
 func (s *side) createMR() {
-	pd := s.likelyPD()
+	pd := s.dice().likelyPD()
 	if pd == nil || len(s.mrs) == fewMRs {
 		return
 	}
@@ -20,7 +20,7 @@ func (s *side) createMR() {
 	if !s.chance(3) {
 		access = verbs.AccessLocalWrite
 	}
-	base := s.base(length)
+	base := s.dice().base(length)
 	mr, err := s.newMR(pd, length, base, access)
 	s.want("create MR", err, 0)
 	m := &playedMR{MR: mr, model: &modelMR{pd: pd.model, lkey: mr.LKey(), base: base, memory: make([]byte, length), write: access != 0}}
@@ -44,10 +44,10 @@ func (s *side) newMR(pd *playedPD, length int, base uint64, access verbs.AccessF
 }
 
 // base is the first address of a region: often 0, sometimes the highest that can be.
-func (s *side) base(length int) uint64 {
-	switch s.random.IntN(4) {
+func (d dice) base(length int) uint64 {
+	switch d.random.IntN(4) {
 	case 0:
-		return s.random.Uint64() >> 1
+		return d.random.Uint64() >> 1
 	case 1:
 		return -uint64(length) - 1
 	}
@@ -56,12 +56,12 @@ func (s *side) base(length int) uint64 {
 
 // reregMR changes a region, while no request that has been posted is to be sent.
 func (s *side) reregMR() {
-	m, pd := one(s, s.mrs), s.likelyPD()
+	m, pd := one(s, s.mrs), s.dice().likelyPD()
 	if m == nil || pd == nil || slices.ContainsFunc(s.qps, func(q *playedQP) bool { return len(q.model.sends) > 0 }) {
 		return
 	}
 	attr := verbs.ReregAttr{PD: pd.PD, Memory: make([]byte, s.random.IntN(2000))}
-	attr.IOVA = s.base(len(attr.Memory))
+	attr.IOVA = s.dice().base(len(attr.Memory))
 	if s.chance(2) {
 		attr.Access = verbs.AccessLocalWrite
 	}

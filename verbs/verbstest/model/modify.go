@@ -9,8 +9,8 @@ import (
 // Steps that change and query queue pairs.
 
 // qkey is one of two, so that most messages have the right one.
-func (s *side) qkey() verbs.QKey {
-	if s.chance(12) {
+func (d dice) qkey() verbs.QKey {
+	if d.chance(12) {
 		return rig.TestQKey + 1
 	}
 	return rig.TestQKey
@@ -36,7 +36,7 @@ func (s *side) advanceQP(q *playedQP) {
 		state++
 	}
 	change := modelChanges[[2]verbs.QPState{q.model.state, state}]
-	s.change(q, verbs.QPAttr{State: state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF}, verbs.QPAttrState|change.required)
+	s.change(q, verbs.QPAttr{State: state, Port: 1, QKey: s.dice().qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF}, verbs.QPAttrState|change.required)
 }
 
 var modelBits = []verbs.QPAttrMask{
@@ -50,7 +50,7 @@ func (s *side) modify() {
 	if q == nil {
 		return
 	}
-	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF, EnSQDAsyncNotify: s.chance(2)}
+	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.dice().qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF, EnSQDAsyncNotify: s.chance(2)}
 	if s.chance(2) {
 		attr.State = verbs.QPStateSQD // from RTS: it takes a while to be left
 	}
@@ -62,15 +62,15 @@ func (s *side) modify() {
 		}
 	}
 	if s.chance(8) {
-		s.spoilAttr(&attr)
+		s.dice().spoilAttr(&attr)
 	}
 	s.change(q, attr, mask)
 }
 
-func (s *side) spoilAttr(attr *verbs.QPAttr) {
-	switch s.random.IntN(4) {
+func (d dice) spoilAttr(attr *verbs.QPAttr) {
+	switch d.random.IntN(4) {
 	case 0:
-		attr.CurState = verbs.QPState(s.random.IntN(8))
+		attr.CurState = verbs.QPState(d.random.IntN(8))
 	case 1:
 		attr.Port = 2
 	case 2:

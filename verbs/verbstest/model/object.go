@@ -26,11 +26,11 @@ func (s *side) createPD() {
 }
 
 // likelyPD is the oldest most of the time: objects of one PD work together.
-func (s *side) likelyPD() *playedPD {
-	if len(s.pds) > 0 && !s.chance(5) {
-		return s.pds[0]
+func (d dice) likelyPD() *playedPD {
+	if len(d.pds) > 0 && !d.chance(5) {
+		return d.pds[0]
 	}
-	return one(s, s.pds)
+	return one(d.side, d.pds)
 }
 
 // closePD also closes one that has been closed.
@@ -96,15 +96,15 @@ func (c *playedCQ) String() string {
 }
 
 // liveCQ is a CQ that has not been closed; nil if chance gives one that has.
-func (s *side) liveCQ() *playedCQ {
-	if c := one(s, s.cqs); c != nil && !c.closed {
+func (d dice) liveCQ() *playedCQ {
+	if c := one(d.side, d.cqs); c != nil && !c.closed {
 		return c
 	}
 	return nil
 }
 
 func (s *side) createQP() {
-	pd, sends, recvs := s.likelyPD(), s.liveCQ(), s.liveCQ()
+	pd, sends, recvs := s.dice().likelyPD(), s.dice().liveCQ(), s.dice().liveCQ()
 	if pd == nil || sends == nil || recvs == nil || len(s.qps) == fewQPs {
 		return
 	}
@@ -149,7 +149,7 @@ func covers(granted, asked verbs.QPCap) bool {
 
 // refuseQP asks for queue pairs that cannot be.
 func (s *side) refuseQP() {
-	pd, cq := one(s, s.pds), s.liveCQ()
+	pd, cq := one(s, s.pds), s.dice().liveCQ()
 	if pd == nil || cq == nil {
 		return
 	}

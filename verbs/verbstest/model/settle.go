@@ -85,7 +85,7 @@ func newBeacon(s *side) *beacon {
 // aim makes the handle to the other side.
 func (b *beacon) aim(at *side) {
 	s := b.side
-	ah, err := b.pd.CreateAH(rig.Guard(s), s.route(at.end.IPv4))
+	ah, err := b.pd.CreateAH(rig.Guard(s), s.device().Route(at.end.IPv4))
 	rig.Check(s, err)
 	b.peer = at.beacon
 	b.send = []verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: b.peer.qp.Number(), RemoteQKey: rig.TestQKey}}

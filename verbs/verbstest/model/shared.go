@@ -24,7 +24,7 @@ func (q *playedSRQ) String() string {
 const fewSRQs = 3
 
 func (s *side) createSRQ() {
-	pd := s.likelyPD()
+	pd := s.dice().likelyPD()
 	if pd == nil || len(s.srqs) == fewSRQs {
 		return
 	}
@@ -68,7 +68,7 @@ func (s *side) postSRQ() {
 	if q == nil || !s.canReceive(q.model.pd) && !s.chance(rarely) {
 		return
 	}
-	list, wrs := s.recvRequests(q.model.pd, q.model.maxSGE)
+	list, wrs := s.dice().recvRequests(q.model.pd, q.model.maxSGE)
 	s.note(s, "post to %s: %+v", q, wrs)
 	err := q.PostRecv(wrs)
 	if q.closed {
@@ -181,7 +181,7 @@ func (s *side) modifyAH() {
 	if a == nil {
 		return
 	}
-	attr, source := s.anyRoute()
+	attr, source := s.dice().anyRoute()
 	s.note(s, "modify %s to %v", a, attr.GRH.DGID)
 	err := a.Modify(guardless, attr)
 	s.wantIf("modify AH", err, !a.model.closed)

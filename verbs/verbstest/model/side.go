@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/roced/roced/verbs"
@@ -83,10 +82,7 @@ func remove[T any](list []*T, object *T) []*T {
 // chance is true once in n times.
 func (p *player) chance(n int) bool { return p.random.IntN(n) == 0 }
 
-// route is the way to an address, from the side's own of the same kind.
-func (s *side) route(to netip.Addr) *verbs.AHAttr {
-	return (&rig.Station{TB: s, End: s.end, Ctx: s.ctx}).Route(to)
-}
+func (s *side) device() *rig.Device { return &rig.Device{TB: s, End: s.end, Ctx: s.ctx} }
 
 func (q *playedQP) String() string {
 	return fmt.Sprintf("QP %v in %v", q.model.number, q.model.state)

@@ -13,7 +13,7 @@ import (
 const maxList = 5
 
 func (s *side) postSend() {
-	q := s.likely(verbs.QPStateRTS)
+	q := s.dice().likely(verbs.QPStateRTS)
 	if q == nil {
 		return
 	}
@@ -23,7 +23,7 @@ func (s *side) postSend() {
 	}
 	list, wrs := make([]*modelSend, n), make([]verbs.SendWR, n)
 	for i := range list {
-		list[i], wrs[i] = s.sendRequest(q, n == 1)
+		list[i], wrs[i] = s.dice().sendRequest(q, n == 1)
 	}
 	s.note(s, "post to %s: %s", q, describe(wrs))
 	err := q.PostSend(wrs)
@@ -38,9 +38,9 @@ func (s *side) postSend() {
 }
 
 // likely is a queue pair in that state or later, most of the time.
-func (s *side) likely(from verbs.QPState) (q *playedQP) {
+func (d dice) likely(from verbs.QPState) (q *playedQP) {
 	for range 4 {
-		if q = one(s, s.qps); q != nil && !q.closed && q.model.state >= from && q.model.state != verbs.QPStateErr {
+		if q = one(d.side, d.qps); q != nil && !q.closed && q.model.state >= from && q.model.state != verbs.QPStateErr {
 			return q
 		}
 	}
@@ -55,11 +55,11 @@ func (s *side) wantBad(err error, bad int) {
 }
 
 func (s *side) postRecv() {
-	q := s.likely(verbs.QPStateInit)
+	q := s.dice().likely(verbs.QPStateInit)
 	if q == nil || (q.model.srq != nil || !s.canReceive(q.model.pd)) && !s.chance(rarely) {
 		return
 	}
-	list, wrs := s.recvRequests(q.model.pd, int(q.model.cap.MaxRecvSGE))
+	list, wrs := s.dice().recvRequests(q.model.pd, int(q.model.cap.MaxRecvSGE))
 	s.note(s, "post to %s: receives %+v", q, wrs)
 	err := q.PostRecv(wrs)
 	if q.closed {
@@ -75,12 +75,12 @@ func (s *side) postRecv() {
 }
 
 // recvRequests are a list of receives.
-func (s *side) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verbs.RecvWR) {
-	for range 1 + s.random.IntN(maxList) {
-		s.ids++
-		sges := s.recvPieces(pd, most)
-		list = append(list, &modelRecv{s.ids, sges})
-		wrs = append(wrs, verbs.RecvWR{ID: s.ids, SGList: sges})
+func (d dice) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verbs.RecvWR) {
+	for range 1 + d.random.IntN(maxList) {
+		d.ids++
+		sges := d.recvPieces(pd, most)
+		list = append(list, &modelRecv{d.ids, sges})
+		wrs = append(wrs, verbs.RecvWR{ID: d.ids, SGList: sges})
 	}
 	return list, wrs
 }

@@ -111,7 +111,7 @@ func (x *xrcTalk) connect() {
 		qp     *verbs.QP
 		peer   verbs.QPN
 	}{{s, x.at, x.from.qp, x.handles[0].Number()}, {x.at, s, x.handles[s.random.IntN(2)], x.from.qp.Number()}} {
-		attr := (&rig.Station{TB: s, End: end.of.end, Ctx: end.of.ctx}).Connection(end.to.end.IPv4, end.peer)
+		attr := end.of.device().Connection(end.to.end.IPv4, end.peer)
 		attr.PathMTU, attr.AccessFlags, attr.RNRRetry = mtu, access, 0
 		s.want("connect XRC", end.qp.Connect(&attr), 0)
 	}

@@ -104,9 +104,9 @@ func (c *Notified) ExpectInOrder(ctx context.Context, name string, messages int,
 	}
 }
 
-func (s *Station) Clock() uint64 {
-	s.Helper()
-	values, err := s.Ctx.QueryRTValues()
-	Check(s, err)
+func (d *Device) Clock() uint64 {
+	d.Helper()
+	values, err := d.Ctx.QueryRTValues()
+	Check(d, err)
 	return values.RawClock
 }

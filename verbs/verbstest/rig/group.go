@@ -23,10 +23,10 @@ func (s *Station) ToGroup(group netip.Addr, slot, length int) verbs.SendWR {
 }
 
 // Join makes the station a full member, without which nothing may reach it.
-func (s *Station) Join(group netip.Addr) *verbs.Membership {
-	s.Helper()
-	m, err := s.Ctx.JoinMulticast(group, verbs.JoinFullMember)
-	Check(s, err)
+func (d *Device) Join(group netip.Addr) *verbs.Membership {
+	d.Helper()
+	m, err := d.Ctx.JoinMulticast(group, verbs.JoinFullMember)
+	Check(d, err)
 	return m
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // judged is a Provider that checks each error of another: it must be one of package verbs.
-type judged struct {
+type judged struct{ judgedIDs }
+
+// judgedIDs is one that checks those of commands about connection ids.
+type judgedIDs struct {
 	provider.Provider
 	t testing.TB
 }
@@ -34,7 +37,7 @@ type remote struct {
 }
 
 func Judge(t testing.TB, p provider.Provider) provider.Provider {
-	j := judged{p, t}
+	j := judged{judgedIDs{p, t}}
 	leader, leads := p.(provider.Leader)
 	progress, runs := p.(provider.Progressor)
 	spinner, spins := p.(provider.Spinner)
@@ -51,7 +54,7 @@ func Judge(t testing.TB, p provider.Provider) provider.Provider {
 	return j
 }
 
-func (j judged) judge(command string, err error) error {
+func (j judgedIDs) judge(command string, err error) error {
 	if err != nil && verbs.KindOf(err) == nil {
 		j.t.Errorf("%s: %v is not an error of package verbs", command, err)
 	}

@@ -29,17 +29,17 @@ func (w *World) NewNotified(n int) *Notified {
 	return c
 }
 
-func (s *Station) NewChannel() *verbs.CompChannel {
-	s.Helper()
-	channel, err := s.Ctx.CreateCompChannel()
-	Check(s, err)
+func (d *Device) NewChannel() *verbs.CompChannel {
+	d.Helper()
+	channel, err := d.Ctx.CreateCompChannel()
+	Check(d, err)
 	return channel
 }
 
-func (s *Station) NewCQOn(channel *verbs.CompChannel, entries int) *verbs.CQ {
-	s.Helper()
-	cq, err := s.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: entries, Channel: channel})
-	Check(s, err)
+func (d *Device) NewCQOn(channel *verbs.CompChannel, entries int) *verbs.CQ {
+	d.Helper()
+	cq, err := d.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: entries, Channel: channel})
+	Check(d, err)
 	return cq
 }
 

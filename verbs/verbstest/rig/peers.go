@@ -104,10 +104,10 @@ func (p *Peer) Aim(wr *verbs.SendWR, pd *verbs.PD, access verbs.AccessFlags) *ve
 	return mr
 }
 
-func (s *Station) AnotherPD() *verbs.PD {
-	s.Helper()
-	pd, err := s.Ctx.AllocPD()
-	Check(s, err)
+func (d *Device) AnotherPD() *verbs.PD {
+	d.Helper()
+	pd, err := d.Ctx.AllocPD()
+	Check(d, err)
 	return pd
 }
 

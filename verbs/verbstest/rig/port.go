@@ -9,53 +9,53 @@ import (
 )
 
 // event waits for the next one.
-func (s *Station) event() verbs.AsyncEvent {
-	s.Helper()
-	event, err := s.Ctx.GetAsyncEvent(Guard(s))
-	Check(s, err)
+func (d *Device) event() verbs.AsyncEvent {
+	d.Helper()
+	event, err := d.Ctx.GetAsyncEvent(Guard(d))
+	Check(d, err)
 	return event
 }
 
 // ExpectEvents reads events and compares them in their order.
-func (s *Station) ExpectEvents(want ...verbs.AsyncEvent) {
-	s.Helper()
+func (d *Device) ExpectEvents(want ...verbs.AsyncEvent) {
+	d.Helper()
 	for i, w := range want {
-		if got := s.event(); got != w {
-			s.Errorf("event %d: %v %+v, want %v %+v", i, got.Type, got, w.Type, w)
+		if got := d.event(); got != w {
+			d.Errorf("event %d: %v %+v, want %v %+v", i, got.Type, got, w.Type, w)
 		}
 	}
 }
 
 // NoEvent checks that none waits.
-func (s *Station) NoEvent() {
-	s.Helper()
+func (d *Device) NoEvent() {
+	d.Helper()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 20 { // of several that are ready a select takes any
-		if event, err := s.Ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
-			s.Errorf("event %v, %v", event.Type, err)
+		if event, err := d.Ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
+			d.Errorf("event %v, %v", event.Type, err)
 		}
 	}
 }
 
 // HasCounters says whether a station's card counts.
-func (s *Station) HasCounters() bool {
-	s.Helper()
-	_, err := s.Ctx.AllocHWStats(nil, 0)
+func (d *Device) HasCounters() bool {
+	d.Helper()
+	_, err := d.Ctx.AllocHWStats(nil, 0)
 	if verbs.KindOf(err) == verbs.ErrUnsupported {
 		return false
 	}
-	Check(s, err)
+	Check(d, err)
 	return true
 }
 
 // AwaitEvent reads events of the port until this one has come.
-func (s *Station) AwaitEvent(kind verbs.EventType) {
-	s.Helper()
+func (d *Device) AwaitEvent(kind verbs.EventType) {
+	d.Helper()
 	for {
-		event := s.event()
+		event := d.event()
 		if event.Port != 1 || event.CQ != nil || event.QP != nil {
-			s.Errorf("%+v is no event of the port", event)
+			d.Errorf("%+v is no event of the port", event)
 		}
 		if event.Type == kind {
 			return
@@ -63,10 +63,10 @@ func (s *Station) AwaitEvent(kind verbs.EventType) {
 	}
 }
 
-func (s *Station) PortState() verbs.PortState {
-	s.Helper()
-	port, err := s.Ctx.QueryPort(1)
-	Check(s, err)
+func (d *Device) PortState() verbs.PortState {
+	d.Helper()
+	port, err := d.Ctx.QueryPort(1)
+	Check(d, err)
 	return port.State
 }
 
@@ -79,10 +79,10 @@ func (s *Station) Arrives(ah *verbs.AH, peer *Station) bool {
 	return len(Completions(s, peer.CQ)) > 0
 }
 
-func (s *Station) HasGID(address netip.Addr) bool {
-	s.Helper()
-	gids, err := s.Ctx.QueryGIDTable(1)
-	Check(s, err)
+func (d *Device) HasGID(address netip.Addr) bool {
+	d.Helper()
+	gids, err := d.Ctx.QueryGIDTable(1)
+	Check(d, err)
 	for _, entry := range gids {
 		if entry.GID == GID(address) {
 			return true
@@ -91,17 +91,17 @@ func (s *Station) HasGID(address netip.Addr) bool {
 	return false
 }
 
-func (s *Station) GIDTableLen() int {
-	s.Helper()
-	port, err := s.Ctx.QueryPort(1)
-	Check(s, err)
+func (d *Device) GIDTableLen() int {
+	d.Helper()
+	port, err := d.Ctx.QueryPort(1)
+	Check(d, err)
 	return port.GIDTableLen
 }
 
 // EmptyLine is a line of the GID table that is not in use.
-func (s *Station) EmptyLine() int {
-	s.Helper()
-	gids, err := s.Ctx.QueryGIDTable(1)
-	Check(s, err)
+func (d *Device) EmptyLine() int {
+	d.Helper()
+	gids, err := d.Ctx.QueryGIDTable(1)
+	Check(d, err)
 	return gids[len(gids)-1].Index + 1
 }

@@ -14,10 +14,10 @@ const AllAccess = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.Acces
 
 // Connection is attributes for a connection with a peer's queue pair. A test takes what it wants and
 // changes the rest.
-func (s *Station) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
-	s.Helper()
+func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
+	d.Helper()
 	return verbs.QPAttr{
-		Port: 1, AHAttr: *s.Route(to), DestQPN: peer, PathMTU: verbs.MTU256, RQPSN: 0xFFFFF0, SQPSN: 0xFFFFF0, AccessFlags: AllAccess,
+		Port: 1, AHAttr: *d.Route(to), DestQPN: peer, PathMTU: verbs.MTU256, RQPSN: 0xFFFFF0, SQPSN: 0xFFFFF0, AccessFlags: AllAccess,
 		MaxRDAtomic: 4, MaxDestRDAtomic: 4, MinRNRTimer: 1, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
 	}
 }
@@ -92,9 +92,9 @@ func StateOf(t testing.TB, qp *verbs.QP) verbs.QPState {
 }
 
 // MTU is the active RDMA MTU, in bytes.
-func (s *Station) MTU() int {
-	s.Helper()
-	port, err := s.Ctx.QueryPort(1)
-	Check(s, err)
+func (d *Device) MTU() int {
+	d.Helper()
+	port, err := d.Ctx.QueryPort(1)
+	Check(d, err)
 	return port.ActiveMTU.Bytes()
 }

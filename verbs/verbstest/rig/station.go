@@ -25,20 +25,25 @@ const (
 	Depth               = 8    // of the station's queues
 )
 
-// Station is a session, and one of each object in it.
-type Station struct {
-	Unseen bool // Pair.FramesUnseen
+// Device is an end's, opened by a test.
+type Device struct {
 	testing.TB
-	End     End
+	End End
+	Ctx *verbs.Context
+
+	dropped map[string]uint64 // before the test
+}
+
+// Station is a device, and one of each object of it.
+type Station struct {
+	*Device
+	Unseen  bool              // Pair.FramesUnseen
 	Session provider.Provider // the end's, judged
-	Ctx     *verbs.Context
 	PD      *verbs.PD
 	MR      *verbs.MR
 	CQ      *verbs.CQ  // of sends and receives
 	SRQ     *verbs.SRQ // that the queue pair does not use
 	QP      *verbs.QP
-
-	dropped map[string]uint64 // before the test
 }
 
 // DefaultCap is what stations' queue pairs have unless a test wants another.
@@ -49,7 +54,7 @@ func DefaultCap() verbs.QPCap {
 // NewStation opens a context on an end's session, which is closed at the end of the test.
 func NewStation(t testing.TB, end End) *Station {
 	t.Helper()
-	s := &Station{TB: t, End: end, Session: Judge(t, end.Provider)}
+	s := &Station{Device: &Device{TB: t, End: end}, Session: Judge(t, end.Provider)}
 	var err error
 	s.Ctx, err = verbs.Open(s.Session)
 	Check(t, err)
@@ -90,10 +95,10 @@ func (s *Station) Active(c verbs.QPCap) *verbs.QP {
 	return qp
 }
 
-func (s *Station) NewCQ(entries int) *verbs.CQ {
-	s.Helper()
-	cq, err := s.Ctx.CreateCQ(entries)
-	Check(s, err)
+func (d *Device) NewCQ(entries int) *verbs.CQ {
+	d.Helper()
+	cq, err := d.Ctx.CreateCQ(entries)
+	Check(d, err)
 	return cq
 }
 
@@ -110,29 +115,29 @@ func (s *Station) AH(to netip.Addr) *verbs.AH {
 	return ah
 }
 
-func (s *Station) Route(to netip.Addr) *verbs.AHAttr {
-	s.Helper()
-	own := s.End.IPv6
+func (d *Device) Route(to netip.Addr) *verbs.AHAttr {
+	d.Helper()
+	own := d.End.IPv6
 	switch {
 	case to.Is4():
-		own = s.End.IPv4
+		own = d.End.IPv4
 	case to.IsLinkLocalUnicast():
-		own = s.End.LinkLocal
+		own = d.End.LinkLocal
 	}
-	return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: GID(to), SGIDIndex: s.Line(own)}}
+	return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: GID(to), SGIDIndex: d.Line(own)}}
 }
 
 // Line is where in the GID table an own address is.
-func (s *Station) Line(own netip.Addr) int {
-	s.Helper()
-	gids, err := s.Ctx.QueryGIDTable(1)
-	Check(s, err)
+func (d *Device) Line(own netip.Addr) int {
+	d.Helper()
+	gids, err := d.Ctx.QueryGIDTable(1)
+	Check(d, err)
 	for _, entry := range gids {
 		if entry.GID == GID(own) {
 			return entry.Index
 		}
 	}
-	s.Fatalf("%v is not in the GID table: %v", own, gids)
+	d.Fatalf("%v is not in the GID table: %v", own, gids)
 	return 0
 }
 

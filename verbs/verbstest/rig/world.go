@@ -119,13 +119,13 @@ func (w *World) NothingElse() {
 
 // Counters are the packets that the card's engine has dropped, by reason; nil if it does not
 // count them.
-func (s *Station) Counters() map[string]uint64 {
-	s.Helper()
-	all, err := s.Ctx.Counters()
+func (d *Device) Counters() map[string]uint64 {
+	d.Helper()
+	all, err := d.Ctx.Counters()
 	if errors.Is(err, verbs.ErrUnsupported) {
 		return nil
 	}
-	Check(s, err)
+	Check(d, err)
 	dropped := map[string]uint64{}
 	for _, c := range all {
 		if c.Lost && c.Place == "engine" && c.Value != 0 {
@@ -136,9 +136,9 @@ func (s *Station) Counters() map[string]uint64 {
 }
 
 // Drops are how many packets the card has dropped since the test began, by reason.
-func (s *Station) Drops() map[string]uint64 {
-	now := s.Counters()
-	for name, n := range s.dropped {
+func (d *Device) Drops() map[string]uint64 {
+	now := d.Counters()
+	for name, n := range d.dropped {
 		if now[name] -= n; now[name] == 0 {
 			delete(now, name)
 		}
@@ -147,9 +147,9 @@ func (s *Station) Drops() map[string]uint64 {
 }
 
 // ExpectDrops checks which packets the card has dropped, where it counts; settle comes before.
-func (s *Station) ExpectDrops(want map[string]uint64) {
-	s.Helper()
-	if got := s.Drops(); got != nil && !maps.Equal(got, want) {
-		s.Errorf("drops %v, want %v", got, want)
+func (d *Device) ExpectDrops(want map[string]uint64) {
+	d.Helper()
+	if got := d.Drops(); got != nil && !maps.Equal(got, want) {
+		d.Errorf("drops %v, want %v", got, want)
 	}
 }

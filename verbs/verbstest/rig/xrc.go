@@ -52,18 +52,18 @@ func (x *XRC) Connect(change func(*verbs.QPAttr)) {
 }
 
 // NewXRCD makes a domain of the station's alone.
-func (s *Station) NewXRCD() *verbs.XRCD {
-	s.Helper()
-	domain, err := s.Ctx.AllocXRCD()
-	Check(s, err)
+func (d *Device) NewXRCD() *verbs.XRCD {
+	d.Helper()
+	domain, err := d.Ctx.AllocXRCD()
+	Check(d, err)
 	return domain
 }
 
 // NewTarget makes a target in RESET.
-func (s *Station) NewTarget(domain *verbs.XRCD) *verbs.QP {
-	s.Helper()
+func (d *Device) NewTarget(domain *verbs.XRCD) *verbs.QP {
+	d.Helper()
 	qp, err := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
-	Check(s, err)
+	Check(d, err)
 	return qp
 }
 
@@ -107,10 +107,10 @@ func (x *XRC) Request(op verbs.Opcode, q *XRCQueue, length int) verbs.SendWR {
 }
 
 // Inode is a file for an XRC domain, which is closed at the end of the test.
-func (s *Station) Inode() *os.File {
-	s.Helper()
-	file, err := os.Create(filepath.Join(s.TempDir(), "domain"))
-	Check(s, err)
-	s.Cleanup(func() { Check(s, file.Close()) })
+func (d *Device) Inode() *os.File {
+	d.Helper()
+	file, err := os.Create(filepath.Join(d.TempDir(), "domain"))
+	Check(d, err)
+	d.Cleanup(func() { Check(d, file.Close()) })
 	return file
 }
