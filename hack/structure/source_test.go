@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,11 +34,22 @@ func (f *file) ours() (folders []string) {
 	return folders
 }
 
-// sources are the module's files.
-func sources(t *testing.T) (files []*file) {
+// sources are the module's files, which are read once.
+func sources(t *testing.T) []*file {
 	t.Helper()
+	files, err := readSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d source files found", len(files))
+	}
+	return slices.Clone(files)
+}
+
+var readSources = sync.OnceValues(func() (files []*file, err error) {
 	const root = "../.."
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || entry.IsDir() {
 			return err
 		}
@@ -52,11 +65,5 @@ func sources(t *testing.T) (files []*file) {
 		files = append(files, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 20 {
-		t.Fatalf("only %d source files found", len(files))
-	}
-	return files
-}
+	return files, err
+})
