@@ -15,7 +15,8 @@
 // support is nil. Tests that need it then do not run, or omit the check. The package's example makes a Pair.
 //
 // The tests let the card run by itself and wait for what must come. To find out that nothing else
-// comes, they send one more message and wait for that (rig.World.Settle).
+// comes, they send one more message and wait for that (rig.World.Settle). What happens seldom they try five times
+// as often where the environment has ROCED_ROUNDS=all.
 //
 //	verbstest ──► ids      connection ids
 //	    │    └──► hostile  a client that keeps to no rule

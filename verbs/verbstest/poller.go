@@ -69,7 +69,7 @@ func repeat(rounds int, steps ...func() error) error {
 // Eight goroutines poll, each in the plain loop, and none starves the others: every
 // one makes its round trips.
 func manyPollers(t *testing.T, w *rig.World) {
-	const rounds = 300
+	rounds := rig.Often(300)
 	var all sync.WaitGroup
 	var trips atomic.Int64
 	for range 8 {
@@ -87,7 +87,7 @@ func manyPollers(t *testing.T, w *rig.World) {
 		run(server.await, server.receive, func() error { return server.send(client.qp.Number()) })
 	}
 	all.Wait()
-	if n := trips.Load(); n != 8*rounds {
+	if n := trips.Load(); n != int64(8*rounds) {
 		t.Errorf("%d trips of %d", n, 8*rounds)
 	}
 }
@@ -105,7 +105,7 @@ func resetWhilePolling(t *testing.T, w *rig.World) {
 		sends[i] = a.Send(1, ah, b.QP)
 	}
 	wcs := [2][]verbs.WC{make([]verbs.WC, many), make([]verbs.WC, many)}
-	for range 100 {
+	for range rig.Often(100) {
 		rig.Check(t, qp.Activate(rig.TestQKey))
 		rig.Check(t, qp.PostSend(sends)) // all slots are free
 		rig.Check(t, qp.PostRecv(receives))

@@ -24,7 +24,7 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 		return
 	}
 	for _, test := range all() {
-		for round := range max(test.Rounds, 1) {
+		for round := range rig.Often(test.Rounds) {
 			name := test.Name
 			if test.Rounds > 1 {
 				name = fmt.Sprintf("%s %d", test.Name, round+1)

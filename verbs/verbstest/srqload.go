@@ -60,7 +60,7 @@ func modifyWhilePosting(t *testing.T, w *rig.World) {
 	ah := s.AH(w.B.End.IPv4)
 	cq := s.NewCQ(1024)
 	q := s.NewSRQ(rig.Depth)
-	for range 5 {
+	for range rig.Often(5) {
 		for _, shared := range []*verbs.SRQ{nil, q} {
 			qp := s.NewQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, SRQ: shared, Cap: rig.DefaultCap()})
 			rig.Check(t, qp.Activate(rig.TestQKey))

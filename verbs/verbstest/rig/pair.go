@@ -2,6 +2,7 @@ package rig
 
 import (
 	"net/netip"
+	"os"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -42,10 +43,21 @@ func (e *End) Addresses() []netip.Addr { return []netip.Addr{e.IPv4, e.IPv6, e.L
 type Test struct {
 	Name string
 	Run  func(t *testing.T, w *World)
-	// Rounds is how often it runs, with a new pair each: it looks for what happens seldom.
+	// Rounds is how often it runs, with a new pair each: it looks for what happens seldom. See Often.
 	Rounds int
 	// Needs says whether the pair has what the test changes; nil: it needs nothing.
 	Needs func(p *Pair) bool
+}
+
+// roundsVariable has what happens seldom looked for as long as it takes, as CI does: it is "all".
+const roundsVariable = "ROCED_ROUNDS"
+
+// Often is how often a test tries what happens seldom: as often as it says in the long run, else a fifth of that.
+func Often(long int) int {
+	if os.Getenv(roundsVariable) == "all" {
+		return long
+	}
+	return max(1, long/5)
 }
 
 // IsWhole fails the test if a required field of the pairs is empty. The outer test ends when the
