@@ -82,7 +82,7 @@ func (j *job) libraries() error {
 }
 
 func (j *job) compile(folder string, c compiler, kind string) error {
-	return j.run("make", "", "-s", "-C", "verbs/c", "OUT="+j.path(folder), "CC="+c.program, kind, "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.")
+	return j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+j.path(folder), "CC="+c.program, kind, "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.")
 }
 
 // pages writes and compresses the manual.

@@ -89,6 +89,7 @@ func cmRun(t *testing.T, name string, args ...string) {
 
 // TestCM runs the programs of cm/tests, and those of Debian's rdmacm-utils as they are.
 func TestCM(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no C compiler")
 	}

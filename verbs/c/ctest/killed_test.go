@@ -104,6 +104,7 @@ func (e *every) deaths(t *testing.T) (at []int) {
 
 // TestProgramKilledAtEachCall: a program dies at each of its commands, before and after it is given. Nothing is left.
 func TestProgramKilledAtEachCall(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	e := newEvery(t, s)
 	want := s.kept(t)
@@ -129,6 +130,7 @@ func TestProgramKilledAtEachCall(t *testing.T) {
 
 // TestServiceKilledAtEachCall: a service dies or ends at each command of a program, which neither hangs nor fails.
 func TestServiceKilledAtEachCall(t *testing.T) {
+	t.Parallel()
 	first := serve(t)
 	e := newEvery(t, first)
 	for i, at := range e.deaths(t) {

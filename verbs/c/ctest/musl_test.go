@@ -3,6 +3,8 @@
 package ctest
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,13 +24,14 @@ func muslFlags(t *testing.T) []string {
 // TestMusl: both libraries are built for musl, and programs that are linked with it run over them, as those of glibc do
 // with the same list of folders.
 func TestMusl(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("musl-gcc"); err != nil {
 		t.Skip("musl-tools is not installed")
 	}
 	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
 	s := serve(t)
 	dir := filepath.Join(t.TempDir(), "musl")
-	if err := made("make", "-s", "-j2", "-C", "..", "OUT="+dir, "MUSL=1"); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), makeLibraries("musl", dir, "MUSL=1")); err != nil {
 		t.Fatal(err)
 	}
 	glibc := s.lib
@@ -76,6 +79,7 @@ func muslMemory(t *testing.T) {
 
 // TestValgrind: memcheck finds no error in programs over the libraries, and no leak.
 func TestValgrind(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("valgrind"); err != nil || sanitize() != nil {
 		t.Skip("no valgrind")
 	}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // built is what is made once for all tests: the libraries and roced.
@@ -44,13 +46,41 @@ func build(t *testing.T) string {
 			return
 		}
 		built.err = errors.Join(os.Chmod(built.dir, 0o755),
-			made("make", "-s", "-j2", "-C", "..", "OUT="+built.dir, cflags()),
-			made("go", "build", "-o", filepath.Join(built.dir, "roced"), "../../../cmd/roced"))
+			makeLibraries("glibc"+os.Getenv("ROCED_SANITIZE"), built.dir, cflags()),
+			made("go", "build", "-ldflags=-w", "-o", filepath.Join(built.dir, "roced"), "../../../cmd/roced"))
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
 	return built.dir
+}
+
+// makeLibraries makes the libraries of a kind, and copies them to a folder. What is compiled stays in verbs/c/build for
+// the next time: make compiles what has changed since.
+func makeLibraries(kind, to string, variables ...string) error {
+	kept, err := filepath.Abs("../build/ctest-" + kind)
+	if err == nil {
+		err = os.MkdirAll(kept, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := os.Open(kept)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // another run of these tests
+		return err
+	}
+	if err := made("make", append([]string{"-s", "-j2", "-C", "..", "OUT=" + kept}, variables...)...); err != nil {
+		return err
+	}
+	libraries, err := filepath.Glob(kept + "/*.so*")
+	if err != nil {
+		return err
+	}
+	return made("cp", append(append([]string{"-P"}, libraries...), to)...)
 }
 
 // sanitize is what has gcc check the libraries and the programs of tests/: ROCED_SANITIZE is the argument of -fsanitize.
