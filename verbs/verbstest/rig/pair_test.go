@@ -1,0 +1,15 @@
+package rig
+
+import "testing"
+
+// TestOften: no test is left out, however often others run.
+func TestOften(t *testing.T) {
+	for value, want := range map[string][3]int{"": {1, 1, 4}, "all": {1, 1, 20}} {
+		t.Setenv(roundsVariable, value)
+		for i, long := range []int{0, 1, 20} {
+			if got := Often(long); got != want[i] {
+				t.Errorf("%q: %d times in place of %d, want %d", value, got, long, want[i])
+			}
+		}
+	}
+}
