@@ -31,7 +31,7 @@ type ID struct {
 // errNil is for a nil id, endpoint or channel, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an id, an endpoint or a channel is needed", verbs.ErrInvalid)
 
-// spread is an id as it is on its devices. It is under ID.mu, but for what stays as it is.
+// spread is an id as it is on its devices. It is under ID.mu, except for what stays as it is.
 type spread struct {
 	id     *ID
 	space  PortSpace
