@@ -51,7 +51,7 @@ func TestCongestionOverANetworkThatMarks(t *testing.T) {
 			check(t, err)
 			source, err := a.pd.AllocMR(1<<20, verbs.AccessLocalWrite)
 			check(t, err)
-			check(t, n.Impair(memnet.Impairment{Rate: 200e6, Mark: 100 * time.Microsecond}))
+			check(t, n.Impair(memnet.Impairment{Rate: 20e6, Mark: 100 * time.Microsecond}))
 			for range 3 {
 				check(t, qps[0].PostSend([]verbs.SendWR{{
 					Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{source.SGE(0, 100<<10)}, RKey: target.RKey(),
