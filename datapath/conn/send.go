@@ -13,7 +13,7 @@ import (
 // Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
 // most; see window.
 func (r *Requester) Next(share uint32, p *Packet) Step {
-	r.window.share = max(minWindow, share)
+	r.window.share = share
 	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull() || r.waitsForOne()) {
 		return Idle
 	}

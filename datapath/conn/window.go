@@ -8,7 +8,7 @@ package conn
 // share, which bounds the window too, except below the smallest.
 type window struct {
 	size    uint32 // packets
-	share   uint32 // at the last look; never below the smallest window. The window does not grow beyond it
+	share   uint32 // at the last look. The window does not grow beyond it
 	arrived uint32 // packets acknowledged since it grew
 	unasked uint32 // packets since the last that asked for an acknowledgement
 }
@@ -21,8 +21,11 @@ const (
 	askGap = 32
 )
 
-// now is how many packets may be on their way.
-func (w *window) now() uint32 { return min(w.size, w.share) }
+// of is the window under a share.
+func (w *window) of(share uint32) uint32 { return min(w.size, max(minWindow, share)) }
+
+// now is the window under the share at the last look.
+func (w *window) now() uint32 { return w.of(w.share) }
 
 // arrive notes that packets are acknowledged.
 func (w *window) arrive(packets uint32) {
@@ -49,4 +52,4 @@ func (r *Requester) windowFull() bool {
 }
 
 // Window is how many packets may be on their way under a share.
-func (r *Requester) Window(share uint32) uint32 { return min(r.window.size, max(minWindow, share)) }
+func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
