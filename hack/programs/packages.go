@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -94,7 +95,11 @@ func (a *archive) update(ctx context.Context) error {
 		}
 	}
 	const keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
-	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keys, mirror(ctx), a.release)
+	site, err := mirror(ctx)
+	if err != nil {
+		return err
+	}
+	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keys, site, a.release)
 	for name, text := range map[string]string{"sources.list": source, "status": ""} {
 		if err := os.WriteFile(filepath.Join(apt, name), []byte(text), 0o644); err != nil {
 			return err
@@ -111,14 +116,17 @@ func (a *archive) update(ctx context.Context) error {
 }
 
 // mirror is where this machine's apt has Debian from.
-func mirror(ctx context.Context) string {
-	sites, _ := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)").Output()
+func mirror(ctx context.Context) (string, error) {
+	sites, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)").Output()
+	if err != nil {
+		return "", fmt.Errorf("where this machine has Debian from: %w", err)
+	}
 	for line := range strings.Lines(string(sites)) {
 		if site, label, _ := strings.Cut(strings.TrimSpace(line), "|"); label == "Debian" {
-			return site
+			return site, nil
 		}
 	}
-	return "http://deb.debian.org/debian"
+	return "", errors.New("this machine's apt has no Debian: apt-get update?")
 }
 
 func aptGet(ctx context.Context, dir string, args ...string) error {
