@@ -40,7 +40,8 @@ type region struct {
 // in the region begin at 0.
 //
 // A region may be empty, and has at most 1 GiB; one of the program's own memory (RegMR) at most
-// DeviceAttr.MaxMRSize. Access flags of flush and of huge pages are ErrUnsupported; those of AccessOptionalRange have no effect; others that are unknown, and remote writing without
+// DeviceAttr.MaxMRSize. Access flags of flush and of huge pages are ErrUnsupported; those of
+// AccessOptionalRange have no effect; others that are unknown, and remote writing without
 // AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	return p.AllocMRIOVA(length, 0, access)
