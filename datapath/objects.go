@@ -56,26 +56,33 @@ type CQ struct {
 // QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ
 // is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
-	Session         *Session
-	Number          wire.QPN
+	// What a packet that arrives needs comes first: of ten thousand queue pairs hardly any is in the cache.
+	Session *Session
+	service Service
+	Recv    *ring.RecvConsumer
+	RecvCQ  *CQ    // nil of an XRC target, as SendCQ is
+	tally   *Tally // nil if nobody counts
+	Number  wire.QPN
+	QKey    wire.QKey
+	RecvPD  region.PD
+	PKey    wire.PKey
+	State   ring.QPState
+	SigAll  bool
+	SRQ     *SRQ // nil if it has a queue of its own
+
+	Send            *ring.SendConsumer
+	SendCQ          *CQ
 	PD              region.PD
 	DoorbellIndex   uint32 // its bit in the session's doorbell
 	CompletionToken uint32 // in each of its completions: CQE.Token
-	State           ring.QPState
-	QKey            wire.QKey
-	PKey            wire.PKey
-	SigAll          bool
+	MaxInline       uint32
+	MaxSendSGE      uint32
 	// NoSelfLoopback: the queue pair does not receive its own messages to groups.
 	NoSelfLoopback bool
-
-	Send           *ring.SendConsumer
-	Recv           *ring.RecvConsumer
-	RecvPD         region.PD
-	SRQ            *SRQ    // nil if it has a queue of its own
+	waiting        bool    // it is in the engine's turns
+	before, behind *QP     // its neighbours there
 	Domain         *Domain // of an XRC target, which has neither queues nor CQs of its own
-	SendCQ, RecvCQ *CQ     // nil of an XRC target
-	MaxInline      uint32
-	MaxSendSGE     uint32
+
 	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means
 	// that no completion reports it, because the CQ was overrun. It runs under the lease.
 	NoteState func(s ring.QPState, fatal bool)
@@ -85,11 +92,6 @@ type QP struct {
 	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
 	// EventQPReqErr, EventQPAccessErr, EventPathMigErr. It runs under the lease.
 	NoteEvent func(ring.EventType)
-
-	tally          *Tally // nil if nobody counts
-	service        Service
-	waiting        bool // it is in the engine's turns
-	before, behind *QP  // its neighbours there
 }
 
 // Service is what a queue pair does with packets and requests: Datagrams, or a Connection.

@@ -20,7 +20,7 @@ func (r *Requester) measure(w *work, data []byte) (length int, status ring.WCSta
 	if uint32(w.SGECount) > r.MaxSendSGE || !ok {
 		return 0, ring.WCLocQPOpErr
 	}
-	for sge, some := list.Next(); some; sge, some = list.Next() {
+	for sge, rest, some := list.Next(); some; sge, rest, some = rest.Next() {
 		if sge.Length != 0 {
 			if _, _, ok := r.QP.Memory(sge, 0, 0, w.wantsAnswer()); !ok {
 				return 0, ring.WCLocProtErr
@@ -53,10 +53,11 @@ func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
 // is shorter than what it is for. The list may be shorter than when it was measured.
 func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ring.WCStatus {
 	for list, _ := w.listOf(data); len(bytes) > 0; {
-		sge, some := list.Next()
+		sge, rest, some := list.Next()
 		if !some {
 			return ring.WCLocProtErr
 		}
+		list = rest
 		if uint64(offset) >= uint64(sge.Length) {
 			offset -= int(sge.Length)
 			continue

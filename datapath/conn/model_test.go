@@ -204,7 +204,7 @@ func (s *side) Memory(sge ring.SGE, offset, length int, write bool) (piece []byt
 const pieceLen = 88 // of bytes that lie together; a multiple of an atomic's number
 
 func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
-	for one, ok := list.Next(); ok; one, ok = list.Next() {
+	for one, rest, ok := list.Next(); ok; one, rest, ok = rest.Next() {
 		if into := s.part(one.Addr, one.Length); offset < len(into) {
 			payload, offset = payload[copy(into[offset:], payload):], 0
 		} else {

@@ -29,6 +29,17 @@ func (t *Table) Find(sge ring.SGE, offset, length int, pd PD, write bool) (piece
 	return piece, len(piece), true
 }
 
+// whole is the memory of an SGE that lies in one piece in a region with memory of its own, as nearly all do; nil if
+// Find has to look, or the SGE may not be accessed. The SGE is not empty.
+func (t *Table) whole(sge ring.SGE, pd PD, write bool) []byte {
+	mr := t.region(sge.LKey)
+	if mr == nil || mr.PD != pd || write && !mr.Write {
+		return nil
+	}
+	memory, _ := portion(mr.Memory, sge.Addr-mr.Base, uint64(sge.Length))
+	return memory
+}
+
 // Move moves bytes of an SGE of a region with signatures, which Find has found.
 func (t *Table) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
 	mr := t.region(sge.LKey)
@@ -86,7 +97,7 @@ func (t *Table) Remote(holder any, pd PD, key ring.RKey, addr uint64, length uin
 
 // MoveAll writes a payload to the memory of a list, some of which has signatures, from an offset on.
 func (t *Table) MoveAll(list ring.SGList, pd PD, offset int, payload []byte) bool {
-	for sge, some := list.Next(); some && len(payload) > 0; sge, some = list.Next() {
+	for sge, rest, some := list.Next(); some && len(payload) > 0; sge, rest, some = rest.Next() {
 		size := int(sge.Length)
 		for from := offset; from < size && len(payload) > 0; {
 			here := min(size-from, len(payload))

@@ -4,23 +4,28 @@ import "github.com/roced/roced/datapath/ring"
 
 // Pieces is the memory of a scatter/gather list, or of a part of it.
 type Pieces struct {
-	all   [][]byte
-	sizes []int // as the list has them; a piece is shorter if it is nowhere
+	all []piece
 	// Length is that of the whole list, in bytes.
 	Length int
 	// Signed says that some are of a region with signatures, and were not found.
 	Signed bool
 }
 
+// piece is bytes that lie together.
+type piece struct {
+	memory []byte // shorter than size where the bytes are nowhere
+	size   int
+}
+
 // Scatter writes a payload into the pieces from an offset on.
 func (p *Pieces) Scatter(offset int, payload []byte) {
-	for i, piece := range p.all {
-		if offset >= p.sizes[i] {
-			offset -= p.sizes[i]
+	for _, to := range p.all {
+		if offset >= to.size {
+			offset -= to.size
 			continue
 		}
-		n := min(p.sizes[i]-offset, len(payload))
-		copy(piece[min(offset, len(piece)):], payload[:n])
+		n := min(to.size-offset, len(payload))
+		copy(to.memory[min(offset, len(to.memory)):], payload[:n])
 		payload = payload[n:]
 		offset = 0
 	}
@@ -28,9 +33,9 @@ func (p *Pieces) Scatter(offset int, payload []byte) {
 
 // Gather fills to with the pieces.
 func (p *Pieces) Gather(to []byte) {
-	for i, piece := range p.all {
-		here := to[:p.sizes[i]]
-		clear(here[copy(here, piece):])
+	for _, from := range p.all {
+		here := to[:from.size]
+		clear(here[copy(here, from.memory):])
 		to = to[len(here):]
 	}
 }
@@ -40,48 +45,75 @@ func (p *Pieces) First() []byte {
 	if len(p.all) == 0 {
 		return nil
 	}
-	return p.all[0]
+	return p.all[0].memory
 }
 
 func (p *Pieces) reset() {
-	p.all, p.sizes, p.Length = p.all[:0], p.sizes[:0], 0
-	p.Signed = false
+	p.all, p.Length, p.Signed = p.all[:0], 0, false
 }
 
-func (p *Pieces) add(piece []byte, n int) { p.all, p.sizes = append(p.all, piece), append(p.sizes, n) }
+func (p *Pieces) add(memory []byte, n int) { p.all = append(p.all, piece{memory, n}) }
 
 // Only makes all the pieces one.
-func (p *Pieces) Only(piece []byte) {
+func (p *Pieces) Only(memory []byte) {
 	p.reset()
-	p.add(piece, len(piece))
-	p.Length = len(piece)
+	p.add(memory, len(memory))
+	p.Length = len(memory)
 }
 
 // Find finds the memory of a list from an offset on, as many bytes as there are up to a length. It reports whether
 // access to all of the list is allowed.
 func (p *Pieces) Find(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
 	p.reset()
-	for sge, some := list.Next(); some; sge, some = list.Next() {
+	if sge, rest, some := list.Next(); some && len(rest) == 0 && offset == 0 { // nearly always
+		if memory := t.whole(sge, pd, write); len(memory) > 0 {
+			p.Length = len(memory)
+			p.add(memory[:min(len(memory), length)], min(len(memory), length))
+			return true
+		}
+	}
+	return p.findEach(t, list, pd, write, offset, length)
+}
+
+func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
+	for sge, rest, some := list.Next(); some; sge, rest, some = rest.Next() {
 		size := int(sge.Length)
 		p.Length += size
-		for from := min(offset, size); size > 0; {
-			here := min(size-from, length)
-			piece, n, ok := t.Find(sge, from, here, pd, write)
-			if !ok {
-				return false
-			}
-			if n == 0 && here > 0 {
-				p.Signed = true
-				return false
-			}
-			if n > 0 {
-				p.add(piece, n)
-			}
-			if from, length = from+n, length-n; n == here {
-				break
-			}
+		from := min(offset, size)
+		offset -= from
+		if size == 0 {
+			continue
 		}
-		offset -= min(offset, size)
+		here := min(size-from, length)
+		if memory := t.whole(sge, pd, write); memory == nil {
+			if !p.findParts(t, sge, pd, write, from, here) {
+				return false
+			}
+		} else if here > 0 {
+			p.add(memory[from:from+here], here)
+		}
+		length -= here
 	}
 	return true
+}
+
+// findParts finds the memory of an SGE that may lie in several places, or nowhere.
+func (p *Pieces) findParts(t *Table, sge ring.SGE, pd PD, write bool, from, length int) bool {
+	for {
+		part, n, ok := t.Find(sge, from, length, pd, write)
+		if !ok {
+			return false
+		}
+		if n == 0 && length > 0 {
+			p.Signed = true
+			return false
+		}
+		if n > 0 {
+			p.add(part, n)
+		}
+		from, length = from+n, length-n
+		if length == 0 {
+			return true
+		}
+	}
 }

@@ -79,8 +79,7 @@ func garbage(memory []byte, seed uint64) {
 
 // sgesOf are a receive's.
 func sgesOf(r *Recv) (all []SGE) {
-	list := r.List()
-	for sge, ok := list.Next(); ok; sge, ok = list.Next() {
+	for sge, rest, ok := r.List().Next(); ok; sge, rest, ok = rest.Next() {
 		all = append(all, sge)
 	}
 	return all

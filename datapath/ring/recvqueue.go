@@ -113,7 +113,12 @@ func (q *RecvConsumer) Peek(r *Recv) bool {
 	slot := q.at(q.next)
 	r.ID = binary.LittleEndian.Uint64(slot[recvID:])
 	count := min(binary.LittleEndian.Uint32(slot[recvSGECount:]), uint32(len(slot)-recvHeader)/SGELen, MaxSGE)
-	r.used = copy(r.list[:], slot[recvHeader:][:count*SGELen])
+	if count == 1 { // nearly always: a copy of known length
+		*(*[SGELen]byte)(r.list[:]) = [SGELen]byte(slot[recvHeader:])
+		r.used = SGELen
+	} else {
+		r.used = copy(r.list[:], slot[recvHeader:][:count*SGELen])
+	}
 	return true
 }
 

@@ -4,20 +4,18 @@ package ring
 // any time: what Next has given is not read again.
 type SGList []byte
 
-// Next takes the first SGE off the list; false if there is none.
-func (l *SGList) Next() (sge SGE, ok bool) {
-	if len(*l) < SGELen {
-		return sge, false
+// Next is the first SGE of the list, and the list after it; false if there is none.
+func (l SGList) Next() (sge SGE, rest SGList, ok bool) {
+	if len(l) < SGELen {
+		return sge, nil, false
 	}
-	sge = getSGE(*l)
-	*l = (*l)[SGELen:]
-	return sge, true
+	return getSGE(l), l[SGELen:], true
 }
 
 // Length is that of the memory that the list names, in bytes.
 func (l SGList) Length() (sum uint64) {
-	for sge, ok := l.Next(); ok; sge, ok = l.Next() {
-		sum += uint64(sge.Length)
+	for ; len(l) >= SGELen; l = l[SGELen:] {
+		sum += uint64(getSGE(l).Length)
 	}
 	return sum
 }

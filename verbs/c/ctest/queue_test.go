@@ -225,10 +225,11 @@ func (h *halves) takeRecv() {
 
 func (h *halves) checkList(id uint64, list ring.SGList) {
 	for i := uint32(0); ; i++ {
-		sge, ok := list.Next()
+		sge, rest, ok := list.Next()
 		if !ok {
 			return
 		}
+		list = rest
 		if want := (ring.SGE{Addr: id*3 + uint64(i), Length: uint32(id) + i, LKey: ring.LKey(i)}); sge != want {
 			h.t.Fatalf("the card finds %+v, not %+v", sge, want)
 		}
