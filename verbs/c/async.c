@@ -1,6 +1,4 @@
 #define _GNU_SOURCE
-#include <unistd.h>
-
 #include "objects.h"
 
 /* Where an event's object counts: its mutex, and the events given of it and acknowledged. */
@@ -84,6 +82,26 @@ static bool fill(struct context *c, const struct roced_get_async_event_grant *g,
 	return there;
 }
 
+static bool stale(struct context *c, const void *record)
+{
+	const struct roced_get_async_event_grant *g = record;
+
+	if (kind_of(g->type) == NO_OBJECT)
+		return false;
+	pthread_mutex_lock(&c->mu);
+	bool gone = !context_named(c, g->event_id, kind_of(g->type));
+	pthread_mutex_unlock(&c->mu);
+	return gone;
+}
+
+void async_init(struct context *c) { records_init(&c->events, sizeof(struct roced_get_async_event_grant), stale); }
+
+void async_clear(struct context *c)
+{
+	if (!c->silent)
+		records_clear(&c->events, c, c->v.context.async_fd);
+}
+
 static int fatal(struct context *c, struct ibv_async_event *event)
 {
 	if (c->fatal_told) {
@@ -106,7 +124,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		return -1;
 	}
 	do {
-		ssize_t n = c->silent ? -1 : read(context->async_fd, &g, sizeof(g));
+		ssize_t n = c->silent ? -1 : records_read(&c->events, c, context->async_fd, &g);
 		if (c->silent)
 			errno = EOPNOTSUPP;
 		if (n == 0)

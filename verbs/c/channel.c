@@ -5,6 +5,14 @@
 
 #include "objects.h"
 
+static bool stale(struct context *c, const void *record)
+{
+	pthread_mutex_lock(&c->mu);
+	bool gone = !context_named(c, *(const uint64_t *)record, OF_CQ);
+	pthread_mutex_unlock(&c->mu);
+	return gone;
+}
+
 /* A completion channel: a stream of records of 8 bytes, the event ids of CQs. */
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -26,6 +34,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	ch->ibv.context = context;
 	ch->ibv.fd = fd;
 	ch->handle = g.channel;
+	records_init(&ch->events, sizeof(uint64_t), stale);
 	return &ch->ibv;
 }
 
@@ -75,7 +84,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void
 	}
 	while (!cq) {
 		uint64_t id;
-		ssize_t n = read(channel->fd, &id, sizeof(id));
+		ssize_t n = records_read(&OF(struct channel, ibv, channel)->events, c, channel->fd, &id);
 		if (n == 0)
 			errno = EIO; /* the service has ended */
 		if (n != sizeof(id))

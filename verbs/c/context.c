@@ -77,6 +77,7 @@ static int fill(struct context *c)
 		return ENOMEM;
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->v.context.mutex, NULL);
+	async_init(c);
 	context_set_ops(c);
 	c->v.context.num_comp_vectors = 1;
 	c->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* a descriptor of its own: programs may compare it */

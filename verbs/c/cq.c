@@ -280,6 +280,9 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 		return 0;
 	}
 	context_unname(cq->ctx, cq->event_id);
+	async_clear(cq->ctx);
+	if (ibv->channel)
+		records_clear(&OF(struct channel, ibv, ibv->channel)->events, cq->ctx, ibv->channel->fd);
 	pthread_mutex_lock(&ibv->mutex);
 	while (cq->comp_got != ibv->comp_events_completed || cq->async_got != ibv->async_events_completed)
 		pthread_cond_wait(&ibv->cond, &ibv->mutex);

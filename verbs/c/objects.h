@@ -30,6 +30,21 @@ struct device {
 	_Atomic int users;
 };
 
+struct context;
+
+/* A descriptor from which events are read; see records.c. */
+union record {
+	uint64_t event_id;                         /* of a channel */
+	struct roced_get_async_event_grant report; /* of async_fd */
+};
+
+struct records {
+	pthread_mutex_t lock; /* before the context's */
+	size_t size;
+	bool (*stale)(struct context *c, const void *record); /* it is of an object that is gone */
+	bool behind;          /* stale ones may be behind the first */
+};
+
 struct context {
 	struct verbs_context v;     /* its end is the ibv_context; ours follows */
 	struct roced_session *session;
@@ -37,6 +52,7 @@ struct context {
 	unsigned users;             /* of ibv_open_device; under contexts' lock */
 	bool silent;                /* the service has no descriptor for asynchronous events */
 	bool fatal_told;
+	struct records events;
 	bool shares;                /* it has the process file; see mr.c */
 
 	pthread_mutex_t mu;         /* of what follows; after the locks of queues */
@@ -83,6 +99,7 @@ struct cq {
 struct channel {
 	struct ibv_comp_channel ibv;
 	uint32_t handle;
+	struct records events;
 };
 
 struct srq {
@@ -150,6 +167,15 @@ struct xrcd {
 	struct ibv_xrcd ibv;
 	uint32_t handle;
 };
+
+/* records.c */
+void records_init(struct records *r, size_t size, bool (*stale)(struct context *, const void *));
+ssize_t records_read(struct records *r, struct context *c, int fd, void *record); /* as read(2) */
+void records_clear(struct records *r, struct context *c, int fd);                 /* an object is gone */
+
+/* async.c */
+void async_init(struct context *c);
+void async_clear(struct context *c);
 
 /* context.c */
 uint64_t context_name(struct context *c, void *object, enum kind kind); /* an event id; 0 without memory */

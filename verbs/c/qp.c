@@ -325,6 +325,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	if (failed)
 		return failed;
 	context_unname(qp->ctx, qp->event_id);
+	async_clear(qp->ctx);
 	if (!qp->target)
 		forget(qp);
 	await_acks(&ibv->mutex, &ibv->cond, &qp->async_got, &ibv->events_completed);

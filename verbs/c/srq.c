@@ -254,6 +254,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 		return failed;
 	if (!forked(srq->ctx)) {
 		context_unname(srq->ctx, srq->event_id);
+		async_clear(srq->ctx);
 		if (srq->is_xrc) {
 			token_release(srq->ctx, srq->token);
 			cq_purge(srq->cq);

@@ -1,8 +1,9 @@
 /*
- * Events of channels and asynchronous ones, SRQs with limits and resizes, multicast and address
+ * Events of channels and asynchronous ones, also of what is gone, SRQs with limits and resizes, multicast and address
  * handles of datagrams.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include "check.h"
@@ -159,6 +160,52 @@ static void fatal_events(void)
 	ibv_ack_async_event(&event);
 }
 
+static bool readable(int fd, int ms) { return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1; }
+
+/* flush_of makes a CQ, which its one entry overflows: both of its descriptors have an event then. */
+static struct ibv_cq *flush_of(struct ibv_comp_channel *channel)
+{
+	struct ibv_cq *all = p.cq, *cq = ibv_create_cq(p.context, 1, NULL, channel, 0);
+
+	CHECK(cq);
+	p.cq = cq;
+	struct ibv_qp *qp = make_qp(&p, IBV_QPT_RC);
+	p.cq = all;
+	to_init(qp);
+	CHECK_IS(ibv_req_notify_cq(cq, 0), 0);
+	for (int i = 0; i < 4; i++)
+		post_recv_at(qp, p.mr, p.memory, 64, 1);
+	CHECK_IS(ibv_modify_qp(qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR }, IBV_QP_STATE), 0);
+	CHECK(readable(channel->fd, 10000) && readable(p.context->async_fd, 10000));
+	CHECK_IS(ibv_destroy_qp(qp), 0);
+	return cq;
+}
+
+/* Events of objects that are gone are no events: who polls and then reads would wait. */
+static void events_of_the_gone(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(p.context);
+	struct ibv_async_event event;
+	struct ibv_cq *of;
+	void *context;
+
+	CHECK(channel);
+	CHECK_IS(ibv_destroy_cq(flush_of(channel)), 0);
+	CHECK(!readable(channel->fd, 0) && !readable(p.context->async_fd, 0));
+
+	struct ibv_cq *there = flush_of(channel), *gone = flush_of(channel);
+	usleep(50000); /* the second one's, behind the first's */
+	CHECK_IS(ibv_destroy_cq(gone), 0);
+	CHECK_IS(ibv_get_cq_event(channel, &of, &context), 0);
+	CHECK_IS(ibv_get_async_event(p.context, &event), 0);
+	CHECK(of == there && event.element.cq == there && event.event_type == IBV_EVENT_CQ_ERR);
+	CHECK(!readable(channel->fd, 0) && !readable(p.context->async_fd, 0));
+	ibv_ack_cq_events(there, 1);
+	ibv_ack_async_event(&event);
+	CHECK_IS(ibv_destroy_cq(there), 0);
+	CHECK_IS(ibv_destroy_comp_channel(channel), 0);
+}
+
 int main(void)
 {
 	open_pair(&p, IBV_QPT_RC);
@@ -166,6 +213,7 @@ int main(void)
 	channel_events();
 	shared_receives();
 	datagrams();
+	events_of_the_gone();
 	fatal_events();
 	close_pair(&p);
 	return 0;
