@@ -197,6 +197,7 @@ func TestTemporaryFolder(t *testing.T) {
 		"missing":   {"/no/such/folder", "no such file"},
 		"no folder": {"/dev/null", "not a directory"},
 		"too long":  {long, "the kernel takes 107"},
+		"no place":  {"/proc", "no such file"},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

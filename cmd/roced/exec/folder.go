@@ -23,12 +23,14 @@ const (
 	folderPrefix  = "roced-exec-"
 	socketName    = "roced.sock"
 	maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
+	folderTries   = 100
 )
 
-// newFolder makes a folder, with a guard that is there before it.
+// newFolder makes a folder, with a guard that is there before it. Others may remove the folder, and seldom do: where it
+// is never there, as in /proc, none can be made.
 func newFolder(guarded bool) (folder, error) {
 	removeLeft()
-	for {
+	for try := 1; ; try++ {
 		f := folder{path: filepath.Join(os.TempDir(), folderPrefix+rand.Text()[:12])}
 		if guarded {
 			f.guard = startGuard(f.path)
@@ -37,7 +39,7 @@ func newFolder(guarded bool) (folder, error) {
 		if err != nil {
 			f.guard.end()
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || !exists(os.TempDir()) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || !exists(os.TempDir()) || try == folderTries {
 			return f, explainTemporary(err)
 		}
 	}
