@@ -17,14 +17,14 @@ static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr 
 	r->port = a->port_num;
 	r->en_sqd_async_notify = a->en_sqd_async_notify != 0;
 	r->qkey = a->qkey;
-	r->sq_psn = a->sq_psn;
+	r->sq_psn = a->sq_psn & PSN;
 	r->max_send_wr = a->cap.max_send_wr;
 	r->max_recv_wr = a->cap.max_recv_wr;
 	r->max_send_sge = a->cap.max_send_sge;
 	r->max_recv_sge = a->cap.max_recv_sge;
 	r->max_inline_data = a->cap.max_inline_data;
 	r->dest_qp_num = a->dest_qp_num;
-	r->rq_psn = a->rq_psn;
+	r->rq_psn = a->rq_psn & PSN;
 	r->qp_access_flags = a->qp_access_flags & OF_PEERS;
 	r->path_mtu = (uint8_t)a->path_mtu;
 	r->path_mig_state = (uint8_t)a->path_mig_state;

@@ -281,8 +281,8 @@ int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
 /* qpex.c */
 void qpex_init(struct qp *qp, uint64_t ops);
 
-/* A flow label has 20 bits. Cards leave out what else a program sets, as UCX does. */
-enum { FLOW_LABEL = 0xfffff };
+/* A flow label has 20 bits, a PSN 24. Cards leave out what else a program sets, as UCX does. */
+enum { FLOW_LABEL = 0xfffff, PSN = 0xffffff };
 
 /* ah.c */
 void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index,

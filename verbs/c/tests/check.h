@@ -72,9 +72,11 @@ static void to_init(struct ibv_qp *qp)
 	CHECK_IS(ibv_modify_qp(qp, &a, mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)), 0);
 }
 
+/* PSNs have more than their 24 bits, as of a program that takes any number. */
 static void to_rts(struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest,
+		.rq_psn = 0xab000005, .sq_psn = 0xcd000005,
 		.max_dest_rd_atomic = 4, .min_rnr_timer = 1,
 		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = *gid, .hop_limit = 1 } } };
 	int type = qp->qp_type, mask = IBV_QP_STATE;
