@@ -31,6 +31,8 @@ static int open_maps(struct memory *m)
 	m->last = (struct mapping){0};
 	if (fd < 0) {
 		m->maps = -1;
+		if (fd == -EMFILE || fd == -ENFILE)
+			return memory_fail(m, -fd, "no descriptor is left to read what is mapped: raise ulimit -n");
 		return memory_fail(m, ENOMEM, "/proc/self/maps cannot be read, which tells what is mapped: mount /proc");
 	}
 	m->maps = fd;

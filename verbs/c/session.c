@@ -297,6 +297,23 @@ static void give_fds(const struct asked *a, int *fds, int *nfds)
 			close(a->fds[i]);
 }
 
+/*
+ * Descriptors for which there is no room are lost when they come, and what they are of stays in the service, without
+ * anybody who knows it. So room is looked for before.
+ */
+static int find_room(const struct link *link, int count)
+{
+	int found[ROCED_MAX_FDS], have = 0, failed = 0;
+
+	for (; have < count && have < ROCED_MAX_FDS && !failed; have += !failed) {
+		found[have] = fcntl(link->fd, F_DUPFD_CLOEXEC, 0);
+		failed = found[have] < 0 ? errno : 0;
+	}
+	while (have > 0)
+		close(found[--have]);
+	return failed;
+}
+
 int roced_ask(struct roced_session *session, uint16_t command, const void *request, size_t request_len,
 	void *grant, size_t grant_cap, size_t *granted, int *fds, int *nfds)
 {
@@ -306,7 +323,10 @@ int roced_ask(struct roced_session *session, uint16_t command, const void *reque
 
 	if (atomic_load(&session->gone) == ROCED_FORKED)
 		return note(EIO, command, "the session is the parent's of this forked process; open the device again");
-	int failed = link_ask(&s->link, &a);
+	int failed = find_room(&s->link, fds && nfds ? *nfds : 0);
+	if (failed)
+		return note(failed, command, "there is no room for the descriptors that it gives: raise ulimit -n");
+	failed = link_ask(&s->link, &a);
 	if (failed)
 		return note(failed, command, a.text);
 	if (granted) {

@@ -1,20 +1,51 @@
-/* A program at its limit of descriptors gets no channel, and its session goes on. */
+/* A program at its limit of descriptors registers nothing and gets no channel, says so, and its session goes on. */
 #include <sys/resource.h>
 
 #include "check.h"
 
+static struct rlimit was;
+
+/* leave has so many descriptors be left. */
+static void leave(int count)
+{
+	struct rlimit low = was;
+	int next = dup(0);
+
+	CHECK(next >= 0);
+	close(next);
+	low.rlim_cur = (rlim_t)(next + count);
+	CHECK_IS(setrlimit(RLIMIT_NOFILE, &low), 0);
+}
+
+static void first_region(void)
+{
+	static uint8_t memory[4096];
+	struct ibv_context *context = open_first();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_mr *mr = NULL;
+
+	CHECK(pd);
+	for (int left = 0; !mr; left++) {
+		leave(left);
+		mr = ibv_reg_mr(pd, memory, sizeof(memory), 0);
+		CHECK_IS(setrlimit(RLIMIT_NOFILE, &was), 0);
+		if (!mr)
+			CHECK_IS(errno, EMFILE);
+	}
+	CHECK_IS(ibv_dereg_mr(mr), 0);
+	CHECK_IS(ibv_dealloc_pd(pd), 0);
+	CHECK_IS(ibv_close_device(context), 0);
+}
+
 int main(void)
 {
 	struct ibv_comp_channel *channel;
-	struct rlimit was, low;
 	struct pair p;
 
-	open_pair(&p, IBV_QPT_RC);
 	CHECK_IS(getrlimit(RLIMIT_NOFILE, &was), 0);
-	low = was;
-	low.rlim_cur = (rlim_t)dup(0);
-	close((int)low.rlim_cur);
-	CHECK_IS(setrlimit(RLIMIT_NOFILE, &low), 0);
+	first_region();
+	open_pair(&p, IBV_QPT_RC);
+	leave(0);
 	CHECK(!ibv_create_comp_channel(p.context));
 	CHECK_IS(errno, EMFILE);
 	CHECK_IS(setrlimit(RLIMIT_NOFILE, &was), 0);
