@@ -22,9 +22,10 @@ type Context struct {
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
-	manners    *manners      // nil where programs run the card
-	emptyPolls atomic.Uint32 // polls of any queue that found nothing
-	othersPoll atomic.Bool   // several goroutines poll: at the last yield others did
+	manners      *manners      // nil where programs run the card
+	emptyPolls   atomic.Uint32 // polls of any queue that found nothing
+	othersPoll   atomic.Bool   // several goroutines poll: at the last yield others did
+	oneProcessor atomic.Bool   // Go runs one goroutine at a time
 
 	slots    qpSlots
 	mu       sync.Mutex
@@ -55,6 +56,7 @@ func Open(session provider.Provider) (*Context, error) {
 	if spinner, is := session.(provider.Spinner); is {
 		c.manners = newManners(spinner)
 	}
+	c.noteProcessors()
 	return c, nil
 }
 

@@ -44,11 +44,15 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 // with a yield every 64 polls, a round trip between two programs took twice as long.
 const pollsPerYield = 4096
 
-// yield lets other goroutines run: once in pollsPerYield, or at each empty poll if others poll too, which a
-// yield shows: they have polled when it returns. One goroutine may poll several queues. It holds no lock.
+// yield lets other goroutines run: once in pollsPerYield, or at each empty poll if others need the processor: if
+// others poll too, which a yield shows, since they have polled when it returns; or if Go has one processor only
+// (GOMAXPROCS; as many as a container may use), on which the card's worker has to run too. One goroutine may poll
+// several queues. It holds no lock.
 func (c *Context) yield() {
 	polls := c.emptyPolls.Add(1)
-	if polls%pollsPerYield != 0 && !c.othersPoll.Load() {
+	if polls%pollsPerYield == 0 {
+		c.noteProcessors() // a container's limit may change
+	} else if !c.othersPoll.Load() && !c.oneProcessor.Load() {
 		return
 	}
 	runtime.Gosched()
@@ -56,6 +60,8 @@ func (c *Context) yield() {
 		c.othersPoll.Store(others)
 	}
 }
+
+func (c *Context) noteProcessors() { c.oneProcessor.Store(runtime.GOMAXPROCS(0) == 1) }
 
 // poll also says whether the next empty poll is to wait.
 func (q *CQ) poll(wcs []WC) (n int, armed bool, err error) {

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,6 +55,32 @@ func (p *poller) await() error {
 		if err != nil || n > 0 {
 			return err
 		}
+	}
+}
+
+// Where Go has one processor, a loop that polls and finds nothing must not keep it: the worker of the card that is to
+// send what the loop waits for runs there too.
+func TestPollsShareOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // for contexts that are opened from here on
+	l := newWirePair(t)
+	p := newPoller(t, l.a, "10.0.0.2")
+	var others atomic.Int64
+	var stop atomic.Bool
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for ; !stop.Load(); runtime.Gosched() {
+			others.Add(1)
+		}
+	})
+	const polls = 1000
+	for range polls {
+		_, err := p.cq.Poll(make([]verbs.WC, 1))
+		check(t, err)
+	}
+	stop.Store(true)
+	ended.Wait()
+	if turns := others.Load(); turns < polls/2 {
+		t.Errorf("another goroutine had %d turns in %d polls that found nothing", turns, polls)
 	}
 }
 
