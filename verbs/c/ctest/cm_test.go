@@ -62,28 +62,10 @@ func (r *cmRig) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// compile makes a program of cm/tests.
-func (r *cmRig) compile(t *testing.T, name string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	cmRun(t, "gcc", append(sanitize(), "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-o", program, cmFile(t, "cm/tests/"+name+".c"),
-		"-L"+r.libraries, "-lrdmacm", "-libverbs")...)
-	return program
-}
-
 // run compiles and runs a program of cm/tests.
 func (r *cmRig) run(t *testing.T, name string, args ...string) {
-	program := r.compile(t, name)
-	if out, err := r.command(t, program, args...).CombinedOutput(); err != nil {
+	if out, err := r.command(t, glibc().program(t, "cm/tests/"+name), args...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// cmRun runs a command to its end.
-func cmRun(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 }
 

@@ -25,19 +25,7 @@ type every struct {
 func newEvery(t *testing.T, s *service) *every {
 	t.Helper()
 	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
-	dir := t.TempDir()
-	e := &every{program: filepath.Join(dir, "every"), preload: filepath.Join(dir, "killat.so")}
-	for _, line := range []string{
-		strings.Join(sanitize(), " ") + " -O1 -g -pthread -o " + e.program + " ../cm/tests/every.c -L" + s.lib + " -lrdmacm -libverbs",
-		"-O1 -shared -fPIC -o " + e.preload + " ../tests/killat.c",
-	} {
-		if err := made("gcc", append([]string{"-Wall", "-Wextra", "-Werror"}, strings.Fields(line)...)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := readable(e.program); err != nil {
-		t.Fatal(err)
-	}
+	e := &every{program: glibc().program(t, "cm/tests/every"), preload: glibc().alone(t, "tests/killat.so")}
 	out, err := e.command(t, s, "KILL_AT=0").CombinedOutput()
 	if err != nil {
 		t.Fatalf("without a death: %v\n%s", err, out)

@@ -15,23 +15,17 @@ import (
 // memoryGuards are the ways in which other threads are kept from a page that moves.
 var memoryGuards = []string{"userfaultfd", "user", "signal"}
 
-// memoryPrograms are the test programs of the caller's memory, with its sources and without the service.
+// memoryPrograms is the folder of the test programs of the caller's memory, with its sources and without the service.
 type memoryPrograms string
 
-func buildMemory(t *testing.T) memoryPrograms {
+func buildMemory(t *testing.T, k kind) memoryPrograms {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no C compiler")
 	}
-	sources, err := filepath.Glob("../memory*.c")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	for _, name := range []string{"memory", "memoryrandom"} {
-		args := []string{"-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-fvisibility=hidden",
-			"-o", filepath.Join(dir, name), "../tests/" + name + ".c"}
-		if err := made("gcc", append(args, sources...)...); err != nil {
+	for _, name := range []string{"tests/memory", "tests/memoryrandom"} {
+		if err := k.keep(dir, name, name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +53,7 @@ func (m memoryPrograms) succeeds(t *testing.T, environment []string, name string
 
 // TestMemory tests the caller's memory. ROCED_MEMORY is the number of random registrations.
 func TestMemory(t *testing.T) {
-	m := buildMemory(t)
+	m := buildMemory(t, glibc())
 	t.Run("case", m.testCases)
 	t.Run("many", m.testMany)
 	t.Run("random", m.testRandom)

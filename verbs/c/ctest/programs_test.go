@@ -27,11 +27,7 @@ func TestC(t *testing.T) {
 // TestServiceKilled: a program whose service is killed goes on, finds its requests flushed, and can end in order.
 func TestServiceKilled(t *testing.T) {
 	s := serve(t)
-	program := compile(t, "gone", "-L"+s.lib, "-libverbs")
-	if err := readable(program); err != nil {
-		t.Fatal(err)
-	}
-	c := s.command(t, program)
+	c := s.command(t, glibc().program(t, "tests/gone"))
 	var failures bytes.Buffer
 	c.Stderr = &failures
 	out, err := c.StdoutPipe()
@@ -123,18 +119,20 @@ var perftests = []string{
 // TestPerftest: two processes of one service. perftest's own librdmacm is Debian's, and is not asked.
 func TestPerftest(t *testing.T) {
 	s := serve(t)
+	quick := "LD_PRELOAD=" + glibc().alone(t, "tests/quickclock.so")
 	for _, line := range perftests {
 		// -F: no result is refused since the processor's clock is not steady, as on machines that others use too.
-		t.Run(line, func(t *testing.T) { s.pair(t, strings.Fields(line+" -F"), "127.0.0.1") })
+		t.Run(line, func(t *testing.T) { s.pair(t, strings.Fields(line+" -F"), "127.0.0.1", quick) })
 	}
 }
 
 // pair runs a program as server, and again as client with the server's address, until the client has found it.
-func (s *service) pair(t *testing.T, line []string, address string) {
+func (s *service) pair(t *testing.T, line []string, address string, environment ...string) {
 	t.Helper()
 	line = append(line, "-p", freePort(t))
 	var said bytes.Buffer
 	server := s.command(t, line[0], line[1:]...)
+	server.Env = append(server.Env, environment...)
 	server.Stdout, server.Stderr = &said, &said
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -142,7 +140,9 @@ func (s *service) pair(t *testing.T, line []string, address string) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
 	awaitListener(t, server.Process.Pid, ended, &said)
-	out, err := s.command(t, line[0], append(line[1:], address)...).CombinedOutput()
+	client := s.command(t, line[0], append(line[1:], address)...)
+	client.Env = append(client.Env, environment...)
+	out, err := client.CombinedOutput()
 	if err != nil {
 		_ = server.Process.Kill()
 		t.Fatalf("client: %v\n%s\nserver: %v\n%s", err, out, <-ended, &said)

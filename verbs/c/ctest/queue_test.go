@@ -70,13 +70,9 @@ func newHalves(t *testing.T, seed uint64) *halves {
 		t.Skip("no C compiler")
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "queueside")
-	if err := made("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-o", program, "../tests/queueside.c"); err != nil {
-		t.Fatal(err)
-	}
 	h := &halves{t: t, random: rand.New(rand.NewPCG(seed, 0)), rung: map[uint32]bool{}}
 	h.share(filepath.Join(dir, "memory"))
-	c := exec.Command(program, filepath.Join(dir, "memory"), strconv.Itoa(sendAt), strconv.Itoa(recvAt), strconv.Itoa(cqAt))
+	c := exec.Command(glibc().alone(t, "tests/queueside"), filepath.Join(dir, "memory"), strconv.Itoa(sendAt), strconv.Itoa(recvAt), strconv.Itoa(cqAt))
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,7 +45,7 @@ func build(t *testing.T) string {
 			return
 		}
 		built.err = errors.Join(os.Chmod(built.dir, 0o755),
-			makeLibraries("glibc"+os.Getenv("ROCED_SANITIZE"), built.dir, cflags()),
+			glibc().libraries(built.dir),
 			made("go", "build", "-ldflags=-w", "-o", filepath.Join(built.dir, "roced"), "../../../cmd/roced"))
 	})
 	if built.err != nil {
@@ -55,10 +54,54 @@ func build(t *testing.T) string {
 	return built.dir
 }
 
-// makeLibraries makes the libraries of a kind, and copies them to a folder. What is compiled stays in verbs/c/build for
-// the next time: make compiles what has changed since.
-func makeLibraries(kind, to string, variables ...string) error {
-	kept, err := filepath.Abs("../build/ctest-" + kind)
+// kind is what the libraries and programs are compiled for.
+type kind struct {
+	name      string
+	variables []string // make's
+}
+
+// glibc is that of this machine's programs. ROCED_SANITIZE is the argument of -fsanitize: what has gcc check the
+// libraries and the programs of the tests.
+func glibc() kind {
+	flags := strings.Join(sanitize(), " ")
+	return kind{"glibc" + os.Getenv("ROCED_SANITIZE"), []string{"CFLAGS=-O2 -g " + flags, "SANITIZE=" + flags}}
+}
+
+var musl = kind{"musl", []string{"MUSL=1"}}
+
+func sanitize() []string {
+	kind := os.Getenv("ROCED_SANITIZE")
+	if kind == "" {
+		return nil
+	}
+	return []string{"-fsanitize=" + kind, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}
+}
+
+// libraries makes the libraries in a folder.
+func (k kind) libraries(to string) error { return k.keep(to, "all", "*.so*") }
+
+// program makes a program of tests/ or cm/tests/ against Debian's headers, which nobody may run.
+func (k kind) program(t *testing.T, name string) (program string) {
+	t.Helper()
+	needHeader(t, "/usr/include/infiniband/verbs.h")
+	return k.alone(t, name)
+}
+
+// alone makes what needs no header of another package.
+func (k kind) alone(t *testing.T, name string) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	program = filepath.Join(dir, filepath.Base(name))
+	if err := errors.Join(k.keep(dir, name, name), readable(program)); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// keep has make build a target of programs.mk, and copies files of it to a folder. What is compiled stays in
+// verbs/c/build for the next time: make compiles what has changed since.
+func (k kind) keep(to, target, files string) error {
+	kept, err := filepath.Abs("../build/ctest-" + k.name)
 	if err == nil {
 		err = os.MkdirAll(kept, 0o755)
 	}
@@ -70,48 +113,27 @@ func makeLibraries(kind, to string, variables ...string) error {
 		return err
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // another run of these tests
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // other tests, and another run of them
 		return err
 	}
-	if err := made("make", append([]string{"-s", "-j2", "-C", "..", "OUT=" + kept}, variables...)...); err != nil {
+	if target != "all" {
+		target = filepath.Join(kept, target)
+	}
+	if err := made("make", append([]string{"-s", "-j2", "-C", "..", "-f", "ctest/programs.mk", "OUT=" + kept, target}, k.variables...)...); err != nil {
 		return err
 	}
-	libraries, err := filepath.Glob(kept + "/*.so*")
+	paths, err := filepath.Glob(filepath.Join(kept, files))
 	if err != nil {
 		return err
 	}
-	return made("cp", append(append([]string{"-P"}, libraries...), to)...)
+	return made("cp", append(append([]string{"-P"}, paths...), to)...)
 }
-
-// sanitize is what has gcc check the libraries and the programs of tests/: ROCED_SANITIZE is the argument of -fsanitize.
-func sanitize() []string {
-	kind := os.Getenv("ROCED_SANITIZE")
-	if kind == "" {
-		return nil
-	}
-	return []string{"-fsanitize=" + kind, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"}
-}
-
-// cflags are make's for the libraries.
-func cflags() string { return "CFLAGS=" + strings.Join(append([]string{"-O2 -g"}, sanitize()...), " ") }
 
 func made(name string, args ...string) error {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-// compile makes a program of tests/ against Debian's headers.
-func compile(t *testing.T, name string, flags ...string) (program string) {
-	t.Helper()
-	needHeader(t, "/usr/include/infiniband/verbs.h")
-	program = filepath.Join(t.TempDir(), name)
-	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-g", "-O1", "-pthread", "-o", program, "../tests/" + name + ".c"}, slices.Concat(sanitize(), flags)...)
-	if err := made("gcc", args...); err != nil {
-		t.Fatal(err)
-	}
-	return program
 }
 
 func needHeader(t *testing.T, path string) {
@@ -205,11 +227,7 @@ func (s *service) output(t *testing.T, name string, args ...string) string {
 // program compiles a program of tests/ and runs it to its end.
 func (s *service) program(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	program := compile(t, name, "-L"+s.lib, "-libverbs")
-	if err := readable(program); err != nil {
-		t.Fatal(err)
-	}
-	return s.output(t, program, args...)
+	return s.output(t, glibc().program(t, "tests/"+name), args...)
 }
 
 // readable lets nobody run a program in a folder of the test.

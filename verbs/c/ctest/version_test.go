@@ -40,11 +40,7 @@ func TestOtherVersion(t *testing.T) {
 // TestOtherVersionAtOpen: a device that was listed is of a service whose place one of another version has taken.
 func TestOtherVersionAtOpen(t *testing.T) {
 	s := serve(t)
-	program := compile(t, "otherversion", "-L"+s.lib, "-libverbs")
-	if err := readable(program); err != nil {
-		t.Fatal(err)
-	}
-	c := s.command(t, program)
+	c := s.command(t, glibc().program(t, "tests/otherversion"))
 	var said bytes.Buffer
 	c.Stderr = &said
 	in, inErr := c.StdinPipe()
