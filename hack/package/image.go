@@ -129,7 +129,7 @@ func (l *layout) platform(j *job) (d descriptor, err error) {
 		Created string `json:"created"`
 		By      string `json:"created_by"`
 	}{config.Created, "make image"})
-	packed, err := compressed(layer)
+	packed, err := j.compressed(layer)
 	if err != nil {
 		return d, err
 	}

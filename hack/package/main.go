@@ -15,6 +15,7 @@ import (
 type release struct {
 	version, maintainer, output string
 	tag                         string // what the binary says of itself; empty if the go command is to say it
+	draft                       string // a folder that keeps what is compiled, for a release that is not given away
 	time                        time.Time
 	jobs                        []*job // one a processor
 }

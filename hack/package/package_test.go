@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // newestGLIBC is what the C libraries need at most.
@@ -26,9 +28,9 @@ func check(t *testing.T, err error) {
 }
 
 // build builds an archive and an image for this processor, and gives all files by their names.
-func build(t *testing.T) map[string][]byte {
+func build(t *testing.T, draft string) map[string][]byte {
 	t.Helper()
-	r := &release{version: "1.2.3", output: t.TempDir()}
+	r := &release{version: "1.2.3", output: t.TempDir(), draft: draft}
 	check(t, r.build([]string{runtime.GOARCH}, []string{"tar", "image"}))
 	files := map[string][]byte{}
 	list, err := os.ReadDir(r.output)
@@ -40,14 +42,29 @@ func build(t *testing.T) map[string][]byte {
 	return files
 }
 
+// kept is the folder of what is compiled, which the test has alone.
+func kept(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("verbs/c/build/package")
+	check(t, err)
+	check(t, os.MkdirAll(dir, 0o755))
+	lock, err := os.Open(dir)
+	check(t, err)
+	t.Cleanup(func() { _ = lock.Close() })
+	check(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	return dir
+}
+
 // TestRelease: an archive and an image have what is promised, and where ROCED_RELEASE=twice, as CI has it, another build
-// has the same bytes.
+// has the same bytes. Once it is a draft: what has been compiled is kept for the next time.
 func TestRelease(t *testing.T) {
 	t.Chdir("../..")
-	first := build(t)
-	second := first
+	var first, second map[string][]byte
 	if os.Getenv("ROCED_RELEASE") == "twice" {
-		second = build(t)
+		first, second = build(t, ""), build(t, "")
+	} else {
+		first = build(t, kept(t))
+		second = first
 	}
 	base := "roced_1.2.3_linux_" + runtime.GOARCH
 	for _, name := range []string{base + ".tar.gz", base + ".cdx.json", "roced_1.2.3_image.tar", "SHA256SUMS"} {

@@ -34,16 +34,20 @@ func (j *job) prepare() error {
 
 func (j *job) path(name string) string { return filepath.Join(j.stage, name) }
 
-// binary builds roced for the target, and, for the pages and completions, for this machine.
+// binary builds roced for the target, and, for the pages and completions, for this machine: alike, so that packages for
+// this machine and for others compile the same.
 func (j *job) binary() error {
 	flags := "-ldflags=-s -w -buildid="
 	if j.tag != "" {
 		flags += " -X github.com/roced/roced/internal/release.tag=" + j.tag
 	}
-	return errors.Join(
-		j.run("go", "GOARCH="+j.arch, "build", "-trimpath", flags, "-o", j.path("roced"), "./cmd/roced"),
-		j.run("go", "GOARCH="+runtime.GOARCH, "build", "-o", j.path("here"), "./cmd/roced"),
-	)
+	build := func(arch, name string) error {
+		return j.run("go", "GOARCH="+arch, "build", "-trimpath", flags, "-o", j.path(name), "./cmd/roced")
+	}
+	if j.arch == runtime.GOARCH {
+		return errors.Join(build(j.arch, "roced"), os.Symlink("roced", j.path("here")))
+	}
+	return errors.Join(build(j.arch, "roced"), build(runtime.GOARCH, "here"))
 }
 
 // compiler is one of the C libraries, with Debian's packages of it.
@@ -82,7 +86,17 @@ func (j *job) libraries() error {
 }
 
 func (j *job) compile(folder string, c compiler, kind string) error {
-	return j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+j.path(folder), "CC="+c.program, kind, "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.")
+	out := j.path(folder)
+	if j.draft != "" {
+		out = filepath.Join(j.draft, j.arch, folder)
+	}
+	// RECIPE: with other flags all is compiled again.
+	err := j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+out, "CC="+c.program, kind,
+		"CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.", "RECIPE=../../hack/package/stage.go")
+	if err != nil || j.draft == "" {
+		return err
+	}
+	return errors.Join(os.MkdirAll(j.path(folder), 0o755), j.run("cp", "", filepath.Join(out, "libibverbs.so.1"), filepath.Join(out, "librdmacm.so.1"), j.path(folder)))
 }
 
 // pages writes and compresses the manual.
@@ -93,7 +107,7 @@ func (j *job) pages() error {
 	pages, err := filepath.Glob(j.path("man/*"))
 	for _, page := range pages {
 		text, readErr := os.ReadFile(page)
-		err = errors.Join(err, readErr, compress(page+".gz", text), os.Remove(page))
+		err = errors.Join(err, readErr, j.compress(page+".gz", text), os.Remove(page))
 	}
 	return err
 }
@@ -114,16 +128,7 @@ func (j *job) completions() error {
 // changelog is Debian's, which has to be there; the changes themselves are in CHANGELOG.md.
 func (j *job) changelog() error {
 	text := fmt.Sprintf("roced (%s) unstable; urgency=medium\n\n  * See /usr/share/doc/roced/CHANGELOG.md of the package roced.\n\n -- %s  %s\n", j.version, j.maintainer, j.time.Format(time.RFC1123Z))
-	return compress(j.path("changelog.gz"), []byte(text))
-}
-
-// compress writes a compressed file.
-func compress(path string, text []byte) error {
-	packed, err := compressed(text)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, packed, 0o644)
+	return j.compress(j.path("changelog.gz"), []byte(text))
 }
 
 // pack runs nfpm, on this machine's processor whatever the target's: the command, and the C libraries.

@@ -48,7 +48,7 @@ func (j *job) tarball() error {
 		return err
 	}
 	base := filepath.Join(j.output, name)
-	return errors.Join(compress(base+".tar.gz", archive), os.WriteFile(base+".cdx.json", bill, 0o644))
+	return errors.Join(j.compress(base+".tar.gz", archive), os.WriteFile(base+".cdx.json", bill, 0o644))
 }
 
 // libraryEntries are the C libraries in a folder.
@@ -96,14 +96,27 @@ func (e entry) write(w *tar.Writer, when time.Time) error {
 }
 
 // compressed is what gzip -9n makes: no name, no time.
-func compressed(text []byte) ([]byte, error) {
+func (r *release) compressed(text []byte) ([]byte, error) {
+	level := gzip.BestCompression
+	if r.draft != "" {
+		level = gzip.BestSpeed
+	}
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&b, level)
 	if err == nil {
 		_, err = z.Write(text)
 		err = errors.Join(err, z.Close())
 	}
 	return b.Bytes(), err
+}
+
+// compress writes a compressed file.
+func (r *release) compress(path string, text []byte) error {
+	packed, err := r.compressed(text)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, packed, 0o644)
 }
 
 func sumOf(path string) ([32]byte, error) {
