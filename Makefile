@@ -88,8 +88,8 @@ kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering progr
 	go run ./hack/interop/kernels -short
 
 clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; with gcc, and for musl too if musl-gcc is there
-	$(MAKE) -s -C verbs/c OUT=$(CURDIR)/clib
-	@! command -v musl-gcc >/dev/null || $(MAKE) -s -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
+	$(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib
+	@! command -v musl-gcc >/dev/null || $(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
 
 programs: ## unmodified RDMA programs of Debian over roced; a line a case
 	go run ./hack/programs
