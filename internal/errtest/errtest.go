@@ -8,8 +8,8 @@ import (
 
 // Check ends a test that has an error.
 func Check(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper() // here, since it takes time to find the caller, and most calls have no error
 		t.Fatal(err)
 	}
 }
