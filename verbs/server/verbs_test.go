@@ -9,16 +9,18 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
+	verbsrig "github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// A client of a daemon is a whole Provider: two daemons, on a network in memory. A card may
-// have 131,072 AHs, which the tests of verbs/hca reach; sessions here may have 16,384, since each costs two
-// commands.
+// A client of a daemon is a whole Provider: two daemons, on a network in memory. Sessions may have as much as a card in
+// the long run, but for AHs, of which it may have 131,072; else a fifth of it. The tests of verbs/hca reach all that a
+// card may have, and each object here costs two commands.
 func TestVerbsOverDaemons(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
-		fewerAHs := func(card *hca.Card) Source { return limited{card, hca.Limits{AHs: 16384}} }
-		return clientPair(t, newRigOf(t, anyone, fewerAHs))
+		most := verbsrig.Often(16384)
+		limits := hca.Limits{PDs: most, MRs: verbsrig.Often(65536), CQs: most, QPs: most, AHs: most, SRQs: most}
+		return clientPair(t, newRigOf(t, anyone, func(card *hca.Card) Source { return limited{card, limits} }))
 	})
 }
 

@@ -18,6 +18,7 @@ func limits(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	pd, err := s.Ctx.AllocPD()
 	rig.Check(t, err)
+	route := s.Route(w.B.End.IPv4)
 	rows := []struct {
 		name   string
 		used   int // by the station and this test
@@ -31,7 +32,7 @@ func limits(t *testing.T, w *rig.World) {
 		{"QP", 1, device.MaxQP, func() (rig.Closer, error) {
 			return pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ})
 		}},
-		{"AH", 0, device.MaxAH, func() (rig.Closer, error) { return pd.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4)) }},
+		{"AH", 0, device.MaxAH, func() (rig.Closer, error) { return pd.CreateAH(rig.Guard(t), route) }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) { reach(t, row.name, row.limit-row.used, row.create) })
