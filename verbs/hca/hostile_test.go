@@ -24,8 +24,11 @@ type scene struct {
 	before    remains
 }
 
-// canary fills memory that no attacker may read or write.
-var canary = []byte("nobody's business")
+// canary fills memory that no attacker may read or write; canarySlot is a slot of it.
+var (
+	canary     = []byte("nobody's business")
+	canarySlot = bytes.Repeat(canary, slotLen)[:slotLen]
+)
 
 func newScene(t testing.TB, options ...Option) *scene {
 	t.Helper()
@@ -94,7 +97,7 @@ func (s *scene) drainSink() (messages int) {
 
 // guard fills a region with canaries.
 func (s *scene) guard(mr *verbs.MR) {
-	copy(mr.Bytes(), bytes.Repeat(canary, len(mr.Bytes())/len(canary)))
+	copy(mr.Bytes(), canarySlot)
 	s.canaries = append(s.canaries, mr)
 }
 
@@ -122,7 +125,7 @@ func (s *scene) unharmed() {
 		s.Errorf("the neighbour's SRQ has got %+v", got)
 	}
 	for _, mr := range s.canaries {
-		if !bytes.Equal(mr.Bytes()[:slotLen/2], bytes.Repeat(canary, slotLen)[:slotLen/2]) {
+		if !bytes.Equal(mr.Bytes()[:slotLen/2], canarySlot[:slotLen/2]) {
 			s.Errorf("memory of a region with key %#x was written to", mr.LKey())
 		}
 	}
@@ -189,7 +192,7 @@ func (s *scene) newAttacker() *attacker {
 	check(s, err)
 	a.other, err = session.AllocMR(provider.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
 	check(s, err)
-	copy(a.other.Memory, bytes.Repeat(canary, slotLen))
+	copy(a.other.Memory, canarySlot)
 	ah, err := session.CreateAH(guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
 	check(s, err)
 	a.ah = ah.AH
@@ -366,7 +369,7 @@ func (a *attacker) results() (all []outcome) {
 // leave closes the attacker's session, and checks what it must not have done.
 func (a *attacker) leave() {
 	a.Helper()
-	if !bytes.Equal(a.other.Memory, bytes.Repeat(canary, slotLen)[:slotLen]) {
+	if !bytes.Equal(a.other.Memory, canarySlot) {
 		a.Error("memory of another PD was written to")
 	}
 	check(a, a.session.Close())
