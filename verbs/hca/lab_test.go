@@ -41,12 +41,19 @@ func (l *stations) active() {
 // open opens a host's eth0 and closes it when the test ends.
 func open(t testing.TB, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
+	d := openCard(t, host, options...)
+	t.Cleanup(func() { check(t, d.Close()) })
+	return d
+}
+
+// openCard opens a host's eth0.
+func openCard(t testing.TB, host *lab.Namespace, options ...Option) *Card {
+	t.Helper()
 	if len(labtest.Cards()) > 0 {
 		options = append([]Option{WithSocketMode(SocketZeroCopy)}, options...)
 	}
 	d, err := Open("eth0", append(options, InNamespace(host.Path()))...)
 	check(t, err)
-	t.Cleanup(func() { check(t, d.Close()) })
 	return d
 }
 

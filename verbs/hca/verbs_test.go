@@ -99,8 +99,15 @@ func wireEnds(t *testing.T, options ...Option) verbstest.Pair {
 // beside makes another session on a card.
 func beside(t *testing.T, card *Card) provider.Provider {
 	t.Helper()
-	session, err := card.NewSession(SessionConfig{Limits: Limits{PDs: 100, MRs: 110, CQs: 120, QPs: 130, AHs: 140}})
+	return newSession(t, card, SessionConfig{Limits: Limits{PDs: 100, MRs: 110, CQs: 120, QPs: 130, AHs: 140}})
+}
+
+// newSession makes a session that ends with the test.
+func newSession(t testing.TB, card *Card, config SessionConfig) *Session {
+	t.Helper()
+	session, err := card.NewSession(config)
 	check(t, err)
+	t.Cleanup(func() { check(t, session.Close()) })
 	return session
 }
 

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -11,8 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Cards on two hosts pass the same tests, through XDP. Four pairs of hosts stay; each test has cards of
-// its own.
+// Cards on two hosts pass the same tests, through XDP. Eight pairs of cards stay; each test has sessions of its own.
 func TestVerbsOnLink(t *testing.T) { verbsOnLink(t) }
 
 // And over UDP sockets.
@@ -20,37 +20,82 @@ func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, WithNetwork(NetworkUDP)) }
 
 func verbsOnLink(t *testing.T, options ...Option) {
 	t.Parallel()
-	pool := labtest.NewPool(t, 8)
+	options = append(options, WithStateDir(t.TempDir()))
+	pool := labtest.NewPool(8, func() *linked { return newLinked(t, options) })
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
-		options := append(options[:len(options):len(options)], WithStateDir(t.TempDir()))
-		a, b := open(t, hosts.A, options...), open(t, hosts.B, options...)
+		hosts.lend(t)
 		return verbstest.Pair{
-			A:            linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), address(linkLocal(t, hosts.A))),
-			B:            linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), address(linkLocal(t, hosts.B))),
-			FramesUnseen: a.host.Modes().Socket == "udp",
-			Unreachable:  address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
+			A:            hosts.end(t, hosts.a, hosts.A, "10.77.0.1", "fd77::1"),
+			B:            hosts.end(t, hosts.b, hosts.B, "10.77.0.2", "fd77::2"),
+			FramesUnseen: hosts.a.host.Modes().Socket == "udp",
+			Unreachable:  address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, hosts.a) },
 		}
 	})
 }
 
-// linkEnd is a card on a host's eth0.
-func linkEnd(t *testing.T, card *Card, host *lab.Namespace, v4, v6, linkLocal netip.Addr) verbstest.End {
+// linked is two hosts on one wire, and their cards. A test that changes what is below the cards leaves the next one
+// others.
+type linked struct {
+	*labtest.PairLab
+	options []Option
+	a, b    *Card // nil: to be opened
+	changed bool
+}
+
+func newLinked(t *testing.T, options []Option) *linked {
+	t.Helper()
+	l := &linked{PairLab: labtest.Pair(t), options: options}
+	t.Cleanup(func() { l.close(t) })
+	return l
+}
+
+// lend has the cards be there for a test.
+func (l *linked) lend(t *testing.T) {
+	t.Helper()
+	if l.a == nil {
+		l.a, l.b, l.changed = openCard(t, l.A, l.options...), openCard(t, l.B, l.options...), false
+	}
+	t.Cleanup(func() {
+		if l.changed {
+			l.close(t)
+		}
+	})
+}
+
+func (l *linked) close(t *testing.T) {
+	t.Helper()
+	if l.a != nil {
+		check(t, errors.Join(l.a.Close(), l.b.Close()))
+	}
+	l.a, l.b = nil, nil
+}
+
+// end is a session of a test on the card of a host's eth0.
+func (l *linked) end(t *testing.T, card *Card, host *lab.Namespace, v4, v6 string) verbstest.End {
+	t.Helper()
+	link := func() netlink.Link { // to change it
+		l.changed = true
+		return eth0(t, host)
+	}
 	s := &station{device: card}
 	return verbstest.End{
-		Provider: card, IPv4: v4, IPv6: v6, LinkLocal: linkLocal, MAC: s.mac(),
+		Provider: beside(t, card), IPv4: address(v4), IPv6: address(v6), LinkLocal: address(linkLocal(t, host)), MAC: s.mac(),
 		SetLink: func(up bool) {
 			if up {
-				check(t, host.Netlink().LinkSetUp(eth0(t, host)))
+				check(t, host.Netlink().LinkSetUp(link()))
 				restore(t, host, v6)
 			} else {
-				check(t, host.Netlink().LinkSetDown(eth0(t, host)))
+				check(t, host.Netlink().LinkSetDown(link()))
 			}
 		},
-		AddAddress:    func(a netip.Addr) { check(t, host.AddAddress("eth0", subnet(a))) },
+		AddAddress: func(a netip.Addr) {
+			l.changed = true
+			check(t, host.AddAddress("eth0", subnet(a)))
+		},
 		RemoveAddress: func(a netip.Addr) { delAddress(t, host, subnet(a)) },
 		SetMTU: func(bytes int) {
-			check(t, host.Netlink().LinkSetMTU(eth0(t, host), bytes))
+			check(t, host.Netlink().LinkSetMTU(link(), bytes))
 			restore(t, host, v6)
 		},
 	}
@@ -66,13 +111,13 @@ func subnet(a netip.Addr) string {
 
 // restore gives eth0 back the IPv6 address that the kernel forgets while it is down, or its MTU
 // too small for IPv6.
-func restore(t *testing.T, host *lab.Namespace, v6 netip.Addr) {
+func restore(t *testing.T, host *lab.Namespace, v6 string) {
 	t.Helper()
 	link := eth0(t, host)
 	if link.Attrs().MTU < 1280 {
 		return
 	}
-	parsed, err := netlink.ParseAddr(subnet(v6))
+	parsed, err := netlink.ParseAddr(subnet(address(v6)))
 	check(t, err)
 	check(t, host.Netlink().AddrReplace(link, parsed))
 }

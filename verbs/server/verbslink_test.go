@@ -11,18 +11,20 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// So is one of daemons on two hosts, through XDP. Four pairs of hosts stay; each test has cards and daemons of
-// its own.
+// So is one of daemons on two hosts, through XDP. Four pairs of daemons stay; each test has clients of its own.
 func TestVerbsOverDaemonsOnLink(t *testing.T) {
 	t.Parallel()
-	pool := labtest.NewPool(t, 4)
+	type linked struct{ a, b onLink }
+	pool := labtest.NewPool(4, func() linked {
+		hosts := labtest.Pair(t)
+		return linked{linkDaemon(t, hosts.A), linkDaemon(t, hosts.B)}
+	})
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
-		a, b := linkDaemon(t, hosts.A), linkDaemon(t, hosts.B)
 		return verbstest.Pair{
-			A:           linkEnd(t, a, "10.77.0.1", "fd77::1"),
-			B:           linkEnd(t, b, "10.77.0.2", "fd77::2"),
-			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() provider.Provider { return a.daemon.dial(t) },
+			A:           linkEnd(t, hosts.a, "10.77.0.1", "fd77::1"),
+			B:           linkEnd(t, hosts.b, "10.77.0.2", "fd77::2"),
+			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() provider.Provider { return hosts.a.dial(t) },
 		}
 	})
 }
