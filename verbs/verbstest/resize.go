@@ -165,7 +165,7 @@ func resizeUnderLoad(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const messages = 1000
+	messages := rig.Often(1000)
 	for name, take := range map[string]func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (int, error){
 		"wait":   func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (int, error) { return c.CQ.Wait(ctx, wcs) },
 		"notify": getThenPoll,

@@ -17,6 +17,7 @@ const WaitTimeout = waittest.Limit
 var (
 	Check, Refused    = errtest.Check, errtest.Refused
 	Eventually, Guard = waittest.Eventually, waittest.Guard
+	Often             = waittest.Often
 )
 
 // watched is a context that tells when somebody waits on it.

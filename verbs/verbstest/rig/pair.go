@@ -2,7 +2,6 @@ package rig
 
 import (
 	"net/netip"
-	"os"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -47,18 +46,6 @@ type Test struct {
 	Rounds int
 	// Needs says whether the pair has what the test changes; nil: it needs nothing.
 	Needs func(p *Pair) bool
-}
-
-// roundsVariable has what happens seldom looked for as long as it takes, as CI does: it is "all".
-const roundsVariable = "ROCED_ROUNDS"
-
-// Often is how often a test tries what happens seldom: as often as it says in the long run, else a fifth of that, and
-// at least once.
-func Often(long int) int {
-	if os.Getenv(roundsVariable) != "all" {
-		long /= 5
-	}
-	return max(1, long)
 }
 
 // IsWhole fails the test if a required field of the pairs is empty. The outer test ends when the

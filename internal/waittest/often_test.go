@@ -1,4 +1,4 @@
-package rig
+package waittest
 
 import "testing"
 
