@@ -22,7 +22,7 @@ const (
 // those with a worker, and those with several, which the race detector can say something about. Each has a seed of its
 // own. To repeat a difference, run it alone (-run) with the seed that it names.
 func TestModel(t *testing.T) {
-	steps, first, second, third := modelDefault, rand.Uint64(), rand.Uint64(), rand.Uint64()
+	steps, first, second, third := often(modelDefault), rand.Uint64(), rand.Uint64(), rand.Uint64()
 	if n, err := strconv.Atoi(os.Getenv(modelVariable)); err == nil {
 		steps = n
 	}

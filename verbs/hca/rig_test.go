@@ -43,6 +43,7 @@ func gid(s string) verbs.GID { return wire.GIDFromAddr(address(s)) }
 var (
 	check, refused    = errtest.Check, errtest.Refused
 	eventually, guard = waittest.Eventually, waittest.Guard
+	often             = waittest.Often
 )
 
 // station is a card and one of each object on it.

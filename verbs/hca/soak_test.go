@@ -219,7 +219,7 @@ func (s *soaker) verify(wc *verbs.WC) {
 // TestSoak sends messages both ways at once, as fast as it can, and accounts for every
 // one of them: sent = delivered + named drops.
 func TestSoak(t *testing.T) {
-	messages := uint64(soakDefault)
+	messages := uint64(often(soakDefault))
 	if text := os.Getenv(soakVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		check(t, err)

@@ -41,6 +41,9 @@ func newWidePair(t testing.TB) *labtest.PairLab {
 	return hosts
 }
 
+// fewFrames is for cards with many sockets, which need much memory otherwise.
+var fewFrames = WithFrames(256)
+
 // socketsOf is how many sockets a card has.
 func socketsOf(card *Card) int {
 	n := 0
@@ -64,6 +67,9 @@ type flow struct {
 	done     chan struct{}
 }
 
+// flowPause is between two bursts, and two looks for them: sockets are replaced in milliseconds.
+const flowPause = 50 * time.Microsecond
+
 // startFlow begins to send messages of these lengths, in bursts.
 func startFlow(t testing.TB, sentBy *lab.Namespace, from, to *station, lengths ...int) *flow {
 	t.Helper()
@@ -72,10 +78,15 @@ func startFlow(t testing.TB, sentBy *lab.Namespace, from, to *station, lengths .
 	receiver := make(chan struct{})
 	go func() {
 		defer close(receiver)
+		receive := []verbs.RecvWR{{SGList: []verbs.SGE{to.mr.SGE(0, 3*slotLen)}}}
 		for !f.stop.Load() {
-			_ = to.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{to.mr.SGE(0, 3*slotLen)}}})
 			var wcs [depth]verbs.WC
-			_, _ = to.cq.Poll(wcs[:])
+			n, _ := to.cq.Poll(wcs[:])
+			for to.qp.PostRecv(receive) == nil {
+			}
+			if n == 0 {
+				time.Sleep(flowPause)
+			}
 		}
 	}()
 	go func() {
@@ -87,6 +98,7 @@ func startFlow(t testing.TB, sentBy *lab.Namespace, from, to *station, lengths .
 			}
 			check(t, from.qp.PostSend(wrs))
 			from.wait(depth)
+			time.Sleep(flowPause)
 		}
 		<-receiver
 	}()
@@ -141,7 +153,7 @@ func (f *flow) account() (sent, found uint64, text string) {
 func TestQueuesAreFollowed(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)
-	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
+	a, b := newStation(t, open(t, hosts.A, fewFrames)), newStation(t, open(t, hosts.B, fewFrames))
 	f := startFlow(t, hosts.A, a, b, 64, 1024)
 	first := firstSocket(b.device)
 	for _, count := range []uint32{2, 5, 5, 8} {
@@ -207,6 +219,7 @@ func TestMTUIsRaised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hosts := newWidePair(t)
 			check(t, setQueues(t, hosts.B, 3, 1))
+			options = append(options, fewFrames)
 			a, b := newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))
 			most := carried(t, 4096)
 			if name == "asked for" {

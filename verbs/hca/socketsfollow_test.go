@@ -17,6 +17,7 @@ func TestWaitersOutliveSockets(t *testing.T) {
 	for name, options := range map[string][]Option{"leader": nil, "worker": {WithoutInline()}} {
 		t.Run(name, func(t *testing.T) {
 			hosts := newWidePair(t)
+			options = append(options, fewFrames)
 			a, b := newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))
 			ah := a.ah("10.77.0.2")
 			for i, change := range []func(){
@@ -65,8 +66,8 @@ func TestTrainsFollowQueues(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)
 	check(t, setQueues(t, hosts.A, 2, 1))
-	a := newStation(t, open(t, hosts.A))
-	b := newStation(t, open(t, hosts.B))
+	a := newStation(t, open(t, hosts.A, fewFrames))
+	b := newStation(t, open(t, hosts.B, fewFrames))
 	sendsAs(t, a.device, cutting())
 	check(t, setQueues(t, hosts.B, 2, 2))
 	check(t, setQueues(t, hosts.A, 2, 2))
@@ -128,7 +129,7 @@ func attachTap(t *testing.T, host *lab.Namespace, name string) {
 func TestSocketsFollowWhenUp(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)
-	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
+	a, b := newStation(t, open(t, hosts.A, fewFrames)), newStation(t, open(t, hosts.B, fewFrames))
 	ah := a.ah("10.77.0.2")
 	for _, row := range []struct {
 		queues uint32
