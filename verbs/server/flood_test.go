@@ -102,7 +102,7 @@ func TestDialAmongOthers(t *testing.T) {
 	defer others.Wait()
 	defer close(over)
 	eventually(t, "some are closed unread", func() bool { return r.a.Refused() > 0 })
-	for range 20 {
+	for range often(20) {
 		c, err := client.Dial(r.a.path, "")
 		check(t, err)
 		check(t, c.Close())

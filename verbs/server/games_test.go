@@ -35,7 +35,7 @@ func TestHolesAllTheTime(t *testing.T) {
 			bad.wake()
 		}
 	})
-	for range 20 {
+	for range often(20) {
 		mr, _ := ask(bad.raw, proto.AllocMR, &provider.AllocMRRequest{PD: bad.pd, Length: 1 << 20})
 		ask(bad.raw, proto.ResizeCQ, &provider.ResizeCQRequest{CQ: bad.cq, Entries: 500})
 		ask(bad.raw, proto.ModifyQP, &provider.ModifyQPRequest{QP: bad.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})

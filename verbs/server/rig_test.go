@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 var (
 	check             = errtest.Check
 	eventually, guard = waittest.Eventually, waittest.Guard
+	often             = waittest.Often
 )
 
 var (

@@ -9,7 +9,6 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
-	verbsrig "github.com/roced/roced/verbs/verbstest/rig"
 )
 
 // A client of a daemon is a whole Provider: two daemons, on a network in memory. Sessions may have as much as a card in
@@ -18,8 +17,8 @@ import (
 func TestVerbsOverDaemons(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
-		most := verbsrig.Often(16384)
-		limits := hca.Limits{PDs: most, MRs: verbsrig.Often(65536), CQs: most, QPs: most, AHs: most, SRQs: most}
+		most := often(16384)
+		limits := hca.Limits{PDs: most, MRs: often(65536), CQs: most, QPs: most, AHs: most, SRQs: most}
 		return clientPair(t, newRigOf(t, anyone, func(card *hca.Card) Source { return limited{card, limits} }))
 	})
 }
