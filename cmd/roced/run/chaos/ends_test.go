@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/internal/waittest"
 )
 
 // TestServiceEndsUnderLoad: it is ended again and again while its programs do all that they can. It ends
@@ -15,7 +17,7 @@ func TestServiceEndsUnderLoad(t *testing.T) {
 	w.settle()
 	w.askAll(w.programs[:], func(int) order { return order{Do: "wild", Seed: 1} })
 	r := rand.New(rand.NewPCG(1, 1))
-	times := 4
+	times := max(2, waittest.Often(4))
 	if os.Getenv(chaosVariable) != "" {
 		times = 8
 	}
