@@ -62,6 +62,13 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// impatient has Bind wait for a busy queue only shortly, until the function that it gives is called.
+func impatient() (patient func()) {
+	was := bindTimeout
+	bindTimeout = 100 * time.Millisecond
+	return func() { bindTimeout = was }
+}
+
 // TestOpenErrors expects each to have the right sentinel, and nothing to be left.
 func TestOpenErrors(t *testing.T) {
 	hosts := labtest.Pair(t)
@@ -70,7 +77,10 @@ func TestOpenErrors(t *testing.T) {
 		open func() (*Socket, error)
 		want error
 	}{
-		"busy":      {func() (*Socket, error) { return openIn(t, hosts.B, Config{}) }, ErrQueueBusy},
+		"busy": {func() (*Socket, error) {
+			defer impatient()()
+			return openIn(t, hosts.B, Config{})
+		}, ErrQueueBusy},
 		"no queue":  {func() (*Socket, error) { return openIn(t, hosts.A, Config{Queue: 1}) }, ErrNoQueue},
 		"zero-copy": {func() (*Socket, error) { return openIn(t, hosts.A, Config{Mode: ZeroCopy}) }, ErrZeroCopy},
 		"no interface": {func() (*Socket, error) {
@@ -221,9 +231,11 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer next.Close()
+	patient := impatient()
 	if err := next.Bind(); !errors.Is(err, ErrQueueBusy) {
 		t.Errorf("the queue is taken: %v", err)
 	}
+	patient()
 	if err := other.Bind(); !errors.Is(err, ErrNoQueue) {
 		t.Errorf("there is no queue 7: %v", err)
 	}
