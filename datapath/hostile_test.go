@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // hostileVariable is how many packets TestHostilePeer forges, and how many requests TestHostileProgram posts.
@@ -176,7 +177,7 @@ func hostileCount(t *testing.T, usual int) int {
 // TestHostilePeer: whatever a connection's peer sends, nothing is written that no key allows, and each
 // packet is counted once.
 func TestHostilePeer(t *testing.T) {
-	packets := hostileCount(t, 200_000)
+	packets := hostileCount(t, waittest.Often(200_000))
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)

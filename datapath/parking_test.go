@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // A change that leaves work wakes a worker that sleeps, because nothing else would.
@@ -101,7 +102,7 @@ func TestNoParkingWhileAProgramWaits(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
 	newStation(t, right, true)
-	for range 50 {
+	for range waittest.Often(50) {
 		a.parked()
 		a.engine.BeginWait()
 		wait(t, "the end of the parking", func() bool { return a.engine.runner.State() != runner.Parked })
