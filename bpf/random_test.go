@@ -25,6 +25,7 @@ const (
 
 // TestModel holds the program against the model, over random frames and damaged ones.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seed := testSeed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	hosts := []*host{

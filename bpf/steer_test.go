@@ -214,8 +214,10 @@ var verdicts = []struct {
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	for _, test := range verdicts {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			h := newHost(t, test.world())
 			if got := h.run(t, ebpf.RunOptions{Data: test.frame}); got != test.want {
 				t.Errorf("%s, want %s\n% x", got, test.want, test.frame)
