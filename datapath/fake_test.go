@@ -3,6 +3,7 @@ package datapath
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/region"
@@ -122,12 +123,15 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 	return newRigWith(t, link, false)
 }
 
+// spinTime lets a worker that was woken hear of a program that polls, where both have one processor.
+const spinTime = 50 * time.Microsecond
+
 func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	t.Helper()
 	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
 	r.session = NewSession(r.doorbell)
 	var err error
-	if r.engine, err = newAlone(Config{Link: link, MTU: wire.MTU1024, Alone: alone}); err != nil {
+	if r.engine, err = newAlone(Config{Link: link, MTU: wire.MTU1024, Alone: alone, Spin: spinTime}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// spinTime lets a worker that was woken hear of a program that polls, where both have one processor.
+const spinTime = 50 * time.Microsecond
+
 // TestStates: in each state of the worker, what happens, who runs the round of it, and the state after it.
 func TestStates(t *testing.T) {
 	for _, row := range []struct {
@@ -39,7 +42,7 @@ func TestStates(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWork(t, Config{Alone: row.alone})
+			w := newWork(t, Config{Alone: row.alone, Spin: spinTime})
 			w.Start()
 			w.is(Asleep)
 			row.run(w)
