@@ -14,6 +14,8 @@ import (
 //	loopBack ─► sendAcross ─► inbox ─► receiveHanded
 //	group ─► shareOut ┘                        └─► deliverHanded ─► as if they had been sent here
 //
+// Frames to send take that way too, if a link cannot (relay.go).
+//
 // Packets from one queue of the link to one queue pair stay in order. An inbox that is full holds up who fills it: an
 // engine does not look at its link, and a sender has no free frame.
 
@@ -27,6 +29,7 @@ type others struct {
 	// elsewhere are the other engines with members of a group.
 	elsewhere map[wire.GID][]*Engine
 	waitsFor  *inbox // it was full when this engine last filled it
+	relays    relays
 }
 
 func newOthers(e *Engine, shared *sharing) (*others, error) {
@@ -167,7 +170,12 @@ func (o *others) receiveHanded() (some, ready bool) {
 			break
 		}
 		e.budget--
-		o.receiveOne(h)
+		if !h.relayed {
+			o.receiveOne(h)
+		} else if !o.relay(h.frame) {
+			o.inbox.next-- // again in the next round
+			break
+		}
 	}
 	e.budget += kept
 	if some && o.inbox.waited.Swap(false) {

@@ -31,6 +31,8 @@ type handed struct {
 	sender *QP  // that has sent it to this card; nil: it came from the link
 	length int  // of the payload, if it has a sender
 	copied bool // another engine counts the packet as received
+	// relayed: it is to be sent; see Relay
+	relayed bool
 }
 
 func (in *inbox) open() (err error) {

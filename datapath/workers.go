@@ -75,6 +75,9 @@ func (w *Workers) Serve(s *Session) *Engine {
 	return best
 }
 
+// Number is how many engines there are.
+func (w *Workers) Number() int { return len(w.engines) }
+
 // Start starts the workers.
 func (w *Workers) Start() {
 	for _, e := range w.engines {

@@ -24,7 +24,9 @@ type sender struct {
 
 	reserved xsk.Reserved
 	holding  bool // reserved has not been committed
-	draining bool // nothing is reserved: the socket is about to be replaced
+	draining bool // nothing is reserved of the socket, which is about to be replaced, or not there
+
+	apart *apart // what sends instead of a socket; nil: nothing
 
 	waiting   waiting     // frames to send, if there is a choice of ways
 	inPackets bool        // the last frames left through packets
@@ -50,7 +52,10 @@ type Trains struct {
 
 // Reserve implements Link.
 func (s *sender) Reserve() []byte {
-	if s.draining || s.waiting.full() && !s.Flush() {
+	if s.draining {
+		return s.reserveApart()
+	}
+	if s.waiting.full() && !s.Flush() {
 		return nil
 	}
 	if !s.holding {
@@ -65,6 +70,10 @@ func (s *sender) Reserve() []byte {
 // In copy mode that makes no more kicks than a later flush would, and the few frames in use stay in
 // the processor's cache.
 func (s *sender) Commit(length int) {
+	if s.draining {
+		s.apart.out.grow(length)
+		return
+	}
 	s.holding = false
 	if s.packets == nil {
 		s.submit(s.reserved, length)
@@ -146,7 +155,7 @@ func (s *sender) submit(frame xsk.Reserved, length int) {
 // flushSocket reports whether the kernel has taken all frames that were submitted.
 func (s *sender) flushSocket() bool {
 	if s.socket == nil {
-		return true
+		return s.apart == nil || s.flushApart()
 	}
 	submitted := s.unkicked > 0
 	s.unkicked = 0
@@ -169,8 +178,11 @@ func (s *sender) TrainsUnable() bool { return s.unable.Load() }
 // TakeBack implements Link.
 func (s *sender) TakeBack() {
 	s.cancelWaiting()
-	if s.socket != nil {
+	switch {
+	case s.socket != nil:
 		s.socket.TakeBack()
+	case s.apart != nil:
+		s.cancelApart()
 	}
 }
 

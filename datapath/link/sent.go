@@ -13,6 +13,13 @@ type Sent struct {
 	InTrains uint64 // packets of which the trains were made
 }
 
+// Add adds what another link has sent.
+func (s *Sent) Add(other Sent) {
+	s.Frames += other.Frames
+	s.Trains += other.Trains
+	s.InTrains += other.InTrains
+}
+
 // Sent says how packets have left. Any goroutine may call it.
 func (s *sender) Sent() Sent {
 	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}

@@ -6,13 +6,18 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// Add has the link use a further socket, which it owns from then on. While there is none of queue 0,
-// no frame can be reserved. It runs under the lease.
+// Add has the link use a further socket, which it owns from then on. While there is none of its lowest queue,
+// no frame can be reserved, unless the link sends apart. It runs under the lease.
 func (l *XDP) Add(s *xsk.Socket) {
 	l.sockets = append(l.sockets, s)
-	if s.Attached().Queue == 0 {
-		l.socket, l.draining = s, false
+	if s.Attached().Queue != l.queue {
+		return
 	}
+	if l.apart != nil {
+		l.cancelApart()
+		l.apart = nil
+	}
+	l.socket, l.draining = s, false
 }
 
 // Drain reports whether a socket is empty, so that Remove loses nothing: nothing that it received is

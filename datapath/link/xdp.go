@@ -8,9 +8,11 @@ import (
 )
 
 // XDP is a Link over AF_XDP sockets, one for each receive queue of an
-// interface: a socket sees the frames of its own queue only. It sends through
-// that of queue 0. Sockets come and go while it is open (Add, Drain, Remove).
+// interface, or for some of them: a socket sees the frames of its own queue only.
+// It sends through that of its lowest queue. Sockets come and go while it is open
+// (Add, Drain, Remove); if the lowest queue has gone for good, it sends apart (SendApart).
 type XDP struct {
+	queue    int // the lowest
 	sockets  []*xsk.Socket
 	turn     int         // the socket that Receive tries first
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
@@ -21,10 +23,10 @@ type XDP struct {
 	sender
 }
 
-// NewXDP makes a link of sockets, which it owns from then on. With packets, frames may also leave in
+// NewXDP makes a link of sockets, which it owns from then on; the first is of the lowest queue. With packets, frames may also leave in
 // trains (see SetTrains); nil if not.
 func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
-	return &XDP{sockets: slices.Clone(sockets), sender: sender{socket: sockets[0], packets: packets}}
+	return &XDP{queue: sockets[0].Attached().Queue, sockets: slices.Clone(sockets), sender: sender{socket: sockets[0], packets: packets}}
 }
 
 // Receive implements Link. All frames of a burst are from one socket; the sockets take turns.
