@@ -14,7 +14,7 @@ func TestQueryDevice(t *testing.T) {
 	want := verbs.DeviceAttr{
 		Name: "memory-a", FirmwareVersion: attr.FirmwareVersion, NodeGUID: 0x0000_00ff_fe00_0001, MaxQP: 16384, MaxQPWR: 16384,
 		MaxSGE: 16, MaxInline: 512, MaxSRQ: 16384, MaxSRQWR: 16384, MaxSRQSGE: 16, MaxCQ: 16384, MaxCQE: 1 << 18, MaxMR: 65536, MaxMRSize: 1 << 38, MaxMW: 65536, MaxFastRegPageListLen: 512, MaxPD: 16384, MaxAH: 1 << 17,
-		MaxPKeys: 1, MaxMcastGrp: 16384, MaxMcastQPAttach: 16384, MaxTotalMcastQPAttach: 1 << 18, PhysicalPorts: 1, XDPMode: "none", AFXDPMode: "none", SendMode: "none",
+		MaxPKeys: 1, MaxMcastGrp: 16384, MaxMcastQPAttach: 16384, MaxTotalMcastQPAttach: 1 << 18, PhysicalPorts: 1, XDPMode: "none", AFXDPMode: "none", SendMode: "none", Workers: 1,
 		SysImageGUID: 0x0000_00ff_fe00_0001, VendorID: 0x726f63, PageSizeCap: 0xfffff000, CapFlags: attr.CapFlags,
 		AtomicCap: verbs.AtomicHCA, MaxQPRDAtom: 16, MaxQPInitRDAtom: 16, MaxResRDAtom: 16 * 16384,
 		CompletionTimestampMask: 1<<64 - 1, HCACoreClock: 1_000_000, MaxCQCount: 65535, MaxCQPeriod: 65535,

@@ -98,6 +98,10 @@ func (o *options) openHost(name string) (network.Host, error) {
 	if udpErr != nil {
 		return nil, errors.Join(err, fmt.Errorf("over UDP sockets: %w", udpErr))
 	}
+	if o.workers > 1 {
+		o.log.Warn("the device has one worker, as any over UDP sockets", "device", name, "asked", o.workers)
+		o.workers = 1
+	}
 	o.log.Warn("the device uses UDP sockets, since XDP cannot be had: single messages take longer, and source MACs and VLANs are not seen",
 		"device", name, "because", err)
 	return other, nil
@@ -134,7 +138,7 @@ func (o *options) udpnet() udpnet.Config { return udpnet.Config{Namespace: o.nam
 func (o *options) nic() nic.Config {
 	return nic.Config{
 		Namespace: o.namespace, MTU: o.mtu, XDP: string(o.xdp), Socket: string(o.socket), Send: string(o.send), Membership: string(o.membership),
-		Frames: o.frames, Tuning: nic.Tuning(o.tuning), StateDir: o.stateDir, Log: o.log,
+		Workers: o.workers, Frames: o.frames, Tuning: nic.Tuning(o.tuning), StateDir: o.stateDir, Log: o.log,
 	}
 }
 

@@ -73,6 +73,9 @@ func (o *options) checkNetwork() error {
 	case "", NetworkAuto, NetworkXDP:
 		return nil
 	case NetworkUDP:
+		if o.workers > 1 {
+			return fmt.Errorf("%w: %d workers: a card over UDP sockets has one; leave WithWorkers out", verbs.ErrInvalid, o.workers)
+		}
 		if o.aboutXDP() {
 			return fmt.Errorf("%w: WithXDPMode, WithSocketMode, WithSendMode and WithTuning mean nothing over UDP sockets; leave them out", verbs.ErrInvalid)
 		}
@@ -116,8 +119,9 @@ const MaxWorkers = datapath.MaxWorkers
 
 // WithWorkers sets how many workers a card has: 1 by default, MaxWorkers at most. Each serves some of the card's sessions, all
 // that there is of them, and can use a processor of its own. So programs that share the card gain, and one program does not.
-// An interface's card has one; one on a network in memory can have more. XRC domains are shared by sessions of one
-// worker only.
+// On an interface each needs a queue to receive and to send (ethtool -l): where it has fewer, there are fewer workers, and a
+// log entry says so; DeviceAttr.Workers is how many there are. Frames leave each by itself then, not in trains. Over UDP
+// sockets there is one worker. XRC domains are shared by sessions of one worker only.
 func WithWorkers(workers int) Option { return func(o *options) { o.workers = workers } }
 
 // WithSpin sets how long the worker looks for work before it sleeps; 20 µs by default.
@@ -125,7 +129,7 @@ func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = sp
 
 // WithFrames sets the size of each socket's rings, in frames, a power of two. Each receive queue of
 // the interface has a socket with memory for twice as many frames to receive, 2 KiB each (4 KiB from
-// an RDMA MTU of 2048 on); one socket has as many again to send. The default is 2048, or less if that
+// an RDMA MTU of 2048 on); one socket of each worker has as many again to send. The default is 2048, or less if that
 // would need more than 128 MiB: 512 with 64 queues, but at least 64. Queues that the interface gets
 // later do not change the rings of the others.
 func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }

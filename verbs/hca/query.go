@@ -34,6 +34,7 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxMcastGrp: s.config.Quota.Most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	describeCard(&attr)
+	attr.Workers = uint8(card.engine.Number())
 	modes := card.host.Modes()
 	attr.XDPMode, attr.AFXDPMode, attr.SendMode, attr.SendReason = modes.XDP, modes.Socket, modes.Send, modes.SendReason
 	return attr, nil

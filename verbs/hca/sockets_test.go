@@ -47,7 +47,12 @@ var fewFrames = WithFrames(256)
 // socketsOf is how many sockets a card has.
 func socketsOf(card *Card) int {
 	n := 0
-	card.engine.Do(func() { n = len(card.host.Link().Descriptors()) })
+	links, _ := card.host.Links(0) // an interface's, again
+	card.engine.Do(func() {
+		for _, l := range links {
+			n += len(l.Descriptors())
+		}
+	})
 	return n
 }
 

@@ -109,20 +109,22 @@ func TestTapQueuesAreFollowed(t *testing.T) {
 	}
 }
 
-// attachTap adds a queue to a TAP.
-func attachTap(t *testing.T, host *lab.Namespace, name string) {
+// attachTap adds a queue to a TAP, and gives its descriptor.
+func attachTap(t *testing.T, host *lab.Namespace, name string) (fd int) {
 	t.Helper()
 	request, err := unix.NewIfreq(name)
 	check(t, err)
 	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_MULTI_QUEUE)
 	check(t, host.Do(func() error {
-		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		var err error
+		fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return err
 		}
 		t.Cleanup(func() { check(t, unix.Close(fd)) })
 		return unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}))
+	return fd
 }
 
 // What changes while the interface is down is followed when it is up.

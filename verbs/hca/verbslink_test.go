@@ -13,24 +13,32 @@ import (
 )
 
 // Cards on two hosts pass the same tests, through XDP. Eight pairs of cards stay; each test has sessions of its own.
-func TestVerbsOnLink(t *testing.T) { verbsOnLink(t) }
+func TestVerbsOnLink(t *testing.T) { verbsOnLink(t, 1) }
 
 // And over UDP sockets.
-func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, WithNetwork(NetworkUDP)) }
+func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, 1, WithNetwork(NetworkUDP)) }
 
-func verbsOnLink(t *testing.T, options ...Option) {
+// And with several workers: each serves some of the tests.
+func TestVerbsOnLinkOfSeveralWorkers(t *testing.T) { verbsOnLink(t, 3, WithWorkers(3)) }
+
+func verbsOnLink(t *testing.T, workers int, options ...Option) {
 	t.Parallel()
 	options = append(options, WithStateDir(t.TempDir()))
-	pool := labtest.NewPool(8, func() *linked { return newLinked(t, options) })
+	pool := labtest.NewPool(8, func() *linked { return newLinked(t, workers, options) })
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
 		hosts.lend(t)
-		return verbstest.Pair{
+		pair := verbstest.Pair{
 			A:            hosts.end(t, hosts.a, hosts.A, "10.77.0.1", "fd77::1"),
 			B:            hosts.end(t, hosts.b, hosts.B, "10.77.0.2", "fd77::2"),
 			FramesUnseen: hosts.a.host.Modes().Socket == "udp",
-			Unreachable:  address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, hosts.a) },
+			Unreachable:  address("192.0.2.1"),
 		}
+		engine := pair.A.Provider.(*Session).entry.Engine() // those of one share XRC domains
+		pair.Beside = func() provider.Provider {
+			return servedBy(t, engine, func() provider.Provider { return beside(t, hosts.a) })
+		}
+		return pair
 	})
 }
 
@@ -43,9 +51,9 @@ type linked struct {
 	changed bool
 }
 
-func newLinked(t *testing.T, options []Option) *linked {
+func newLinked(t *testing.T, queues int, options []Option) *linked {
 	t.Helper()
-	l := &linked{PairLab: labtest.Pair(t), options: options}
+	l := &linked{PairLab: labtest.Pair(t, lab.WithQueues(queues)), options: options}
 	t.Cleanup(func() { l.close(t) })
 	return l
 }

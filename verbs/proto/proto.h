@@ -420,7 +420,8 @@ struct roced_look_device_grant {
 	uint16_t max_cq_count;
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
-	uint8_t reserved901[3]; /* 0 */
+	uint8_t workers;
+	uint8_t reserved902[2]; /* 0 */
 	int64_t max_mw;
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;
@@ -566,7 +567,8 @@ struct roced_query_device_grant {
 	uint16_t max_cq_count;
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
-	uint8_t reserved637[3]; /* 0 */
+	uint8_t workers;
+	uint8_t reserved638[2]; /* 0 */
 	int64_t max_mw;
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;

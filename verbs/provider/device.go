@@ -36,6 +36,7 @@ type DeviceAttr struct {
 	// "af_xdp" and "single" (each by itself, over UDP sockets the latter), or "none".
 	SendMode   string
 	SendReason string // why bursts do not leave in trains; empty if they do
+	Workers    uint8  // that serve programs; 0 if the service does not say
 
 	SysImageGUID uint64
 	VendorID     uint32 // the IEEE's number, or one that it assigns to nobody; neither 0 nor 0xffffff

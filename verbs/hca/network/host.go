@@ -28,8 +28,8 @@ type Host interface {
 	Name() string
 	// VLAN is the tag of the card's frames; 0 for none.
 	VLAN() uint16
-	// Links are where the card's frames come from and go to: one for each worker. verbs.ErrUnsupported if there cannot
-	// be as many. It is called once; the engines close them, before Close.
+	// Links are where the card's frames come from and go to: one for each worker, or fewer, if the network has said why.
+	// verbs.ErrUnsupported if there is never more than one. It is called once; the engines close them, before Close.
 	Links(workers int) ([]link.Link, error)
 	// Link is the first.
 	Link() link.Link
@@ -81,11 +81,14 @@ type Steering interface {
 	RemoveGroup(netip.Addr) error
 }
 
-// Engine is what a network needs of the card's engine to change the link while packets move; see datapath.Engine.
+// Engine is what a network needs of the card's engine to change the link while packets move; see datapath.Workers.
 type Engine interface {
 	Do(change func())
 	ChangeLink(change func())
 	Until(done func() bool, timeout time.Duration) bool
+	// Relay has the first worker's link send frames of another, and Relaying is how many it has not been given yet.
+	Relay() link.Relay
+	Relaying() int
 }
 
 // Card is told of changes around it.
@@ -140,7 +143,7 @@ func HostError(err error) error {
 // OneLink is Links of a network that has no more than one.
 func OneLink(l link.Link, workers int, what string) ([]link.Link, error) {
 	if workers > 1 {
-		return nil, fmt.Errorf("%w: %d workers: %s has one; cards on a network in memory can have more", verbs.ErrUnsupported, workers, what)
+		return nil, fmt.Errorf("%w: %d workers: %s has one; cards on interfaces with several queues, by XDP, and on a network in memory can have more", verbs.ErrUnsupported, workers, what)
 	}
 	return []link.Link{l}, nil
 }

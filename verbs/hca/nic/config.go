@@ -24,6 +24,7 @@ type Config struct {
 	Socket     string
 	Send       string
 	Membership string
+	Workers    int // 0: one
 	Frames     uint32
 	Tuning     Tuning
 	StateDir   string

@@ -5,7 +5,7 @@
 //	     ─► leftover                                          undo what a killed process left
 //	     ─► program (bpf), sockets (xsk), sending, memberships, tuning
 //	Interface
-//	   ├─ Port ──► netlink; sockets fit the interface's queues and MTU (sockets.go, enlarge.go)
+//	   ├─ Port ──► netlink; sockets fit the interface's queues and MTU (sockets.go, enlarge.go), each worker's too (workers.go)
 //	   ├─ Route, Neighbour, Hold ──► netlink, a journal (neighbours.go)
 //	   ├─ AddQP, AddAddress, … ──► the steering program's tables (steer.go)
 //	   └─ Close: all of it undone

@@ -33,7 +33,6 @@ type Interface struct {
 	name      atomic.Pointer[string] // as of the last look
 	generic   error                  // why XDP must be generic; nil if it need not. Then frames for any MAC are taken
 	wanted    bpf.Mode               // as asked for
-	xdp       *link.XDP
 	sockets   *sockets
 	sending   sending
 	card      network.Card // that follows
@@ -54,11 +53,14 @@ type Interface struct {
 func (i *Interface) Name() string { return *i.name.Load() }
 
 // Link implements network.Host.
-func (i *Interface) Link() link.Link { return i.xdp }
+func (i *Interface) Link() link.Link { return i.sockets.links[0] }
 
-// Links implements network.Host.
-func (i *Interface) Links(workers int) ([]link.Link, error) {
-	return network.OneLink(i.xdp, workers, "a card over AF_XDP sockets")
+// Links implements network.Host: as many as Config.Workers asked for and the interface has queues for.
+func (i *Interface) Links(int) (list []link.Link, err error) {
+	for _, l := range i.sockets.links {
+		list = append(list, l)
+	}
+	return list, nil
 }
 
 // VLAN implements network.Host.
@@ -73,9 +75,13 @@ func (i *Interface) Port() (network.Port, error) {
 	if err != nil {
 		return network.Port{}, err
 	}
-	i.sockets.fit(&p, queues.receive)
+	i.sockets.fit(&p, queues)
 	if i.setTrains(trains, p.NoTrains) && i.sockets.engine != nil {
-		i.sockets.engine.Do(func() { i.xdp.SetTrains(trains) })
+		i.sockets.engine.Do(func() {
+			for _, l := range i.sockets.links {
+				l.SetTrains(trains)
+			}
+		})
 	}
 	return p, nil
 }
@@ -170,7 +176,7 @@ func (i *Interface) logModes() {
 		log.Warn("some lost packets will not be counted", "because", why)
 	}
 	info := i.sockets.queues[0].Attached()
-	log.Info("device is open", "xdp", i.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(i.sockets.queues))
+	log.Info("device is open", "xdp", i.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(i.sockets.queues), "workers", len(i.sockets.links))
 }
 
 // Listen implements network.Host.
@@ -210,7 +216,7 @@ func (i *Interface) Modes() network.Modes {
 	switch {
 	case !i.trains.Use:
 		m.SendReason = i.noTrains
-	case i.xdp.TrainsUnable():
+	case i.sockets.links[0].TrainsUnable():
 		m.SendReason = "the kernel has refused a train"
 	default:
 		m.Send = sendTrains
@@ -224,9 +230,16 @@ func (i *Interface) Statistics() (s network.Statistics, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Steering, s.Sent = steeringCounters(&verdicts), i.xdp.Sent()
-	s.Socket, err = i.xdp.Statistics()
-	return s, err
+	s.Steering = steeringCounters(&verdicts)
+	for _, l := range i.sockets.links {
+		socket, err := l.Statistics()
+		if err != nil {
+			return s, err
+		}
+		s.Socket.Add(socket)
+		s.Sent.Add(l.Sent())
+	}
+	return s, nil
 }
 
 // NoCounters are the counters of steering where there is none.

@@ -62,6 +62,7 @@ type builder struct {
 	maxMTU    wire.MTU // what the sockets are opened for
 	mostMTU   wire.MTU // what they can be replaced for
 	queues    queues
+	workers   int
 	driver    string // of base; empty if it does not say
 	generic   error  // why XDP must be generic; nil if it need not
 	steering  *bpf.Steering
@@ -131,13 +132,12 @@ func (b *builder) undo() (err error) {
 // opened gives the interface that was opened.
 func (b *builder) opened() *Interface {
 	b.netlink.Close() // from now on the card uses queries
-	xdp := link.NewXDP(b.sockets, b.packets)
 	sockets := newSockets(&sockets{
-		plan: b.plan(), inside: b.inside, steering: b.steering, link: xdp, log: b.config.Log, carried: b.maxMTU, most: b.mostMTU,
+		plan: b.plan(), inside: b.inside, steering: b.steering, links: b.links(), log: b.config.Log, carried: b.maxMTU, most: b.mostMTU,
 	}, b.sockets)
 	i := &Interface{
 		filter: filter{b.steering}, queries: b.queries, base: b.below, followers: b.followers, routers: b.routers, log: b.config.Log,
-		generic: b.generic, wanted: b.modes.xdp, xdp: xdp, sockets: sockets, sending: b.sending, vlan: b.vlan, tuned: b.tuned, journals: b.journals,
+		generic: b.generic, wanted: b.modes.xdp, sockets: sockets, sending: b.sending, vlan: b.vlan, tuned: b.tuned, journals: b.journals,
 		memberships: b.memberships, managed: map[netip.Addr]bool{},
 	}
 	i.name.Store(&b.name)

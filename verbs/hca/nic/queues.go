@@ -22,6 +22,7 @@ const maxQueues = 1024
 type queues struct {
 	count int
 	most  int // that the interface can have
+	sends int // that it sends through
 	// guessed says that the driver does not give the number in use; it is at most count.
 	guessed bool
 }
@@ -38,7 +39,7 @@ func (b *builder) countQueues() error {
 	if err != nil {
 		return err
 	}
-	b.queues = queues{count: now.receive, most: max(attrs.NumRxQueues, now.receive, 1)}
+	b.queues = queues{count: now.receive, most: max(attrs.NumRxQueues, now.receive, 1), sends: now.send}
 	if now.receive == 0 {
 		b.queues.count, b.queues.guessed = b.queues.most, true
 	}
@@ -46,6 +47,7 @@ func (b *builder) countQueues() error {
 		return err
 	}
 	b.queues.most = min(b.queues.most, maxQueues)
+	b.countWorkers()
 	return nil
 }
 
@@ -88,7 +90,7 @@ func (b *builder) explainZeroCopy(err error) error {
 func (b *builder) plan() *socketPlan {
 	return &socketPlan{
 		name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.config.Frames, tuning: b.config.Tuning,
-		driver: b.driver,
+		driver: b.driver, workers: b.workers,
 	}
 }
 

@@ -55,17 +55,18 @@ func TestFramesFor(t *testing.T) {
 // What the sockets lock is known before they are opened.
 func TestLockedBytes(t *testing.T) {
 	for _, row := range []struct {
-		queues int
-		mtu    wire.MTU
-		want   uint64
+		queues, workers int
+		mtu             wire.MTU
+		want            uint64
 	}{
-		{1, wire.MTU1024, 12 << 20},
-		{64, wire.MTU1024, 128<<20 + 4<<20 + 63*16*2048},
-		{1, wire.MTU4096, 2*2048*4096 + 2*2048*4096},
+		{1, 1, wire.MTU1024, 12 << 20},
+		{64, 1, wire.MTU1024, 128<<20 + 4<<20 + 63*16*2048},
+		{64, 4, wire.MTU1024, 128<<20 + 4*4<<20 + 60*16*2048},
+		{1, 1, wire.MTU4096, 2*2048*4096 + 2*2048*4096},
 	} {
-		b := &builder{link: &netlink.GenericLink{}, base: &netlink.GenericLink{}, maxMTU: row.mtu, queues: queues{count: row.queues}}
+		b := &builder{link: &netlink.GenericLink{}, base: &netlink.GenericLink{}, maxMTU: row.mtu, queues: queues{count: row.queues}, workers: row.workers}
 		if got := b.lockedBytes(); got != row.want {
-			t.Errorf("%d queues, %v: %d bytes, want %d", row.queues, row.mtu, got, row.want)
+			t.Errorf("%d queues, %d workers, %v: %d bytes, want %d", row.queues, row.workers, row.mtu, got, row.want)
 		}
 	}
 }

@@ -22,6 +22,9 @@ type sending struct {
 // openSending opens what trains need, where frames may leave in trains.
 func (b *builder) openSending() error {
 	mode, zeroCopy := b.config.Send, b.sockets[0].Attached().ZeroCopy
+	if b.workers > 1 && mode == sendTrains {
+		return fmt.Errorf("%w: trains need one worker, and the card has %d; leave out one of the two", verbs.ErrUnsupported, b.workers)
+	}
 	if zeroCopy && mode == sendTrains {
 		return fmt.Errorf("%w: trains do not work with zero-copy sockets, which are faster: the NIC reads the frames itself; leave out one of the two", verbs.ErrUnsupported)
 	}
@@ -42,6 +45,8 @@ func (b *builder) whyNever(mode string, zeroCopy bool) string {
 	switch {
 	case mode == sendAFXDP:
 		return "as asked for"
+	case b.workers > 1:
+		return fmt.Sprintf("the card has %d workers, which send through a queue each", b.workers)
 	case zeroCopy:
 		return "opened with zero-copy sockets: the NIC reads the frames itself"
 	case mode == sendTrains:

@@ -17,7 +17,7 @@ const (
 	receiveBudget = 128 << 20
 	mostFrames    = 2048 // of a ring
 	fewestFrames  = 64
-	// idleFrames is the size of the send rings of all sockets but the first, which alone sends.
+	// idleFrames is the size of the send rings of sockets that do not send: all but the first of each worker.
 	idleFrames = 16
 )
 
@@ -29,6 +29,8 @@ type socketPlan struct {
 	frames uint32 // of each ring, as asked for; 0: what the budget allows
 	tuning Tuning
 	driver string
+	// workers share the queues: each has every so many-th, and sends through the socket of its first.
+	workers int
 }
 
 // wholeKilobytes are the drivers that in zero-copy mode round a chunk's room down to kilobytes, as the NIC counts
@@ -58,7 +60,7 @@ func (p *socketPlan) config(queue, queues int, mtu wire.MTU) xsk.Config {
 	c.MultiBuffer = frame > p.room(c.ChunkSize)
 	c.RxSize = framesFor(queues, c.ChunkSize, p.frames)
 	c.TxFrames = idleFrames
-	if queue == 0 {
+	if queue < p.workers {
 		c.TxFrames = cmp.Or(p.frames, mostFrames)
 	}
 	return c

@@ -20,11 +20,13 @@ import (
 )
 
 // sockets are a card's AF_XDP sockets. They follow the interface while the card is open: each receive
-// queue has one, and each has chunks for the largest RDMA MTU that the interface has had.
+// queue has one, and each has chunks for the largest RDMA MTU that the interface has had. Of n workers each has a link
+// with the sockets of every n-th queue.
 //
 //	queue without socket    Prepare ─► Bind ─► SetRing ─► Add           cover
 //	queue that has gone     ClearRings ─► Drain ─► Remove ─► Close      retire
 //	chunks too small        Prepare ─► retire ─► Bind ─► SetRing ─► Add replace
+//	worker without a queue  SendApart, until Add                        sendApart
 //
 // What arrives in between for a queue without socket is dropped and counted (drop_no_ring); what is to
 // be sent meanwhile waits in its queue pair.
@@ -34,7 +36,7 @@ type sockets struct {
 	plan     *socketPlan
 	inside   *host.Namespace // where sockets are opened
 	steering *bpf.Steering
-	link     *link.XDP
+	links    []*link.XDP // of the workers
 	log      *slog.Logger
 	engine   network.Engine // nil until the card has started
 	carries  []wire.MTU     // by queue
@@ -87,16 +89,17 @@ func (s *sockets) prepare(queue int, mtu wire.MTU) (socket *xsk.Socket, err erro
 
 // fit makes the sockets fit the interface, which uses so many receive queues (0: the driver does not say).
 // While the interface is down nothing can be bound. What was found is in the port's Lost and Stuck.
-func (s *sockets) fit(p *network.Port, receiveQueues int) {
+func (s *sockets) fit(p *network.Port, now channels) {
 	if s.engine != nil && p.Enabled {
-		count := cmp.Or(receiveQueues, len(s.queues))
+		count := cmp.Or(now.receive, len(s.queues))
 		tooMany := checkQueues(p.Name, count)
 		count = min(count, maxQueues)
 		if was := len(s.queues); was != count {
 			s.log.Info("number of receive queues changed", "device", p.Name, "was", was, "now", count)
 		}
 		s.resize(count)
-		s.lost = errors.Join(tooMany, s.cover(), s.steer())
+		s.lost = errors.Join(tooMany, s.checkSending(now.send), s.cover(), s.steer())
+		s.sendApart()
 		s.enlarge(p.MTU)
 	}
 	p.Carried, p.Most, p.Lost, p.Stuck = s.carried, s.most, s.lost, s.stuck
@@ -156,7 +159,8 @@ func (s *sockets) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	s.engine.ChangeLink(func() { s.link.Add(socket) })
+	s.endApart(queue)
+	s.engine.ChangeLink(func() { s.linkOf(queue).Add(socket) })
 	s.put(queue, socket, mtu)
 	return nil
 }
@@ -189,7 +193,7 @@ func (s *sockets) retire(queues []int) {
 	s.engine.Until(func() bool { return s.drained(retired) }, drainTimeout)
 	s.engine.ChangeLink(func() {
 		for _, socket := range retired {
-			s.link.Remove(socket)
+			s.linkOf(socket.Attached().Queue).Remove(socket)
 		}
 	})
 	for _, queue := range queues {
@@ -206,7 +210,7 @@ func (s *sockets) retire(queues []int) {
 func (s *sockets) drained(list []*xsk.Socket) bool {
 	empty := true
 	for _, socket := range list {
-		empty = s.link.Drain(socket) && empty
+		empty = s.linkOf(socket.Attached().Queue).Drain(socket) && empty
 	}
 	return empty
 }

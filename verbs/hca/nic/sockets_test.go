@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
@@ -15,6 +16,8 @@ type still struct{}
 
 func (still) Do(change func())         { change() }
 func (still) ChangeLink(change func()) { change() }
+func (still) Relay() link.Relay        { return nil }
+func (still) Relaying() int            { return 0 }
 func (still) Until(done func() bool, timeout time.Duration) bool {
 	for end := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		if done() || time.Now().After(end) {
