@@ -24,7 +24,7 @@ type loopbackFlags struct {
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
-	f.IntVar(&l.workers, "workers", 1, "with --host: `number` of workers of each of these hosts, up to 8; each serves some of the programs that share the host")
+	f.IntVar(&l.workers, "workers", 1, "`number` of workers of each --device and each --host, up to 8; each serves some of the programs that share it. An interface needs a queue for each")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
 	l.weather.Add(f, "with --loopback: ")
 	f.StringVar(&l.capture, "capture", "", "with --loopback: `file` for the packets of all hosts, as pcapng; of other devices roced dump makes one")
@@ -44,14 +44,26 @@ func (l *loopbackFlags) check(o *options) error {
 	if !l.on && l.capture != "" {
 		return errors.New("--capture needs --loopback; of an interface's device roced dump makes one")
 	}
-	if l.workers != 1 && l.hosts == nil {
-		return errors.New("--workers needs --host: other hosts have one program and one worker each, and so have interfaces")
-	}
-	if l.workers < 1 || l.workers > hca.MaxWorkers {
-		return fmt.Errorf("--workers %d: a host has 1 to %d", l.workers, hca.MaxWorkers)
+	if err := l.checkWorkers(o); err != nil {
+		return err
 	}
 	if !l.on && l.hosts != nil {
 		return errors.New("--host needs --loopback: add it")
+	}
+	return nil
+}
+
+func (l *loopbackFlags) checkWorkers(o *options) error {
+	switch {
+	case l.workers < 1 || l.workers > hca.MaxWorkers:
+		return fmt.Errorf("--workers %d: a host or an interface has 1 to %d", l.workers, hca.MaxWorkers)
+	case l.workers == 1:
+	case l.on && l.hosts == nil:
+		return errors.New("--workers needs --host: other hosts on a network in memory have one program each, and one worker")
+	case !l.on && o.devices == nil:
+		return errors.New("--workers is for the interfaces that --device names: name one, or write workers below [[device]] in the configuration")
+	case o.network.Network() == hca.NetworkUDP:
+		return errors.New("--workers means nothing with --network udp: over UDP sockets a device has one worker; leave out one of the two")
 	}
 	return nil
 }

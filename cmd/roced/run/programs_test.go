@@ -339,9 +339,10 @@ func TestLoopbackErrors(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{"--loopback -d nowhere0", "leave out --config and --device"},
 		{"-d nowhere0 --host a=10.0.0.1", "--host needs --loopback"},
-		{"-d nowhere0 --workers 2", "--workers needs --host"},
+		{"-d nowhere0 --network udp --workers 2", "one worker"},
+		{"--workers 2", "--workers is for the interfaces"},
 		{"--loopback --workers 2", "--workers needs --host"},
-		{"--loopback --host a=10.0.0.1 --workers 9", "a host has 1 to 8"},
+		{"--loopback --host a=10.0.0.1 --workers 9", "a host or an interface has 1 to 8"},
 		{"-d nowhere0 --mode 0888", "--mode: permissions"},
 		{"-d nowhere0 --mode 4755", "--mode: permissions"},
 		{"--loopback --host a", "write NAME=ADDRESS"},

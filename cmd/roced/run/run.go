@@ -104,7 +104,7 @@ func (o *options) load() (*config.Config, error) {
 			return nil, cli.Usage(fmt.Errorf("--device %s: there is a device of this name already; give each its own", name))
 		}
 		d := config.NewDevice(name)
-		d.Network = o.network.Network()
+		d.Network, d.Workers = o.network.Network(), o.memory.workers
 		c.Devices = append(c.Devices, d)
 	}
 	if o.socket != "" {

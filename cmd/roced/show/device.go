@@ -24,6 +24,7 @@ type deviceRow struct {
 	AFXDP    string `json:"af_xdp"`
 	Send     string `json:"send"`
 	NoTrains string `json:"no_trains,omitempty"` // why packets in a row do not leave in trains
+	Workers  int    `json:"workers,omitempty"`   // 0: it is not known
 	MaxQP    int    `json:"max_qp"`              // of the user who asks, as the next
 	MaxMR    int    `json:"max_mr"`
 	Why      string `json:"error,omitempty"` // there is no card
@@ -37,7 +38,7 @@ func newDeviceRow(d *daemon.Device) row {
 	a := &d.Attr
 	r.Netdev, r.GUID, r.Firmware, r.State = a.Name, guid(a.NodeGUID), a.FirmwareVersion, stateOf(d.Port.State)
 	r.Network, r.XDP, r.AFXDP = cli.Network(a.XDPMode, a.AFXDPMode), a.XDPMode, a.AFXDPMode
-	r.Send, r.NoTrains, r.MaxQP, r.MaxMR = a.SendMode, a.SendReason, a.MaxQP, a.MaxMR
+	r.Send, r.NoTrains, r.Workers, r.MaxQP, r.MaxMR = a.SendMode, a.SendReason, int(a.Workers), a.MaxQP, a.MaxMR
 	return r
 }
 
@@ -45,11 +46,14 @@ func (r *deviceRow) cells() []string {
 	if r.Why != "" {
 		return []string{r.Name, "-", "-", r.State, "-", "-", "-", "-", "-", r.Why}
 	}
-	remark := ""
-	if r.NoTrains != "" {
-		remark = "no trains: " + r.NoTrains
+	var remarks []string
+	if r.Workers > 1 {
+		remarks = append(remarks, fmt.Sprintf("%d workers", r.Workers))
 	}
-	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, r.Network, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, remark}
+	if r.NoTrains != "" {
+		remarks = append(remarks, "no trains: "+r.NoTrains)
+	}
+	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, r.Network, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, strings.Join(remarks, "; ")}
 }
 
 type portRow struct {

@@ -55,7 +55,7 @@ func (p *parser) checkUDP(at place, d *Device) {
 		given bool
 	}{
 		{"xdp", d.XDP != hca.XDPAuto}, {"af_xdp", d.AFXDP != hca.SocketAuto}, {"send", d.Send != hca.SendAuto},
-		{"frames", d.Frames != 0}, {"tuning", d.Tuning != hca.Tuning{}}, {"membership", d.Membership == hca.MembershipNetlink},
+		{"frames", d.Frames != 0}, {"workers", d.Workers > 1}, {"tuning", d.Tuning != hca.Tuning{}}, {"membership", d.Membership == hca.MembershipNetlink},
 	} {
 		if k.given {
 			p.mistake(at, "device."+k.name, `network = "udp" uses no XDP, and has no use for this key; leave out one of the two`)

@@ -67,6 +67,7 @@ type Device struct {
 	Membership hca.MembershipMethod
 	RDMAMTU    int // bytes; 0: what the interface's allows
 	Frames     int // a socket's rings; 0: what suits
+	Workers    int
 	Spin       time.Duration
 	Congestion hca.Congestion
 	DCQCN      DCQCN
@@ -112,7 +113,7 @@ func (d DCQCN) Parameters() hca.DCQCN {
 // NewDevice is a device with defaults for all except its interface.
 func NewDevice(name string) Device {
 	return Device{
-		Interface: name, Name: name, Spin: 20 * time.Microsecond,
+		Interface: name, Name: name, Workers: 1, Spin: 20 * time.Microsecond,
 		Network: hca.NetworkAuto, XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
 		Congestion: hca.CongestionAnswer, DCQCN: defaultDCQCN(), Recovery: hca.RecoverySelective,
 	}

@@ -167,6 +167,8 @@ func TestMistakes(t *testing.T) {
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\naf_xdp = \"copy\"", `device.af_xdp: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nsend = \"trains\"", `device.send: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nframes = 64", `device.frames: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nworkers = 2", `device.workers: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nworkers = 9", `write a number from 1 to 8`},
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\ntuning.busy_poll = \"20us\"", `device.tuning: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nmembership = \"netlink\"", `device.membership: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nsend = \"trains\"\naf_xdp = \"zero-copy\"", `"zero-copy" needs no trains`},

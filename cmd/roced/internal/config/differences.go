@@ -15,6 +15,7 @@ func Differences(a, b Device) (names []string) {
 		{"membership", a.Membership == b.Membership},
 		{"rdma_mtu", a.RDMAMTU == b.RDMAMTU},
 		{"frames", a.Frames == b.Frames},
+		{"workers", a.Workers == b.Workers},
 		{"spin", a.Spin == b.Spin},
 		{"congestion", a.Congestion == b.Congestion},
 		{"dcqcn", a.DCQCN == b.DCQCN},

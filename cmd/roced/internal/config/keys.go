@@ -68,6 +68,7 @@ var deviceKeys = []key{
 	mode("device.membership", func(c *Config) *hca.MembershipMethod { return &c.device().Membership }, hca.MembershipAuto, hca.MembershipNetlink, hca.MembershipSocket),
 	oneOf("device.rdma_mtu", func(c *Config) *int { return &c.device().RDMAMTU }, 0, 256, 512, 1024, 2048, 4096),
 	oneOf("device.frames", func(c *Config) *int { return &c.device().Frames }, 0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+	number("device.workers", 1, hca.MaxWorkers, func(c *Config) *int { return &c.device().Workers }),
 	duration("device.spin", 0, mostSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
 	mode("device.congestion", func(c *Config) *hca.Congestion { return &c.device().Congestion }, hca.CongestionAnswer, hca.CongestionMark, hca.CongestionOff),
 	mode("device.recovery", func(c *Config) *hca.Recovery { return &c.device().Recovery }, hca.RecoverySelective, hca.RecoveryPlain),

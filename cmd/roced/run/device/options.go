@@ -15,7 +15,7 @@ func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
 	list := []hca.Option{
 		hca.WithLogger(log), hca.WithStateDir(stateDir), hca.WithoutInline(),
 		hca.WithNetwork(c.Network), hca.WithXDPMode(c.XDP), hca.WithSocketMode(c.AFXDP), hca.WithSendMode(c.Send), hca.WithMembership(c.Membership),
-		hca.WithSpin(c.Spin), hca.WithFrames(uint32(c.Frames)), hca.WithTuning(c.Tuning),
+		hca.WithSpin(c.Spin), hca.WithFrames(uint32(c.Frames)), hca.WithWorkers(c.Workers), hca.WithTuning(c.Tuning),
 		hca.WithCongestion(c.Congestion), hca.WithDCQCN(c.DCQCN.Parameters()), hca.WithRecovery(c.Recovery),
 	}
 	if c.RDMAMTU > 0 {

@@ -46,7 +46,11 @@ func describe(card *hca.Card) string {
 	if port.State == verbs.PortActive {
 		state = "active"
 	}
-	return fmt.Sprintf("%s, %s, RDMA MTU %d, %s", state, address(card), port.ActiveMTU.Bytes(), cli.Way(attr.XDPMode, attr.AFXDPMode))
+	text := fmt.Sprintf("%s, %s, RDMA MTU %d, %s", state, address(card), port.ActiveMTU.Bytes(), cli.Way(attr.XDPMode, attr.AFXDPMode))
+	if attr.Workers > 1 {
+		text += fmt.Sprintf(", %d workers", attr.Workers)
+	}
+	return text
 }
 
 // address is that of the default GID.
