@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 )
 
 var (
@@ -387,7 +388,7 @@ func TestPortsComeAndGo(t *testing.T) {
 			}
 		}
 	})
-	const count = 20000
+	count := waittest.Often(20_000)
 	for _, p := range list[:2] {
 		group.Go(func() {
 			for i := 0; i < count; {
