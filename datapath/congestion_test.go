@@ -200,8 +200,8 @@ func TestQueueThatMarks(t *testing.T) {
 	for _, e := range []*end{p.a, p.b} {
 		e.engine.Do(func() { e.engine.congestion = &parameters })
 	}
-	p.network.Impair(link.Impairment{Rate: 500e6, Mark: 200 * time.Microsecond})
-	const messages, length = 400, 16 << 10
+	p.network.Impair(link.Impairment{Rate: 50e6, Mark: 200 * time.Microsecond}) // slower than the race detector
+	const messages, length = 200, 16 << 10
 	posted, done := 0, 0
 	for end := time.Now().Add(time.Minute); done < messages && time.Now().Before(end); {
 		for ; posted < messages && posted-done < 32; posted++ {

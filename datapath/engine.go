@@ -159,7 +159,7 @@ func (e *Engine) descriptors() []int {
 	if e.others == nil {
 		return e.link.Descriptors()
 	}
-	return append([]int{e.others.inbox.fd}, e.link.Descriptors()...)
+	return append([]int{e.others.inbox.fd, e.others.relays.fd}, e.link.Descriptors()...)
 }
 
 // Waiter is a program that sleeps until a completion comes.

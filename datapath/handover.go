@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
@@ -13,8 +14,6 @@ import (
 //	link ─► passOn ───┐                        ┌─► receiveFrame ─► as if they had come from the link
 //	loopBack ─► sendAcross ─► inbox ─► receiveHanded
 //	group ─► shareOut ┘                        └─► deliverHanded ─► as if they had been sent here
-//
-// Frames to send take that way too, if a link cannot (relay.go).
 //
 // Packets from one queue of the link to one queue pair stay in order. An inbox that is full holds up who fills it: an
 // engine does not look at its link, and a sender has no free frame.
@@ -35,12 +34,13 @@ type others struct {
 func newOthers(e *Engine, shared *sharing) (*others, error) {
 	o := &others{engine: e, shared: shared, index: shared.made, elsewhere: map[wire.GID][]*Engine{}}
 	shared.made++
-	return o, o.inbox.open()
+	return o, errors.Join(o.inbox.open(), o.relays.open())
 }
 
 func (o *others) close() {
 	if o != nil {
 		o.inbox.close()
+		o.relays.close()
 	}
 }
 
@@ -53,7 +53,12 @@ func (o *others) crowded() bool {
 }
 
 // left says that there is something to do that no frame announces.
-func (o *others) left() bool { return o.waitsFor != nil || o.inbox.next < len(o.inbox.taken) }
+func (o *others) left() bool { return o.waitsFor != nil || o.inbox.left() || o.relays.left() }
+
+func (o *others) setAsleep(asleep bool) {
+	o.inbox.setAsleep(asleep)
+	o.relays.setAsleep(asleep)
+}
 
 // full says that the inbox of the engine with a queue pair has no room.
 func (o *others) full(number wire.QPN) bool {
@@ -170,12 +175,7 @@ func (o *others) receiveHanded() (some, ready bool) {
 			break
 		}
 		e.budget--
-		if !h.relayed {
-			o.receiveOne(h)
-		} else if !o.relay(h.frame) {
-			o.inbox.next-- // again in the next round
-			break
-		}
+		o.receiveOne(h)
 	}
 	e.budget += kept
 	if some && o.inbox.waited.Swap(false) {

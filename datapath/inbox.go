@@ -31,8 +31,6 @@ type handed struct {
 	sender *QP  // that has sent it to this card; nil: it came from the link
 	length int  // of the payload, if it has a sender
 	copied bool // another engine counts the packet as received
-	// relayed: it is to be sent; see Relay
-	relayed bool
 }
 
 func (in *inbox) open() (err error) {
@@ -79,6 +77,9 @@ func (in *inbox) full() bool {
 	in.waited.Store(true)
 	return in.count.Load() >= inboxRoom
 }
+
+// left says that some of what was taken is not dealt with.
+func (in *inbox) left() bool { return in.next < len(in.taken) }
 
 // take is the next packet; nil if there is none.
 func (in *inbox) take() *handed {

@@ -32,8 +32,8 @@ func TestRelay(t *testing.T) {
 	for range 3 {
 		for put() { // until the inbox is full
 		}
-		if c.Relaying() != inboxRoom {
-			t.Errorf("%d frames in the inbox", c.Relaying())
+		if given, done := c.Relayed(); given-done != inboxRoom {
+			t.Errorf("%d frames wait", given-done)
 		}
 		roundsUntil(t, func() bool {
 			for range far.Receive() {
@@ -50,7 +50,7 @@ func TestRelay(t *testing.T) {
 	for range 5 {
 		put()
 	}
-	roundsUntil(t, func() bool { return c.Relaying() == 0 }, c)
+	roundsUntil(t, func() bool { given, done := c.Relayed(); return given == done }, c)
 	if n := c.Counters().Drops[DropLinkDown]; n != 5 {
 		t.Errorf("%d of 5 frames counted as dropped", n)
 	}

@@ -133,7 +133,7 @@ func (e *Engine) Rest(state runner.State) {
 	e.rests.Store(state != runner.Busy)
 	e.link.SetAsleep(state == runner.Asleep)
 	if e.others != nil {
-		e.others.inbox.setAsleep(state == runner.Asleep)
+		e.others.setAsleep(state == runner.Asleep)
 	}
 }
 

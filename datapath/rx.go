@@ -24,6 +24,7 @@ func (e *Engine) receive() bool {
 	e.budget, e.hand = receiveBudget, nil
 	resumed := e.arriving.resume(e, &e.rx)
 	if e.others != nil {
+		resumed = e.others.sendRelayed() || resumed
 		if some, ready := e.others.receiveHanded(); !ready {
 			return resumed || some
 		} else if some {

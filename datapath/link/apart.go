@@ -27,11 +27,6 @@ func (s *sender) EndApart() (empty bool) {
 	return s.Flush()
 }
 
-// Idle reports whether all that was committed has left. It runs under the lease.
-func (s *sender) Idle() bool {
-	return s.socket == nil || s.waiting.empty() && s.socket.InFlight() == 0
-}
-
 // reserveApart is Reserve without a socket.
 func (s *sender) reserveApart() []byte {
 	if s.apart == nil || s.apart.ends {

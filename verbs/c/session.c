@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -301,16 +302,18 @@ static void give_fds(const struct asked *a, int *fds, int *nfds)
  * Descriptors for which there is no room are lost when they come, and what they are of stays in the service, without
  * anybody who knows it. So room is looked for before.
  */
-static int find_room(const struct link *link, int count)
+static int find_room(int count)
 {
-	int found[ROCED_MAX_FDS], have = 0, failed = 0;
+	int found[ROCED_MAX_FDS], have = 0, failed = 0, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (; have < count && have < ROCED_MAX_FDS && !failed; have += !failed) {
-		found[have] = fcntl(link->fd, F_DUPFD_CLOEXEC, 0);
+		found[have] = eventfd(0, EFD_CLOEXEC);
 		failed = found[have] < 0 ? errno : 0;
 	}
 	while (have > 0)
 		close(found[--have]);
+	pthread_setcancelstate(cancel, NULL);
 	return failed;
 }
 
@@ -323,7 +326,7 @@ int roced_ask(struct roced_session *session, uint16_t command, const void *reque
 
 	if (atomic_load(&session->gone) == ROCED_FORKED)
 		return note(EIO, command, "the session is the parent's of this forked process; open the device again");
-	int failed = find_room(&s->link, fds && nfds ? *nfds : 0);
+	int failed = find_room(fds && nfds ? *nfds : 0);
 	if (failed)
 		return note(failed, command, "there is no room for the descriptors that it gives: raise ulimit -n");
 	failed = link_ask(&s->link, &a);

@@ -1,7 +1,6 @@
 package hca
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 
@@ -46,14 +45,15 @@ func verbsOnLink(t *testing.T, workers int, options ...Option) {
 // others.
 type linked struct {
 	*labtest.PairLab
+	workers int
 	options []Option
 	a, b    *Card // nil: to be opened
 	changed bool
 }
 
-func newLinked(t *testing.T, queues int, options []Option) *linked {
+func newLinked(t *testing.T, workers int, options []Option) *linked {
 	t.Helper()
-	l := &linked{PairLab: labtest.Pair(t, lab.WithQueues(queues)), options: options}
+	l := &linked{PairLab: labtest.Pair(t, lab.WithQueues(workers)), workers: workers, options: options}
 	t.Cleanup(func() { l.close(t) })
 	return l
 }
@@ -61,8 +61,13 @@ func newLinked(t *testing.T, queues int, options []Option) *linked {
 // lend has the cards be there for a test.
 func (l *linked) lend(t *testing.T) {
 	t.Helper()
-	if l.a == nil {
-		l.a, l.b, l.changed = openCard(t, l.A, l.options...), openCard(t, l.B, l.options...), false
+	if l.b == nil {
+		l.close(t) // if the other one could not be opened
+		l.a = openCard(t, l.A, l.options...)
+		l.b, l.changed = openCard(t, l.B, l.options...), false
+	}
+	if attr, err := l.a.QueryDevice(); err != nil || int(attr.Workers) != l.workers {
+		t.Fatalf("%d workers, want %d: %v", attr.Workers, l.workers, err)
 	}
 	t.Cleanup(func() {
 		if l.changed {
@@ -73,8 +78,10 @@ func (l *linked) lend(t *testing.T) {
 
 func (l *linked) close(t *testing.T) {
 	t.Helper()
-	if l.a != nil {
-		check(t, errors.Join(l.a.Close(), l.b.Close()))
+	for _, card := range []*Card{l.a, l.b} {
+		if card != nil {
+			check(t, card.Close())
+		}
 	}
 	l.a, l.b = nil, nil
 }

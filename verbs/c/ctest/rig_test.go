@@ -86,7 +86,7 @@ func sanitize() []string {
 // libraries makes the libraries in a folder.
 func (k kind) libraries(to string) error { return k.keep(to, "all", "*.so*") }
 
-// program makes a program of tests/ or cm/tests/ against Debian's headers, which nobody may run.
+// program makes a program of tests/ or cm/tests/ against Debian's headers, which the user nobody may run.
 func (k kind) program(t *testing.T, name string) (program string) {
 	t.Helper()
 	needHeader(t, "/usr/include/infiniband/verbs.h")
@@ -126,7 +126,7 @@ func (k kind) keep(to, target, files string) error {
 	if target != "all" {
 		target = filepath.Join(kept, target)
 	}
-	if err := made("make", append([]string{"-s", "-j2", "-C", "..", "-f", "ctest/programs.mk", "OUT=" + kept, target}, k.variables...)...); err != nil {
+	if err := made("make", append([]string{"-s", "-j2", "-C", "..", "-f", "ctest/programs.mk", "RECIPE=ctest/rig_test.go", "OUT=" + kept, target}, k.variables...)...); err != nil {
 		return err
 	}
 	paths, err := filepath.Glob(filepath.Join(kept, files))

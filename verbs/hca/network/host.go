@@ -86,9 +86,10 @@ type Engine interface {
 	Do(change func())
 	ChangeLink(change func())
 	Until(done func() bool, timeout time.Duration) bool
-	// Relay has the first worker's link send frames of another, and Relaying is how many it has not been given yet.
+	// Relay has the first worker's link send frames of others. Relayed is how many it was given, and how many of them
+	// it is done with.
 	Relay() link.Relay
-	Relaying() int
+	Relayed() (given, done uint64)
 }
 
 // Card is told of changes around it.

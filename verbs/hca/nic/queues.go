@@ -134,7 +134,7 @@ func channelsOf(tool *ethtool.Ethtool, link netlink.Link) (c channels, err error
 	case err != nil:
 		return c, nil
 	}
-	return channels{receive: int(said.RxCount + said.CombinedCount), send: int(said.TxCount + said.CombinedCount)}, nil
+	return channels{receive: int(said.RxCount + said.CombinedCount), send: max(1, int(said.TxCount+said.CombinedCount))}, nil
 }
 
 // speedOf asks an interface for its speed in Mbit/s; 0 if it does not tell.

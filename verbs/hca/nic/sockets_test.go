@@ -14,10 +14,10 @@ import (
 // still is an engine that moves no packets.
 type still struct{}
 
-func (still) Do(change func())         { change() }
-func (still) ChangeLink(change func()) { change() }
-func (still) Relay() link.Relay        { return nil }
-func (still) Relaying() int            { return 0 }
+func (still) Do(change func())              { change() }
+func (still) ChangeLink(change func())      { change() }
+func (still) Relay() link.Relay             { return nil }
+func (still) Relayed() (given, done uint64) { return 0, 0 }
 func (still) Until(done func() bool, timeout time.Duration) bool {
 	for end := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		if done() || time.Now().After(end) {

@@ -67,7 +67,19 @@ func (s *sockets) sendApart() {
 
 // endApart lets nothing overtake what the link of a queue has the first link send, if it has none of the queue.
 func (s *sockets) endApart(queue int) {
-	if l := s.linkOf(queue); queue < len(s.links) && l.IsApart() {
-		s.engine.Until(func() bool { return l.EndApart() && s.engine.Relaying() == 0 && s.links[0].Idle() }, drainTimeout)
+	l := s.linkOf(queue)
+	if queue >= len(s.links) || !l.IsApart() {
+		return
 	}
+	last, all := uint64(0), false
+	s.engine.Until(func() bool {
+		if !l.EndApart() {
+			return false
+		}
+		given, done := s.engine.Relayed()
+		if !all {
+			last, all = given, true // what other links give later is behind
+		}
+		return done >= last
+	}, drainTimeout)
 }
