@@ -75,6 +75,7 @@ func (p *Pieces) Find(t *Table, list ring.SGList, pd PD, write bool, offset, len
 	return p.findEach(t, list, pd, write, offset, length)
 }
 
+// findEach is Find of any list, from any offset on.
 func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
 	for sge, rest, some := list.Next(); some; sge, rest, some = rest.Next() {
 		size := int(sge.Length)
@@ -85,12 +86,8 @@ func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset,
 			continue
 		}
 		here := min(size-from, length)
-		if memory := t.whole(sge, pd, write); memory == nil {
-			if !p.findParts(t, sge, pd, write, from, here) {
-				return false
-			}
-		} else if here > 0 {
-			p.add(memory[from:from+here], here)
+		if !p.findParts(t, sge, pd, write, from, here) {
+			return false
 		}
 		length -= here
 	}
