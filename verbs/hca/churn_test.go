@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -224,9 +225,12 @@ func TestCarrierLossIsCounted(t *testing.T) {
 	l.balance(t)
 }
 
-// balance waits until each packet of a is in a counter: of b, or as dropped by a.
+// balance waits until each packet of a is in a counter: of b, or as dropped by a, or in the interface's
+// alone. Those are few: frames that a poll(2) sent in the moment between their publishing and the kick.
 func (l *stations) balance(t *testing.T) {
 	t.Helper()
+	var sum string
+	defer func() { t.Log(sum) }()
 	eventually(t, "a sum that is right", func() bool {
 		all, err := l.b.device.Statistics()
 		check(t, err)
@@ -237,7 +241,10 @@ func (l *stations) balance(t *testing.T) {
 			}
 		}
 		a := l.a.device.engine.Counters()
-		return a.Sent == arrived+a.Dropped()
+		unseen := lostBy(t, l.A) - a.Drops[datapath.DropInterface]
+		sum = fmt.Sprintf("%d sent, %d arrived, %d dropped, and by the interface alone at most %d", a.Sent, arrived, a.Dropped(), unseen)
+		missing := int(a.Sent - arrived - a.Dropped())
+		return 0 <= missing && missing <= min(int(unseen), 20)
 	})
 }
 
