@@ -34,15 +34,19 @@ func (e *events) put(r provider.EventReport) {
 	e.wake()
 }
 
-// take gives the oldest event, and wakes the next reader if there are more.
-func (e *events) take() (r provider.EventReport, ok bool) {
+// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile: its
+// events are passed before, or never. The next reader is woken if there are more. passed is false if there is none.
+func (e *events) pass(to func(provider.EventReport) bool) (passed, refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r, ok = e.waiting.Take()
+	oldest, some := e.waiting.Oldest()
+	if passed = some && to(oldest); passed {
+		e.waiting.Drop(oldest)
+	}
 	if e.waiting.Len() > 0 {
 		e.wake()
 	}
-	return r, ok
+	return passed, some && !passed
 }
 
 // objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
@@ -68,26 +72,36 @@ func (e *events) wake() {
 	}
 }
 
-// GetAsyncEvent implements provider.Provider. After a failure the event of the device comes before the error: it is put
-// before done is closed, so what is not there after that does not come.
-func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
+// GetAsyncEvent implements provider.Provider.
+func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, err error) {
+	_, err = s.PassAsyncEvent(ctx, func(oldest provider.EventReport) bool {
+		r = oldest
+		return true
+	})
+	return r, err
+}
+
+// PassAsyncEvent waits for an event and passes it on, or leaves it where it is if that is refused. No object is
+// destroyed while it is passed, so to must not wait. After a failure the event of the device comes before the error: it
+// is put before done is closed, so what is not there after that does not come.
+func (s *Session) PassAsyncEvent(ctx context.Context, to func(provider.EventReport) bool) (passed bool, err error) {
 	for {
 		last := isClosed(s.life.done)
 		s.ReportNoticed()
 		if s.life.stopped() {
-			return provider.EventReport{}, verbs.ErrClosed
+			return false, verbs.ErrClosed
 		}
-		if r, ok := s.events.take(); ok {
-			return r, nil
+		if passed, refused := s.events.pass(to); passed || refused {
+			return passed, nil
 		}
 		if last {
-			return provider.EventReport{}, s.Err()
+			return false, s.Err()
 		}
 		select {
 		case <-s.events.ready:
 		case <-s.life.done:
 		case <-ctx.Done():
-			return provider.EventReport{}, ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 }

@@ -21,15 +21,21 @@ func (q *Reports) Put(r EventReport) {
 	q.places[r] = q.waiting.PushBack(r)
 }
 
-// Take gives the oldest event, false if there is none.
-func (q *Reports) Take() (r EventReport, ok bool) {
+// Oldest gives the oldest event, false if there is none.
+func (q *Reports) Oldest() (r EventReport, ok bool) {
 	oldest := q.waiting.Front()
 	if oldest == nil {
 		return r, false
 	}
-	r = oldest.Value.(EventReport)
-	q.Drop(r)
-	return r, true
+	return oldest.Value.(EventReport), true
+}
+
+// Take gives the oldest event and removes it, false if there is none.
+func (q *Reports) Take() (r EventReport, ok bool) {
+	if r, ok = q.Oldest(); ok {
+		q.Drop(r)
+	}
+	return r, ok
 }
 
 // Drop removes an event if it waits.

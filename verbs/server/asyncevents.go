@@ -52,17 +52,24 @@ func (c *connection) startAsyncEvents() (end int, err error) {
 }
 
 // send sends events until the session has ended, of which the program reads the end. It waits while the socket is full,
-// and what comes meanwhile is kept by the session.
+// and what comes meanwhile is kept by the session, which drops what is of objects that are destroyed. So no event is
+// sent after the answer to who destroyed its object.
 func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
 	defer a.end.Close()
-	for {
-		event, err := session.GetAsyncEvent(ctx)
-		if err != nil {
-			return
-		}
-		if _, err := a.end.Write(proto.EncodeAsyncEvent(event)); err != nil {
-			return
-		}
+	socket, err := a.end.SyscallConn()
+	if err != nil {
+		return
+	}
+	for ended := error(nil); ended == nil && err == nil; {
+		err = socket.Write(func(fd uintptr) (done bool) {
+			full := false
+			_, ended = session.PassAsyncEvent(ctx, func(event provider.EventReport) bool {
+				_, err := unix.Write(int(fd), proto.EncodeAsyncEvent(event)) // it fails too where nobody reads
+				full = err == unix.EAGAIN
+				return !full
+			})
+			return !full || ended != nil
+		})
 	}
 }
 

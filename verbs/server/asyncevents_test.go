@@ -75,3 +75,52 @@ func TestAsyncEventsAreNotRead(t *testing.T) {
 	check(t, c.socket.Close())
 	r.a.alone(t, 1)
 }
+
+// TestAsyncEventsOfDestroyedObjects: once the answer to who destroyed an object is there, no further event of it is
+// sent, whether the sender had it in hand or the socket was full.
+func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
+	r := newRig(t, anyone)
+	c := r.a.opened(t)
+	events := c.asyncEvents()
+	pd := c.allocPD()
+	noted := func(id uint64) provider.DestroySRQRequest { // an object that has an event
+		srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: id})
+		ask(c, proto.ModifySRQ, &provider.ModifySRQRequest{SRQ: srq.SRQ, Attr: verbs.SRQAttr{Limit: 5}, Mask: verbs.SRQLimit})
+		return provider.DestroySRQRequest{SRQ: srq.SRQ}
+	}
+	next := func() uint64 {
+		var record [16]byte
+		_, err := io.ReadFull(events, record[:])
+		check(t, err)
+		return binary.LittleEndian.Uint64(record[8:])
+	}
+	const last = 1 << 40
+	destroy := func(objects ...provider.DestroySRQRequest) {
+		t.Helper()
+		for _, o := range objects {
+			ask(c, proto.DestroySRQ, &o)
+		}
+		there, err := unix.IoctlGetInt(int(events.Fd()), unix.TIOCINQ)
+		check(t, err)
+		witness := noted(last)
+		for range there / 16 {
+			next()
+		}
+		if id := next(); id != last {
+			t.Fatalf("an event of %d after it was destroyed", id)
+		}
+		ask(c, proto.DestroySRQ, &witness)
+	}
+	for id := range uint64(300) {
+		destroy(noted(id))
+	}
+	socket, err := r.a.youngest().asyncEvents.end.SyscallConn()
+	check(t, err)
+	check(t, socket.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }))
+	check(t, err)
+	var many []provider.DestroySRQRequest
+	for id := range uint64(60) {
+		many = append(many, noted(id))
+	}
+	destroy(many...)
+}
