@@ -228,3 +228,47 @@ func TestTwoSessionsShareAFile(t *testing.T) {
 		t.Errorf("%d files are left, %d mappings", n, processMappings(t))
 	}
 }
+
+// TestPagesThatAreThere: pages of a region that is registered are not mapped again, and those of no other are held for
+// there when it has gone.
+func TestPagesThatAreThere(t *testing.T) {
+	r := newRig(t, anyone)
+	c := r.a.opened(t)
+	fd := c.shareMemory()
+	memory := mapOwn(t, fd, 0x7f00_0000_0000, 8*pageSize)
+	is, err := identify(fd)
+	check(t, err)
+	files := &r.a.files
+	files.mu.Lock()
+	f := files.all[is]
+	files.mu.Unlock()
+	part := func(first, pages int) (unmap func(), err error) {
+		m, err := f.mapRegion(uint64(memory.offset)+uint64(first*pageSize), pages*pageSize)
+		return m.Unmap, err
+	}
+	there := func(first, pages int) bool {
+		unmap, err := part(first, pages)
+		if err == nil {
+			unmap()
+		} else if !errors.Is(err, unix.EFAULT) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	small, err := part(5, 1)
+	check(t, err)
+	large, err := part(0, 4)
+	check(t, err)
+	memory.punch() // so that who looks for pages finds none
+	if !there(0, 4) || !there(1, 2) {
+		t.Error("the pages of the largest region are looked for")
+	}
+	if there(3, 2) || there(4, 1) || there(5, 1) {
+		t.Error("pages of no region, or of a smaller one, are held for there")
+	}
+	large()
+	if there(0, 4) || there(1, 1) {
+		t.Error("pages are held for there without their region")
+	}
+	small()
+}

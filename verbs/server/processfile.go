@@ -119,10 +119,10 @@ func (f *processFile) mapRegion(offset uint64, length int) (m hca.Mapping, err e
 		return m, err
 	}
 	m.Unmap = func() {
-		f.leave(w)
+		f.leave(w, &whole)
 		f.quota.GiveMemory(whole.size)
 	}
-	if err := populate(w.part(whole)); err != nil {
+	if err := f.populate(w, &whole); err != nil {
 		m.Unmap()
 		return m, fmt.Errorf("%d bytes at 0x%x of the process file: %w", length, offset, err)
 	}

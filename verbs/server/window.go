@@ -16,11 +16,17 @@ import (
 // span is a part of a process file, in bytes.
 type span struct{ from, size uint64 }
 
+// has says whether another part lies in the span.
+func (s *span) has(other *span) bool {
+	return s.from <= other.from && other.from+other.size <= s.from+s.size
+}
+
 // window is a mapping of a part of a process file, for the regions in it.
 type window struct {
 	span
 	memory  []byte
-	regions int // under processFile.mu
+	regions int   // under processFile.mu
+	there   *span // likewise: whose pages a region that is registered has had mapped; nil: none is known
 }
 
 const (
@@ -96,10 +102,13 @@ func (f *processFile) mapWindow(s span) ([]byte, error) {
 	return memory, nil
 }
 
-// leave ends a region's use of a window, which is unmapped with the last one.
-func (f *processFile) leave(w *window) {
+// leave ends the use of a window by the region with some pages. With the last one the window is unmapped.
+func (f *processFile) leave(w *window, pages *span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if w.there == pages {
+		w.there = nil
+	}
 	if w.regions--; w.regions == 0 {
 		delete(f.windows, w.span)
 		_ = unix.Munmap(w.memory)
@@ -109,6 +118,26 @@ func (f *processFile) leave(w *window) {
 
 // populateStep is how many bytes are populated at once: the kernel lets nothing be mapped meanwhile.
 const populateStep = 2 << 20
+
+// populate has a region's pages mapped. To do it again for pages that are there takes a third of a registration, so
+// a window knows those of its largest region.
+func (f *processFile) populate(w *window, pages *span) error {
+	f.mu.Lock()
+	there := w.there
+	f.mu.Unlock()
+	if there != nil && there.has(pages) {
+		return nil
+	}
+	if err := populate(w.part(*pages)); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.there == nil || w.there.size < pages.size {
+		w.there = pages
+	}
+	return nil
+}
 
 // populate has the kernel map pages, so that the card need not wait for it.
 func populate(memory []byte) error {
