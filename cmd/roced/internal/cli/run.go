@@ -86,9 +86,7 @@ func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().TextVar(&level, "log-level", &level, "least `level` of messages on stderr: debug, info, warn, error; run has its configuration's, unless given")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(commands(log)...)
 	addVersion(root)
 	return root

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // usageError is a mistake in the command line, found before anything was done.
@@ -33,4 +36,33 @@ func Names(most int) func(*cobra.Command, []string) error {
 		}
 		return nil
 	}
+}
+
+// flagError says what is wrong with a flag, and where its help is.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if wrong := wrongValue(invalid); wrong != "" {
+			err = fmt.Errorf("--%s: %s", invalid.GetFlag().Name, wrong)
+		}
+	}
+	return Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+}
+
+// wrongValue says in plain words why a value is no number, truth value or time; empty if it should have been another thing.
+func wrongValue(invalid *pflag.InvalidValueError) string {
+	var number *strconv.NumError
+	switch is := errors.As(invalid, &number); {
+	case is && errors.Is(number, strconv.ErrRange):
+		return fmt.Sprintf("%s is too large or too small", number.Num)
+	case is && number.Func == "ParseBool":
+		return fmt.Sprintf("%q is neither true nor false", number.Num)
+	case is && number.Func == "ParseFloat":
+		return fmt.Sprintf("%q is not a number", number.Num)
+	case is:
+		return fmt.Sprintf("%q is not a whole number", number.Num)
+	case invalid.GetFlag().Value.Type() == "duration":
+		return fmt.Sprintf("%q is not a time, such as 200ms, 5s or 1m30s", invalid.GetValue())
+	}
+	return ""
 }
