@@ -38,8 +38,7 @@ var skipReasons = []skipReason{
 
 // mayFail are tests that fail, and why.
 var mayFail = map[string]string{
-	"test_multi_process_alloc_dm": "the child of a fork uses its parent's context",
-	"test_resize_cq":              "counts on completions that may not have come yet, if others want the processor",
+	"test_resize_cq": "counts on completions that may not have come yet, if others want the processor",
 }
 
 var (

@@ -6,6 +6,7 @@
 /* Device memory: plain memory of the session, which both sides have mapped. */
 struct dm {
 	struct ibv_dm ibv;
+	struct roced_session *session; /* the context's, or of the child of a fork */
 	uint8_t *memory;
 	size_t length;
 };
@@ -38,7 +39,7 @@ static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t len
 
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	struct roced_session *s = context_of(context)->session;
+	struct roced_session *s = roced_session_here(context_of(context)->session);
 	struct roced_alloc_dm_request r = { .length = (int64_t)attr->length };
 	struct roced_alloc_dm_grant g;
 	struct dm *dm;
@@ -54,6 +55,7 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 		free(dm);
 		return fail(failed);
 	}
+	dm->session = s;
 	dm->length = attr->length;
 	dm->ibv.context = context;
 	dm->ibv.handle = g.dm;
@@ -62,13 +64,16 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 	return &dm->ibv;
 }
 
+struct roced_session *dm_session(const struct ibv_dm *ibv) { return OF(struct dm, ibv, ibv)->session; }
+
 int free_dm(struct ibv_dm *ibv)
 {
 	struct roced_free_dm_request r = { .dm = ibv->handle };
-	int failed = roced_release(context_of(ibv->context)->session, ROCED_FREE_DM, &r, sizeof(r));
+	struct dm *dm = OF(struct dm, ibv, ibv);
+	int failed = roced_release(dm->session, ROCED_FREE_DM, &r, sizeof(r));
 
 	if (!failed)
-		free(OF(struct dm, ibv, ibv));
+		free(dm);
 	return failed;
 }
 

@@ -257,8 +257,12 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 	struct roced_reg_dm_mr_request r = { .pd = pd->handle, .dm = dm->handle, .offset = (int64_t)offset,
 		.length = (int64_t)length, .access = access };
 	struct roced_reg_dm_mr_grant g;
+	struct roced_session *s = context_of(pd->context)->session;
+
+	if (dm_session(dm) != s && !forked(context_of(pd->context))) /* of another device, or of before a fork */
+		return fail(EINVAL);
 	struct mr *mr = new_mr(pd, NULL, length);
-	int failed = mr ? roced_ask_simple(context_of(pd->context)->session, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
+	int failed = mr ? roced_ask_simple(s, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
 
 	if (failed) {
 		free(mr);

@@ -235,6 +235,7 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 	unsigned access);
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int free_dm(struct ibv_dm *dm);
+struct roced_session *dm_session(const struct ibv_dm *dm);
 int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count);
 struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int dealloc_td(struct ibv_td *td);

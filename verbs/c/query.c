@@ -43,9 +43,15 @@ static void fill_device(struct ibv_device_attr *a, const struct roced_query_devi
 	a->phys_port_cnt = (uint8_t)g->phys_port_cnt;
 }
 
+/* The session to ask, also in the child of a fork. */
+static struct roced_session *session_here(struct ibv_context *context)
+{
+	return roced_session_here(context_of(context)->session);
+}
+
 static int ask_device(struct ibv_context *context, struct roced_query_device_grant *g)
 {
-	return roced_ask(context_of(context)->session, ROCED_QUERY_DEVICE, NULL, 0, g, sizeof(*g), NULL, NULL, NULL);
+	return roced_ask(session_here(context), ROCED_QUERY_DEVICE, NULL, 0, g, sizeof(*g), NULL, NULL, NULL);
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -106,7 +112,7 @@ int query_port_sized(struct ibv_context *context, uint8_t port, struct ibv_port_
 	struct roced_query_port_request r = { .port = port };
 	struct roced_query_port_grant g;
 	struct ibv_port_attr a = { 0 };
-	int failed = roced_ask_simple(context_of(context)->session, ROCED_QUERY_PORT, &r, &g);
+	int failed = roced_ask_simple(session_here(context), ROCED_QUERY_PORT, &r, &g);
 
 	if (failed)
 		return failed;
@@ -172,7 +178,7 @@ static struct roced_query_gid_table_grant *gid_table(struct ibv_context *context
 	else if (!g)
 		*failed = ENOMEM;
 	else
-		*failed = roced_ask(context_of(context)->session, ROCED_QUERY_GID_TABLE, &r, sizeof(r), g,
+		*failed = roced_ask(session_here(context), ROCED_QUERY_GID_TABLE, &r, sizeof(r), g,
 			ROCED_PROTO_MAX_MESSAGE, &length, NULL, NULL);
 	if (!*failed && (length < sizeof(*g) || length != sizeof(*g) + g->gids_count * sizeof(g->gids[0])))
 		*failed = EPROTO;
@@ -260,7 +266,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, be16 *p
 {
 	struct roced_query_pkey_request r = { .port = port, .index = index };
 	struct roced_query_pkey_grant g;
-	int failed = roced_ask_simple(context_of(context)->session, ROCED_QUERY_PKEY, &r, &g);
+	int failed = roced_ask_simple(session_here(context), ROCED_QUERY_PKEY, &r, &g);
 
 	if (failed) {
 		errno = failed;
@@ -287,7 +293,7 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_RAW_CLOCK)
 		return EINVAL;
-	failed = roced_ask(context_of(context)->session, ROCED_QUERY_RT_VALUES, NULL, 0, &g, sizeof(g), NULL,
+	failed = roced_ask(session_here(context), ROCED_QUERY_RT_VALUES, NULL, 0, &g, sizeof(g), NULL,
 		NULL, NULL);
 	if (failed)
 		return failed;

@@ -26,6 +26,7 @@ struct session {
 	pthread_mutex_t passing; /* one file at a time */
 	unsigned users;
 	struct session *next;
+	struct roced_session *childs; /* in the child of a fork: see roced_session_here; under mu */
 };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; /* of all below */
@@ -259,11 +260,13 @@ void roced_session_close(struct roced_session *session)
 	struct session *s = (struct session *)session;
 	int cancel;
 	bool last;
+	struct roced_session *childs;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&opening);
 	pthread_mutex_lock(&mu);
 	last = --s->users == 0;
+	childs = last ? s->childs : NULL;
 	for (struct session **at = &sessions; last && *at; at = &(*at)->next)
 		if (*at == s) {
 			*at = s->next;
@@ -274,6 +277,32 @@ void roced_session_close(struct roced_session *session)
 		destroy(s);
 	pthread_mutex_unlock(&opening);
 	pthread_setcancelstate(cancel, NULL);
+	if (childs)
+		roced_session_close(childs);
+}
+
+struct roced_session *roced_session_here(struct roced_session *session)
+{
+	struct session *s = (struct session *)session;
+
+	if (atomic_load(&session->gone) != ROCED_FORKED)
+		return session;
+	pthread_mutex_lock(&mu);
+	struct roced_session *childs = s->childs;
+	pthread_mutex_unlock(&mu);
+	if (childs)
+		return roced_session_here(childs);
+	struct roced_session *opened = roced_session_open(session->name);
+	if (!opened)
+		return session;
+	pthread_mutex_lock(&mu);
+	childs = s->childs;
+	if (!childs)
+		s->childs = opened;
+	pthread_mutex_unlock(&mu);
+	if (childs) /* another thread was quicker */
+		roced_session_close(opened);
+	return childs ? childs : opened;
 }
 
 unsigned roced_session_users(struct roced_session *session)

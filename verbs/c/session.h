@@ -10,7 +10,7 @@
  * failure goes to stderr.
  *
  * After fork the sessions of the parent are dead in the child: each call gives EIO and says so. The
- * child may open sessions of its own.
+ * child may open sessions of its own, and what needs the device alone has one opened (roced_session_here).
  *
  * libibverbs.so.1 exports these functions at version ROCED_PRIVATE, for librdmacm.
  */
@@ -71,6 +71,13 @@ ROCED_EXPORT int roced_list_devices(struct roced_device_entry **list, size_t *co
  */
 ROCED_EXPORT struct roced_session *roced_session_open(const char *name);
 ROCED_EXPORT void roced_session_close(struct roced_session *session);
+
+/*
+ * The session to ask what needs the device alone: the session itself, or in the child of a fork one of the
+ * child's own on that device, which is opened the first time and closed with the session. If that cannot be
+ * opened it is the session, which gives EIO.
+ */
+ROCED_EXPORT struct roced_session *roced_session_here(struct roced_session *session);
 
 /*
  * roced_ask gives a command, by its number in enum roced_command, and waits for the answer.

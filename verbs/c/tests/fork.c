@@ -1,5 +1,6 @@
 /*
- * In the child of a fork the parent's contexts are dead, and it may open its own; the parent goes on. A
+ * In the child of a fork the parent's contexts are good for queries and device memory only, and it may open its
+ * own; the parent goes on. A
  * thread of the parent that polls at that moment holds up no child.
  */
 #include <pthread.h>
@@ -10,13 +11,59 @@
 
 static struct pair p;
 
+static void fork_and_ask(struct ibv_dm *dm, bool twice);
+
+/* What needs the device alone works with the parent's context, in the child's child too. */
+static void ask_the_device(struct ibv_dm *parents, bool forks)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_device_attr device;
+	struct ibv_port_attr port;
+	char read[8];
+
+	CHECK_IS(ibv_query_device(p.context, &device), 0);
+	CHECK_IS(ibv_query_port(p.context, 1, &port), 0);
+	CHECK_IS(port.state, IBV_PORT_ACTIVE);
+	struct ibv_dm *dm = ibv_alloc_dm(p.context, &attr);
+	CHECK(dm);
+	CHECK_IS(ibv_memcpy_to_dm(dm, 8, "a child", 8), 0);
+	CHECK_IS(ibv_memcpy_from_dm(read, dm, 8, 8), 0);
+	CHECK(strcmp(read, "a child") == 0);
+	CHECK(!ibv_reg_dm_mr(p.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED) && errno == EIO);
+	struct ibv_context *own = open_first();
+	struct ibv_pd *pd = ibv_alloc_pd(own);
+	struct ibv_mr *mr = ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED);
+	CHECK(mr);
+	CHECK(!ibv_reg_dm_mr(pd, parents, 0, 64, IBV_ACCESS_ZERO_BASED) && errno == EINVAL);
+	if (forks)
+		fork_and_ask(dm, false);
+	CHECK_IS(ibv_dereg_mr(mr), 0);
+	CHECK_IS(ibv_dealloc_pd(pd), 0);
+	CHECK_IS(ibv_free_dm(dm), 0);
+	CHECK_IS(ibv_free_dm(parents), 0); /* of the copy */
+	CHECK_IS(ibv_close_device(own), 0);
+	CHECK_IS(ibv_query_port(p.context, 1, &port), 0);
+	_exit(0);
+}
+
+static void fork_and_ask(struct ibv_dm *dm, bool twice)
+{
+	int status;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (child == 0)
+		ask_the_device(dm, twice);
+	CHECK_IS(waitpid(child, &status, 0), child);
+	CHECK_IS(status, 0);
+}
+
 static void in_child(void)
 {
 	struct ibv_port_attr port;
 	struct ibv_recv_wr wr = { 0 }, *bad;
 	struct ibv_wc wc;
 
-	CHECK_IS(ibv_query_port(p.context, 1, &port), EIO);
 	CHECK(!ibv_alloc_pd(p.context));
 	CHECK_IS(errno, EIO);
 	CHECK_IS(ibv_post_recv(p.a, &wr, &bad), EIO);
@@ -91,11 +138,16 @@ static void fork_beside_a_poller(void)
 
 int main(void)
 {
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
 	int status;
 
 	setenv("ROCED_SPIN", "1", 1); /* a thread that polls has the CQ most of the time */
 	open_pair(&p, IBV_QPT_RC);
 	fork_beside_a_poller();
+	struct ibv_dm *dm = ibv_alloc_dm(p.context, &attr);
+	CHECK(dm);
+	fork_and_ask(dm, true);
+	CHECK_IS(ibv_free_dm(dm), 0);
 	post_recv_at(p.b, p.mr, p.memory + 4096, 64, 1);
 	pid_t child = fork();
 	CHECK(child >= 0);
