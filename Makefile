@@ -72,8 +72,9 @@ storm: ## 300 million random steps of the machine of connections; a million requ
 	ROCED_HOSTILE=50000000 go test -count=1 -v -timeout 60m -run TestHostilePeer ./datapath
 	ROCED_HOSTILE=100000000 go test -count=1 -v -timeout 60m -run TestHostileProgram ./datapath
 
-chaos: ## ten minutes of two services and ten programs that are killed and stopped, while their links change; over XDP, then over UDP sockets
-	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run 'TestChaos|TestServiceEndsUnderLoad' ./cmd/roced/run/chaos
+chaos: ## ten minutes of two services and ten programs that are killed and stopped, while their links change; over XDP with one worker, with three, then over UDP sockets
+	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=1 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run 'TestChaos|TestServiceEndsUnderLoad' ./cmd/roced/run/chaos
+	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=3 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
 	ROCED_CHAOS_NETWORKS=udp,udp ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
 
 interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case

@@ -6,13 +6,18 @@ import "testing"
 // a group. Nothing is lost or mixed up, every message is in the counters, and when the programs have
 // gone, so has all that they had.
 func TestTenPrograms(t *testing.T) {
-	for name, networks := range map[string][2]string{"XDP": xdp, "UDP": udp, "XDP and UDP": {xdp[0], udp[1]}} {
-		t.Run(name, func(t *testing.T) { testTenPrograms(t, networks) })
+	for name, row := range map[string]struct {
+		networks [2]string
+		workers  int
+	}{
+		"XDP": {xdp, 1}, "XDP, several workers": {xdp, queues}, "UDP": {udp, 1}, "XDP and UDP": {[2]string{xdp[0], udp[1]}, 2},
+	} {
+		t.Run(name, func(t *testing.T) { testTenPrograms(t, row.networks, row.workers) })
 	}
 }
 
-func testTenPrograms(t *testing.T, networks [2]string) {
-	w := newWorld(t, networks)
+func testTenPrograms(t *testing.T, networks [2]string, workers int) {
+	w := newWorld(t, networks, workers)
 	w.startAll()
 	const rounds = 5
 	w.rounds(rounds)

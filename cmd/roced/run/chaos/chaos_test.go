@@ -27,6 +27,8 @@ const (
 	chaosSteps   = 4
 	// networksVariable is how the two hosts reach the network, as in "xdp,udp". Without it the seed decides.
 	networksVariable = "ROCED_CHAOS_NETWORKS"
+	// workersVariable is how many workers each service has over XDP. Without it the seed decides: one, or several.
+	workersVariable = "ROCED_CHAOS_WORKERS"
 )
 
 // chaos is a world in which everything happens at once.
@@ -46,7 +48,7 @@ type actor struct {
 // addresses, queues and limits change, while all programs do all that they can. Then everything works
 // as before, every packet is in a counter, and nothing is left.
 func TestChaos(t *testing.T) {
-	c := &chaos{seed: rand.Uint64()}
+	c := &chaos{world: &world{T: t}, seed: rand.Uint64()}
 	if text := os.Getenv(seedVariable); text != "" {
 		var err error
 		c.seed, err = strconv.ParseUint(text, 10, 64)
@@ -57,9 +59,9 @@ func TestChaos(t *testing.T) {
 		check(t, err)
 		c.end = time.Now().Add(long)
 	}
-	networks := c.networks()
-	t.Logf("%s=%d %s=%s, until %v", seedVariable, c.seed, networksVariable, strings.Join(networks[:], ","), c.end)
-	c.world = newWorld(t, networks)
+	networks, workers := c.networks(), c.workers()
+	t.Logf("%s=%d %s=%s %s=%d, until %v", seedVariable, c.seed, networksVariable, strings.Join(networks[:], ","), workersVariable, workers, c.end)
+	c.world = newWorld(t, networks, workers)
 	before := c.calm()
 	c.startAll()
 	c.settle()
@@ -112,6 +114,16 @@ func (c *chaos) calm() (now [2]holds) {
 		now[i] = h.holds(c)
 	}
 	return now
+}
+
+// workers is how many workers a service has, where it has XDP.
+func (c *chaos) workers() int {
+	if text := os.Getenv(workersVariable); text != "" {
+		n, err := strconv.Atoi(text)
+		check(c, err)
+		return n
+	}
+	return 1 + rand.New(rand.NewPCG(c.seed, uint64(len(c.hosts)+1))).IntN(queues)
 }
 
 func (c *chaos) act(a actor, r *rand.Rand) {

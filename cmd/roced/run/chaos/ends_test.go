@@ -12,7 +12,7 @@ import (
 // TestServiceEndsUnderLoad: it is ended again and again while its programs do all that they can. It ends
 // cleanly, and they connect to the next. That is four times, and eight times in "make chaos".
 func TestServiceEndsUnderLoad(t *testing.T) {
-	w := newWorld(t, xdp)
+	w := newWorld(t, xdp, queues)
 	w.startAll()
 	w.settle()
 	w.askAll(w.programs[:], func(int) order { return order{Do: "wild", Seed: 1} })

@@ -43,7 +43,7 @@ ah = 256
 memory = "64MiB"
 `
 
-func newHost(t *testing.T, ns *lab.Namespace, name, network string, cidrs ...string) *host {
+func newHost(t *testing.T, ns *lab.Namespace, name, network string, workers int, cidrs ...string) *host {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "roced-chaos") // others are to reach the socket
 	check(t, err)
@@ -51,7 +51,10 @@ func newHost(t *testing.T, ns *lab.Namespace, name, network string, cidrs ...str
 	check(t, os.Chmod(folder, 0o711))
 	check(t, os.Mkdir(filepath.Join(folder, "state"), 0o700))
 	h := &host{Namespace: ns, name: name, network: network, folder: folder, cidrs: cidrs}
-	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\nnetwork = %q\n", h.path("state"), h.socket(), limits, network)
+	if network == "udp" {
+		workers = 1 // there it has no more
+	}
+	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\nnetwork = %q\nworkers = %d\n", h.path("state"), h.socket(), limits, network, workers)
 	check(t, os.WriteFile(h.path("roced.toml"), []byte(text), 0o600))
 	h.start(t)
 	t.Cleanup(func() {

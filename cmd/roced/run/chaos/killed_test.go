@@ -9,7 +9,7 @@ import (
 // TestKilledProgramLeavesItsGroups: the host is a member while a program is, and no longer when the last
 // one has been killed. Nothing else of it is left, and the others notice nothing.
 func TestKilledProgramLeavesItsGroups(t *testing.T) {
-	w := newWorld(t, xdp)
+	w := newWorld(t, xdp, 1)
 	w.startAll()
 	w.rounds(1)
 	onA := func(do func(c *child)) {
@@ -38,7 +38,7 @@ func TestKilledProgramLeavesItsGroups(t *testing.T) {
 // TestStoppedProgramsCostNobodyAnything: some programs are stopped while others send to them and to the
 // group; those lose nothing. Nor do the stopped ones, when they go on, of what fits into their queues.
 func TestStoppedProgramsCostNobodyAnything(t *testing.T) {
-	w := newWorld(t, xdp)
+	w := newWorld(t, xdp, queues)
 	w.startAll()
 	w.rounds(1)
 	to := w.settle()

@@ -32,13 +32,13 @@ var (
 	udp = [2]string{"udp", "udp"}
 )
 
-func newWorld(t *testing.T, networks [2]string) *world {
+func newWorld(t *testing.T, networks [2]string, workers int) *world {
 	t.Helper()
 	pair := labtest.Pair(t, lab.WithQueues(queues+1))
 	check(t, withQueues("eth0", pair.A, pair.B))
 	w := &world{T: t, faults: make(chan string), folder: newFolder(t)}
-	w.hosts[0] = newHost(t, pair.A, "a", networks[0], "10.77.0.1/24", "fd77::1/64")
-	w.hosts[1] = newHost(t, pair.B, "b", networks[1], "10.77.0.2/24", "fd77::2/64")
+	w.hosts[0] = newHost(t, pair.A, "a", networks[0], workers, "10.77.0.1/24", "fd77::1/64")
+	w.hosts[1] = newHost(t, pair.B, "b", networks[1], workers, "10.77.0.2/24", "fd77::2/64")
 	w.all.Go(w.collect)
 	t.Cleanup(func() {
 		for _, c := range w.programs {
