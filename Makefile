@@ -61,9 +61,9 @@ bench: ## roced beside kernel UDP and raw AF_XDP; writes and draws docs/bench.js
 	go run ./hack/bench -output docs/bench.json
 	go -C hack/plot run .
 
-soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts that change all the time
+soak: ## 20 million messages, every one accounted for, half of them between programs of several workers; then 10 minutes of hosts that change all the time, likewise
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
-	ROCED_STRESS=10m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
+	ROCED_STRESS=5m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
 storm: ## 300 million random steps of the machine of connections; a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
 	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn

@@ -20,13 +20,13 @@ import (
 type balance struct {
 	testing.TB
 	from, to   *lab.Namespace
-	sender     *soaker
-	receiver   *soaker
+	sender     crowd
+	receiver   crowd
 	lostBefore uint64 // by the sender's link, before the test
 	rows       map[string]uint64
 }
 
-func newBalance(t testing.TB, from, to *lab.Namespace, sender, receiver *soaker) *balance {
+func newBalance(t testing.TB, from, to *lab.Namespace, sender, receiver crowd) *balance {
 	return &balance{TB: t, from: from, to: to, sender: sender, receiver: receiver, lostBefore: lostBy(t, from)}
 }
 
@@ -41,9 +41,9 @@ func lostBy(t testing.TB, host *lab.Namespace) uint64 {
 // read sorts the messages into where they ended.
 func (b *balance) read() (sum uint64) {
 	b.Helper()
-	s, err := b.receiver.device.Statistics()
+	s, err := b.receiver.device().Statistics()
 	check(b, err)
-	own := b.sender.device.engine.Counters()
+	own := b.sender.device().engine.Counters()
 	b.rows = map[string]uint64{
 		"delivered":       s.Engine.Delivered,
 		"link tx_dropped": lostBy(b, b.from) - b.lostBefore,
@@ -74,10 +74,10 @@ func (b *balance) read() (sum uint64) {
 func (b *balance) settle() {
 	b.Helper()
 	for range 100 {
-		if b.read() == b.sender.posted {
+		if b.read() == b.sender.posted() {
 			return
 		}
-		asleep(b, b.receiver.device)
+		asleep(b, b.receiver.device())
 	}
 }
 
@@ -86,7 +86,7 @@ func (b *balance) report() {
 	b.Helper()
 	sum := b.read()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s to %s\n%12d  sent\n", b.from.Name(), b.to.Name(), b.sender.posted)
+	fmt.Fprintf(&text, "%s to %s\n%12d  sent\n", b.from.Name(), b.to.Name(), b.sender.posted())
 	for _, name := range slices.Sorted(maps.Keys(b.rows)) {
 		if b.rows[name] != 0 {
 			fmt.Fprintf(&text, "%12d  %s\n", b.rows[name], name)
@@ -94,8 +94,8 @@ func (b *balance) report() {
 	}
 	fmt.Fprintf(&text, "%12d  in all", sum)
 	b.Log(text.String())
-	if sum != b.sender.posted || b.rows["delivered"] != b.receiver.delivered.Load() || b.rows["delivered"] == 0 {
-		b.Errorf("sent %d, found %d; the program saw %d", b.sender.posted, sum, b.receiver.delivered.Load())
+	if sum != b.sender.posted() || b.rows["delivered"] != b.receiver.delivered() || b.rows["delivered"] == 0 {
+		b.Errorf("sent %d, found %d; the program saw %d", b.sender.posted(), sum, b.receiver.delivered())
 	}
 	for _, expected := range []string{"engine qkey", "steering drop_unknown_qp", "engine no_receive"} {
 		if b.rows[expected] == 0 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,10 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // soakVariable is how many messages TestSoak sends; "make soak" sets it.
@@ -50,11 +53,54 @@ type soaker struct {
 
 const starvedReceives = 64
 
-func newSoaker(t testing.TB, d *Card) *soaker {
+// crowd are those of one card.
+type crowd []*soaker
+
+func (c crowd) device() *Card { return c[0].device }
+
+func (c crowd) posted() (n uint64) {
+	for _, s := range c {
+		n += s.posted
+	}
+	return n
+}
+
+func (c crowd) delivered() (n uint64) {
+	for _, s := range c {
+		n += s.delivered.Load()
+	}
+	return n
+}
+
+// newCrowd is one soaker of each worker, in a session of its own if there are several.
+func newCrowd(t *testing.T, d *Card) (c crowd) {
+	t.Helper()
+	sessions := sessionsOf(t, d)
+	if len(sessions) == 1 {
+		return crowd{newSoaker(t, d, d)}
+	}
+	for _, s := range sessions {
+		c = append(c, newSoaker(t, d, s))
+	}
+	return c
+}
+
+// meet has two crowds send to each other.
+func (c crowd) meet(other crowd, addresses ...string) {
+	for i, s := range c {
+		s.peer = other[acrossFrom(i, len(c))]
+		st := &station{TB: s, ctx: s.ctx, pd: s.pd}
+		for _, to := range addresses {
+			s.ahs = append(s.ahs, st.ah(to))
+		}
+	}
+}
+
+func newSoaker(t testing.TB, d *Card, session provider.Provider) *soaker {
 	t.Helper()
 	s := &soaker{TB: t, device: d}
 	var err error
-	s.ctx, err = verbs.Open(d)
+	s.ctx, err = verbs.Open(session)
 	check(t, err)
 	s.pd, err = s.ctx.AllocPD()
 	check(t, err)
@@ -218,7 +264,13 @@ func (s *soaker) verify(wc *verbs.WC) {
 
 // TestSoak sends messages both ways at once, as fast as it can, and accounts for every
 // one of them: sent = delivered + named drops.
-func TestSoak(t *testing.T) {
+func TestSoak(t *testing.T) { testSoak(t, 1) }
+
+// TestSoakOfSeveralWorkers is TestSoak between programs of all workers at each end. Some send to the worker that their
+// packets arrive at, others have them handed over.
+func TestSoakOfSeveralWorkers(t *testing.T) { testSoak(t, 3) }
+
+func testSoak(t *testing.T, workers int) {
 	messages := uint64(often(soakDefault))
 	if text := os.Getenv(soakVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
@@ -227,21 +279,13 @@ func TestSoak(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("%d messages, seed %d", messages, seed)
-	hosts := labtest.Pair(t)
-	a, b := newSoaker(t, open(t, hosts.A)), newSoaker(t, open(t, hosts.B))
-	a.peer, b.peer = b, a
-	for _, row := range []struct {
-		s  *soaker
-		to []string
-	}{{a, []string{"10.77.0.2", "fd77::2"}}, {b, []string{"10.77.0.1", "fd77::1"}}} {
-		st := &station{TB: t, ctx: row.s.ctx, pd: row.s.pd}
-		for _, to := range row.to {
-			row.s.ahs = append(row.s.ahs, st.ah(to))
-		}
-	}
+	hosts := labtest.Pair(t, lab.WithQueues(workers))
+	a, b := newCrowd(t, open(t, hosts.A, WithWorkers(workers))), newCrowd(t, open(t, hosts.B, WithWorkers(workers)))
+	a.meet(b, "10.77.0.2", "fd77::2")
+	b.meet(a, "10.77.0.1", "fd77::1")
 	links := [2]*balance{newBalance(t, hosts.A, hosts.B, a, b), newBalance(t, hosts.B, hosts.A, b, a)}
 	began := time.Now()
-	soak(messages/2, seed, a, b)
+	soak(messages/uint64(2*workers), seed, a, b)
 	took := time.Since(began)
 	for _, l := range links {
 		l.settle()
@@ -253,31 +297,30 @@ func TestSoak(t *testing.T) {
 }
 
 // soak has both send, and take until nothing is underway any more.
-func soak(each, seed uint64, both ...*soaker) {
+func soak(each, seed uint64, both ...crowd) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var senders, takers sync.WaitGroup
-	for i, s := range both {
+	for i, s := range slices.Concat(both...) {
 		takers.Go(func() { s.take(ctx, rand.New(rand.NewPCG(seed, uint64(2*i)))) })
 		senders.Go(func() { s.send(each, rand.New(rand.NewPCG(seed, uint64(2*i+1)))) })
 	}
 	senders.Wait()
-	for _, s := range both {
-		eventually(s, "the last message", func() bool { return s.device.engine.Counters().Sent == s.posted })
-		s.quiet()
+	for _, c := range both {
+		eventually(c[0], "the last message", func() bool { return c.device().engine.Counters().Sent == c.posted() })
 	}
+	quietBetween(both[0], both[1])
 	stop()
 	takers.Wait()
 }
 
-// quiet waits until what came to the card has been seen by the program.
-func (s *soaker) quiet() {
+// quietBetween waits until what came to the cards has been seen by the programs.
+func quietBetween(a, b crowd) {
 	last := uint64(0)
-	eventually(s, "rest", func() bool {
+	eventually(a[0], "rest", func() bool {
 		time.Sleep(20 * time.Millisecond)
-		c := s.device.engine.Counters()
-		p := s.peer.device.engine.Counters()
-		done := c.Received+p.Received == last && c.Delivered == s.delivered.Load() && p.Delivered == s.peer.delivered.Load()
+		c, p := a.device().engine.Counters(), b.device().engine.Counters()
+		done := c.Received+p.Received == last && c.Delivered == a.delivered() && p.Delivered == b.delivered()
 		last = c.Received + p.Received
 		return done
 	})

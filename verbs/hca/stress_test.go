@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
@@ -28,7 +30,8 @@ const (
 // stress is two hosts, between which everything happens at once.
 type stress struct {
 	*testing.T
-	lab  *stations
+	lab  *stations       // of the first workers
+	all  [2][]*station   // of all workers of each host
 	ctx  context.Context // done when it is to end
 	long bool
 	done sync.WaitGroup
@@ -45,7 +48,12 @@ type actor struct {
 // TestStress has programs send, receive, join, make and destroy objects, while the hosts'
 // links, addresses, MTUs, names, routes and neighbours change and other processes are killed.
 // Nothing hangs, nothing leaks, the counters add up, and afterwards all works.
-func TestStress(t *testing.T) {
+func TestStress(t *testing.T) { testStress(t, 1) }
+
+// TestStressOfSeveralWorkers is TestStress with programs of all workers at each end.
+func TestStressOfSeveralWorkers(t *testing.T) { testStress(t, 3) }
+
+func testStress(t *testing.T, workers int) {
 	s := &stress{T: t}
 	seed := rand.Uint64()
 	long, err := time.ParseDuration(os.Getenv(stressVariable))
@@ -55,17 +63,18 @@ func TestStress(t *testing.T) {
 	}
 	t.Logf("seed %d, %v", seed, long)
 	goroutines := runtime.NumGoroutine()
-	hosts := labtest.Pair(t)
+	hosts := labtest.Pair(t, lab.WithQueues(workers))
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
 	check(t, hosts.A.AddAddress("eth1", "10.88.0.1/24"))
-	s.lab = newStationsOn(t, hosts, WithStateDir(t.TempDir()))
+	s.lab = newStationsOn(t, hosts, WithStateDir(t.TempDir()), WithWorkers(workers))
+	s.all = [2][]*station{s.crew(s.lab.a), s.crew(s.lab.b)}
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	s.ctx = ctx
 	takers, stop := context.WithCancel(context.Background())
 	defer stop()
 	var background sync.WaitGroup
-	for _, station := range []*station{s.lab.a, s.lab.b} {
+	for _, station := range slices.Concat(s.all[:]...) {
 		background.Go(func() { s.take(takers, station) })
 		background.Go(func() { s.readEvents(takers, station) })
 	}
@@ -82,6 +91,24 @@ func TestStress(t *testing.T) {
 	background.Wait()
 	check(t, errors.Join(s.lab.a.device.Close(), s.lab.b.device.Close()))
 	quietGoroutines(t, goroutines)
+}
+
+// crew is the station of a card's own session, or with several workers one of each.
+func (s *stress) crew(first *station) (all []*station) {
+	crew := sessionsOf(s.T, first.device)
+	all = append(all, first)
+	for _, session := range crew {
+		if session.entry.Engine() != first.device.session.entry.Engine() {
+			all = append(all, newStationIn(s, first.device, session))
+		}
+	}
+	return all
+}
+
+// anyone is a station of either host.
+func (s *stress) anyone(random *rand.Rand) *station {
+	side := s.all[random.IntN(2)]
+	return side[random.IntN(len(side))]
 }
 
 func (s *stress) run(a actor, random *rand.Rand) {
@@ -104,12 +131,15 @@ func expected(err error, allowed ...error) error {
 }
 
 func (s *stress) actors() []actor {
-	a, b := s.lab.a, s.lab.b
-	return []actor{
-		{"sender a", s.sender(a, b, "10.77.0.2")}, {"sender b", s.sender(b, a, "10.77.0.1")},
+	var senders []actor
+	for i, a := range s.all[0] {
+		b := s.all[1][acrossFrom(i, len(s.all[0]))]
+		senders = append(senders, actor{"sender a", s.sender(a, b, "10.77.0.2")}, actor{"sender b", s.sender(b, a, "10.77.0.1")})
+	}
+	return append(senders, []actor{
 		{"handles", s.handles}, {"groups", s.groups}, {"objects", s.objects},
 		{"host a", s.host(s.lab.A)}, {"host b", s.host(s.lab.B)}, {"killer", s.killer},
-	}
+	}...)
 }
 
 // sender sends to the peer, and brings its queue pair back from SQE, where a message
@@ -184,7 +214,7 @@ func (s *stress) readEvents(ctx context.Context, station *station) {
 
 // handles makes and closes address handles, to those who are there and those who are not.
 func (s *stress) handles(random *rand.Rand) error {
-	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	station := s.anyone(random)
 	dest := []string{"10.77.0.1", "10.77.0.2", "fd77::1", "fd77::2", "10.77.0.99", "10.99.0.1", "239.1.1.1"}[random.IntN(7)]
 	entries, err := station.ctx.QueryGIDTable(1)
 	if err != nil || len(entries) == 0 {
@@ -202,7 +232,7 @@ func (s *stress) handles(random *rand.Rand) error {
 
 // groups joins, attaches, detaches and leaves.
 func (s *stress) groups(random *rand.Rand) error {
-	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	station := s.anyone(random)
 	group := address([]string{"239.1.2.3", "239.1.2.4", "ff05::77"}[random.IntN(3)])
 	m, err := station.ctx.JoinMulticast(group, verbs.JoinFlags(random.IntN(2)))
 	if err != nil {
@@ -217,7 +247,7 @@ func (s *stress) groups(random *rand.Rand) error {
 
 // objects makes a queue pair with all that belongs to it, uses it, and destroys it.
 func (s *stress) objects(random *rand.Rand) error {
-	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	station := s.anyone(random)
 	cq, err := station.ctx.CreateCQ(64)
 	if err != nil {
 		return err

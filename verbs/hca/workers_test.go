@@ -21,20 +21,32 @@ type served struct {
 	engine *datapath.Engine
 }
 
-// crewOf are stations in sessions of a card, one of each worker.
-func crewOf(t *testing.T, card *Card) (crew []served) {
+// sessionsOf are sessions of a card, one of each worker.
+func sessionsOf(t *testing.T, card *Card) (crew []*Session) {
 	t.Helper()
 	attr, err := card.QueryDevice()
 	check(t, err)
 	for len(crew) < int(attr.Workers) {
 		s := beside(t, card).(*Session)
-		e := s.entry.Engine()
-		if !slices.ContainsFunc(crew, func(other served) bool { return other.engine == e }) {
-			crew = append(crew, served{newStationIn(t, card, s), e})
+		if !slices.ContainsFunc(crew, func(other *Session) bool { return other.entry.Engine() == s.entry.Engine() }) {
+			crew = append(crew, s)
 		}
 	}
 	return crew
 }
+
+// crewOf are stations in sessions of a card, one of each worker.
+func crewOf(t *testing.T, card *Card) (crew []served) {
+	t.Helper()
+	for _, s := range sessionsOf(t, card) {
+		crew = append(crew, served{newStationIn(t, card, s), s.entry.Engine()})
+	}
+	return crew
+}
+
+// acrossFrom is the place of the one at the other end to whom one of n sends: of the same worker for some, of another for
+// others. A veth's packets arrive at the worker of the same place.
+func acrossFrom(place, n int) int { return (n - place) % n }
 
 // endAll ends flows between two cards, whose counters are of all of them.
 func endAll(flows []*flow) {
