@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -49,8 +50,18 @@ type badRequest struct {
 	found  uint64 // by an atomic
 }
 
-func newBadEnd(t *testing.T, card *Card, seed uint64) *badEnd {
-	e := &badEnd{station: newStation(t, card), r: rand.New(rand.NewPCG(seed, 0))}
+func newBadEnd(t *testing.T, card *Card, workers int, seed uint64) *badEnd {
+	e := &badEnd{r: rand.New(rand.NewPCG(seed, 0))}
+	if workers == 1 {
+		e.station = newStation(t, card)
+	} else {
+		crew := sessionsOf(t, card)
+		if len(crew) != workers {
+			t.Fatalf("%d workers, want %d", len(crew), workers)
+		}
+		last := slices.IndexFunc(crew, func(s *Session) bool { return s.entry.Engine() != card.session.entry.Engine() })
+		e.station = newStationIn(t, card, crew[last])
+	}
 	var err error
 	e.sends, err = e.ctx.CreateCQ(badSlots)
 	check(t, err)
@@ -186,11 +197,14 @@ func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 func TestConnectionOverABadWire(t *testing.T) {
 	t.Parallel()
 	for _, network := range []Network{NetworkXDP, NetworkUDP} {
-		t.Run(string(network), func(t *testing.T) { overABadWire(t, WithNetwork(network)) })
+		t.Run(string(network), func(t *testing.T) { overABadWire(t, 1, WithNetwork(network)) })
 	}
+	t.Run("several workers", func(t *testing.T) { overABadWire(t, 3, WithWorkers(3)) })
 }
 
-func overABadWire(t *testing.T, option Option) {
+// overABadWire has the ends be programs of another worker than the first, if there are several. The wire puts all packets into
+// one queue, so they are handed over.
+func overABadWire(t *testing.T, workers int, option Option) {
 	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
 	count, timeout, seed := 60, uint8(16), rand.Uint64()
 	if text := os.Getenv(badWireVariable); text != "" {
@@ -212,8 +226,8 @@ func overABadWire(t *testing.T, option Option) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
-			hosts := labtest.BadPair(t, seed, row.Impairment)
-			a, b := newBadEnd(t, open(t, hosts.A, option), seed), newBadEnd(t, open(t, hosts.B, option), seed+1)
+			hosts := labtest.BadPair(t, seed, row.Impairment, lab.WithQueues(workers))
+			a, b := newBadEnd(t, open(t, hosts.A, option), workers, seed), newBadEnd(t, open(t, hosts.B, option), workers, seed+1)
 			a.connect(b, "10.77.0.2", timeout)
 			b.connect(a, "10.77.0.1", timeout)
 			for a.done < count || b.done < count {

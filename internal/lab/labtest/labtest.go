@@ -62,10 +62,10 @@ func addAddresses(t testing.TB, ns *lab.Namespace, addresses ...string) {
 }
 
 // BadPair is Pair with a bad wire.
-func BadPair(t testing.TB, seed uint64, i lab.Impairment) *PairLab {
+func BadPair(t testing.TB, seed uint64, i lab.Impairment, options ...lab.VethOption) *PairLab {
 	t.Helper()
 	pair, middle := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, New(t, "labtest-w")
-	for _, err := range []error{lab.Veth(pair.A, middle, "eth0", "a"), lab.Veth(pair.B, middle, "eth0", "b")} {
+	for _, err := range []error{lab.Veth(pair.A, middle, "eth0", "a", options...), lab.Veth(pair.B, middle, "eth0", "b", options...)} {
 		if err != nil {
 			t.Fatal(err)
 		}
