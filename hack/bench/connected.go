@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,9 +104,9 @@ func meet[T any](j harness.Job, server bool, own T) (peer T, err error) {
 
 func meetOver(j harness.Job, server bool) (net.Conn, error) {
 	if !server {
-		return net.DialTimeout("tcp", net.JoinHostPort(j.Peer.Address, strconv.Itoa(connectionPort)), 10*time.Second)
+		return net.DialTimeout("tcp", net.JoinHostPort(j.Peer.Address, strconv.Itoa(cmp.Or(j.Port, connectionPort))), 10*time.Second)
 	}
-	listener, err := net.Listen("tcp", fmt.Sprint(":", connectionPort))
+	listener, err := net.Listen("tcp", fmt.Sprint(":", cmp.Or(j.Port, connectionPort)))
 	if err != nil {
 		return nil, err
 	}

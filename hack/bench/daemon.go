@@ -14,7 +14,7 @@ import (
 
 // runDaemon opens the card and serves clients until it is stopped.
 func runDaemon(j harness.Job) (harness.Result, error) {
-	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send), hca.WithoutInline())
+	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send), hca.WithoutInline(), hca.WithWorkers(max(j.Workers, 1)))
 	if err != nil {
 		return harness.Result{}, err
 	}
@@ -47,7 +47,7 @@ func dialProgram(j harness.Job) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProgram(c, j.Variant == "daemon", j.Size)
+	return newProgram(c, j.Variant == "daemon" || j.Sleep, j.Size)
 }
 
 // connectMany opens so many programs, each with queue pairs, and leaves them idle.

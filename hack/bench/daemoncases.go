@@ -32,7 +32,7 @@ func (b *bench) withDaemons(do func(left, right *harness.Child) error) error {
 	var running [2]*harness.Child
 	for i, ns := range []string{b.a.Path(), b.b.Path()} {
 		b.sockets[i] = filepath.Join(folder, strconv.Itoa(i))
-		if running[i], err = harness.Start(harness.Job{Role: "run", Variant: "daemon", Namespace: ns, Socket: b.sockets[i]}); err != nil {
+		if running[i], err = harness.Start(harness.Job{Role: "run", Variant: "daemon", Namespace: ns, Socket: b.sockets[i], Workers: b.workers}); err != nil {
 			return err
 		}
 	}

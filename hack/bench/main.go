@@ -44,6 +44,7 @@ type bench struct {
 	a, b        *lab.Namespace
 	left, right harness.Endpoint
 	sockets     [2]string // of the daemons on a and b, while they run
+	workers     int       // of each daemon's card; 0: one
 }
 
 func (b *bench) main(only *regexp.Regexp) (err error) {
@@ -89,6 +90,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		{Name: "daemon objects", Run: b.daemonObjects},
 		{Name: "daemon idle", Run: b.daemonIdle},
 		{Name: "daemon crowd", Run: b.daemonCrowd},
+		{Name: "daemon workers", Run: b.daemonWorkers},
 	})
 }
 
@@ -97,20 +99,25 @@ func (b *bench) setUp() (err error) {
 	if err := lab.Prune("roced-bench"); err != nil {
 		return err
 	}
-	if b.a, err = lab.New("roced-bench-a"); err != nil {
+	return b.openHosts("roced-bench")
+}
+
+// openHosts makes two namespaces, and joins them by a veth pair.
+func (b *bench) openHosts(name string, options ...lab.VethOption) (err error) {
+	if b.a, err = lab.New(name + "-a"); err != nil {
 		return err
 	}
-	if b.b, err = lab.New("roced-bench-b"); err != nil {
+	if b.b, err = lab.New(name + "-b"); err != nil {
 		return errors.Join(err, b.a.Close())
 	}
-	if err := b.join(); err != nil {
+	if err := b.join(options); err != nil {
 		return errors.Join(err, b.a.Close(), b.b.Close())
 	}
 	return nil
 }
 
-func (b *bench) join() (err error) {
-	if err := lab.Veth(b.a, b.b, linkName, linkName); err != nil {
+func (b *bench) join(options []lab.VethOption) (err error) {
+	if err := lab.Veth(b.a, b.b, linkName, linkName, options...); err != nil {
 		return err
 	}
 	if b.left, err = host(b.a, "10.77.0.1"); err != nil {

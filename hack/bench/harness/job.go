@@ -19,6 +19,8 @@ type Job struct {
 	Clients    int // that ask a server, see requests.go
 	MTU        int // of connections, bytes
 	QueuePairs int // of connections
+	Port       int // of TCP, over which connections meet; 0: the usual one
+	Workers    int // of a daemon's card; 0: one
 	Rate       int // requests a second; 0: as fast as answers come
 	Sleep      bool
 	Tuning     hca.Tuning

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/roced/roced/hack/bench/harness"
+	"github.com/roced/roced/internal/lab"
+)
+
+// workersMTU is the path MTU of the connections.
+const workersMTU = 1024
+
+// daemonWorkers measures what several workers are for: connections of two programs of a daemon together, on a link with
+// two queues, where there are no trains. What two programs on two workers gain over one program the ratio says; both
+// ends are on this machine, and with few processors they take them from each other.
+func (b *bench) daemonWorkers() (err error) {
+	wide := &bench{sends: b.sends}
+	wide.Duration = b.Duration
+	if err := wide.openHosts("roced-bench-wide", lab.WithQueues(2)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, wide.a.Close(), wide.b.Close()) }()
+	kinds := map[string][2]int{"1 program, 1 worker": {1, 1}, "2 programs, 1 worker": {2, 1}, "1 program, 2 workers": {1, 2}, "2 programs, 2 workers": {2, 2}}
+	variants := []string{"1 program, 1 worker", "2 programs, 1 worker", "1 program, 2 workers", "2 programs, 2 workers"}
+	return b.InTurns("daemon, connections of programs", workersMTU, "64 KiB", variants, func(variant string) (rate float64, err error) {
+		kind := kinds[variant]
+		err = wide.withWorkers(kind[1], func() (err error) {
+			rate, err = wide.programsRate(kind[0])
+			return err
+		})
+		return rate, err
+	})
+}
+
+// withWorkers is withDaemons, with several workers each.
+func (b *bench) withWorkers(workers int, do func() error) error {
+	b.workers = workers
+	return b.withDaemons(func(_, _ *harness.Child) error { return do() })
+}
+
+// programsRate is the sum of what programs write over a connection each, in packets a second.
+func (b *bench) programsRate(programs int) (sum float64, err error) {
+	var receivers, senders []*harness.Child
+	job := harness.Job{Variant: "rc write", Size: bulk, MTU: workersMTU, Sleep: true, Duration: b.Duration}
+	for i := range programs {
+		j := job
+		j.Port, j.Role, j.Socket, j.Namespace, j.Own, j.Peer = connectionPort+i, "receive", b.sockets[1], b.b.Path(), b.right, b.left
+		r, failed := harness.Start(j)
+		if err = errors.Join(err, failed); failed != nil {
+			break
+		}
+		receivers = append(receivers, r)
+		j.Role, j.Socket, j.Namespace, j.Own, j.Peer = "send", b.sockets[0], b.a.Path(), b.left, b.right
+		s, failed := harness.Start(j)
+		if err = errors.Join(err, failed); failed != nil {
+			break
+		}
+		senders = append(senders, s)
+	}
+	for _, s := range senders {
+		sent, failed := s.Finish(false)
+		err = errors.Join(err, failed)
+		sum += sent.PerSecond
+	}
+	for _, r := range receivers {
+		_, failed := r.Finish(true)
+		err = errors.Join(err, failed)
+	}
+	return sum, err
+}
