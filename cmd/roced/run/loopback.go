@@ -24,7 +24,7 @@ type loopbackFlags struct {
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
-	f.IntVar(&l.workers, "workers", 1, "`number` of workers of each --device and each --host, up to 8; each serves some of the programs that share it. An interface needs a queue for each")
+	f.IntVar(&l.workers, "workers", 1, "`number` of workers of each --device and each --host, up to 8; each serves some of the programs that share it. An interface needs a queue for each; programs that share an XRC domain need one worker")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
 	l.weather.Add(f, "with --loopback: ")
 	f.StringVar(&l.capture, "capture", "", "with --loopback: `file` for the packets of all hosts, as pcapng; of other devices roced dump makes one")
