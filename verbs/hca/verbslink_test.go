@@ -2,10 +2,12 @@ package hca
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 	"github.com/vishvananda/netlink"
@@ -65,6 +67,8 @@ func (l *linked) lend(t *testing.T) {
 		l.close(t) // if the other one could not be opened
 		l.a = openCard(t, l.A, l.options...)
 		l.b, l.changed = openCard(t, l.B, l.options...), false
+		waitForAddresses(t, l.a, "10.77.0.1", "fd77::1", linkLocal(t, l.A))
+		waitForAddresses(t, l.b, "10.77.0.2", "fd77::2", linkLocal(t, l.B))
 	}
 	if attr, err := l.a.QueryDevice(); err != nil || int(attr.Workers) != l.workers {
 		t.Fatalf("%d workers, want %d: %v", attr.Workers, l.workers, err)
@@ -73,6 +77,18 @@ func (l *linked) lend(t *testing.T) {
 		if l.changed {
 			l.close(t)
 		}
+	})
+}
+
+// waitForAddresses waits until a card has addresses: for a while after the link came up those of IPv6 are tentative.
+func waitForAddresses(t *testing.T, card *Card, addresses ...string) {
+	t.Helper()
+	eventually(t, "the host's addresses", func() bool {
+		table, err := card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+		check(t, err)
+		return !slices.ContainsFunc(addresses, func(a string) bool {
+			return !slices.ContainsFunc(table.Entries, func(e verbs.GIDEntry) bool { return e.GID == gid(a) })
+		})
 	})
 }
 
