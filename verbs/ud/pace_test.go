@@ -47,10 +47,11 @@ func TestPace(t *testing.T) {
 		var clock time.Duration
 		p := paced(row.o, &clock)
 		const all = 30_000
+		batch := messagesOf(row.batch, row.size)
 		for phase := range 2 {
 			start := clock
 			for sent := 0; sent < all; {
-				n, err := p.await(t.Context(), t.Context(), messagesOf(min(row.batch, all-sent), row.size), true)
+				n, err := p.await(t.Context(), t.Context(), batch[:min(row.batch, all-sent)], true)
 				if err != nil || n < 1 {
 					t.Fatalf("%+v: %d, %v", row, n, err)
 				}
