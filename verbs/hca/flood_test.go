@@ -12,11 +12,14 @@ import (
 )
 
 const (
-	goodMessages = 20_000
-	goodRate     = 20_000 // a second: far below what a card takes
-	goodBatch    = 20
-	leastFlood   = 200_000 // packets
-	goodRing     = 8192    // of the card and of its queue pair: 0.4 s of good traffic
+	goodRate  = 20_000 // a second: far below what a card takes
+	goodBatch = 20
+	goodRing  = 8192 // of the card and of its queue pair: 0.4 s of good traffic
+)
+
+var (
+	goodMessages = often(20_000)
+	leastFlood   = uint64(often(200_000)) // packets
 )
 
 // TestFlood sends good messages at a stated rate beside a flood at queue pairs that do
@@ -69,7 +72,7 @@ func TestFlood(t *testing.T) {
 	if byLink := lostBy(t, hosts.A) - lost; dropped+byLink != flooded {
 		t.Errorf("%d flooded packets: %d dropped as unknown, %d by the link", flooded, dropped, byLink)
 	}
-	if drops := b.drops(); len(drops) != 0 || b.device.engine.Counters().Delivered != goodMessages {
+	if drops := b.drops(); len(drops) != 0 || b.device.engine.Counters().Delivered != uint64(goodMessages) {
 		t.Errorf("delivered %d, drops %v", b.device.engine.Counters().Delivered, drops)
 	}
 }

@@ -32,8 +32,8 @@ func during(again func()) (end func()) {
 	}
 }
 
-// rounds are how often the tests below go round.
-const hostileRounds = 300
+// hostileRounds are how often the tests below go round.
+var hostileRounds = often(300)
 
 // A receive entry that is read twice would be checked with one content and used with another: its count of
 // SGEs, its keys and its lengths change all the time. A message that has a completion is there, whole.
@@ -58,7 +58,8 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 	end := during(func() { a.flipReceives(good, bad, short) })
 	seen, waiting := map[verbs.WCStatus]int{}, false
 	both := func() bool { return seen[verbs.WCSuccess] > 0 && seen[verbs.WCLocProtErr] > 0 }
-	for i := uint64(0); i < 10*hostileRounds || !both() && i < 1000*hostileRounds; i++ { // who changes may not run for a while
+	rounds := uint64(hostileRounds)
+	for i := uint64(0); i < 10*rounds || !both() && i < 300_000; i++ { // who changes may not run for a while
 		if !waiting {
 			a.recv.Put(i, []ring.SGE{good})
 			a.recv.Publish()
@@ -117,7 +118,7 @@ func TestSendEntryReadTwice(t *testing.T) {
 		a.flipSends(ring.SGE{Length: 64, LKey: a.mr.LKey}, ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
 	})
 	sent := 0
-	for i := range uint64(hostileRounds) {
+	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // likewise
 		wr.ID = i
 		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
 		a.send.Publish()
