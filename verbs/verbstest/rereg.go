@@ -189,7 +189,7 @@ func reregUnderTraffic(t *testing.T, w *rig.World) {
 			_ = mr.SGE(0, 1)
 		}
 	})
-	for range 500 {
+	for range rig.Often(500) {
 		b.Receive(0)
 		a.Post(a.Send(1, ah, b.QP, sge))
 		a.Expect(rig.OK(1))
