@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/internal/waittest"
 )
 
 // memoryGuards are the ways in which other threads are kept from a page that moves.
@@ -91,9 +93,9 @@ func (m memoryPrograms) testMany(t *testing.T) {
 }
 
 func (m memoryPrograms) testRandom(t *testing.T) {
-	counts := map[string]string{"userfaultfd": "10000", "user": "3000", "signal": "3000"}
+	counts := map[string]int{"userfaultfd": 10000, "user": 3000, "signal": 3000}
 	for _, guard := range memoryGuards {
-		count := counts[guard]
+		count := strconv.Itoa(waittest.Often(counts[guard]))
 		if wanted := os.Getenv("ROCED_MEMORY"); wanted != "" {
 			count = wanted
 		}
