@@ -113,10 +113,10 @@ func (s *session) isOver(err error) bool {
 
 // send sends messages to a place.
 func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
-	messages := make([]ud.Message, count)
+	messages, from := make([]ud.Message, count), s.Addr().QPN // a command
 	for i := range messages {
 		h := head{
-			Program: s.program.id, PID: uint32(os.Getpid()), From: s.Addr().QPN, Round: round,
+			Program: s.program.id, PID: uint32(os.Getpid()), From: from, Round: round,
 			To: to.GID, ToQPN: to.QPN, Number: s.numbers[to] + uint64(i) + 1,
 		}
 		messages[i] = ud.Message{To: to, Data: h.encode(length)}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
@@ -29,8 +30,18 @@ func (p *program) goWild(seed uint64) {
 			if err != nil {
 				p.fault(err)
 			}
+			time.Sleep(breath())
 		}
 	})
+}
+
+// breath is the time between two steps: none where chaos is looked for as long as it takes. Else ten programs would
+// keep all processors busy beside the tests of other packages, with the same steps over and over.
+func breath() time.Duration {
+	if os.Getenv(chaosVariable) != "" || waittest.Often(5) == 5 {
+		return 0
+	}
+	return 2 * time.Millisecond
 }
 
 // step sends, most of the time.
