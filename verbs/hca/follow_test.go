@@ -3,6 +3,7 @@ package hca
 import (
 	"net"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
@@ -181,8 +182,11 @@ func TestDownWithFramesUnderway(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = l.a.qp.PostSend([]verbs.SendWR{l.a.send(1, ah, l.b)})
+				for range depth {
+					_ = l.a.qp.PostSend([]verbs.SendWR{l.a.send(1, ah, l.b)})
+				}
 				_, _ = l.a.cq.Poll(wcs[:])
+				time.Sleep(flowPause)
 			}
 		}
 	}()

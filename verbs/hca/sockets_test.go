@@ -73,7 +73,7 @@ type flow struct {
 }
 
 // flowPause is between two bursts, and two looks for them: sockets are replaced in milliseconds.
-const flowPause = 50 * time.Microsecond
+const flowPause = 200 * time.Microsecond
 
 // startFlow begins to send messages of these lengths, in bursts.
 func startFlow(t testing.TB, sentBy *lab.Namespace, from, to *station, lengths ...int) *flow {
