@@ -56,7 +56,7 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, want string }{
-		{"--bandwidth", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
+		{"--bandwidth --sleep", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
 		{"--latency", "sent 1 messages and received 0, of 20 each way; then nothing came for 2s"},
 	} {
 		args := perftestArgs(hosts.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, hosts))
@@ -70,7 +70,7 @@ func TestPerftestClientSendsNothing(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for want, leave := range map[string]bool{"0 messages came, and nothing more for 2s": false, "closed the connection": true} {
-		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s"))
+		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s --sleep"))
 		conn, err := cmdtest.Dial(hosts.B.Path(), "10.77.0.1:"+port)
 		if err != nil {
 			t.Fatal(err)
