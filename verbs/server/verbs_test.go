@@ -15,6 +15,7 @@ import (
 // the long run, but for AHs, of which it may have 131,072; else a fifth of it. The tests of verbs/hca reach all that a
 // card may have, and each object here costs two commands.
 func TestVerbsOverDaemons(t *testing.T) {
+	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
 		most := often(16384)
