@@ -217,7 +217,7 @@ func channelDescriptor(t *testing.T, w *rig.World) {
 // A program that arms and never reads loses no event: those for which there is no room come when it
 // reads at last. Meanwhile the card is not held up.
 func fullChannel(t *testing.T, w *rig.World) {
-	const events = 20_000 // more than a pipe has room for
+	const events = 10_000 // more than a pipe has room for: 8192
 	s := w.B
 	channel := s.NewChannel()
 	cq := s.NewCQOn(channel, 8)
