@@ -17,12 +17,17 @@ static bool within(const struct dm *dm, uint64_t offset, size_t length)
 	return offset % 4 == 0 && length % 4 == 0 && offset <= dm->length && length <= dm->length - offset;
 }
 
+/* In the child of a fork the memory of the parent's sessions is not there. */
+static bool is_parents(const struct dm *dm) { return atomic_load(&dm->session->gone) == ROCED_FORKED; }
+
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length)
 {
 	struct dm *dm = OF(struct dm, ibv, ibv);
 
 	if (!within(dm, offset, length))
 		return EINVAL;
+	if (is_parents(dm))
+		return EIO;
 	memcpy(dm->memory + offset, host, length);
 	return 0;
 }
@@ -33,19 +38,22 @@ static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t len
 
 	if (!within(dm, offset, length))
 		return EINVAL;
+	if (is_parents(dm))
+		return EIO;
 	memcpy(host, dm->memory + offset, length);
 	return 0;
 }
 
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	struct roced_session *s = roced_session_here(context_of(context)->session);
+	struct roced_session *s;
 	struct roced_alloc_dm_request r = { .length = (int64_t)attr->length };
 	struct roced_alloc_dm_grant g;
 	struct dm *dm;
 
 	if (attr->comp_mask || attr->log_align_req > 12) /* it begins at a page */
 		return fail(attr->comp_mask ? EINVAL : EOPNOTSUPP);
+	s = session_here(context);
 	dm = calloc(1, sizeof(*dm));
 	int failed = dm ? roced_ask_simple(s, ROCED_ALLOC_DM, &r, &g) : ENOMEM;
 	if (!failed && (g.memory_length < attr->length ||

@@ -2,8 +2,8 @@
 #include "objects.h"
 
 /*
- * Memory stays where it is in a fork, and in the child contexts are good for queries and device memory only,
- * whether a program asks for it or not.
+ * Memory stays where it is in a fork, and in the child contexts are good for queries of the device and its
+ * ports and for device memory only, whether a program asks for it or not.
  */
 
 int ibv_fork_init(void) { return 0; }

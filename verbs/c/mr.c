@@ -108,7 +108,7 @@ static int check_length(struct context *c, size_t length)
 /* Shares the memory, and says why it could not be with ROCED_DEBUG. */
 static int share(struct context *c, void *addr, size_t length)
 {
-	int failed = check_length(c, length);
+	int failed = forked(c) ? EIO : check_length(c, length); /* else pages would move for nothing */
 
 	if (!failed)
 		failed = roced_share_with(c);
@@ -259,8 +259,8 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 	struct roced_reg_dm_mr_grant g;
 	struct roced_session *s = context_of(pd->context)->session;
 
-	if (dm_session(dm) != s && !forked(context_of(pd->context))) /* of another device, or of before a fork */
-		return fail(EINVAL);
+	if (dm_session(dm) != s && !forked(context_of(pd->context)))
+		return fail(EINVAL); /* of another device, of a session that is over, or of the parent's */
 	struct mr *mr = new_mr(pd, NULL, length);
 	int failed = mr ? roced_ask_simple(s, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
 

@@ -25,7 +25,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 {
 	struct roced_query_port_request r = { .port = (uint8_t)port };
 	struct roced_query_port_grant g;
-	int failed = port > 255 ? EINVAL : roced_ask_simple(context_of(context)->session, ROCED_QUERY_PORT, &r, &g);
+	int failed = port > 255 ? EINVAL : roced_ask_simple(session_here(context), ROCED_QUERY_PORT, &r, &g);
 
 	if (!failed)
 		*speed = g.interface_speed > 0 ? (uint64_t)g.interface_speed / 100 : 0;

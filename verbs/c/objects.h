@@ -210,6 +210,12 @@ static inline bool forked(const struct context *c)
 	return atomic_load_explicit(&c->session->gone, memory_order_relaxed) == ROCED_FORKED;
 }
 
+/* The session to ask what needs the device alone, also in the child of a fork. */
+static inline struct roced_session *session_here(struct ibv_context *context)
+{
+	return roced_session_here(context_of(context)->session);
+}
+
 /* context.c: the functions that programs reach by pointers */
 void context_set_ops(struct context *c);
 

@@ -43,12 +43,6 @@ static void fill_device(struct ibv_device_attr *a, const struct roced_query_devi
 	a->phys_port_cnt = (uint8_t)g->phys_port_cnt;
 }
 
-/* The session to ask, also in the child of a fork. */
-static struct roced_session *session_here(struct ibv_context *context)
-{
-	return roced_session_here(context_of(context)->session);
-}
-
 static int ask_device(struct ibv_context *context, struct roced_query_device_grant *g)
 {
 	return roced_ask(session_here(context), ROCED_QUERY_DEVICE, NULL, 0, g, sizeof(*g), NULL, NULL, NULL);

@@ -9,8 +9,8 @@
  * would give, unless they say otherwise. With ROCED_DEBUG set in the environment, the text of each
  * failure goes to stderr.
  *
- * After fork the sessions of the parent are dead in the child: each call gives EIO and says so. The
- * child may open sessions of its own, and what needs the device alone has one opened (roced_session_here).
+ * After fork the sessions of the parent are dead in the child: what is asked of them gives EIO and says so.
+ * The child may open sessions of its own, and what needs the device alone has one opened (roced_session_here).
  *
  * libibverbs.so.1 exports these functions at version ROCED_PRIVATE, for librdmacm.
  */
@@ -75,7 +75,8 @@ ROCED_EXPORT void roced_session_close(struct roced_session *session);
 /*
  * The session to ask what needs the device alone: the session itself, or in the child of a fork one of the
  * child's own on that device, which is opened the first time and closed with the session. If that cannot be
- * opened it is the session, which gives EIO.
+ * opened it is the session, which gives EIO. When the child's own is over, so is this: the child opens the
+ * device then, as it would without a fork.
  */
 ROCED_EXPORT struct roced_session *roced_session_here(struct roced_session *session);
 

@@ -1,7 +1,6 @@
 /*
- * In the child of a fork the parent's contexts are good for queries and device memory only, and it may open its
- * own; the parent goes on. A
- * thread of the parent that polls at that moment holds up no child.
+ * In the child of a fork the parent's contexts are good for queries and device memory only, and it may open
+ * its own; the parent goes on. A thread of the parent that polls at that moment holds up no child.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,6 +33,7 @@ static void ask_the_device(struct ibv_dm *parents, bool forks)
 	struct ibv_pd *pd = ibv_alloc_pd(own);
 	struct ibv_mr *mr = ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED);
 	CHECK(mr);
+	CHECK_IS(ibv_memcpy_from_dm(read, parents, 0, 8), EIO);
 	CHECK(!ibv_reg_dm_mr(pd, parents, 0, 64, IBV_ACCESS_ZERO_BASED) && errno == EINVAL);
 	if (forks)
 		fork_and_ask(dm, false);
@@ -43,6 +43,7 @@ static void ask_the_device(struct ibv_dm *parents, bool forks)
 	CHECK_IS(ibv_free_dm(parents), 0); /* of the copy */
 	CHECK_IS(ibv_close_device(own), 0);
 	CHECK_IS(ibv_query_port(p.context, 1, &port), 0);
+	CHECK_IS(ibv_close_device(p.context), 0); /* with the child's session */
 	_exit(0);
 }
 
@@ -66,6 +67,11 @@ static void in_child(void)
 
 	CHECK(!ibv_alloc_pd(p.context));
 	CHECK_IS(errno, EIO);
+	for (size_t length = 4096; length <= 17 << 20; length *= 4352) {
+		void *memory = malloc(length);
+		CHECK(!ibv_reg_mr(p.pd, memory, length, 0) && errno == EIO);
+		free(memory);
+	}
 	CHECK_IS(ibv_post_recv(p.a, &wr, &bad), EIO);
 	CHECK_IS(ibv_poll_cq(p.cq, 1, &wc), 0);
 	struct ibv_context *own = open_first();
