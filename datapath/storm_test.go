@@ -17,6 +17,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 )
 
 const (
@@ -178,7 +179,7 @@ func stormMessages(t *testing.T, usual int) int {
 // ends keep what is ahead of lost packets, and heed marks. Time is simulated: a timeout costs nothing, and no
 // processor is too slow for it.
 func TestStorm(t *testing.T) {
-	messages, seed := stormMessages(t, 500), rand.Uint64()
+	messages, seed := stormMessages(t, waittest.Often(500)), rand.Uint64()
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "corruption": {Corruption: 0.05}, "reordering": {Jitter: 20 * time.Microsecond},
 		"marks": {Rate: 1e9, Mark: 50 * time.Microsecond}, "loss and marks": {Loss: 0.01, Rate: 1e9, Mark: 50 * time.Microsecond},

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // TestStormOfSeveralWorkers is TestStorm with three connections at once between cards of three engines: packets of all
 // of them arrive at other engines than their queue pairs', and those that stay on one card come from other engines.
 func TestStormOfSeveralWorkers(t *testing.T) {
-	messages, seed := stormMessages(t, 100), rand.Uint64()
+	messages, seed := stormMessages(t, waittest.Often(500))/5, rand.Uint64()
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss and marks": {Loss: 0.01, Rate: 1e9, Mark: 50 * time.Microsecond},
 		"all": {Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Jitter: 10 * time.Microsecond},

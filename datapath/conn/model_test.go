@@ -12,6 +12,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // model is what a side's requests do if nothing is ever lost: each once, in order.
@@ -519,7 +520,7 @@ const stepsVariable = "ROCED_CONN"
 // no packets: requests, receives, packets that are lost, come twice and overtake, links without room, completion
 // queues without room, time that passes and clocks that jump, and queue pairs that drain.
 func TestModel(t *testing.T) {
-	steps, seed := 3_000_000, rand.Uint64()
+	steps, seed := waittest.Often(3_000_000), rand.Uint64()
 	if text := os.Getenv(stepsVariable); text != "" {
 		var err error
 		if steps, err = strconv.Atoi(text); err != nil {

@@ -49,7 +49,7 @@ func TestNetdev(t *testing.T) {
 			routeGroups(t, hosts.A)
 			multicast(t, hosts.A, hosts.B, "ip0", "239.7.7.7")
 			for _, to := range []string{"192.168.7.2", "fd07::2"} {
-				t.Logf("TCP: %.0f MB/s", bulk(t, hosts.A, hosts.B, to, 64<<20)/1e6)
+				t.Logf("TCP: %.0f MB/s", bulk(t, hosts.A, hosts.B, to, int64(waittest.Often(64))<<20)/1e6)
 			}
 			for _, command := range []*cmdtest.Background{a, b} {
 				cmdtest.CheckSays(t, command.End(t), "sent ", "; dropped: ")
@@ -107,7 +107,7 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	}()
-	for range 5 {
+	for range waittest.Often(5) {
 		ping(t, hosts.A, "192.168.7.2", 56)
 		ping(t, hosts.B, "fd07::1", 56)
 	}
