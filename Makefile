@@ -65,7 +65,7 @@ soak: ## 20 million messages, every one accounted for, half of them between prog
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=5m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: ## 300 million random steps of the machine of connections; a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
+storm: ## 300 million random steps of the machine of connections; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
 	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
 	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca

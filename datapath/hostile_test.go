@@ -223,7 +223,6 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
-// FuzzHostilePeer looks for a sequence of packets that TestHostilePeer does not find.
 // TestHostilePeerOfAnotherWorker is TestHostilePeer where the packets arrive at another engine of the card. Most are
 // handed over, unchecked; what is so damaged that nobody can tell whose it is, is dropped where it arrives.
 func TestHostilePeerOfAnotherWorker(t *testing.T) {
@@ -258,6 +257,7 @@ func TestHostilePeerOfAnotherWorker(t *testing.T) {
 	}
 }
 
+// FuzzHostilePeer looks for a sequence of packets that TestHostilePeer does not find.
 func FuzzHostilePeer(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2})
 	f.Fuzz(func(t *testing.T, seed uint64, packets []byte) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/internal/lab"
@@ -11,8 +12,8 @@ import (
 const workersMTU = 1024
 
 // daemonWorkers measures what several workers are for: connections of two programs of a daemon together, on a link with
-// two queues, where there are no trains. What two programs on two workers gain over one program the ratio says; both
-// ends are on this machine, and with few processors they take them from each other.
+// two queues, where there are no trains. Both ends are on this machine, and with few processors they take them from each
+// other.
 func (b *bench) daemonWorkers() (err error) {
 	wide := &bench{sends: b.sends}
 	wide.Duration = b.Duration
@@ -20,12 +21,19 @@ func (b *bench) daemonWorkers() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, wide.a.Close(), wide.b.Close()) }()
-	kinds := map[string][2]int{"1 program, 1 worker": {1, 1}, "2 programs, 1 worker": {2, 1}, "1 program, 2 workers": {1, 2}, "2 programs, 2 workers": {2, 2}}
-	variants := []string{"1 program, 1 worker", "2 programs, 1 worker", "1 program, 2 workers", "2 programs, 2 workers"}
+	kinds := map[string]struct{ programs, workers int }{}
+	var variants []string
+	for _, workers := range []int{1, 2} {
+		for _, programs := range []int{1, 2} {
+			name := fmt.Sprintf("programs %d, workers %d", programs, workers)
+			variants = append(variants, name)
+			kinds[name] = struct{ programs, workers int }{programs, workers}
+		}
+	}
 	return b.InTurns("daemon, connections of programs", workersMTU, "64 KiB", variants, func(variant string) (rate float64, err error) {
 		kind := kinds[variant]
-		err = wide.withWorkers(kind[1], func() (err error) {
-			rate, err = wide.programsRate(kind[0])
+		err = wide.withWorkers(kind.workers, func() (err error) {
+			rate, err = wide.programsRate(kind.programs)
 			return err
 		})
 		return rate, err

@@ -59,8 +59,8 @@ func newBadEnd(t *testing.T, card *Card, workers int, seed uint64) *badEnd {
 		if len(crew) != workers {
 			t.Fatalf("%d workers, want %d", len(crew), workers)
 		}
-		last := slices.IndexFunc(crew, func(s *Session) bool { return s.entry.Engine() != card.session.entry.Engine() })
-		e.station = newStationIn(t, card, crew[last])
+		other := slices.IndexFunc(crew, func(s *Session) bool { return s.entry.Engine() != card.session.entry.Engine() })
+		e.station = newStationIn(t, card, crew[other])
 	}
 	var err error
 	e.sends, err = e.ctx.CreateCQ(badSlots)
@@ -202,8 +202,8 @@ func TestConnectionOverABadWire(t *testing.T) {
 	t.Run("several workers", func(t *testing.T) { overABadWire(t, 3, WithWorkers(3)) })
 }
 
-// overABadWire has the ends be programs of another worker than the first, if there are several. The wire puts all packets into
-// one queue, so they are handed over.
+// overABadWire has the ends be programs of another worker than the first, if there are several. The wire puts all
+// packets into one queue, so they are handed over.
 func overABadWire(t *testing.T, workers int, option Option) {
 	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
 	count, timeout, seed := 60, uint8(16), rand.Uint64()

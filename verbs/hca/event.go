@@ -34,8 +34,8 @@ func (e *events) put(r provider.EventReport) {
 	e.wake()
 }
 
-// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile: its
-// events are passed before, or never. The next reader is woken if there are more. passed is false if there is none.
+// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
+// none of its events is passed after it was. The next reader is woken if there are more. passed is false if there is none.
 func (e *events) pass(to func(provider.EventReport) bool) (passed, refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -118,7 +118,7 @@ func TestSendEntryReadTwice(t *testing.T) {
 		a.flipSends(ring.SGE{Length: 64, LKey: a.mr.LKey}, ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
 	})
 	sent := 0
-	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // likewise
+	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // who changes may not run for a while
 		wr.ID = i
 		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
 		a.send.Publish()

@@ -281,6 +281,9 @@ func testSoak(t *testing.T, workers int) {
 	t.Logf("%d messages, seed %d", messages, seed)
 	hosts := labtest.Pair(t, lab.WithQueues(workers))
 	a, b := newCrowd(t, open(t, hosts.A, WithWorkers(workers))), newCrowd(t, open(t, hosts.B, WithWorkers(workers)))
+	if len(a) != workers || len(b) != workers {
+		t.Fatalf("%d and %d workers, want %d", len(a), len(b), workers)
+	}
 	a.meet(b, "10.77.0.2", "fd77::2")
 	b.meet(a, "10.77.0.1", "fd77::1")
 	links := [2]*balance{newBalance(t, hosts.A, hosts.B, a, b), newBalance(t, hosts.B, hosts.A, b, a)}

@@ -68,6 +68,9 @@ func testStress(t *testing.T, workers int) {
 	check(t, hosts.A.AddAddress("eth1", "10.88.0.1/24"))
 	s.lab = newStationsOn(t, hosts, WithStateDir(t.TempDir()), WithWorkers(workers))
 	s.all = [2][]*station{s.crew(s.lab.a), s.crew(s.lab.b)}
+	if len(s.all[0]) != workers || len(s.all[1]) != workers {
+		t.Fatalf("%d and %d workers, want %d", len(s.all[0]), len(s.all[1]), workers)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	s.ctx = ctx

@@ -64,8 +64,11 @@ func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
 		err = socket.Write(func(fd uintptr) (done bool) {
 			full := false
 			_, ended = session.PassAsyncEvent(ctx, func(event provider.EventReport) bool {
-				_, err := unix.Write(int(fd), proto.EncodeAsyncEvent(event)) // it fails too where nobody reads
-				full = err == unix.EAGAIN
+				err := error(unix.EINTR)
+				for err == unix.EINTR {
+					_, err = unix.Write(int(fd), proto.EncodeAsyncEvent(event))
+				}
+				full = err == unix.EAGAIN // where nobody reads it fails otherwise, and the event is lost
 				return !full
 			})
 			return !full || ended != nil

@@ -119,7 +119,7 @@ func (f *processFile) leave(w *window, pages *span) {
 // populateStep is how many bytes are populated at once: the kernel lets nothing be mapped meanwhile.
 const populateStep = 2 << 20
 
-// populate has a region's pages mapped. To do it again for pages that are there takes a third of a registration, so
+// populate has a region's pages mapped. To do it again for pages that are there takes half of a registration, so
 // a window knows those of its largest region.
 func (f *processFile) populate(w *window, pages *span) error {
 	f.mu.Lock()

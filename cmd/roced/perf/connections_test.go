@@ -39,7 +39,7 @@ func TestConnectionsBandwidth(t *testing.T) {
 		{"send", "--rc -n 200", "10.77.0.1", 65536, 200, over("RC", "send", 1, 128, 1024)},
 		{"send, unreliable, asleep", "--uc -n 200 -s 3000 -t 4 --sleep", "fd77::1", 3000, 200, over("UC", "send", 1, 4, 1024)},
 		{"send of nothing", "--rc -n 200 -s 0 -t 1", "10.77.0.1", 0, 200, over("RC", "send", 1, 1, 1024)},
-		{"write", "--rc --op write -n 40 -s 1048576 -m 512", "fd77::1", 1 << 20, 40, over("RC", "write", 1, 128, 512)},
+		{"write", "--rc --op write -n 200 -s 262144 -m 512", "fd77::1", 1 << 18, 200, over("RC", "write", 1, 128, 512)},
 		{"write, unreliable", "--uc --op write -n 200 -s 5000", "10.77.0.1", 5000, 200, over("UC", "write", 1, 128, 1024)},
 		{"read", "--rc --op read -n 200", "10.77.0.1", 65536, 200, over("RC", "read", 1, 128, 1024)},
 		{"atomic", "--rc --op atomic -n 200", "10.77.0.1", 8, 200, over("RC", "atomic", 1, 128, 1024)},

@@ -57,6 +57,8 @@ func wrongValue(invalid *pflag.InvalidValueError) string {
 		return fmt.Sprintf("%s is too large or too small", number.Num)
 	case is && number.Func == "ParseBool":
 		return fmt.Sprintf("%q is neither true nor false", number.Num)
+	case is && number.Func == "ParseUint":
+		return fmt.Sprintf("%q is not a whole number from 0 on", number.Num)
 	case is && number.Func == "ParseFloat":
 		return fmt.Sprintf("%q is not a number", number.Num)
 	case is:

@@ -14,6 +14,7 @@ func TestWrongValues(t *testing.T) {
 		{"--count=x", `--count: "x" is not a whole number; see roced --help`},
 		{"-n=1.5", `--count: "1.5" is not a whole number; see roced --help`},
 		{"--count=99999999999999999999", `--count: 99999999999999999999 is too large or too small; see roced --help`},
+		{"--length=-1", `--length: "-1" is not a whole number from 0 on; see roced --help`},
 		{"--sizes=1,,2", `--sizes: "" is not a whole number; see roced --help`},
 		{"--part=half", `--part: "half" is not a number; see roced --help`},
 		{"--spin=maybe", `--spin: "maybe" is neither true nor false; see roced --help`},
@@ -23,6 +24,7 @@ func TestWrongValues(t *testing.T) {
 		cmd := &cobra.Command{Use: "roced", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
 		cmd.SetFlagErrorFunc(flagError)
 		cmd.Flags().IntP("count", "n", 0, "")
+		cmd.Flags().Uint32("length", 0, "")
 		cmd.Flags().IntSlice("sizes", nil, "")
 		cmd.Flags().Float64("part", 0, "")
 		cmd.Flags().Bool("spin", false, "")

@@ -113,7 +113,7 @@ func (s *session) isOver(err error) bool {
 
 // send sends messages to a place.
 func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
-	messages, from := make([]ud.Message, count), s.Addr().QPN // a command
+	messages, from := make([]ud.Message, count), s.Addr().QPN // Addr asks the service
 	for i := range messages {
 		h := head{
 			Program: s.program.id, PID: uint32(os.Getpid()), From: from, Round: round,
