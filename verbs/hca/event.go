@@ -35,18 +35,18 @@ func (e *events) put(r provider.EventReport) {
 }
 
 // pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
-// none of its events is passed after it was. The next reader is woken if there are more. passed is false if there is none.
-func (e *events) pass(to func(provider.EventReport) bool) (passed, refused bool) {
+// none of its events is passed after it was. The next reader is woken if there are more.
+func (e *events) pass(to func(provider.EventReport) bool) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	oldest, some := e.waiting.Oldest()
-	if passed = some && to(oldest); passed {
+	if some && to(oldest) {
 		e.waiting.Drop(oldest)
 	}
 	if e.waiting.Len() > 0 {
 		e.wake()
 	}
-	return passed, some && !passed
+	return some
 }
 
 // objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
@@ -74,7 +74,7 @@ func (e *events) wake() {
 
 // GetAsyncEvent implements provider.Provider.
 func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, err error) {
-	_, err = s.PassAsyncEvent(ctx, func(oldest provider.EventReport) bool {
+	err = s.PassAsyncEvent(ctx, func(oldest provider.EventReport) bool {
 		r = oldest
 		return true
 	})
@@ -84,24 +84,24 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, er
 // PassAsyncEvent waits for an event and passes it on, or leaves it where it is if that is refused. No object is
 // destroyed while it is passed, so to must not wait. After a failure the event of the device comes before the error: it
 // is put before done is closed, so what is not there after that does not come.
-func (s *Session) PassAsyncEvent(ctx context.Context, to func(provider.EventReport) bool) (passed bool, err error) {
+func (s *Session) PassAsyncEvent(ctx context.Context, to func(provider.EventReport) bool) error {
 	for {
 		last := isClosed(s.life.done)
 		s.ReportNoticed()
 		if s.life.stopped() {
-			return false, verbs.ErrClosed
+			return verbs.ErrClosed
 		}
-		if passed, refused := s.events.pass(to); passed || refused {
-			return passed, nil
+		if s.events.pass(to) {
+			return nil
 		}
 		if last {
-			return false, s.Err()
+			return s.Err()
 		}
 		select {
 		case <-s.events.ready:
 		case <-s.life.done:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestEventWakesTheNextReader(t *testing.T) {
 			t.Fatalf("nobody is woken for event %d", id)
 		}
 		var got uint64
-		if passed, _ := e.pass(func(r provider.EventReport) bool { got = r.EventID; return true }); !passed || got != id {
+		if some := e.pass(func(r provider.EventReport) bool { got = r.EventID; return true }); !some || got != id {
 			t.Errorf("event %d, want %d", got, id)
 		}
 	}

@@ -63,7 +63,7 @@ func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
 	for ended := error(nil); ended == nil && err == nil; {
 		err = socket.Write(func(fd uintptr) (done bool) {
 			full := false
-			_, ended = session.PassAsyncEvent(ctx, func(event provider.EventReport) bool {
+			ended = session.PassAsyncEvent(ctx, func(event provider.EventReport) bool {
 				err := error(unix.EINTR)
 				for err == unix.EINTR {
 					_, err = unix.Write(int(fd), proto.EncodeAsyncEvent(event))
