@@ -3,8 +3,6 @@ package datapath
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
@@ -184,24 +182,10 @@ func (v *victim) harassBy(r *rand.Rand, forge func() []byte) {
 	}
 }
 
-// hostileCount is how many packets are forged, or requests posted: those of the variable, if it is set.
-func hostileCount(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv(hostileVariable)
-	if text == "" {
-		return usual
-	}
-	count, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
-}
-
 // TestHostilePeer: whatever a connection's peer sends, nothing is written that no key allows, and each
 // packet is counted once.
 func TestHostilePeer(t *testing.T) {
-	packets := hostileCount(t, waittest.Often(200_000))
+	packets := waittest.Wanted(t, hostileVariable, waittest.Often(200_000))
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -226,7 +210,7 @@ func TestHostilePeer(t *testing.T) {
 // TestHostilePeerOfAnotherWorker is TestHostilePeer where the packets arrive at another engine of the card. Most are
 // handed over, unchecked; what is so damaged that nobody can tell whose it is, is dropped where it arrives.
 func TestHostilePeerOfAnotherWorker(t *testing.T) {
-	packets := hostileCount(t, waittest.Often(50_000))
+	packets := waittest.Wanted(t, hostileVariable, waittest.Often(50_000))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

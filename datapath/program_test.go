@@ -269,7 +269,7 @@ func TestEveryIndex(t *testing.T) {
 // service, with an SRQ and without. ROCED_HOSTILE is how many.
 func TestHostileProgram(t *testing.T) {
 	t.Parallel()
-	posts := hostileCount(t, 100_000)
+	posts := waittest.Wanted(t, hostileVariable, 100_000)
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
 		for _, shared := range []bool{false, true} {
 			seed := rand.Uint64()

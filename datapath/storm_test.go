@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,26 +158,12 @@ func (s *stormEnd) received(c *ring.CQE) {
 	s.peer.postRecv(uint64(slot), at(recvArea+slot*stormSlot, stormSlot))
 }
 
-// stormMessages is how many messages each end sends.
-func stormMessages(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv(stormVariable)
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestStorm has both ends send each other requests of all kinds and lengths while the network loses,
 // repeats, damages, delays, reorders and marks packets: each is carried out once, in order, and right. Modern
 // ends keep what is ahead of lost packets, and heed marks. Time is simulated: a timeout costs nothing, and no
 // processor is too slow for it.
 func TestStorm(t *testing.T) {
-	messages, seed := stormMessages(t, waittest.Often(500)), rand.Uint64()
+	messages, seed := waittest.Wanted(t, stormVariable, waittest.Often(500)), rand.Uint64()
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "corruption": {Corruption: 0.05}, "reordering": {Jitter: 20 * time.Microsecond},
 		"marks": {Rate: 1e9, Mark: 50 * time.Microsecond}, "loss and marks": {Loss: 0.01, Rate: 1e9, Mark: 50 * time.Microsecond},

@@ -13,7 +13,7 @@ import (
 // TestStormOfSeveralWorkers is TestStorm with three connections at once between cards of three engines: packets of all
 // of them arrive at other engines than their queue pairs', and those that stay on one card come from other engines.
 func TestStormOfSeveralWorkers(t *testing.T) {
-	messages, seed := stormMessages(t, waittest.Often(500))/5, rand.Uint64()
+	messages, seed := waittest.Wanted(t, stormVariable, waittest.Often(500))/5, rand.Uint64()
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss and marks": {Loss: 0.01, Rate: 1e9, Mark: 50 * time.Microsecond},
 		"all": {Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Jitter: 10 * time.Microsecond},

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -520,13 +518,7 @@ const stepsVariable = "ROCED_CONN"
 // no packets: requests, receives, packets that are lost, come twice and overtake, links without room, completion
 // queues without room, time that passes and clocks that jump, and queue pairs that drain.
 func TestModel(t *testing.T) {
-	steps, seed := waittest.Often(3_000_000), rand.Uint64()
-	if text := os.Getenv(stepsVariable); text != "" {
-		var err error
-		if steps, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	steps, seed := waittest.Wanted(t, stepsVariable, waittest.Often(3_000_000)), rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var sum Counters

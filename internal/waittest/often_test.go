@@ -13,3 +13,14 @@ func TestOften(t *testing.T) {
 		}
 	}
 }
+
+// TestWanted: a long check's number, or the usual one.
+func TestWanted(t *testing.T) {
+	const variable = "ROCED_WANTED"
+	for value, want := range map[string]int{"": 7, "0": 0, "90000": 90000} {
+		t.Setenv(variable, value)
+		if got := Wanted(t, variable, 7); got != want {
+			t.Errorf("%q: %d, want %d", value, got, want)
+		}
+	}
+}

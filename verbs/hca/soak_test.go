@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -271,12 +270,7 @@ func TestSoak(t *testing.T) { testSoak(t, 1) }
 func TestSoakOfSeveralWorkers(t *testing.T) { testSoak(t, 3) }
 
 func testSoak(t *testing.T, workers int) {
-	messages := uint64(often(soakDefault))
-	if text := os.Getenv(soakVariable); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		check(t, err)
-		messages = n
-	}
+	messages := uint64(waittest.Wanted(t, soakVariable, often(soakDefault)))
 	seed := rand.Uint64()
 	t.Logf("%d messages, seed %d", messages, seed)
 	hosts := labtest.Pair(t, lab.WithQueues(workers))

@@ -38,7 +38,7 @@ func (p *program) goWild(seed uint64) {
 // breath is the time between two steps: none where chaos is looked for as long as it takes. Else ten programs would
 // keep all processors busy beside the tests of other packages, with the same steps over and over.
 func breath() time.Duration {
-	if os.Getenv(chaosVariable) != "" || waittest.Often(5) == 5 {
+	if os.Getenv(chaosVariable) != "" || waittest.AllRounds() {
 		return 0
 	}
 	return 2 * time.Millisecond
