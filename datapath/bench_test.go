@@ -57,6 +57,7 @@ func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o 
 	patient := func(c *Connection) { c.Timeout = 14 } // 67 ms, as most programs have it
 	for _, e := range []*end{from, to2} {
 		e.engine.Do(func() { e.engine.ahead = conn.NewAhead(1 << 12) })
+		e.takesLong()
 	}
 	from.meet(to2, service, patient)
 	to2.meet(from, service, patient)

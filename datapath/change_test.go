@@ -41,7 +41,6 @@ func (unplugged) Receive() int       { return 0 }
 func (unplugged) Next() []byte       { return nil }
 func (unplugged) Room() int          { return 0 }
 func (unplugged) Numbers() bool      { return false }
-func (unplugged) InMemory() bool     { return false }
 func (unplugged) Release()           {}
 func (unplugged) Reserve() []byte    { return nil }
 func (unplugged) Commit(int)         {}

@@ -54,7 +54,7 @@ func (c *Connection) yields(d *departure) bool {
 
 // sendCNP notifies the peer.
 func (c *Connection) sendCNP(d *departure) sending {
-	frame := c.frame(d)
+	frame := c.frame(d, 0)
 	if frame == nil {
 		return sentLater
 	}

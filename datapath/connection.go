@@ -53,6 +53,7 @@ func NewConnection(service wire.Service) *Connection {
 // open makes the connection the queue pair's.
 func (c *Connection) open(e *Engine, qp *QP) {
 	c.engine, c.qp = e, qp
+	c.Long = e.memory != nil
 	r := &c.Requester
 	r.Attr, r.QP, r.Counters = &c.Attr, c, &e.counters.Counters
 	r.Queue, r.SigAll, r.MaxInline, r.MaxSendSGE = qp.Send, qp.SigAll, qp.MaxInline, qp.MaxSendSGE
@@ -176,10 +177,11 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 	e, qp := c.engine, c.qp
 	defer qp.Send.Publish()
 	share := c.share()
-	for range sendTurn {
+	for sent := 0; sent < sendTurn; {
 		if e.budget <= 0 || e.looping.pending() {
 			return moved, false
 		}
+		d.packet.Packets = 1
 		switch c.sendPacket(d, share) {
 		case sentNone:
 			return moved, true
@@ -189,7 +191,7 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 			some, done := e.flush(qp)
 			return some || moved, done
 		}
-		e.budget--
+		sent, e.budget = sent+int(d.packet.Packets), e.budget-int(d.packet.Packets)
 		moved = true
 	}
 	return true, false
@@ -229,7 +231,10 @@ func (c *Connection) sendRequest(d *departure, share uint32) sending {
 	case conn.Worked:
 		return sentOne
 	}
-	frame := c.frame(d)
+	if longest := c.longest(p); longest > 0 {
+		c.Requester.Lengthen(p, longest)
+	}
+	frame := c.frame(d, p.Length)
 	if frame == nil {
 		return sentLater
 	}
@@ -260,7 +265,10 @@ func (c *Connection) reply(d *departure) sending {
 	if c.Responder.Next(p) != conn.Ready {
 		return sentOne
 	}
-	frame := c.frame(d)
+	if longest := c.longest(p); longest > 0 {
+		c.Responder.Lengthen(p, longest)
+	}
+	frame := c.frame(d, p.Length)
 	if frame == nil {
 		return sentLater
 	}
@@ -284,16 +292,29 @@ func (c *Connection) replyLast() {
 	}
 }
 
-// frame gives a frame for a packet along the connection's path; nil if the link has none that is free.
-func (c *Connection) frame(d *departure) []byte {
+// frame gives a frame for a packet along the connection's path, with a payload of a length; nil if the link has none that
+// is free.
+func (c *Connection) frame(d *departure, length int) []byte {
 	e := c.engine
 	switch {
 	case c.Path.state == PathOpen && !e.down:
+		if length > c.MTU.Bytes() {
+			return e.memory.ReserveLong()
+		}
 		return e.link.Reserve()
 	case e.others != nil && c.Path.state == PathLocal && e.others.full(c.PeerQPN):
 		return nil
 	}
 	return d.frame
+}
+
+// longest is the length of the longest payload that a packet may have if it is made a long one, in bytes; 0: it stays as
+// it is.
+func (c *Connection) longest(p *conn.Packet) int {
+	if e := c.engine; c.Long && p.Length == c.MTU.Bytes() && c.Path.state == PathOpen && !e.down && !c.congested && e.carries(c.Path, c.MTU.Bytes()) {
+		return e.memory.Longest()
+	}
+	return 0
 }
 
 // payload is where in a frame a packet's payload is.
@@ -310,12 +331,12 @@ func (c *Connection) seal(d *departure, frame []byte) {
 		c.flow.Sent(e.congestion, e.now(), n)
 	}
 	copy(frame, c.Path.ethernet[:])
-	e.counters.Sent++
+	e.counters.Sent += uint64(h.Packets)
 	e.counters.SentBytes += uint64(length)
 	if c.qp.tally != nil {
-		c.qp.tally.sent(length)
+		c.qp.tally.sent(uint64(h.Packets), length)
 	}
-	e.launch(c.qp, d, c.Path, nil, frame, n, length)
+	e.launch(c.qp, d, c.Path, nil, frame, n, min(length, c.MTU.Bytes())) // a path's MTU is that of one
 }
 
 // maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring

@@ -13,49 +13,71 @@ import (
 // lengths at which a message has another number of packets, or a pad.
 var lengths = []int{0, 1, 3, 1023, 1024, 1025, 2048, 2049, 5000, 65536, 200_001}
 
-// Each operation of each service, of each length: the bytes, and the completions at both ends.
+// Each operation of each service, of each length, in long packets too: the bytes, and the completions at both ends.
 func TestConnectedOperations(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
-		p := connect(t, service, 1, nil)
-		r := rand.New(rand.NewPCG(1, 2))
-		for _, length := range lengths {
-			for _, o := range []ring.Opcode{ring.WRSend, ring.WRSendWithImm, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead} {
-				if service == wire.ServiceUC && o == ring.WRRDMARead {
-					continue
-				}
-				from, into := 100, 1_000_001
-				source, dest := p.a.fill(r, from, length), p.b.memory[into:into+length]
-				local := at(from, length)
-				if o == ring.WRRDMARead {
-					source, dest = p.b.fill(r, into, length), p.a.memory[from:from+length]
-				}
-				clear(dest)
-				s := to(o, into)
-				s.ID, s.Imm = 7, 0xCAFE
-				takes := 0
-				if o != ring.WRRDMAWrite && o != ring.WRRDMARead {
-					takes = 1
-					p.b.postRecv(9, at(into, length))
-				}
-				p.a.post(s, ring.Atomic{}, local)
-				ofA, ofB := p.await(1, takes)
-				for p.round() { // a WRITE over UC completes before it has arrived
-				}
-				if c := ofA[0]; c.Status != ring.WCSuccess || c.ID != 7 || c.Opcode != o.Completes() || c.ByteLen != uint32(length) {
-					t.Errorf("%v of %d bytes: %+v", o, length, c)
-				}
-				if takes == 1 {
-					c := ofB[0]
-					imm := o == ring.WRSendWithImm || o == ring.WRRDMAWriteWithImm
-					if c.Status != ring.WCSuccess || c.ID != 9 || c.ByteLen != uint32(length) || imm != (c.Flags&ring.WCWithImm != 0) || imm && c.Imm != 0xCAFE {
-						t.Errorf("%v of %d bytes: receive %+v", o, length, c)
-					}
-				}
-				if !bytes.Equal(source, dest) {
-					t.Errorf("%v of %d bytes: other bytes", o, length)
-				}
+		for _, mtu := range []wire.MTU{wire.MTU256, wire.MTU1024, wire.MTU4096} {
+			short := connectedOperations(t, service, mtu, false)
+			if long := connectedOperations(t, service, mtu, true); long > short/2 {
+				t.Errorf("%v, MTU %v: %d frames with long packets, %d without", service, mtu, long, short)
 			}
 		}
+	}
+}
+
+// connectedOperations returns how many frames were sent.
+func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long bool) (frames int) {
+	p := connect(t, service, 1, func(c *Connection) { c.MTU = mtu })
+	for _, e := range []*end{p.a, p.b} {
+		e.engine.Do(func() { e.engine.SetMTU(wire.MTU4096) })
+		if long {
+			e.takesLong()
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, length := range lengths {
+		for _, o := range []ring.Opcode{ring.WRSend, ring.WRSendWithImm, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead} {
+			if service != wire.ServiceUC || o != ring.WRRDMARead {
+				p.carryOut(r, o, length)
+			}
+		}
+	}
+	return p.a.port.frames + p.b.port.frames
+}
+
+// carryOut has an operation of a length carried out, and checks the bytes and the completions.
+func (p *pairOf) carryOut(r *rand.Rand, o ring.Opcode, length int) {
+	p.Helper()
+	from, into := 100, 1_000_001
+	source, dest := p.a.fill(r, from, length), p.b.memory[into:into+length]
+	local := at(from, length)
+	if o == ring.WRRDMARead {
+		source, dest = p.b.fill(r, into, length), p.a.memory[from:from+length]
+	}
+	clear(dest)
+	s := to(o, into)
+	s.ID, s.Imm = 7, 0xCAFE
+	takes := 0
+	if o != ring.WRRDMAWrite && o != ring.WRRDMARead {
+		takes = 1
+		p.b.postRecv(9, at(into, length))
+	}
+	p.a.post(s, ring.Atomic{}, local)
+	ofA, ofB := p.await(1, takes)
+	for p.round() { // a WRITE over UC completes before it has arrived
+	}
+	if c := ofA[0]; c.Status != ring.WCSuccess || c.ID != 7 || c.Opcode != o.Completes() || c.ByteLen != uint32(length) {
+		p.Errorf("%v of %d bytes: %+v", o, length, c)
+	}
+	if takes == 1 {
+		c := ofB[0]
+		imm := o == ring.WRSendWithImm || o == ring.WRRDMAWriteWithImm
+		if c.Status != ring.WCSuccess || c.ID != 9 || c.ByteLen != uint32(length) || imm != (c.Flags&ring.WCWithImm != 0) || imm && c.Imm != 0xCAFE {
+			p.Errorf("%v of %d bytes: receive %+v", o, length, c)
+		}
+	}
+	if !bytes.Equal(source, dest) {
+		p.Errorf("%v of %d bytes: other bytes", o, length)
 	}
 }
 
@@ -78,6 +100,60 @@ func TestAtomics(t *testing.T) {
 		expect(t, ofA, ring.WCSuccess)
 		if ofA[0].Opcode != row.o.Completes() || ofA[0].ByteLen != 8 || number(p.a.memory[16:]) != row.before || number(place) != row.then {
 			t.Errorf("%+v: found %d, then %d; %+v", row, number(p.a.memory[16:]), number(place), ofA[0])
+		}
+	}
+}
+
+// Two ends that do not agree on the path MTU find out with the first message, as where packets are short: a long packet
+// says how many packets it stands for.
+func TestLongPacketsOfAnotherMTU(t *testing.T) {
+	for _, o := range []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead} {
+		mtu := wire.MTU256
+		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MTU, mtu = mtu, wire.MTU1024 })
+		p.a.takesLong()
+		p.b.takesLong()
+		p.a.post(to(o, 1_000_000), ring.Atomic{}, at(0, 64<<10))
+		ofA, _ := p.await(1, 0)
+		want := ring.WCRemInvReqErr
+		if o == ring.WRRDMARead {
+			want = ring.WCBadRespErr
+		}
+		expect(t, ofA, want)
+	}
+}
+
+// A message of long packets that is too long for its receive has as much of it written as one of short packets; and the
+// last packet of a WRITE with immediate data is the only one that waits for a receive.
+func TestLongPacketsOnTheirWay(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 0 })
+		if long {
+			p.a.takesLong()
+			p.b.takesLong()
+		}
+		source := p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
+		into := p.b.memory[recvArea:][:len(source)]
+		p.a.post(to(ring.WRRDMAWriteWithImm, recvArea), ring.Atomic{}, at(0, len(source)))
+		ofA, _ := p.await(1, 0)
+		expect(t, ofA, ring.WCRNRRetryExcErr)
+		if last := 9 << 10; !bytes.Equal(into[:last], source[:last]) || !bytes.Equal(into[last:], make([]byte, 1<<10)) {
+			t.Errorf("long %v: a WRITE without a receive has written other bytes", long)
+		}
+
+		p = connect(t, wire.ServiceRC, 1, nil)
+		if long {
+			p.a.takesLong()
+			p.b.takesLong()
+		}
+		source = p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
+		into = p.b.memory[recvArea:][:len(source)]
+		p.b.postRecv(1, at(recvArea, 2500))
+		p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(0, len(source)))
+		ofA, ofB := p.await(1, 1)
+		expect(t, ofA, ring.WCRemInvReqErr)
+		expect(t, ofB, ring.WCLocLenErr)
+		if end := 2 << 10; !bytes.Equal(into[:end], source[:end]) || !bytes.Equal(into[end:], make([]byte, 8<<10)) {
+			t.Errorf("long %v: a message that is too long has written other bytes", long)
 		}
 	}
 }

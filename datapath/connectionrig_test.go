@@ -16,6 +16,7 @@ import (
 type end struct {
 	testing.TB
 	engine  *Engine
+	port    *countedPort
 	session *Session
 	bell    *ring.Doorbell
 	qp      *QP
@@ -39,6 +40,17 @@ const (
 	endBase   = 0x7f00_0000_0000 // of region 1: addresses as C programs have them
 )
 
+// countedPort counts frames that are sent.
+type countedPort struct {
+	link.Port
+	frames int
+}
+
+func (p *countedPort) Commit(length int) {
+	p.frames++
+	p.Port.Commit(length)
+}
+
 // pairOf are two connected ends on a network in memory.
 type pairOf struct {
 	*testing.T
@@ -56,6 +68,7 @@ func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Con
 	return p
 }
 
+// newEnd makes an end whose packets are as long as on other networks, until takesLong.
 func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	t.Helper()
 	e := &end{TB: t, memory: make([]byte, endMemory), regions: map[uint32]*region.MR{}, mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
@@ -65,7 +78,9 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.engine, err = newAlone(Config{Link: port, MTU: wire.MTU1024}); err != nil {
+	e.port = &countedPort{Port: port}
+	e.port.SetWatched(true)
+	if e.engine, err = newAlone(Config{Link: e.port, MTU: wire.MTU1024}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -85,6 +100,9 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	e.makeQueues()
 	return e
 }
+
+// takesLong has packets be long, if the other end's are too.
+func (e *end) takesLong() { e.engine.Do(func() { e.port.SetWatched(false) }) }
 
 // setMR makes a region of the end's memory. It runs in Do.
 func (e *end) setMR(number uint32, mr region.MR) {

@@ -21,6 +21,9 @@ const (
 	sendBudget    = 128  // requests, copies to group members on this card, flushed requests
 	changeBudget  = 1024 // requests flushed by a change in Do
 	sendTurn      = 32   // requests of one queue pair before the next one has its turn
+
+	// maxFrame is the length of the longest frame that is not of a long packet, in bytes. A long one counts as several.
+	maxFrame = wire.MaxHeaders + 4096 + wire.MaxTrailer
 )
 
 // Engine runs the queue pairs of one card over one link. The package comment says who may call
@@ -29,11 +32,12 @@ type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // calls of Do that wait for the lease
 	waiters
-	link     link.Link
-	inMemory bool // the link is
-	closed   bool // the link is closed, nothing runs any more
+	link   link.Link
+	memory link.Port // the link, if frames never leave memory: they need no ICRC, and may be long; else nil
+	closed bool      // the link is closed, nothing runs any more
 
 	tables
+	taps
 	doorbells
 	backlog
 	completions
@@ -65,7 +69,6 @@ type tables struct {
 	passed     passedPair         // the addresses that were looked up last
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
-	taps       []*Tap             // get copies of packets
 }
 
 // backlog is what one round leaves for the next.
@@ -111,14 +114,16 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 		tables: tables{
 			mtu: c.MTU.Bytes(), vlan: c.VLAN, own: map[wire.GID]struct{}{}, groups: map[wire.GID][]*QP{}, qps: new([maxQPs]*QP),
 		},
-		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
+		tx: departure{frame: make([]byte, maxFrame)},
 	}
 	e.congestion = c.Congestion
 	if c.Ahead > 0 {
 		e.ahead = conn.NewAhead(c.Ahead)
 	}
 	e.completions.engine, e.clock = e, newClock()
-	e.numbering, e.inMemory = newNumbering(c.Link), c.Link.InMemory()
+	e.numbering = newNumbering(c.Link)
+	e.memory, _ = c.Link.(link.Port)
+	e.taps.port = e.memory
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}

@@ -38,10 +38,9 @@ func (l *fakeLink) Next() (frame []byte) {
 	frame, l.burst = l.burst[0], l.burst[1:]
 	return frame
 }
-func (l *fakeLink) Numbers() bool  { return l.numbers }
-func (l *fakeLink) InMemory() bool { return false }
-func (l *fakeLink) Room() int      { return 0 }
-func (l *fakeLink) Release()       { l.released++ }
+func (l *fakeLink) Numbers() bool { return l.numbers }
+func (l *fakeLink) Room() int     { return 0 }
+func (l *fakeLink) Release()      { l.released++ }
 func (l *fakeLink) Reserve() []byte {
 	if l.full {
 		return nil

@@ -205,7 +205,7 @@ func (o *others) receiveOne(h *handed) {
 	switch {
 	case h.sender != nil:
 		o.deliverHanded(h)
-	case len(e.taps) == 0 || h.copied:
+	case len(e.taps.list) == 0 || h.copied:
 		e.receiveFrame(&e.rx, h.frame)
 	default:
 		e.tap(false, h.frame, func() { e.receiveFrame(&e.rx, h.frame) })

@@ -136,8 +136,8 @@ func TestWorkersRun(t *testing.T) {
 	network := link.NewNetwork(3)
 	a, b := newCrew(t, network, 1, n, crossed), newCrew(t, network, 2, n, straight)
 	for i := range n {
-		a.meetIn(a.ends[i], b.ends[i], PathOpen)
-		b.meetIn(b.ends[i], a.ends[i], PathOpen)
+		a.meetIn(wire.ServiceRC, a.ends[i], b.ends[i], PathOpen)
+		b.meetIn(wire.ServiceRC, b.ends[i], a.ends[i], PathOpen)
 	}
 	a.Start()
 	b.Start()

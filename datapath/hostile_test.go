@@ -31,6 +31,7 @@ type victim struct {
 	frame    [wire.MaxHeaders + 4096 + wire.MaxTrailer]byte
 	before   []byte
 	packets  int
+	stoodFor uint64  // what they said that they stand for
 	arriveAt *Engine // of the same card, and hands packets over; nil: the victim's own
 }
 
@@ -111,8 +112,12 @@ func (v *victim) forge(r *rand.Rand) []byte {
 		h.Addr &^= 7
 	}
 	length := 256
-	if r.IntN(2) == 0 {
+	switch r.IntN(8) {
+	case 0, 1, 2, 3:
 		length = r.IntN(300)
+	case 4: // a long packet, which mostly says right how many it stands for
+		length = r.IntN(4096)
+		h.Packets = uint32(length+255)/256 + uint32(max(0, r.IntN(8)-6))
 	}
 	return v.seal(&h, length)
 }
@@ -132,6 +137,11 @@ func (v *victim) seal(h *wire.Transport, length int) []byte {
 // take has the victim receive a frame, and do what that leads to.
 func (v *victim) take(frame []byte) {
 	v.packets++
+	v.stoodFor++
+	var p wire.Packet
+	if wire.Parse(frame, &p) == wire.FaultNone {
+		v.stoodFor += uint64(p.BTH().Packets()) - 1
+	}
 	e := v.engine
 	if from := v.arriveAt; from != nil {
 		from.lease.Lock()
@@ -201,7 +211,7 @@ func TestHostilePeer(t *testing.T) {
 			}
 		}
 		v.intact()
-		if c := v.engine.Counters(); c.Received != uint64(v.packets) || c.Delivered+c.Dropped() != c.Received {
+		if c := v.engine.Counters(); c.Received != v.stoodFor || c.Delivered+c.Dropped() != c.Received {
 			t.Errorf("%d packets: %+v", v.packets, c)
 		}
 	}
@@ -211,15 +221,24 @@ func TestHostilePeer(t *testing.T) {
 // handed over, unchecked; what is so damaged that nobody can tell whose it is, is dropped where it arrives.
 func TestHostilePeerOfAnotherWorker(t *testing.T) {
 	packets := waittest.Wanted(t, hostileVariable, waittest.Often(50_000))
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
+		hostilePeerOfAnotherWorker(t, service, packets)
+	}
+}
+
+func hostilePeerOfAnotherWorker(t *testing.T, service wire.Service, packets int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	network := link.NewNetwork(1)
 	a, b := newCrew(t, network, 1, 2, func(i int) wire.QPN { return testQP + wire.QPN(i) }), newCrew(t, network, 2, 1, straight)
-	a.meetIn(a.ends[0], b.ends[0], PathOpen)
+	a.meetIn(service, a.ends[0], b.ends[0], PathOpen)
 	a.ends[0].c.MTU = wire.MTU256
 	v := victimOf(a.ends[0], b.ends[0])
 	v.arriveAt = a.ends[1].engine
+	if service == wire.ServiceXRC {
+		v.makeTarget()
+	}
 	for round := 0; v.packets < packets; round++ {
 		v.harassBy(r, func() []byte {
 			frame := v.forge(r)
@@ -236,8 +255,8 @@ func TestHostilePeerOfAnotherWorker(t *testing.T) {
 		}
 	}
 	v.intact()
-	if c := a.balanced(); c.Received != uint64(v.packets) || v.engine.Counters().Received == 0 || v.arriveAt.Counters().Received == 0 {
-		t.Errorf("%d packets: %+v", v.packets, c)
+	if c := a.balanced(); c.Received != v.stoodFor || v.engine.Counters().Received == 0 || v.arriveAt.Counters().Received == 0 {
+		t.Errorf("service %v, %d packets: %+v", service, v.packets, c)
 	}
 }
 

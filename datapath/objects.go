@@ -137,12 +137,12 @@ func (t *CQTally) completed(status ring.WCStatus) {
 	}
 }
 
-func (t *Tally) received(bytes int) {
-	t.Received++
+func (t *Tally) received(packets uint64, bytes int) {
+	t.Received += packets
 	t.ReceivedBytes += uint64(bytes)
 }
 
-func (t *Tally) sent(bytes int) {
-	t.Sent++
+func (t *Tally) sent(packets uint64, bytes int) {
+	t.Sent += packets
 	t.SentBytes += uint64(bytes)
 }

@@ -11,10 +11,11 @@ import (
 // There are two, one for packets from the link and one for packets that this card sends to itself,
 // so that sending and receiving share none.
 type arrival struct {
-	packet wire.Packet
-	sender *QP  // the queue pair of this card that sent it; nil: it came from the link
-	marked bool // by a queue on its way
-	recv   ring.Recv
+	packet  wire.Packet
+	packets uint64 // that it stands for: one, if it is not long
+	sender  *QP    // the queue pair of this card that sent it; nil: it came from the link
+	marked  bool   // by a queue on its way
+	recv    ring.Recv
 }
 
 // receive processes a burst from the link, or what the budget of earlier rounds left of one. The
@@ -38,13 +39,14 @@ func (e *Engine) receive() bool {
 		return resumed
 	}
 	for e.seen < e.taken && e.budget > 0 {
-		e.budget--
 		e.seen++
-		if frame := e.link.Next(); e.others != nil && e.others.passOn(frame) {
+		frame := e.link.Next()
+		e.budget -= 1 + len(frame)/maxFrame
+		if e.others != nil && e.others.passOn(frame) {
 			if e.others.crowded() {
 				break
 			}
-		} else if len(e.taps) == 0 {
+		} else if len(e.taps.list) == 0 {
 			e.receiveFrame(&e.rx, frame)
 		} else {
 			e.tap(false, frame, func() { e.receiveFrame(&e.rx, frame) })
@@ -60,14 +62,18 @@ func (e *Engine) receive() bool {
 // receiveFrame makes the checks that do not depend on the receiver, once, and delivers the packet.
 func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	p := &a.packet
-	e.hand = nil
-	e.counters.Received++
-	if fault := wire.Parse(frame, p); fault != wire.FaultNone {
+	e.hand, a.packets = nil, 1
+	fault := wire.Parse(frame, p)
+	if e.memory != nil && fault == wire.FaultNone {
+		a.packets = uint64(p.BTH().Packets())
+	}
+	e.counters.Received += a.packets
+	if fault != wire.FaultNone {
 		e.counters.Drops[faultDrop(fault)]++
 		return
 	}
-	if !(e.inMemory && p.Unsealed()) && !p.CheckICRC() && !e.numbering.solve(p) {
-		e.counters.Drops[DropICRC]++
+	if !(e.memory != nil && p.Unsealed()) && !p.CheckICRC() && !e.numbering.solve(p) {
+		e.counters.Drops[DropICRC] += a.packets
 		return
 	}
 	e.counters.ReceivedBytes += uint64(len(p.Payload()))
@@ -76,7 +82,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	}
 	switch pair, reason := e.checkAddresses(p); {
 	case reason != DropNone:
-		e.counters.Drops[reason]++
+		e.counters.Drops[reason] += a.packets
 	case pair.group:
 		e.arriving.deliver(e, a, frame, pair.members, nil)
 	default:
@@ -88,12 +94,12 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 func (e *Engine) deliver(a *arrival) {
 	number := a.packet.BTH().DestQP()
 	if number == wire.QPNMulticast {
-		e.counters.Drops[DropGroupQPN]++
+		e.counters.Drops[DropGroupQPN] += a.packets
 		return
 	}
 	qp := e.qps[number%maxQPs]
 	if qp == nil || qp.Number != number {
-		e.counters.Drops[DropUnknownQP]++
+		e.counters.Drops[DropUnknownQP] += a.packets
 		return
 	}
 	e.deliverTo(qp, a)
@@ -103,13 +109,13 @@ func (e *Engine) deliver(a *arrival) {
 func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	e.hand = qp.Session
 	if reason := qp.service.receive(a); reason != DropNone {
-		e.counters.Drops[reason]++
+		e.counters.Drops[reason] += a.packets
 		return
 	}
-	e.counters.Delivered++
+	e.counters.Delivered += a.packets
 	e.counters.DeliveredBytes += uint64(len(a.packet.Payload()))
 	if qp.tally != nil {
-		qp.tally.received(len(a.packet.Payload()))
+		qp.tally.received(a.packets, len(a.packet.Payload()))
 	}
 }
 
@@ -153,7 +159,7 @@ func (e *Engine) deliverOwnGroup(a *arrival, f *fanout, frame []byte, members []
 
 // parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
 func (e *Engine) parseOwn(a *arrival, sender *QP, frame []byte, length int) bool {
-	a.sender = sender
+	a.sender, a.packets = sender, 1
 	e.counters.Loopback++
 	e.counters.Received++
 	e.counters.ReceivedBytes += uint64(length)

@@ -171,7 +171,10 @@ func TestStorm(t *testing.T) {
 	} {
 		for _, modern := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/modern=%v", name, modern), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { storm(t, seed, messages, i, modern) })
+				synctest.Test(t, func(t *testing.T) { storm(t, seed, messages, i, modern, false) })
+			})
+			t.Run(fmt.Sprintf("%s/modern=%v/now and then", name, modern), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { storm(t, seed, messages, i, modern, true) })
 			})
 		}
 	}
@@ -183,7 +186,9 @@ const (
 	stormTimeout = 11
 )
 
-func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern bool) {
+// storm has two ends send each other messages over a bad network. If it is bad only now and then, long packets are on
+// their way between these times, and when they begin.
+func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, nowAndThen bool) {
 	t.Logf("seed %d", seed)
 	p := connect(t, wire.ServiceRC, seed, func(c *Connection) {
 		c.Timeout = stormTimeout
@@ -196,9 +201,13 @@ func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern bo
 			e.engine.Do(e.modernise)
 		}
 	}
+	if nowAndThen {
+		p.a.takesLong()
+		p.b.takesLong()
+	}
 	a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
 	p.network.Impair(i)
-	for a.done < messages || b.done < messages {
+	for round := 0; a.done < messages || b.done < messages; {
 		for _, s := range []*stormEnd{a, b} {
 			for s.posted < messages && s.posted < s.done+stormSlots {
 				s.post()
@@ -208,6 +217,9 @@ func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern bo
 			time.Sleep(stormStep)
 		}
 		p.settle(a, b)
+		if round++; nowAndThen && round%8 == 0 {
+			p.network.Impair([]link.Impairment{i, {}}[round/8%2])
+		}
 	}
 	t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
 }

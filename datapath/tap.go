@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -54,19 +55,32 @@ func (t *Tap) Packets() <-chan Tapped { return t.packets }
 // Lost is how many packets were lost since the last call, since there was no room.
 func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
 
+// taps are those of an engine.
+type taps struct {
+	list []*Tap
+	port link.Port // in memory: its packets are as long as elsewhere while there are any; else nil
+}
+
 // AddTap has a tap get packets. It runs in Do.
-func (t *tables) AddTap(tap *Tap) { t.taps = append(t.taps, tap) }
+func (t *taps) AddTap(tap *Tap) { t.set(append(t.list, tap)) }
 
 // RemoveTap ends that. It runs in Do.
-func (t *tables) RemoveTap(tap *Tap) {
-	t.taps = slices.DeleteFunc(t.taps, func(other *Tap) bool { return other == tap })
+func (t *taps) RemoveTap(tap *Tap) {
+	t.set(slices.DeleteFunc(t.list, func(other *Tap) bool { return other == tap }))
+}
+
+func (t *taps) set(list []*Tap) {
+	t.list = list
+	if t.port != nil {
+		t.port.SetWatched(len(list) > 0)
+	}
 }
 
 // tap does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
 // the counters say, so that the ladder of checks need not know of taps.
 func (e *Engine) tap(out bool, frame []byte, do func()) {
 	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
-	if e.inMemory {
+	if e.memory != nil {
 		wire.Complete(p.Frame)
 	}
 	before, held := e.counters, e.held
@@ -82,13 +96,13 @@ func (e *Engine) tap(out bool, frame []byte, do func()) {
 }
 
 // giveTaps gives a packet to those that want it.
-func (t *tables) giveTaps(p *Tapped) {
+func (t *taps) giveTaps(p *Tapped) {
 	var parsed wire.Packet
 	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
 	if good {
 		p.Dest = parsed.BTH().DestQP()
 	}
-	for _, tap := range t.taps {
+	for _, tap := range t.list {
 		if tap.filter.wants(&parsed, good) {
 			tap.give(*p)
 		}

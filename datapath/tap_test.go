@@ -50,6 +50,31 @@ func TestTapShowsICRCs(t *testing.T) {
 	}
 }
 
+// TestTapShortens: while somebody looks at one end, packets are as long as on other networks at both.
+func TestTapShortens(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 0, nil)
+	p.a.takesLong()
+	p.b.takesLong()
+	packets := func() int {
+		before := p.a.port.frames
+		p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
+		p.await(1, 0)
+		return p.a.port.frames - before
+	}
+	tap := NewTap(TapFilter{})
+	if n := packets(); n != 1 {
+		t.Errorf("%d packets, not a long one", n)
+	}
+	p.b.engine.Do(func() { p.b.engine.AddTap(tap) })
+	if n := packets(); n != 10 {
+		t.Errorf("%d packets while somebody looks, not 10", n)
+	}
+	p.b.engine.Do(func() { p.b.engine.RemoveTap(tap) })
+	if n := packets(); n != 1 {
+		t.Errorf("%d packets when nobody looks any more, not a long one", n)
+	}
+}
+
 // Who does not read loses packets, which are counted; those that there was room for are kept, cut.
 func TestTapIsBounded(t *testing.T) {
 	tap := NewTap(TapFilter{Snap: 3})

@@ -64,7 +64,7 @@ func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
 
 // launch shows a packet of n bytes to those who look on, and dispatches it.
 func (e *Engine) launch(qp *QP, d *departure, path *Path, members []*QP, frame []byte, n, length int) {
-	if len(e.taps) == 0 {
+	if len(e.taps.list) == 0 {
 		e.dispatch(qp, d, path, members, frame, n, length)
 	} else {
 		e.tap(true, frame[:n], func() { e.dispatch(qp, d, path, members, frame, n, length) })
@@ -84,7 +84,7 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
-	case path.mtu != 0 && length > path.mtu, length > e.mtu: // a connection's MTU is from before the port's fell
+	case !e.carries(path, length): // a connection's MTU is from before the port's fell
 		e.counters.Drops[DropPathMTU]++
 		if c, is := qp.service.(*Connection); is {
 			c.NoteTooLong()
@@ -94,4 +94,9 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame
 	default:
 		e.link.Commit(n)
 	}
+}
+
+// carries says whether a path, and the port, carry packets with payloads of a length.
+func (t *tables) carries(path *Path, length int) bool {
+	return length <= t.mtu && (path.mtu == 0 || length <= path.mtu)
 }

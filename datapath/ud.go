@@ -189,7 +189,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
 	if u.qp.tally != nil {
-		u.qp.tally.sent(length)
+		u.qp.tally.sent(1, length)
 	}
 	var members []*QP
 	if ah.Group {

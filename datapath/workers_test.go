@@ -65,9 +65,9 @@ func (c *crew) addEnd(number wire.QPN) *end {
 	return e
 }
 
-// meetIn connects an end's queue pair to another's, on a path of a state.
-func (c *crew) meetIn(e, peer *end, state PathState) {
-	e.c = NewConnection(wire.ServiceRC)
+// meetIn connects an end's queue pair to another's by a service, on a path of a state.
+func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
+	e.c = NewConnection(service)
 	e.c.PeerQPN, e.c.Peer, e.c.Path, e.c.Template = peer.qp.Number, peer.gid, new(Path), wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid})
 	e.c.MTU, e.c.Access, e.c.MaxDestRDAtomic, e.c.MaxRDAtomic = wire.MTU1024, ring.AccessRemoteRead|ring.AccessRemoteWrite|ring.AccessRemoteAtomic, 4, 4
 	e.c.MinRNRTimer, e.c.Timeout, e.c.RetryCnt, e.c.RNRRetry = 1, 14, 7, 7
@@ -149,8 +149,8 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 	}
 	for i := 0; i < count; i += step {
 		a, b := pair(i)
-		c.meetIn(a, b, state)
-		other.meetIn(b, a, state)
+		c.meetIn(wire.ServiceRC, a, b, state)
+		other.meetIn(wire.ServiceRC, b, a, state)
 	}
 	crews := []*crew{c, other}
 	if other == c {

@@ -42,8 +42,8 @@ func benchmarkWorkers(b *testing.B, length, engines, programs int, number func(i
 			from.addEnd(number(i))
 			peer.addEnd(number(i))
 		}
-		from.meetIn(from.ends[i], peer.ends[i], PathOpen)
-		peer.meetIn(peer.ends[i], from.ends[i], PathOpen)
+		from.meetIn(wire.ServiceRC, from.ends[i], peer.ends[i], PathOpen)
+		peer.meetIn(wire.ServiceRC, peer.ends[i], from.ends[i], PathOpen)
 	}
 	b.SetBytes(int64(programs * length))
 	b.ResetTimer()

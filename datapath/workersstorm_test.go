@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -61,8 +62,8 @@ func stormOnOneCard(t *testing.T, seed uint64, messages int) {
 
 // newStormPair connects ends that keep what is ahead of lost packets, and heed marks.
 func newStormPair(t *testing.T, seed uint64, from, to *crew, a, b *end, state PathState) *stormPair {
-	from.meetIn(a, b, state)
-	to.meetIn(b, a, state)
+	from.meetIn(wire.ServiceRC, a, b, state)
+	to.meetIn(wire.ServiceRC, b, a, state)
 	for _, e := range []*end{a, b} {
 		e.engine.Do(func() {
 			e.c.Timeout = stormTimeout

@@ -26,7 +26,7 @@ func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 		reason = r.receiveACK(now, psn, p.AETH().Syndrome())
 	}
 	if response {
-		r.heard(now, reason)
+		r.heard(now, uint64(max(1, r.packetsIn(p))), reason)
 	}
 	r.Queue.Publish()
 	return reason
@@ -35,11 +35,11 @@ func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 // heard is for a response. One that is not the next shows that the peer is busy with what it was asked for before, and
 // comes to the rest after that: to ask again because it has no time for that would only have it send more. Of such
 // responses as many count as were asked for.
-func (r *Requester) heard(now time.Time, reason Reason) {
+func (r *Requester) heard(now time.Time, packets uint64, reason Reason) {
 	if r.asked == 0 {
 		return
 	}
-	r.asked--
+	r.asked -= min(packets, r.asked)
 	if reason != Taken && !r.rnrWait && !r.deadline.IsZero() {
 		r.startTimer(now)
 	}

@@ -30,9 +30,10 @@ type ahead struct {
 	count  int
 }
 
-// keep keeps a packet that is so far ahead of the expected one, if there is room.
+// keep keeps a packet that is so far ahead of the expected one, if there is room. Of memory, where nothing is lost, long
+// packets are not kept.
 func (r *Responder) keep(p *wire.Packet, distance int) {
-	if r.Ahead == nil || distance >= maxAhead {
+	if r.Ahead == nil || distance >= maxAhead || len(p.Payload()) > r.MTU.Bytes() {
 		return
 	}
 	if r.ahead.places == nil {

@@ -26,11 +26,13 @@ type extent struct {
 func (r *Responder) takePart(packet *wire.Packet) Reason {
 	m, means := &r.message, packet.BTH().Opcode().Means()
 	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
-	length := uint32(len(packet.Payload()))
+	length, packets := uint32(len(packet.Payload())), r.packetsIn(packet)
 	switch mtu := uint32(r.MTU.Bytes()); {
+	case packets == 0:
+		return InvalidRequest
 	case !kind.Is(wire.MeansSend | wire.MeansWrite), first != (m.kind == 0), !first && kind != m.kind:
 		return InvalidRequest
-	case !last && length != mtu, last && length > mtu, last && !first && length == 0:
+	case !last && length != packets*mtu, last && !first && length == 0:
 		return InvalidRequest
 	case r.xrc() && !first && packet.SRQN() != m.srqn:
 		return InvalidRequest
@@ -78,15 +80,20 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 	if means.Is(wire.MeansWrite) {
 		return r.storeWrite(packet, means, length)
 	}
-	if m.recv.List().Length()-uint64(m.received) < uint64(length) {
+	payload, room, mtu := packet.Payload(), m.recv.List().Length()-uint64(m.received), uint64(r.MTU.Bytes())
+	fits := room >= uint64(length)
+	if !fits { // of a long packet come those that have room
+		payload = payload[:room/mtu*mtu]
+	}
+	if (fits || len(payload) > 0) && !r.QP.WriteRecv(m.recv.List(), int(m.received), payload) {
+		r.failRecv(ring.WCLocProtErr)
+		return Protection
+	}
+	if !fits {
 		if r.Reliable() { // else the receive takes the next message
 			r.failRecv(ring.WCLocLenErr)
 		}
 		return NoRoom
-	}
-	if !r.QP.WriteRecv(m.recv.List(), int(m.received), packet.Payload()) {
-		r.failRecv(ring.WCLocProtErr)
-		return Protection
 	}
 	return Taken
 }

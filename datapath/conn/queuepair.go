@@ -74,6 +74,7 @@ type Attr struct {
 	MaxRDAtomic uint8 // own reads and atomics that may be outstanding
 
 	NotifyDrained bool // send EventSQDrained in SQD when what was begun is finished
+	Long          bool // long packets may come: frames never leave memory (segment.go)
 }
 
 // Reliable says that packets are acknowledged.
@@ -140,7 +141,7 @@ type Packet struct {
 
 	work     *work // of a requester's, like the next three
 	place    uint32
-	packets  uint32 // PSNs that it takes
+	packets  uint32 // PSNs that it takes: of a READ those of the response
 	asks     bool   // for an answer
 	response *response
 }

@@ -20,8 +20,8 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		r.lost(now, w.missing(), false)
 		return OutOfSequence
 	}
-	mtu := uint32(r.MTU.Bytes())
-	if !w.isAnswer(p, mtu) {
+	mtu, packets := uint32(r.MTU.Bytes()), r.packetsIn(p)
+	if !w.isAnswer(p, packets, mtu) {
 		r.fail(ring.WCBadRespErr)
 		return InvalidRequest
 	}
@@ -35,14 +35,14 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		r.fail(status)
 		return Protection
 	}
-	if w.answered++; w.answered == w.packets {
+	if w.answered += packets; w.answered == w.packets {
 		r.reads--
 		r.finish(ring.WCSuccess)
 	}
 	from := r.oldest
-	r.move(psn.Plus(1))
+	r.move(psn.Plus(packets))
 	r.moved(now, from)
-	r.answered(now, psn.Plus(1))
+	r.answered(now, psn.Plus(packets))
 	return Taken
 }
 
@@ -66,11 +66,11 @@ func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 // atomicSize is the size of what atomics work on, in bytes.
 const atomicSize = 8
 
-// isAnswer reports whether a packet can be the part of the response that is missing first.
-func (w *work) isAnswer(p *wire.Packet, mtu uint32) bool {
+// isAnswer reports whether a packet, which stands for so many, can be the part of the response that is missing first.
+func (w *work) isAnswer(p *wire.Packet, packets, mtu uint32) bool {
 	means, length := p.BTH().Opcode().Means(), uint32(len(p.Payload()))
 	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
 		return w.atomic() && answersAtomic
 	}
-	return means.Is(wire.MeansEnd) == (w.answered+1 == w.packets) && length == min(w.length-w.answered*mtu, mtu)
+	return packets > 0 && means.Is(wire.MeansEnd) == (w.answered+packets == w.packets) && length == min(w.length-w.answered*mtu, packets*mtu)
 }

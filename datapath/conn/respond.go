@@ -66,15 +66,11 @@ func (r *Responder) repeat(p *wire.Packet) {
 // Next describes the next packet of what there is to tell: the responses, then an ACK or a NAK.
 func (r *Responder) Next(p *Packet) Step {
 	one := r.responses.first()
-	p.response, p.Solicited, p.AckReq = one, false, false
+	p.response, p.Solicited, p.AckReq, p.Packets = one, false, false, 1
 	switch {
 	case one != nil:
-		operation := one.next()
-		p.Opcode, p.PSN, p.MSN, p.Original = r.Service.Of(operation), one.psn.Plus(one.sent), one.msn, one.original
-		p.Length = one.partLen(uint32(r.MTU.Bytes()))
-		if operation != wire.OpReadResponseMiddle { // which says nothing of it
-			p.Syndrome = r.QP.Credits()
-		}
+		p.PSN, p.MSN, p.Original = one.psn.Plus(one.sent), one.msn, one.original
+		r.describe(p, 1)
 	case r.responses.due:
 		p.Opcode, p.PSN, p.MSN, p.Syndrome = r.Service.Of(wire.OpAcknowledge), r.responses.psn, r.msn, r.responses.nak
 		p.Length = 0
@@ -85,6 +81,21 @@ func (r *Responder) Next(p *Packet) Step {
 		return Worked
 	}
 	return Ready
+}
+
+// Lengthen makes a response that Next has described a long packet, as Requester.Lengthen does.
+func (r *Responder) Lengthen(p *Packet, longest int) {
+	r.describe(p, r.together(p.response.packets-p.response.sent, longest))
+}
+
+// describe describes the next packet of a response, which stands for so many.
+func (r *Responder) describe(p *Packet, many uint32) {
+	one, mtu := p.response, uint32(r.MTU.Bytes())
+	operation := one.next(many)
+	p.Packets, p.Opcode, p.Length = many, r.Service.Of(operation), one.partLen(many*mtu, one.sent*mtu)
+	if operation != wire.OpReadResponseMiddle { // which says nothing of it
+		p.Syndrome = r.QP.Credits()
+	}
 }
 
 // Fill writes the payload of a packet that Next has described, and counts it as sent. The peer is refused the
@@ -111,7 +122,7 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 		}
 		payload, from = payload[n:], from+uint64(n)
 	}
-	if one.sent++; one.sent == one.packets {
+	if one.sent += p.Packets; one.sent == one.packets {
 		one.whole = true
 		r.responses.pending--
 	}
@@ -141,18 +152,18 @@ func (r *Responder) endReading(one *response) {
 	}
 }
 
-// next is the operation of the next packet.
-func (r *response) next() wire.Opcode {
+// next is the operation of the next packet, which stands for so many.
+func (r *response) next(many uint32) wire.Opcode {
 	if r.kind != wire.MeansRead {
 		return wire.OpAtomicAcknowledge
 	}
-	return readResponses.At(r.sent, r.packets)
+	return readResponses.At(r.sent, many, r.packets)
 }
 
-// partLen is the length of the next packet's payload, in bytes.
-func (r *response) partLen(mtu uint32) int {
+// partLen is the length of a packet's payload from an offset on, of at most so many bytes.
+func (r *response) partLen(most, offset uint32) int {
 	if r.kind != wire.MeansRead {
 		return 0
 	}
-	return int(min(r.length-r.sent*mtu, mtu))
+	return int(min(r.length-offset, most))
 }

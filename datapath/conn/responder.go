@@ -114,7 +114,7 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 		return 1, s, reason
 	}
 	reason = r.takePart(p)
-	return 1, r.syndromeOf(reason), reason
+	return r.packetsIn(p), r.syndromeOf(reason), reason
 }
 
 // syndromeOf is what a peer is told of a packet that was not taken. A number of an SRQ that may not be used is a

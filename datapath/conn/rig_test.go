@@ -35,8 +35,9 @@ const (
 	depth     = 16 // requests, and receives, that a side has posted at most
 	mostBytes = 4000
 	inlineMax = 64
-	manyFly   = 400 // packets; what comes on top is lost
-	frameLen  = wire.MaxHeaders + 1024 + wire.MaxTrailer
+	manyFly   = 400  // packets; what comes on top is lost
+	mostLong  = 4096 // bytes of a long packet's payload
+	frameLen  = wire.MaxHeaders + mostLong + wire.MaxTrailer
 	key       = ring.RKey(0x777)
 	targets   = 3 // shared receive queues of a side, of XRC
 
@@ -67,6 +68,7 @@ func newWorld(t testing.TB, r *rand.Rand, service wire.Service) *world {
 	attr := Attr{
 		Service: service, MTU: []wire.MTU{wire.MTU256, wire.MTU1024}[r.IntN(2)], Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
 		MinRNRTimer: uint8(r.IntN(32)), MaxDestRDAtomic: uint8(1 + r.IntN(4)), Timeout: uint8(1 + r.IntN(31)), RetryCnt: 7, RNRRetry: 7,
+		Long: r.IntN(3) == 0,
 	}
 	if r.IntN(4) == 0 {
 		attr.RetryCnt, attr.RNRRetry = uint8(r.IntN(8)), uint8(r.IntN(8))
@@ -179,7 +181,7 @@ type side struct {
 	peer      *side
 	template  wire.Template
 	packet    Packet
-	payload   [1024]byte
+	payload   [mostLong]byte
 
 	state    ring.QPState
 	drained  bool      // it was said
@@ -266,16 +268,28 @@ func (s *side) hear(frame []byte) {
 
 // turn sends some packets, as many as are one's turn at most.
 func (s *side) turn(most int) (moved bool) {
-	share := []uint32{1, 16, 1 << 10}[s.IntN(3)]
+	share, longest := []uint32{1, 16, 1 << 10}[s.IntN(3)], 0
+	if s.Long {
+		longest = []int{0, 600, 2048, mostLong}[s.IntN(4)]
+	}
 	for range most {
 		step, begun := Idle, s.requester.Begun()
 		switch p := &s.packet; {
 		case s.responder.Owes():
-			if step = s.responder.Next(p); step == Ready && s.responder.Fill(p, s.payload[:p.Length]) != Taken {
-				step = Worked
+			if step = s.responder.Next(p); step == Ready {
+				if longest > 0 && p.Length == s.MTU.Bytes() {
+					s.responder.Lengthen(p, longest)
+				}
+				if s.responder.Fill(p, s.payload[:p.Length]) != Taken {
+					step = Worked
+				}
 			}
 		case s.state == ring.QPStateRTS || s.state == ring.QPStateSQD:
-			if step = s.requester.Next(share, p); step == Ready && s.IntN(50) > 0 { // else the link has no room
+			step = s.requester.Next(share, p)
+			if step == Ready && longest > 0 && p.Length == s.MTU.Bytes() {
+				s.requester.Lengthen(p, longest)
+			}
+			if step == Ready && s.IntN(50) > 0 { // else the link has no room
 				step = s.requester.Fill(s.now, p, s.payload[:p.Length])
 			} else if step == Ready {
 				step = Idle

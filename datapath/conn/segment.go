@@ -6,7 +6,8 @@ import (
 )
 
 // How a request of a connected queue pair becomes packets: as many as path MTUs fit its message, the first
-// and the last of which say what it is.
+// and the last of which say what it is. Where frames never leave memory, one packet may stand for several that follow
+// each other, and has their payloads: a long packet. It has their PSNs too, so that either side may go on between them.
 
 // packetsOf is how many packets a message of a length is.
 func packetsOf(length uint32, mtu wire.MTU) uint32 {
@@ -14,8 +15,25 @@ func packetsOf(length uint32, mtu wire.MTU) uint32 {
 	return max(1, (length+size-1)/size)
 }
 
-// operation is that of the packet at a place in the request.
-func (w *work) operation(place uint32) wire.Opcode { return sequences[w.Opcode].At(place, w.packets) }
+// together is how many of the packets that are left of a message go into one whose payload may be so long, in bytes.
+func (a *Attr) together(left uint32, longest int) uint32 {
+	return max(1, min(left, uint32(longest/a.MTU.Bytes()), wire.MaxPackets))
+}
+
+// packetsIn is how many packets one with a part of a message stands for; 0 if its payload is longer than may be.
+func (a *Attr) packetsIn(p *wire.Packet) uint32 {
+	length := uint32(len(p.Payload()))
+	switch packets := packetsOf(length, a.MTU); {
+	case packets == 1 || a.Long && p.BTH().Packets() == packets:
+		return packets
+	}
+	return 0
+}
+
+// operation is that of a packet at a place in the request that stands for so many.
+func (w *work) operation(place, many uint32) wire.Opcode {
+	return sequences[w.Opcode].At(place, many, w.packets)
+}
 
 var readResponses = wire.SequenceOf(wire.MeansReadResponse)
 
@@ -31,7 +49,7 @@ var sequences = func() (all [1 << 8]wire.Sequence) {
 
 // describe fills in what the headers say of the request, and returns the packet's length, in bytes.
 func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int) {
-	h.Solicited = w.Flags&ring.SendSolicited != 0 && place == w.packets-1
+	h.Solicited = w.Flags&ring.SendSolicited != 0 && place+h.Packets == w.packets
 	h.Addr, h.RKey, h.Length, h.Imm, h.SRQN = w.RemoteAddr, uint32(w.RKey), w.length, w.Imm, w.RemoteSRQN
 	switch w.Opcode {
 	case ring.WRSendWithInv:
@@ -47,5 +65,5 @@ func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int
 		h.SwapAdd = w.operands.CompareAdd
 		return 0
 	}
-	return int(min(w.length-place*mtu, mtu))
+	return int(min(w.length-place*mtu, h.Packets*mtu))
 }

@@ -28,21 +28,36 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		r.finish(r.runLocal(w))
 		return Worked
 	}
-	r.describe(w, p)
+	p.work, p.place = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask)
+	r.describe(p, 1)
 	return Ready
 }
 
-// describe describes the packet of a request that has the PSN.
-func (r *Requester) describe(w *work, p *Packet) {
-	p.work, p.place, p.packets = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask), 1
-	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place)), false
+// Lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
+// payload of at most so many bytes. The last packet of a WRITE with immediate data takes a receive, and the others need
+// none: it leaves alone.
+func (r *Requester) Lengthen(p *Packet, longest int) {
+	left := p.work.packets - p.place
+	if p.work.Opcode == ring.WRRDMAWriteWithImm {
+		left--
+	}
+	if most := r.together(min(left, r.windowRoom()), longest); most > 1 && !r.one && !r.Paced {
+		r.describe(p, most)
+	}
+}
+
+// describe describes the packet of a request that has the PSN, and stands for so many.
+func (r *Requester) describe(p *Packet, many uint32) {
+	w := p.work
+	p.Packets, p.packets = many, many
+	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place, p.Packets)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
 	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
 		p.packets = w.packets - p.place
 	}
 	if r.Reliable() {
 		last := p.place+p.packets == w.packets && !w.wantsAnswer()
-		p.asks = last || r.Paced || r.one || r.asks()
+		p.asks = last || r.Paced || r.one || r.asks(p.Packets)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }
@@ -80,7 +95,7 @@ func (r *Requester) count(now time.Time, p *Packet) {
 		r.oldest, r.afterRead = r.PSN, r.PSN
 		return
 	}
-	if r.unasked++; p.asks {
+	if r.unasked += p.Packets; p.asks {
 		r.unasked = 0
 	}
 	if r.Begins() {

@@ -97,7 +97,7 @@ func (s *slowPeer) answer() {
 	s.now = s.now.Add(slowPace)
 	asked := &s.owed[0]
 	length := 1024
-	h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(s.sent, asked.packets)), PSN: asked.PSN.Plus(s.sent), PKey: wire.PKeyDefault}
+	h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(s.sent, 1, asked.packets)), PSN: asked.PSN.Plus(s.sent), PKey: wire.PKeyDefault}
 	if s.sent++; s.sent == asked.packets {
 		s.owed, s.sent = s.owed[1:], 0
 	}

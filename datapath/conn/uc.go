@@ -7,7 +7,7 @@ import "github.com/roced/roced/datapath/wire"
 func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	bth := packet.BTH()
 	gap := bth.PSN() != r.ExpectedPSN
-	r.ExpectedPSN = bth.PSN().Plus(1)
+	r.ExpectedPSN = bth.PSN().Plus(max(1, r.packetsIn(packet)))
 	first := bth.Opcode().Means().Is(wire.MeansStart)
 	if gap || first {
 		r.message.kind = 0

@@ -41,14 +41,21 @@ func (w *window) arrive(packets uint32) {
 // halve is for a loss.
 func (w *window) halve() { w.size = max(w.size/2, minWindow) }
 
-// asks says whether the next packet asks for an acknowledgement, wherever in its message it is.
-func (w *window) asks() bool { return w.unasked+1 >= askGap || w.unasked+1 >= w.now()/2 }
+// asks says whether the next packet, which stands for so many, asks for an acknowledgement, wherever in its message it is.
+func (w *window) asks(packets uint32) bool {
+	return w.unasked+packets >= askGap || w.unasked+packets >= w.now()/2
+}
 
 // windowFull says that as many packets are on their way as may be. It is not full while no answer to any of them
 // is asked for.
 func (r *Requester) windowFull() bool {
 	flying := r.PSN.Ahead(r.afterRead)
 	return flying >= int(r.window.now()) && flying > int(r.unasked)
+}
+
+// windowRoom is how many more packets may be on their way, at least one.
+func (r *Requester) windowRoom() uint32 {
+	return uint32(max(1, int(r.window.now())-r.PSN.Ahead(r.afterRead)))
 }
 
 // Window is how many packets may be on their way under a share.

@@ -14,7 +14,7 @@ type apart struct {
 // SendApart has a link send without a socket of its queue, which was removed, until Add. It runs under the lease.
 func (s *sender) SendApart(relay Relay) {
 	s.apart = &apart{relay: relay}
-	s.apart.out.allocate()
+	s.apart.out.allocate(nil)
 }
 
 // IsApart says that the link sends without a socket. Who calls SendApart and Add may ask.

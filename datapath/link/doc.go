@@ -10,6 +10,8 @@
 // one until the next, or Release, a reserved one until Commit. The losses that a Link counts are shown beside
 // the engine's drops, so that sent = delivered + named drops.
 //
+// A Port also takes the long packets of datapath/conn, while nothing is impaired and nobody looks (long.go).
+//
 // The sockets of an XDP link can be replaced while it is open (sockets.go).
 //
 // Left out: what is in frames (datapath), which frames reach the link at all (bpf), how a socket is

@@ -3,14 +3,17 @@ package link
 // frames is a ring of frames.
 type frames struct {
 	buffers [portFrames]*[portFrameSize]byte
+	long    [portFrames]*longFrame // that has the frame instead of the buffer
 	lengths [portFrames]int
 	first   uint
 	count   uint
+	longs   *longFrames // of the network
 }
 
 // allocate makes all buffers in one allocation. The kernel provides its pages when they are first
 // written.
-func (f *frames) allocate() {
+func (f *frames) allocate(longs *longFrames) {
+	f.longs = longs
 	memory := new([portFrames][portFrameSize]byte)
 	for i := range f.buffers {
 		f.buffers[i] = &memory[i]
@@ -34,14 +37,39 @@ func (f *frames) grow(length int) {
 	f.count++
 }
 
+// growLong adds a long frame to the ring, which is not full.
+func (f *frames) growLong(frame *longFrame, length int) {
+	f.long[f.end()] = frame
+	f.grow(length)
+}
+
+// put adds a copy of a frame to the ring, which is not full.
+func (f *frames) put(frame []byte) {
+	if len(frame) <= portFrameSize {
+		f.grow(copy(f.room(), frame))
+		return
+	}
+	long := f.longs.take()
+	f.growLong(long, copy(long[:], frame))
+}
+
 func (f *frames) at(i uint) []byte {
 	place := (f.first + i) % portFrames
+	if long := f.long[place]; long != nil {
+		return long[:f.lengths[place]]
+	}
 	return f.buffers[place][:f.lengths[place]]
 }
 
 // shrink removes the first n frames. An empty ring starts over at the first buffers, which are
 // likely in the processor's cache.
 func (f *frames) shrink(n uint) {
+	for i := range n {
+		if long := &f.long[(f.first+i)%portFrames]; *long != nil {
+			f.longs.giveBack(*long)
+			*long = nil
+		}
+	}
 	f.first = (f.first + n) % portFrames
 	if f.count -= n; f.count == 0 {
 		f.first = 0
@@ -53,6 +81,7 @@ func (f *frames) move(from *frames) {
 	end := f.end()
 	f.buffers[end], from.buffers[from.first] = from.buffers[from.first], f.buffers[end]
 	f.lengths[end] = from.lengths[from.first]
+	f.long[end], from.long[from.first] = from.long[from.first], nil
 	f.count++
 	from.shrink(1)
 }

@@ -16,8 +16,6 @@ type Link interface {
 	// through. Then frames are committed with 0 there; in one that has arrived it is a guess, as Don't
 	// Fragment is (see wire.Numbering).
 	Numbers() bool
-	// InMemory says that frames never leave memory: those without an ICRC are whole (wire.Packet.Unsealed).
-	InMemory() bool
 
 	// Room is how many bytes of packets the link takes in before they are received; 0 if it is not bytes that bound
 	// that. A peer's is taken to be as large.

@@ -22,6 +22,13 @@ type Port interface {
 	// from the port are dropped, also those that wait for room in it, or were delayed and come due.
 	// It may be called at any time.
 	SetUp(up bool)
+
+	// Longest is the length of the longest payload that a long packet may have now, in bytes; 0: there is to be none.
+	Longest() int
+	// ReserveLong is Reserve for a long packet.
+	ReserveLong() []byte
+	// SetWatched says whether somebody captures the port's packets: the network's are then as long as on others.
+	SetWatched(watched bool)
 }
 
 // port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a
@@ -37,8 +44,11 @@ type port struct {
 	down    atomic.Bool
 	wakeFD  int
 
-	out    frames // committed, not delivered yet
-	routes routes
+	out         frames     // committed, not delivered yet
+	long        *longFrame // to build a packet in; nil: none was asked for
+	commitsLong bool       // what was reserved last is that
+	watched     bool       // see SetWatched
+	routes      routes
 
 	burst [maxBurst][]byte // of the last Receive
 	next  uint             // of burst
@@ -58,8 +68,8 @@ func newPort(n *Network, mac wire.MAC) (*port, error) {
 	}
 	p := &port{network: n, mac: mac, wakeFD: fd}
 	p.queues = []*port{p}
-	p.in.allocate()
-	p.out.allocate()
+	p.in.allocate(&n.long)
+	p.out.allocate(&n.long)
 	return p, nil
 }
 
@@ -98,9 +108,6 @@ func (p *port) Room() int { return 0 }
 // Numbers implements Link.
 func (p *port) Numbers() bool { return false }
 
-// InMemory implements Link.
-func (p *port) InMemory() bool { return true }
-
 // Release implements Link.
 func (p *port) Release() {
 	p.mu.Lock()
@@ -112,13 +119,24 @@ func (p *port) Release() {
 }
 
 // Reserve implements Link.
-func (p *port) Reserve() []byte { return p.out.room() }
+func (p *port) Reserve() []byte {
+	p.commitsLong = false
+	return p.out.room()
+}
 
 // Commit implements Link.
-func (p *port) Commit(length int) { p.out.grow(length) }
+func (p *port) Commit(length int) {
+	if !p.commitsLong {
+		p.out.grow(length)
+		return
+	}
+	p.out.growLong(p.long, length)
+	p.long, p.commitsLong = nil, false
+}
 
 // Flush implements Link. A frame whose receiver is full holds up the frames after it.
 func (p *port) Flush() bool {
+	p.leaveLong()
 	for p.out.count > 0 {
 		impairment := p.network.impairment.Load()
 		to := p.routes.find(p)
@@ -193,7 +211,7 @@ func (p *port) put(frame []byte, due time.Time) bool {
 	}
 	p.catchUp()
 	if isDue && len(p.late.frames) == 0 && p.in.count < portFrames {
-		p.in.grow(copy(p.in.room(), frame))
+		p.in.put(frame)
 		p.noteArrived()
 		return true
 	}
@@ -214,7 +232,7 @@ func (p *port) catchUp() {
 	before := p.in.count
 	for p.late.isDue() && (!p.takes() || p.in.count < portFrames) {
 		if frame := p.late.take(); p.takes() {
-			p.in.grow(copy(p.in.room(), frame))
+			p.in.put(frame)
 		}
 	}
 	if p.in.count > before {
@@ -293,5 +311,9 @@ func (p *port) Close() error {
 	}
 	p.closed = true
 	p.late.drop()
+	p.in.shrink(p.in.count)
+	p.out.shrink(p.out.count)
+	p.leaveLong()
+	p.SetWatched(false)
 	return unix.Close(p.wakeFD)
 }

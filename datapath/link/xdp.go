@@ -59,9 +59,6 @@ func (l *XDP) Room() int { return 0 }
 // Numbers implements Link.
 func (l *XDP) Numbers() bool { return false }
 
-// InMemory implements Link.
-func (l *XDP) InMemory() bool { return false }
-
 // Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
 // no frame.
 func (l *XDP) Release() {

@@ -37,7 +37,7 @@ func withServices(table [1 << 8]request) [1 << 8]request {
 		}
 		sequence := wire.SequenceOf(r.means)
 		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD, wire.ServiceXRC} {
-			if _, ok := service.Of(sequence.At(0, 1)).Headers(); ok {
+			if _, ok := service.Of(sequence.At(0, 1, 1)).Headers(); ok {
 				r.services |= 1 << service
 			}
 		}

@@ -6,7 +6,7 @@
 //	Ethernet 14 [+4 a VLAN tag, two at most]
 //	IPv4 20 (no options) | IPv6 40      in RoCEv2 this header is the GRH
 //	UDP 8, destination port 4791
-//	BTH 12                              opcode, P_Key, destination QP, PSN
+//	BTH 12                              opcode, P_Key, destination QP, PSN; see BTH.Packets
 //	DETH 8 | [XRCETH 4] RETH | AETH | … by opcode, see the table in opcode.go
 //	[immediate data 4]
 //	payload

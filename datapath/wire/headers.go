@@ -119,7 +119,7 @@ const (
 	bthPKey   = 2 // 2 bytes
 	bthFECN   = 4 // FECN, BECN and reserved bits; not covered by the ICRC
 	bthDestQP = 5 // 3 bytes
-	bthAckReq = 8 // AckReq, 7 reserved bits
+	bthAckReq = 8 // AckReq, 7 reserved bits: in memory, how many packets a long one stands for, less one
 	bthPSN    = 9 // 3 bytes
 
 	bthSolicited    = 0x80
@@ -128,6 +128,7 @@ const (
 	bthPadMask      = 0x30
 	bthVersionMask  = 0x0F
 	bthAckRequested = 0x80
+	bthPacketsMask  = 0x7F
 	bthBECN         = 0x40
 )
 
@@ -154,6 +155,10 @@ func (h BTH) DestQP() QPN { return QPN(uint24(h[bthDestQP:])) }
 
 // AckReq reports whether the sender asks for an acknowledge. It has no meaning for datagrams.
 func (h BTH) AckReq() bool { return h[bthAckReq]&bthAckRequested != 0 }
+
+// Packets is how many packets this one stands for, 1 to 128: a long one has as many PSNs. Ask only of frames that never
+// leave memory; in others the bits are reserved.
+func (h BTH) Packets() uint32 { return uint32(h[bthAckReq]&bthPacketsMask) + 1 }
 
 // PSN is the packet sequence number. Receivers of datagrams ignore it.
 func (h BTH) PSN() PSN { return PSN(uint24(h[bthPSN:])) }

@@ -67,9 +67,9 @@ func operationThat(m Meaning) (operation Opcode, found bool) {
 	return 0, false
 }
 
-// At is the operation of the packet at a place, from 0.
-func (s *Sequence) At(place, packets uint32) Opcode {
-	first, last := place == 0, place+1 == packets
+// At is the operation of a packet at a place, from 0, that stands for so many of all packets.
+func (s *Sequence) At(place, many, packets uint32) Opcode {
+	first, last := place == 0, place+many == packets
 	switch {
 	case first && last:
 		return s.only

@@ -58,11 +58,15 @@ func TestSequences(t *testing.T) {
 	} {
 		s := SequenceOf(row.means)
 		for place := range uint32(4) {
-			if got := s.At(place, 4); got != row.want[place] {
+			if got := s.At(place, 1, 4); got != row.want[place] {
 				t.Errorf("%b, packet %d of 4: %#x", row.means, place, uint8(got))
 			}
 		}
-		if first, last, only := s.At(0, 2), s.At(1, 2), s.At(0, 1); first != row.want[0] || last != row.want[3] || only != row.want[4] {
+		// Long packets, which stand for several.
+		if first, middle, last, only := s.At(0, 3, 4), s.At(1, 2, 4), s.At(1, 3, 4), s.At(0, 4, 4); first != row.want[0] || middle != row.want[1] || last != row.want[3] || only != row.want[4] {
+			t.Errorf("%b: %#x, %#x, %#x, %#x of long packets", row.means, uint8(first), uint8(middle), uint8(last), uint8(only))
+		}
+		if first, last, only := s.At(0, 1, 2), s.At(1, 1, 2), s.At(0, 1, 1); first != row.want[0] || last != row.want[3] || only != row.want[4] {
 			t.Errorf("%b: %#x, %#x of two, %#x alone", row.means, uint8(first), uint8(last), uint8(only))
 		}
 	}

@@ -12,6 +12,7 @@ type Transport struct {
 	ID               uint16 // IPv4 identification
 	Solicited        bool
 	AckReq           bool
+	Packets          uint32 // that a long packet stands for, at most MaxPackets; else 1, or 0
 
 	SRQN             SRQN   // XRCETH
 	Addr             uint64 // RETH, AtomicETH
@@ -23,6 +24,9 @@ type Transport struct {
 	Original         uint64 // AtomicAckETH
 	Imm              uint32
 }
+
+// MaxPackets is how many packets a long packet may stand for.
+const MaxPackets = bthPacketsMask + 1
 
 // PayloadOffsetOf is the offset of the payload in a frame with this opcode, which must exist, in bytes.
 func (t *Template) PayloadOffsetOf(o Opcode) int { return t.bth + opcodes[o].Payload }
@@ -38,6 +42,9 @@ func (t *Template) SealTransport(frame []byte, h *Transport, length int) int {
 // put writes BTH and extended headers, in the order in which they follow each other.
 func (h *Transport) put(b []byte, length int) {
 	putBTH(b, h.Opcode, h.Solicited, h.AckReq, padOf(length), h.PKey, h.DestQP, h.PSN)
+	if h.Packets > 1 {
+		b[bthAckReq] |= byte(h.Packets-1) & bthPacketsMask
+	}
 	b = b[BTHLen:]
 	mask := opcodes[h.Opcode].Mask
 	if mask&HeaderXRCETH != 0 {

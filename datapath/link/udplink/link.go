@@ -136,9 +136,6 @@ func (l *Link) Room() int { return l.room / 4 * 3 }
 // Numbers implements link.Link.
 func (l *Link) Numbers() bool { return true }
 
-// InMemory implements link.Link.
-func (l *Link) InMemory() bool { return false }
-
 // Descriptors implements link.Link: one that can be read when any socket can.
 func (l *Link) Descriptors() []int { return []int{l.poll} }
 

@@ -9,5 +9,6 @@
 //	   └── engine ──► link.Port ── frames ──► link.Network: delivers, loses, repeats, damages, delays
 //
 // Frames are datapath/link's; hosts, and what happens to frames, are here. The RDMA MTU is 4096. Each name and each
-// address belongs to one host. There are no routers, and a frame for a group reaches all hosts.
+// address belongs to one host. There are no routers, and a frame for a group reaches all hosts. Where nothing is impaired
+// or captured, connections send packets of up to 32 KiB, each for several (datapath/conn).
 package memnet

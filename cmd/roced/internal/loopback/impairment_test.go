@@ -3,6 +3,7 @@ package loopback
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -154,14 +155,19 @@ func TestConnectionIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	closes := func(c io.Closer) {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	defer closes(listener)
 	from := contextOn(t, n.Devices()[1])
 	var sender *rc.Conn
 	var sending sync.WaitGroup
 	defer func() {
 		sending.Wait()
 		if sender != nil {
-			sender.Close()
+			closes(sender)
 		}
 	}()
 	sending.Go(func() {
@@ -178,7 +184,7 @@ func TestConnectionIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer closes(c)
 	for i := range messages {
 		m, err := c.Recv(t.Context())
 		if err != nil {

@@ -1,0 +1,90 @@
+package link
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Long frames hold long packets (datapath/conn): of several path MTUs, for which a network in memory has no bound.
+const (
+	longPayload   = 32 << 10 // bytes: a message of 64 KiB is two
+	longFrameSize = (wire.MaxHeaders + longPayload + wire.MaxTrailer + 63) &^ 63
+	// maxLong is how many of a network are in use at most, or one more a port. Who finds none sends short ones.
+	maxLong = 64
+)
+
+type longFrame [longFrameSize]byte
+
+// longFrames are those of a network. The last that was given back is taken first, since it is likely in the processor's
+// cache.
+type longFrames struct {
+	inUse atomic.Int64
+	mu    sync.Mutex
+	free  []*longFrame
+}
+
+func (l *longFrames) take() *longFrame {
+	l.inUse.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.free) - 1
+	if last < 0 {
+		return new(longFrame)
+	}
+	one := l.free[last]
+	l.free = l.free[:last]
+	return one
+}
+
+func (l *longFrames) giveBack(one *longFrame) {
+	l.inUse.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.free) < maxLong {
+		l.free = append(l.free, one)
+	}
+}
+
+// Longest implements Port.
+func (p *port) Longest() int {
+	n := p.network
+	if n.shortOnly.Load() > 0 || n.impairment.Load() != nil || n.long.inUse.Load() >= maxLong {
+		return 0
+	}
+	return longPayload
+}
+
+// ReserveLong implements Port.
+func (p *port) ReserveLong() []byte {
+	if p.out.room() == nil {
+		return nil
+	}
+	if p.long == nil {
+		p.long = p.network.long.take()
+	}
+	p.commitsLong = true
+	return p.long[:]
+}
+
+// leaveLong gives back a long frame that was reserved and not committed.
+func (p *port) leaveLong() {
+	if p.long != nil {
+		p.network.long.giveBack(p.long)
+		p.long, p.commitsLong = nil, false
+	}
+}
+
+// SetWatched implements Port.
+func (p *port) SetWatched(watched bool) {
+	if p.watched == watched {
+		return
+	}
+	p.watched = watched
+	if watched {
+		p.network.shortOnly.Add(1)
+	} else {
+		p.network.shortOnly.Add(-1)
+	}
+}

@@ -1,0 +1,129 @@
+package link
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// sendLong commits a long frame that is full of a byte, if there is room for it.
+func sendLong(p Port, to wire.MAC, fill byte) []byte {
+	frame := p.ReserveLong()
+	if frame == nil {
+		return nil
+	}
+	for i := range frame {
+		frame[i] = fill
+	}
+	copy(frame, to[:])
+	p.Commit(len(frame))
+	return bytes.Clone(frame)
+}
+
+// Long frames arrive whole and in order among short ones: one by one, at several ports, delayed. Then all are free again.
+func TestLongFrames(t *testing.T) {
+	for name, dest := range map[string]wire.MAC{"one port": macB, "all": macGroup} {
+		n := NewNetwork(0)
+		list := ports(t, n, macA, macB, macC)
+		a, b := list[0], list[1]
+		for _, i := range []Impairment{{}, {Delay: time.Microsecond}} {
+			n.Impair(i)
+			for round := range 2 * portFrames {
+				long := sendLong(a, dest, byte(round))
+				send(a, dest, round)
+				if !a.Flush() {
+					t.Fatalf("%s: the network is full", name)
+				}
+				for arrived := 0; arrived < 2; {
+					for k := b.Receive(); k > 0; k-- {
+						frame := b.Next()
+						if isLong := arrived == 0; isLong && !bytes.Equal(frame, long) || !isLong && len(frame) != 10 {
+							t.Fatalf("%s, %+v, round %d: a frame of %d bytes, or others", name, i, round, len(frame))
+						}
+						arrived++
+					}
+					b.Release()
+				}
+				receive(list[2])
+			}
+		}
+		for deadline := time.Now().Add(time.Minute); n.long.inUse.Load() > 0 && time.Now().Before(deadline); {
+			receive(list[2])
+		}
+		if used := n.long.inUse.Load(); used != 0 {
+			t.Errorf("%s: %d long frames are not given back", name, used)
+		}
+	}
+}
+
+// There is a bound to long frames, and then there are none until some were received, or their port is closed.
+func TestLongFramesHaveABound(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA)
+	a := list[0]
+	b, err := n.Port(macB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	for ; a.Longest() > 0; sent++ {
+		if sendLong(a, macB, 1) == nil || !a.Flush() {
+			t.Fatalf("no room after %d", sent)
+		}
+	}
+	if sent != maxLong {
+		t.Errorf("%d long frames, want %d", sent, maxLong)
+	}
+	receive(b)
+	if a.Longest() == 0 {
+		t.Error("none, though all were received")
+	}
+	sendLong(a, macB, 1)
+	a.Flush()
+	a.ReserveLong()
+	a.Flush() // it is not committed
+	if used := n.long.inUse.Load(); used != 1 {
+		t.Errorf("%d are in use, not the one that has arrived", used)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if used := n.long.inUse.Load(); used != 0 {
+		t.Errorf("%d are in use after their port was closed", used)
+	}
+}
+
+// Where somebody looks, the network is impaired, or a port has several queues, packets are as long as elsewhere.
+func TestShortOnly(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB)
+	expect := func(long bool) {
+		t.Helper()
+		if got := list[0].Longest(); got > 0 != long {
+			t.Errorf("%d bytes at most", got)
+		}
+	}
+	expect(true)
+	n.Impair(Impairment{Loss: 0.1})
+	expect(false)
+	n.Impair(Impairment{})
+	list[1].SetWatched(true)
+	list[1].SetWatched(true)
+	expect(false)
+	list[1].SetWatched(false)
+	expect(true)
+	queues, err := n.Ports(macC, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(false)
+	for _, p := range queues {
+		p.SetWatched(true)
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(true)
+}
