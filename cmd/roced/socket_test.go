@@ -118,3 +118,35 @@ func TestCDI(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestSocketOfTheEnvironment: commands without --socket take the one that ROCED_SOCKET names, also those that only
+// make its name into others. A container engine needs paths that hold anywhere.
+func TestSocketOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sockets", "web1")
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ROCED_SOCKET", filepath.Join(dir, "roced.sock"))
+	for _, row := range []struct {
+		want string
+		args []string
+	}{
+		{"web1 " + filepath.Join(path, "roced.sock"), []string{"socket", "list"}},
+		{`"hostPath": "` + path + `"`, []string{"cdi", "generate", "web1"}},
+		{filepath.Join(dir, "roced.sock"), []string{"socket", "add", "web1"}},
+		{filepath.Join(dir, "roced.sock"), []string{"socket", "remove", "web1"}},
+		{filepath.Join(dir, "roced.sock"), []string{"show", "gid"}},
+	} {
+		if _, out, said := cmdtest.Run(t, row.args...); !strings.Contains(out+said, row.want) {
+			t.Errorf("%q: no %q in %s%s", row.args, row.want, out, said)
+		}
+	}
+	t.Chdir(dir)
+	_, text, _ := cmdtest.Run(t, "cdi", "generate", "web1", "--socket=./roced.sock", "--libraries=lib")
+	for _, want := range []string{`"hostPath": "` + path + `"`, `"hostPath": "` + filepath.Join(dir, "lib") + `"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func openTUN(name string, addresses []netip.Prefix) (Interface, error) {
 	}
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open /dev/net/tun: %w; it needs the kernel's module tun", err)
+		return nil, fmt.Errorf("open /dev/net/tun: %w; %s", err, tunNeeds(err))
 	}
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
@@ -50,6 +50,14 @@ func openTUN(name string, addresses []netip.Prefix) (Interface, error) {
 		return nil, errors.Join(fmt.Errorf("TUN %s: %w", t.name, err), t.Close())
 	}
 	return t, nil
+}
+
+// tunNeeds says what opening the device was missing.
+func tunNeeds(err error) string {
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return "it needs CAP_NET_ADMIN, and the right to open that file"
+	}
+	return "it needs the kernel's module tun"
 }
 
 // look opens what tells of the interface.

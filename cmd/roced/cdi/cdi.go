@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/roced/roced/verbs/client"
 	"github.com/spf13/cobra"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -53,15 +52,22 @@ type mount struct {
 
 // New is the command.
 func New() *cobra.Command {
-	service, folder := client.DefaultPath, librariesInside
+	service, folder := daemon.DefaultSocket(), librariesInside
 	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
 	generate := &cobra.Command{
 		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cli.Names(math.MaxInt),
 		Example: "  roced socket add web1\n  roced cdi generate web1 > /etc/cdi/roced.json\n  podman run --device roced.dev/verbs=web1 IMAGE ibv_devinfo",
 		RunE: func(cmd *cobra.Command, names []string) error {
+			sockets, err := filepath.Abs(filepath.Join(filepath.Dir(service), "sockets"))
+			if err != nil {
+				return err
+			}
+			if folder, err = filepath.Abs(folder); err != nil {
+				return err
+			}
 			s := specification{Version: "0.5.0", Kind: kind}
 			for _, name := range names {
-				s.Devices = append(s.Devices, describe(name, filepath.Join(filepath.Dir(service), "sockets", name), folder))
+				s.Devices = append(s.Devices, describe(name, filepath.Join(sockets, name), folder))
 			}
 			e := json.NewEncoder(cmd.OutOrStdout())
 			e.SetIndent("", "  ")

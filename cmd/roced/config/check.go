@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
@@ -47,6 +48,9 @@ func check(file string, out, errOut io.Writer) error {
 			fmt.Fprintln(errOut, m)
 		}
 		return fmt.Errorf("%s in %s", cli.Several(uint64(len(mistakes)), "mistake"), file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; roced config example shows one", err)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s is right: %s\n", file, cli.Several(uint64(len(c.Devices)), "device"))

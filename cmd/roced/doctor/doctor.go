@@ -34,10 +34,10 @@ groups, firewall and switches. Each line says what was seen, and below it what t
   problem   does not work; the exit code is 1
 
 By itself a device uses XDP where that can be had, and UDP sockets where not; --network
-looks at what one of the two needs. Nothing is changed or opened. Without root some of it cannot be seen. --listen waits for
-the questions that a querier asks switches' and hosts' memberships with; as these come
-every 125 seconds by default, 130s shows whether there is one. When it is stopped, it
-prints what it has found until then.`
+looks at what one of the two needs. Nothing is changed or opened. Without root some of it
+cannot be seen. --listen waits for the questions that a querier asks switches' and hosts'
+memberships with; as these come every 125 seconds by default, 130s shows whether there is
+one. When it is stopped, it prints what it has found until then.`
 
 // New is the command.
 func New() *cobra.Command {

@@ -89,7 +89,7 @@ func (o *options) check(out io.Writer) error {
 	if o.group == "" {
 		return nil
 	}
-	group, err := card.ParseGroup(o.group, o.Device)
+	group, err := card.ParseGroup("--group", o.group, o.Device)
 	if err == nil {
 		o.filter.Group, err = mcast.MGID(group)
 	}

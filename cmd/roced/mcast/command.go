@@ -119,7 +119,7 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
-	if o.group, err = card.ParseGroup(group, o.Device); err != nil {
+	if o.group, err = card.ParseGroup("GROUP", group, o.Device); err != nil {
 		return err
 	}
 	for _, flag := range senderFlags {

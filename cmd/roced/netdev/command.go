@@ -37,7 +37,7 @@ The interface's MTU is what a datagram takes less 4 bytes, but at least 1280, wh
 packet travels in up to 16 pieces: --mtu 9000 on all hosts makes bulk TCP faster, since the interface
 is asked less often.
 
-It needs CAP_NET_ADMIN for the interface. The card may be the service's (--service), or over UDP sockets.`
+It needs CAP_NET_ADMIN for the interface. The card may be the service's (--socket), or over UDP sockets.`
 
 const examples = `  roced netdev -d eth0 --address 192.168.7.1/24            on one host
   roced netdev -d eth0 --address 192.168.7.2/24            on the other
@@ -90,7 +90,7 @@ func (o *options) check() (err error) {
 		o.device.Addresses = append(o.device.Addresses, p)
 	}
 	if o.group != "" {
-		if o.device.Group, err = card.ParseGroup(o.group, o.Device); err != nil {
+		if o.device.Group, err = card.ParseGroup("--group", o.group, o.Device); err != nil {
 			return err
 		}
 	}

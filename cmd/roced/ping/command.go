@@ -74,7 +74,7 @@ func New(log *slog.Logger) *cobra.Command {
 	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}}
 	cmd := &cobra.Command{
 		Use:     "ping -d DEVICE [HOST]",
-		Short:   "Exchange messages one by one with roced ping or ibv_ud_pingpong",
+		Short:   "Exchange messages one by one with roced ping or rdma-core's ibv_*_pingpong",
 		Long:    help,
 		Example: examples,
 		Args:    meet.OneHost,

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -95,7 +98,9 @@ func (o *options) load() (*config.Config, error) {
 	}
 	if file := o.path(); file != "" {
 		var err error
-		if c, err = config.Load(file); err != nil {
+		if c, err = config.Load(file); errors.Is(err, fs.ErrNotExist) && o.file == "" {
+			return nil, cli.Usage(fmt.Errorf("%w; roced config example shows one, --device and --loopback need none", err))
+		} else if err != nil {
 			return nil, cli.Usage(err)
 		}
 	}
@@ -114,6 +119,9 @@ func (o *options) load() (*config.Config, error) {
 		return nil, cli.Usage(err)
 	}
 	if o.metrics != "" {
+		if _, _, err := net.SplitHostPort(o.metrics); err != nil && !strings.HasPrefix(o.metrics, "unix:") {
+			return nil, cli.Usage(fmt.Errorf("--metrics %s: write unix:PATH or HOST:PORT, such as 127.0.0.1:9464", o.metrics))
+		}
 		c.Metrics.Listen = o.metrics
 	}
 	if o.level != "" {

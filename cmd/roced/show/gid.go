@@ -28,9 +28,10 @@ interface, each with the line that -g (--gid-index) takes. Line 0 is the default
 routable IPv4 address; where there is none, it repeats the best other line. Programs
 that run keep an address's line as long as the address stays.
 
-Nothing is opened, and no privilege is needed, except for --netns. With --socket it is the
-table that programs of the service have now; of the device "loop" of a network in memory the
-tables of all its hosts, of which NETDEV is the name. Devices without a card have none.`
+Nothing is opened, and no privilege is needed, except for --netns. With --socket, or
+ROCED_SOCKET in the environment, it is the table that programs of that service have now;
+of the device "loop" of a network in memory the tables of all its hosts, of which NETDEV
+is the name. Devices without a card have none.`
 
 func newGIDCommand() *cobra.Command {
 	o := &gidOptions{}
@@ -41,7 +42,10 @@ func newGIDCommand() *cobra.Command {
 		Example: "  roced show gid -d eth0\n  roced show gid -d eth0 -j",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if daemon.SocketGiven(cmd.Flags()) {
+			if !daemon.SocketGiven(cmd.Flags()) && o.Namespace == "" {
+				o.socket = daemon.NamedSocket()
+			}
+			if o.socket != "" {
 				return o.ask(cmd.Context(), cmd.OutOrStdout())
 			}
 			if err := o.Check(); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
-	"github.com/roced/roced/verbs/client"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +41,7 @@ const longestName = 63
 
 // action is a command that asks the service.
 func action(use, short string, do func(*daemon.Connection, string) error) *cobra.Command {
-	service := client.DefaultPath
+	service := daemon.DefaultSocket()
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.Names(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +62,7 @@ func action(use, short string, do func(*daemon.Connection, string) error) *cobra
 
 // list prints those that there are.
 func list() *cobra.Command {
-	service := client.DefaultPath
+	service := daemon.DefaultSocket()
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the sockets: names and paths", Args: cli.NoArguments, Example: "  roced socket list",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -52,7 +52,7 @@ func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) 
 	if d.options.Group == "" {
 		return own, nil
 	}
-	group, err := card.ParseGroup(d.options.Group, d.options.Device)
+	group, err := card.ParseGroup("--group", d.options.Group, d.options.Device)
 	if err != nil {
 		return own, err
 	}

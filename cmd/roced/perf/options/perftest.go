@@ -60,7 +60,7 @@ func (o *Options) checkPerftest(cmd *cobra.Command) error {
 		return errors.New("--group: the client of --bandwidth receives nothing; the server names the group")
 	}
 	if o.Group != "" {
-		_, err := card.ParseGroup(o.Group, o.Device)
+		_, err := card.ParseGroup("--group", o.Group, o.Device)
 		return err
 	}
 	return nil
