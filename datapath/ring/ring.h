@@ -42,13 +42,14 @@ struct roced_sge {
 };
 
 /*
- * A send work request. SGEs or the inline data (of which the card allows 512 bytes) follow; the stride is the
- * sum rounded up to 64. Connected
- * services read the fixed part as roced_rdma_wqe; a roced_atomic, before its one SGE, or a roced_bind follow. In a
- * queue of an XRC initiator (ROCED_QPT_XRC_SEND) the fixed part is a roced_xrc_wqe, and all else follows that.
- * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in
- * its low half, the number of completions that the card has written in its high half. While the
- * word at ROCED_SEND_ERROR is not 0 the queue pair is in ERR: posts are flushed.
+ * A send work request. SGEs or the inline data (of which the card allows 512 bytes) follow; the stride is the sum
+ * rounded up to 64. Connected services read the fixed part as roced_rdma_wqe; a roced_atomic, before its one SGE, or
+ * a roced_bind follow. In a queue of an XRC initiator (ROCED_QPT_XRC_SEND) the fixed part is a roced_xrc_wqe, and all
+ * else follows that.
+ *
+ * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in its low half, the number
+ * of completions that the card has written in its high half. While the word at ROCED_SEND_ERROR is not 0 the queue
+ * pair is in ERR: posts are flushed.
  */
 struct roced_send_wqe {
 	uint64_t id;

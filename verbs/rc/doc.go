@@ -33,7 +33,9 @@
 // program that releases no messages of one of them takes the buffers from all.
 //
 // An end that only receives does not learn that the peer's host has gone: it should send something, or Read,
-// from time to time. A packet that is lost costs 2.15 s with Dial and Listen, and Options.Timeout with New.
+// from time to time. A packet that is lost costs some milliseconds: it is sent again when the answer takes longer than
+// answers usually do. It costs Options.Timeout, 2.15 s with Dial and Listen, if no answer came before by which to
+// know that, if several in a row are lost, or if the card was opened with hca.RecoveryPlain.
 //
 // A Region is memory that peers use by a handle, a Remote, which travels as the program likes: in a message,
 // as text, in private data. The program of that side does nothing for it, and learns nothing of it. What has

@@ -41,7 +41,8 @@ var (
 	ErrUnacknowledged = errno.New("the peer has not acknowledged what was sent", unix.ETIMEDOUT)
 
 	// ErrAborted means that a request of the peer's could not be carried out, such as one that names memory
-	// which is not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED.
+	// which is not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED. Of a peer
+	// that closes the connection within 20 ms of that the reason is ErrDisconnected.
 	ErrAborted = errno.New("the card has ended the connection, since it could not carry out a request of the peer's",
 		unix.ECONNABORTED)
 )

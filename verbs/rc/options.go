@@ -61,9 +61,10 @@ type Options struct {
 	// TrafficClass is that of all packets, of Dial and New; an accepted connection has the client's.
 	TrafficClass uint8
 
-	// Timeout is how long an answer may take, for New, before a packet is sent again, which is done 7 times; it
-	// is rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen refuse it: they have what connection ids agree
-	// on, by which a packet that was lost is sent again after 2.15 s, and the peer is taken for dead after 17 s.
+	// Timeout is how long an answer may take, for New, before all packets are sent again, which is done 7 times; then
+	// the peer is taken for dead. It is rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen refuse it: they
+	// have what connection ids agree on, 2.15 s, so that a peer is taken for dead after 17 s. A packet that was lost
+	// is mostly sent again sooner; see the package's documentation.
 	Timeout time.Duration
 
 	// Linger is how long Close waits for the peer to acknowledge what was sent; 0 stands for 5 s.
