@@ -32,6 +32,26 @@ func readPage(t *testing.T, dir, name string) string {
 	return strings.NewReplacer(`\-`, "-", `\fB`, "", `\fI`, "", `\fR`, "").Replace(string(text))
 }
 
+// TestPagesAreForEverybody: they say nothing of whoever makes them, and so are the same bytes for all.
+func TestPagesAreForEverybody(t *testing.T) {
+	all := func(dir string) (text string) {
+		names, err := os.ReadDir(dir)
+		for _, name := range names {
+			text += readPage(t, dir, name.Name())
+		}
+		if err != nil || text == "" {
+			t.Fatal(text, err)
+		}
+		return text
+	}
+	plain := all(pages(t))
+	t.Setenv("ROCED_SOCKET", "/elsewhere/roced.sock")
+	t.Setenv("XDG_RUNTIME_DIR", "/elsewhere")
+	if here := all(pages(t)); here != plain || strings.Contains(here, "/elsewhere") {
+		t.Error("the pages depend on the environment")
+	}
+}
+
 // TestEveryCommandHasAPage: with each flag that its --help shows, and roced(8) lists those of the first
 // level.
 func TestEveryCommandHasAPage(t *testing.T) {

@@ -52,7 +52,7 @@ type mount struct {
 
 // New is the command.
 func New() *cobra.Command {
-	service, folder := daemon.DefaultSocket(), librariesInside
+	var service, folder string
 	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
 	generate := &cobra.Command{
 		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cli.Names(math.MaxInt),
@@ -74,7 +74,7 @@ func New() *cobra.Command {
 			return e.Encode(s)
 		},
 	}
-	daemon.AddSocket(generate.Flags(), &service, "`socket` of the service")
+	daemon.AddDefaultSocket(generate.Flags(), &service)
 	generate.Flags().StringVar(&folder, "libraries", librariesInside, "`folder` of the C libraries on this host")
 	cmd.AddCommand(generate)
 	return cmd

@@ -59,8 +59,7 @@ func New() *cobra.Command {
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
 	o.network.Add(f)
-	o.socket = daemon.DefaultSocket()
-	daemon.AddSocket(f, &o.socket, "`socket` of the service")
+	daemon.AddDefaultSocket(f, &o.socket)
 	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd

@@ -143,7 +143,7 @@ func TestClientIsInterrupted(t *testing.T) {
 	args := s.client("10.77.0.1", "--sizes", "64", "--bandwidth", "--duration", "1h", "--sleep")
 	c := cmdtest.Command(t, args...)
 	c.Start(t)
-	s.Await(t, "1 tests")
+	s.Await(t, ": 1 test")
 	c.Process.Signal(unix.SIGINT)
 	if code, _ := c.End(t); code != cli.ExitSignal+int(unix.SIGINT) {
 		t.Errorf("exit code %d: %s", code, c.Said())

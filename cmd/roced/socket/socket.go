@@ -41,7 +41,7 @@ const longestName = 63
 
 // action is a command that asks the service.
 func action(use, short string, do func(*daemon.Connection, string) error) *cobra.Command {
-	service := daemon.DefaultSocket()
+	var service string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.Names(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,13 +56,13 @@ func action(use, short string, do func(*daemon.Connection, string) error) *cobra
 			return do(c, args[0])
 		},
 	}
-	daemon.AddSocket(cmd.Flags(), &service, "`socket` of the service")
+	daemon.AddDefaultSocket(cmd.Flags(), &service)
 	return cmd
 }
 
 // list prints those that there are.
 func list() *cobra.Command {
-	service := daemon.DefaultSocket()
+	var service string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the sockets: names and paths", Args: cli.NoArguments, Example: "  roced socket list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +77,6 @@ func list() *cobra.Command {
 			return nil
 		},
 	}
-	daemon.AddSocket(cmd.Flags(), &service, "`socket` of the service")
+	daemon.AddDefaultSocket(cmd.Flags(), &service)
 	return cmd
 }

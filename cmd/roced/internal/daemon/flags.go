@@ -18,8 +18,14 @@ type Flags struct {
 // Add adds the flags to a command's.
 func (s *Flags) Add(f *pflag.FlagSet) {
 	f.StringVarP(&s.Device, "device", "d", "", "`name` of the one device to look at (default all)")
-	s.Socket = DefaultSocket()
-	AddSocket(f, &s.Socket, "`socket` of the service")
+	AddDefaultSocket(f, &s.Socket)
+}
+
+// AddDefaultSocket is AddSocket for a service that need not be named. The help says the rule and not what follows from
+// it here: the manual's pages, which are made of the help, are for everybody.
+func AddDefaultSocket(f *pflag.FlagSet, path *string) {
+	AddSocket(f, path, "`socket` of the service (default that of ROCED_SOCKET, else "+client.DefaultPath+", else that of your own roced run --loopback)")
+	*path = DefaultSocket()
 }
 
 const socketFlag = "socket"

@@ -91,7 +91,7 @@ func (c *session) greet() (r protocol.Request, err error) {
 	if err := c.Send(g); err != nil {
 		return r, err
 	}
-	_, err = fmt.Fprintf(c.out, "client %v: %d tests\n", c.RemoteAddr(), len(r.Tests))
+	_, err = fmt.Fprintf(c.out, "client %v: %s\n", c.RemoteAddr(), cli.Several(uint64(len(r.Tests)), "test"))
 	return r, err
 }
 
