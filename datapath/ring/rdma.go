@@ -19,7 +19,7 @@ const MaxMessage = 1 << 30
 //
 //	32  atomics: compare or add 8, swap 8; one SGE follows
 //	32  bind: length 8, the region's lkey 4, access flags 4
-//	32  fast registration: length 8, access flags 4, entries of the region's list 4 (RegList)
+//	32  fast registration: length 8, access flags 4, entries of the region's list 4 (RegEntry)
 //
 // Of an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ stands before these, which begin 16 bytes further on:
 //

@@ -26,7 +26,7 @@
 // Go is an exchange, which costs as much as handling a frame.
 //
 // Left out: attaching an XDP program and filling its XSKMAP (which needs only FD), UMEMs shared
-// between sockets, unaligned chunks, transmit metadata. Zero-copy follows the kernel's
-// documentation, but no test covers it, because veth has none.
+// between sockets, unaligned chunks, transmit metadata. veth has no zero-copy: that is tested over
+// virtio_net and igb in virtual machines (hack/interop/kernels -zerocopy; build tag cards).
 // See Documentation/networking/af_xdp.rst in the kernel.
 package xsk

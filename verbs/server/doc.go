@@ -41,8 +41,8 @@
 // then not get a page, which ends the session.
 //
 // A client that misbehaves harms only itself. If it sends what is no message, its connection ends. If it does not
-// read its replies, the service stops reading from it, and after writeTimeout its connection ends. Descriptors that
-// it sends are dropped by the kernel. When the socket of events is full, an event is kept, one for each CQ, and
+// read its replies, the service stops reading from it, and after writeTimeout its connection ends. If it sends
+// descriptors that nobody has asked for, so does it; from Linux 6.16 on it cannot (rights.go). When the socket of events is full, an event is kept, one for each CQ, and
 // delivered when there is room: the card never waits. Each side has its own end of that socket, so no flag that one
 // sets affects the other. A client that is stopped is like one that is idle.
 //

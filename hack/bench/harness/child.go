@@ -75,7 +75,7 @@ func (c *Child) Finish(stop bool) (r Result, err error) {
 	return r, err
 }
 
-// stopping is set when the parent closes the child's standard input, and untilStopped ends.
+// Stopping is set when the parent closes the child's standard input, and UntilStopped ends.
 var (
 	Stopping           atomic.Bool
 	UntilStopped, stop = context.WithCancel(context.Background())

@@ -62,7 +62,7 @@ func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
 	}
 }
 
-// free gives back what newHandles made.
+// free gives back what NewHandles made.
 func (h handles) free(t testing.TB, p provider.Provider) {
 	t.Helper()
 	for _, err := range []error{

@@ -9,13 +9,13 @@ import (
 // specification (IBA volume 1, chapters 9 to 11; the manual pages of libibverbs; rdmavt for groups),
 // and knows nothing of a Provider. Run holds a Provider to it.
 //
-//	modelwr.go     requests: what a post refuses, and what is left to the card
-//	modelstate.go  states of a queue pair, modify, flushing
-//	modelsend.go   a request is carried out: checks, gather, packet
-//	modelrecv.go   a packet arrives: queue pair or group, checks, scatter
-//	modelsrq.go    shared receive queues
-//	modelcq.go     completions, overrun, poll
-//	modelconnection.go  what requests of a connection do at both ends
+//	wr.go          requests: what a post refuses, and what is left to the card
+//	state.go       states of a queue pair, modify, flushing
+//	send.go        a request is carried out: checks, gather, packet
+//	recv.go        a packet arrives: queue pair or group, checks, scatter
+//	srq.go         shared receive queues
+//	cq.go          completions, overrun, poll
+//	connection.go  what requests of a connection do at both ends
 //
 // Where the specification leaves an order open, the model has one, and says so.
 

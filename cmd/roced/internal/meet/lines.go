@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// replyTimeout is how long a peer may take for an answer that needs no measurement, by default.
+	// ReplyTimeout is how long a peer may take for an answer that needs no measurement, by default.
 	ReplyTimeout = 10 * time.Second
 	// maxLine bounds what a peer may send, in bytes.
 	maxLine = 1 << 20

@@ -21,7 +21,7 @@ type Options struct {
 
 	// of the server
 	Once  bool
-	Quiet time.Duration // quietLimit, but for tests
+	Quiet time.Duration // traffic.QuietLimit, but for tests
 
 	// of the client
 	Sizes     []int

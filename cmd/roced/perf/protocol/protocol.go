@@ -20,7 +20,7 @@ import (
 //	turn: so many were sent ──►
 //	                        ◄──    outcome: what arrived, and what was dropped
 //
-// protocolVersion changes when one side would misunderstand the other.
+// Version changes when one side would misunderstand the other.
 const Version = 1
 
 // TestKind is what is measured.

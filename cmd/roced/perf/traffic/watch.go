@@ -22,7 +22,7 @@ const (
 type Watch struct {
 	Take  func(ctx context.Context, sleep bool) error // waits for some, and counts them
 	Taken *uint64                                     // what it counts in
-	Limit time.Duration                               // quietLimit
+	Limit time.Duration                               // QuietLimit, but for tests
 }
 
 // Until takes messages until ctx is done. The error of a silent client is ETIMEDOUT.
