@@ -1,7 +1,8 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc and musl-gcc, also for arm64), and those that run virtual machines
-# (interop, test-kernels, kernels-short, test-package).
-# Root: demo, test, race, bench, programs, test-action, containers, soak, storm, chaos, and the virtual machines.
+# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc and musl-gcc, also for arm64),
+# those that say what they need, and those that run virtual machines (interop, test-kernels, kernels-short,
+# test-package).
+# Root: test, race, bench, programs, test-action, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action containers interop test-kernels kernels-short package image image-kubernetes test-package
@@ -13,7 +14,7 @@ ROCED ?= localhost/roced:latest
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the binary, ./roced
 	go build -o roced ./cmd/roced
