@@ -45,13 +45,20 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	}
 	switch {
 	case isNoRoute(err):
-		return Route{}, fmt.Errorf("%w (%w)", ErrNoRoute, err)
+		return Route{}, noRoute(err, dest)
 	case err != nil:
 		return Route{}, err
 	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST || routes[0].LinkIndex != q.index:
-		return Route{}, fmt.Errorf("%w (it leads elsewhere)", ErrNoRoute)
+		return Route{}, noRoute(errElsewhere, dest)
 	}
 	return Route{Hop: gatewayOf(&routes[0], dest), MTU: mtuOf(matched)}, nil
+}
+
+var errElsewhere = errors.New("it leads elsewhere")
+
+// noRoute is ErrNoRoute, with why, and what shows the host's routes.
+func noRoute(why error, dest netip.Addr) error {
+	return fmt.Errorf("%w: %w; ip route get %v", ErrNoRoute, why, dest)
 }
 
 // mtuOf is the administrator's MTU of a route. The route that packets would take may have another, from a router's
@@ -74,13 +81,13 @@ func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
 	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
 	switch {
 	case isNoRoute(err):
-		return netip.Addr{}, fmt.Errorf("%w (%w)", ErrNoRoute, err)
+		return netip.Addr{}, noRoute(err, dest)
 	case err != nil:
 		return netip.Addr{}, err
 	case len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL:
 		return netip.Addr{}, ErrLocal
 	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST && routes[0].Type != unix.RTN_MULTICAST || routes[0].LinkIndex != q.index:
-		return netip.Addr{}, fmt.Errorf("%w (it leads elsewhere)", ErrNoRoute)
+		return netip.Addr{}, noRoute(errElsewhere, dest)
 	}
 	source, _ := netip.AddrFromSlice(routes[0].Src)
 	return source.Unmap(), nil

@@ -25,7 +25,7 @@ func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err er
 	card.asking.Unlock()
 	switch {
 	case errors.Is(err, host.ErrNoRoute), errors.Is(err, host.ErrLocal):
-		return from, to, fmt.Errorf("%w: the host does not reach %v through %s: %w; ip route get %[2]v", verbs.ErrUnreachable, dest, card.Name(), err)
+		return from, to, fmt.Errorf("%w: the host does not reach %v through %s: %w", verbs.ErrUnreachable, dest, card.Name(), err)
 	case err != nil:
 		return from, to, err
 	}

@@ -79,7 +79,7 @@ func (t *Table) lookUp(ends Ends) (w way, err error) {
 		return way{why: fmt.Errorf("%w: %v is an address of this host, but not of %s: over XDP devices of one host do not reach each other; send from the device that has it",
 			verbs.ErrUnreachable, dest, t.Name())}, nil
 	case errors.Is(err, host.ErrNoRoute):
-		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, t.Name(), err, dest)}, nil
+		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v)", verbs.ErrUnreachable, dest, source, t.Name(), err)}, nil
 	case err != nil:
 		return way{}, err
 	}
