@@ -57,7 +57,8 @@ ibv_ud_pingpong waits for it forever, roced ping until --timeout. Between two ro
 messages carry their number as immediate data, so that none counts twice.
 
 With --rc or --uc, on both sides, the messages go over a connection, as those of ibv_rc_pingpong and
-ibv_uc_pingpong, with up to 1 MiB; of a reliable one none is lost. --srq is ibv_srq_pingpong's.
+ibv_uc_pingpong, with up to 1 MiB; of a reliable one none is lost. --srq is ibv_srq_pingpong's (-q 1).
+By themselves these send 4096 bytes: give them -s 1024, or roced ping --size 4096.
 
 With --cm, on both sides, they meet by connection ids instead, and TCP is not needed: the server listens
 at a port of rdma_cm's port space UDP, with --rc TCP, and HOST is an address of its device. The path MTU of
