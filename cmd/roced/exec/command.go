@@ -81,7 +81,8 @@ network in memory its children have other addresses. The program gets a mount na
 its own, which works as root, and as an ordinary user where user namespaces are allowed.
 
 Signals are the program's: the command passes them on, and stops and goes on as the program
-does. If the command is killed (SIGKILL), so is the program, and nothing of either is left.
+does. If the command is killed (SIGKILL), so is the program, and nothing of either is left;
+what the program has started itself goes on, and its device has failed.
 Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
 command line is wrong; 125 if the command itself failed; 126 if the program cannot be
 run; 127 if it was not found.`
