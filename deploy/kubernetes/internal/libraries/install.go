@@ -29,7 +29,7 @@ func Install(from, to string) error {
 	}
 	files, err := os.ReadDir(from)
 	if err != nil {
-		return fmt.Errorf("libraries: %w", err)
+		return fmt.Errorf("libraries: %w; -install names their folder, %s of roced's image and of the package roced-verbs", err, Default)
 	}
 	for _, f := range files {
 		if f.IsDir() {
