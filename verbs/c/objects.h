@@ -68,9 +68,16 @@ struct context {
 static inline struct context *context_of(struct ibv_context *ibv) { return OF(struct context, v.context,
 	ibv); }
 
+struct td {
+	struct ibv_td ibv;
+	atomic_int parents;         /* domains that it is of */
+};
+
 struct pd {
 	struct ibv_pd ibv;
-	struct ibv_pd *parent;      /* of a parent domain the PD that it stands for */
+	atomic_int parents;         /* domains that stand for it */
+	struct pd *of;              /* of a parent domain the PD that it stands for */
+	struct td *td;              /* of a parent domain; may be NULL */
 };
 
 /* Where completions are counted, which frees the slots of requests. */

@@ -3,6 +3,8 @@
 
 #include "objects.h"
 
+static struct pd *pd_of(struct ibv_pd *ibv) { return OF(struct pd, ibv, ibv); }
+
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct roced_alloc_pd_grant g;
@@ -23,39 +25,51 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
-	struct pd *pd = OF(struct pd, ibv, ibv);
+	struct pd *pd = pd_of(ibv);
 	struct roced_dealloc_pd_request r = { .pd = ibv->handle };
-	int failed = pd->parent ? 0 : roced_release(context_of(ibv->context)->session, ROCED_DEALLOC_PD, &r,
-		sizeof(r));
 
-	if (!failed)
-		free(pd);
-	return failed;
+	if (pd->parents)
+		return EBUSY;
+	if (pd->of) {
+		pd->of->parents--;
+		if (pd->td)
+			pd->td->parents--;
+	} else {
+		int failed = roced_release(context_of(ibv->context)->session, ROCED_DEALLOC_PD, &r, sizeof(r));
+		if (failed)
+			return failed;
+	}
+	free(pd);
+	return 0;
 }
 
 /* A thread domain says that one thread uses what is made in it. It changes nothing here. */
 struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	struct ibv_td *td;
+	struct td *td;
 
 	if (attr->comp_mask)
 		return fail(EINVAL);
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return fail(ENOMEM);
-	td->context = context;
-	return td;
+	td->ibv.context = context;
+	return &td->ibv;
 }
 
-int dealloc_td(struct ibv_td *td)
+int dealloc_td(struct ibv_td *ibv)
 {
+	struct td *td = OF(struct td, ibv, ibv);
+
+	if (td->parents)
+		return EBUSY;
 	free(td);
 	return 0;
 }
 
 /*
- * A parent domain stands for its PD. The allocators of the program are not needed: queues lie in the
- * service's memory.
+ * A parent domain stands for its PD, which cannot go before it. The allocators of the program are not needed:
+ * queues lie in the service's memory.
  */
 struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
@@ -67,8 +81,13 @@ struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_paren
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return fail(ENOMEM);
-	pd->parent = attr->pd;
 	pd->ibv = *attr->pd;
+	pd->of = pd_of(attr->pd);
+	pd->of->parents++;
+	if (attr->td) {
+		pd->td = OF(struct td, ibv, attr->td);
+		pd->td->parents++;
+	}
 	return &pd->ibv;
 }
 

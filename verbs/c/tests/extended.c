@@ -205,8 +205,16 @@ static void domains(void)
 	struct ibv_mr *mr = ibv_reg_mr(parent, p.memory, 100, 0);
 	CHECK(mr);
 	CHECK_IS(ibv_dereg_mr(mr), 0);
+	CHECK_IS(ibv_dealloc_td(td), EBUSY);
 	CHECK_IS(ibv_dealloc_pd(parent), 0);
 	CHECK_IS(ibv_dealloc_td(td), 0);
+	attr.pd = ibv_alloc_pd(p.context);
+	attr.td = NULL;
+	parent = ibv_alloc_parent_domain(p.context, &attr);
+	CHECK(parent);
+	CHECK_IS(ibv_dealloc_pd(attr.pd), EBUSY);
+	CHECK_IS(ibv_dealloc_pd(parent), 0);
+	CHECK_IS(ibv_dealloc_pd(attr.pd), 0);
 	mr = ibv_alloc_null_mr(p.pd);
 	CHECK(mr);
 	CHECK_IS(ibv_dereg_mr(mr), 0);
