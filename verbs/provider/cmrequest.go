@@ -16,7 +16,8 @@ type (
 		Channel Handle
 		// Events is the program's end of a socket, which does not block. It is readable while there is an
 		// event: the card writes a byte when the first comes, and the program reads that byte when
-		// GetCMEventGrant.Drained says so. It ends when the card is gone.
+		// GetCMEventGrant.Drained says so, or the card does when those that wait go away by themselves. It
+		// ends when the card is gone.
 		Events *os.File
 	}
 	// DestroyEventChannelRequest frees a channel.

@@ -21,6 +21,7 @@ import (
 type Channel struct {
 	file    *os.File // nil after shut
 	fd      int
+	peer    int // the program's end too, to take the byte back
 	ids     int
 	waiting list.List // of *idEvent
 	told    bool      // there is a byte that the program has not been asked to read
@@ -48,8 +49,12 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
 	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
+	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		return provider.CreateEventChannelGrant{}, errors.Join(network.HostError(fmt.Errorf("sockets of an event channel: %w", err)), c.file.Close(), grant.Events.Close())
+	}
 	if grant.Channel, err = s.channels.Add(c); err != nil {
-		return provider.CreateEventChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
+		c.shut()
+		return provider.CreateEventChannelGrant{}, errors.Join(err, grant.Events.Close())
 	}
 	return grant, nil
 }
@@ -118,10 +123,20 @@ func (c *Channel) put(e *idEvent) {
 
 func (c *Channel) remove(e *idEvent) { c.waiting.Remove(e.place) }
 
+// settle takes the byte back if the events that it told of are gone, and the program got none of them: one that polls
+// and then asks for an event would wait.
+func (c *Channel) settle() {
+	if c.waiting.Len() > 0 || !c.told || c.file == nil {
+		return
+	}
+	c.told = false
+	_, _, _ = unix.Recvfrom(c.peer, make([]byte, 1), unix.MSG_DONTWAIT) // it is there, unless the program has read it unasked
+}
+
 // shut ends the connection: the program finds its end.
 func (c *Channel) shut() {
 	if c.file != nil {
-		_ = c.file.Close()
+		_ = errors.Join(c.file.Close(), unix.Close(c.peer))
 		c.file = nil
 	}
 }
@@ -176,6 +191,7 @@ func (i *ID) showRequests() {
 			i.forget(e)
 		}
 	}
+	i.channel.settle()
 }
 
 // statusOf is an error as an event carries it: an errno, negative.

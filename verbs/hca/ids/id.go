@@ -176,6 +176,7 @@ func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 			i.channel.remove(at.Value.(*idEvent))
 			to.put(at.Value.(*idEvent))
 		}
+		i.channel.settle()
 		i.channel = to
 		return nil
 	})
@@ -270,6 +271,7 @@ func (s *Session) endID(i *ID) {
 		i.channel.remove(at.Value.(*idEvent))
 	}
 	i.events.Init()
+	i.channel.settle()
 	i.channel.ids--
 }
 

@@ -137,6 +137,7 @@ func (i *ID) forgetJoin(j *idJoin) {
 	for at := i.events.Front(); at != nil; at = at.Next() {
 		if e := at.Value.(*idEvent); e.join == j {
 			i.forget(e)
+			i.channel.settle()
 			return
 		}
 	}

@@ -105,3 +105,46 @@ func TestSessionEndsItsIDs(t *testing.T) {
 		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
 	}
 }
+
+// A channel is readable while it has an event: not after the event's id was destroyed or has gone to another channel,
+// whose it is then, or after the join that it was of has ended.
+func TestChannelReadable(t *testing.T) {
+	s, _, channel := newSession(t)
+	other, err := s.CreateEventChannel()
+	check(t, err)
+	defer other.Events.Close()
+	first := s.channels.All()[0]
+	group := address("239.1.1.1")
+	for _, row := range []struct {
+		name     string
+		end      func(id provider.Handle) error
+		migrates bool
+	}{
+		{"destroyed", func(id provider.Handle) error { return s.DestroyID(provider.DestroyIDRequest{ID: id}) }, false},
+		{"left", func(id provider.Handle) error {
+			_, err := s.LeaveID(provider.LeaveIDRequest{ID: id, Group: group})
+			return err
+		}, false},
+		{"migrated", func(id provider.Handle) error {
+			return s.MigrateID(provider.MigrateIDRequest{ID: id, Channel: other.Channel})
+		}, true},
+	} {
+		id := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:0")
+		check(t, s.JoinID(provider.JoinIDRequest{ID: id, Group: group}))
+		s.Wait()
+		if !readable(t, first.peer) {
+			t.Errorf("%s: the channel has an event, and is not readable", row.name)
+		}
+		check(t, row.end(id))
+		if readable(t, first.peer) || readable(t, int(other.Events.Fd())) != row.migrates {
+			t.Errorf("%s: the channel is readable: %v; the other: %v", row.name, readable(t, first.peer), readable(t, int(other.Events.Fd())))
+		}
+	}
+}
+
+func readable(t *testing.T, fd int) bool {
+	t.Helper()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	check(t, err)
+	return n == 1
+}

@@ -59,7 +59,7 @@ type Limits struct {
 	Memberships             int
 	Attachments             int    // of queue pairs to groups
 	IDs                     int    // of connection management
-	EventChannels           int    // of ids; each has descriptors of the card's process
+	EventChannels           int    // of ids; each has two descriptors of the card's process
 	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
 }
 
@@ -82,7 +82,7 @@ var (
 	Memberships   = Kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
 	Attachments   = Kind{field: func(l *Limits) *int { return &l.Attachments }}
 	IDs           = Kind{field: func(l *Limits) *int { return &l.IDs }}
-	EventChannels = Kind{func(l *Limits) *int { return &l.EventChannels }, 1}
+	EventChannels = Kind{func(l *Limits) *int { return &l.EventChannels }, 2}
 )
 
 // In is the kind's limit.

@@ -50,11 +50,11 @@ func TestPoolOfAll(t *testing.T) {
 		errtest.Check(t, eve.Take(CompChannels, "completion channel"))
 	}
 	errtest.Refused(t, eve.Take(CompChannels, "completion channel"), verbs.ErrLimit, "890 completion channels, in all its programs, and may have 890")
-	errtest.Check(t, eve.TakeDescriptors(4))
+	errtest.Check(t, eve.TakeDescriptors(3))
 	errtest.Check(t, eve.Take(EventChannels, "event channel"))
 	errtest.Check(t, eve.Take(Memberships, "membership"))
 	errtest.Check(t, eve.Take(PDs, "PD")) // has none
-	errtest.Refused(t, eve.Take(EventChannels, "event channel"), verbs.ErrLimit, "1 descriptors of the service", "eve has 896")
+	errtest.Refused(t, eve.Take(EventChannels, "event channel"), verbs.ErrLimit, "2 descriptors of the service", "eve has 896")
 	errtest.Check(t, mia.TakeDescriptors(2))
 	eve.Give(CompChannels, 890)
 	errtest.Check(t, mia.TakeDescriptors(880))

@@ -174,6 +174,42 @@ static void groups(void)
 	CHECK(rdma_destroy_id(id) == 0);
 }
 
+/* asking is an id whose request a listener has, and has not got. */
+static struct rdma_cm_id *asking(struct rdma_cm_id *listen)
+{
+	struct rdma_conn_param param = { .qp_num = 5 };
+	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, rdma_get_src_port(listen));
+
+	CHECK(rdma_connect(id, &param) == 0);
+	CHECK(poll(&(struct pollfd){ .fd = listen->channel->fd, .events = POLLIN }, 1, 10000) == 1);
+	return id;
+}
+
+/* unheard is of events that nobody gets: a channel is readable while it has one, for those who poll and then wait. */
+static void unheard(void)
+{
+	struct rdma_event_channel *first = rdma_create_event_channel(), *second = rdma_create_event_channel();
+	struct pollfd ready[] = { { .fd = first->fd, .events = POLLIN }, { .fd = second->fd, .events = POLLIN } };
+	struct rdma_cm_id *listen = listening(first, RDMA_PS_TCP, NULL), *id = asking(listen);
+	struct rdma_cm_event *event;
+
+	CHECK(rdma_migrate_id(listen, second) == 0);
+	CHECK(poll(ready, 2, 0) == 1 && ready[1].revents);
+	event = expect(second, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(event->id->channel == second && rdma_destroy_id(event->id) == 0 && rdma_ack_cm_event(event) == 0);
+	expect_done(channel, RDMA_CM_EVENT_REJECTED);
+	CHECK(poll(ready, 2, 0) == 0);
+	CHECK(rdma_destroy_id(id) == 0);
+
+	id = asking(listen);
+	CHECK(rdma_destroy_id(listen) == 0);
+	CHECK(poll(ready, 2, 0) == 0);
+	expect_done(channel, RDMA_CM_EVENT_REJECTED);
+	CHECK(rdma_destroy_id(id) == 0);
+	rdma_destroy_event_channel(first);
+	rdma_destroy_event_channel(second);
+}
+
 static void *acknowledge(void *event)
 {
 	usleep(20000);
@@ -236,6 +272,7 @@ int main(void)
 	own_qps();
 	datagrams();
 	groups();
+	unheard();
 	destroying();
 	errors();
 	for (n = 0; n < 20; n++)
