@@ -16,25 +16,43 @@ static uint32_t within(uint32_t value, uint32_t least, uint32_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
+static bool has_buffers(const struct rsocket *s) { return s->sbuf || (s->datagram && s->datagram->queues); }
+
 /* set_size sets a size, which is known to the peer, and so only before there is one. */
 static int set_size(const struct rsocket *s, uint32_t *size, uint32_t value)
 {
-	if (s->sbuf || (s->datagram && s->datagram->queues))
+	if (has_buffers(s))
 		return EISCONN;
 	*size = value;
 	return 0;
+}
+
+/* set_buffer sets a buffer's. Programs of TCP do so at any time: one that is there stays as it is, as rdma-core's does. */
+static int set_buffer(const struct rsocket *s, uint32_t *size, int value)
+{
+	if (!has_buffers(s))
+		*size = within((uint32_t)value, LEAST_BUFFER, MOST_BUFFER) * 2;
+	return 0;
+}
+
+/* set_reuse likewise: an id whose address is chosen refuses it, which is no mistake. */
+static int set_reuse(struct rsocket *s, int value)
+{
+	s->option.reuse = value != 0;
+	if (rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &value, sizeof(value)) == 0 || s->state != RS_INIT)
+		return 0;
+	return errno;
 }
 
 static int set_socket(struct rsocket *s, int name, int value, const void *optval, socklen_t optlen)
 {
 	switch (name) {
 	case SO_REUSEADDR:
-		s->option.reuse = value != 0;
-		return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &value, sizeof(value)) == 0 ? 0 : errno;
+		return set_reuse(s, value);
 	case SO_RCVBUF:
-		return set_size(s, &s->rbuf_size, within((uint32_t)value, LEAST_BUFFER, MOST_BUFFER) * 2);
+		return set_buffer(s, &s->rbuf_size, value);
 	case SO_SNDBUF:
-		return set_size(s, &s->sbuf_size, within((uint32_t)value, LEAST_BUFFER, MOST_BUFFER) * 2);
+		return set_buffer(s, &s->sbuf_size, value);
 	case SO_LINGER:
 		if (optlen < sizeof(s->option.linger))
 			return EINVAL;

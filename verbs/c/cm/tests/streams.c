@@ -122,6 +122,29 @@ static void hasty(void)
 	CHECK(rclose(l) == 0);
 }
 
+/* late sets options of TCP's on a stream that is connected, or bound: they come too late, and are no mistake. */
+static void late(void)
+{
+	int before, after, small = 5000, yes = 1;
+	socklen_t len = sizeof(before);
+	pthread_t thread;
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(rsetsockopt(l, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0);
+	CHECK(pthread_create(&thread, NULL, count, &l) == 0);
+	CHECK(rconnect(s, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(rgetsockopt(s, SOL_SOCKET, SO_SNDBUF, &before, &len) == 0);
+	CHECK(rsetsockopt(s, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)) == 0);
+	CHECK(rsetsockopt(s, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)) == 0);
+	CHECK(rsetsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0);
+	CHECK(rgetsockopt(s, SOL_SOCKET, SO_SNDBUF, &after, &len) == 0 && after == before);
+	REFUSED(rsetsockopt(s, 0x10000, 0, &small, sizeof(small)), EISCONN); /* RDMA_SQSIZE */
+	CHECK(rclose(s) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(rclose(l) == 0);
+}
+
 /* slow is a peer that takes its time: a listener that does not wait does not wait for it. */
 static void slow(void)
 {
@@ -150,6 +173,7 @@ int main(void)
 
 	lied();
 	slow();
+	late();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;
