@@ -99,16 +99,16 @@ void async_init(struct context *c) { records_init(&c->events, sizeof(struct roce
 void async_clear(struct context *c)
 {
 	if (!c->silent)
-		records_clear(&c->events, c, c->v.context.async_fd);
+		records_clear(&c->events, c, c->events_fd);
 }
 
-static int fatal(struct context *c, struct ibv_async_event *event)
+/* Each context is told once. */
+static int fatal(struct opened *o, struct ibv_async_event *event)
 {
-	if (c->fatal_told) {
+	if (atomic_exchange(&o->fatal_told, true)) {
 		errno = EIO;
 		return -1;
 	}
-	c->fatal_told = true;
 	event->element.any = NULL;
 	event->event_type = ROCED_EVENT_DEVICE_FATAL;
 	return 0;
@@ -128,11 +128,11 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		if (c->silent)
 			errno = EOPNOTSUPP;
 		if (n == 0)
-			return fatal(c, event); /* the service has ended */
+			return fatal(opened_of(context), event); /* the service has ended */
 		if (n != sizeof(g))
 			return -1;
 		if (g.type == ROCED_EVENT_DEVICE_FATAL)
-			c->fatal_told = true;
+			opened_of(context)->fatal_told = true;
 	} while (!fill(c, &g, event));
 	return 0;
 }

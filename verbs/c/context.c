@@ -12,10 +12,8 @@ static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER; /* one context is o
 static void in_child(void) { pthread_mutex_init(&contexts, NULL); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
-void context_set_ops(struct context *c)
+static void set_ops(struct verbs_context *v)
 {
-	struct verbs_context *v = &c->v;
-
 	v->sz = sizeof(*v);
 	v->query_port = query_port_sized;
 	v->advise_mr = advise_mr;
@@ -52,74 +50,97 @@ void context_set_ops(struct context *c)
 /* The descriptor of asynchronous events. An older service has none: then nothing is ever read from it. */
 static int open_events(struct context *c)
 {
-	int fd = -1, count = 1;
-	int failed = roced_ask(c->session, ROCED_OPEN_ASYNC_EVENTS, NULL, 0, NULL, 0, NULL, &fd, &count);
+	int count = 1;
+	int failed = roced_ask(c->session, ROCED_OPEN_ASYNC_EVENTS, NULL, 0, NULL, 0, NULL, &c->events_fd, &count);
 
 	if (!failed && count == 1) {
-		int flags = fcntl(fd, F_GETFL);
+		int flags = fcntl(c->events_fd, F_GETFL);
 		if (flags >= 0)
-			fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-		c->v.context.async_fd = fd;
+			fcntl(c->events_fd, F_SETFL, flags & ~O_NONBLOCK);
 		return 0;
 	}
+	c->events_fd = -1;
 	if (failed != EOPNOTSUPP)
 		return failed ? failed : EPROTO;
 	c->silent = true;
-	c->v.context.async_fd = eventfd(0, EFD_CLOEXEC);
-	return c->v.context.async_fd < 0 ? errno : 0;
+	c->events_fd = eventfd(0, EFD_CLOEXEC);
+	return c->events_fd < 0 ? errno : 0;
 }
 
-static int fill(struct context *c)
+static void drop_shared(struct context *c)
 {
-	c->tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->tokens)); /* pages that are not used are not there */
-	c->free_tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->free_tokens));
-	if (!c->tokens || !c->free_tokens)
-		return ENOMEM;
-	pthread_mutex_init(&c->mu, NULL);
-	pthread_mutex_init(&c->v.context.mutex, NULL);
-	async_init(c);
-	context_set_ops(c);
-	c->v.context.num_comp_vectors = 1;
-	c->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* a descriptor of its own: programs may compare it */
-	if (c->v.context.cmd_fd < 0)
-		return errno;
-	return open_events(c);
-}
-
-static void drop(struct context *c)
-{
-	if (c->v.context.async_fd >= 0)
-		close(c->v.context.async_fd);
-	if (c->v.context.cmd_fd >= 0)
-		close(c->v.context.cmd_fd);
-	if (c->device && atomic_fetch_sub(&c->device->users, 1) == 1)
-		free(c->device);
+	if (c->events_fd >= 0)
+		close(c->events_fd);
 	free(c->tokens);
 	free(c->free_tokens);
 	free(c->named);
 	free(c);
 }
 
-static struct context *new_context(struct roced_session *session, struct device *device)
+static struct context *new_shared(struct roced_session *session)
 {
 	struct context *c = calloc(1, sizeof(*c));
+	int failed = ENOMEM;
 
 	if (!c)
-		return NULL;
-	c->session = session;
-	c->v.context.async_fd = c->v.context.cmd_fd = -1;
-	int failed = fill(c);
-	if (failed) {
-		drop(c);
 		return fail(failed);
-	}
-	c->device = device;
-	c->v.context.device = &device->ibv;
-	atomic_fetch_add(&device->users, 1);
-	return c;
+	c->session = session;
+	c->events_fd = -1;
+	c->tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->tokens)); /* pages that are not used are not there */
+	c->free_tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->free_tokens));
+	pthread_mutex_init(&c->mu, NULL);
+	async_init(c);
+	if (c->tokens && c->free_tokens)
+		failed = open_events(c);
+	if (!failed)
+		return c;
+	drop_shared(c);
+	return fail(failed);
 }
 
-/* The context of the session, made if there is none. Each open needs a close. */
+static void drop(struct opened *o)
+{
+	if (o->v.context.async_fd >= 0)
+		close(o->v.context.async_fd);
+	if (o->v.context.cmd_fd >= 0)
+		close(o->v.context.cmd_fd);
+	if (atomic_fetch_sub(&o->device->users, 1) == 1)
+		free(o->device);
+	free(o);
+}
+
+static struct opened *new_opened(struct context *c, struct device *device)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return fail(ENOMEM);
+	o->shared = c;
+	o->device = device;
+	atomic_fetch_add(&device->users, 1);
+	pthread_mutex_init(&o->v.context.mutex, NULL);
+	set_ops(&o->v);
+	o->v.context.device = &device->ibv;
+	o->v.context.num_comp_vectors = 1;
+	o->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* descriptors of its own: programs tell contexts by them (UCX) */
+	o->v.context.async_fd = fcntl(c->events_fd, F_DUPFD_CLOEXEC, 0);
+	if (o->v.context.cmd_fd >= 0 && o->v.context.async_fd >= 0)
+		return o;
+	int failed = errno;
+	drop(o);
+	return fail(failed);
+}
+
+/* Frees what the session's contexts have in common, if there are none any more. */
+static void settle(struct roced_session *session)
+{
+	if (session->context && session->context->users == 0) {
+		drop_shared(session->context);
+		session->context = NULL;
+	}
+}
+
+/* A context of the session, which is opened if there is none. Each open needs a close. */
 struct ibv_context *context_open(const char *name, struct device *device)
 {
 	int cancel;
@@ -127,39 +148,36 @@ struct ibv_context *context_open(const char *name, struct device *device)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&contexts);
 	struct roced_session *session = roced_session_open(name);
-	struct context *c = NULL;
+	struct opened *o = NULL;
 
-	if (session && session->context) {
-		c = context_of(session->context);
+	if (session && !session->context)
+		session->context = new_shared(session);
+	if (session && session->context)
+		o = new_opened(session->context, device);
+	if (o) {
+		session->context->users++;
 	} else if (session) {
-		c = new_context(session, device);
-		if (c) {
-			session->context = &c->v.context;
-		} else {
-			int failed = errno;
-			roced_session_close(session);
-			errno = failed;
-		}
+		int failed = errno;
+		settle(session);
+		roced_session_close(session);
+		errno = failed;
 	}
-	if (c)
-		c->users++;
 	pthread_mutex_unlock(&contexts);
 	pthread_setcancelstate(cancel, NULL);
-	return c ? &c->v.context : NULL;
+	return o ? &o->v.context : NULL;
 }
 
 int context_close(struct ibv_context *ibv)
 {
-	struct context *c = context_of(ibv);
-	struct roced_session *session = c->session;
+	struct opened *o = opened_of(ibv);
+	struct roced_session *session = o->shared->session;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&contexts);
-	if (--c->users == 0) {
-		session->context = NULL;
-		drop(c);
-	}
+	o->shared->users--;
+	drop(o);
+	settle(session);
 	roced_session_close(session);
 	pthread_mutex_unlock(&contexts);
 	pthread_setcancelstate(cancel, NULL);

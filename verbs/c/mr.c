@@ -92,11 +92,11 @@ static void set_keys(struct mr *mr, uint32_t handle, uint32_t lkey)
  * A region that the service would refuse for its length is refused before its pages move, which takes long, and while
  * they are in the file counts as much as if it were registered.
  */
-static int check_length(struct context *c, size_t length)
+static int check_length(struct ibv_context *context, size_t length)
 {
 	enum { MOVES_FAST = 16 << 20 };
 	struct ibv_device_attr attr;
-	int failed = length > MOVES_FAST ? ibv_query_device(&c->v.context, &attr) : 0;
+	int failed = length > MOVES_FAST ? ibv_query_device(context, &attr) : 0;
 
 	if (failed || length <= MOVES_FAST || length <= attr.max_mr_size)
 		return failed;
@@ -106,9 +106,10 @@ static int check_length(struct context *c, size_t length)
 }
 
 /* Shares the memory, and says why it could not be with ROCED_DEBUG. */
-static int share(struct context *c, void *addr, size_t length)
+static int share(struct ibv_context *context, void *addr, size_t length)
 {
-	int failed = forked(c) ? EIO : check_length(c, length); /* else pages would move for nothing */
+	struct context *c = context_of(context);
+	int failed = forked(c) ? EIO : check_length(context, length); /* else pages would move for nothing */
 
 	if (!failed)
 		failed = roced_share_with(c);
@@ -129,7 +130,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	struct mr *mr = new_mr(pd, addr, length);
 	if (!mr)
 		return fail(ENOMEM);
-	int failed = share(c, addr, length);
+	int failed = share(pd->context, addr, length);
 	if (!failed) {
 		mr->shared = addr;
 		mr->shared_length = length;
@@ -191,7 +192,7 @@ static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, 
 	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags,
 		.pd = pd ? pd->handle : 0,
 		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length, .offset = (uintptr_t)addr };
-	int failed = share(c, addr, length);
+	int failed = share(mr->ibv.context, addr, length);
 
 	if (failed)
 		return failed;

@@ -45,13 +45,19 @@ struct records {
 	bool behind;          /* stale ones may be behind the first */
 };
 
-struct context {
+/* What ibv_open_device gives: each has descriptors of its own, and all of a session have what follows in common. */
+struct opened {
 	struct verbs_context v;     /* its end is the ibv_context; ours follows */
-	struct roced_session *session;
+	struct context *shared;
 	struct device *device;
+	atomic_bool fatal_told;
+};
+
+struct context {
+	struct roced_session *session;
 	unsigned users;             /* of ibv_open_device; under contexts' lock */
 	bool silent;                /* the service has no descriptor for asynchronous events */
-	bool fatal_told;
+	int events_fd;              /* of asynchronous events: each async_fd is another descriptor of it */
 	struct records events;
 	bool shares;                /* it has the process file; see mr.c */
 
@@ -65,8 +71,8 @@ struct context {
 	struct qp *qps;
 };
 
-static inline struct context *context_of(struct ibv_context *ibv) { return OF(struct context, v.context,
-	ibv); }
+static inline struct opened *opened_of(struct ibv_context *ibv) { return OF(struct opened, v.context, ibv); }
+static inline struct context *context_of(struct ibv_context *ibv) { return opened_of(ibv)->shared; }
 
 struct td {
 	struct ibv_td ibv;
@@ -224,7 +230,6 @@ static inline struct roced_session *session_here(struct ibv_context *context)
 }
 
 /* context.c: the functions that programs reach by pointers */
-void context_set_ops(struct context *c);
 
 /* Each file's functions of that table. */
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -45,6 +45,7 @@ enum roced_gone {
 	ROCED_FORKED,            /* this is a child of the process that opened it */
 };
 
+struct context;
 struct ibv_context;
 
 /* The front of a session, which queues read. The rest is session.c's. */
@@ -55,7 +56,7 @@ struct roced_session {
 	uint8_t *memory;         /* the shared memory, of which grants name parts */
 	uint64_t memory_size;
 	char name[ROCED_NAME_SIZE];
-	struct ibv_context *context; /* libibverbs' one, of which there is one a session; NULL until it is made */
+	struct context *context; /* what libibverbs' contexts of the session have in common; NULL until there is one */
 };
 
 /*

@@ -7,4 +7,4 @@ export OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_gds=hash PMIX_MCA
 export PYTHONPATH="$usr/lib/python3/dist-packages" PYTHONDONTWRITEBYTECODE=1
 export UCX_TLS=rc_verbs,ud_verbs,self UCX_WARN_UNUSED_ENV_VARS=n
 exec ../roced exec --sysfs --libraries ../clib -- mpirun.openmpi --oversubscribe -np "$1" --mca plm isolated \
-	--mca pml ucx --mca btl self /usr/bin/python3 ../scripts/mpi.py
+	--mca pml ucx --mca osc ucx --mca btl self /usr/bin/python3 ../scripts/mpi.py

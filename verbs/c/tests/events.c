@@ -160,6 +160,31 @@ static void fatal_events(void)
 	ibv_ack_async_event(&event);
 }
 
+/* second is another context of the device: it has the events too, and a descriptor of its own to wait with. */
+static void second(void)
+{
+	struct ibv_context *context = open_first();
+	struct ibv_async_event event;
+
+	CHECK(context->async_fd != p.context->async_fd);
+	struct ibv_qp *a = p.a, *b = p.b;
+	p.a = make_qp(&p, IBV_QPT_RC);
+	p.b = make_qp(&p, IBV_QPT_RC);
+	connect_pair(&p);
+	CHECK_IS(ibv_modify_qp(p.a, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 },
+		IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	CHECK_IS(poll(&(struct pollfd){ .fd = context->async_fd, .events = POLLIN }, 1, 10000), 1);
+	CHECK_IS(ibv_get_async_event(context, &event), 0);
+	CHECK(event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp == p.a);
+	ibv_ack_async_event(&event);
+	CHECK_IS(ibv_close_device(context), 0);
+	CHECK(fcntl(p.context->async_fd, F_GETFD) & FD_CLOEXEC);
+	CHECK_IS(ibv_destroy_qp(p.a), 0);
+	CHECK_IS(ibv_destroy_qp(p.b), 0);
+	p.a = a;
+	p.b = b;
+}
+
 static bool readable(int fd, int ms) { return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1; }
 
 /* flush_of makes a CQ, which its one entry overflows: both of its descriptors have an event then. */
@@ -213,6 +238,7 @@ int main(void)
 	channel_events();
 	shared_receives();
 	datagrams();
+	second();
 	events_of_the_gone();
 	fatal_events();
 	close_pair(&p);
