@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 var ucxPackages = []string{"ucx-utils", "libucx0", "libgomp1", "libnuma1", "libbinutils"}
 
@@ -34,10 +37,12 @@ var mpiPackages = []string{
 	"openmpi-bin", "openmpi-common", "libopenmpi3", "libpmix2", "libevent-core-2.1-7", "libevent-pthreads-2.1-7", "libhwloc15", "libmunge2", "libltdl7", "python3-mpi4py",
 }
 
-// mpiCases are ranks of Open MPI over UCX.
+var mpichPackages = []string{"mpich", "libmpich12", "netpipe-mpich2", "libslurm38", "libmunge2", "libhwloc15"}
+
+// mpiCases are ranks of Open MPI and of MPICH over UCX.
 func mpiCases() (list []testCase) {
 	for _, ranks := range []string{"2", "4"} {
-		list = append(list, testCase{from: append(mpiPackages, ucxPackages...), client: "sh ../scripts/mpi.sh " + ranks, want: "all of " + ranks + " ranks agree", long: true})
+		list = append(list, testCase{from: slices.Concat(mpiPackages, ucxPackages), client: "sh ../scripts/mpi.sh " + ranks, want: "all of " + ranks + " ranks agree", long: true})
 	}
-	return list
+	return append(list, testCase{from: slices.Concat(mpichPackages, ucxPackages), client: "sh ../scripts/mpich.sh NPmpich2 -i -u 8192", want: "6145 bytes .* Integrity check passed", long: true})
 }
