@@ -344,7 +344,7 @@ func (c *Connection) seal(d *departure, frame []byte) {
 const maxFlight = 1024
 
 // maxFrames is how many of these one connection has where frames, and not bytes, bound what a peer's link takes in: the
-// ring of a veth has 256.
+// ring of a veth has 256. Long packets need few.
 const maxFrames = 128
 
 // share is how many of these may be the connection's: they are shared by the sessions that have packets on their
@@ -358,6 +358,9 @@ func (c *Connection) share() uint32 {
 	if room := c.engine.link.Room(); room > 0 {
 		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
 		lone = most
+	}
+	if c.Long && c.engine.memory.Longest() > 0 {
+		lone = maxFlight
 	}
 	flights := c.engine.timers.flights
 	if all := c.engine.timers.ofCard; all != nil {

@@ -165,3 +165,20 @@ type roomOf struct {
 }
 
 func (r roomOf) Room() int { return r.room }
+
+// Long packets need few frames: then a connection alone has all that the card's connections may have on their way.
+func TestShareOfLongPackets(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	if share := p.a.c.share(); share != maxFrames {
+		t.Errorf("%d short packets on their way", share)
+	}
+	p.a.takesLong()
+	p.b.takesLong()
+	if share := p.a.c.share(); share != maxFlight {
+		t.Errorf("%d packets on their way, in long ones", share)
+	}
+	p.network.Impair(link.Impairment{Loss: 0.1})
+	if share := p.a.c.share(); share != maxFrames {
+		t.Errorf("%d packets on their way while the network is impaired", share)
+	}
+}

@@ -11,8 +11,8 @@ import (
 const (
 	longPayload   = 32 << 10 // bytes: a message of 64 KiB is two
 	longFrameSize = (wire.MaxHeaders + longPayload + wire.MaxTrailer + 63) &^ 63
-	// maxLong is how many of a network are in use at most, or one more a port. Who finds none sends short ones.
-	maxLong = 64
+	// maxLong is how many of a network are in use at most, or one more a port: 8 MiB. Who finds none sends short ones.
+	maxLong = 256
 )
 
 type longFrame [longFrameSize]byte

@@ -61,7 +61,8 @@ func TestLongFrames(t *testing.T) {
 // There is a bound to long frames, and then there are none until some were received, or their port is closed.
 func TestLongFramesHaveABound(t *testing.T) {
 	n := NewNetwork(0)
-	list := ports(t, n, macA)
+	macD := wire.MAC{2, 0xD}
+	list := ports(t, n, macA, macC, macD)
 	a := list[0]
 	b, err := n.Port(macB)
 	if err != nil {
@@ -69,14 +70,16 @@ func TestLongFramesHaveABound(t *testing.T) {
 	}
 	sent := 0
 	for ; a.Longest() > 0; sent++ {
-		if sendLong(a, macB, 1) == nil || !a.Flush() {
+		if sendLong(a, []wire.MAC{macB, macC, macD}[sent%3], 1) == nil || !a.Flush() {
 			t.Fatalf("no room after %d", sent)
 		}
 	}
 	if sent != maxLong {
 		t.Errorf("%d long frames, want %d", sent, maxLong)
 	}
-	receive(b)
+	for _, p := range []Port{b, list[1], list[2]} {
+		receive(p)
+	}
 	if a.Longest() == 0 {
 		t.Error("none, though all were received")
 	}
