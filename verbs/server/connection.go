@@ -52,6 +52,7 @@ type connection struct {
 	waiting    map[uint32]*waiting // commands that wait, by their ids
 	sendMu     sync.Mutex          // one packet at a time
 	renewed    time.Time           // when the deadline for writing was last set
+	unsent     error               // why a packet could not be sent; under sendMu
 	background sync.WaitGroup
 	over       chan struct{} // closed when it ends
 }
@@ -81,7 +82,10 @@ func (c *connection) run() {
 			err = c.handleContained(m)
 		}
 	}
-	if !hasDied(err) {
+	if hasDied(err) {
+		err = c.whyUnsent()
+	}
+	if err != nil && !hasDied(err) {
 		c.server.complain(c.log, c.peer.party(), "connection of a client ended", err)
 	}
 	c.end()
@@ -178,9 +182,22 @@ func (c *connection) send(packet []byte, descriptors ...int) error {
 	}
 	err := c.conn.Send(packet, descriptors...)
 	if err != nil {
+		if c.unsent == nil {
+			c.unsent = err
+		}
 		c.hangUp()
 	}
 	return err
+}
+
+// whyUnsent is why a packet could not be sent, maybe by a goroutine that nobody asks for its error; nil if all were.
+func (c *connection) whyUnsent() error {
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	if c.unsent == nil {
+		return nil
+	}
+	return fmt.Errorf("answer it: %w", c.unsent)
 }
 
 // fail answers a request with an error. That the session is closed, though not by the connection, is

@@ -114,6 +114,7 @@ func (c *connection) watchFile(f *processFile) {
 	case <-c.over:
 	case <-f.ended:
 		c.server.barred.add(c.peer.holder(), time.Now())
+		c.server.complain(c.log, c.peer.party(), "a program's session has ended", f.cause)
 		c.session.Fail(f.cause)
 	}
 }

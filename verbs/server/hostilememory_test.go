@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -214,7 +215,8 @@ func TestRegisteredMemoryIsLimited(t *testing.T) {
 // they are not registered. Without a region the card cannot touch them, and they may be there.
 func TestProcessFileThatGrows(t *testing.T) {
 	const most = 8 << 20
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	var said locked
+	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	stillWell := neighbours(t, r)
 	idle, c := r.a.opened(t), r.a.opened(t)
 	idle.shareMemory()
@@ -227,6 +229,9 @@ func TestProcessFileThatGrows(t *testing.T) {
 	check(t, err)
 	if cause, _ := proto.DecodeFailure(m.Body); m.Kind != proto.Ended || !errors.Is(cause, verbs.ErrDeviceFatal) || !strings.Contains(cause.Error(), "twice as many bytes") {
 		t.Errorf("%+v: %v", m, cause)
+	}
+	if text := said.String(); !strings.Contains(text, "a program's session has ended") || !strings.Contains(text, "twice as many bytes") {
+		t.Errorf("the log has %q", text)
 	}
 	idle.allocPD()
 	refusedFirst(r.a.opened(t), "after that", proto.ShareMemory, &proto.ShareMemoryRequest{}, verbs.ErrPermission, unix.EPERM)
