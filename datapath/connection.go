@@ -285,7 +285,7 @@ func (c *Connection) reply(d *departure) sending {
 func (c *Connection) replyLast() {
 	e, sent := c.engine, 0
 	for sent < sendTurn && c.Responder.Owes() && c.reply(&e.tx) == sentOne {
-		sent++
+		sent += int(e.tx.packet.Packets)
 	}
 	if sent > 0 {
 		e.flushLink()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -104,21 +105,98 @@ func TestAtomics(t *testing.T) {
 	}
 }
 
-// Two ends that do not agree on the path MTU find out with the first message, as where packets are short: a long packet
-// says how many packets it stands for.
+// Two ends that do not agree on the path MTU find out with the first message that is longer than one of them, as where
+// packets are short: a packet says how many it stands for.
 func TestLongPacketsOfAnotherMTU(t *testing.T) {
-	for _, o := range []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead} {
-		mtu := wire.MTU256
-		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MTU, mtu = mtu, wire.MTU1024 })
+	for _, row := range []struct {
+		o      ring.Opcode
+		length int
+		a, b   wire.MTU
+		want   ring.WCStatus
+	}{
+		{ring.WRRDMAWrite, 64 << 10, wire.MTU256, wire.MTU1024, ring.WCRemInvReqErr},
+		{ring.WRRDMAWrite, 64 << 10, wire.MTU1024, wire.MTU256, ring.WCRemInvReqErr},
+		{ring.WRRDMAWrite, 1000, wire.MTU256, wire.MTU1024, ring.WCRemInvReqErr},
+		{ring.WRRDMAWrite, 1000, wire.MTU1024, wire.MTU256, ring.WCRemInvReqErr},
+		{ring.WRRDMARead, 64 << 10, wire.MTU256, wire.MTU1024, ring.WCBadRespErr},
+		{ring.WRRDMARead, 64 << 10, wire.MTU1024, wire.MTU256, ring.WCBadRespErr},
+		{ring.WRRDMARead, 1000, wire.MTU256, wire.MTU1024, ring.WCBadRespErr},
+		{ring.WRRDMARead, 1000, wire.MTU1024, wire.MTU256, ring.WCBadRespErr},
+	} {
+		mtus := []wire.MTU{row.a, row.b}
+		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MTU, mtus = mtus[0], mtus[1:] })
 		p.a.takesLong()
 		p.b.takesLong()
-		p.a.post(to(o, 1_000_000), ring.Atomic{}, at(0, 64<<10))
+		p.a.post(to(row.o, 1_000_000), ring.Atomic{}, at(0, row.length))
 		ofA, _ := p.await(1, 0)
-		want := ring.WCRemInvReqErr
-		if o == ring.WRRDMARead {
-			want = ring.WCBadRespErr
+		if ofA[0].Status != row.want {
+			t.Errorf("%v of %d bytes from %v to %v: %v", row.o, row.length, row.a, row.b, ofA[0].Status)
 		}
-		expect(t, ofA, want)
+	}
+}
+
+// What is sent again is counted as packets, and what a queue pair has to tell when it ends is as much as elsewhere.
+func TestLongPacketsAreCounted(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	p.a.takesLong()
+	p.b.takesLong()
+	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(0, 64<<10))
+	for p.a.engine.Counters().RNRNAKs == 0 {
+		p.round()
+	}
+	p.b.postRecv(1, at(recvArea, 64<<10))
+	p.await(1, 1)
+	if n := p.a.engine.Counters().Retransmits; n < 64 || n%64 != 0 {
+		t.Errorf("%d packets were sent again, of 64", n)
+	}
+
+	p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 4<<20))
+	p.a.engine.Round()
+	p.b.engine.Do(func() {
+		p.b.engine.receive()
+		p.b.port.frames = 0
+		p.b.c.replyLast()
+	})
+	if n := p.b.port.frames; n > 1 {
+		t.Errorf("%d frames of 32 packets each when the queue pair ends", n)
+	}
+}
+
+// lossyPort loses one frame that is sent.
+type lossyPort struct {
+	link.Port
+	next int // the one that is lost, from 1; 0: none
+}
+
+func (p *lossyPort) Commit(length int) {
+	if p.next--; p.next != 0 {
+		p.Port.Commit(length)
+	}
+}
+
+// A long packet that is lost says nothing of whether the peer keeps short ones.
+func TestLostLongPacket(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.Timeout = 18 })
+	for _, e := range []*end{p.a, p.b} {
+		e.engine.Do(e.modernise)
+		e.takesLong()
+	}
+	wire := &lossyPort{Port: p.a.port.Port, next: 1}
+	p.a.port.Port = wire
+	for range 3 {
+		p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 32<<10))
+	}
+	p.await(3, 0)
+	before := p.a.engine.Counters().Retransmits
+	if before == 0 {
+		t.Error("nothing was lost")
+	}
+	p.a.engine.Do(func() { p.a.port.SetWatched(true) })
+	wire.next = 3
+	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 64<<10))
+	p.await(1, 0)
+	if again := p.a.engine.Counters().Retransmits - before; again != 1 {
+		t.Errorf("for one short packet %d were sent again", again)
 	}
 }
 

@@ -154,6 +154,7 @@ func (e *Engine) Close() error {
 	e.lease.Lock()
 	defer e.lease.Unlock()
 	e.closed = true
+	e.taps.port = nil
 	e.runner.Close()
 	e.others.close()
 	return e.link.Close()

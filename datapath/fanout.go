@@ -55,6 +55,7 @@ func (f *fanout) resume(e *Engine, a *arrival) bool {
 	if !f.pending() {
 		return false
 	}
+	a.packets = 1
 	if wire.Parse(f.frame, &a.packet) == wire.FaultNone {
 		f.copyOut(e, a)
 	}

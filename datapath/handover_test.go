@@ -192,3 +192,34 @@ func (e *end) pump(peer *end, messages, length int) {
 		}
 	}
 }
+
+// TestHandedGroupOfMany: a packet for so many members that a round does not reach all counts once for each, also at an
+// engine to which it was handed over.
+func TestHandedGroupOfMany(t *testing.T) {
+	const members = receiveBudget + 50
+	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)
+	for _, e := range a.ends {
+		a.datagrams(e, testGroup)
+	}
+	var attached []*QP
+	for i := range members {
+		e := *a.ends[1]
+		e.makeQueues()
+		shape := ring.SendGeometry(endDepth, 4, 64)
+		e.qp.Send, _ = ring.NewSendConsumer(ring.Alloc(shape.Size()), shape)
+		e.qp.Number, e.qp.DoorbellIndex, e.qp.QKey = wire.QPN(1000+i), uint32(10+i), testQKey
+		e.qp.Serve(new(Datagrams))
+		e.engine.Do(func() {
+			e.engine.AddQP(e.qp)
+			e.engine.SetState(e.qp, ring.QPStateRTS)
+		})
+		e.postRecv(1, at(1<<20, 200))
+		attached = append(attached, e.qp)
+	}
+	a.Do(func() { a.SetGroup(testGroup, attached) })
+	a.ends[0].sendTo(0, wire.QPNMulticast, 100)
+	roundsUntil(t, func() bool { return a.Counters().Delivered >= members }, a)
+	if c := a.balanced(); c.Delivered != members || c.Received != 1 || c.Copies != members-1 {
+		t.Errorf("%+v", c)
+	}
+}

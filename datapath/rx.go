@@ -12,7 +12,7 @@ import (
 // so that sending and receiving share none.
 type arrival struct {
 	packet  wire.Packet
-	packets uint64 // that it stands for: one, if it is not long
+	packets uint64 // that it says it stands for
 	sender  *QP    // the queue pair of this card that sent it; nil: it came from the link
 	marked  bool   // by a queue on its way
 	recv    ring.Recv
@@ -64,7 +64,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	p := &a.packet
 	e.hand, a.packets = nil, 1
 	fault := wire.Parse(frame, p)
-	if e.memory != nil && fault == wire.FaultNone {
+	if e.memory != nil && fault == wire.FaultNone && p.BTH().DestQP() != wire.QPNMulticast {
 		a.packets = uint64(p.BTH().Packets())
 	}
 	e.counters.Received += a.packets
@@ -78,7 +78,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	}
 	e.counters.ReceivedBytes += uint64(len(p.Payload()))
 	if a.marked = p.Marked(); a.marked {
-		e.counters.ECNMarked++
+		e.counters.ECNMarked += a.packets
 	}
 	switch pair, reason := e.checkAddresses(p); {
 	case reason != DropNone:

@@ -85,9 +85,13 @@ func (e *Engine) tap(out bool, frame []byte, do func()) {
 	}
 	before, held := e.counters, e.held
 	do()
-	p.Delivered = e.counters.Delivered - before.Delivered
+	each := uint64(1) // a long packet, which was on its way before there was a tap, counts as several
+	if !out {
+		each = max(1, e.rx.packets)
+	}
+	p.Delivered = (e.counters.Delivered - before.Delivered) / each
 	for _, reason := range Reasons() {
-		for n := e.counters.Drops[reason] - before.Drops[reason]; n > 0 && len(p.Drops) < maxDrops; n-- {
+		for n := (e.counters.Drops[reason] - before.Drops[reason]) / each; n > 0 && len(p.Drops) < maxDrops; n-- {
 			p.Drops = append(p.Drops, reason)
 		}
 	}

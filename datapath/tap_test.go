@@ -3,6 +3,7 @@ package datapath
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -72,6 +73,41 @@ func TestTapShortens(t *testing.T) {
 	p.b.engine.Do(func() { p.b.engine.RemoveTap(tap) })
 	if n := packets(); n != 1 {
 		t.Errorf("%d packets when nobody looks any more, not a long one", n)
+	}
+}
+
+// TestTapsOfAClosedEngine: the network's packets are long again when it has closed, however many captures end after that.
+func TestTapsOfAClosedEngine(t *testing.T) {
+	network := link.NewNetwork(1)
+	a, b := newEnd(t, network, 1), newEnd(t, network, 2)
+	a.takesLong()
+	b.takesLong()
+	one, two := NewTap(TapFilter{}), NewTap(TapFilter{})
+	b.engine.Do(func() {
+		b.engine.AddTap(one)
+		b.engine.AddTap(two)
+	})
+	if err := b.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.engine.Do(func() { b.engine.RemoveTap(one) })
+	if a.port.Longest() == 0 {
+		t.Error("packets stay short")
+	}
+}
+
+// A long packet that was on its way before there was a tap is shown as one.
+func TestTapOfALongPacket(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 0, nil)
+	p.a.takesLong()
+	p.b.takesLong()
+	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
+	p.a.engine.Round()
+	tap := NewTap(TapFilter{})
+	p.b.engine.Do(func() { p.b.engine.AddTap(tap) })
+	p.await(1, 0)
+	if seen := <-tap.Packets(); seen.Delivered != 1 || seen.Length < 10<<10 {
+		t.Errorf("%d bytes, delivered %d times", seen.Length, seen.Delivered)
 	}
 }
 

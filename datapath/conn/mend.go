@@ -85,7 +85,7 @@ func (r *Requester) answered(now time.Time, before wire.PSN) {
 			r.keeps = keeps
 		}
 	case rest > 0 && r.works.count > 0:
-		if r.named {
+		if r.named && r.mending.psn.Ahead(r.lastLong) >= 0 { // long ones are never kept
 			r.keeps = keepsNot
 		}
 		r.goBack(now, before)

@@ -141,7 +141,7 @@ type Packet struct {
 
 	work     *work // of a requester's, like the next three
 	place    uint32
-	packets  uint32 // PSNs that it takes: of a READ those of the response
+	psns     uint32 // that it takes: of a READ those of the response
 	asks     bool   // for an answer
 	response *response
 }

@@ -68,6 +68,9 @@ const atomicSize = 8
 
 // isAnswer reports whether a packet, which stands for so many, can be the part of the response that is missing first.
 func (w *work) isAnswer(p *wire.Packet, packets, mtu uint32) bool {
+	if packets == 0 {
+		return false
+	}
 	means, length := p.BTH().Opcode().Means(), uint32(len(p.Payload()))
 	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
 		return w.atomic() && answersAtomic

@@ -37,6 +37,7 @@ type progress struct {
 	current        uint32 // place among works of the request that is sent next; the count: one to be taken
 	oldest, newest wire.PSN
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
+	lastLong       wire.PSN // where the last long packet ends, or the first PSN
 	reads          int      // READs and atomics that are not answered
 	asked          uint64   // responses that the peer was asked for, once or again, less those that came
 	window
@@ -71,7 +72,7 @@ func (r *Requester) Enter(state ring.QPState) {
 
 // begin prepares a requester that sends its PSN first.
 func (r *Requester) begin() {
-	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, window: window{size: firstWindow}}
+	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, lastLong: r.PSN, window: window{size: firstWindow}}
 	r.refreshRetries()
 }
 

@@ -20,14 +20,17 @@ func (a *Attr) together(left uint32, longest int) uint32 {
 	return max(1, min(left, uint32(longest/a.MTU.Bytes()), wire.MaxPackets))
 }
 
-// packetsIn is how many packets one with a part of a message stands for; 0 if its payload is longer than may be.
+// packetsIn is how many packets one with a part of a message stands for; 0 if its payload is not as long as that may be:
+// the peer has another path MTU.
 func (a *Attr) packetsIn(p *wire.Packet) uint32 {
-	length := uint32(len(p.Payload()))
-	switch packets := packetsOf(length, a.MTU); {
-	case packets == 1 || a.Long && p.BTH().Packets() == packets:
-		return packets
+	packets, says := packetsOf(uint32(len(p.Payload())), a.MTU), uint32(1)
+	if a.Long {
+		says = p.BTH().Packets()
 	}
-	return 0
+	if packets != says {
+		return 0
+	}
+	return packets
 }
 
 // operation is that of a packet at a place in the request that stands for so many.

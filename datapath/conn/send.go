@@ -35,13 +35,13 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 
 // Lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
 // payload of at most so many bytes. The last packet of a WRITE with immediate data takes a receive, and the others need
-// none: it leaves alone.
+// none: it leaves alone. What is sent again after a time-out stays short: the peer may have some of it.
 func (r *Requester) Lengthen(p *Packet, longest int) {
 	left := p.work.packets - p.place
 	if p.work.Opcode == ring.WRRDMAWriteWithImm {
 		left--
 	}
-	if most := r.together(min(left, r.windowRoom()), longest); most > 1 && !r.one && !r.Paced {
+	if most := r.together(min(left, r.windowRoom()), longest); most > 1 && !r.one && !r.Paced && !r.silent {
 		r.describe(p, most)
 	}
 }
@@ -49,14 +49,14 @@ func (r *Requester) Lengthen(p *Packet, longest int) {
 // describe describes the packet of a request that has the PSN, and stands for so many.
 func (r *Requester) describe(p *Packet, many uint32) {
 	w := p.work
-	p.Packets, p.packets = many, many
+	p.Packets, p.psns = many, many
 	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place, p.Packets)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
 	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
-		p.packets = w.packets - p.place
+		p.psns = w.packets - p.place
 	}
 	if r.Reliable() {
-		last := p.place+p.packets == w.packets && !w.wantsAnswer()
+		last := p.place+p.psns == w.packets && !w.wantsAnswer()
 		p.asks = last || r.Paced || r.one || r.asks(p.Packets)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
@@ -78,18 +78,21 @@ func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 
 // count moves the requester on past a packet.
 func (r *Requester) count(now time.Time, p *Packet) {
-	if r.newest.Ahead(r.PSN) > 0 {
-		r.Counters.Retransmits++
+	if again := r.newest.Ahead(r.PSN); again > 0 {
+		r.Counters.Retransmits += uint64(min(uint32(again), p.Packets))
 	}
-	if r.PSN = r.PSN.Plus(p.packets); r.PSN.Ahead(r.newest) > 0 {
+	if r.PSN = r.PSN.Plus(p.psns); r.PSN.Ahead(r.newest) > 0 {
 		r.newest = r.PSN
 	}
-	if p.place+p.packets == p.work.packets {
+	if p.Packets > 1 {
+		r.lastLong = r.PSN
+	}
+	if p.place+p.psns == p.work.packets {
 		r.current++
 	}
 	if p.work.Opcode == ring.WRRDMARead {
 		r.afterRead = r.PSN
-		r.asked += uint64(p.packets)
+		r.asked += uint64(p.psns)
 	}
 	if !r.Reliable() { // nobody acknowledges: nothing is on its way
 		r.oldest, r.afterRead = r.PSN, r.PSN

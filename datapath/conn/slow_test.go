@@ -97,8 +97,8 @@ func (s *slowPeer) answer() {
 	s.now = s.now.Add(slowPace)
 	asked := &s.owed[0]
 	length := 1024
-	h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(s.sent, 1, asked.packets)), PSN: asked.PSN.Plus(s.sent), PKey: wire.PKeyDefault}
-	if s.sent++; s.sent == asked.packets {
+	h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(s.sent, 1, asked.psns)), PSN: asked.PSN.Plus(s.sent), PKey: wire.PKeyDefault}
+	if s.sent++; s.sent == asked.psns {
 		s.owed, s.sent = s.owed[1:], 0
 	}
 	if s.all++; s.loses > 0 && s.all%s.loses == 0 {

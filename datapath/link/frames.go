@@ -53,6 +53,9 @@ func (f *frames) put(frame []byte) {
 	f.growLong(long, copy(long[:], frame))
 }
 
+// isLong says whether the first frame is a long one.
+func (f *frames) isLong() bool { return f.long[f.first] != nil }
+
 func (f *frames) at(i uint) []byte {
 	place := (f.first + i) % portFrames
 	if long := f.long[place]; long != nil {

@@ -7,11 +7,12 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Long frames hold long packets (datapath/conn): of several path MTUs, for which a network in memory has no bound.
+// Long frames hold long packets (datapath/conn), whose payloads have several path MTUs.
 const (
 	longPayload   = 32 << 10 // bytes: a message of 64 KiB is two
 	longFrameSize = (wire.MaxHeaders + longPayload + wire.MaxTrailer + 63) &^ 63
-	// maxLong is how many of a network are in use at most, or one more a port: 8 MiB. Who finds none sends short ones.
+	// maxLong is how many of a network are in use at most, or one more a port that sends: 8 MiB. Who finds none sends
+	// short ones.
 	maxLong = 256
 )
 

@@ -27,7 +27,7 @@ type Port interface {
 	Longest() int
 	// ReserveLong is Reserve for a long packet.
 	ReserveLong() []byte
-	// SetWatched says whether somebody captures the port's packets: the network's are then as long as on others.
+	// SetWatched says whether somebody captures the port's packets. While somebody does, the network has no long ones.
 	SetWatched(watched bool)
 }
 
@@ -141,7 +141,7 @@ func (p *port) Flush() bool {
 		impairment := p.network.impairment.Load()
 		to := p.routes.find(p)
 		switch {
-		case p.down.Load():
+		case p.down.Load(), to == nil && p.out.isLong(): // of a connection: its peer is not there any more
 			p.out.shrink(1)
 		case to == nil || impairment != nil:
 			if !p.flood(to, impairment) {

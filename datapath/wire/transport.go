@@ -12,7 +12,7 @@ type Transport struct {
 	ID               uint16 // IPv4 identification
 	Solicited        bool
 	AckReq           bool
-	Packets          uint32 // that a long packet stands for, at most MaxPackets; else 1, or 0
+	Packets          uint32 // that it stands for, at most MaxPackets; 0 is 1
 
 	SRQN             SRQN   // XRCETH
 	Addr             uint64 // RETH, AtomicETH
