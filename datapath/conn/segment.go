@@ -12,7 +12,10 @@ import (
 // packetsOf is how many packets a message of a length is.
 func packetsOf(length uint32, mtu wire.MTU) uint32 {
 	size := uint32(mtu.Bytes())
-	return max(1, (length+size-1)/size)
+	if length <= size { // most; to divide takes long
+		return 1
+	}
+	return (length + size - 1) / size
 }
 
 // together is how many of the packets that are left of a message go into one whose payload may be so long, in bytes.
