@@ -174,8 +174,10 @@ func (o *others) receiveHanded() (some, ready bool) {
 		if h == nil {
 			break
 		}
-		e.budget--
-		o.receiveOne(h)
+		e.budget -= 1 + len(h.frame)/maxFrame
+		if o.receiveOne(h); len(h.frame) > maxFrame {
+			h.frame = nil // long ones are seldom handed over, and take much memory
+		}
 	}
 	e.budget += kept
 	if some && o.inbox.waited.Swap(false) {

@@ -101,9 +101,6 @@ func (n *Network) Ports(mac wire.MAC, queues int) ([]Port, error) {
 		p.number, p.queues = n.made, made
 		all[i] = p
 	}
-	if queues > 1 {
-		n.shortOnly.Add(1)
-	}
 	n.ports = append(n.ports, made[0])
 	n.changes.Add(1)
 	return all, nil
@@ -113,15 +110,8 @@ func (n *Network) Ports(mac wire.MAC, queues int) ([]Port, error) {
 func (n *Network) remove(p *port) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	at := slices.Index(n.ports, p.queues[0])
-	if at < 0 {
-		return
-	}
-	n.ports = slices.Delete(slices.Clone(n.ports), at, at+1)
+	n.ports = slices.DeleteFunc(slices.Clone(n.ports), func(one *port) bool { return one == p.queues[0] })
 	n.changes.Add(1)
-	if len(p.queues) > 1 {
-		n.shortOnly.Add(-1)
-	}
 }
 
 // portsBut lists all ports except one's, the first queue of each.
