@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 
@@ -59,7 +59,8 @@ func TestCloseSaysWhatIsLost(t *testing.T) {
 	}
 	err := a.Close()
 	refused(t, err, rc.ErrUnacknowledged)
-	if !strings.Contains(err.Error(), "8 requests within 1ms; call Flush before, or raise Options.Linger") {
+	// The peer has two receives; of these it may not have said in that time that they were taken.
+	if !regexp.MustCompile(`: (8|9|10) requests within 1ms; call Flush before, or raise Options\.Linger$`).MatchString(err.Error()) {
 		t.Error(err)
 	}
 	check(t, a.Close())
