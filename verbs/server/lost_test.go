@@ -46,7 +46,7 @@ func TestDeviceIsClosed(t *testing.T) {
 	}
 }
 
-// locked is a log that goroutines write to.
+// locked is a log that goroutines write to, and that a test reads meanwhile.
 type locked struct {
 	sync.Mutex
 	bytes.Buffer
@@ -56,6 +56,12 @@ func (l *locked) Write(b []byte) (int, error) {
 	l.Lock()
 	defer l.Unlock()
 	return l.Buffer.Write(b)
+}
+
+func (l *locked) String() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.Buffer.String()
 }
 
 // A client that dies while it is answered is no cause for a warning.
