@@ -22,11 +22,12 @@ type extent struct {
 	length   uint32
 }
 
-// takePart carries out a packet of a SEND or a WRITE. What it checks comes before anything that it changes.
-func (r *Responder) takePart(packet *wire.Packet) Reason {
+// takePart carries out a packet of a SEND or a WRITE, which stands for so many (packetsIn). What it checks comes before
+// anything that it changes.
+func (r *Responder) takePart(packet *wire.Packet, packets uint32) Reason {
 	m, means := &r.message, packet.BTH().Opcode().Means()
 	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
-	length, packets := uint32(len(packet.Payload())), r.packetsIn(packet)
+	length := uint32(len(packet.Payload()))
 	switch mtu := uint32(r.MTU.Bytes()); {
 	case packets == 0:
 		return InvalidRequest

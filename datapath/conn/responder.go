@@ -113,8 +113,9 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 		s, reason = r.takeAtomic(p, kind)
 		return 1, s, reason
 	}
-	reason = r.takePart(p)
-	return r.packetsIn(p), r.syndromeOf(reason), reason
+	packets = r.packetsIn(p)
+	reason = r.takePart(p, packets)
+	return packets, r.syndromeOf(reason), reason
 }
 
 // syndromeOf is what a peer is told of a packet that was not taken. A number of an SRQ that may not be used is a

@@ -7,7 +7,8 @@ import "github.com/roced/roced/datapath/wire"
 func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	bth := packet.BTH()
 	gap := bth.PSN() != r.ExpectedPSN
-	r.ExpectedPSN = bth.PSN().Plus(max(1, r.packetsIn(packet)))
+	packets := r.packetsIn(packet)
+	r.ExpectedPSN = bth.PSN().Plus(max(1, packets))
 	first := bth.Opcode().Means().Is(wire.MeansStart)
 	if gap || first {
 		r.message.kind = 0
@@ -15,7 +16,7 @@ func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	if !first && r.message.kind == 0 { // of a message whose beginning is missing, or was dropped
 		return OutOfSequence
 	}
-	reason := r.takePart(packet)
+	reason := r.takePart(packet, packets)
 	if reason != Taken {
 		r.message.kind = 0
 	}

@@ -8,6 +8,7 @@ type frames struct {
 	first   uint
 	count   uint
 	longs   *longFrames // of the network
+	held    uint        // of long; while there are none, nobody looks for one
 }
 
 // allocate makes all buffers in one allocation. The kernel provides its pages when they are first
@@ -40,6 +41,7 @@ func (f *frames) grow(length int) {
 // growLong adds a long frame to the ring, which is not full.
 func (f *frames) growLong(frame *longFrame, length int) {
 	f.long[f.end()] = frame
+	f.held++
 	f.grow(length)
 }
 
@@ -58,8 +60,8 @@ func (f *frames) isLong() bool { return f.long[f.first] != nil }
 
 func (f *frames) at(i uint) []byte {
 	place := (f.first + i) % portFrames
-	if long := f.long[place]; long != nil {
-		return long[:f.lengths[place]]
+	if f.held > 0 && f.long[place] != nil {
+		return f.long[place][:f.lengths[place]]
 	}
 	return f.buffers[place][:f.lengths[place]]
 }
@@ -67,10 +69,9 @@ func (f *frames) at(i uint) []byte {
 // shrink removes the first n frames. An empty ring starts over at the first buffers, which are
 // likely in the processor's cache.
 func (f *frames) shrink(n uint) {
-	for i := range n {
-		if long := &f.long[(f.first+i)%portFrames]; *long != nil {
-			f.longs.giveBack(*long)
-			*long = nil
+	for i := uint(0); i < n && f.held > 0; i++ {
+		if long := f.takeLong((f.first + i) % portFrames); long != nil {
+			f.longs.giveBack(long)
 		}
 	}
 	f.first = (f.first + n) % portFrames
@@ -79,12 +80,25 @@ func (f *frames) shrink(n uint) {
 	}
 }
 
+// takeLong is the long frame at a place, which is not there afterwards; nil if there is none.
+func (f *frames) takeLong(place uint) *longFrame {
+	long := f.long[place]
+	if long != nil {
+		f.long[place] = nil
+		f.held--
+	}
+	return long
+}
+
 // move moves the first frame of another ring to the end of this one. The rings swap buffers.
 func (f *frames) move(from *frames) {
 	end := f.end()
 	f.buffers[end], from.buffers[from.first] = from.buffers[from.first], f.buffers[end]
 	f.lengths[end] = from.lengths[from.first]
-	f.long[end], from.long[from.first] = from.long[from.first], nil
+	if from.held > 0 && from.long[from.first] != nil {
+		f.long[end] = from.takeLong(from.first)
+		f.held++
+	}
 	f.count++
 	from.shrink(1)
 }
