@@ -125,8 +125,7 @@ func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	} {
 		mtus := []wire.MTU{row.a, row.b}
 		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MTU, mtus = mtus[0], mtus[1:] })
-		p.a.takesLong()
-		p.b.takesLong()
+		p.takesLong()
 		p.a.post(to(row.o, 1_000_000), ring.Atomic{}, at(0, row.length))
 		ofA, _ := p.await(1, 0)
 		if ofA[0].Status != row.want {
@@ -138,8 +137,7 @@ func TestLongPacketsOfAnotherMTU(t *testing.T) {
 // What is sent again is counted as packets, and what a queue pair has to tell when it ends is as much as elsewhere.
 func TestLongPacketsAreCounted(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
-	p.a.takesLong()
-	p.b.takesLong()
+	p.takesLong()
 	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(0, 64<<10))
 	for p.a.engine.Counters().RNRNAKs == 0 {
 		p.round()
@@ -206,8 +204,7 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 0 })
 		if long {
-			p.a.takesLong()
-			p.b.takesLong()
+			p.takesLong()
 		}
 		source := p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
 		into := p.b.memory[recvArea:][:len(source)]
@@ -220,8 +217,7 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 
 		p = connect(t, wire.ServiceRC, 1, nil)
 		if long {
-			p.a.takesLong()
-			p.b.takesLong()
+			p.takesLong()
 		}
 		source = p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
 		into = p.b.memory[recvArea:][:len(source)]

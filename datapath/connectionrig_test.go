@@ -104,6 +104,12 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 // takesLong has packets be long, if the other end's are too.
 func (e *end) takesLong() { e.engine.Do(func() { e.port.SetWatched(false) }) }
 
+// takesLong has the packets of both ends be long.
+func (p *pairOf) takesLong() {
+	p.a.takesLong()
+	p.b.takesLong()
+}
+
 // setMR makes a region of the end's memory. It runs in Do.
 func (e *end) setMR(number uint32, mr region.MR) {
 	mr.LKey, mr.Base, mr.Memory = testKey(number), endBase, e.memory

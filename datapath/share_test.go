@@ -172,8 +172,7 @@ func TestShareOfLongPackets(t *testing.T) {
 	if share := p.a.c.share(); share != maxFrames {
 		t.Errorf("%d short packets on their way", share)
 	}
-	p.a.takesLong()
-	p.b.takesLong()
+	p.takesLong()
 	if share := p.a.c.share(); share != maxFlight {
 		t.Errorf("%d packets on their way, in long ones", share)
 	}

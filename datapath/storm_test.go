@@ -202,8 +202,7 @@ func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, n
 		}
 	}
 	if nowAndThen {
-		p.a.takesLong()
-		p.b.takesLong()
+		p.takesLong()
 	}
 	a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
 	p.network.Impair(i)

@@ -54,8 +54,7 @@ func TestTapShowsICRCs(t *testing.T) {
 // TestTapShortens: while somebody looks at one end, packets are as long as on other networks at both.
 func TestTapShortens(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
-	p.a.takesLong()
-	p.b.takesLong()
+	p.takesLong()
 	packets := func() int {
 		before := p.a.port.frames
 		p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
@@ -99,8 +98,7 @@ func TestTapsOfAClosedEngine(t *testing.T) {
 // A long packet that was on its way before there was a tap is shown as one.
 func TestTapOfALongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
-	p.a.takesLong()
-	p.b.takesLong()
+	p.takesLong()
 	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
 	p.a.engine.Round()
 	tap := NewTap(TapFilter{})

@@ -16,17 +16,17 @@ func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	if r.state != ring.QPStateRTS && r.state != ring.QPStateSQD {
 		return QPState
 	}
-	response := !bth.Opcode().Means().Is(wire.MeansAcknowledge)
+	response, packets := !bth.Opcode().Means().Is(wire.MeansAcknowledge), r.packetsIn(p)
 	switch psn := bth.PSN(); {
 	case psn.Ahead(r.oldest) < 0 || psn.Ahead(r.newest) >= 0:
 		reason = StrayAnswer
 	case response:
-		reason = r.receiveResponse(now, psn, p)
+		reason = r.receiveResponse(now, psn, p, packets)
 	default:
 		reason = r.receiveACK(now, psn, p.AETH().Syndrome())
 	}
 	if response {
-		r.heard(now, uint64(max(1, r.packetsIn(p))), reason)
+		r.heard(now, uint64(max(1, packets)), reason)
 	}
 	r.Queue.Publish()
 	return reason

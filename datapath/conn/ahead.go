@@ -30,8 +30,8 @@ type ahead struct {
 	count  int
 }
 
-// keep keeps a packet that is so far ahead of the expected one, if there is room. Long packets are
-// not kept: they would take much memory.
+// keep keeps a packet that is so far ahead of the expected one, if there is room. Long packets are not
+// kept: they would take much memory.
 func (r *Responder) keep(p *wire.Packet, distance int) {
 	if r.Ahead == nil || distance >= maxAhead || len(p.Payload()) > r.MTU.Bytes() {
 		return

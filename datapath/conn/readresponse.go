@@ -10,8 +10,8 @@ import (
 
 // The responses to a requester's READs and atomics, which come in order.
 
-// receiveResponse takes a response to a READ or an atomic.
-func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet) Reason {
+// receiveResponse takes a response to a READ or an atomic, which stands for so many packets (packetsIn).
+func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet, packets uint32) Reason {
 	w := r.nextAnswer(now, psn)
 	if w == nil {
 		return StrayAnswer
@@ -20,7 +20,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet)
 		r.lost(now, w.missing(), false)
 		return OutOfSequence
 	}
-	mtu, packets := uint32(r.MTU.Bytes()), r.packetsIn(p)
+	mtu := uint32(r.MTU.Bytes())
 	if !w.isAnswer(p, packets, mtu) {
 		r.fail(ring.WCBadRespErr)
 		return InvalidRequest
@@ -75,5 +75,5 @@ func (w *work) isAnswer(p *wire.Packet, packets, mtu uint32) bool {
 	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
 		return w.atomic() && answersAtomic
 	}
-	return packets > 0 && means.Is(wire.MeansEnd) == (w.answered+packets == w.packets) && length == min(w.length-w.answered*mtu, packets*mtu)
+	return means.Is(wire.MeansEnd) == (w.answered+packets == w.packets) && length == min(w.length-w.answered*mtu, packets*mtu)
 }
