@@ -1,4 +1,8 @@
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "objects.h"
 
 /* Where an event's object counts: its mutex, and the events given of it and acknowledged. */
@@ -94,12 +98,52 @@ static bool stale(struct context *c, const void *record)
 	return gone;
 }
 
-void async_init(struct context *c) { records_init(&c->events, sizeof(struct roced_get_async_event_grant), stale); }
-
-void async_clear(struct context *c)
+/* The event ids of its objects. */
+static struct roced_open_async_events_request range_of(const struct opened *o)
 {
-	if (!c->silent)
-		records_clear(&c->events, c, c->events_fd);
+	return (struct roced_open_async_events_request){ .first = o->number << EVENT_ID_SHIFT,
+		.last = ((o->number + 1) << EVENT_ID_SHIFT) - 1 };
+}
+
+/* Has async_fd opened. An older service has none: then nothing is ever read from it. */
+int async_open(struct opened *o)
+{
+	struct roced_open_async_events_request r = range_of(o);
+	int count = 1, fd = -1;
+	int failed = roced_ask(o->shared->session, ROCED_OPEN_ASYNC_EVENTS, &r, sizeof(r), NULL, 0, NULL, &fd, &count);
+
+	records_init(&o->events, sizeof(struct roced_get_async_event_grant), stale);
+	if (!failed && count == 1) {
+		int flags = fcntl(fd, F_GETFL);
+		if (flags >= 0)
+			fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+		o->v.context.async_fd = fd;
+		return 0;
+	}
+	if (failed != EOPNOTSUPP)
+		return failed ? failed : EPROTO;
+	o->silent = true;
+	o->v.context.async_fd = eventfd(0, EFD_CLOEXEC);
+	return o->v.context.async_fd < 0 ? errno : 0;
+}
+
+void async_close(struct opened *o)
+{
+	struct roced_open_async_events_request r = range_of(o);
+
+	if (o->v.context.async_fd < 0)
+		return;
+	close(o->v.context.async_fd);
+	if (!o->silent && !forked(o->shared))
+		roced_release(o->shared->session, ROCED_CLOSE_ASYNC_EVENTS, &r, sizeof(r));
+}
+
+void async_clear(struct ibv_context *ibv)
+{
+	struct opened *o = opened_of(ibv);
+
+	if (!o->silent)
+		records_clear(&o->events, o->shared, ibv->async_fd);
 }
 
 /* Each context is told once. */
@@ -116,7 +160,8 @@ static int fatal(struct opened *o, struct ibv_async_event *event)
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct context *c = context_of(context);
+	struct opened *o = opened_of(context);
+	struct context *c = o->shared;
 	struct roced_get_async_event_grant g;
 
 	if (forked(c)) {
@@ -124,15 +169,15 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		return -1;
 	}
 	do {
-		ssize_t n = c->silent ? -1 : records_read(&c->events, c, context->async_fd, &g);
-		if (c->silent)
+		ssize_t n = o->silent ? -1 : records_read(&o->events, c, context->async_fd, &g);
+		if (o->silent)
 			errno = EOPNOTSUPP;
 		if (n == 0)
-			return fatal(opened_of(context), event); /* the service has ended */
+			return fatal(o, event); /* the service has ended */
 		if (n != sizeof(g))
 			return -1;
 		if (g.type == ROCED_EVENT_DEVICE_FATAL)
-			opened_of(context)->fatal_told = true;
+			o->fatal_told = true;
 	} while (!fill(c, &g, event));
 	return 0;
 }

@@ -47,61 +47,49 @@ static void set_ops(struct verbs_context *v)
 	v->context.abi_compat = (void *)UINTPTR_MAX; /* it lies in a verbs_context */
 }
 
-/* The descriptor of asynchronous events. An older service has none: then nothing is ever read from it. */
-static int open_events(struct context *c)
-{
-	int count = 1;
-	int failed = roced_ask(c->session, ROCED_OPEN_ASYNC_EVENTS, NULL, 0, NULL, 0, NULL, &c->events_fd, &count);
-
-	if (!failed && count == 1) {
-		int flags = fcntl(c->events_fd, F_GETFL);
-		if (flags >= 0)
-			fcntl(c->events_fd, F_SETFL, flags & ~O_NONBLOCK);
-		return 0;
-	}
-	c->events_fd = -1;
-	if (failed != EOPNOTSUPP)
-		return failed ? failed : EPROTO;
-	c->silent = true;
-	c->events_fd = eventfd(0, EFD_CLOEXEC);
-	return c->events_fd < 0 ? errno : 0;
-}
-
 static void drop_shared(struct context *c)
 {
-	if (c->events_fd >= 0)
-		close(c->events_fd);
 	free(c->tokens);
 	free(c->free_tokens);
 	free(c->named);
+	free(c->numbers);
 	free(c);
 }
 
 static struct context *new_shared(struct roced_session *session)
 {
 	struct context *c = calloc(1, sizeof(*c));
-	int failed = ENOMEM;
 
 	if (!c)
-		return fail(failed);
+		return fail(ENOMEM);
 	c->session = session;
-	c->events_fd = -1;
+	c->numbers = calloc(MAX_OPENED, 1);
 	c->tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->tokens)); /* pages that are not used are not there */
 	c->free_tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->free_tokens));
 	pthread_mutex_init(&c->mu, NULL);
-	async_init(c);
-	if (c->tokens && c->free_tokens)
-		failed = open_events(c);
-	if (!failed)
+	if (c->tokens && c->free_tokens && c->numbers)
 		return c;
 	drop_shared(c);
-	return fail(failed);
+	return fail(ENOMEM);
+}
+
+/* A number for one more, which goes into its objects' event ids; 0 if all are in use. */
+static uint64_t take_number(struct context *c)
+{
+	for (uint64_t at = 0; at < MAX_OPENED; at++) {
+		if (!c->numbers[at]) {
+			c->numbers[at] = 1;
+			return at + 1;
+		}
+	}
+	return 0;
 }
 
 static void drop(struct opened *o)
 {
-	if (o->v.context.async_fd >= 0)
-		close(o->v.context.async_fd);
+	async_close(o);
+	if (o->number)
+		o->shared->numbers[o->number - 1] = 0;
 	if (o->v.context.cmd_fd >= 0)
 		close(o->v.context.cmd_fd);
 	if (atomic_fetch_sub(&o->device->users, 1) == 1)
@@ -122,11 +110,15 @@ static struct opened *new_opened(struct context *c, struct device *device)
 	set_ops(&o->v);
 	o->v.context.device = &device->ibv;
 	o->v.context.num_comp_vectors = 1;
+	o->v.context.async_fd = -1;
 	o->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* descriptors of its own: programs tell contexts by them (UCX) */
-	o->v.context.async_fd = fcntl(c->events_fd, F_DUPFD_CLOEXEC, 0);
-	if (o->v.context.cmd_fd >= 0 && o->v.context.async_fd >= 0)
+	int failed = o->v.context.cmd_fd < 0 ? errno : 0;
+	if (!failed && (o->number = take_number(c)) == 0)
+		failed = EMFILE;
+	if (!failed)
+		failed = async_open(o);
+	if (!failed)
 		return o;
-	int failed = errno;
 	drop(o);
 	return fail(failed);
 }
@@ -188,15 +180,16 @@ struct roced_session *roced_session_of(struct ibv_context *context) { return con
 
 /* ------------------------------------------------------------------- event ids */
 
-uint64_t context_name(struct context *c, void *object, enum kind kind)
+uint64_t context_name(struct opened *o, void *object, enum kind kind)
 {
+	struct context *c = o->shared;
 	uint64_t id = 0;
 	uint32_t at;
 
 	pthread_mutex_lock(&c->mu);
 	for (at = 0; at < c->named_used && c->named[at].object; at++)
 		;
-	if (at == c->named_room) {
+	if (at == c->named_room && at < 1u << PLACE_BITS) {
 		uint32_t room = c->named_room ? 2 * c->named_room : 64;
 		struct named *more = realloc(c->named, room * sizeof(*more));
 		if (more) {
@@ -211,7 +204,8 @@ uint64_t context_name(struct context *c, void *object, enum kind kind)
 		c->named[at].object = object;
 		c->named[at].kind = kind;
 		c->named[at].generation++;
-		id = (uint64_t)c->named[at].generation << 32 | at;
+		id = c->named[at].id = o->number << EVENT_ID_SHIFT |
+			(uint64_t)(c->named[at].generation & GENERATION_MASK) << PLACE_BITS | at;
 	}
 	pthread_mutex_unlock(&c->mu);
 	return id;
@@ -220,17 +214,17 @@ uint64_t context_name(struct context *c, void *object, enum kind kind)
 void context_unname(struct context *c, uint64_t id)
 {
 	pthread_mutex_lock(&c->mu);
-	uint32_t at = (uint32_t)id;
-	if (at < c->named_used && c->named[at].generation == id >> 32)
+	uint32_t at = id & PLACE_MASK;
+	if (at < c->named_used && c->named[at].id == id)
 		c->named[at].object = NULL;
 	pthread_mutex_unlock(&c->mu);
 }
 
 void *context_named(struct context *c, uint64_t id, enum kind kind)
 {
-	uint32_t at = (uint32_t)id;
+	uint32_t at = id & PLACE_MASK;
 
-	if (at >= c->named_used || c->named[at].generation != id >> 32 || c->named[at].kind != kind)
+	if (at >= c->named_used || c->named[at].id != id || c->named[at].kind != kind)
 		return NULL;
 	return c->named[at].object;
 }

@@ -158,7 +158,7 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 		return EINVAL;
 	if (channel)
 		r.channel = OF(struct channel, ibv, channel)->handle;
-	cq->event_id = r.event_id = context_name(c, cq, OF_CQ);
+	cq->event_id = r.event_id = context_name(opened_of(context), cq, OF_CQ);
 	if (!r.event_id)
 		return ENOMEM;
 	int failed = roced_ask_simple(c->session, ROCED_CREATE_CQ, &r, &g);
@@ -280,7 +280,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 		return 0;
 	}
 	context_unname(cq->ctx, cq->event_id);
-	async_clear(cq->ctx);
+	async_clear(ibv->context);
 	if (ibv->channel)
 		records_clear(&OF(struct channel, ibv, ibv->channel)->events, cq->ctx, ibv->channel->fd);
 	pthread_mutex_lock(&ibv->mutex);

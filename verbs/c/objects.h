@@ -12,11 +12,21 @@
 
 #define OF(type, member, pointer) ((type *)((char *)(pointer) - offsetof(type, member)))
 
-/* An object that events name. The id is its place in the context's table, and a generation. */
+/*
+ * An object that events name. The id is the number of the ibv_open_device that it is of, a generation, and its place
+ * in the session's table: EVENT_ID_SHIFT bits are the last two's.
+ */
 enum kind { NO_OBJECT, OF_CQ, OF_QP, OF_SRQ };
+
+enum {
+	PLACE_BITS = 22, PLACE_MASK = (1 << PLACE_BITS) - 1, EVENT_ID_SHIFT = 52, /* 30 bits for the generation */
+	GENERATION_MASK = (1 << (EVENT_ID_SHIFT - PLACE_BITS)) - 1,
+	MAX_OPENED = 1023, /* what a session has queues of events for; each fits into the bits that are left */
+};
 
 struct named {
 	void *object;
+	uint64_t id;
 	uint32_t generation;
 	enum kind kind;
 };
@@ -50,15 +60,16 @@ struct opened {
 	struct verbs_context v;     /* its end is the ibv_context; ours follows */
 	struct context *shared;
 	struct device *device;
+	uint64_t number;            /* of those that are open; the first is 1 */
+	bool silent;                /* the service has no descriptor for its asynchronous events */
+	struct records events;      /* what async_fd has */
 	atomic_bool fatal_told;
 };
 
 struct context {
 	struct roced_session *session;
 	unsigned users;             /* of ibv_open_device; under contexts' lock */
-	bool silent;                /* the service has no descriptor for asynchronous events */
-	int events_fd;              /* of asynchronous events: each async_fd is another descriptor of it */
-	struct records events;
+	uint8_t *numbers;           /* of 'opened' that are in use: MAX_OPENED of them; under contexts' lock */
 	bool shares;                /* it has the process file; see mr.c */
 
 	pthread_mutex_t mu;         /* of what follows; after the locks of queues */
@@ -187,11 +198,12 @@ ssize_t records_read(struct records *r, struct context *c, int fd, void *record)
 void records_clear(struct records *r, struct context *c, int fd);                 /* an object is gone */
 
 /* async.c */
-void async_init(struct context *c);
-void async_clear(struct context *c);
+int async_open(struct opened *o);
+void async_close(struct opened *o);
+void async_clear(struct ibv_context *ibv); /* an object is gone */
 
 /* context.c */
-uint64_t context_name(struct context *c, void *object, enum kind kind); /* an event id; 0 without memory */
+uint64_t context_name(struct opened *o, void *object, enum kind kind); /* an event id; 0 without memory */
 void context_unname(struct context *c, uint64_t id);
 /* NULL if the object is gone, or is no such one; the caller holds mu */
 void *context_named(struct context *c, uint64_t id, enum kind kind);

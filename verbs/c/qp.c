@@ -41,7 +41,7 @@ static struct qp *new_qp(struct ibv_context *context, struct ibv_pd *pd, void *q
 	pthread_mutex_init(&qp->modify, NULL);
 	pthread_mutex_init(&qp->send_lock, NULL);
 	pthread_mutex_init(&qp->recv_lock, NULL);
-	qp->event_id = context_name(qp->ctx, qp, OF_QP);
+	qp->event_id = context_name(opened_of(qp->ex.qp_base.context), qp, OF_QP);
 	if (qp->event_id)
 		return qp;
 	free(qp);
@@ -325,7 +325,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	if (failed)
 		return failed;
 	context_unname(qp->ctx, qp->event_id);
-	async_clear(qp->ctx);
+	async_clear(ibv->context);
 	if (!qp->target)
 		forget(qp);
 	await_acks(&ibv->mutex, &ibv->cond, &qp->async_got, &ibv->events_completed);

@@ -39,7 +39,7 @@ static struct srq *new_srq(struct ibv_pd *pd, void *srq_context)
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	pthread_mutex_init(&srq->resizing, NULL);
 	pthread_mutex_init(&srq->lock, NULL);
-	srq->event_id = context_name(srq->ctx, srq, OF_SRQ);
+	srq->event_id = context_name(opened_of(pd->context), srq, OF_SRQ);
 	if (srq->event_id)
 		return srq;
 	free(srq);
@@ -254,7 +254,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 		return failed;
 	if (!forked(srq->ctx)) {
 		context_unname(srq->ctx, srq->event_id);
-		async_clear(srq->ctx);
+		async_clear(ibv->context);
 		if (srq->is_xrc) {
 			token_release(srq->ctx, srq->token);
 			cq_purge(srq->cq);

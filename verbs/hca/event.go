@@ -5,6 +5,7 @@ package hca
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,40 +14,109 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// events is the queue of events that the program has not read.
+// events are a session's that the program has not read: in the queues that it has opened, and one for the rest.
 type events struct {
-	mu      sync.Mutex
-	waiting provider.Reports
-	ready   chan struct{} // of capacity 1
+	mu     sync.Mutex
+	rest   EventQueue
+	opened atomic.Pointer[[]*EventQueue] // by their EventIDs; changed under mu
 
 	noted atomic.Pointer[eventSource] // what the engine has noted of objects: a list
 	tell  func()                      // SessionConfig.Noticed; nil for none
 }
 
-func (e *events) init() {
-	e.ready = make(chan struct{}, 1)
+// EventQueue has events of a session's device and port, and of the objects whose EventIDs are in its range.
+type EventQueue struct {
+	session     *Session
+	first, last uint64
+	waiting     provider.Reports // under events.mu
+	ready       chan struct{}    // of capacity 1
+}
+
+// maxEventQueues is how many a session may open.
+const maxEventQueues = 1024
+
+func (e *events) init(s *Session) {
+	e.rest = EventQueue{session: s, ready: make(chan struct{}, 1)}
+	e.opened.Store(&[]*EventQueue{})
+	e.tell = s.config.Noticed
+}
+
+// OpenEvents gives a queue for the events of objects whose EventIDs are from first, which is not 0, to last. Other
+// queues do not get them, but all get those of the device and its port. What is of objects with other EventIDs,
+// GetAsyncEvent has. ErrBusy if another queue has one of them.
+func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
+	if first == 0 || first > last {
+		return nil, fmt.Errorf("%w: events of objects from %#x to %#x", verbs.ErrInvalid, first, last)
+	}
+	e := &s.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	opened := *e.opened.Load()
+	if len(opened) == maxEventQueues {
+		return nil, fmt.Errorf("%w: %d queues of events", verbs.ErrLimit, maxEventQueues)
+	}
+	at, _ := slices.BinarySearchFunc(opened, first, (*EventQueue).compare)
+	if at < len(opened) && opened[at].first <= last {
+		return nil, fmt.Errorf("%w: events of objects from %#x to %#x go to a descriptor already", verbs.ErrBusy, opened[at].first, opened[at].last)
+	}
+	q := &EventQueue{session: s, first: first, last: last, ready: make(chan struct{}, 1)}
+	opened = slices.Insert(slices.Clone(opened), at, q)
+	e.opened.Store(&opened)
+	return q, nil
+}
+
+// Close ends the queue, whose events are lost. Nobody waits in Pass any more.
+func (q *EventQueue) Close() {
+	e := &q.session.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	opened := slices.DeleteFunc(slices.Clone(*e.opened.Load()), func(one *EventQueue) bool { return one == q })
+	e.opened.Store(&opened)
+}
+
+// compare says whether the queue's range lies before an EventID, has it, or lies behind it.
+func (q *EventQueue) compare(id uint64) int {
+	switch {
+	case q.last < id:
+		return -1
+	case q.first > id:
+		return 1
+	}
+	return 0
+}
+
+// of is the queue for an object's events.
+func (e *events) of(id uint64) *EventQueue {
+	opened := *e.opened.Load()
+	if at, found := slices.BinarySearchFunc(opened, id, (*EventQueue).compare); found {
+		return opened[at]
+	}
+	return &e.rest
 }
 
 func (e *events) put(r provider.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting.Put(r)
-	e.wake()
+	if r.EventID != 0 {
+		e.of(r.EventID).put(r)
+		return
+	}
+	for _, q := range *e.opened.Load() {
+		q.put(r)
+	}
+	e.rest.put(r)
 }
 
-// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
-// none of its events is passed after it was. The next reader is woken if there are more.
-func (e *events) pass(to func(provider.EventReport) bool) (some bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	oldest, some := e.waiting.Oldest()
-	if some && to(oldest) {
-		e.waiting.Drop(oldest)
+func (q *EventQueue) put(r provider.EventReport) {
+	q.waiting.Put(r)
+	q.wake()
+}
+
+func (q *EventQueue) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
 	}
-	if e.waiting.Len() > 0 {
-		e.wake()
-	}
-	return some
 }
 
 // objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
@@ -61,49 +131,59 @@ func (e *events) forget(from *eventSource) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, kind := range objectEvents {
-		e.waiting.Drop(provider.EventReport{Type: kind, EventID: from.id})
-	}
-}
-
-func (e *events) wake() {
-	select {
-	case e.ready <- struct{}{}:
-	default:
+		e.of(from.id).waiting.Drop(provider.EventReport{Type: kind, EventID: from.id})
 	}
 }
 
 // GetAsyncEvent implements provider.Provider.
 func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, err error) {
-	err = s.PassAsyncEvent(ctx, func(oldest provider.EventReport) bool {
+	err = s.events.rest.Pass(ctx, func(oldest provider.EventReport) bool {
 		r = oldest
 		return true
 	})
 	return r, err
 }
 
-// PassAsyncEvent waits for an event and passes it on, or leaves it where it is if that is refused. No object is
+// Pass waits for an event and passes it on, or leaves it where it is if that is refused. No object is
 // destroyed while it is passed, so to must not wait. After a failure the event of the device comes before the error: it
 // is put before done is closed, so what is not there after that does not come.
-func (s *Session) PassAsyncEvent(ctx context.Context, to func(provider.EventReport) bool) error {
+func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) bool) error {
+	life := &q.session.life
 	for {
-		last := isClosed(s.life.done)
-		s.ReportNoticed()
-		if s.life.stopped() {
+		last := isClosed(life.done)
+		q.session.ReportNoticed()
+		if life.stopped() {
 			return verbs.ErrClosed
 		}
-		if s.events.pass(to) {
+		if q.pass(to) {
 			return nil
 		}
 		if last {
-			return s.Err()
+			return q.session.Err()
 		}
 		select {
-		case <-s.events.ready:
-		case <-s.life.done:
+		case <-q.ready:
+		case <-life.done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
+// none of its events is passed after it was. The next reader is woken if there are more.
+func (q *EventQueue) pass(to func(provider.EventReport) bool) (some bool) {
+	e := &q.session.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	oldest, some := q.waiting.Oldest()
+	if some && to(oldest) {
+		q.waiting.Drop(oldest)
+	}
+	if q.waiting.Len() > 0 {
+		q.wake()
+	}
+	return some
 }
 
 // eventSource is an object that has events. The engine notes them between packets, where it must not
@@ -135,7 +215,7 @@ func (s *Session) note(from *eventSource, what uint32) {
 		from.next = e.noted.Load()
 		put = e.noted.CompareAndSwap(from.next, from)
 	}
-	e.wake()
+	e.of(from.id).wake()
 	if e.tell != nil {
 		e.tell()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -103,13 +104,13 @@ func TestEventsAreKeptOnce(t *testing.T) {
 		a.link(true)
 		a.addresses(addressesA[:1+i%2]...)
 	}
-	if n := a.device.session.events.waiting.Len(); n != 3 {
+	if n := a.device.session.events.rest.waiting.Len(); n != 3 {
 		t.Errorf("%d events wait", n)
 	}
 	a.link(false)
 	a.expectEvents(portActive, gidChange, portErr)
 	a.noEvent()
-	if n := a.device.session.events.waiting.Len(); n != 0 {
+	if n := a.device.session.events.rest.waiting.Len(); n != 0 {
 		t.Errorf("%d events are remembered", n)
 	}
 }
@@ -149,11 +150,11 @@ func TestEventsOfClosedObjects(t *testing.T) {
 		cq, qps := w.b.overrunnable(2)
 		w.overrun(t, qps[0])
 		w.b.device.session.ReportNoticed() // as a reader would
-		if n := w.b.device.session.events.waiting.Len(); n != 3 {
+		if n := w.b.device.session.events.rest.waiting.Len(); n != 3 {
 			t.Fatalf("%d events wait", n)
 		}
 		check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
-		if n := w.b.device.session.events.waiting.Len(); n != 0 {
+		if n := w.b.device.session.events.rest.waiting.Len(); n != 0 {
 			t.Errorf("%d events of what is closed", n)
 		}
 	}
@@ -213,12 +214,13 @@ func TestEventsRace(t *testing.T) {
 
 // A wake-up stands for all events that wait: the reader that it wakes wakes the next.
 func TestEventWakesTheNextReader(t *testing.T) {
-	var e events
-	e.init()
+	var s Session
+	s.events.init(&s)
+	e := &s.events.rest
 	for id := range uint64(3) {
-		e.put(provider.EventReport{Type: verbs.EventCQErr, EventID: id})
+		s.events.put(provider.EventReport{Type: verbs.EventCQErr, EventID: 1 + id})
 	}
-	for id := range uint64(3) {
+	for id := uint64(1); id <= 3; id++ {
 		select {
 		case <-e.ready:
 		default:
@@ -234,4 +236,77 @@ func TestEventWakesTheNextReader(t *testing.T) {
 		t.Error("somebody is woken for nothing")
 	default:
 	}
+}
+
+// TestEventQueues: an object's events go to the queue that has its EventID, and the device's to each. What is noted
+// wakes who reads that queue. A queue that is closed leaves its objects to GetAsyncEvent.
+func TestEventQueues(t *testing.T) {
+	w := newStillPair(t)
+	s := w.b.device.session
+	waiting := func(q *EventQueue) (ids []uint64) {
+		t.Helper()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.ReportNoticed()
+		for q.waiting.Len() > 0 {
+			check(t, q.Pass(ended, func(r provider.EventReport) bool { ids = append(ids, r.EventID); return true }))
+		}
+		return ids
+	}
+	open := func(first, last uint64) *EventQueue {
+		t.Helper()
+		q, err := s.OpenEvents(first, last)
+		check(t, err)
+		return q
+	}
+	high, low := open(1<<40, 1<<41), open(1, 1<<20)
+	const all = ^uint64(0)
+	for _, bad := range [][2]uint64{{0, 5}, {6, 5}, {0, 0}, {all, 1}} {
+		_, err := s.OpenEvents(bad[0], bad[1])
+		refused(t, err, verbs.ErrInvalid)
+	}
+	for _, taken := range [][2]uint64{{1, 1}, {1 << 20, 1 << 20}, {2, 1 << 21}, {1, all}, {1 << 41, all}, {1<<40 - 1, 1 << 40}} {
+		_, err := s.OpenEvents(taken[0], taken[1])
+		refused(t, err, verbs.ErrBusy)
+	}
+	cq, qps := w.b.overrunnable(2)
+	w.overrun(t, qps[0])
+	select { // woken before anybody has asked
+	case <-low.ready:
+	default:
+		t.Error("nobody is woken for what the engine has noted")
+	}
+	s.ReportNoticed()
+	w.b.link(false)
+	if got := waiting(low); len(got) != 4 || got[3] != 0 {
+		t.Errorf("events of %v, want three objects' and the port's", got)
+	}
+	for name, q := range map[string]*EventQueue{"high": high, "rest": &s.events.rest} {
+		if got := waiting(q); !slices.Equal(got, []uint64{0}) {
+			t.Errorf("%s: events of %v, want the port's alone", name, got)
+		}
+	}
+	low.Close()
+	s.events.put(provider.EventReport{Type: verbs.EventCQErr, EventID: 5})
+	if got := waiting(&s.events.rest); !slices.Equal(got, []uint64{5}) {
+		t.Errorf("without a queue of its own: events of %v", got)
+	}
+	open(1, 5).Close()
+	check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
+}
+
+// TestEventQueuesHaveABound: a session has so many, and room again when one is closed.
+func TestEventQueuesHaveABound(t *testing.T) {
+	s := newStillPair(t).a.device.session
+	var last *EventQueue
+	for id := range uint64(maxEventQueues) {
+		q, err := s.OpenEvents(1+id, 1+id)
+		check(t, err)
+		last = q
+	}
+	_, err := s.OpenEvents(1<<40, 1<<40)
+	refused(t, err, verbs.ErrLimit)
+	last.Close()
+	_, err = s.OpenEvents(1<<40, 1<<40)
+	check(t, err)
 }

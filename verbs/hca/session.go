@@ -94,8 +94,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
 	s.cm = card.manager.NewSession(s.cmConfig())
 	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, tallies{s}, xrcDomains{s}, handles{s}, multicast{s}, s.cm}
-	s.events.init()
-	s.events.tell = s.config.Noticed
+	s.events.init(s)
 	var err error
 	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
 		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.Name(), err)

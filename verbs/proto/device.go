@@ -16,8 +16,11 @@ var (
 	QueryRTValues = command(22, "query_rt_values", none, visitRTValues)
 
 	// OpenAsyncEvents has a reply with a descriptor: a stream socket's end, from which the client reads events as the grants
-	// of GetAsyncEvent, 16 bytes each, and the end when the session has ended. From then on events go there.
-	OpenAsyncEvents = command(23, "open_async_events", none, none)
+	// of GetAsyncEvent, 16 bytes each, and the end when the session has ended. From then on the events of objects whose
+	// EventIDs are in a range go there, and each of the device and its port to every such descriptor. 23 was the same
+	// for all EventIDs.
+	OpenAsyncEvents  = command(24, "open_async_events", visitEventRange, none)
+	CloseAsyncEvents = command(25, "close_async_events", visitEventRange, none)
 )
 
 // The most entries of lists; a longer GID table is cut.
@@ -147,6 +150,14 @@ func visitCounter(c *coder, v *verbs.Counter) {
 	u64(c, "value", &v.Value)
 	c.flag("lost", &v.Lost)
 	c.reserved(7)
+}
+
+// EventRange is one of EventIDs, of which the first is not 0 and the last belongs to it.
+type EventRange struct{ First, Last uint64 }
+
+func visitEventRange(c *coder, r *EventRange) {
+	u64(c, "first", &r.First)
+	u64(c, "last", &r.Last)
 }
 
 func visitEvent(c *coder, e *provider.EventReport) {

@@ -98,7 +98,8 @@ enum roced_command {
 	ROCED_COUNTERS = 20,
 	ROCED_GET_ASYNC_EVENT = 21,
 	ROCED_QUERY_RT_VALUES = 22,
-	ROCED_OPEN_ASYNC_EVENTS = 23,
+	ROCED_OPEN_ASYNC_EVENTS = 24,
+	ROCED_CLOSE_ASYNC_EVENTS = 25,
 	ROCED_ALLOC_PD = 32,
 	ROCED_DEALLOC_PD = 33,
 	ROCED_ALLOC_MR = 34,
@@ -667,6 +668,16 @@ struct roced_get_async_event_grant {
 
 struct roced_query_rt_values_grant {
 	uint64_t raw_clock;
+};
+
+struct roced_open_async_events_request {
+	uint64_t first;
+	uint64_t last;
+};
+
+struct roced_close_async_events_request {
+	uint64_t first;
+	uint64_t last;
 };
 
 struct roced_alloc_pd_grant {

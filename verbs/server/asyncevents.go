@@ -12,18 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asyncEvents is a socket pair by which a session's events go to its program, which has the other end.
+// asyncEvents is a socket pair by which events of a session go to its program, which has the other end.
 type asyncEvents struct {
+	queue  *hca.EventQueue
 	end    *os.File
 	cancel context.CancelFunc
+	over   chan struct{} // closed when nothing is sent any more
 }
 
 // openAsyncEvents hands the program's end of a socket for events over.
 func openAsyncEvents(c *connection, m proto.Message) error {
-	if _, err := proto.OpenAsyncEvents.DecodeRequest(m.Body); err != nil {
+	r, err := proto.OpenAsyncEvents.DecodeRequest(m.Body)
+	if err != nil {
 		return err
 	}
-	end, err := c.startAsyncEvents()
+	end, err := c.startAsyncEvents(r)
 	if err != nil {
 		return c.fail(m, err)
 	}
@@ -31,30 +34,38 @@ func openAsyncEvents(c *connection, m proto.Message) error {
 	return reply(c, proto.OpenAsyncEvents, m.ID, &proto.None{}, end)
 }
 
-// startAsyncEvents has a goroutine send the session's events, and gives the program's end.
-func (c *connection) startAsyncEvents() (end int, err error) {
-	if c.asyncEvents != nil {
-		return 0, fmt.Errorf("%w: the session has a descriptor for its events already", verbs.ErrBusy)
-	}
+// startAsyncEvents has a goroutine send the events of a range, and gives the program's end.
+func (c *connection) startAsyncEvents(r proto.EventRange) (end int, err error) {
 	if err := c.account.quota.TakeDescriptors(1); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			c.account.quota.GiveDescriptors(1)
+		}
+	}()
+	queue, err := c.session.OpenEvents(r.First, r.Last)
+	if err != nil {
 		return 0, err
 	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		c.account.quota.GiveDescriptors(1)
+		queue.Close()
 		return 0, fmt.Errorf("%w: a socket for events: %w", verbs.ErrHost, err)
 	}
 	_ = unix.Shutdown(ends[0], unix.SHUT_RD) // what the program would send there could make a close wait
 	ctx, cancel := context.WithCancel(context.Background())
-	c.asyncEvents = &asyncEvents{os.NewFile(uintptr(ends[0]), "events"), cancel}
-	c.background.Go(func() { c.asyncEvents.send(ctx, c.session) })
+	a := &asyncEvents{queue, os.NewFile(uintptr(ends[0]), "events"), cancel, make(chan struct{})}
+	c.asyncEvents[r] = a
+	c.background.Go(func() { a.send(ctx) })
 	return ends[1], nil
 }
 
 // send sends events until the session has ended, of which the program reads the end. It waits while the socket is full,
 // and what comes meanwhile is kept by the session, which drops what is of objects that are destroyed. So no event is
 // sent after the answer to who destroyed its object.
-func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
+func (a *asyncEvents) send(ctx context.Context) {
+	defer close(a.over)
 	defer a.end.Close()
 	socket, err := a.end.SyscallConn()
 	if err != nil {
@@ -63,7 +74,7 @@ func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
 	for ended := error(nil); ended == nil && err == nil; {
 		err = socket.Write(func(fd uintptr) (done bool) {
 			full := false
-			ended = session.PassAsyncEvent(ctx, func(event provider.EventReport) bool {
+			ended = a.queue.Pass(ctx, func(event provider.EventReport) bool {
 				err := error(unix.EINTR)
 				for err == unix.EINTR {
 					_, err = unix.Write(int(fd), proto.EncodeAsyncEvent(event))
@@ -76,23 +87,30 @@ func (a *asyncEvents) send(ctx context.Context, session *hca.Session) {
 	}
 }
 
-// closeAsyncEvents ends the sending.
-func (c *connection) closeAsyncEvents() {
-	if c.asyncEvents != nil {
-		c.asyncEvents.cancel()
-		_ = c.asyncEvents.end.Close()
-		c.account.quota.GiveDescriptors(1)
-	}
+// close ends the sending.
+func (a *asyncEvents) close() {
+	a.cancel()
+	_ = a.end.Close()
+	<-a.over
+	a.queue.Close()
 }
 
-// getAsyncEvent waits for an event, unless events go to a descriptor.
-func getAsyncEvent(c *connection, m proto.Message) error {
-	if c.asyncEvents != nil {
-		return c.fail(m, fmt.Errorf("%w: the session's events go to the descriptor that open_async_events gave", verbs.ErrBusy))
+// closeAsyncEvents is of a descriptor that the program needs no longer.
+func closeAsyncEvents(c *connection, m proto.Message) error {
+	r, err := proto.CloseAsyncEvents.DecodeRequest(m.Body)
+	if err != nil {
+		return err
 	}
-	return waitForEvent.run(c, m)
+	a := c.asyncEvents[r]
+	if a == nil {
+		return c.fail(m, fmt.Errorf("%w: no descriptor has the events of objects from %#x to %#x", verbs.ErrNotFound, r.First, r.Last))
+	}
+	c.endAsyncEvents(r, a)
+	return reply(c, proto.CloseAsyncEvents, m.ID, &proto.None{})
 }
 
-var waitForEvent = waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (provider.EventReport, error) {
-	return s.GetAsyncEvent(ctx)
-})
+func (c *connection) endAsyncEvents(r proto.EventRange, a *asyncEvents) {
+	a.close()
+	delete(c.asyncEvents, r)
+	c.account.quota.GiveDescriptors(1)
+}

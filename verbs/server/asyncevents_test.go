@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -15,10 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asyncEvents is the program's end of the socket for events.
-func (r *raw) asyncEvents() *os.File {
+// everyID is the range of all objects.
+var everyID = proto.EventRange{First: 1, Last: math.MaxUint64}
+
+// asyncEvents is the program's end of a socket for events.
+func (r *raw) asyncEvents(of proto.EventRange) *os.File {
 	r.Helper()
-	_, ends := ask(r, proto.OpenAsyncEvents, &proto.None{})
+	_, ends := ask(r, proto.OpenAsyncEvents, &of)
 	if len(ends) != 1 {
 		r.Fatalf("%d descriptors", len(ends))
 	}
@@ -32,12 +36,9 @@ func (r *raw) asyncEvents() *os.File {
 func TestAsyncEventsByDescriptor(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.opened(t)
-	events := c.asyncEvents()
-	if err := refused(c, proto.OpenAsyncEvents, &proto.None{}); !errors.Is(err, verbs.ErrBusy) {
+	events := c.asyncEvents(everyID)
+	if err := refused(c, proto.OpenAsyncEvents, &proto.EventRange{First: 7, Last: 7}); !errors.Is(err, verbs.ErrBusy) {
 		t.Errorf("once more: %v", err)
-	}
-	if err := refused(c, proto.GetAsyncEvent, &proto.None{}); !errors.Is(err, verbs.ErrBusy) {
-		t.Errorf("by the command: %v", err)
 	}
 	pd := c.allocPD()
 	srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 1 << 40})
@@ -59,12 +60,41 @@ func TestAsyncEventsByDescriptor(t *testing.T) {
 	}
 }
 
+// TestAsyncEventsAreClosed: a descriptor that is not needed takes nothing, however often that happens, and the range is
+// free again.
+func TestAsyncEventsAreClosed(t *testing.T) {
+	r := newRig(t, anyone)
+	c := r.a.opened(t)
+	low, high := proto.EventRange{First: 1, Last: 9}, proto.EventRange{First: 10, Last: 19}
+	kept := c.asyncEvents(high)
+	for range 2000 {
+		end := c.asyncEvents(low)
+		ask(c, proto.CloseAsyncEvents, &low)
+		if n, err := end.Read(make([]byte, 16)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Fatalf("after the close: %d bytes, %v", n, err)
+		}
+		check(t, end.Close())
+	}
+	for _, not := range []proto.EventRange{low, {First: 10, Last: 18}, {}} {
+		if err := refused(c, proto.CloseAsyncEvents, &not); !errors.Is(err, verbs.ErrNotFound) {
+			t.Errorf("%v: %v", not, err)
+		}
+	}
+	r.a.youngest().session.Faulted(verbs.ErrHost)
+	var record [16]byte
+	_, err := io.ReadFull(kept, record[:])
+	check(t, err)
+	if verbs.EventType(record[0]) != verbs.EventDeviceFatal {
+		t.Errorf("event %v", verbs.EventType(record[0]))
+	}
+}
+
 // TestAsyncEventsAreNotRead: a program that reads none of its events costs nobody anything, and leaves nothing.
 func TestAsyncEventsAreNotRead(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	c := r.a.opened(t)
-	c.asyncEvents()
+	c.asyncEvents(everyID)
 	check(t, c.socket.SetDeadline(time.Now().Add(waittest.Limit)))
 	pd := c.allocPD()
 	srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 1})
@@ -81,7 +111,7 @@ func TestAsyncEventsAreNotRead(t *testing.T) {
 func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.opened(t)
-	events := c.asyncEvents()
+	events := c.asyncEvents(everyID)
 	pd := c.allocPD()
 	noted := func(id uint64) provider.DestroySRQRequest { // an object that has an event
 		srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: id})
@@ -119,7 +149,7 @@ func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
 	for id := range uint64(300) {
 		destroy(noted(id))
 	}
-	socket, err := r.a.youngest().asyncEvents.end.SyscallConn()
+	socket, err := r.a.youngest().asyncEvents[everyID].end.SyscallConn()
 	check(t, err)
 	check(t, socket.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }))
 	check(t, err)

@@ -22,8 +22,11 @@ var commands = tableOf(
 	grants(proto.QueryPKey, (*hca.Session).QueryPKey),
 	grants(proto.QueryRTValues, asks((*hca.Session).QueryRTValues)),
 	grants(proto.Counters, asks((*hca.Session).Counters)),
-	handler{proto.GetAsyncEvent.Code, getAsyncEvent},
+	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (provider.EventReport, error) {
+		return s.GetAsyncEvent(ctx)
+	}),
 	handler{proto.OpenAsyncEvents.Code, openAsyncEvents},
+	handler{proto.CloseAsyncEvents.Code, closeAsyncEvents},
 	grants(proto.AllocPD, asks((*hca.Session).AllocPD)),
 	does(proto.DeallocPD, (*hca.Session).DeallocPD),
 	grants(proto.AllocMR, (*hca.Session).AllocMR),

@@ -37,7 +37,7 @@ type connection struct {
 	file       *processFile // of who shares its own memory; else nil
 	caller     *Caller      // where it was asked for; else nil
 
-	asyncEvents *asyncEvents // of who reads them from a descriptor; else nil
+	asyncEvents map[proto.EventRange]*asyncEvents
 
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
@@ -69,7 +69,7 @@ const (
 func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connection {
 	return &connection{
 		server: s, socket: socket, conn: proto.NewConn(socket, false), log: p.log(s.log), peer: p, account: a,
-		since: time.Now(), waiting: map[uint32]*waiting{}, over: make(chan struct{}),
+		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, over: make(chan struct{}),
 	}
 }
 
@@ -99,7 +99,9 @@ func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
 	c.fileSocket.close(c.account.quota)
-	c.closeAsyncEvents()
+	for r, a := range c.asyncEvents {
+		c.endAsyncEvents(r, a)
+	}
 	if c.stream != nil {
 		_ = c.stream.Close() // who writes there stops
 	}

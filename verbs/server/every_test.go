@@ -49,12 +49,16 @@ func (d *daemon) whole(t testing.TB) *whole {
 	counters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
 	spareCounters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
 	w.counters, w.spareCounters = counters.Counters, spareCounters.Counters
+	w.asyncEvents(spareEvents)
 	mapOwn(t, w.shareMemory(), ownPlace, ownSize)
 	w.connect()
 	w.xrc()
 	w.wholeIDs = w.ids(t)
 	return w
 }
+
+// spareEvents is a range of which events go to a descriptor; no object has an EventID there.
+var spareEvents = proto.EventRange{First: 1 << 50, Last: 1 << 51}
 
 // connect makes a queue pair that has a peer.
 func (w *whole) connect() {
@@ -112,7 +116,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.QueryRTValues, none)
 	put(p, t, proto.Counters, none)
 	put(p, t, proto.GetAsyncEvent, none)
-	put(p, t, proto.OpenAsyncEvents, none)
+	put(p, t, proto.OpenAsyncEvents, &proto.EventRange{First: 1 << 40, Last: 1 << 41})
+	put(p, t, proto.CloseAsyncEvents, &spareEvents)
 	put(p, t, proto.AllocPD, none)
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})

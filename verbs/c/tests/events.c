@@ -160,32 +160,60 @@ static void fatal_events(void)
 	ibv_ack_async_event(&event);
 }
 
-/* second is another context of the device: it has the events too, and a descriptor of its own to wait with. */
-static void second(void)
-{
-	struct ibv_context *context = open_first();
-	struct ibv_async_event event;
+static bool readable(int fd, int ms) { return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1; }
 
-	CHECK(context->async_fd != p.context->async_fd);
-	struct ibv_qp *a = p.a, *b = p.b;
-	p.a = make_qp(&p, IBV_QPT_RC);
-	p.b = make_qp(&p, IBV_QPT_RC);
-	connect_pair(&p);
-	CHECK_IS(ibv_modify_qp(p.a, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 },
+/* A queue pair of a context of its own choice, drained, which is an event. */
+static struct ibv_qp *drained(struct ibv_context *context)
+{
+	struct ibv_pd *pd = p.pd;
+
+	p.pd = ibv_alloc_pd(context);
+	CHECK(p.pd);
+	struct ibv_qp *qp = make_qp(&p, IBV_QPT_UD);
+	p.pd = pd;
+	to_init(qp);
+	to_rts(qp, 0, &p.gid);
+	CHECK_IS(ibv_modify_qp(qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 },
 		IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
-	CHECK_IS(poll(&(struct pollfd){ .fd = context->async_fd, .events = POLLIN }, 1, 10000), 1);
-	CHECK_IS(ibv_get_async_event(context, &event), 0);
-	CHECK(event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp == p.a);
-	ibv_ack_async_event(&event);
-	CHECK_IS(ibv_close_device(context), 0);
-	CHECK(fcntl(p.context->async_fd, F_GETFD) & FD_CLOEXEC);
-	CHECK_IS(ibv_destroy_qp(p.a), 0);
-	CHECK_IS(ibv_destroy_qp(p.b), 0);
-	p.a = a;
-	p.b = b;
+	return qp;
 }
 
-static bool readable(int fd, int ms) { return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1; }
+static void gone(struct ibv_qp *qp)
+{
+	struct ibv_pd *pd = qp->pd;
+
+	CHECK_IS(ibv_destroy_qp(qp), 0);
+	CHECK_IS(ibv_dealloc_pd(pd), 0);
+}
+
+/* Of several contexts of the device each has the events of its own objects, and a descriptor to wait with. */
+static void several(void)
+{
+	struct ibv_context *other = open_first(), *all[] = { p.context, other, p.context, other };
+	struct ibv_async_event event;
+
+	CHECK(other->async_fd != p.context->async_fd);
+	for (int i = 0; i < 4; i++) {
+		struct ibv_qp *qp = drained(all[i]);
+		CHECK(readable(all[i]->async_fd, 10000));
+		CHECK(!readable(all[(i + 1) % 2]->async_fd, 20));
+		CHECK_IS(ibv_get_async_event(all[i], &event), 0);
+		CHECK(event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp == qp);
+		ibv_ack_async_event(&event);
+		gone(qp);
+		qp = drained(all[i]);
+		CHECK(readable(all[i]->async_fd, 10000));
+		gone(qp);
+		CHECK(!readable(all[i]->async_fd, 0));
+	}
+	CHECK_IS(ibv_close_device(other), 0);
+	CHECK(fcntl(p.context->async_fd, F_GETFD) & FD_CLOEXEC);
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	CHECK(list);
+	for (int i = 0; i < 3000; i++) /* more than may be open */
+		CHECK_IS(ibv_close_device(ibv_open_device(list[0])), 0);
+	ibv_free_device_list(list);
+}
 
 /* flush_of makes a CQ, which its one entry overflows: both of its descriptors have an event then. */
 static struct ibv_cq *flush_of(struct ibv_comp_channel *channel)
@@ -238,7 +266,7 @@ int main(void)
 	channel_events();
 	shared_receives();
 	datagrams();
-	second();
+	several();
 	events_of_the_gone();
 	fatal_events();
 	close_pair(&p);
