@@ -16,10 +16,13 @@ var qemuPackages = []string{
 	"libsasl2-2", "libnuma1",
 }
 
-// qemuCases migrate a small guest.
-func qemuCases() []testCase {
-	return []testCase{{
-		from: qemuPackages, server: "python3 ../scripts/migrate.py destination SERVER", client: "python3 ../scripts/migrate.py source SERVER",
-		want: `migrated: \d{8}`, long: true, tries: 5, alien: "the virtual machine has not all of qemu's libraries",
-	}}
+// qemuCases migrate a small guest, with memory of its own and with memory that it shares.
+func qemuCases() (cases []testCase) {
+	for _, memory := range []string{"", " shared"} {
+		cases = append(cases, testCase{
+			from: qemuPackages, server: "python3 ../scripts/migrate.py destination SERVER" + memory, client: "python3 ../scripts/migrate.py source SERVER" + memory,
+			want: `migrated: \d{8}`, long: true, tries: 5, alien: "the virtual machine has not all of qemu's libraries",
+		})
+	}
+	return cases
 }

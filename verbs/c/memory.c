@@ -34,10 +34,8 @@ static int examine(struct job *j)
 		if (f.huge)
 			return memory_fail(m, EOPNOTSUPP, "huge pages (hugetlb) cannot be registered: use plain memory");
 		if (f.shared && !f.ours)
-			return memory_fail(m, EOPNOTSUPP, "a shared mapping (MAP_SHARED, memfd, /dev/shm) or memory "
-							  "of a device cannot be registered: other processes would "
-							  "go on with the old pages; use private memory, or "
-							  "ibv_alloc_buf");
+			return memory_fail(m, EOPNOTSUPP, "a shared mapping, or memory of a device, cannot move: others "
+							  "would go on with the old pages");
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #define ROCED_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * roced_memory_start takes the process file over: it is mapped from now on, and closed in the child of a
@@ -33,7 +34,8 @@ int roced_memory_file(void);
  * that the service is to know is the same: offset (uintptr_t)addr, length bytes. Returns 0 or an errno, and
  * then nothing has changed:
  *	EFAULT      a page is not mapped, or not readable, or lies above the file's end
- *	EOPNOTSUPP  memory that cannot move: a shared mapping of another file, device memory, huge pages
+ *	EOPNOTSUPP  memory that cannot move: a shared mapping of another file (see roced_memory_file_of), device memory,
+ *	            huge pages
  *	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
  *	EBUSY       another thread could not be stopped while its page moved
  *	ENODEV      before start, or in the child of a fork
@@ -48,6 +50,12 @@ int roced_memory_share(void *addr, size_t length);
  * with its contents, and the program can go on. In the child of a fork it does nothing and returns 0.
  */
 int roced_memory_unshare(void *addr, size_t length);
+
+/*
+ * roced_memory_file_of gives the file that shared memory is a mapping of, in a descriptor for the caller to close, and
+ * where in it. Its pages are there. Errors, with a sentence as the reason: EFAULT, and ENOMEM.
+ */
+int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason);
 
 /*
  * roced_memory_alloc gives length bytes of zeros, page by page in the process file from the start: nothing

@@ -105,38 +105,78 @@ static int check_length(struct ibv_context *context, size_t length)
 	return ENOMEM;
 }
 
-/* Shares the memory, and says why it could not be with ROCED_DEBUG. */
-static int share(struct ibv_context *context, void *addr, size_t length)
+/* Where the service finds memory: in the process file, or in one that is passed. */
+struct place {
+	int fd;          /* of the file to pass, to be closed; -1: the process file, in which the memory is shared */
+	uint64_t offset;
+};
+
+/* Shares the memory, or finds the file that it is shared by already. Says why it could not with ROCED_DEBUG. */
+static int share(struct ibv_context *context, void *addr, size_t length, struct place *at)
 {
 	struct context *c = context_of(context);
 	int failed = forked(c) ? EIO : check_length(context, length); /* else pages would move for nothing */
+	const char *reason = NULL;
 
+	*at = (struct place){ .fd = -1, .offset = (uintptr_t)addr };
 	if (!failed)
 		failed = roced_share_with(c);
-	if (!failed && (failed = roced_memory_share(addr, length)) != 0)
-		roced_debug("register %zu bytes at %p: %s", length, addr, roced_memory_reason());
+	if (failed)
+		return failed == EOPNOTSUPP ? EFAULT : failed;
+	failed = roced_memory_share(addr, length);
+	if (failed == EOPNOTSUPP)
+		failed = roced_memory_file_of(addr, length, &at->fd, &at->offset, &reason);
+	if (failed)
+		roced_debug("register %zu bytes at %p: %s%s%s", length, addr, roced_memory_reason(), reason ? "; " : "",
+			reason ? reason : "");
+	return failed;
+}
+
+/* Gives a command about memory at a place, of two alike the one for that kind of place. */
+static int ask_at(struct roced_session *s, const struct place *at, uint16_t own, uint16_t passed, const void *request,
+	size_t request_len, void *grant, size_t grant_len)
+{
+	if (at->fd < 0)
+		return roced_ask(s, own, request, request_len, grant, grant_len, NULL, NULL, NULL);
+	roced_passing_lock(s);
+	int failed = roced_pass_file(s, at->fd);
+	if (!failed)
+		failed = roced_ask(s, passed, request, request_len, grant, grant_len, NULL, NULL, NULL);
+	roced_passing_unlock(s);
 	return failed == EOPNOTSUPP ? EFAULT : failed;
+}
+
+/* Ends the use of a place: what is registered there is given, or not. The service has its own descriptor. */
+static void settle_place(const struct place *at, bool registered, struct mr *mr, void *addr, size_t length)
+{
+	if (at->fd >= 0)
+		close(at->fd);
+	else if (!registered)
+		roced_memory_unshare(addr, length);
+	if (registered) {
+		mr->shared = at->fd < 0 ? addr : NULL;
+		mr->shared_length = length;
+	}
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
 	struct context *c = context_of(pd->context);
 	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length,
-		.iova = iova, .offset = (uintptr_t)addr };
+		.iova = iova };
 	struct roced_reg_mr_grant g;
+	struct place at;
 
 	if (length > INT64_MAX)
 		return fail((access & ROCED_ACCESS_ON_DEMAND) ? EOPNOTSUPP : EINVAL); /* all memory at once: not here */
 	struct mr *mr = new_mr(pd, addr, length);
 	if (!mr)
 		return fail(ENOMEM);
-	int failed = share(pd->context, addr, length);
+	int failed = share(pd->context, addr, length, &at);
 	if (!failed) {
-		mr->shared = addr;
-		mr->shared_length = length;
-		failed = roced_ask_simple(c->session, ROCED_REG_MR, &r, &g);
-		if (failed)
-			roced_memory_unshare(addr, length);
+		r.offset = at.offset;
+		failed = ask_at(c->session, &at, ROCED_REG_MR, ROCED_REG_FILE_MR, &r, sizeof(r), &g, sizeof(g));
+		settle_place(&at, !failed, mr, addr, length);
 	}
 	if (failed) {
 		free(mr);
@@ -191,20 +231,20 @@ static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, 
 	struct context *c = context_of(mr->ibv.context);
 	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags,
 		.pd = pd ? pd->handle : 0,
-		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length, .offset = (uintptr_t)addr };
-	int failed = share(mr->ibv.context, addr, length);
+		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length };
+	struct mr before = *mr;
+	struct place at;
+	int failed = share(mr->ibv.context, addr, length, &at);
 
 	if (failed)
 		return failed;
-	failed = roced_tell(c->session, ROCED_REREG_MR_MEMORY, &r, sizeof(r));
-	if (failed) {
-		roced_memory_unshare(addr, length);
+	r.offset = at.offset;
+	failed = ask_at(c->session, &at, ROCED_REREG_MR_MEMORY, ROCED_REREG_FILE_MR, &r, sizeof(r), NULL, 0);
+	settle_place(&at, !failed, mr, addr, length);
+	if (failed)
 		return failed;
-	}
-	if (mr->shared)
-		roced_memory_unshare(mr->shared, mr->shared_length);
-	mr->shared = addr;
-	mr->shared_length = length;
+	if (before.shared)
+		roced_memory_unshare(before.shared, before.shared_length);
 	mr->ibv.addr = addr;
 	mr->ibv.length = length;
 	return 0;

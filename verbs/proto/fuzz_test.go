@@ -44,7 +44,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(QueryRTValues), symmetric(OpenAsyncEvents), symmetric(CloseAsyncEvents), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(AllocNullMR), symmetric(AllocFastMR), symmetric(AllocCoherent), symmetric(MapFMR), symmetric(UnmapFMR), symmetric(CheckMRStatus), symmetric(CreateCounters), symmetric(AttachCounters), symmetric(ReadQPCounters), symmetric(DestroyCounters), symmetric(AllocDM), symmetric(FreeDM), symmetric(RegDMMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
 	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture), symmetric(AddSocket), symmetric(RemoveSocket),
-	symmetric(ShareMemory), symmetric(RegMR), symmetric(ReregMRMemory),
+	symmetric(ShareMemory), symmetric(RegMR), symmetric(ReregMRMemory), symmetric(RegFileMR), symmetric(ReregFileMR),
 	symmetric(PassFile), symmetric(OpenXRCD), symmetric(CloseXRCD), symmetric(CreateXRCSRQ), symmetric(CreateXRCTarget), symmetric(OpenQP),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
 	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),

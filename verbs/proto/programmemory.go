@@ -18,6 +18,11 @@ var (
 	ShareMemory   = command(43, "share_memory", visitShareMemory, visitSharedMemory)
 	RegMR         = command(44, "reg_mr", visitRegMR, visitLeanMR)
 	ReregMRMemory = command(45, "rereg_mr_memory", visitReregMRMemory, none)
+
+	// RegFileMR and ReregFileMR are the same for memory that the program shares with others, in a file of its own: a memfd
+	// or one in tmpfs, which it passes (PassFile), open for reading and writing. Offset is in that file.
+	RegFileMR   = command(58, "reg_file_mr", visitRegMR, visitLeanMR)
+	ReregFileMR = command(59, "rereg_file_mr", visitReregMRMemory, none)
 )
 
 // ProcessFileSize is the size of a process file, in bytes: of a process's address space.
@@ -29,7 +34,7 @@ type ShareMemoryRequest struct{ HasFile bool }
 // SharedMemory is the process file, whose descriptor comes with the reply.
 type SharedMemory struct{ Size uint64 } // bytes
 
-// RegMRRequest registers the bytes from Offset to Offset+Length of the process file. Their addresses begin at IOVA.
+// RegMRRequest registers the bytes from Offset to Offset+Length of the process file, or of the one that was passed. Their addresses begin at IOVA.
 type RegMRRequest struct {
 	PD     provider.Handle
 	Access verbs.AccessFlags

@@ -126,6 +126,8 @@ enum roced_command {
 	ROCED_CHECK_MR_STATUS = 55,
 	ROCED_CREATE_COMP_CHANNEL = 56,
 	ROCED_DESTROY_COMP_CHANNEL = 57,
+	ROCED_REG_FILE_MR = 58,
+	ROCED_REREG_FILE_MR = 59,
 	ROCED_CREATE_QP = 64,
 	ROCED_MODIFY_QP = 65,
 	ROCED_QUERY_QP = 66,
@@ -914,6 +916,29 @@ struct roced_create_comp_channel_grant {
 struct roced_destroy_comp_channel_request {
 	uint32_t channel;
 	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_reg_file_mr_request {
+	uint32_t pd;
+	uint32_t access;
+	int64_t length;
+	uint64_t iova;
+	uint64_t offset;
+};
+
+struct roced_reg_file_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
+};
+
+struct roced_rereg_file_mr_request {
+	uint32_t mr;
+	uint32_t flags;
+	uint32_t pd;
+	uint32_t access;
+	uint64_t iova;
+	int64_t length;
+	uint64_t offset;
 };
 
 struct roced_create_qp_request {

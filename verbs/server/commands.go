@@ -65,6 +65,8 @@ var commands = tableOf(
 	handler{proto.ShareMemory.Code, shareMemory},
 	handler{proto.RegMR.Code, regMR},
 	handler{proto.ReregMRMemory.Code, reregMRMemory},
+	handler{proto.RegFileMR.Code, regFileMR},
+	handler{proto.ReregFileMR.Code, reregFileMR},
 	handler{proto.PassFile.Code, passFile},
 	handler{proto.OpenXRCD.Code, openXRCD},
 	does(proto.CloseXRCD, (*hca.Session).CloseXRCD),

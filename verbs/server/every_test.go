@@ -54,6 +54,7 @@ func (d *daemon) whole(t testing.TB) *whole {
 	w.connect()
 	w.xrc()
 	w.wholeIDs = w.ids(t)
+	w.pass(memoryFile(t, pageSize).fd)
 	return w
 }
 
@@ -125,6 +126,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.ShareMemory, &proto.ShareMemoryRequest{})
 	put(p, t, proto.RegMR, &proto.RegMRRequest{PD: w.pd, Length: ownSize, Offset: ownPlace})
 	put(p, t, proto.ReregMRMemory, &proto.ReregMRMemoryRequest{MR: w.mr, Flags: verbs.ReregChangeTranslation, Length: ownSize, Offset: ownPlace})
+	put(p, t, proto.RegFileMR, &proto.RegMRRequest{PD: w.pd, Length: pageSize})
+	put(p, t, proto.ReregFileMR, &proto.ReregMRMemoryRequest{MR: w.mr, Flags: verbs.ReregChangeTranslation, Length: pageSize})
 	put(p, t, proto.CreateCounters, none)
 	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, Of: w.qp})
 	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})

@@ -108,10 +108,11 @@ func (c *connection) notePagesGone() {
 	}
 }
 
-// watchFile ends the session when its file is not to be used any more.
-func (c *connection) watchFile(f *processFile) {
+// watchFile ends the session when a file of its own is not to be used any more, unless its use is over before.
+func (c *connection) watchFile(f *processFile, over <-chan struct{}) {
 	select {
 	case <-c.over:
+	case <-over:
 	case <-f.ended:
 		c.server.barred.add(c.peer.holder(), time.Now())
 		c.server.complain(c.log, c.peer.party(), "a program's session has ended", f.cause)

@@ -240,7 +240,7 @@ func TestPagesThatAreThere(t *testing.T) {
 	check(t, err)
 	files := &r.a.files
 	files.mu.Lock()
-	f := files.all[is]
+	f := files.all[ownedFile{is, r.a.youngest().peer.sharer()}]
 	files.mu.Unlock()
 	part := func(first, pages int) (unmap func(), err error) {
 		m, err := f.mapRegion(uint64(memory.offset)+uint64(first*pageSize), pages*pageSize)

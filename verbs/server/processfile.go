@@ -12,14 +12,15 @@ import (
 )
 
 // processFile is memory of a process's own, which its sessions share with the service: a memfd in which each page lies
-// at the process's own virtual address. The service maps what is registered, and no more.
+// at the process's own virtual address, or a file that it has passed (memoryfile.go). The service maps what is
+// registered, and no more.
 type processFile struct {
 	fd    int
-	is    identity
-	of    sharer
+	is    ownedFile
 	quota *quota.Quota
 	holes *holes
-	users int // sessions; under processFiles.mu
+	users int                        // sessions, of one that was passed regions; under processFiles.mu
+	uses  map[*connection]*passedUse // of one that was passed: by sessions; likewise
 
 	ended chan struct{} // closed when it is not to be used any more
 	cause error         // why; written before ended is closed
@@ -31,24 +32,39 @@ type processFile struct {
 // identity is what a file is, however one came by it.
 type identity struct{ device, inode uint64 }
 
+// ownedFile is one whose pages count as a user's.
+type ownedFile struct {
+	identity
+	of sharer
+}
+
 // processFiles are those of all sessions.
 type processFiles struct {
 	holes holes
 
 	mu      sync.Mutex
-	all     map[identity]*processFile
+	all     map[ownedFile]*processFile
 	watched bool
+
+	leaving sync.WaitGroup // of files that were passed
 }
 
 // open makes a file for a session of a user.
-func (p *processFiles) open(of sharer, quota *quota.Quota) (*processFile, error) {
+func (p *processFiles) open(of sharer, quota *quota.Quota) (f *processFile, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.add(of, quota, func() (int, error) { return sealedMemfd(proto.ProcessFileSize) })
+}
+
+// add has one more file, of which it owns the descriptor. The caller holds mu.
+func (p *processFiles) add(of sharer, quota *quota.Quota, open func() (fd int, err error)) (*processFile, error) {
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &processFile{of: of, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
+	f := &processFile{is: ownedFile{of: of}, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
 	var err error
-	if f.fd, err = sealedMemfd(proto.ProcessFileSize); err == nil {
-		if f.is, err = identify(f.fd); err != nil {
+	if f.fd, err = open(); err == nil {
+		if f.is.identity, err = identify(f.fd); err != nil {
 			_ = unix.Close(f.fd)
 		}
 	}
@@ -56,8 +72,6 @@ func (p *processFiles) open(of sharer, quota *quota.Quota) (*processFile, error)
 		quota.GiveDescriptors(1)
 		return nil, fmt.Errorf("%w: a file for a program's memory: %w", verbs.ErrHost, err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.all[f.is] = f
 	if !p.watched {
 		p.watched = true
@@ -78,8 +92,8 @@ func (p *processFiles) join(of sharer, passed int) (*processFile, error) {
 	is, err := identify(passed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.all[is]
-	if err != nil || f == nil || f.of != of {
+	f := p.all[ownedFile{is, of}]
+	if err != nil || f == nil || f.uses != nil {
 		return nil, fmt.Errorf("%w: the file that was passed is no process file of a session of this user; pass what share_memory gave", verbs.ErrInvalid)
 	}
 	f.users++
@@ -124,7 +138,7 @@ func (f *processFile) mapRegion(offset uint64, length int) (m hca.Mapping, err e
 	}
 	if err := f.populate(w, &whole); err != nil {
 		m.Unmap()
-		return m, fmt.Errorf("%d bytes at 0x%x of the process file: %w", length, offset, err)
+		return m, fmt.Errorf("%d bytes at 0x%x of the file: %w", length, offset, err)
 	}
 	m.Memory = w.part(span{offset, uint64(length)})
 	return m, nil

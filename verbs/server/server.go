@@ -96,7 +96,7 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.files.all, s.files.holes.log = map[identity]*processFile{}, s.log
+	s.files.all, s.files.holes.log = map[ownedFile]*processFile{}, s.log
 	var err error
 	if s.namespace, err = identifyNamespace("/proc/thread-self/ns/net"); err != nil {
 		return nil, fmt.Errorf("%w: the network namespace: %w", verbs.ErrHost, err)
@@ -278,6 +278,7 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.all.Wait()
+	s.files.leaving.Wait()
 	s.files.holes.close()
 	return err
 }

@@ -29,7 +29,7 @@ func shareMemory(c *connection, m proto.Message) error {
 		return c.fail(m, err)
 	}
 	file := c.file
-	c.background.Go(func() { c.watchFile(file) })
+	c.background.Go(func() { c.watchFile(file, nil) })
 	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: proto.ProcessFileSize}, c.file.fd)
 }
 

@@ -1,5 +1,6 @@
-# A guest migrates over RDMA: migrate.py source|destination ADDRESS. It is stopped, and its memory holds a file of random
-# bytes, which the destination compares with what came.
+# A guest migrates over RDMA: migrate.py source|destination ADDRESS [shared]. It is stopped, and its memory holds a file of
+# random bytes, which the destination compares with what came. Shared memory is a memfd's, as a guest has it whose
+# devices are other processes (vhost-user, virtiofs).
 import atexit
 import json
 import os
@@ -9,14 +10,18 @@ import time
 
 SIZE, AT = 16 << 20, 32 << 20
 FILE = os.path.abspath("guest.memory")
+MEMORY = ["-machine", "pc,accel=tcg", "-m", "64"]
+if sys.argv[3:] == ["shared"]:
+    MEMORY[1] += ",memory-backend=shared"
+    MEMORY += ["-object", "memory-backend-memfd,id=shared,size=64M,share=on"]
 
 
 class Guest:
     def __init__(self, *options):
         share = os.path.abspath("../root/usr/share")
         self.qemu = subprocess.Popen(
-            ["qemu-system-x86_64", "-L", share + "/qemu", "-L", share + "/seabios", "-machine", "pc,accel=tcg", "-m", "64", "-S",
-             "-nodefaults", "-display", "none", "-net", "none", "-qmp", "stdio", *options],
+            ["qemu-system-x86_64", "-L", share + "/qemu", "-L", share + "/seabios", *MEMORY, "-S", "-nodefaults",
+             "-display", "none", "-net", "none", "-qmp", "stdio", *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         atexit.register(self.qemu.kill)
         self.tell("qmp_capabilities")

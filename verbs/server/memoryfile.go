@@ -1,0 +1,156 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// Memory that several processes share (MAP_SHARED of a memfd, or of a file in /dev/shm) cannot move into a process file:
+// the others would go on with the old pages. So a program passes the file itself, and the service maps of it what is
+// registered. All that is true of a process file's pages is true of its pages, except that they can be cut off too
+// (ftruncate), which is as if they were taken out. Only files of memory are taken: whoever touches a page of another
+// may have to wait for a disk, a network, or a program.
+
+// passedUse is what a session has of a file that was passed.
+type passedUse struct {
+	regions int
+	over    chan struct{} // closed with the last of them
+}
+
+// checkMemoryFile says why pages of a file cannot be registered.
+func checkMemoryFile(fd int) error {
+	var kind unix.Statfs_t
+	if err := unix.Fstatfs(fd, &kind); err != nil {
+		return fmt.Errorf("%w: the file that was passed: %w", verbs.ErrInvalid, err)
+	}
+	switch flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); {
+	case kind.Type == unix.HUGETLBFS_MAGIC:
+		return fmt.Errorf("%w: the file that was passed has huge pages (hugetlb); use a memfd without them, or /dev/shm", verbs.ErrUnsupported)
+	case kind.Type != unix.TMPFS_MAGIC:
+		return fmt.Errorf("%w: the file that was passed is not one of memory; use a memfd, or /dev/shm", verbs.ErrUnsupported)
+	case err != nil || flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != unix.O_RDWR:
+		return fmt.Errorf("%w: the file that was passed is not open for reading and writing", verbs.ErrInvalid)
+	}
+	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err == nil && seals&(unix.F_SEAL_WRITE|unix.F_SEAL_FUTURE_WRITE) != 0 {
+		return fmt.Errorf("%w: the file that was passed is sealed against writing", verbs.ErrInvalid)
+	}
+	return nil
+}
+
+// enterPassed gives a file that was passed for one more region of a session.
+func (p *processFiles) enterPassed(c *connection, passed int) (*processFile, error) {
+	if err := checkMemoryFile(passed); err != nil {
+		return nil, err
+	}
+	is, err := identify(passed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the file that was passed: %w", verbs.ErrInvalid, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.all[ownedFile{is, c.peer.sharer()}]
+	switch {
+	case f == nil:
+		f, err = p.add(c.peer.sharer(), c.account.quota, func() (int, error) { return unix.FcntlInt(uintptr(passed), unix.F_DUPFD_CLOEXEC, 0) })
+		if err != nil {
+			return nil, err
+		}
+		f.uses = map[*connection]*passedUse{}
+	case f.uses == nil:
+		return nil, fmt.Errorf("%w: the file that was passed is a process file; register its pages by reg_mr", verbs.ErrInvalid)
+	default:
+		f.users++
+	}
+	use := f.uses[c]
+	if use == nil {
+		use = &passedUse{over: make(chan struct{})}
+		f.uses[c] = use
+		c.background.Go(func() { c.watchFile(f, use.over) })
+	}
+	use.regions++
+	return f, nil
+}
+
+// leavePassed ends the use by one region. The last close may take long, and the program chooses of what, so the caller
+// does not wait for it.
+func (p *processFiles) leavePassed(c *connection, f *processFile) {
+	p.mu.Lock()
+	use := f.uses[c]
+	if use.regions--; use.regions == 0 {
+		delete(f.uses, c)
+		close(use.over)
+	}
+	p.mu.Unlock()
+	p.leaving.Go(func() { p.leave(f) })
+}
+
+// passedMapping maps a part of a file that was passed.
+func (c *connection) passedMapping(passed int, offset uint64, length int) func() (hca.Mapping, error) {
+	return func() (m hca.Mapping, err error) {
+		files := &c.server.files
+		f, err := files.enterPassed(c, passed)
+		if err != nil {
+			return m, err
+		}
+		if limit := f.quota.Limits().Memory; limit > 0 && f.size()/fileRoom > limit {
+			err = fmt.Errorf("%w: the file that was passed has %d bytes, and %d may be registered; raise memory in [limits]", verbs.ErrLimit, f.size(), limit)
+		} else {
+			m, err = f.mapRegion(offset, length)
+		}
+		if err != nil {
+			files.leavePassed(c, f)
+			return m, err
+		}
+		unmap := m.Unmap
+		m.Unmap = func() {
+			unmap()
+			files.leavePassed(c, f)
+		}
+		return m, nil
+	}
+}
+
+// withPassed takes the file that was passed for a command, which maps a part of it.
+func (c *connection) withPassed(offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
+	files, err := c.fileSocket.take()
+	defer c.fileSocket.close(c.account.quota, files...)
+	if err != nil {
+		return err
+	}
+	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
+		return err
+	}
+	return do(c.passedMapping(files[0], offset, length))
+}
+
+func regFileMR(c *connection, m proto.Message) error {
+	r, err := proto.RegFileMR.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	var grant provider.MRGrant
+	err = c.withPassed(r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) (err error) {
+		request := provider.AllocMRRequest{PD: r.PD, Length: r.Length, Access: r.Access, IOVA: r.IOVA}
+		grant, err = c.session.RegMapped(request, mapped)
+		return err
+	})
+	return answer(c, proto.RegFileMR, m, &grant, err)
+}
+
+func reregFileMR(c *connection, m proto.Message) error {
+	r, err := proto.ReregFileMR.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	err = c.withPassed(r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) error {
+		request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
+		return c.session.ReregMapped(request, r.Length, mapped)
+	})
+	return answer(c, proto.ReregFileMR, m, &proto.None{}, err)
+}
