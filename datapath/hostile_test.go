@@ -28,7 +28,7 @@ const (
 type victim struct {
 	*end
 	template wire.Template
-	frame    [wire.MaxHeaders + 4096 + wire.MaxTrailer]byte
+	frame    [wire.MaxHeaders + 32<<10 + wire.MaxTrailer]byte
 	before   []byte
 	packets  int
 	stoodFor uint64  // what they said that they stand for
@@ -258,6 +258,60 @@ func hostilePeerOfAnotherWorker(t *testing.T, service wire.Service, packets int)
 	if c := a.balanced(); c.Received != v.stoodFor || v.engine.Counters().Received == 0 || v.arriveAt.Counters().Received == 0 {
 		t.Errorf("service %v, %d packets: %+v", service, v.packets, c)
 	}
+}
+
+// TestEveryCountInEveryState: packets of all operations that say that they stand for any number of packets, right and
+// wrong, and of lengths beside that, come to a queue pair in each state. The same holds as of TestHostilePeer.
+func TestEveryCountInEveryState(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
+		v := newVictim(t, service)
+		if service == wire.ServiceXRC {
+			v.makeTarget()
+		}
+		for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr} {
+			for operation := range wire.Opcode(24) {
+				for count := range uint32(wire.MaxPackets) {
+					v.bring(r, state)
+					h := wire.Transport{
+						Opcode: service.Of(operation), DestQP: testQP, PKey: wire.PKeyDefault, Packets: count + 1, PSN: v.c.Responder.ExpectedPSN, AckReq: true,
+						RKey: uint32(testKey(1)), Addr: endBase, Length: uint32(min(openLen, 256*(count+1))), SRQN: 5,
+					}
+					if operation >= wire.OpReadResponseFirst && operation <= wire.OpAtomicAcknowledge {
+						h.PSN = v.c.Requester.Oldest()
+					}
+					length := 256 * int(count+1)
+					if r.IntN(4) == 0 {
+						length = max(0, length-r.IntN(514))
+					}
+					v.take(v.seal(&h, length))
+				}
+			}
+			v.intact()
+		}
+		if c := v.engine.Counters(); c.Received != v.stoodFor || c.Delivered+c.Dropped() != c.Received {
+			t.Errorf("service %v, %d packets: %+v", service, v.packets, c)
+		}
+	}
+}
+
+// bring has the queue pair be in a state, with receives and requests outstanding where it has been in RTS.
+func (v *victim) bring(r *rand.Rand, state ring.QPState) {
+	if v.qp.State == state {
+		return
+	}
+	v.revive(r)
+	v.poll()
+	v.engine.Do(func() {
+		if state < ring.QPStateRTS {
+			v.engine.SetState(v.qp, ring.QPStateReset)
+		}
+		for _, s := range statesTo(state) {
+			if s > v.qp.State {
+				v.engine.SetState(v.qp, s)
+			}
+		}
+	})
 }
 
 // FuzzHostilePeer looks for a sequence of packets that TestHostilePeer does not find.
