@@ -68,7 +68,10 @@ func list() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			folder := filepath.Join(filepath.Dir(service), "sockets")
 			names, err := os.ReadDir(folder)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case errors.Is(err, fs.ErrPermission):
+				return fmt.Errorf("%w; root and the service's user may list the sockets", err)
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
 			for _, name := range names {
