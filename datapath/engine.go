@@ -133,6 +133,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 	var err error
 	if shared != nil {
 		if e.others, err = newOthers(e, shared); err != nil {
+			e.others.close()
 			return nil, err
 		}
 		e.timers.ofCard = &shared.flights

@@ -23,16 +23,15 @@ type Workers struct {
 }
 
 // NewWorkers makes a card's engines, one for each link. Config.Link is not used.
-func NewWorkers(c Config, links []link.Link) (w *Workers, err error) {
-	w = &Workers{}
-	defer func() {
-		if err != nil {
-			_ = w.Close()
-			for _, l := range links[len(w.engines):] {
-				_ = l.Close()
-			}
+func NewWorkers(c Config, links []link.Link) (*Workers, error) {
+	w := &Workers{}
+	fail := func(err error) (*Workers, error) {
+		_ = w.Close()
+		for _, l := range links[len(w.engines):] {
+			_ = l.Close()
 		}
-	}()
+		return nil, err
+	}
 	c.Ahead /= len(links)
 	var shared *sharing
 	if len(links) > 1 {
@@ -42,7 +41,7 @@ func NewWorkers(c Config, links []link.Link) (w *Workers, err error) {
 		c.Link = l
 		e, err := newEngine(c, shared)
 		if err != nil {
-			return nil, err
+			return fail(err)
 		}
 		e.clock = w.first(e).clock
 		w.engines = append(w.engines, e)

@@ -1,8 +1,10 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
 )
 
 // crew is a card with several engines. Each has an end: a session with a queue pair.
@@ -48,6 +51,93 @@ func newCrew(t testing.TB, network *link.Network, host byte, n int, number func(
 		c.addEnd(number(i))
 	}
 	return c
+}
+
+// closesCounted is a link that counts how often it is closed.
+type closesCounted struct {
+	link.Link
+	closed *int
+}
+
+func (l closesCounted) Close() error {
+	*l.closed++
+	return l.Link.Close()
+}
+
+// A card for which there are not enough descriptors is an error, whichever is the first to lack, and keeps none.
+func TestWorkersWithoutDescriptors(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		refused := 0
+		for more := uint64(0); ; more++ {
+			ports, err := link.NewNetwork(1).Ports(wire.MAC{2}, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closed := make([]int, n)
+			var links []link.Link
+			for i, p := range ports {
+				links = append(links, closesCounted{p, &closed[i]})
+			}
+			before := descriptorsInUse(t)
+			w, err := newWorkersBelow(t, nextDescriptor(t)+more, links)
+			made := err == nil
+			if made {
+				if err = w.Close(); err != nil {
+					t.Error(err)
+				}
+			} else if refused++; w != nil || !errors.Is(err, unix.EMFILE) {
+				t.Fatalf("%d workers with %d descriptors: %v, %v", n, more, w, err)
+			}
+			for i, times := range closed {
+				if times != 1 {
+					t.Errorf("%d workers with %d descriptors: link %d was closed %d times", n, more, i, times)
+				}
+			}
+			if now := descriptorsInUse(t); now != before-n { // the links had one each
+				t.Fatalf("%d workers with %d descriptors: %d are left of %d", n, more, now, before)
+			}
+			if made {
+				break
+			}
+		}
+		if refused < n {
+			t.Errorf("%d workers were refused %d times", n, refused)
+		}
+	}
+}
+
+func descriptorsInUse(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// nextDescriptor is the number that the next descriptor has.
+func nextDescriptor(t *testing.T) uint64 {
+	t.Helper()
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	return uint64(fd)
+}
+
+// newWorkersBelow is NewWorkers while descriptors have numbers below a limit.
+func newWorkersBelow(t *testing.T, limit uint64, links []link.Link) (*Workers, error) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	return NewWorkers(Config{MTU: wire.MTU1024}, links)
 }
 
 // addEnd adds a session with a queue pair.
