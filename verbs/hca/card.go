@@ -92,14 +92,14 @@ func newCard(on network.Host, o options) (*Card, error) {
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})
 	links, err := on.Links(max(o.workers, 1))
 	if err != nil {
-		return nil, errors.Join(err, on.Link().Close(), card.leaveHost())
+		return nil, errors.Join(err, on.Link().Close(), on.Close())
 	}
 	engine, err := datapath.NewWorkers(datapath.Config{
 		MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline, Congestion: o.control(), Ahead: o.ahead(),
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	}, links)
 	if err != nil {
-		return nil, errors.Join(err, card.leaveHost())
+		return nil, errors.Join(err, on.Close())
 	}
 	on.Start(engine)
 	card.engine = engine

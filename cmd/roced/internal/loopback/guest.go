@@ -1,6 +1,8 @@
 package loopback
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"time"
@@ -71,7 +73,10 @@ func (g *guests) enter(process any) (*guest, error) {
 		g.remove(host, addresses)
 		return other, nil
 	}
-	g.awaitEnd(made)
+	if err := g.awaitEnd(made); err != nil {
+		g.leave(made)
+		return nil, err
+	}
 	return made, nil
 }
 
@@ -111,14 +116,17 @@ func (g *guests) leave(one *guest) {
 }
 
 // awaitEnd has the process be a user until it ends, or the network is closed.
-func (g *guests) awaitEnd(one *guest) {
+func (g *guests) awaitEnd(one *guest) error {
 	p, is := one.process.(server.Process)
 	if !is {
-		return
+		return nil
 	}
 	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		return // it has ended already
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it has ended already
+	}
+	if err != nil { // without it the process would have another host each time it asks
+		return fmt.Errorf("wait for the end of process %d: %w", p.PID, err)
 	}
 	process := os.NewFile(uintptr(fd), "process") // known to the runtime's poller: it is not blocking
 	g.mu.Lock()
@@ -138,6 +146,7 @@ func (g *guests) awaitEnd(one *guest) {
 		}()
 		awaitReadable(process)
 	})
+	return nil
 }
 
 // awaitReadable waits until a process has ended, or its deadline.

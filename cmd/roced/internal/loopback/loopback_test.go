@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -274,4 +276,42 @@ func TestHostOfAProcess(t *testing.T) {
 		t.Error(err)
 	}
 	waittest.Eventually(t, "all hosts are gone", func() bool { return len(gidsOf(t, device)) == 0 })
+}
+
+// A process whose end nobody can wait for, since there is no descriptor for that, has no host: it would have another one
+// each time it asks.
+func TestHostWithoutDescriptors(t *testing.T) {
+	n := newNetwork(t, []string{"10.0.0.0/30"}, nil)
+	process := server.Process{PID: os.Getpid()}
+	for more, served := uint64(0), false; !served; more++ {
+		if more > 100 {
+			t.Fatal("there is no host with many descriptors either")
+		}
+		err := belowDescriptor(t, more, func() error {
+			_, err := n.guests.QueryDeviceOf(process)
+			return err
+		})
+		served = err == nil
+		if err != nil && !errors.Is(err, unix.EMFILE) {
+			t.Fatal(err)
+		}
+		if kept := len(n.guests.known) == 1; kept != served {
+			t.Fatalf("with %d descriptors: %v, and the host is kept: %v", more, err, kept)
+		}
+	}
+}
+
+// belowDescriptor runs something while descriptors have numbers below the next one's and so many more.
+func belowDescriptor(t *testing.T, more uint64, run func() error) error {
+	t.Helper()
+	var was unix.Rlimit
+	next, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err := errors.Join(err, unix.Close(next), unix.Getrlimit(unix.RLIMIT_NOFILE, &was)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next) + more, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	return run()
 }

@@ -77,15 +77,15 @@ func (n *Network) newCard(name string, workers int, addresses ...netip.Addr) (*h
 		options = append(options, hca.WithCongestion(hca.CongestionMark))
 	}
 	card, err := hca.New(host, options...)
-	if err == nil {
-		n.note(name, host)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || n.recorder == nil {
-		return card, err
+	if n.recorder != nil {
+		if err := n.recorder.Record(card); err != nil {
+			return nil, errors.Join(err, card.Close())
+		}
 	}
-	if err := n.recorder.Record(card); err != nil {
-		return nil, errors.Join(err, card.Close())
-	}
+	n.note(name, host)
 	return card, nil
 }
 
