@@ -9,7 +9,7 @@
 #include "rsdgram.h"
 
 enum { SOL_RDMA = 0x10000, RDMA_SQSIZE = 0, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE };
-enum { LEAST_BUFFER = 4096, MOST_BUFFER = 1 << 28, LEAST_QUEUE = 16, MOST_QUEUE = 16384 };
+enum { LEAST_BUFFER = 4096, MOST_BUFFER = 1 << 28, LEAST_QUEUE = 16, MOST_QUEUE = 16384 }; /* a device's; see make_queue */
 
 static uint32_t within(uint32_t value, uint32_t least, uint32_t most)
 {
@@ -74,7 +74,7 @@ static int set_rdma(struct rsocket *s, int name, int value)
 	case RDMA_SQSIZE:
 		return set_size(s, &s->sq_size, within((uint32_t)value, LEAST_QUEUE, MOST_QUEUE));
 	case RDMA_RQSIZE:
-		return set_size(s, &s->rq_size, within((uint32_t)value, LEAST_QUEUE, MOST_QUEUE));
+		return set_size(s, &s->rq_size, within((uint32_t)value, LEAST_QUEUE, MOST_QUEUE - RS_CONTROLS));
 	case RDMA_INLINE: /* what is told to the peer in a message has room */
 		return set_size(s, &s->inline_size, within((uint32_t)value, sizeof(struct rs_iomap), 512));
 	case RDMA_IOMAPSIZE:

@@ -145,6 +145,27 @@ static void late(void)
 	CHECK(rclose(l) == 0);
 }
 
+/* largest is a stream with the longest queues that its sides can have: who asks for more gets these. */
+static void largest(void)
+{
+	int name, all = -1, yes = 1;
+	pthread_t thread;
+	void *counted;
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	for (name = 0; name < 4; name++) { /* RDMA_SQSIZE, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE */
+		CHECK(rsetsockopt(l, 0x10000, name, &all, sizeof(all)) == 0);
+		CHECK(rsetsockopt(s, 0x10000, name, &all, sizeof(all)) == 0);
+	}
+	CHECK(pthread_create(&thread, NULL, count, &l) == 0);
+	CHECK(rconnect(s, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(rsend(s, &yes, sizeof(yes), 0) == sizeof(yes));
+	CHECK(rclose(s) == 0);
+	CHECK(pthread_join(thread, &counted) == 0 && *(size_t *)counted == sizeof(yes));
+	CHECK(rclose(l) == 0);
+}
+
 /* slow is a peer that takes its time: a listener that does not wait does not wait for it. */
 static void slow(void)
 {
@@ -174,6 +195,7 @@ int main(void)
 	lied();
 	slow();
 	late();
+	largest();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;
