@@ -9,7 +9,11 @@
 #include "rsdgram.h"
 
 enum { SOL_RDMA = 0x10000, RDMA_SQSIZE = 0, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE };
-enum { LEAST_BUFFER = 4096, MOST_BUFFER = 1 << 28, LEAST_QUEUE = 16, MOST_QUEUE = 16384 }; /* a device's; see make_queue */
+/*
+ * A buffer is registered whole when the socket connects. TCP's have no more either than net.core and net.ipv4.tcp_rmem
+ * let them, and programs ask for as much as there is. A queue has what a device's has; see make_queue.
+ */
+enum { LEAST_BUFFER = 4096, MOST_BUFFER = 16 << 20, LEAST_QUEUE = 16, MOST_QUEUE = 16384 };
 
 static uint32_t within(uint32_t value, uint32_t least, uint32_t most)
 {
