@@ -235,6 +235,8 @@ struct roced_session *roced_session_open(const char *name)
 	pthread_mutex_unlock(&opening);
 	pthread_setcancelstate(cancel, NULL);
 	if (failed) {
+		if (failed == EMFILE || failed == ENFILE)
+			roced_debug("open a device: no descriptor is left: raise the limit (ulimit -n)");
 		errno = failed;
 		return NULL;
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	if ended := (Ended{}); errors.As(err, &ended) {
 		return ended.Code
 	}
-	fmt.Fprintln(stderr, "roced:", oneLine(err))
+	fmt.Fprintln(stderr, "roced:", oneLine(err)+cure(err))
 	return exitCode(err)
 }
 
@@ -71,6 +71,15 @@ func isBrokenPipe(err error) bool {
 
 // oneLine joins what errors.Join keeps on lines of their own.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// cure says what to do where the host has come to a limit, whatever was being done; "" if the error is another one, or
+// says it.
+func cure(err error) string {
+	if (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)) && !strings.Contains(err.Error(), "ulimit") {
+		return "; raise the limit of descriptors (ulimit -n; LimitNOFILE= in a systemd unit)"
+	}
+	return ""
+}
 
 // newRootCommand is roced without a subcommand: it lists them.
 func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
