@@ -14,12 +14,14 @@ import (
 )
 
 // Main is a TestMain that fails if the tests leave file descriptors open. It also removes the
-// namespaces of earlier tests that were killed, and has more parallel tests run at once than usual.
+// namespaces of earlier tests that were killed, has more parallel tests run at once than usual, and garbage collected
+// less often.
 func Main(m *testing.M) {
 	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
 	}
 	overlap()
+	collectLess()
 	before := Descriptors()
 	code := m.Run()
 	leaked := Leaked(before, Descriptors())
