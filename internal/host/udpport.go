@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -47,6 +48,8 @@ func Insist(passing error, try func() error) (err error) {
 
 // PortHolders finds who has a UDP port, in the network namespace of the calling thread.
 func PortHolders(port uint16) (list []PortHolder) {
+	programs := sync.OnceValue(programsOfSockets) // a look at all programs, at most once
+	programOf := func(inode string) string { return programs()[inode] }
 	for _, name := range []string{"udp", "udp6"} {
 		text, err := os.ReadFile("/proc/thread-self/net/" + name)
 		if err == nil {
@@ -94,12 +97,15 @@ func parseProcAddress(text string) netip.Addr {
 	return address
 }
 
-// programOf finds a program that has a socket, among those that the caller may look at.
-func programOf(inode string) string {
+// programsOfSockets finds the programs that have sockets, by the sockets' inodes, among those that the caller may look at.
+func programsOfSockets() map[string]string {
+	programs := map[string]string{}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the only error is a bad pattern
 	for _, link := range links {
-		to, err := os.Readlink(link)
-		if err != nil || to != "socket:["+inode+"]" {
+		to, _ := os.Readlink(link)
+		inode, isSocket := strings.CutPrefix(to, "socket:[")
+		inode = strings.TrimSuffix(inode, "]")
+		if !isSocket || programs[inode] != "" {
 			continue
 		}
 		process := filepath.Dir(filepath.Dir(link))
@@ -107,9 +113,9 @@ func programOf(inode string) string {
 		if err != nil {
 			continue
 		}
-		return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(command)), filepath.Base(process))
+		programs[inode] = fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(command)), filepath.Base(process))
 	}
-	return ""
+	return programs
 }
 
 // HasSoftRoCE says whether the kernel's Soft-RoCE is loaded.
