@@ -114,8 +114,15 @@ func TestNetworkThatMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
+	dialed := make(chan *rc.Conn, 1)
+	t.Cleanup(func() {
+		if c := <-dialed; c != nil {
+			c.Close()
+		}
+	})
 	go func() {
 		c, err := rc.Dial(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
+		dialed <- c
 		if err == nil {
 			err = c.Send(t.Context(), make([]byte, 4096))
 		}
