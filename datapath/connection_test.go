@@ -144,7 +144,7 @@ func TestLongPacketsAreCounted(t *testing.T) {
 	}
 	p.b.postRecv(1, at(recvArea, 64<<10))
 	p.await(1, 1)
-	if n := p.a.engine.Counters().Retransmits; n < 64 || n%64 != 0 {
+	if n := p.a.engine.Counters().Retransmits; n < 64 || n%32 != 0 { // of the two packets one may be sent again alone
 		t.Errorf("%d packets were sent again, of 64", n)
 	}
 
