@@ -66,13 +66,18 @@ static int find_line(uintptr_t addr, size_t length, struct line *first)
 	return at < end ? EFAULT : 0;
 }
 
-static bool is_file(int fd, const struct line *l)
+static bool is_it(int fd, const struct line *l)
 {
 	struct stat s;
+
+	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_ino == l->inode && s.st_dev == makedev(l->major, l->minor);
+}
+
+static bool is_file(int fd, const struct line *l)
+{
 	int flags = fcntl(fd, F_GETFL);
 
-	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDWR && fstat(fd, &s) == 0 &&
-		s.st_ino == l->inode && s.st_dev == makedev(l->major, l->minor);
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDWR && is_it(fd, l);
 }
 
 /* The file as the program has it open, in a descriptor of our own; -1 if it has not. */
@@ -95,18 +100,19 @@ static int own_descriptor(const struct line *l)
 	return found;
 }
 
-/* Opens the file, where that has no effect but to have it open. */
-static int open_file(const char *path, const struct line *l)
+/* Opens what has this name if it is the file: to open something else can have an effect. */
+static int open_file(const char *name, const struct line *l)
 {
-	struct stat s;
+	char path[64];
+	int fd = -1, at = open(name, O_PATH | O_CLOEXEC);
 
-	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode) || s.st_ino != l->inode || s.st_dev != makedev(l->major, l->minor))
+	if (at < 0)
 		return -1;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0 && !is_file(fd, l)) {
-		close(fd);
-		fd = -1;
+	if (is_it(at, l)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+		fd = open(path, O_RDWR | O_CLOEXEC);
 	}
+	close(at);
 	return fd;
 }
 
