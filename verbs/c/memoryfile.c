@@ -11,14 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "memory.h"
-
-#define TMPFS 0x01021994 /* statfs(2): TMPFS_MAGIC */
 
 /* A line of /proc/self/maps. */
 struct line {
@@ -63,7 +62,7 @@ static int find_line(uintptr_t addr, size_t length, struct line *first)
 	free(l);
 	if (maps)
 		fclose(maps);
-	return at < end ? EFAULT : 0;
+	return !maps || !l ? ENOMEM : at < end ? EFAULT : 0;
 }
 
 static bool is_it(int fd, const struct line *l)
@@ -73,11 +72,12 @@ static bool is_it(int fd, const struct line *l)
 	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_ino == l->inode && s.st_dev == makedev(l->major, l->minor);
 }
 
+/* Only files of memory have seals, and to ask for them asks no file system, which might not answer. */
 static bool is_file(int fd, const struct line *l)
 {
 	int flags = fcntl(fd, F_GETFL);
 
-	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDWR && is_it(fd, l);
+	return fcntl(fd, F_GET_SEALS) >= 0 && flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDWR && is_it(fd, l);
 }
 
 /* The file as the program has it open, in a descriptor of our own; -1 if it has not. */
@@ -113,6 +113,10 @@ static int open_file(const char *name, const struct line *l)
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	}
 	close(at);
+	if (fd >= 0 && !is_file(fd, l)) {
+		close(fd);
+		fd = -1;
+	}
 	return fd;
 }
 
@@ -130,43 +134,58 @@ static int find_file(const struct line *l)
 	return fd;
 }
 
-/* Has the pages be there, which the service wants to find. */
-static int make_pages(int fd, off_t offset, off_t length)
+/* Has the pages be there, which the service wants to find; in steps, so that a signal does not undo what was done. */
+static int make_pages(uintptr_t addr, size_t length)
 {
-	struct stat s;
-	struct statfs kind;
-	int failed;
+	enum { POPULATE_READ = 22, POPULATE_WRITE, STEP = 2 << 20 }; /* madvise(2) */
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (addr + length + page - 1) & -page;
 
-	if (fstatfs(fd, &kind) != 0 || (unsigned long)kind.f_type != TMPFS)
-		return EFAULT; /* and not one of which pages could be made, which a disk has */
-	if (fstat(fd, &s) != 0 || offset > s.st_size || length > s.st_size - offset)
-		return EFAULT;
-	do
-		failed = fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, length) == 0 ? 0 : errno;
-	while (failed == EINTR);
-	return failed == ENOSPC ? ENOMEM : failed ? EFAULT : 0;
+	for (uintptr_t at = addr & -page, to; at < end; at = to) {
+		int failed;
+
+		to = end - at > STEP ? at + STEP : end;
+		do
+			failed = madvise((void *)at, to - at, POPULATE_WRITE) == 0 ||
+				madvise((void *)at, to - at, POPULATE_READ) == 0 ? 0 : errno;
+		while (failed == EINTR || failed == EAGAIN);
+		if (failed)
+			return failed == ENOMEM ? ENOMEM : EFAULT;
+	}
+	return 0;
 }
 
-int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
+static int file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
 {
 	struct line *l = malloc(sizeof(*l));
 	int failed = l ? find_line((uintptr_t)addr, length, l) : ENOMEM;
 
 	*fd = -1;
-	*reason = "the region is not one part of one shared file";
+	*reason = failed == ENOMEM ? "no memory, or no descriptor, is left to read /proc/self/maps" :
+		"the region is not one part of one shared file";
 	if (!failed) {
 		*fd = find_file(l);
 		*offset = l->offset + ((uintptr_t)addr - l->start);
-		*reason = "this process has no descriptor of the file that the memory is of, open for reading and writing, and "
-			  "cannot get one (of anonymous shared memory only root can): keep the one that was mapped open";
+		*reason = "it is not of a file of memory (a memfd, or in /dev/shm), or this process has no descriptor of that "
+			  "file, open for reading and writing, and cannot get one (of anonymous shared memory only root "
+			  "can): keep the one that was mapped open";
 		failed = *fd < 0 ? EFAULT : 0;
 	}
 	if (!failed) {
-		*reason = "the pages are not in a file of memory (a memfd without huge pages, or in /dev/shm), or not before its end";
-		failed = make_pages(*fd, (off_t)*offset, (off_t)length);
+		*reason = "its pages are not before the end of the file, or cannot be had";
+		failed = make_pages((uintptr_t)addr, length);
 	}
 	if (failed && *fd >= 0)
 		close(*fd);
 	free(l);
+	return failed;
+}
+
+int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int failed = file_of(addr, length, fd, offset, reason);
+	pthread_setcancelstate(cancel, NULL);
 	return failed;
 }

@@ -21,7 +21,7 @@ enum kind { NO_OBJECT, OF_CQ, OF_QP, OF_SRQ };
 enum {
 	PLACE_BITS = 22, PLACE_MASK = (1 << PLACE_BITS) - 1, EVENT_ID_SHIFT = 52, /* 30 bits for the generation */
 	GENERATION_MASK = (1 << (EVENT_ID_SHIFT - PLACE_BITS)) - 1,
-	MAX_OPENED = 1023, /* what a session has queues of events for; each fits into the bits that are left */
+	MAX_OPENED = 1023, /* a session has 1024 queues of events; each number fits into the bits that are left */
 };
 
 struct named {

@@ -24,6 +24,7 @@ struct session {
 	struct link link;
 	int signals;             /* events of waits, which nobody here has asked for; kept open */
 	pthread_mutex_t passing; /* one file at a time */
+	int passing_cancel;      /* under passing: whether its thread could be cancelled before */
 	unsigned users;
 	struct session *next;
 	struct roced_session *childs; /* in the child of a fork: see roced_session_here; under mu */
@@ -387,10 +388,23 @@ int roced_release(struct roced_session *session, uint16_t command, const void *r
 }
 
 void roced_passing_lock(struct roced_session *session)
-	{ pthread_mutex_lock(&((struct session *)session)->passing); }
+{
+	struct session *s = (struct session *)session;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* sendmsg(2) and others; who waits needs the lock too */
+	pthread_mutex_lock(&s->passing);
+	s->passing_cancel = cancel;
+}
 
 void roced_passing_unlock(struct roced_session *session)
-	{ pthread_mutex_unlock(&((struct session *)session)->passing); }
+{
+	struct session *s = (struct session *)session;
+	int cancel = s->passing_cancel;
+
+	pthread_mutex_unlock(&s->passing);
+	pthread_setcancelstate(cancel, NULL);
+}
 
 int roced_pass_file(struct roced_session *session, int fd)
 {

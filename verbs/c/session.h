@@ -115,7 +115,7 @@ ROCED_EXPORT int roced_release(struct roced_session *session, uint16_t command, 
 
 /*
  * roced_pass_file passes a file to the service, for the command that follows (open_xrcd, share_memory).
- * The caller holds roced_passing_lock from before this call until after that command.
+ * The caller holds roced_passing_lock from before this call until after that command, and is not cancelled meanwhile.
  */
 ROCED_EXPORT int roced_pass_file(struct roced_session *session, int fd);
 ROCED_EXPORT void roced_passing_lock(struct roced_session *session);

@@ -72,6 +72,7 @@ func (q *EventQueue) Close() {
 	defer e.mu.Unlock()
 	opened := slices.DeleteFunc(slices.Clone(*e.opened.Load()), func(one *EventQueue) bool { return one == q })
 	e.opened.Store(&opened)
+	e.rest.wake() // what is noted may be its from now on
 }
 
 // compare says whether the queue's range lies before an EventID, has it, or lies behind it.
@@ -97,7 +98,7 @@ func (e *events) of(id uint64) *EventQueue {
 func (e *events) put(r provider.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.EventID != 0 {
+	if slices.Contains(objectEvents, r.Type) {
 		e.of(r.EventID).put(r)
 		return
 	}
@@ -131,7 +132,9 @@ func (e *events) forget(from *eventSource) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, kind := range objectEvents {
-		e.of(from.id).waiting.Drop(provider.EventReport{Type: kind, EventID: from.id})
+		event := provider.EventReport{Type: kind, EventID: from.id}
+		e.of(from.id).waiting.Drop(event)
+		e.rest.waiting.Drop(event) // from before the other queue was opened
 	}
 }
 

@@ -17,10 +17,12 @@ var (
 
 	// OpenAsyncEvents has a reply with a descriptor: a stream socket's end, from which the client reads events as the grants
 	// of GetAsyncEvent, 16 bytes each, and the end when the session has ended. From then on the events of objects whose
-	// EventIDs are in a range go there, and each of the device and its port to every such descriptor. 23 was the same
-	// for all EventIDs.
+	// EventIDs are in a range go there, and each of the device and its port to every such descriptor.
 	OpenAsyncEvents  = command(24, "open_async_events", visitEventRange, none)
 	CloseAsyncEvents = command(25, "close_async_events", visitEventRange, none)
+
+	// OpenEveryAsyncEvent is OpenAsyncEvents for all EventIDs, as clients have it that know no other.
+	OpenEveryAsyncEvent = command(23, "open_every_async_event", none, none)
 )
 
 // The most entries of lists; a longer GID table is cut.

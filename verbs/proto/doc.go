@@ -22,7 +22,7 @@
 // length. The same reply brings two more descriptors, for wake-ups. A socket pair's end brings the
 // client 8 bytes for each event of a CQ: its EventID. An eventfd takes the client's calls, which
 // wake the card. Apart from that reply, only the replies that make a channel carry a descriptor,
-// the program's end of the channel; that to pass_file, a socket by which the client passes a file: see xrc.go; and that to
+// the program's end of the channel, and those that open_async_events gives; that to pass_file, a socket by which the client passes a file: see xrc.go; and that to
 // share_memory, a file for the program's own memory: see programmemory.go.
 //
 // A failure is the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and

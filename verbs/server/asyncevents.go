@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/roced/roced/verbs"
@@ -32,6 +33,19 @@ func openAsyncEvents(c *connection, m proto.Message) error {
 	}
 	defer unix.Close(end)
 	return reply(c, proto.OpenAsyncEvents, m.ID, &proto.None{}, end)
+}
+
+// openEveryAsyncEvent is openAsyncEvents as older clients have it.
+func openEveryAsyncEvent(c *connection, m proto.Message) error {
+	if _, err := proto.OpenEveryAsyncEvent.DecodeRequest(m.Body); err != nil {
+		return err
+	}
+	end, err := c.startAsyncEvents(proto.EventRange{First: 1, Last: math.MaxUint64})
+	if err != nil {
+		return c.fail(m, err)
+	}
+	defer unix.Close(end)
+	return reply(c, proto.OpenEveryAsyncEvent, m.ID, &proto.None{}, end)
 }
 
 // startAsyncEvents has a goroutine send the events of a range, and gives the program's end.

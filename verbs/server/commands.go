@@ -25,6 +25,7 @@ var commands = tableOf(
 	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (provider.EventReport, error) {
 		return s.GetAsyncEvent(ctx)
 	}),
+	handler{proto.OpenEveryAsyncEvent.Code, openEveryAsyncEvent},
 	handler{proto.OpenAsyncEvents.Code, openAsyncEvents},
 	handler{proto.CloseAsyncEvents.Code, closeAsyncEvents},
 	grants(proto.AllocPD, asks((*hca.Session).AllocPD)),

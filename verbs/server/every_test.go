@@ -119,6 +119,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.GetAsyncEvent, none)
 	put(p, t, proto.OpenAsyncEvents, &proto.EventRange{First: 1 << 40, Last: 1 << 41})
 	put(p, t, proto.CloseAsyncEvents, &spareEvents)
+	put(p, t, proto.OpenEveryAsyncEvent, none)
 	put(p, t, proto.AllocPD, none)
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
@@ -186,7 +187,7 @@ const ownPlace, ownSize = 1 << 46, 4 << 20
 // needs a list in the session's memory.
 var refusedHere = []uint16{
 	proto.DeallocPD.Code, proto.DestroyCompChannel.Code, proto.DestroyCQ.Code, proto.DestroySRQ.Code, proto.DestroyQP.Code,
-	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code, proto.MapFMR.Code,
+	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code, proto.MapFMR.Code, proto.OpenEveryAsyncEvent.Code,
 }
 
 // TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no

@@ -22,8 +22,9 @@ const (
 
 // Why sessions end.
 var (
-	errFilesTooLarge = errors.New("the process files of the user have more than twice as many bytes as the user may register; register less at once")
+	errFilesTooLarge = errors.New("the files of registered memory of the user have more than twice as many bytes as the user may register; register less at once")
 	errOnceMore      = errors.New("two programs of the user have taken pages out of memory that they had registered, within a minute")
+	errPagesShared   = errors.New("pages were taken out of a file that this program and others share, and have registered")
 )
 
 // watch looks at the files while there are some.
@@ -43,16 +44,40 @@ func (p *processFiles) look() (any bool) {
 		p.watched = false
 		return false
 	}
-	sizes := map[*quota.Quota]uint64{}
+	own, all := p.sizes(false), p.sizes(true)
 	for _, f := range p.all {
-		sizes[f.quota] += f.size()
-	}
-	for _, f := range p.all {
+		sizes := own // others may have made larger what was passed: that ends the use of nothing else
+		if f.isPassed() {
+			sizes = all
+		}
 		if limit := f.quota.Limits().Memory; limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() {
 			f.end(errFilesTooLarge)
 		}
 	}
 	return true
+}
+
+// sizes are those of the files of each user: all, or only process files. The caller holds mu.
+func (p *processFiles) sizes(passed bool) map[*quota.Quota]uint64 {
+	type of struct {
+		user *quota.Quota
+		is   identity
+	}
+	sizes, counted := map[*quota.Quota]uint64{}, map[of]bool{} // one user may be several sharers
+	for _, f := range p.all {
+		if one := (of{f.quota, f.is.identity}); !counted[one] && (passed || !f.isPassed()) {
+			counted[one] = true
+			sizes[f.quota] += f.size()
+		}
+	}
+	return sizes
+}
+
+// sizeOf is the size of all files of a user.
+func (p *processFiles) sizeOf(user *quota.Quota) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sizes(true)[user]
 }
 
 // endOf ends the use of all files of a user.
@@ -101,9 +126,11 @@ func (f *processFile) isMapped() bool {
 }
 
 // notePagesGone bars the user of a session that has ended, since its program has taken pages out of registered memory.
-// Another session can do the same, which has its file already: after a second one, all of the user's end.
+// Another session can do the same, which has its file already: after a second one, all of the user's end. Sessions that
+// have passed the same file end with the first, and count as one: whoever has it can have done that.
 func (c *connection) notePagesGone() {
-	if again := c.server.barred.add(c.peer.holder(), time.Now()); again {
+	counted := c.server.files.endPassed(c, errPagesShared)
+	if again := c.server.barred.add(c.peer.holder(), time.Now()); again && !counted {
 		c.server.files.endOf(c.account.quota, errOnceMore)
 	}
 }
@@ -114,7 +141,9 @@ func (c *connection) watchFile(f *processFile, over <-chan struct{}) {
 	case <-c.over:
 	case <-over:
 	case <-f.ended:
-		c.server.barred.add(c.peer.holder(), time.Now())
+		if !f.isPassed() {
+			c.server.barred.add(c.peer.holder(), time.Now())
+		}
 		c.server.complain(c.log, c.peer.party(), "a program's session has ended", f.cause)
 		c.session.Fail(f.cause)
 	}

@@ -23,21 +23,22 @@ type passedUse struct {
 	over    chan struct{} // closed with the last of them
 }
 
-// checkMemoryFile says why pages of a file cannot be registered.
+// checkMemoryFile says why pages of a file cannot be registered. Only regular files of tmpfs and hugetlbfs have seals, and
+// to ask for them asks no file system, which might not answer.
 func checkMemoryFile(fd int) error {
-	var kind unix.Statfs_t
-	if err := unix.Fstatfs(fd, &kind); err != nil {
-		return fmt.Errorf("%w: the file that was passed: %w", verbs.ErrInvalid, err)
-	}
-	switch flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); {
-	case kind.Type == unix.HUGETLBFS_MAGIC:
-		return fmt.Errorf("%w: the file that was passed has huge pages (hugetlb); use a memfd without them, or /dev/shm", verbs.ErrUnsupported)
-	case kind.Type != unix.TMPFS_MAGIC:
-		return fmt.Errorf("%w: the file that was passed is not one of memory; use a memfd, or /dev/shm", verbs.ErrUnsupported)
-	case err != nil || flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != unix.O_RDWR:
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != unix.O_RDWR {
 		return fmt.Errorf("%w: the file that was passed is not open for reading and writing", verbs.ErrInvalid)
 	}
-	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err == nil && seals&(unix.F_SEAL_WRITE|unix.F_SEAL_FUTURE_WRITE) != 0 {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return fmt.Errorf("%w: the file that was passed is not one of memory; use a memfd, or /dev/shm", verbs.ErrUnsupported)
+	}
+	var kind unix.Statfs_t
+	switch err := unix.Fstatfs(fd, &kind); {
+	case err != nil || kind.Type != unix.TMPFS_MAGIC:
+		return fmt.Errorf("%w: the file that was passed has huge pages (hugetlb); use a memfd without them, or /dev/shm", verbs.ErrUnsupported)
+	case seals&(unix.F_SEAL_WRITE|unix.F_SEAL_FUTURE_WRITE) != 0:
 		return fmt.Errorf("%w: the file that was passed is sealed against writing", verbs.ErrInvalid)
 	}
 	return nil
@@ -64,6 +65,10 @@ func (p *processFiles) enterPassed(c *connection, passed int) (*processFile, err
 		f.uses = map[*connection]*passedUse{}
 	case f.uses == nil:
 		return nil, fmt.Errorf("%w: the file that was passed is a process file; register its pages by reg_mr", verbs.ErrInvalid)
+	case isClosed(f.ended):
+		return nil, fmt.Errorf("%w: the file that was passed: %w", verbs.ErrPermission, f.cause)
+	case f.quota != c.account.quota:
+		return nil, fmt.Errorf("%w: the file that was passed is being given up by an earlier program; try again", verbs.ErrBusy)
 	default:
 		f.users++
 	}
@@ -77,6 +82,23 @@ func (p *processFiles) enterPassed(c *connection, passed int) (*processFile, err
 	return f, nil
 }
 
+// isPassed says whether it is a file that was passed.
+func (f *processFile) isPassed() bool { return f.uses != nil }
+
+// endPassed ends the use of the files that a session has passed, for all that have them, and says whether one of them had
+// ended before.
+func (p *processFiles) endPassed(c *connection, cause error) (ended bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.all {
+		if f.uses[c] != nil {
+			ended = ended || isClosed(f.ended)
+			f.end(cause)
+		}
+	}
+	return ended
+}
+
 // leavePassed ends the use by one region. The last close may take long, and the program chooses of what, so the caller
 // does not wait for it.
 func (p *processFiles) leavePassed(c *connection, f *processFile) {
@@ -86,8 +108,11 @@ func (p *processFiles) leavePassed(c *connection, f *processFile) {
 		delete(f.uses, c)
 		close(use.over)
 	}
+	last := p.forget(f)
 	p.mu.Unlock()
-	p.leaving.Go(func() { p.leave(f) })
+	if last {
+		p.leaving.Go(f.close)
+	}
 }
 
 // passedMapping maps a part of a file that was passed.
@@ -98,8 +123,8 @@ func (c *connection) passedMapping(passed int, offset uint64, length int) func()
 		if err != nil {
 			return m, err
 		}
-		if limit := f.quota.Limits().Memory; limit > 0 && f.size()/fileRoom > limit {
-			err = fmt.Errorf("%w: the file that was passed has %d bytes, and %d may be registered; raise memory in [limits]", verbs.ErrLimit, f.size(), limit)
+		if size, limit := files.sizeOf(f.quota), f.quota.Limits().Memory; limit > 0 && size/fileRoom > limit {
+			err = fmt.Errorf("%w: with the one that was passed the user's files have %d bytes, and %d may be registered; raise memory in [limits]", verbs.ErrLimit, size, limit)
 		} else {
 			m, err = f.mapRegion(offset, length)
 		}

@@ -92,6 +92,17 @@ func (d *daemon) fileCount() int {
 	return len(d.files.all)
 }
 
+// pipe is a FIFO of tmpfs, open for reading and writing.
+func pipe(t *testing.T) int {
+	t.Helper()
+	name := fmt.Sprintf("/dev/shm/roced-test-pipe-%d", os.Getpid())
+	check(t, unix.Mkfifo(name, 0o600))
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	check(t, errors.Join(err, os.Remove(name)))
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
 // TestFilesThatAreNoMemory: what is passed is refused with a reason, and nothing of it is kept.
 func TestFilesThatAreNoMemory(t *testing.T) {
 	r := newRig(t, anyone)
@@ -134,7 +145,8 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 		"a file of a disk":             {int(disk.Fd()), "not one of memory"},
 		"a directory":                  {open("/dev/shm", unix.O_RDONLY), "not open for reading and writing"},
 		"a socket":                     {ends[0], "not one of memory"},
-		"a device":                     {open("/dev/zero", unix.O_RDWR), "not "},
+		"a device":                     {open("/dev/zero", unix.O_RDWR), "not one of memory"},
+		"a pipe with a name":           {pipe(t), "not one of memory"},
 		"huge pages":                   {huge, "huge pages"},
 		"open for reading":             {open(again, unix.O_RDONLY), "not open for reading and writing"},
 		"open for writing":             {open(again, unix.O_WRONLY), "not open for reading and writing"},
@@ -234,6 +246,68 @@ func TestMemoryFileCutOff(t *testing.T) {
 	}
 	stillWell()
 	eventually(t, "all files go", func() bool { return r.a.fileCount() == 0 })
+}
+
+// TestMemoryFileCutOffUnderSeveral: a file that several programs of a user have is cut off. All that have it end, and
+// that counts as one: others of the user go on.
+func TestMemoryFileCutOffUnderSeveral(t *testing.T) {
+	r := newRig(t, anyone)
+	r.a.open(t)
+	bystander := r.a.opened(t)
+	bystander.shareMemory()
+	file := memoryFile(t, pageSize)
+	var programs []*program
+	var keys []verbs.LKey
+	var ahs []*verbs.AH
+	for range 3 {
+		p := newProgram(t, r.a.dial(t))
+		ahs = append(ahs, p.ah(addressesA[0]))
+		programs, keys = append(programs, p), append(keys, p.fileRegion(r.a, file.fd, 0, provider.AllocMRRequest{Length: pageSize}).LKey)
+	}
+	check(t, unix.Ftruncate(file.fd, 0))
+	for i, p := range programs {
+		_ = p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{{Length: 64, LKey: keys[i]}}, AH: ahs[i], RemoteQPN: p.qp.Number(), RemoteQKey: testQKey}})
+	}
+	for _, p := range programs {
+		if event, err := p.ctx.GetAsyncEvent(guard(t)); err != nil || event.Type != verbs.EventDeviceFatal {
+			t.Fatal(event.Type, err)
+		}
+		check(t, p.ctx.Close())
+	}
+	r.a.alone(t, 2)
+	bystander.allocPD()
+	if r.a.fileCount() == 0 {
+		t.Error("the other's process file has gone")
+	}
+}
+
+// TestMemoryFilesOfSeveralSizes: what a user's files have together is what counts, when one more is registered; and one
+// that somebody else makes larger ends the sessions that have it, and no others.
+func TestMemoryFilesOfSeveralSizes(t *testing.T) {
+	const most = 8 << 20
+	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	r.a.open(t)
+	one, other := r.a.opened(t), r.a.opened(t)
+	own := other.shareMemory()
+	mapOwn(t, own, 0, pageSize)
+	ask(other, proto.RegMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize})
+	pd, first, second := one.allocPD(), memoryFile(t, most), memoryFile(t, 3*most/2)
+	one.pass(first.fd)
+	ask(one, proto.RegFileMR, &proto.RegMRRequest{PD: pd, Length: pageSize})
+	one.pass(second.fd)
+	refusedFirst(one, "a second file", proto.RegFileMR, &proto.RegMRRequest{PD: pd, Length: pageSize}, verbs.ErrLimit, unix.ENOMEM)
+	check(t, unix.Fallocate(first.fd, 0, 0, 3*most))
+	m, _, err := one.Receive()
+	check(t, err)
+	if cause, _ := proto.DecodeFailure(m.Body); m.Kind != proto.Ended || !strings.Contains(cause.Error(), "twice as many bytes") {
+		t.Errorf("%+v: %v", m, cause)
+	}
+	other.allocPD()
+	small := memoryFile(t, pageSize)
+	check(t, one.socket.Close())
+	eventually(t, "the large file goes", func() bool { return r.a.fileCount() == 1 })
+	other.pass(small.fd)
+	ask(other, proto.RegFileMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize}) // nobody is barred
 }
 
 // TestMemoryFileThatGrows: what a file has beside what is registered has a limit too, when it is registered and later.

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSocket is where a client passes a file whose inode is to name an XRC domain: a socket of its own, since the connection's
-// takes no descriptors (rights.go). The service looks at the inode, and closes the file. The last close of something may
-// take long, and the client chooses of what: so that has a goroutine, of which a connection has one at once.
+// fileSocket is where a client passes a file for the next command (an XRC domain's, or one of memory): a socket of its own,
+// since the connection's takes no descriptors (rights.go). That command does what it needs of it, and the file is closed.
+// The last close of something may take long, and the client chooses of what: so that has a goroutine, of which a connection
+// has one at once.
 type fileSocket struct {
 	fd     int           // the service's end; 0: there is none
 	closed chan struct{} // by the goroutine that closes what was passed before; nil: there was nothing

@@ -19,8 +19,8 @@ type processFile struct {
 	is    ownedFile
 	quota *quota.Quota
 	holes *holes
-	users int                        // sessions, of one that was passed regions; under processFiles.mu
-	uses  map[*connection]*passedUse // of one that was passed: by sessions; likewise
+	users int                        // sessions that share it, or regions of a file that was passed; under processFiles.mu
+	uses  map[*connection]*passedUse // of a file that was passed: by the sessions that have; likewise
 
 	ended chan struct{} // closed when it is not to be used any more
 	cause error         // why; written before ended is closed
@@ -80,10 +80,11 @@ func (p *processFiles) add(of sharer, quota *quota.Quota, open func() (fd int, e
 	return f, nil
 }
 
+// identify does not ask a file system that may be slow to answer.
 func identify(fd int) (identity, error) {
-	var s unix.Stat_t
-	err := unix.Fstat(fd, &s)
-	return identity{s.Dev, s.Ino}, err
+	var s unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s)
+	return identity{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, err
 }
 
 // join gives the file that a session has passed, of another session of the same user. The service uses its own
@@ -103,16 +104,27 @@ func (p *processFiles) join(of sharer, passed int) (*processFile, error) {
 // leave ends a session's use. Its regions are gone. The pages stay the program's.
 func (p *processFiles) leave(f *processFile) {
 	p.mu.Lock()
-	f.users--
-	last := f.users == 0
-	if last {
-		delete(p.all, f.is)
-	}
+	last := p.forget(f)
 	p.mu.Unlock()
 	if last {
-		_ = unix.Close(f.fd) // of a program that has died this frees its memory
-		f.quota.GiveDescriptors(1)
+		f.close()
 	}
+}
+
+// forget ends one use, and says whether it was the last. The caller holds mu.
+func (p *processFiles) forget(f *processFile) (last bool) {
+	f.users--
+	if f.users > 0 {
+		return false
+	}
+	delete(p.all, f.is)
+	return true
+}
+
+// close closes the file, of which nothing is mapped. Of a program that has died this frees its memory.
+func (f *processFile) close() {
+	_ = unix.Close(f.fd)
+	f.quota.GiveDescriptors(1)
 }
 
 // mapRegion maps the part of a region. What counts as the user's is whole pages, once for each region that has them.

@@ -106,7 +106,7 @@ func (b *barred) check(user holder, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if left := b.until[user].Sub(now); left > 0 {
-		return fmt.Errorf("%w: a program of %v has taken pages out of memory that it had registered, or its process file was too large; its programs can register memory of their own again in %v",
+		return fmt.Errorf("%w: a program of %v has taken pages out of memory that it had registered, or its files were too large; its programs can register memory of their own again in %v",
 			verbs.ErrPermission, user, left.Round(time.Second))
 	}
 	return nil

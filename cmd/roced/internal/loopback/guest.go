@@ -122,11 +122,12 @@ func (g *guests) awaitEnd(one *guest) error {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
-	if errors.Is(err, unix.ESRCH) {
-		return nil // it has ended already
-	}
-	if err != nil { // without it the process would have another host each time it asks
+	switch {
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+		// Without it the process would have another host each time it asks.
 		return fmt.Errorf("wait for the end of process %d: %w", p.PID, err)
+	case err != nil:
+		return nil // it has ended already, or nobody may wait for it here
 	}
 	process := os.NewFile(uintptr(fd), "process") // known to the runtime's poller: it is not blocking
 	g.mu.Lock()
