@@ -39,6 +39,7 @@ type unplugged struct{}
 
 func (unplugged) Receive() int       { return 0 }
 func (unplugged) Next() []byte       { return nil }
+func (unplugged) Behind(int) []byte  { return nil }
 func (unplugged) Room() int          { return 0 }
 func (unplugged) Numbers() bool      { return false }
 func (unplugged) Release()           {}

@@ -50,6 +50,8 @@ func NewConnection(service wire.Service) *Connection {
 	return &Connection{Attr: conn.Attr{Service: service}}
 }
 
+func (c *Connection) touch() uint32 { return uint32(c.PeerQPN) + uint32(c.Responder.ExpectedPSN) }
+
 // open makes the connection the queue pair's.
 func (c *Connection) open(e *Engine, qp *QP) {
 	c.engine, c.qp = e, qp

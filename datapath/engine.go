@@ -69,6 +69,8 @@ type tables struct {
 	passed     passedPair         // the addresses that were looked up last
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
+	count      int                // of qps
+	fetched    uint32             // see fetch
 }
 
 // backlog is what one round leaves for the next.

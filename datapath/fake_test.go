@@ -38,6 +38,12 @@ func (l *fakeLink) Next() (frame []byte) {
 	frame, l.burst = l.burst[0], l.burst[1:]
 	return frame
 }
+func (l *fakeLink) Behind(n int) []byte {
+	if n >= len(l.burst) {
+		return nil
+	}
+	return l.burst[n]
+}
 func (l *fakeLink) Numbers() bool { return l.numbers }
 func (l *fakeLink) Room() int     { return 0 }
 func (l *fakeLink) Release()      { l.released++ }

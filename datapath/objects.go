@@ -105,6 +105,7 @@ type Service interface {
 	flush()                               // it is in ERR: what is taken and not completed is flushed
 	leaving() bool                        // see Engine.Leaving
 	psn() *wire.PSN                       // of the next packet to send
+	touch() uint32                        // reads what a packet needs first; see fetch
 }
 
 // Serve gives a queue pair its service, before it is added.

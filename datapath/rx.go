@@ -39,6 +39,9 @@ func (e *Engine) receive() bool {
 		return resumed
 	}
 	for e.seen < e.taken && e.budget > 0 {
+		if e.count >= fetchFrom && e.seen%fetchAhead == 0 {
+			e.fetch(e.link)
+		}
 		e.seen++
 		frame := e.link.Next()
 		e.budget -= 1 + len(frame)/maxFrame
@@ -189,8 +192,12 @@ func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	if string(pair) == string(passed.addresses[:passed.length]) {
 		return passed, DropNone
 	}
-	source, dest := p.Source(), p.Destination()
-	if reason := t.checkPair(source, dest, p.IsIPv6()); reason != DropNone {
+	dest := p.Destination()
+	reason := t.checkDestination(dest, p.IsIPv6())
+	if reason == DropNone && !passed.hasSource(pair) {
+		reason = t.checkSource(p.Source(), p.IsIPv6())
+	}
+	if reason != DropNone {
 		return passed, reason
 	}
 	passed.length = copy(passed.addresses[:], pair)
@@ -202,20 +209,29 @@ func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	return passed, DropNone
 }
 
-// checkPair checks a pair of addresses that differs from the last one.
-func (t *tables) checkPair(source, dest wire.GID, v6 bool) Drop {
-	_, ownSource := t.own[source]
-	_, ownDest := t.own[dest]
-	_, broadcast := t.broadcasts[source]
-	mapped := v6 && (source.IsIPv4() || dest.IsIPv4()) // IPv4-mapped addresses in an IPv6 header
-	switch {
-	case mapped && dest.IsIPv4(), !ownDest && !dest.IsMulticast():
+// checkDestination checks an address that a packet is for. A mapped one is of IPv4, in an IPv6 header.
+func (t *tables) checkDestination(dest wire.GID, v6 bool) Drop {
+	mapped, own := v6 && dest.IsIPv4(), dest.IsMulticast()
+	if !own {
+		_, own = t.own[dest]
+	}
+	if mapped || !own {
 		return DropNotOwn
+	}
+	return DropNone
+}
+
+// checkSource checks an address that differs from that of the last packet.
+func (t *tables) checkSource(source wire.GID, v6 bool) Drop {
+	_, own := t.own[source]
+	_, broadcast := t.broadcasts[source]
+	mapped := v6 && source.IsIPv4()
+	switch {
 	case !mapped && source.IsMulticast():
 		return DropGroupSource
 	case mapped, source.IsMartian():
 		return DropMartianSource
-	case ownSource:
+	case own:
 		return DropOwnSource
 	case broadcast:
 		return DropMartianSource
@@ -229,4 +245,10 @@ type passedPair struct {
 	length    int
 	group     bool  // the destination is a group
 	members   []*QP // of the group
+}
+
+// hasSource says whether a pair has the same source.
+func (passed *passedPair) hasSource(pair []byte) bool {
+	half := passed.length / 2
+	return passed.length == len(pair) && string(pair[:half]) == string(passed.addresses[:half])
 }

@@ -59,6 +59,7 @@ func (e *Engine) SetLink(up bool) {
 // pairs have the same number modulo the size of the table.
 func (e *Engine) AddQP(qp *QP) {
 	qp.service.open(e, qp)
+	e.count++
 	e.qps[qp.Number%maxQPs] = qp
 	if e.others != nil {
 		e.others.shared.homes.set(qp.Number, e)
@@ -83,6 +84,7 @@ func (qp *QP) cqs() []*CQ {
 // RemoveQP removes a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
 	qp.service.close()
+	e.count--
 	e.qps[qp.Number%maxQPs] = nil
 	if e.others != nil {
 		e.others.shared.homes.set(qp.Number, nil)

@@ -20,6 +20,8 @@ func (u *Datagrams) open(e *Engine, qp *QP) { u.engine, u.qp = e, qp }
 
 func (u *Datagrams) psn() *wire.PSN { return &u.next }
 
+func (u *Datagrams) touch() uint32 { return uint32(u.next) }
+
 // What a connection does when its state changes, and when it ends, datagrams have nothing of.
 
 func (u *Datagrams) enter(ring.QPState) {}

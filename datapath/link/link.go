@@ -10,6 +10,9 @@ type Link interface {
 	// Next is the next of the frames of the last Receive. It is borrowed, and may be written to, until
 	// the next call of Next or Release.
 	Next() []byte
+	// Behind is the n-th of the frames that Next gives from now on; nil if there is none, or it is made only when its turn
+	// has come. It is borrowed as that of Next, and not to be written to.
+	Behind(n int) []byte
 	// Release returns the frames of the last Receive to the link.
 	Release()
 	// Numbers says that not the engine gives packets their IPv4 identification, but what the link sends

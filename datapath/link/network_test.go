@@ -415,3 +415,29 @@ func TestPortsComeAndGo(t *testing.T) {
 	close(stop)
 	group.Wait()
 }
+
+// TestBehind: what is behind the next frame is what comes after it.
+func TestBehind(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB)
+	const frames = 5
+	for i := range frames {
+		send(list[0], macB, i)
+	}
+	list[0].Flush()
+	b := list[1]
+	if n := b.Receive(); n != frames {
+		t.Fatalf("%d frames", n)
+	}
+	for taken := range frames {
+		for n := range frames - taken {
+			if got := int(binary.LittleEndian.Uint32(b.Behind(n)[6:])); got != taken+n {
+				t.Errorf("after %d, frame %d is %d behind", taken, got, n)
+			}
+		}
+		if b.Behind(frames-taken) != nil {
+			t.Errorf("after %d, there is a frame behind the last", taken)
+		}
+		b.Next()
+	}
+	b.Release()
+}

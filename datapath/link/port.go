@@ -102,6 +102,14 @@ func (p *port) Next() []byte {
 	return p.burst[p.next-1]
 }
 
+// Behind implements Link.
+func (p *port) Behind(n int) []byte {
+	if at := p.next + uint(n); at < p.lent {
+		return p.burst[at]
+	}
+	return nil
+}
+
 // Room implements Link.
 func (p *port) Room() int { return 0 }
 

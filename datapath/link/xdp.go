@@ -18,6 +18,7 @@ type XDP struct {
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [maxBurst]xsk.Received
 	next     int            // of frames
+	count    int            // likewise: so many there are
 	past     xsk.Statistics // of sockets that were removed
 
 	sender
@@ -41,7 +42,7 @@ func (l *XDP) Receive() int {
 			s.WakeReceive()
 			continue
 		}
-		l.borrowed, l.next = s, 0
+		l.borrowed, l.next, l.count = s, 0, n
 		return n
 	}
 	return 0
@@ -51,6 +52,14 @@ func (l *XDP) Receive() int {
 func (l *XDP) Next() []byte {
 	l.next++
 	return l.frames[l.next-1].Data
+}
+
+// Behind implements Link.
+func (l *XDP) Behind(n int) []byte {
+	if at := l.next + n; at < l.count {
+		return l.frames[at].Data
+	}
+	return nil
 }
 
 // Room implements Link.

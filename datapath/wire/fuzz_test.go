@@ -21,11 +21,15 @@ func FuzzParse(f *testing.F) {
 		before := bytes.Clone(frame)
 		frame = frame[:len(frame):len(frame)]
 		var p Packet
+		guess := GuessDestQP(frame)
 		if fault := Parse(frame, &p); fault != FaultNone {
 			if fault > FaultPad {
 				t.Errorf("fault %d has no name", fault)
 			}
 			return
+		}
+		if _, tagged := p.VLAN(); !tagged && guess != p.BTH().DestQP() {
+			t.Errorf("QP %d is guessed, %d it is", guess, p.BTH().DestQP())
 		}
 		p.CheckICRC()
 		useAccessors(t, &p)

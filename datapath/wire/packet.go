@@ -59,6 +59,18 @@ func Parse(frame []byte, p *Packet) Fault {
 	return FaultNotRoCE
 }
 
+// GuessDestQP is the destination QP of a frame that has not been parsed, if it is like most; else any number.
+func GuessDestQP(frame []byte) QPN {
+	bth := EthernetLen + IPv4Len + UDPLen
+	if len(frame) > EthernetLen && frame[EthernetLen]>>4 == 6 {
+		bth = EthernetLen + IPv6Len + UDPLen
+	}
+	if len(frame) < bth+BTHLen {
+		return 0
+	}
+	return BTH(frame[bth:]).DestQP()
+}
+
 // etherType returns the EtherType after at most two VLAN tags, and the offset of the network
 // header; 0 if the frame is too short.
 func etherType(frame []byte) (kind uint16, next int) {

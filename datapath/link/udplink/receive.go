@@ -168,6 +168,9 @@ func (r *receiver) Next() []byte {
 	return r.last
 }
 
+// Behind implements link.Link.
+func (r *receiver) Behind(int) []byte { return nil }
+
 // Release implements link.Link.
 func (r *receiver) Release() {
 	r.learn()
