@@ -166,11 +166,9 @@ func stream(sender, receiver *program, targets []target, duration time.Duration)
 	return float64(count) / time.Since(start).Seconds(), nil
 }
 
-// postTo posts the receives to the targets whose turn it is.
+// postTo posts the receives to the targets whose turn it is, each by itself, so that what a post costs is the same for
+// one queue pair and for many.
 func postTo(targets []target, next int, recvs []verbs.RecvWR) error {
-	if len(targets) == 1 {
-		return targets[0].qp.PostRecv(recvs)
-	}
 	for i := range recvs {
 		if err := targets[(next+i)%len(targets)].qp.PostRecv(recvs[i : i+1]); err != nil {
 			return err
