@@ -40,7 +40,7 @@ func (w *worker) state() State { return State(w.doing.Load()) }
 
 // manyRounds is the number of rounds with work, without a sleep in between, after which the worker
 // does not let the kernel watch the sockets any more.
-const manyRounds = 2
+const manyRounds = 16
 
 // callRounds is how many rounds a busy worker runs until it looks for calls of other processes.
 const callRounds = 32
