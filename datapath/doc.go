@@ -33,7 +33,8 @@
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),
 // copies of a packet to a group (fanout.go), frames of a burst, doorbell bits.
 //
-// Package runner decides who runs rounds: a worker, programs that poll or post, or a program that waits. While the
+// Package runner decides who runs rounds: a worker, programs that poll or post, or a program that waits. On a network in
+// memory also the worker that has sent a few packets here, when its own round is over (help.go). While the
 // worker rests the doorbells say "asleep", and a post calls the engine (Kick), which runs a round in the caller's
 // thread. When the link's sockets are replaced (ChangeLink), whoever sleeps does so on the new ones.
 //

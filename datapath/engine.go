@@ -48,6 +48,7 @@ type Engine struct {
 	pieces   region.Pieces // of the receive that a packet is written to
 	counters Counters
 	others   *others // of a card with several engines; nil: this is the only one
+	helper   *helper // nil: the worker runs only its own rounds
 	// congestion is what connections do about it; nil: nothing
 	congestion *dcqcn.Parameters
 	ahead      *conn.Ahead // packets that connections keep; nil: none
@@ -144,6 +145,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 		e.others.close()
 		return nil, err
 	}
+	e.helper = newHelper(e, c.Alone)
 	return e, nil
 }
 

@@ -111,6 +111,9 @@ func (e *Engine) Round() (worked, more bool) {
 		runtime.Gosched()
 	}
 	e.lease.Lock()
+	if e.helper != nil {
+		return e.helper.round()
+	}
 	worked, more, _ = e.runHeld(false)
 	return worked, more
 }

@@ -27,6 +27,15 @@ type Port interface {
 	Longest() int
 	// ReserveLong is Reserve for a long packet.
 	ReserveLong() []byte
+	// SetHelp says how others may run the rounds of the port's engine while its worker sleeps: help does that, and says
+	// whether the worker is not needed. It is called under no lock.
+	SetHelp(help func() (done bool))
+	// PutOffWakes has workers that sleep not be woken for a few frames that are sent from now on. TakeWakes ends that,
+	// and gives their ports, until the next call: each is to be helped at once when the lease is free.
+	PutOffWakes()
+	TakeWakes() []Port
+	// Help runs rounds of the port's engine, or has its worker woken.
+	Help()
 	// SetWatched says whether somebody captures the port's packets. While somebody does, the network has no long ones.
 	SetWatched(watched bool)
 }
@@ -49,6 +58,8 @@ type port struct {
 	commitsLong bool       // what was reserved last is that
 	watched     bool       // see SetWatched
 	routes      routes
+	putsOff     bool   // see PutOffWakes
+	owed        []Port // to help, or to wake, when the round is over
 
 	burst [maxBurst][]byte // of the last Receive
 	next  uint             // of burst
@@ -57,6 +68,7 @@ type port struct {
 	mu      sync.Mutex   // guards the fields below
 	in      frames
 	late    late
+	help    func() (done bool) // see SetHelp; nil: it has to be woken
 	closed  bool
 	lent    uint // frames of in that the last Receive returned
 }
@@ -220,7 +232,7 @@ func (p *port) put(frame []byte, due time.Time) bool {
 	p.catchUp()
 	if isDue && len(p.late.frames) == 0 && p.in.count < portFrames {
 		p.in.put(frame)
-		p.noteArrived()
+		p.noteArrived(nil)
 		return true
 	}
 	if !p.late.add(frame, due) {
@@ -244,7 +256,7 @@ func (p *port) catchUp() {
 		}
 	}
 	if p.in.count > before {
-		p.noteArrived()
+		p.noteArrived(nil)
 	}
 	if p.in.count < portFrames {
 		p.late.callWhenDue(p.comeDue)
@@ -271,21 +283,12 @@ func (p *port) takeFrom(sender *port) (taken int) {
 		case p.in.count < portFrames:
 			p.in.move(out)
 		default:
-			p.noteArrived()
+			p.noteArrived(sender)
 			return taken
 		}
 	}
-	p.noteArrived()
+	p.noteArrived(sender)
 	return taken
-}
-
-// noteArrived updates p.arrived and wakes a sleeping worker. The caller holds mu.
-func (p *port) noteArrived() {
-	p.arrived.Store(int64(p.in.count))
-	if p.asleep.Load() && !p.closed {
-		one := [8]byte{1}
-		_, _ = unix.Write(p.wakeFD, one[:])
-	}
 }
 
 // TakeBack implements Link. It does nothing: Flush drops what a port sends while it is down.

@@ -1,0 +1,100 @@
+package link
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+// TestPutOffWakes: a sender helps with a few short frames; for more, for long ones, and for those of who cannot be
+// helped, a worker that sleeps is woken, once it is.
+func TestPutOffWakes(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB)
+	a, b := list[0], list[1]
+	helped, done := 0, true
+	woken := func() bool {
+		awake := readable(b.(*port).wakeFD)
+		b.SetAsleep(false)
+		b.SetAsleep(true)
+		return awake
+	}
+	sending := func(frames int, long bool) []Port {
+		a.PutOffWakes()
+		for i := range frames {
+			send(a, macB, i)
+		}
+		if long {
+			sendLong(a, macB, 1)
+		}
+		a.Flush()
+		return a.TakeWakes()
+	}
+	b.SetAsleep(true)
+	if owed := sending(1, false); len(owed) != 0 || !woken() {
+		t.Errorf("%d are to be helped that cannot be", len(owed))
+	}
+	receive(b)
+	b.SetHelp(func() bool { helped++; return done })
+	for _, done = range []bool{true, false} {
+		owed := sending(fewFrames, false)
+		if len(owed) != 1 || woken() {
+			t.Fatalf("%d are to be helped; or it was woken", len(owed))
+		}
+		before := helped
+		owed[0].Help()
+		if helped != before+1 || woken() == done {
+			t.Errorf("helped %d times; a worker is needed, or is not: %v", helped-before, done)
+		}
+		receive(b)
+	}
+	for _, long := range []bool{false, true} {
+		frames := fewFrames + 1
+		if long {
+			frames = 0
+		}
+		if owed := sending(frames, long); len(owed) != 0 || !woken() {
+			t.Errorf("%d frames, long %v: %d are to be helped", frames, long, len(owed))
+		}
+		receive(b)
+	}
+	send(a, macB, 1) // nothing is put off any more
+	a.Flush()
+	if !woken() {
+		t.Error("it is not woken")
+	}
+	receive(b)
+	b.SetAsleep(false)
+	if owed := sending(1, false); len(owed) != 0 || woken() {
+		t.Error("one that is awake is to be helped, or is woken")
+	}
+}
+
+func readable(fd int) bool {
+	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(ready, 0)
+	return err == nil && n == 1
+}
+
+// TestHelpTwoHosts: each of several receivers is helped once.
+func TestHelpTwoHosts(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB, macC)
+	helped := map[int]int{}
+	for i, p := range list[1:] {
+		p.SetHelp(func() bool { helped[i]++; return true })
+		p.SetAsleep(true)
+	}
+	list[0].PutOffWakes()
+	for i := range 2 {
+		for _, to := range []wire.MAC{macB, macC} {
+			send(list[0], to, i)
+			list[0].Flush()
+		}
+	}
+	for _, p := range list[0].TakeWakes() {
+		p.Help()
+	}
+	if helped[0] != 1 || helped[1] != 1 {
+		t.Errorf("%v", helped)
+	}
+}
