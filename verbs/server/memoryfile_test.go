@@ -274,7 +274,7 @@ func TestMemoryFileCutOffUnderSeveral(t *testing.T) {
 		}
 		check(t, p.ctx.Close())
 	}
-	r.a.alone(t, 2)
+	r.a.alone(t, 1)
 	bystander.allocPD()
 	if r.a.fileCount() == 0 {
 		t.Error("the other's process file has gone")
