@@ -122,12 +122,12 @@ static void windows(void)
 
 	CHECK(mw);
 	wrong.mw_access_flags = 1 << 20;
-	uint32_t before = mw->rkey;
+	uint32_t before = mw->rkey, next = ibv_inc_rkey(before);
 	for (int mistake = 0; mistake < 2; mistake++) {
 		ibv_wr_start(ex);
-		ibv_wr_bind_mw(ex, mw, before + 1, &good);
-		CHECK_IS(mw->rkey, before + 1);
-		ibv_wr_bind_mw(ex, mw, before + 2, mistake ? &wrong : &good);
+		ibv_wr_bind_mw(ex, mw, next, &good);
+		CHECK_IS(mw->rkey, next);
+		ibv_wr_bind_mw(ex, mw, ibv_inc_rkey(next), mistake ? &wrong : &good);
 		if (mistake)
 			CHECK_IS(ibv_wr_complete(ex), EINVAL);
 		else
@@ -135,9 +135,9 @@ static void windows(void)
 		CHECK_IS(mw->rkey, before);
 	}
 	ibv_wr_start(ex);
-	ibv_wr_bind_mw(ex, mw, before + 1, &good);
+	ibv_wr_bind_mw(ex, mw, next, &good);
 	CHECK_IS(ibv_wr_complete(ex), 0);
-	CHECK_IS(mw->rkey, before + 1);
+	CHECK_IS(mw->rkey, next);
 	each(1, read_any);
 	CHECK_IS(ibv_dealloc_mw(mw), 0);
 }
