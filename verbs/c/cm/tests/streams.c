@@ -145,10 +145,11 @@ static void late(void)
 	CHECK(rclose(l) == 0);
 }
 
-/* largest is a stream with the longest queues that its sides can have: who asks for more gets these. */
+/* largest is a stream with the longest queues and buffers that its sides can have: who asks for more gets these. */
 static void largest(void)
 {
-	int name, all = -1, yes = 1;
+	int name, all = -1, yes = 1, have = 0;
+	socklen_t len = sizeof(have);
 	pthread_t thread;
 	void *counted;
 	uint16_t port;
@@ -158,6 +159,8 @@ static void largest(void)
 		CHECK(rsetsockopt(l, 0x10000, name, &all, sizeof(all)) == 0);
 		CHECK(rsetsockopt(s, 0x10000, name, &all, sizeof(all)) == 0);
 	}
+	CHECK(rsetsockopt(s, SOL_SOCKET, SO_SNDBUF, &all, sizeof(all)) == 0);
+	CHECK(rgetsockopt(s, SOL_SOCKET, SO_SNDBUF, &have, &len) == 0 && have == 2 * (16 << 20));
 	CHECK(pthread_create(&thread, NULL, count, &l) == 0);
 	CHECK(rconnect(s, self(port), sizeof(struct sockaddr_in)) == 0);
 	CHECK(rsend(s, &yes, sizeof(yes), 0) == sizeof(yes));
