@@ -3,34 +3,53 @@ package datapath
 import "github.com/roced/roced/datapath/link"
 
 // helper is of an engine whose worker runs rounds of others, and they its rounds: on a network in memory, for a few
-// short packets, where the other worker sleeps. To wake that takes longer than they do.
+// short packets, where the other worker sleeps. To wake that takes longer than they do. All programs of both cards are
+// of one user: what one has a worker wait for, it has its own programs wait for.
 //
-//	round: this engine's, under its lease ──► then, under no lease, help of each that packets came to
+//	round: this engine's, under its lease ──► then, under no lease, help of those that packets came to
 type helper struct {
 	engine *Engine
 	port   link.Port
 }
 
-// helpRounds is how many rounds of another engine are run at once: one for the packets, one that finds no more, and one
-// more if something came meanwhile.
-const helpRounds = 3
+const (
+	// helpRounds is how many rounds of another engine are run at once: one for the packets, one that finds no more, and
+	// one more if something came meanwhile.
+	helpRounds = 3
+	// mostHelped is how many engines are helped in a round; the workers of others are woken.
+	mostHelped = 2
+)
 
 // newHelper gives an engine its helper; nil if programs run its rounds, or a card has several.
 func newHelper(e *Engine, alone bool) *helper {
 	if !alone || e.memory == nil || e.others != nil {
 		return nil
 	}
-	h := &helper{e, e.memory}
-	h.port.SetHelp(h.help)
-	return h
+	return &helper{e, e.memory}
+}
+
+// setUser says whose programs use the card; nil: nobody's, or several users'. It runs in Do.
+func (h *helper) setUser(user any) {
+	if h != nil {
+		h.port.SetHelp(user, h.help)
+	}
 }
 
 // round runs a round for the worker, and helps. The caller has taken the lease, which round releases.
 func (h *helper) round() (worked, more bool) {
 	worked, more, owed := h.runOwing()
-	for _, p := range owed {
-		p.Help()
+	for _, p := range owed[min(mostHelped, len(owed)):] {
+		p.Call()
 	}
+	goesOn := true
+	for _, p := range owed[:min(mostHelped, len(owed))] {
+		if goesOn {
+			goesOn = p.Help()
+		} else {
+			p.Call()
+		}
+	}
+	clear(owed) // ports that may be closed
 	return worked, more
 }
 
@@ -53,8 +72,8 @@ func (h *helper) help() (done bool) {
 			return false
 		}
 		worked, more, ran := e.runHeld(false)
-		if !ran || !worked && !more {
-			return true
+		if !ran || !worked {
+			return !more
 		}
 	}
 	return false

@@ -12,7 +12,10 @@ import (
 func helpful(t *testing.T) *pairOf {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	for _, e := range []*end{p.a, p.b} {
-		e.engine.Do(func() { e.engine.helper = newHelper(e.engine, true) })
+		e.engine.Do(func() {
+			e.engine.helper = newHelper(e.engine, true)
+			e.engine.helper.setUser("one")
+		})
 	}
 	p.b.engine.Start()
 	p.b.sleeps()

@@ -14,10 +14,10 @@ import (
 const fewFrames = 4
 
 // SetHelp implements Port.
-func (p *port) SetHelp(help func() (done bool)) {
+func (p *port) SetHelp(user any, help func() (done bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.help = help
+	p.user, p.help = user, help
 }
 
 // PutOffWakes implements Port.
@@ -35,8 +35,8 @@ func (p *port) TakeWakes() (owed []Port) {
 func (p *port) noteArrived(sender *port) {
 	p.arrived.Store(int64(p.in.count))
 	switch {
-	case !p.asleep.Load() || p.closed:
-	case sender != nil && sender.putsOff && p.help != nil && p.in.count <= fewFrames && p.in.held == 0:
+	case p.in.count == 0 || !p.asleep.Load() || p.closed:
+	case sender != nil && sender.helps(p):
 		if !slices.Contains(sender.owed, Port(p)) {
 			sender.owed = append(sender.owed, p)
 		}
@@ -46,14 +46,29 @@ func (p *port) noteArrived(sender *port) {
 	}
 }
 
-// Help implements Port.
-func (p *port) Help() {
+// helps says whether a sender, whose round it is, helps a port. The caller holds that one's mu.
+func (p *port) helps(to *port) bool {
+	return p.putsOff && p.user != nil && p.user == to.user && to.help != nil && to.in.isLittle()
+}
+
+// isLittle says whether to wake somebody for the frames takes longer than to deal with them.
+func (f *frames) isLittle() bool { return f.count <= fewFrames && f.held == 0 }
+
+// Help implements Port. A worker that is awake, or was woken for more frames, finds them by itself.
+func (p *port) Help() bool {
 	p.mu.Lock()
-	help := p.help
+	help, needed := p.help, p.asleep.Load() && p.in.isLittle()
 	p.mu.Unlock()
-	if !help() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.noteArrived(nil)
+	if !needed || help == nil || help() {
+		return true
 	}
+	p.Call()
+	return false
+}
+
+// Call implements Port.
+func (p *port) Call() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noteArrived(nil)
 }

@@ -35,15 +35,22 @@ func TestPutOffWakes(t *testing.T) {
 		t.Errorf("%d are to be helped that cannot be", len(owed))
 	}
 	receive(b)
-	b.SetHelp(func() bool { helped++; return done })
+	b.SetHelp(1000, func() bool { helped++; return done })
+	for _, user := range []any{nil, 1001} { // nobody says who, or another user
+		a.SetHelp(user, nil)
+		if owed := sending(1, false); len(owed) != 0 || !woken() {
+			t.Errorf("%v: %d are to be helped of another user", user, len(owed))
+		}
+		receive(b)
+	}
+	a.SetHelp(1000, nil)
 	for _, done = range []bool{true, false} {
 		owed := sending(fewFrames, false)
 		if len(owed) != 1 || woken() {
 			t.Fatalf("%d are to be helped; or it was woken", len(owed))
 		}
 		before := helped
-		owed[0].Help()
-		if helped != before+1 || woken() == done {
+		if owed[0].Help() != done || helped != before+1 || woken() == done {
 			t.Errorf("helped %d times; a worker is needed, or is not: %v", helped-before, done)
 		}
 		receive(b)
@@ -81,9 +88,10 @@ func TestHelpTwoHosts(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	helped := map[int]int{}
 	for i, p := range list[1:] {
-		p.SetHelp(func() bool { helped[i]++; return true })
+		p.SetHelp("one", func() bool { helped[i]++; return true })
 		p.SetAsleep(true)
 	}
+	list[0].SetHelp("one", nil)
 	list[0].PutOffWakes()
 	for i := range 2 {
 		for _, to := range []wire.MAC{macB, macC} {
@@ -96,5 +104,35 @@ func TestHelpTwoHosts(t *testing.T) {
 	}
 	if helped[0] != 1 || helped[1] != 1 {
 		t.Errorf("%v", helped)
+	}
+}
+
+// TestHelpOfWhoIsAwake: one that has woken meanwhile, or was woken for more, runs its rounds itself.
+func TestHelpOfWhoIsAwake(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB, macC)
+	a, b := list[0], list[1]
+	a.SetHelp("one", nil)
+	b.SetHelp("one", func() bool { t.Error("it is helped"); return true })
+	b.SetAsleep(true)
+	a.PutOffWakes()
+	for i := range fewFrames + 1 { // to two in turns, so that each frame is noticed by itself
+		send(a, macB, i)
+		send(a, macC, i)
+		a.Flush()
+	}
+	owed := a.TakeWakes()
+	if len(owed) != 1 || !readable(b.(*port).wakeFD) || !owed[0].Help() {
+		t.Errorf("%d are to be helped, or none is woken", len(owed))
+	}
+	receive(b)
+	b.SetAsleep(false)
+	b.SetAsleep(true)
+	a.PutOffWakes()
+	send(a, macB, 1)
+	a.Flush()
+	owed = a.TakeWakes()
+	b.SetAsleep(false)
+	if len(owed) != 1 || !owed[0].Help() {
+		t.Errorf("%d are to be helped", len(owed))
 	}
 }

@@ -27,15 +27,18 @@ type Port interface {
 	Longest() int
 	// ReserveLong is Reserve for a long packet.
 	ReserveLong() []byte
-	// SetHelp says how others may run the rounds of the port's engine while its worker sleeps: help does that, and says
-	// whether the worker is not needed. It is called under no lock.
-	SetHelp(help func() (done bool))
+	// SetHelp says how ports of the same user may have the rounds of this one's engine run while its worker sleeps: help
+	// does that, and says whether the worker is not needed. It is called under no lock. Ports of others do not: in their
+	// thread memory of this user's programs would be touched, which may take long. A nil user has no other port.
+	SetHelp(user any, help func() (done bool))
 	// PutOffWakes has workers that sleep not be woken for a few frames that are sent from now on. TakeWakes ends that,
 	// and gives their ports, until the next call: each is to be helped at once when the lease is free.
 	PutOffWakes()
 	TakeWakes() []Port
-	// Help runs rounds of the port's engine, or has its worker woken.
-	Help()
+	// Help runs rounds of the port's engine, unless its worker is awake by now. If the worker is needed it is woken, and
+	// Help is false. Call only wakes it.
+	Help() bool
+	Call()
 	// SetWatched says whether somebody captures the port's packets. While somebody does, the network has no long ones.
 	SetWatched(watched bool)
 }
@@ -69,6 +72,7 @@ type port struct {
 	in      frames
 	late    late
 	help    func() (done bool) // see SetHelp; nil: it has to be woken
+	user    any                // likewise; also under the lease
 	closed  bool
 	lent    uint // frames of in that the last Receive returned
 }

@@ -136,9 +136,21 @@ func (card *Card) addSession(s *Session) error {
 	}
 	if !s.internal {
 		card.sessions = append(card.sessions, s)
+		card.engine.SetUser(card.user())
 	}
 	card.engine.Serve(s.entry)
 	return nil
+}
+
+// user is who all sessions are of; nil if they are of several, or nobody says. The caller holds card.mu.
+func (card *Card) user() (of any) {
+	for i, s := range card.sessions {
+		if i > 0 && s.config.Sharer != of {
+			return nil
+		}
+		of = s.config.Sharer
+	}
+	return of
 }
 
 // admitSession says whether a user may have another session. The caller holds card.mu.

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -104,4 +105,33 @@ func TestSessionSendsBeforeItGoes(t *testing.T) {
 	}
 	check(t, s.ctx.Close())
 	w.b.wait(4)
+}
+
+// TestUserOfACard: a card is one user's as long as all sessions are that one's.
+func TestUserOfACard(t *testing.T) {
+	card := newStillPair(t).a.device
+	expect := func(want any) {
+		t.Helper()
+		if got := card.user(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	expect(nil) // the test's own session, of which nobody says whose it is
+	check(t, card.session.Close())
+	open := func(of any) *Session {
+		t.Helper()
+		s, err := card.NewSession(SessionConfig{Sharer: of})
+		check(t, err)
+		return s
+	}
+	one := open("one")
+	expect("one")
+	same := open("one")
+	expect("one")
+	other := open("other")
+	expect(nil)
+	check(t, errors.Join(one.Close(), same.Close()))
+	expect("other")
+	check(t, other.Close())
+	expect(nil)
 }

@@ -20,7 +20,7 @@ type SessionConfig struct {
 	Quota *quota.Quota
 	// Process is the program's process, for devices that are another one for each; nil if it is not known. It is comparable.
 	Process any
-	// Sharer is who the program is, of those who may share XRC domains with it: sessions of which it is equal do, by
+	// Sharer is who the program is, of those who may share XRC domains and a worker's time with it: sessions of which it is equal do, by
 	// the inode of a file that each of them has open. nil stands for the programs of this process.
 	Sharer any
 	// Privileged is called by each request that sets a Q_Key with the high bit, and says whether the
