@@ -15,9 +15,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "memory.h"
+
+#define TMPFS 0x01021994 /* statfs(2): TMPFS_MAGIC */
 
 /* A line of /proc/self/maps. */
 struct line {
@@ -104,11 +107,12 @@ static int own_descriptor(const struct line *l)
 static int open_file(const char *name, const struct line *l)
 {
 	char path[64];
+	struct statfs kind;
 	int fd = -1, at = open(name, O_PATH | O_CLOEXEC);
 
 	if (at < 0)
 		return -1;
-	if (is_it(at, l)) {
+	if (is_it(at, l) && fstatfs(at, &kind) == 0 && (unsigned long)kind.f_type == TMPFS) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	}

@@ -159,7 +159,7 @@ static void settle_place(const struct place *at, bool registered, struct mr *mr,
 	}
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
 	struct context *c = context_of(pd->context);
 	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length,
@@ -184,6 +184,17 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	}
 	set_keys(mr, g.mr, g.lkey);
 	return &mr->ibv;
+}
+
+/* A thread that is cancelled in between would leave locks taken. rdma-core's is no cancellation point either. */
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	struct ibv_mr *mr = reg_mr(pd, addr, length, iova, access);
+	pthread_setcancelstate(cancel, NULL);
+	return mr;
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -262,7 +273,10 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	if (!(flags & ROCED_REREG_MR_CHANGE_PD))
 		pd = NULL;
 	if (flags & ROCED_REREG_MR_CHANGE_TRANSLATION) {
+		int cancel;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		failed = rereg_moved(mr, flags, pd, addr, length, access);
+		pthread_setcancelstate(cancel, NULL);
 	} else {
 		struct roced_rereg_mr_request r = { .mr = ibv->handle, .flags = (uint32_t)flags,
 			.pd = pd ? pd->handle : 0, .access = (uint32_t)access };

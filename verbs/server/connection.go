@@ -38,6 +38,7 @@ type connection struct {
 	caller     *Caller      // where it was asked for; else nil
 
 	asyncEvents map[proto.EventRange]*asyncEvents
+	passed      map[*processFile]bool // of which it has registered parts, also when they are gone; under processFiles.mu
 
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
@@ -69,7 +70,7 @@ const (
 func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connection {
 	return &connection{
 		server: s, socket: socket, conn: proto.NewConn(socket, false), log: p.log(s.log), peer: p, account: a,
-		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, over: make(chan struct{}),
+		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, passed: map[*processFile]bool{}, over: make(chan struct{}),
 	}
 }
 

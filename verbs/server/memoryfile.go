@@ -79,6 +79,7 @@ func (p *processFiles) enterPassed(c *connection, passed int) (*processFile, err
 		c.background.Go(func() { c.watchFile(f, use.over) })
 	}
 	use.regions++
+	c.passed[f] = true
 	return f, nil
 }
 
@@ -90,11 +91,9 @@ func (f *processFile) isPassed() bool { return f.uses != nil }
 func (p *processFiles) endPassed(c *connection, cause error) (ended bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range p.all {
-		if f.uses[c] != nil {
-			ended = ended || isClosed(f.ended)
-			f.end(cause)
-		}
+	for f := range c.passed {
+		ended = ended || isClosed(f.ended)
+		f.end(cause)
 	}
 	return ended
 }
@@ -107,6 +106,9 @@ func (p *processFiles) leavePassed(c *connection, f *processFile) {
 	if use.regions--; use.regions == 0 {
 		delete(f.uses, c)
 		close(use.over)
+		if c.session.Err() == nil { // else it may be why the session has ended
+			delete(c.passed, f)
+		}
 	}
 	last := p.forget(f)
 	p.mu.Unlock()
