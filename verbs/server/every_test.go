@@ -118,7 +118,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.Counters, none)
 	put(p, t, proto.GetAsyncEvent, none)
 	put(p, t, proto.OpenAsyncEvents, &proto.EventRange{First: 1 << 40, Last: 1 << 41})
-	put(p, t, proto.CloseAsyncEvents, &spareEvents)
+	spare := spareEvents
+	put(p, t, proto.CloseAsyncEvents, &spare)
 	put(p, t, proto.OpenEveryAsyncEvent, none)
 	put(p, t, proto.AllocPD, none)
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
