@@ -136,15 +136,21 @@ func (card *Card) addSession(s *Session) error {
 	}
 	if !s.internal {
 		card.sessions = append(card.sessions, s)
-		card.engine.SetUser(card.user())
+		card.noteUser()
 	}
 	card.engine.Serve(s.entry)
 	return nil
 }
 
-// user is who all sessions are of; nil if they are of several, or nobody says. The caller holds card.mu.
-func (card *Card) user() (of any) {
-	for i, s := range card.sessions {
+// noteUser tells the engine whose the card is, before a session is served and when one has gone. The caller holds card.mu.
+func (card *Card) noteUser() {
+	user := userOf(card.sessions)
+	card.engine.Do(func() { card.engine.SetUser(user) })
+}
+
+// userOf is who all sessions are of; nil if they are of several, or nobody says.
+func userOf(sessions []*Session) (of any) {
+	for i, s := range sessions {
 		if i > 0 && s.config.Sharer != of {
 			return nil
 		}

@@ -112,7 +112,7 @@ func TestUserOfACard(t *testing.T) {
 	card := newStillPair(t).a.device
 	expect := func(want any) {
 		t.Helper()
-		if got := card.user(); got != want {
+		if got := userOf(card.sessions); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

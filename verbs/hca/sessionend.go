@@ -95,7 +95,7 @@ func (s *Session) free() (failed error) {
 	locked(func() error { return queuePairs{s}.forgetQPs(pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
-		card.engine.SetUser(card.user())
+		card.noteUser()
 		engine := s.entry.Engine()
 		engine.Do(func() {
 			engine.RemoveSession(s.entry)
