@@ -148,13 +148,17 @@ func (card *Card) noteUser() {
 	card.engine.Do(func() { card.engine.SetUser(user) })
 }
 
-// userOf is who all sessions are of; nil if they are of several, or nobody says.
+// userOf is who all sessions are of that say so; nil if they are of several. A service's card has one session of the
+// service's own, which has no queue pairs.
 func userOf(sessions []*Session) (of any) {
-	for i, s := range sessions {
-		if i > 0 && s.config.Sharer != of {
+	for _, s := range sessions {
+		user := s.config.Sharer
+		if of != nil && user != nil && user != of {
 			return nil
 		}
-		of = s.config.Sharer
+		if user != nil {
+			of = user
+		}
 	}
 	return of
 }
