@@ -35,6 +35,14 @@ func (s *Session) fail(cause error) {
 	}
 }
 
+// Failure is why the session has failed, also when it is closed by now; nil if it has not.
+func (s *Session) Failure() error {
+	if failure := s.life.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
+}
+
 // flushEach is flushAll for a session in whose work there was a mistake, which may show again. The caller holds
 // card.mu.
 func (s queuePairs) flushEach() {

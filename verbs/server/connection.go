@@ -227,7 +227,7 @@ func reply[Q, G any](c *connection, command proto.Command[Q, G], id uint32, gran
 func (c *connection) watch(session *hca.Session) {
 	<-session.Done()
 	err := session.Err()
-	if errors.Is(err, hca.ErrPagesGone) {
+	if errors.Is(session.Failure(), hca.ErrPagesGone) { // err is another one if the program has gone at once
 		c.notePagesGone()
 	}
 	if !errors.Is(err, verbs.ErrClosed) {
