@@ -29,20 +29,17 @@ func newHelper(e *Engine, alone bool) *helper {
 }
 
 // setUser says whose programs use the card; nil: nobody's, or several users'. It runs in Do.
-func (h *helper) setUser(user any) {
-	if h != nil {
-		h.port.SetHelp(user, h.help)
-	}
-}
+func (h *helper) setUser(user any) { h.port.SetHelp(user, h.help) }
 
 // round runs a round for the worker, and helps. The caller has taken the lease, which round releases.
 func (h *helper) round() (worked, more bool) {
 	worked, more, owed := h.runOwing()
-	for _, p := range owed[min(mostHelped, len(owed)):] {
+	few := min(mostHelped, len(owed))
+	for _, p := range owed[few:] { // before this thread is busy with others
 		p.Call()
 	}
 	goesOn := true
-	for _, p := range owed[:min(mostHelped, len(owed))] {
+	for _, p := range owed[:few] {
 		if goesOn {
 			goesOn = p.Help()
 		} else {

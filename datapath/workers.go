@@ -160,11 +160,15 @@ func (w *Workers) SetMACs(macs ...wire.MAC) { w.each(func(e *Engine) { e.SetMACs
 func (w *Workers) SetMTU(mtu wire.MTU) { w.each(func(e *Engine) { e.SetMTU(mtu) }) }
 
 // SetLink: see Engine.
-// SetUser says whose programs alone use the card; nil: nobody's, or several users'. Then workers of cards of the same user
-// deal with a few packets for each other; see helper.
-func (w *Workers) SetUser(user any) { w.each(func(e *Engine) { e.helper.setUser(user) }) }
-
 func (w *Workers) SetLink(up bool) { w.each(func(e *Engine) { e.SetLink(up) }) }
+
+// SetUser says whose programs alone use the card; nil: nobody's, or several users'. Then workers of cards of the same user
+// deal with a few packets for each other; see helper. It does not run in Do.
+func (w *Workers) SetUser(user any) {
+	if e := w.engines[0]; e.helper != nil { // which only a card with one engine has
+		e.Do(func() { e.helper.setUser(user) })
+	}
+}
 
 // AddTap: see Engine. Of a packet that an engine hands over, the tap gets what the other one does with it.
 func (w *Workers) AddTap(t *Tap) { w.each(func(e *Engine) { e.AddTap(t) }) }

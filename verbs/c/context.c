@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "objects.h"

@@ -53,7 +53,8 @@ int roced_memory_unshare(void *addr, size_t length);
 
 /*
  * roced_memory_file_of gives the file that shared memory is a mapping of, in a descriptor for the caller to close, and
- * where in it. Its pages are there. Errors, with a sentence as the reason: EFAULT, and ENOMEM.
+ * where in it. Its pages are there. Errors, with a sentence as the reason: EFAULT, and ENOMEM. The caller cannot be
+ * cancelled meanwhile.
  */
 int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason);
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -158,7 +157,7 @@ static int make_pages(uintptr_t addr, size_t length)
 	return 0;
 }
 
-static int file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
+int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
 {
 	struct line *l = malloc(sizeof(*l));
 	int failed = l ? find_line((uintptr_t)addr, length, l) : ENOMEM;
@@ -181,15 +180,5 @@ static int file_of(void *addr, size_t length, int *fd, uint64_t *offset, const c
 	if (failed && *fd >= 0)
 		close(*fd);
 	free(l);
-	return failed;
-}
-
-int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
-{
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	int failed = file_of(addr, length, fd, offset, reason);
-	pthread_setcancelstate(cancel, NULL);
 	return failed;
 }

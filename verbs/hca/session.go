@@ -136,16 +136,10 @@ func (card *Card) addSession(s *Session) error {
 	}
 	if !s.internal {
 		card.sessions = append(card.sessions, s)
-		card.noteUser()
+		card.engine.SetUser(userOf(card.sessions)) // before it is served
 	}
 	card.engine.Serve(s.entry)
 	return nil
-}
-
-// noteUser tells the engine whose the card is, before a session is served and when one has gone. The caller holds card.mu.
-func (card *Card) noteUser() {
-	user := userOf(card.sessions)
-	card.engine.Do(func() { card.engine.SetUser(user) })
 }
 
 // userOf is who all sessions are of that say so; nil if they are of several. A service's card has one session of the

@@ -103,7 +103,7 @@ func (s *Session) free() (failed error) {
 	locked(func() error { return queuePairs{s}.forgetQPs(pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
-		card.noteUser()
+		card.engine.SetUser(userOf(card.sessions))
 		engine := s.entry.Engine()
 		engine.Do(func() {
 			engine.RemoveSession(s.entry)

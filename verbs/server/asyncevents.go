@@ -21,32 +21,26 @@ type asyncEvents struct {
 	over   chan struct{} // closed when nothing is sent any more
 }
 
-// openAsyncEvents hands the program's end of a socket for events over.
-func openAsyncEvents(c *connection, m proto.Message) error {
-	r, err := proto.OpenAsyncEvents.DecodeRequest(m.Body)
-	if err != nil {
-		return err
-	}
-	end, err := c.startAsyncEvents(r)
-	if err != nil {
-		return c.fail(m, err)
-	}
-	defer unix.Close(end)
-	return reply(c, proto.OpenAsyncEvents, m.ID, &proto.None{}, end)
+// opensAsyncEvents is a command that hands the program's end of a socket over, for the events of a range.
+func opensAsyncEvents[Q any](command proto.Command[Q, proto.None], rangeOf func(Q) proto.EventRange) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		request, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		end, err := c.startAsyncEvents(rangeOf(request))
+		if err != nil {
+			return c.fail(m, err)
+		}
+		defer unix.Close(end)
+		return reply(c, command, m.ID, &proto.None{}, end)
+	}}
 }
 
-// openEveryAsyncEvent is openAsyncEvents as older clients have it.
-func openEveryAsyncEvent(c *connection, m proto.Message) error {
-	if _, err := proto.OpenEveryAsyncEvent.DecodeRequest(m.Body); err != nil {
-		return err
-	}
-	end, err := c.startAsyncEvents(proto.EventRange{First: 1, Last: math.MaxUint64})
-	if err != nil {
-		return c.fail(m, err)
-	}
-	defer unix.Close(end)
-	return reply(c, proto.OpenEveryAsyncEvent, m.ID, &proto.None{}, end)
-}
+func givenRange(r proto.EventRange) proto.EventRange { return r }
+
+// everyEvent is the range of older clients.
+func everyEvent(proto.None) proto.EventRange { return proto.EventRange{First: 1, Last: math.MaxUint64} }
 
 // startAsyncEvents has a goroutine send the events of a range, and gives the program's end.
 func (c *connection) startAsyncEvents(r proto.EventRange) (end int, err error) {

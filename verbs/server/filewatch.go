@@ -44,7 +44,7 @@ func (p *processFiles) look() (any bool) {
 		p.watched = false
 		return false
 	}
-	own, all := p.sizes(false), p.sizes(true)
+	own, all := p.sizes(nil)
 	for _, f := range p.all {
 		sizes := own // others may have made larger what was passed: that ends the use of nothing else
 		if f.isPassed() {
@@ -57,27 +57,35 @@ func (p *processFiles) look() (any bool) {
 	return true
 }
 
-// sizes are those of the files of each user: all, or only process files. The caller holds mu.
-func (p *processFiles) sizes(passed bool) map[*quota.Quota]uint64 {
+// sizes are those of the process files of each user, and of all files; or of one user's alone. The caller holds mu.
+func (p *processFiles) sizes(alone *quota.Quota) (own, all map[*quota.Quota]uint64) {
 	type of struct {
 		user *quota.Quota
 		is   identity
 	}
-	sizes, counted := map[*quota.Quota]uint64{}, map[of]bool{} // one user may be several sharers
+	counted := map[of]bool{} // one user may be several sharers
+	own, all = map[*quota.Quota]uint64{}, map[*quota.Quota]uint64{}
 	for _, f := range p.all {
-		if one := (of{f.quota, f.is.identity}); !counted[one] && (passed || !f.isPassed()) {
-			counted[one] = true
-			sizes[f.quota] += f.size()
+		one := of{f.quota, f.is.identity}
+		if counted[one] || alone != nil && alone != f.quota {
+			continue
+		}
+		counted[one] = true
+		size := f.size()
+		all[f.quota] += size
+		if !f.isPassed() {
+			own[f.quota] += size
 		}
 	}
-	return sizes
+	return own, all
 }
 
 // sizeOf is the size of all files of a user.
 func (p *processFiles) sizeOf(user *quota.Quota) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sizes(true)[user]
+	_, all := p.sizes(user)
+	return all[user]
 }
 
 // endOf ends the use of all files of a user.

@@ -256,15 +256,7 @@ func TestHolesUnderTraffic(t *testing.T) {
 		} else {
 			check(t, unix.Madvise(own.bytes, unix.MADV_REMOVE))
 		}
-		err := p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{{Addr: uint64(i%size) * uint64(pageSize), Length: 64, LKey: key}}, AH: p.ah(addressesA[0]), RemoteQPN: p.qp.Number(), RemoteQKey: testQKey}})
-		if err != nil && !errors.Is(err, verbs.ErrDeviceFatal) {
-			t.Fatal(err)
-		}
-		event, err := p.ctx.GetAsyncEvent(guard(t))
-		check(t, err)
-		if event.Type != verbs.EventDeviceFatal {
-			t.Fatal(event.Type)
-		}
+		p.fallsInto(uint64(i%size)*uint64(pageSize), key)
 		if _, err := p.ctx.AllocPD(); !errors.Is(err, verbs.ErrDeviceFatal) || !strings.Contains(err.Error(), "taken pages out") {
 			t.Fatal(err)
 		}

@@ -6,8 +6,6 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/proto"
-	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -143,8 +141,8 @@ func (c *connection) passedMapping(passed int, offset uint64, length int) func()
 	}
 }
 
-// withPassed takes the file that was passed for a command, which maps a part of it.
-func (c *connection) withPassed(offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
+// inPassedFile is a place in the file that was passed, which it takes.
+func inPassedFile(c *connection, offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
 	files, err := c.fileSocket.take()
 	defer c.fileSocket.close(c.account.quota, files...)
 	if err != nil {
@@ -154,30 +152,4 @@ func (c *connection) withPassed(offset uint64, length int, do func(mapped func()
 		return err
 	}
 	return do(c.passedMapping(files[0], offset, length))
-}
-
-func regFileMR(c *connection, m proto.Message) error {
-	r, err := proto.RegFileMR.DecodeRequest(m.Body)
-	if err != nil {
-		return err
-	}
-	var grant provider.MRGrant
-	err = c.withPassed(r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) (err error) {
-		request := provider.AllocMRRequest{PD: r.PD, Length: r.Length, Access: r.Access, IOVA: r.IOVA}
-		grant, err = c.session.RegMapped(request, mapped)
-		return err
-	})
-	return answer(c, proto.RegFileMR, m, &grant, err)
-}
-
-func reregFileMR(c *connection, m proto.Message) error {
-	r, err := proto.ReregFileMR.DecodeRequest(m.Body)
-	if err != nil {
-		return err
-	}
-	err = c.withPassed(r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) error {
-		request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
-		return c.session.ReregMapped(request, r.Length, mapped)
-	})
-	return answer(c, proto.ReregFileMR, m, &proto.None{}, err)
 }

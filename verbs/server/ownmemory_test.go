@@ -77,6 +77,20 @@ func (p *program) ownRegion(d *daemon, offset int64, r provider.AllocMRRequest) 
 	return o, grant.LKey
 }
 
+// fallsInto sends from memory that is not there any more, which costs the program its session.
+func (p *program) fallsInto(addr uint64, key verbs.LKey) {
+	p.Helper()
+	err := p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{{Addr: addr, Length: 64, LKey: key}}, AH: p.ah(addressesA[0]), RemoteQPN: p.qp.Number(), RemoteQKey: testQKey}})
+	if err != nil && !errors.Is(err, verbs.ErrDeviceFatal) {
+		p.Fatal(err)
+	}
+	event, err := p.ctx.GetAsyncEvent(guard(p))
+	check(p, err)
+	if event.Type != verbs.EventDeviceFatal {
+		p.Fatal(event.Type)
+	}
+}
+
 // processMappings are those of process files in this process, except what a test has mapped itself.
 func processMappings(t testing.TB) (windows int) {
 	t.Helper()

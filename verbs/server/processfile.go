@@ -80,21 +80,21 @@ func (p *processFiles) add(of sharer, quota *quota.Quota, open func() (fd int, e
 	return f, nil
 }
 
-// identify does not ask a file system that may be slow to answer.
+// identify finds a file of memory. Others have no seals, and their file systems, which may be slow to answer, are not asked.
 func identify(fd int) (identity, error) {
 	var s unix.Statx_t
-	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s)
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return identity{}, err
+	}
+	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s)
 	return identity{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, err
 }
 
 // join gives the file that a session has passed, of another session of the same user. The service uses its own
 // descriptor of it.
 func (p *processFiles) join(of sharer, passed int) (*processFile, error) {
-	_, err := unix.FcntlInt(uintptr(passed), unix.F_GET_SEALS, 0) // only memory files have seals: no other file system is asked
-	var is identity
-	if err == nil {
-		is, err = identify(passed)
-	}
+	is, err := identify(passed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.all[ownedFile{is, of}]

@@ -55,24 +55,44 @@ func (c *connection) mapping(offset uint64, length int) func() (hca.Mapping, err
 	}
 }
 
-func regMR(c *connection, m proto.Message) error {
-	r, err := proto.RegMR.DecodeRequest(m.Body)
-	if err != nil {
-		return err
-	}
-	request := provider.AllocMRRequest{PD: r.PD, Length: r.Length, Access: r.Access, IOVA: r.IOVA}
-	grant, err := c.session.RegMapped(request, c.mapping(r.Offset, r.Length))
-	return answer(c, proto.RegMR, m, &grant, err)
+// memoryPlace has a command map a part of memory of the program's own.
+type memoryPlace func(c *connection, offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error
+
+// inProcessFile is a place in the session's process file.
+func inProcessFile(c *connection, offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
+	return do(c.mapping(offset, length))
 }
 
-func reregMRMemory(c *connection, m proto.Message) error {
-	r, err := proto.ReregMRMemory.DecodeRequest(m.Body)
-	if err != nil {
-		return err
-	}
-	request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
-	err = c.session.ReregMapped(request, r.Length, c.mapping(r.Offset, r.Length))
-	return answer(c, proto.ReregMRMemory, m, &proto.None{}, err)
+// registers is a command that registers a part.
+func registers(command proto.Command[proto.RegMRRequest, provider.MRGrant], in memoryPlace) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		r, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		var grant provider.MRGrant
+		err = in(c, r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) (err error) {
+			request := provider.AllocMRRequest{PD: r.PD, Length: r.Length, Access: r.Access, IOVA: r.IOVA}
+			grant, err = c.session.RegMapped(request, mapped)
+			return err
+		})
+		return answer(c, command, m, &grant, err)
+	}}
+}
+
+// reregisters is a command that changes a region to a part.
+func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], in memoryPlace) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		r, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		err = in(c, r.Offset, r.Length, func(mapped func() (hca.Mapping, error)) error {
+			request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
+			return c.session.ReregMapped(request, r.Length, mapped)
+		})
+		return answer(c, command, m, &proto.None{}, err)
+	}}
 }
 
 // barred are users whose programs had the card wait, or could have: they have taken pages out of memory that they had
