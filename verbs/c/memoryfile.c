@@ -2,6 +2,9 @@
  * Memory that the program shares with others (MAP_SHARED) cannot move into the process file: they would go on with the
  * old pages. Its own file is what the service can map, if it is one of memory (a memfd, or in /dev/shm) and this process
  * can have a descriptor of it.
+ *
+ * Nothing moves here and all threads run, so mappings are read with the C library, and with their names, which
+ * memorymap.c does not know.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
