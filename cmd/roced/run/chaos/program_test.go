@@ -94,7 +94,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	case "settle":
 		p.settle()
 		if err = p.connect(); err == nil {
-			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort()), p.session.Addr(), p.wildlyReceived()
+			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort(), p.awaitLength()), p.session.Addr(), p.wildlyReceived()
 		}
 	case "round":
 		a.Received, err = p.round(o)
@@ -178,6 +178,21 @@ func (p *program) awaitPort() error {
 	}
 }
 
+// awaitLength waits until messages as long as those of rounds can be sent. The endpoint looks for another MTU when
+// something is sent, once a second: here it is what is always too long, so that nothing leaves.
+func (p *program) awaitLength() error {
+	tooLong := []ud.Message{{To: p.session.Addr(), Data: make([]byte, 2*roundLength)}}
+	for end := time.Now().Add(patience); p.session.MaxMessage() < roundLength; time.Sleep(5 * time.Millisecond) {
+		if _, err := p.session.SendBatch(context.Background(), tooLong); !errors.Is(err, ud.ErrTooLong) {
+			return p.expected(err)
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("messages of %d bytes at most can be sent", p.session.MaxMessage())
+		}
+	}
+	return nil
+}
+
 // publish leaves the address for the other programs, each in a file.
 func (p *program) publish() error {
 	path := filepath.Join(p.folder, strconv.Itoa(int(p.id)))
@@ -191,12 +206,15 @@ func (p *program) publish() error {
 	return err
 }
 
+// roundLength is more than the length of each message of a round.
+const roundLength = 1024
+
 // round sends, and waits until it has received what it is to.
 func (p *program) round(o *order) (received int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for i, to := range o.To {
-		length := headLength + (int(o.Round)*131+i*17)%(1024-headLength)
+		length := headLength + (int(o.Round)*131+i*17)%(roundLength-headLength)
 		if err := p.session.send(ctx, to, o.Round, o.Count, length); err != nil {
 			return 0, err
 		}
