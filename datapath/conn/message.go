@@ -138,12 +138,17 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 		writeRemote(memory, payload)
 		return Taken
 	}
-	// A program may poll for the last byte: the others are there before it.
-	end := length - 1
-	writeRemote(memory, payload[:end])
-	r.order.Add(1)
-	writeRemote(memory[end:], payload[end:])
+	r.writeEnd(memory[:length], payload)
 	return Taken
+}
+
+// writeEnd writes a WRITE's last packet. A program may poll for the last byte, and write there itself once it has it: the
+// others are there before it, and it is stored once. copy stores some bytes twice.
+func (r *Responder) writeEnd(memory, payload []byte) {
+	before := len(memory) - tailSize(memory)
+	writeRemote(memory, payload[:before])
+	r.order.Add(1)
+	writeTail(memory[before:], payload[before:])
 }
 
 // moveWrite writes to memory that has signatures.
