@@ -102,7 +102,7 @@ static int take_last(struct cq *cq, int most, struct ibv_wc *wc)
 	return n;
 }
 
-int poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
+int roced_poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
 {
 	struct cq *cq = OF(struct cq, ibv, ibv);
 
@@ -113,10 +113,25 @@ int poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
 	if (n == 0 && most > 0)
 		n = take_last(cq, most, wc);
 	pthread_mutex_unlock(&cq->lock);
-	if (n == 0)
+	if (n != 0)
+		wait_none();
+	return n;
+}
+
+void roced_give_way(struct ibv_cq *ibv)
+{
+	struct cq *cq = OF(struct cq, ibv, ibv);
+
+	if (!forked(cq->ctx))
 		wait_empty(cq);
-	else
-		wait_found();
+}
+
+int poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
+{
+	int n = roced_poll_cq(ibv, most, wc);
+
+	if (n == 0)
+		roced_give_way(ibv);
 	return n;
 }
 

@@ -142,6 +142,12 @@ ROCED_EXPORT struct ibv_context *roced_context_open(const char *name);
 /* The session of such a context. */
 ROCED_EXPORT struct roced_session *roced_session_of(struct ibv_context *context);
 
+/* ibv_poll_cq in two: a look, which does not wait, and what an empty poll does then, for who finds nothing elsewhere either. */
+struct ibv_cq;
+struct ibv_wc;
+ROCED_EXPORT int roced_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc);
+ROCED_EXPORT void roced_give_way(struct ibv_cq *cq);
+
 /* Wakes the card, which sleeps. Queues call it when the doorbell says that they must. */
 ROCED_EXPORT void roced_wake(struct roced_session *session);
 

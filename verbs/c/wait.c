@@ -12,7 +12,8 @@
  * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on: each
  * empty poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's
  * index for a while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must
- * not miss what comes to another: it sleeps only when the poll before was of the same queue.
+ * not miss what comes to another, nor keep from posting: it sleeps only if all it did since the poll before, which
+ * was of the same queue and empty too, was to poll again.
  */
 enum {
 	LONG_YIELD = 200000,     /* ns */
@@ -91,4 +92,5 @@ void wait_empty(struct cq *cq)
 		give_way(cq);
 }
 
-void wait_found(void) { me.last = NULL; }
+/* wait_none: the program has found or posted something, so that its next empty poll is the first: it may have more to do. */
+void wait_none(void) { me.last = NULL; }

@@ -248,6 +248,14 @@ void ds_take(struct rsocket *s)
 		ds_queue_take(s, q);
 }
 
+/* ds_cq is the socket's completion queue; NULL if it has none, or several, of which any may be next. */
+struct ibv_cq *ds_cq(const struct rsocket *s)
+{
+	const struct ds_queue *q = s->datagram->queues;
+
+	return q && !q->next ? q->cq : NULL;
+}
+
 void ds_arm(struct rsocket *s)
 {
 	struct ds_queue *q;

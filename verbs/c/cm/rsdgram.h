@@ -126,6 +126,7 @@ bool ds_same(const union ds_name *a, const union ds_name *b);
 bool ds_wired(struct ibv_context *verbs, int index);
 void ds_take(struct rsocket *s);
 void ds_arm(struct rsocket *s);
+struct ibv_cq *ds_cq(const struct rsocket *s);
 void ds_drain(struct rsocket *s);
 void ds_serve_others(struct rsocket *s);
 int ds_wake_ms(const struct rsocket *s);

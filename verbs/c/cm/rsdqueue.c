@@ -251,7 +251,7 @@ void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 
 	if (s->state == RS_FAILED)
 		return;
-	while (atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE && (count = q->verbs->ops.poll_cq(q->cq, 16, wc)) > 0)
+	while (atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE && (count = roced_poll_cq(q->cq, 16, wc)) > 0)
 		for (n = 0; n < count; n++) {
 			bool message = wc[n].opcode & ROCED_WC_RECV;
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* Waiting for sockets and for other descriptors together. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +88,20 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* give_way is for who asks again and again without waiting. */
+static void give_way(const struct pollfd *fds, nfds_t count)
+{
+	struct rsocket *s = count == 1 ? rs_find(fds[0].fd) : NULL;
+
+	if (!s) {
+		sched_yield();
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	rs_give_way(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static int poll_all(struct pollfd *fds, struct pollfd *all, nfds_t count, int timeout)
 {
 	int64_t end = now_ms() + timeout;
@@ -95,8 +110,10 @@ static int poll_all(struct pollfd *fds, struct pollfd *all, nfds_t count, int ti
 	while (sockets == 0 && others == 0) {
 		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
 
-		if (left <= 0)
+		if (left <= 0) {
+			give_way(fds, count);
 			return 0;
+		}
 		sockets = look(fds, count, true);
 		if (sockets == 0)
 			others = sleep_on(fds, all, count, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS);

@@ -99,7 +99,6 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 	if (s->datagram)
 		return receive_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	pthread_mutex_lock(&s->lock);
-	rs_advance(s);
 	if (s->state < RS_RESOLVING)
 		received = cm_result(ENOTCONN);
 	else if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)

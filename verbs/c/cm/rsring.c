@@ -172,7 +172,7 @@ void rs_take(struct rsocket *s)
 		fail(s, EIO);
 		return;
 	}
-	while ((count = s->id->verbs->ops.poll_cq(s->cq, 16, wc)) > 0)
+	while ((count = roced_poll_cq(s->cq, 16, wc)) > 0)
 		for (n = 0; n < count; n++) {
 			if (wc[n].status != 0) {
 				fail(s, ECONNRESET);
@@ -247,26 +247,41 @@ static void sleep_as_other(struct rsocket *s)
 	pthread_cond_timedwait(&s->moved, &s->lock, &until);
 }
 
+/* rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. */
+void rs_give_way(const struct rsocket *s)
+{
+	struct ibv_cq *cq = s->datagram ? ds_cq(s) : s->cq;
+
+	if (cq)
+		roced_give_way(cq);
+}
+
 /* rs_wait waits until something is so; EAGAIN if the call may not wait. */
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
 {
+	bool may_wait = !(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK);
+
 	for (;;) {
 		rs_take(s);
 		if (done(s))
 			return 0;
-		if ((flags & MSG_DONTWAIT) || (s->flags & O_NONBLOCK))
-			return EAGAIN;
-		if (s->led) {
+		if (may_wait && s->led) {
 			sleep_as_other(s);
 			continue;
 		}
-		rs_arm(s);
-		if (s->datagram)
-			ds_serve_others(s);
-		else
+		if (may_wait)
+			rs_arm(s);
+		if (!s->datagram)
 			rs_advance(s);
+		else if (may_wait)
+			ds_serve_others(s);
 		rs_take(s);
-		if (!done(s))
-			sleep_as_leader(s);
+		if (done(s))
+			return 0;
+		if (!may_wait) {
+			rs_give_way(s);
+			return EAGAIN;
+		}
+		sleep_as_leader(s);
 	}
 }

@@ -90,7 +90,6 @@ ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 	if (s->state < RS_CONNECTED && s->state != RS_ACCEPTING && s->state != RS_CONNECTING)
 		return cm_result(ENOTCONN);
 	pthread_mutex_lock(&s->lock);
-	rs_advance(s);
 	if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
 		sent = cm_result(EAGAIN);
 	else
