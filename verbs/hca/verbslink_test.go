@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -73,10 +74,29 @@ func (l *linked) lend(t *testing.T) {
 	if attr, err := l.a.QueryDevice(); err != nil || int(attr.Workers) != l.workers {
 		t.Fatalf("%d workers, want %d: %v", attr.Workers, l.workers, err)
 	}
+	takeAll(t, l.a)
+	takeAll(t, l.b)
 	t.Cleanup(func() {
 		if l.changed {
 			l.close(t)
 		}
+	})
+}
+
+// takeAll waits until a card has taken what has come: a test's first packets find a full ring where the worker has still
+// to drop what the test before had sent.
+func takeAll(t *testing.T, card *Card) {
+	t.Helper()
+	eventually(t, "empty rings of the card", func() bool {
+		s, err := card.Statistics()
+		check(t, err)
+		redirected := uint64(0)
+		for _, c := range s.Steering {
+			if c.Name == bpf.Redirected.String() {
+				redirected = c.Value
+			}
+		}
+		return redirected <= s.Engine.Received-s.Engine.Loopback+s.Socket.RxDropped+s.Socket.RxRingFull+s.Socket.Malformed
 	})
 }
 
