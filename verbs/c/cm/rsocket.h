@@ -151,7 +151,7 @@ bool rs_is_connected(struct rsocket *s);
 void rs_take(struct rsocket *s);
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
 int rs_arm(struct rsocket *s);
-void rs_give_way(const struct rsocket *s);
+void rs_give_way(struct rsocket *s);
 void rs_drain(struct rsocket *s);
 int rs_post_receive(struct rsocket *s);
 int rs_post(struct rsocket *s, enum rs_op op, uint32_t imm, const void *data, uint32_t len, uint64_t to, uint32_t key);

@@ -247,13 +247,19 @@ static void sleep_as_other(struct rsocket *s)
 	pthread_cond_timedwait(&s->moved, &s->lock, &until);
 }
 
-/* rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. */
-void rs_give_way(const struct rsocket *s)
+/*
+ * rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. Another thread may
+ * use the socket meanwhile.
+ */
+void rs_give_way(struct rsocket *s)
 {
 	struct ibv_cq *cq = s->datagram ? ds_cq(s) : s->cq;
 
-	if (cq)
-		roced_give_way(cq);
+	if (!cq)
+		return;
+	pthread_mutex_unlock(&s->lock);
+	roced_give_way(cq);
+	pthread_mutex_lock(&s->lock);
 }
 
 /* rs_wait waits until something is so; EAGAIN if the call may not wait. */
