@@ -147,8 +147,15 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 func (r *Responder) writeEnd(memory, payload []byte) {
 	before := len(memory) - tailSize(memory)
 	writeRemote(memory, payload[:before])
-	r.order.Add(1)
+	r.keepOrder()
 	writeTail(memory[before:], payload[before:])
+}
+
+// keepOrder has what is stored before it be seen before what is stored after it. A store and a load: one that adds is no
+// such barrier on arm64 without LSE.
+func (r *Responder) keepOrder() {
+	r.order.Store(0)
+	r.order.Load()
 }
 
 // moveWrite writes to memory that has signatures.

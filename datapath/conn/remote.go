@@ -64,13 +64,14 @@ func (r *Responder) carryOutAtomic(memory []byte, kind wire.Meaning, h wire.Atom
 	var number [atomicSize]byte
 	readRemote(number[:], memory)
 	original = binary.NativeEndian.Uint64(number[:])
+	r.keepOrder() // a program may poll for the number, to learn of the WRITE before it
 	binary.NativeEndian.PutUint64(number[:], h.SwapAdd())
 	switch {
 	case kind == wire.MeansFetchAdd:
 		binary.NativeEndian.PutUint64(number[:], original+h.SwapAdd())
-		writeRemote(memory, number[:])
+		writeTail(memory[:atomicSize], number[:])
 	case original == h.Compare():
-		writeRemote(memory, number[:])
+		writeTail(memory[:atomicSize], number[:])
 	}
 	return original
 }

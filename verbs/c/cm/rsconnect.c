@@ -189,7 +189,9 @@ void rs_advance(struct rsocket *s)
 {
 	struct rdma_cm_event *event;
 
-	while (s->state != RS_LISTENING && rdma_get_cm_event(s->channel, &event) == 0) {
+	if (s->state == RS_LISTENING)
+		return;
+	while (rdma_get_cm_event(s->channel, &event) == 0) {
 		int error = next(s, event);
 
 		if (error)
@@ -199,6 +201,10 @@ void rs_advance(struct rsocket *s)
 			s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
 			s->error = error;
 		}
+	}
+	if (errno == EIO && s->state != RS_OVER && s->state != RS_FAILED) { /* no device is left */
+		s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
+		s->error = EIO;
 	}
 }
 
@@ -228,7 +234,7 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	else if (s->state > RS_BOUND && s->state < RS_CONNECTED)
 		error = EALREADY;
 	else if (s->state > RS_BOUND)
-		error = EINVAL;
+		error = s->state == RS_FAILED && s->error ? s->error : EINVAL;
 	if (!error) {
 		s->state = RS_RESOLVING;
 		if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) != 0) {

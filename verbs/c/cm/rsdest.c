@@ -304,4 +304,8 @@ void ds_dest_advance(struct rsocket *s)
 			lose(s, d, error);
 		}
 	}
+	if (errno == EIO && s->state != RS_FAILED) { /* no device is left */
+		s->state = RS_FAILED;
+		s->error = EIO;
+	}
 }

@@ -35,10 +35,12 @@ struct rsocket *rs_find(int fd)
 
 static int enter(struct rsocket *s)
 {
-	struct rsocket **grown = table;
-	int size = table_size, error = 0;
+	struct rsocket **grown;
+	int size, error = 0;
 
 	pthread_rwlock_wrlock(&table_lock);
+	grown = table;
+	size = table_size;
 	while (size <= s->fd)
 		size = size ? size * 2 : 64;
 	if (size > table_size) {

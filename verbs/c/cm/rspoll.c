@@ -67,7 +67,9 @@ static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms
 	for (n = 0; n < count; n++) {
 		struct rsocket *s = rs_find(fds[n].fd);
 
-		all[at++] = (struct pollfd){ .fd = fds[n].fd, .events = s ? POLLIN : fds[n].events };
+		bool later = s && s->state == RS_LISTENING && !(fds[n].events & POLLIN); /* its requests stay */
+
+		all[at++] = (struct pollfd){ .fd = fds[n].fd, .events = later ? 0 : s ? POLLIN : fds[n].events };
 		all[at++] = (struct pollfd){ .fd = s && s->events ? s->events->fd : -1, .events = POLLIN };
 	}
 	if (poll(all, at, ms) < 0)

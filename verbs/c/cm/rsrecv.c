@@ -67,7 +67,8 @@ static ssize_t receive(struct rsocket *s, void *buf, size_t len, int flags)
 		n = look(s, (uint8_t *)buf + done, len - done);
 		if (n == 0) { /* no more will come */
 			error = s->error;
-			s->error = 0;
+			if (done == 0) /* else the next call tells it */
+				s->error = 0;
 			break;
 		}
 		if (flags & MSG_PEEK)
@@ -142,7 +143,7 @@ static ssize_t receive_vector(int socket, const struct iovec *iov, int count, in
 		if (received < 0)
 			return done > 0 ? done : -1;
 		done += received;
-		if ((size_t)received < iov[n].iov_len)
+		if ((size_t)received < iov[n].iov_len || ((flags & MSG_PEEK) && done > 0)) /* a second look begins anew */
 			break;
 	}
 	return done;

@@ -56,7 +56,7 @@ bool rs_can_send(struct rsocket *s)
 		return ds_can_send(s);
 	return s->state != RS_CONNECTED || !s->writable ||
 	       (s->sqe_free > 0 && s->sbuf_free > 0 && s->sent != s->may_send &&
-		((volatile struct rs_sge *)s->target)[s->target_at].length != 0);
+		__atomic_load_n(&s->target[s->target_at].length, __ATOMIC_ACQUIRE) != 0); /* the rest is there before it */
 }
 
 bool rs_can_receive(struct rsocket *s)

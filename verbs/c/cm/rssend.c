@@ -87,7 +87,7 @@ ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 		return -1;
 	if (s->datagram)
 		return send_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
-	if (s->state < RS_CONNECTED && s->state != RS_ACCEPTING && s->state != RS_CONNECTING)
+	if (s->state < RS_RESOLVING)
 		return cm_result(ENOTCONN);
 	pthread_mutex_lock(&s->lock);
 	if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
