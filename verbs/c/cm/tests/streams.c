@@ -191,6 +191,45 @@ static void slow(void)
 	rdma_destroy_event_channel(channel);
 }
 
+static void *send_letters(void *l)
+{
+	int s = raccept(*(int *)l, NULL, NULL);
+
+	CHECK(s >= 0 && rsend(s, "ABCDEFGH", 8, 0) == 8);
+	CHECK(rclose(s) == 0);
+	return NULL;
+}
+
+/* peeked looks at what has come with several buffers: no byte is in two of them, and all are still there. */
+static void peeked(void)
+{
+	char first[4], second[4], all[8];
+	struct iovec iov[2] = { { first, sizeof(first) }, { second, sizeof(second) } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	pthread_t thread;
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(pthread_create(&thread, NULL, send_letters, &l) == 0);
+	CHECK(rconnect(s, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(rrecvmsg(s, &msg, MSG_PEEK) == 4 && memcmp(first, "ABCD", 4) == 0);
+	CHECK(rrecv(s, all, 8, MSG_WAITALL) == 8 && memcmp(all, "ABCDEFGH", 8) == 0);
+	CHECK(rclose(s) == 0 && pthread_join(thread, NULL) == 0 && rclose(l) == 0);
+}
+
+/* refused asks again and again to connect where nobody listens any more, and sends meanwhile: it is told so. */
+static void refused(void)
+{
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0), error;
+
+	CHECK(rclose(l) == 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
+	while ((error = rconnect(s, self(port), sizeof(struct sockaddr_in)) == 0 ? 0 : errno) == EINPROGRESS || error == EALREADY)
+		CHECK(rsend(s, "A", 1, 0) < 0 && errno != ENOTCONN);
+	CHECK(error == ECONNREFUSED);
+	CHECK(rclose(s) == 0);
+}
+
 int main(void)
 {
 	int n;
@@ -199,6 +238,8 @@ int main(void)
 	slow();
 	late();
 	largest();
+	peeked();
+	refused();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;
