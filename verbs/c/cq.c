@@ -114,7 +114,7 @@ int roced_poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
 		n = take_last(cq, most, wc);
 	pthread_mutex_unlock(&cq->lock);
 	if (n != 0)
-		wait_none();
+		wait_anew();
 	return n;
 }
 

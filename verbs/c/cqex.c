@@ -53,7 +53,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	pthread_mutex_lock(&cq->lock);
 	int failed = enter(cq);
 	if (!failed) {
-		wait_none();
+		wait_anew();
 		return 0;
 	}
 	pthread_mutex_unlock(&cq->lock);

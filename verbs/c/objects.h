@@ -296,7 +296,7 @@ bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);
 
 /* wait.c: what a poll that finds nothing does */
 void wait_empty(struct cq *cq);
-void wait_none(void);
+void wait_anew(void);
 
 /* qp.c */
 /* whether slots hold what the service says that they do */

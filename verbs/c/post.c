@@ -51,7 +51,7 @@ bool on_type(int qp_type, int opcode)
 
 void qp_ring(struct qp *qp)
 {
-	wait_none();
+	wait_anew();
 	if (roced_ring(qp->ctx->session->doorbell, roced_token_slot(qp->token)))
 		roced_wake(qp->ctx->session);
 }

@@ -142,7 +142,10 @@ ROCED_EXPORT struct ibv_context *roced_context_open(const char *name);
 /* The session of such a context. */
 ROCED_EXPORT struct roced_session *roced_session_of(struct ibv_context *context);
 
-/* ibv_poll_cq in two: a look, which does not wait, and what an empty poll does then, for who finds nothing elsewhere either. */
+/*
+ * The two halves of ibv_poll_cq: a look that never waits, and what follows if it was empty (wait.c). Who has more places
+ * to look at gives way when all were empty.
+ */
 struct ibv_cq;
 struct ibv_wc;
 ROCED_EXPORT int roced_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc);

@@ -92,5 +92,5 @@ void wait_empty(struct cq *cq)
 		give_way(cq);
 }
 
-/* wait_none: the program has found or posted something, so that its next empty poll is the first: it may have more to do. */
-void wait_none(void) { me.last = NULL; }
+/* wait_anew: the program has found or posted something, so that its next empty poll is the first: it may have more to do. */
+void wait_anew(void) { me.last = NULL; }

@@ -197,15 +197,11 @@ void rs_advance(struct rsocket *s)
 		if (error)
 			roced_debug("rsocket %d: %s, status %d: %s", s->fd, rdma_event_str(event->event), event->status, strerror(error));
 		rdma_ack_cm_event(event);
-		if (error && s->state != RS_OVER && s->state != RS_FAILED) {
-			s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
-			s->error = error;
-		}
+		if (error)
+			rs_fail(s, error);
 	}
-	if (errno == EIO && s->state != RS_OVER && s->state != RS_FAILED) { /* no device is left */
-		s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
-		s->error = EIO;
-	}
+	if (errno == EIO) /* no device is left */
+		rs_fail(s, EIO);
 }
 
 bool rs_is_connected(struct rsocket *s)

@@ -304,8 +304,6 @@ void ds_dest_advance(struct rsocket *s)
 			lose(s, d, error);
 		}
 	}
-	if (errno == EIO && s->state != RS_FAILED) { /* no device is left */
-		s->state = RS_FAILED;
-		s->error = EIO;
-	}
+	if (errno == EIO) /* no device is left */
+		ds_fail(s);
 }

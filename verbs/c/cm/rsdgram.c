@@ -237,6 +237,12 @@ int ds_peer_name(struct rsocket *s, union ds_name *name)
 	return s->datagram->connected ? 0 : ENOTCONN;
 }
 
+void ds_fail(struct rsocket *s)
+{
+	s->state = RS_FAILED;
+	s->error = EIO;
+}
+
 /* ds_take takes all that has come, and answers it. */
 void ds_take(struct rsocket *s)
 {

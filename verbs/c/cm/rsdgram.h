@@ -124,6 +124,7 @@ int ds_peer_name(struct rsocket *s, union ds_name *name);
 int ds_name_from(const struct rsocket *s, union ds_name *name, const struct sockaddr *addr, socklen_t len);
 bool ds_same(const union ds_name *a, const union ds_name *b);
 bool ds_wired(struct ibv_context *verbs, int index);
+void ds_fail(struct rsocket *s);
 void ds_take(struct rsocket *s);
 void ds_arm(struct rsocket *s);
 struct ibv_cq *ds_cq(const struct rsocket *s);

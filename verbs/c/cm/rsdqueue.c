@@ -259,12 +259,10 @@ void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 			if (wc[n].status == 0 && message)
 				received(s, q, &wc[n]);
 			else if (wc[n].status != 0)
-				s->state = RS_FAILED;
+				ds_fail(s);
 		}
 	if (count < 0) /* the service has ended, or this is the child of a fork */
-		s->state = RS_FAILED;
-	if (s->state == RS_FAILED)
-		s->error = EIO;
+		ds_fail(s);
 }
 
 /* ds_queue_settle waits until the card has sent a message: what it was sent with may be freed then. */

@@ -132,10 +132,12 @@ static bool find(struct rsocket *s, uint64_t offset, struct rs_sge *to)
 
 	for (n = 0; n < s->iomap_size; n++) {
 		const struct rs_iomap *place = &rs_iomaps(s)[n];
-		bool there = __atomic_load_n(&place->sge.length, __ATOMIC_ACQUIRE) != 0; /* the rest is there before it */
-		struct rs_iomap map = *(const volatile struct rs_iomap *)place;
+		struct rs_iomap map;
 
-		if (there && map.sge.length > 0 && offset >= map.offset && offset - map.offset < map.sge.length) {
+		if (__atomic_load_n(&place->sge.length, __ATOMIC_ACQUIRE) == 0) /* the rest is there before it */
+			continue;
+		map = *(const volatile struct rs_iomap *)place;
+		if (offset >= map.offset && offset - map.offset < map.sge.length) {
 			uint32_t in = (uint32_t)(offset - map.offset);
 			*to = (struct rs_sge){ map.sge.addr + in, map.sge.key, map.sge.length - in };
 			return true;

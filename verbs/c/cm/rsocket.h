@@ -149,6 +149,7 @@ bool rs_is_connected(struct rsocket *s);
 
 /* rsring.c. The caller holds the lock. */
 void rs_take(struct rsocket *s);
+void rs_fail(struct rsocket *s, int error);
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
 int rs_arm(struct rsocket *s);
 void rs_give_way(struct rsocket *s);

@@ -66,7 +66,6 @@ static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms
 
 	for (n = 0; n < count; n++) {
 		struct rsocket *s = rs_find(fds[n].fd);
-
 		bool later = s && s->state == RS_LISTENING && !(fds[n].events & POLLIN); /* its requests stay */
 
 		all[at++] = (struct pollfd){ .fd = fds[n].fd, .events = later ? 0 : s ? POLLIN : fds[n].events };
@@ -113,7 +112,8 @@ static int poll_all(struct pollfd *fds, struct pollfd *all, nfds_t count, int ti
 		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
 
 		if (left <= 0) {
-			give_way(fds, count);
+			if (timeout == 0)
+				give_way(fds, count);
 			return 0;
 		}
 		sockets = look(fds, count, true);

@@ -101,7 +101,8 @@ void rs_give_credits(struct rsocket *s)
 	s->remote_at = (s->remote_at + 1) % (int)s->remote_sgl.length;
 }
 
-static void fail(struct rsocket *s, int error)
+/* rs_fail ends a stream, unless it has ended. */
+void rs_fail(struct rsocket *s, int error)
 {
 	if (s->state == RS_OVER || s->state == RS_FAILED)
 		return;
@@ -115,7 +116,7 @@ static void data(struct rsocket *s, uint32_t length)
 	uint32_t next = (s->arrivals_tail + 1) % (s->rq_size + 1);
 
 	if (length == 0 || length > s->rbuf_size / 2 * 2 || next == s->arrivals_head) {
-		fail(s, EPROTO);
+		rs_fail(s, EPROTO);
 		return;
 	}
 	s->arrivals[s->arrivals_tail].length = length;
@@ -169,13 +170,13 @@ void rs_take(struct rsocket *s)
 	if (!s->cq)
 		return;
 	if (atomic_load(&roced_session_of(s->id->verbs)->gone) != ROCED_THERE) { /* or this is the child of a fork */
-		fail(s, EIO);
+		rs_fail(s, EIO);
 		return;
 	}
 	while ((count = roced_poll_cq(s->cq, 16, wc)) > 0)
 		for (n = 0; n < count; n++) {
 			if (wc[n].status != 0) {
-				fail(s, ECONNRESET);
+				rs_fail(s, ECONNRESET);
 			} else if (wc[n].opcode & ROCED_WC_RECV) {
 				arrived(s, be32toh(wc[n].imm_data));
 				rs_post_receive(s);
@@ -184,7 +185,7 @@ void rs_take(struct rsocket *s)
 			}
 		}
 	if (count < 0)
-		fail(s, EIO);
+		rs_fail(s, EIO);
 	if (s->state == RS_CONNECTED) {
 		rs_give_credits(s);
 		rs_tell_mappings(s);
@@ -262,32 +263,42 @@ void rs_give_way(struct rsocket *s)
 	pthread_mutex_lock(&s->lock);
 }
 
+/*
+ * last_look is for who may not wait: the connection may have ended. Bytes that have come since the last look are taken
+ * before that counts.
+ */
+static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	if (!s->datagram) {
+		rs_advance(s);
+		rs_take(s);
+	}
+	if (done(s))
+		return 0;
+	rs_give_way(s);
+	return EAGAIN;
+}
+
 /* rs_wait waits until something is so; EAGAIN if the call may not wait. */
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
 {
-	bool may_wait = !(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK);
-
 	for (;;) {
 		rs_take(s);
 		if (done(s))
 			return 0;
-		if (may_wait && s->led) {
+		if ((flags & MSG_DONTWAIT) || (s->flags & O_NONBLOCK))
+			return last_look(s, done);
+		if (s->led) {
 			sleep_as_other(s);
 			continue;
 		}
-		if (may_wait)
-			rs_arm(s);
-		if (!s->datagram)
-			rs_advance(s);
-		else if (may_wait)
+		rs_arm(s);
+		if (s->datagram)
 			ds_serve_others(s);
+		else
+			rs_advance(s);
 		rs_take(s);
-		if (done(s))
-			return 0;
-		if (!may_wait) {
-			rs_give_way(s);
-			return EAGAIN;
-		}
-		sleep_as_leader(s);
+		if (!done(s))
+			sleep_as_leader(s);
 	}
 }
