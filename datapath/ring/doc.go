@@ -18,8 +18,8 @@
 // Trust: each side keeps its own index in private memory and only copies it to the shared word. It
 // loads the other side's index atomically and bounds it before use. The card copies an entry out
 // first and checks the copy; it never checks shared memory and then reads it again. A peer that
-// writes wrong values harms only itself: to the consumer a queue with an index out of bounds looks
-// empty, to the producer it looks full.
+// writes wrong values harms only itself: to the consumer an index that is out of bounds, or went back, has
+// added nothing, to the producer one that is out of bounds looks full.
 //
 // A completion queue has two more words, by which a program asks for events (arming.go). A resize is a new queue in
 // new memory: the card leaves the old one between two rounds, and the program reads that to its end.

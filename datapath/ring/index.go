@@ -99,12 +99,13 @@ type consumer struct {
 // available is the number of slots that can be read. It loads the producer's index only if the last
 // loaded one leaves fewer than want.
 func (c *consumer) available(want uint32) uint32 {
-	if n := c.produced - c.next; n >= want {
+	n := c.produced - c.next
+	if n >= want {
 		return n
 	}
 	produced := c.peer.Load()
-	if produced-c.next > c.entries {
-		return 0 // out of bounds
+	if produced-c.produced > c.entries-n {
+		return n // out of bounds, or back: what was seen is not taken away
 	}
 	c.produced = produced
 	return produced - c.next

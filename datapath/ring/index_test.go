@@ -254,3 +254,23 @@ func TestAnyIndexIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// What a consumer has seen may be under way in it, so a producer's index that goes back, or too far, takes none of it
+// away and adds nothing.
+func TestWhatWasSeenStays(t *testing.T) {
+	for _, start := range starts {
+		for _, ahead := range []uint32{0, 1, 2, testEntries + 1, 1 << 31} {
+			_, c := pair(start)
+			c.peer.Store(start + 3)
+			c.available(1)
+			c.peer.Store(start + ahead)
+			if n := c.available(testEntries); n != 3 {
+				t.Errorf("3 seen at %d, then the index is %d ahead: %d available", start, ahead, n)
+			}
+			c.peer.Store(start + testEntries)
+			if n := c.available(testEntries); n != testEntries {
+				t.Errorf("full at %d, %d before that: %d available", start, ahead, n)
+			}
+		}
+	}
+}
