@@ -81,6 +81,7 @@ chaos: ## ten minutes of two services and ten programs that are killed and stopp
 interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
 	go run ./hack/interop
 	go run ./hack/interop -tx trains
+	go run ./hack/interop -workers 2
 
 test-kernels: ## the tests inside virtual machines: Linux 6.1 and 6.12, cards with zero-copy, and rates between two
 	go run ./hack/interop/kernels

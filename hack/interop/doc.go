@@ -15,6 +15,10 @@
 // runs all cases with trains as well. Cases with "trains" in their name always use them. A frame that was captured
 // as a train is judged as its packets.
 //
+// With -workers 2 the host's interface has two queues, over which the peer's packets are spread by their source port
+// (lab.SpreadByPort, Linux 6.6), and each card of roced's has two workers. Commands are clients of a service then. What
+// comes to the queue of the worker that does not serve a program is handed over.
+//
 // Cases run one after another. Each gets a testbed, which lives as long as the cases of one kind: an MTU,
 // a wire between host and switch that loses, repeats and delays packets (lab.BadWire), or a peer that takes
 // trains from its TAP (USO), which needs QEMU 8.2 and has Linux 6.12.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,18 +30,47 @@ func buildRoced(ctx context.Context) (path string, err error) {
 	return path, nil
 }
 
-// onHost starts one of roced's commands on the host's interface, as a user would.
-// It is interrupted when ctx is done.
+// onHost starts one of roced's commands on the host's interface, as a user would: with a card of its own, or, where
+// that would need several workers, as a client of a service, which has them. It is interrupted when ctx is done.
 func (l *testbed) onHost(ctx context.Context, command string, arguments ...any) *job.Job {
+	if l.workers > 1 {
+		return job.Start(func(out io.Writer) error { return l.throughService(ctx, out, command, words(arguments)) })
+	}
 	args := []string{command, "-d", "eth0", "--netns", l.host.Name(), "--network", string(l.network)}
 	if l.network != hca.NetworkUDP {
 		args = append(args, "--tx", string(l.send))
 	}
-	args = append(args, words(arguments)...)
+	return l.start(ctx, append(args, words(arguments)...)...)
+}
+
+// start starts roced in the host's namespace.
+func (l *testbed) start(ctx context.Context, args ...string) *job.Job {
 	cmd := exec.CommandContext(ctx, l.roced, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 5 * time.Second
-	return job.Program(cmd, func(start func() error) error { return start() })
+	return job.Program(cmd, l.host.Do)
+}
+
+// throughService runs a command as the only client of a service of several workers.
+func (l *testbed) throughService(ctx context.Context, out io.Writer, command string, arguments []string) error {
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	socket := filepath.Join(filepath.Dir(l.roced), "roced.sock")
+	service := l.start(serving, "run", "-d", "eth0", "--network", string(l.network), "--socket", socket, "--workers", fmt.Sprint(l.workers), "--log-level", "info")
+	said, err := service.Saying(ctx, "msg=ready")
+	if err == nil {
+		said, err = l.start(ctx, append([]string{command, "-d", "eth0", "--socket", socket}, arguments...)...).Wait()
+	}
+	end()
+	served, failed := service.Wait()
+	if errors.Is(failed, context.Canceled) { // it was interrupted, and ended well
+		failed = nil
+	}
+	if err = errors.Join(err, failed); err != nil {
+		said += "\nthe service said:\n" + served
+	}
+	_, writeErr := io.WriteString(out, said)
+	return errors.Join(err, writeErr)
 }
 
 func words(arguments []any) []string {

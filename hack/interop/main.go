@@ -23,6 +23,7 @@ type options struct {
 	captures string // the folder for pcap files
 	network  hca.Network
 	send     hca.SendMode
+	workers  int
 }
 
 func main() {
@@ -54,6 +55,7 @@ func parseOptions() (o options, err error) {
 	kernel := flag.String("kernel", string(vm.Stable), "the peer's: stable (Linux 6.1) or backports (6.12)")
 	network := flag.String("network", string(hca.NetworkXDP), "roced's `way` to the network: xdp or udp")
 	send := flag.String("tx", string(hca.SendAuto), "roced's send `mode`, where a case has no other: auto, af_xdp or trains")
+	flag.IntVar(&o.workers, "workers", 1, "`how many` workers roced has, 1 or 2, each with a queue of the host's interface; over XDP")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
 	flag.Parse()
@@ -61,6 +63,9 @@ func parseOptions() (o options, err error) {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
 	o.network, o.send = hca.Network(*network), hca.SendMode(*send)
+	if o.workers != 1 && (o.workers != 2 || o.network == hca.NetworkUDP) {
+		return o, fmt.Errorf("%d workers: over XDP it is 1 or 2, over UDP sockets 1", o.workers)
+	}
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
 	}
@@ -103,10 +108,10 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 			cases = append(cases, c)
 		}
 	}
-	if o.network == hca.NetworkUDP {
+	if o.network == hca.NetworkUDP || o.workers > 1 {
 		all := len(cases)
-		if cases = slices.DeleteFunc(cases, func(c testCase) bool { return c.xdp }); len(cases) < all {
-			report.leaveOut(all-len(cases), "they are about ways of sending that only XDP has")
+		if cases = slices.DeleteFunc(cases, func(c testCase) bool { return c.xdp || c.uso }); len(cases) < all {
+			report.leaveOut(all-len(cases), "they are about ways of sending that only XDP with one worker has")
 		}
 	}
 	if len(cases) == 0 {
@@ -128,13 +133,17 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced over %s, sends in mode %s", vm.Release(image), kind, o.network, o.send))
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced over %s, %d workers, sends in mode %s", vm.Release(image), kind, o.network, o.workers, o.send))
 	for _, c := range cases {
 		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		report.line(c.name, detail, err)
+	}
+	if o.workers > 1 {
+		detail, err := bed.spread()
+		report.line("both workers had packets", detail, err)
 	}
 	return nil
 }

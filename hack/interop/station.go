@@ -35,7 +35,7 @@ type station struct {
 
 func (l *testbed) newStation(options ...hca.Option) (s *station, err error) {
 	s = &station{}
-	options = slices.Concat([]hca.Option{hca.InNamespace(l.host.Path())}, l.sending(l.send), options)
+	options = slices.Concat([]hca.Option{hca.InNamespace(l.host.Path()), hca.WithWorkers(l.workers)}, l.sending(l.send), options)
 	if s.card, err = hca.Open("eth0", options...); err != nil {
 		return nil, err
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
@@ -45,14 +47,15 @@ func ends(ipv6 bool) pair {
 
 // testbed is the host, the switch and the peer.
 type testbed struct {
-	host     *lab.Namespace
-	bridge   *lab.Bridge
-	peer     *vm.VM
-	wire     *lab.BadWire   // nil: the host is at the bridge
-	middle   *lab.Namespace // where it is
-	hostPort string         // of the bridge
-	peerPort string
-	kernel   string // the peer's release
+	host      *lab.Namespace
+	bridge    *lab.Bridge
+	peer      *vm.VM
+	wire      *lab.BadWire   // nil: the host is at the bridge
+	middle    *lab.Namespace // where it is
+	spreading io.Closer      // nil: all packets come to one queue of the host's
+	hostPort  string         // of the bridge
+	peerPort  string
+	kernel    string // the peer's release
 	bedKind
 
 	captures string // the folder for pcap files
@@ -64,6 +67,7 @@ type testbed struct {
 	roced   string       // the binary
 	network hca.Network  // of roced
 	send    hca.SendMode // likewise, if a case has no other
+	workers int          // likewise, and how many queues the host's interface has
 }
 
 // bedKind says what a testbed is like.
@@ -87,7 +91,7 @@ func (k bedKind) String() string {
 }
 
 func newTestbed(ctx context.Context, image string, kind bedKind, o options) (*testbed, error) {
-	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), network: o.network, send: o.send}
+	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), network: o.network, send: o.send, workers: o.workers}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
@@ -127,15 +131,24 @@ var badWire = lab.Impairment{Loss: 0.01, Duplication: 0.02, Delay: 0.01, DelayTi
 
 // openWire joins the host to the bridge.
 func (l *testbed) openWire() (err error) {
+	options := []lab.VethOption{lab.WithMTU(l.mtu), lab.WithQueues(l.workers)}
 	if !l.bad {
-		l.hostPort, err = l.bridge.Port(l.host, "eth0", lab.WithMTU(l.mtu))
+		if l.hostPort, err = l.bridge.Port(l.host, "eth0", options...); err != nil || l.workers == 1 {
+			return err
+		}
+		l.spreading, err = l.bridge.SpreadByPort(l.hostPort)
 		return err
 	}
 	if l.middle, err = lab.New(labPrefix + "-wire"); err != nil {
 		return err
 	}
-	if err := lab.Veth(l.host, l.middle, "eth0", "a", lab.WithMTU(l.mtu)); err != nil {
+	if err := lab.Veth(l.host, l.middle, "eth0", "a", options...); err != nil {
 		return err
+	}
+	if l.workers > 1 {
+		if l.spreading, err = l.middle.SpreadByPort("a"); err != nil {
+			return err
+		}
 	}
 	if l.hostPort, err = l.bridge.Port(l.middle, "b", lab.WithMTU(l.mtu)); err != nil {
 		return err
@@ -146,10 +159,22 @@ func (l *testbed) openWire() (err error) {
 	return err
 }
 
+// spread says how many packets came to each of roced's queues, and fails if some had none: nothing was shown of them.
+func (l *testbed) spread() (detail string, err error) {
+	packets, err := l.host.ArrivedByQueue("eth0")
+	if err == nil && (len(packets) != l.workers || slices.Contains(packets, 0)) {
+		err = fmt.Errorf("packets by queue: %d, not one for each of %d workers", packets, l.workers)
+	}
+	return fmt.Sprintf("%d packets, by queue", packets), err
+}
+
 // Close ends the peer and removes the namespaces.
 func (l *testbed) Close() (err error) {
 	if l.peer != nil {
 		err = errors.Join(err, l.peer.Close())
+	}
+	if l.spreading != nil {
+		err = errors.Join(err, l.spreading.Close())
 	}
 	if l.wire != nil {
 		err = errors.Join(err, l.wire.Close())

@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/safchain/ethtool"
+	"golang.org/x/sys/unix"
+)
+
+// SpreadByPort has packets with an odd source port, of UDP or TCP, leave through an interface's second queue, and others
+// through the first, until it is closed. At the other end of a veth pair they arrive there, as a network card's hash would
+// have it. By itself the kernel sends what it forwards through the queue of the number that it came by.
+func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
+	to, err := ns.nl.LinkByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("find %s in %s: %w", name, ns.name, err)
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "spread", Type: ebpf.SchedCLS, Instructions: spread})
+	if err != nil {
+		return nil, fmt.Errorf("program that spreads packets over queues: %w", err)
+	}
+	defer func() { err = errors.Join(err, program.Close()) }()
+	err = ns.Do(func() (err error) {
+		end, err = link.AttachTCX(link.TCXOptions{Interface: to.Attrs().Index, Program: program, Attach: ebpf.AttachTCXEgress})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("spread packets of %s in %s over queues: %w", name, ns.name, err)
+	}
+	return end, nil
+}
+
+const (
+	queueMapping = 12 // in struct __sk_buff: the number of the queue that a packet came by, counted from 1
+	tcxNext      = -1
+	// Places in a frame.
+	etherType = 12
+	portOfIP4 = 34
+	portOfIP6 = 54
+)
+
+// spread writes to each packet that it came by the queue that it is to leave through.
+var spread = asm.Instructions{
+	asm.Mov.Reg(asm.R6, asm.R1),
+	asm.LoadAbs(etherType, asm.Half),
+	asm.JEq.Imm(asm.R0, unix.ETH_P_IPV6, "IPv6"),
+	asm.JNE.Imm(asm.R0, unix.ETH_P_IP, "next"),
+	asm.LoadAbs(portOfIP4, asm.Half),
+	asm.Ja.Label("port"),
+	asm.LoadAbs(portOfIP6, asm.Half).WithSymbol("IPv6"),
+	asm.And.Imm(asm.R0, 1).WithSymbol("port"),
+	asm.Add.Imm(asm.R0, 1),
+	asm.StoreMem(asm.R6, queueMapping, asm.R0, asm.Word),
+	asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
+	asm.Return(),
+}
+
+// ArrivedByQueue is how many packets came to each queue of a veth pair's end, as long as it has an XDP program.
+func (ns *Namespace) ArrivedByQueue(name string) (packets []uint64, err error) {
+	err = ns.Do(func() error {
+		statistics, err := ethtool.Stats(name)
+		for queue := 0; err == nil; queue++ {
+			n, is := statistics[fmt.Sprintf("rx_queue_%d_xdp_packets", queue)]
+			if !is {
+				break
+			}
+			packets = append(packets, n)
+		}
+		return err
+	})
+	return packets, err
+}

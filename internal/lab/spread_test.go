@@ -1,0 +1,93 @@
+package lab_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+func TestSpreadByPort(t *testing.T) {
+	pair := labtest.Pair(t, lab.WithQueues(2))
+	end, err := pair.A.SpreadByPort("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	countByQueue(t, pair.B)
+	before := arrived(t, pair.B)
+	for _, to := range []string{"10.77.0.2", "fd77::2"} {
+		for port, times := range map[int]int{20000: 300, 20001: 500} {
+			err := pair.A.Do(func() error { return sendFrom(port, to, times) })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for queue, sent := range []uint64{600, 1000} {
+		n := uint64(0)
+		for end := time.Now().Add(10 * time.Second); n < sent && time.Now().Before(end); { // a poll's packets are counted at its end
+			n = arrived(t, pair.B)[queue] - before[queue]
+		}
+		if n < sent || n > sent+50 { // besides: neighbours are asked for, routers too
+			t.Errorf("queue %d had %d packets, want %d", queue, n, sent)
+		}
+	}
+	if _, err := pair.A.SpreadByPort("nothing"); err == nil {
+		t.Error("no error without an interface")
+	}
+}
+
+// countByQueue has a veth count what arrives, as it does where it has an XDP program.
+func countByQueue(t *testing.T, ns *lab.Namespace) {
+	t.Helper()
+	pass, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pass.Close() })
+	eth0, err := ns.Netlink().LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = ns.Do(func() error {
+		attached, err := link.AttachXDP(link.XDPOptions{Program: pass, Interface: eth0.Attrs().Index, Flags: link.XDPDriverMode})
+		if err == nil {
+			t.Cleanup(func() { attached.Close() })
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func arrived(t *testing.T, ns *lab.Namespace) (packets []uint64) {
+	t.Helper()
+	packets, err := ns.ArrivedByQueue("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packets
+}
+
+// sendFrom sends from a socket that is not connected, so it is not told that nobody listens there.
+func sendFrom(port int, to string, times int) error {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{Port: port})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for range times {
+		if _, err := conn.WriteToUDP([]byte("x"), &net.UDPAddr{IP: net.ParseIP(to), Port: 9}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
