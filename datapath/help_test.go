@@ -9,8 +9,9 @@ import (
 )
 
 // helpful is a pair whose second end has a worker, which sleeps, and whose first one's rounds the test runs as a worker.
+// Nothing is sent again, however long the worker waits for a processor: that is 4 s.
 func helpful(t *testing.T) *pairOf {
-	p := connect(t, wire.ServiceRC, 1, nil)
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.Timeout = 20 })
 	for _, e := range []*end{p.a, p.b} {
 		e.engine.Do(func() {
 			e.engine.helper = newHelper(e.engine, true)
@@ -41,9 +42,19 @@ func (p *pairOf) completes(count int) {
 	a, b := 0, 0
 	wait(p.T, "completions", func() bool {
 		p.a.engine.Round()
-		a, b = a+len(p.a.poll()), b+len(p.b.poll())
+		a, b = a+p.successes(p.a), b+p.successes(p.b)
 		return a == count && b == count
 	})
+}
+
+func (p *pairOf) successes(e *end) int {
+	got := e.poll()
+	for _, c := range got {
+		if c.Status != ring.WCSuccess {
+			p.Fatalf("%+v", c)
+		}
+	}
+	return len(got)
 }
 
 // TestHelp: a message, its acknowledge, and what a program is told need one worker, while the other one sleeps on.
