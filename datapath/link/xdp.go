@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/roced/roced/datapath/xsk"
 )
@@ -102,8 +103,17 @@ func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 	return sum, nil
 }
 
-// Close implements Link.
+// leaveTime is how long Close waits for a NIC to send.
+const leaveTime = time.Second
+
+// Close implements Link. In zero-copy a NIC sends from the socket's memory, and what it has not sent would be lost with
+// that. In copy mode the kernel has taken all that was flushed.
 func (l *XDP) Close() (err error) {
+	if l.socket != nil && l.socket.Attached().ZeroCopy {
+		for end := time.Now().Add(leaveTime); !l.drain() && time.Now().Before(end); {
+			time.Sleep(leaveTime / 10_000)
+		}
+	}
 	for _, s := range l.sockets {
 		err = errors.Join(err, s.Close())
 	}

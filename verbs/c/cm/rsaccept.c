@@ -44,8 +44,10 @@ static int next_request(struct rsocket *s, struct rdma_cm_event **event)
 	while (rdma_get_cm_event(s->channel, event) != 0) {
 		if (errno != EAGAIN || (s->flags & O_NONBLOCK))
 			return errno;
-		if (poll(&ready, 1, -1) < 0)
-			return errno;
+		if (s->closed)
+			return EBADF;
+		if (poll(&ready, 1, RS_WAKE_MS) < 0 && rs_interrupts())
+			return EINTR;
 	}
 	return 0;
 }
@@ -82,7 +84,7 @@ static int take_request(struct rsocket *listener, struct rsocket **out)
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rsocket *listener = rs_find(socket), *s;
+	struct rsocket *listener RS_HELD = rs_find(socket), *s;
 	int error;
 
 	if (!listener)
@@ -98,6 +100,6 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	rs_wait(s, rs_is_connected, listener->flags & O_NONBLOCK ? MSG_DONTWAIT : 0);
 	pthread_mutex_unlock(&s->lock);
 	if (addr && addrlen)
-		rgetpeername(s->fd, addr, addrlen);
+		rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
 	return s->fd;
 }

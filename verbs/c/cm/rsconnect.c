@@ -212,7 +212,7 @@ bool rs_is_connected(struct rsocket *s)
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	int error = 0;
 
 	if (!s)

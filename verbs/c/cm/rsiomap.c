@@ -66,7 +66,7 @@ void rs_tell_mappings(struct rsocket *s)
 
 off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct rs_mapping *m;
 	int access = ROCED_ACCESS_LOCAL_WRITE;
 
@@ -101,7 +101,7 @@ off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offse
 
 int riounmap(int socket, void *buf, size_t len)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct rs_mapping **at, *m;
 
 	if (!s)
@@ -174,7 +174,7 @@ static int write_some(struct rsocket *s, const void *data, size_t len, const str
 
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	size_t done = 0;
 	int error = 0;
 

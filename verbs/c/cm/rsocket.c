@@ -13,13 +13,24 @@ static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsocket **table; /* by number */
 static int table_size;
 
-/* The child of a fork finds the lock free, whatever other threads did: those that wait for it are counted in it. */
+/*
+ * The child of a fork finds locks free and sockets held by the table alone, whatever other threads did: those that wait for
+ * the lock are counted in it.
+ */
 static void before_fork(void) { pthread_rwlock_wrlock(&table_lock); }
 static void in_parent(void) { pthread_rwlock_unlock(&table_lock); }
-static void in_child(void) { table_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; }
+static void in_child(void)
+{
+	int n;
+
+	table_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+	for (n = 0; n < table_size; n++)
+		if (table[n])
+			rs_revive(table[n]);
+}
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
 
-/* rs_find is the socket with a number; NULL with EBADF if it is none. */
+/* rs_find is the socket with a number, held for the caller; NULL with EBADF if it is none. */
 struct rsocket *rs_find(int fd)
 {
 	struct rsocket *s = NULL;
@@ -27,6 +38,8 @@ struct rsocket *rs_find(int fd)
 	pthread_rwlock_rdlock(&table_lock);
 	if (fd >= 0 && fd < table_size)
 		s = table[fd];
+	if (s)
+		s->holders++;
 	pthread_rwlock_unlock(&table_lock);
 	if (!s)
 		errno = EBADF;
@@ -59,12 +72,32 @@ static int enter(struct rsocket *s)
 	return error;
 }
 
-static void leave(struct rsocket *s)
+/* leave takes a socket out of the table; false if it was not there. */
+static bool leave(struct rsocket *s)
 {
+	bool there;
+
 	pthread_rwlock_wrlock(&table_lock);
-	if (s->fd < table_size && table[s->fd] == s)
+	there = s->fd < table_size && table[s->fd] == s;
+	if (there)
 		table[s->fd] = NULL;
 	pthread_rwlock_unlock(&table_lock);
+	return there;
+}
+
+static void init_locks(struct rsocket *s)
+{
+	pthread_mutex_init(&s->sending, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->moved, NULL);
+}
+
+/* rs_revive is for the child of a fork, which has none of the threads that use a socket. */
+void rs_revive(struct rsocket *s)
+{
+	init_locks(s);
+	s->led = false;
+	s->holders = 1;
 }
 
 /* rs_new is a socket without an id, in the table. */
@@ -81,8 +114,8 @@ struct rsocket *rs_new(void)
 	}
 	s->fd = s->channel->fd;
 	fcntl(s->fd, F_SETFL, fcntl(s->fd, F_GETFL) | O_NONBLOCK);
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->moved, NULL);
+	init_locks(s);
+	s->holders = 1;
 	s->sq_size = s->rq_size = RS_QUEUE;
 	s->sbuf_size = s->rbuf_size = RS_BUFFER;
 	s->inline_size = RS_INLINE;
@@ -114,9 +147,8 @@ static void free_queue(struct rsocket *s)
 		ibv_dereg_mr(s->target_mr);
 }
 
-void rs_free(struct rsocket *s)
+static void destroy(struct rsocket *s)
 {
-	leave(s);
 	if (s->datagram)
 		ds_free(s);
 	free_queue(s);
@@ -129,7 +161,25 @@ void rs_free(struct rsocket *s)
 	free(s->arrivals);
 	pthread_cond_destroy(&s->moved);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->sending);
 	free(s);
+}
+
+/* rs_let_go ends what rs_find began. */
+void rs_let_go(struct rsocket **held)
+{
+	int error = errno;
+
+	if (*held && --(*held)->holders == 0)
+		destroy(*held);
+	errno = error;
+}
+
+/* rs_free takes a socket out of the table. It goes with the last call that holds it. */
+void rs_free(struct rsocket *s)
+{
+	leave(s);
+	rs_let_go(&s);
 }
 
 int rsocket(int domain, int type, int protocol)
@@ -168,7 +218,7 @@ static int bind_datagrams(struct rsocket *s, const struct sockaddr *addr, sockle
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
@@ -182,7 +232,7 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 
 int rlisten(int socket, int backlog)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
@@ -203,19 +253,9 @@ static bool all_sent(struct rsocket *s)
 	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
 }
 
-/* flush waits until all is sent, also if the socket does not wait: what is taken away would be lost. */
-static void flush(struct rsocket *s)
-{
-	int flags = s->flags;
-
-	s->flags = 0;
-	rs_wait(s, all_sent, 0);
-	s->flags = flags;
-}
-
 int rshutdown(int socket, int how)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	int error = 0;
 
 	if (!s)
@@ -231,14 +271,14 @@ int rshutdown(int socket, int how)
 
 		if (how == SHUT_RD || how == SHUT_RDWR)
 			s->readable = false;
-		flush(s);
+		rs_flush(s, all_sent);
 		if (how != SHUT_RD)
 			s->writable = false;
 		if (was && !s->readable && !s->writable)
 			error = rs_post_control(s, RS_CTRL_DISCONNECT);
 		else if (how == SHUT_WR)
 			error = rs_post_control(s, RS_CTRL_SHUTDOWN);
-		flush(s);
+		rs_flush(s, all_sent);
 		if (!s->readable && !s->writable)
 			s->state = RS_OVER;
 	}
@@ -248,24 +288,31 @@ int rshutdown(int socket, int how)
 
 int rclose(int socket)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
 	if (s->datagram) { /* what waits for its way is sent first */
 		pthread_mutex_lock(&s->lock);
-		flush(s);
+		rs_flush(s, all_sent);
 		pthread_mutex_unlock(&s->lock);
 	}
 	if (s->state == RS_CONNECTED && (s->readable || s->writable))
 		rshutdown(socket, SHUT_RDWR);
+	if (!leave(s)) /* another thread closes it too */
+		return cm_result(EBADF);
 	if (s->id && s->id->qp)
 		rdma_disconnect(s->id);
-	rs_free(s);
+	pthread_mutex_lock(&s->lock);
+	s->closed = true;
+	pthread_cond_broadcast(&s->moved);
+	pthread_mutex_unlock(&s->lock);
+	rs_let_go(&(struct rsocket *){ s }); /* the table's hold */
 	return 0;
 }
 
-static int name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
+/* rs_name_of gives an address to a program, as far as it has room. */
+int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
 {
 	socklen_t len = from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
@@ -276,23 +323,23 @@ static int name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
 	if (s->datagram) {
 		union ds_name peer;
 		int error = ds_peer_name(s, &peer);
-		return error ? cm_result(error) : name_of(&peer.sa, addr, addrlen);
+		return error ? cm_result(error) : rs_name_of(&peer.sa, addr, addrlen);
 	}
 	if (s->state != RS_CONNECTED && s->state != RS_OVER)
 		return cm_result(ENOTCONN);
-	return name_of(&s->id->route.addr.dst_addr, addr, addrlen);
+	return rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
 }
 
 int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
-	return s ? name_of(&s->id->route.addr.src_addr, addr, addrlen) : -1;
+	return s ? rs_name_of(&s->id->route.addr.src_addr, addr, addrlen) : -1;
 }

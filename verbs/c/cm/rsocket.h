@@ -10,7 +10,10 @@
  *	rsdgram.h    datagram sockets, and their files
  *
  * A socket has one lock, which is not held while a call waits. Of those that wait for completions one polls the
- * descriptors, and wakes the others.
+ * descriptors, and wakes the others. A call that sends has the sender's lock before it, also while it waits, so that its
+ * bytes stay together.
+ *
+ * Each call holds the socket that it found (RS_HELD): one that another thread closes meanwhile goes with the last call.
  */
 #ifndef ROCED_RSOCKET_H
 #define ROCED_RSOCKET_H
@@ -87,6 +90,9 @@ struct rsocket {
 	int fd;                          /* its number: the descriptor of its channel */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
+	_Atomic int holders;             /* calls, and the table */
+	_Atomic bool closed;
+	pthread_mutex_t sending;         /* a stream's sender has it */
 	pthread_mutex_t lock;
 	pthread_cond_t moved;            /* completions were taken */
 	bool led;                        /* somebody polls the descriptors */
@@ -134,10 +140,13 @@ struct rsocket {
 static inline struct rs_iomap *rs_iomaps(struct rsocket *s) { return (struct rs_iomap *)(s->target + RS_SGES); }
 
 /* rsocket.c */
+#define RS_HELD __attribute__((cleanup(rs_let_go)))
 struct rsocket *rs_find(int fd);
+void rs_let_go(struct rsocket **held);
+void rs_revive(struct rsocket *s);
+int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen);
 struct rsocket *rs_new(void);
 void rs_free(struct rsocket *s);
-int rs_enter(struct rsocket *s);
 
 /* rsconnect.c. The caller holds the lock. */
 void rs_advance(struct rsocket *s);
@@ -151,6 +160,8 @@ bool rs_is_connected(struct rsocket *s);
 void rs_take(struct rsocket *s);
 void rs_fail(struct rsocket *s, int error);
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
+bool rs_interrupts(void);
 int rs_arm(struct rsocket *s);
 void rs_give_way(struct rsocket *s);
 void rs_drain(struct rsocket *s);

@@ -106,7 +106,7 @@ static int set(struct rsocket *s, int level, int name, int value, const void *op
 
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	int value = 0, error;
 
 	if (!s)
@@ -152,7 +152,7 @@ static void advance(struct rsocket *s)
 
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	int value, error;
 
 	if (!s)
@@ -181,7 +181,7 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 
 int rfcntl(int socket, int cmd, ...)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	va_list args;
 	long value;
 

@@ -44,7 +44,7 @@ static int look(struct pollfd *fds, nfds_t count, bool arm)
 	nfds_t n;
 
 	for (n = 0; n < count; n++) {
-		struct rsocket *s = rs_find(fds[n].fd);
+		struct rsocket *s RS_HELD = rs_find(fds[n].fd);
 
 		if (!s)
 			continue;
@@ -58,6 +58,13 @@ static int look(struct pollfd *fds, nfds_t count, bool arm)
 	return ready;
 }
 
+static bool is_socket(int fd)
+{
+	struct rsocket *s RS_HELD = rs_find(fd);
+
+	return s != NULL;
+}
+
 /* sleep_on polls all descriptors: of a socket two. It gives how many of the others are ready, or -1. */
 static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms)
 {
@@ -65,7 +72,7 @@ static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms
 	int ready = 0;
 
 	for (n = 0; n < count; n++) {
-		struct rsocket *s = rs_find(fds[n].fd);
+		struct rsocket *s RS_HELD = rs_find(fds[n].fd);
 		bool later = s && s->state == RS_LISTENING && !(fds[n].events & POLLIN); /* its requests stay */
 
 		all[at++] = (struct pollfd){ .fd = fds[n].fd, .events = later ? 0 : s ? POLLIN : fds[n].events };
@@ -74,7 +81,7 @@ static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms
 	if (poll(all, at, ms) < 0)
 		return -1;
 	for (n = 0; n < count; n++)
-		if (!rs_find(fds[n].fd)) {
+		if (!is_socket(fds[n].fd)) {
 			fds[n].revents = all[2 * n].revents;
 			ready += fds[n].revents != 0;
 		}
@@ -92,7 +99,7 @@ static int64_t now_ms(void)
 /* give_way is for who asks again and again without waiting. */
 static void give_way(const struct pollfd *fds, nfds_t count)
 {
-	struct rsocket *s = count == 1 ? rs_find(fds[0].fd) : NULL;
+	struct rsocket *s RS_HELD = count == 1 ? rs_find(fds[0].fd) : NULL;
 
 	if (!s) {
 		sched_yield();
@@ -131,7 +138,7 @@ int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 	nfds_t n;
 	int ready;
 
-	for (n = 0; n < nfds && !rs_find(fds[n].fd); n++)
+	for (n = 0; n < nfds && !is_socket(fds[n].fd); n++)
 		;
 	if (n == nfds) {
 		errno = 0;

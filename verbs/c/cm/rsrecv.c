@@ -91,28 +91,25 @@ static ssize_t receive_message(struct rsocket *s, struct msghdr *msg, int flags)
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct iovec iov = { buf, len };
 	ssize_t received;
+	int error;
 
 	if (!s)
 		return -1;
 	if (s->datagram)
 		return receive_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	pthread_mutex_lock(&s->lock);
-	if (s->state < RS_RESOLVING)
-		received = cm_result(ENOTCONN);
-	else if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
-		received = cm_result(EAGAIN);
-	else
-		received = len > 0 ? receive(s, buf, len, flags) : 0;
+	error = s->state < RS_RESOLVING ? ENOTCONN : s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags) : 0;
+	received = error ? cm_result(error) : len > 0 ? receive(s, buf, len, flags) : 0;
 	pthread_mutex_unlock(&s->lock);
 	return received;
 }
 
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src, socklen_t *addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct iovec iov = { buf, len };
 	struct msghdr msg = { .msg_name = addrlen ? src : NULL, .msg_namelen = addrlen ? *addrlen : 0, .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t received;
@@ -151,7 +148,7 @@ static ssize_t receive_vector(int socket, const struct iovec *iov, int count, in
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
@@ -168,7 +165,7 @@ ssize_t rread(int socket, void *buf, size_t count) { return rrecv(socket, buf, c
 ssize_t rreadv(int socket, const struct iovec *iov, int count)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (s && s->datagram)
 		return receive_message(s, &msg, 0);

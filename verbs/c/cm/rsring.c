@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -218,8 +219,28 @@ void rs_drain(struct rsocket *s)
 	rs_advance(s);
 }
 
-static void sleep_as_leader(struct rsocket *s)
+static bool is_of_a_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL; }
+
+/*
+ * rs_interrupts says whether a signal that ended a sleep is to end the call: not where every handler says that calls go on
+ * (SA_RESTART). Which signal it was the kernel does not say; it was none of a fault.
+ */
+bool rs_interrupts(void)
 {
+	struct sigaction action;
+	int signal;
+
+	for (signal = 1; signal < _NSIG; signal++)
+		if (!is_of_a_fault(signal) && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+			return true;
+	return false;
+}
+
+/* sleep_as_leader says whether a signal ends the call. */
+static bool sleep_as_leader(struct rsocket *s)
+{
+	bool interrupted;
 	struct pollfd fds[2] = { { .fd = s->channel->fd, .events = POLLIN }, { .events = POLLIN } };
 	nfds_t count = 1;
 
@@ -229,12 +250,13 @@ static void sleep_as_leader(struct rsocket *s)
 
 	s->led = true;
 	pthread_mutex_unlock(&s->lock);
-	poll(fds, count, most);
+	interrupted = poll(fds, count, most) < 0 && errno == EINTR && rs_interrupts();
 	pthread_mutex_lock(&s->lock);
 	s->led = false;
 	rs_drain(s);
 	rs_take(s);
 	pthread_cond_broadcast(&s->moved);
+	return interrupted;
 }
 
 static void sleep_as_other(struct rsocket *s)
@@ -279,15 +301,15 @@ static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
 	return EAGAIN;
 }
 
-/* rs_wait waits until something is so; EAGAIN if the call may not wait. */
-int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
+/* wait waits until something is so. A signal ends it, or another thread that closes the socket. */
+static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
 {
 	for (;;) {
 		rs_take(s);
 		if (done(s))
 			return 0;
-		if ((flags & MSG_DONTWAIT) || (s->flags & O_NONBLOCK))
-			return last_look(s, done);
+		if (s->closed)
+			return EBADF;
 		if (s->led) {
 			sleep_as_other(s);
 			continue;
@@ -298,7 +320,23 @@ int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
 		else
 			rs_advance(s);
 		rs_take(s);
-		if (!done(s))
-			sleep_as_leader(s);
+		if (!done(s) && sleep_as_leader(s) && !done(s))
+			return EINTR;
 	}
+}
+
+/* rs_wait waits until something is so; EAGAIN if the call may not wait. */
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
+{
+	if (!(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK))
+		return wait(s, done);
+	rs_take(s);
+	return done(s) ? 0 : last_look(s, done);
+}
+
+/* rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. */
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	while (wait(s, done) == EINTR)
+		;
 }

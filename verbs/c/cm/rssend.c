@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* Sending on streams: bytes are copied into the send buffer, or travel with the work request. */
+#include <fcntl.h>
 #include <string.h>
 
 #include "rsapi.h"
@@ -48,6 +49,26 @@ static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *
 	return 0;
 }
 
+/*
+ * begin makes the caller the stream's sender, whose bytes stay together. Who may not wait does not wait for another sender
+ * either.
+ */
+static int begin(struct rsocket *s, int flags)
+{
+	bool waits = !(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK);
+	int error = waits ? pthread_mutex_lock(&s->sending) : pthread_mutex_trylock(&s->sending);
+
+	if (!error)
+		pthread_mutex_lock(&s->lock);
+	return error ? EAGAIN : 0;
+}
+
+static void end(struct rsocket *s)
+{
+	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->sending);
+}
+
 /* send_all sends bytes until the call may not wait; their number, or -1 if there were none. */
 static ssize_t send_all(struct rsocket *s, const void *data, size_t len, int flags)
 {
@@ -77,30 +98,53 @@ static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int fla
 	return sent;
 }
 
+/* send_pieces sends the pieces of a stream's bytes; how many bytes, or -1. */
+static ssize_t send_pieces(struct rsocket *s, const struct iovec *iov, int count, int flags)
+{
+	ssize_t done = 0;
+	int n, error = s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags) : 0;
+
+	if (error)
+		return cm_result(error);
+	for (n = 0; n < count; n++) {
+		ssize_t sent = send_all(s, iov[n].iov_base, iov[n].iov_len, flags);
+
+		if (sent < 0)
+			return done > 0 ? done : -1;
+		done += sent;
+		if ((size_t)sent < iov[n].iov_len)
+			break;
+	}
+	return done;
+}
+
+static ssize_t send_stream(struct rsocket *s, const struct iovec *iov, int count, int flags)
+{
+	ssize_t sent;
+	int error = s->state < RS_RESOLVING ? ENOTCONN : begin(s, flags);
+
+	if (error)
+		return cm_result(error);
+	sent = send_pieces(s, iov, count, flags);
+	end(s);
+	return sent;
+}
+
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct iovec iov = { (void *)buf, len };
-	ssize_t sent;
 
 	if (!s)
 		return -1;
 	if (s->datagram)
 		return send_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
-	if (s->state < RS_RESOLVING)
-		return cm_result(ENOTCONN);
-	pthread_mutex_lock(&s->lock);
-	if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
-		sent = cm_result(EAGAIN);
-	else
-		sent = send_all(s, buf, len, flags);
-	pthread_mutex_unlock(&s->lock);
-	return sent;
+	return send_stream(s, &iov, 1, flags);
 }
 
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags, const struct sockaddr *dest, socklen_t addrlen)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 	struct iovec iov = { (void *)buf, len };
 
 	if (!s)
@@ -113,26 +157,9 @@ ssize_t rsendto(int socket, const void *buf, size_t len, int flags, const struct
 	return rsend(socket, buf, len, flags);
 }
 
-static ssize_t send_vector(int socket, const struct iovec *iov, int count, int flags)
-{
-	ssize_t done = 0;
-	int n;
-
-	for (n = 0; n < count; n++) {
-		ssize_t sent = rsend(socket, iov[n].iov_base, iov[n].iov_len, flags);
-
-		if (sent < 0)
-			return done > 0 ? done : -1;
-		done += sent;
-		if ((size_t)sent < iov[n].iov_len)
-			break;
-	}
-	return done;
-}
-
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
-	struct rsocket *s = rs_find(socket);
+	struct rsocket *s RS_HELD = rs_find(socket);
 
 	if (!s)
 		return -1;
@@ -140,16 +167,11 @@ ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 		return send_message(s, msg, flags);
 	if (msg->msg_control && msg->msg_controllen)
 		return cm_result(ENOTSUP);
-	return send_vector(socket, msg->msg_iov, (int)msg->msg_iovlen, flags);
+	return send_stream(s, msg->msg_iov, (int)msg->msg_iovlen, flags);
 }
 
 ssize_t rwrite(int socket, const void *buf, size_t count) { return rsend(socket, buf, count, 0); }
 ssize_t rwritev(int socket, const struct iovec *iov, int count)
 {
-	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
-	struct rsocket *s = rs_find(socket);
-
-	if (s && s->datagram)
-		return send_message(s, &msg, 0);
-	return send_vector(socket, iov, count, 0);
+	return rsendmsg(socket, &(struct msghdr){ .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count }, 0);
 }

@@ -79,7 +79,7 @@ func TestCM(t *testing.T) {
 		t.Skip("librdmacm-dev is not installed")
 	}
 	r := newCMRig(t)
-	for _, name := range []string{"synchronous", "asynchronous", "streams", "forking"} {
+	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing", "forking"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
 	t.Run("datagrams", func(t *testing.T) { r.run(t, "datagrams", "127.0.0.1") })

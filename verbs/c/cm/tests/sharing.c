@@ -1,0 +1,211 @@
+/* Streams of rsockets that threads share: what one writes stays together, signals and rclose end what others wait for. */
+#include "check.h"
+
+#include <rdma/rsocket.h>
+#include <signal.h>
+
+static int listener(uint16_t *port)
+{
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	int l = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(l >= 0 && rbind(l, self(0), sizeof(in)) == 0 && rlisten(l, 4) == 0);
+	CHECK(rgetsockname(l, (struct sockaddr *)&in, &len) == 0);
+	*port = in.sin_port;
+	return l;
+}
+
+struct pair { int near, far; };
+
+static void *accept_one(void *l) { return (void *)(intptr_t)raccept(*(int *)l, NULL, NULL); }
+
+static struct pair pair(void)
+{
+	struct pair p;
+	pthread_t thread;
+	uint16_t port;
+	void *far;
+	int l = listener(&port);
+
+	CHECK(pthread_create(&thread, NULL, accept_one, &l) == 0);
+	CHECK((p.near = rsocket(AF_INET, SOCK_STREAM, 0)) >= 0);
+	CHECK(rconnect(p.near, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(pthread_join(thread, &far) == 0 && (p.far = (int)(intptr_t)far) >= 0);
+	CHECK(rclose(l) == 0);
+	return p;
+}
+
+enum { HEAD = 100, BODY = 300000, RECORD = HEAD + BODY, RECORDS = 20 };
+
+struct writer { int s; char letter; };
+
+static void *write_records(void *arg)
+{
+	const struct writer *w = arg;
+	char *record = malloc(RECORD);
+	struct iovec iov[2] = { { record, HEAD }, { record + HEAD, BODY } };
+	int n;
+
+	memset(record, w->letter, RECORD);
+	for (n = 0; n < RECORDS; n++)
+		CHECK(rwritev(w->s, iov, 2) == RECORD);
+	free(record);
+	return NULL;
+}
+
+/* together: two threads write records that are longer than all buffers. No record has bytes of both. */
+static void together(void)
+{
+	struct pair p = pair();
+	struct writer writers[2] = { { p.near, 'A' }, { p.near, 'B' } };
+	pthread_t threads[2];
+	char *record = malloc(RECORD);
+	int n, i;
+
+	for (n = 0; n < 2; n++)
+		CHECK(pthread_create(&threads[n], NULL, write_records, &writers[n]) == 0);
+	for (n = 0; n < 2 * RECORDS; n++) {
+		CHECK(rrecv(p.far, record, RECORD, MSG_WAITALL) == RECORD);
+		for (i = 1; i < RECORD; i++)
+			CHECK(record[i] == record[0]);
+	}
+	for (n = 0; n < 2; n++)
+		CHECK(pthread_join(threads[n], NULL) == 0);
+	free(record);
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+}
+
+/* A call that waits, in a thread of its own. */
+struct call {
+	pthread_t thread;
+	int (*make)(int s);
+	int s, result, error;
+	_Atomic bool over;
+};
+
+static int make_receive(int s) { char b; return (int)rrecv(s, &b, 1, 0); }
+static int make_accept(int s) { return raccept(s, NULL, NULL); }
+
+static int make_send(int s)
+{
+	static char bytes[1 << 20];
+	ssize_t n;
+
+	while ((n = rsend(s, bytes, sizeof(bytes), 0)) == sizeof(bytes))
+		;
+	return n < 0 ? -1 : rsend(s, bytes, sizeof(bytes), 0) < 0 ? -1 : 0; /* some had left */
+}
+
+static void *run(void *arg)
+{
+	struct call *c = arg;
+
+	c->result = c->make(c->s);
+	c->error = errno;
+	c->over = true;
+	return NULL;
+}
+
+static void begin(struct call *c, int (*make)(int s), int s)
+{
+	*c = (struct call){ .make = make, .s = s };
+	CHECK(pthread_create(&c->thread, NULL, run, c) == 0);
+	usleep(50000);
+	CHECK(!c->over);
+}
+
+static void ends(struct call *c, int error)
+{
+	CHECK(pthread_join(c->thread, NULL) == 0);
+	errno = c->error;
+	CHECK(c->result == -1 && c->error == error);
+}
+
+static void handle(int signal) { (void)signal; }
+
+/* interrupted: a signal ends a call that waits, unless its handler says that calls go on. */
+static void interrupted(void)
+{
+	struct pair p = pair();
+	struct sigaction ends_calls = { .sa_handler = handle }, lets_go_on = { .sa_handler = handle, .sa_flags = SA_RESTART };
+	struct call receive, accepting;
+	uint16_t port;
+	int l = listener(&port);
+
+	CHECK(sigaction(SIGUSR1, &ends_calls, NULL) == 0);
+	begin(&receive, make_receive, p.near);
+	CHECK(pthread_kill(receive.thread, SIGUSR1) == 0);
+	ends(&receive, EINTR);
+	begin(&accepting, make_accept, l);
+	CHECK(pthread_kill(accepting.thread, SIGUSR1) == 0);
+	ends(&accepting, EINTR);
+
+	CHECK(sigaction(SIGUSR1, &lets_go_on, NULL) == 0);
+	begin(&receive, make_receive, p.near);
+	CHECK(pthread_kill(receive.thread, SIGUSR1) == 0);
+	usleep(50000);
+	CHECK(!receive.over && rsend(p.far, "A", 1, 0) == 1);
+	CHECK(pthread_join(receive.thread, NULL) == 0 && receive.result == 1);
+	CHECK(rclose(l) == 0 && rclose(p.near) == 0 && rclose(p.far) == 0);
+}
+
+/* closed: what other threads wait for ends when a socket is closed, which is gone only with them. */
+static void closed(void)
+{
+	struct pair p = pair();
+	struct call calls[3];
+	uint16_t port;
+	int l = listener(&port);
+
+	begin(&calls[0], make_accept, l);
+	CHECK(rclose(l) == 0);
+	ends(&calls[0], EBADF);
+	REFUSED(rclose(l), EBADF);
+
+	begin(&calls[0], make_receive, p.near);
+	begin(&calls[1], make_receive, p.near);
+	CHECK(rclose(p.near) == 0);
+	CHECK(pthread_join(calls[0].thread, NULL) == 0 && calls[0].result <= 0);
+	CHECK(pthread_join(calls[1].thread, NULL) == 0 && calls[1].result <= 0);
+	CHECK(rclose(p.far) == 0);
+}
+
+/* sent: who may not wait does not wait for another thread's send either, which ends when the peer is gone. */
+static void sent(void)
+{
+	struct pair p = pair();
+	struct call call;
+
+	begin(&call, make_send, p.near);
+	REFUSED(rsend(p.near, "A", 1, MSG_DONTWAIT), EAGAIN);
+	CHECK(rclose(p.far) == 0);
+	CHECK(pthread_join(call.thread, NULL) == 0 && call.result == -1);
+	CHECK(rclose(p.near) == 0);
+}
+
+/* named: a listener that does not wait says who calls, although the connection is not there yet. */
+static void named(void)
+{
+	struct sockaddr_in from = { 0 };
+	socklen_t len = sizeof(from);
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0), far;
+
+	CHECK(rfcntl(l, F_SETFL, O_NONBLOCK) == 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
+	do
+		rconnect(s, self(port), sizeof(from));
+	while ((far = raccept(l, (struct sockaddr *)&from, &len)) < 0 && errno == EAGAIN);
+	CHECK(far >= 0 && len == sizeof(from) && from.sin_family == AF_INET && from.sin_port != 0 && from.sin_addr.s_addr != 0);
+	CHECK(rclose(s) == 0 && rclose(far) == 0 && rclose(l) == 0);
+}
+
+int main(void)
+{
+	together();
+	interrupted();
+	closed();
+	sent();
+	named();
+	return 0;
+}
