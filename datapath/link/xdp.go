@@ -107,7 +107,7 @@ func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 const leaveTime = time.Second
 
 // Close implements Link. In zero-copy a NIC sends from the socket's memory, and what it has not sent would be lost with
-// that. In copy mode the kernel has taken all that was flushed.
+// that (emulated ones have sent by then). In copy mode the kernel has taken all that was flushed.
 func (l *XDP) Close() (err error) {
 	if l.socket != nil && l.socket.Attached().ZeroCopy {
 		for end := time.Now().Add(leaveTime); !l.drain() && time.Now().Before(end); {

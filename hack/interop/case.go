@@ -16,6 +16,8 @@ type testCase struct {
 	uso  bool // the peer's TAP hands trains on to it
 	bad  bool // over a bad wire
 	xdp  bool // about a way of sending that only XDP has
+	// verbs says that roced's end is this program, not one of roced's commands, so the host has to be a namespace.
+	verbs bool
 	// run does it, and says in a few words what it showed.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
@@ -39,7 +41,11 @@ func (c *testCase) limit() time.Duration {
 }
 
 func allCases() []testCase {
-	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), connectionCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), badWireCases(), jumboCases())
+	byVerbs := slices.Concat(udCases(), burstCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), badWireCases(), jumboCases())
+	for i := range byVerbs {
+		byVerbs[i].verbs = true
+	}
+	return slices.Concat(byVerbs, pingpongCases(), mcastCases(), perftestCases(), connectionCases())
 }
 
 // try runs a case, captures its frames and has them judged.

@@ -19,6 +19,10 @@
 // (lab.SpreadByPort, Linux 6.6), and each card of roced's has two workers. Commands are clients of a service then. What
 // comes to the queue of the worker that does not serve a program is handed over.
 //
+// With -zerocopy MODEL the host is a virtual machine too, with the newest kernel that Debian has and a network card of
+// that model (virtio-net-pci, igb), which roced uses in zero-copy. Of the cases are run those whose end of roced's is
+// one of its commands.
+//
 // Cases run one after another. Each gets a testbed, which lives as long as the cases of one kind: an MTU,
 // a wire between host and switch that loses, repeats and delays packets (lab.BadWire), or a peer that takes
 // trains from its TAP (USO), which needs QEMU 8.2 and has Linux 6.12.

@@ -36,15 +36,21 @@ func (l *testbed) onHost(ctx context.Context, command string, arguments ...any) 
 	if l.workers > 1 {
 		return job.Start(func(out io.Writer) error { return l.throughService(ctx, out, command, words(arguments)) })
 	}
-	args := []string{command, "-d", "eth0", "--netns", l.host.Name(), "--network", string(l.network)}
+	args := []string{command, "-d", "eth0", "--network", string(l.network)}
 	if l.network != hca.NetworkUDP {
 		args = append(args, "--tx", string(l.send))
+	}
+	if l.machine != nil {
+		args = append(args, "--zerocopy")
 	}
 	return l.start(ctx, append(args, words(arguments)...)...)
 }
 
-// start starts roced in the host's namespace.
+// start starts roced on the host.
 func (l *testbed) start(ctx context.Context, args ...string) *job.Job {
+	if l.machine != nil {
+		return l.startInMachine(ctx, args)
+	}
 	cmd := exec.CommandContext(ctx, l.roced, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 5 * time.Second

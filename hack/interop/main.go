@@ -24,6 +24,7 @@ type options struct {
 	network  hca.Network
 	send     hca.SendMode
 	workers  int
+	model    vm.Model // of the host's card, which has zero-copy; empty: the host is a namespace
 }
 
 func main() {
@@ -56,6 +57,7 @@ func parseOptions() (o options, err error) {
 	network := flag.String("network", string(hca.NetworkXDP), "roced's `way` to the network: xdp or udp")
 	send := flag.String("tx", string(hca.SendAuto), "roced's send `mode`, where a case has no other: auto, af_xdp or trains")
 	flag.IntVar(&o.workers, "workers", 1, "`how many` workers roced has, 1 or 2, each with a queue of the host's interface; over XDP")
+	model := flag.String("zerocopy", "", "have the host be a virtual machine with a network card of this `model`, over AF_XDP zero-copy: virtio-net-pci or igb")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
 	flag.Parse()
@@ -65,6 +67,9 @@ func parseOptions() (o options, err error) {
 	o.network, o.send = hca.Network(*network), hca.SendMode(*send)
 	if o.workers != 1 && (o.workers != 2 || o.network == hca.NetworkUDP) {
 		return o, fmt.Errorf("%d workers: over XDP it is 1 or 2, over UDP sockets 1", o.workers)
+	}
+	if o.model = vm.Model(*model); o.model != "" && (!slices.Contains(vm.Models, o.model) || o.workers > 1 || o.network == hca.NetworkUDP) {
+		return o, fmt.Errorf("-zerocopy %s: it is one of %v, over XDP with one worker", o.model, vm.Models)
 	}
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
@@ -100,19 +105,34 @@ func run(ctx context.Context, o options) error {
 	return report.end()
 }
 
+// leavesOut says why a case has no meaning with the options; empty: it has.
+func (o *options) leavesOut(c *testCase) (why string) {
+	switch {
+	case o.model != "" && (c.verbs || c.bad):
+		return "roced's end is this program, which needs the host to be a namespace"
+	case o.model != "" && c.mtu == jumboMTU:
+		return "with RDMA MTU 4096 there is no zero-copy"
+	case o.model != "" && c.xdp, o.workers > 1 && (c.xdp || c.uso), o.network == hca.NetworkUDP && c.xdp:
+		return "they are about ways of sending that only XDP with one worker, in copy mode, has"
+	}
+	return ""
+}
+
 // runBed runs the cases that want a kind of testbed.
 func runBed(ctx context.Context, o options, kind bedKind, report *report) (err error) {
 	var cases []testCase
+	leftOut := map[string]int{}
 	for _, c := range allCases() {
-		if c.bed() == kind && o.only.MatchString(c.name) {
+		switch why := o.leavesOut(&c); {
+		case c.bed() != kind || !o.only.MatchString(c.name):
+		case why != "":
+			leftOut[why]++
+		default:
 			cases = append(cases, c)
 		}
 	}
-	if o.network == hca.NetworkUDP || o.workers > 1 {
-		all := len(cases)
-		if cases = slices.DeleteFunc(cases, func(c testCase) bool { return c.xdp || c.uso }); len(cases) < all {
-			report.leaveOut(all-len(cases), "they are about ways of sending that only XDP with one worker has")
-		}
+	for why, n := range leftOut {
+		report.leaveOut(n, why)
 	}
 	if len(cases) == 0 {
 		return nil
@@ -133,7 +153,11 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced over %s, %d workers, sends in mode %s", vm.Release(image), kind, o.network, o.workers, o.send))
+	host := ""
+	if o.model != "" {
+		host = fmt.Sprintf(", in zero-copy over %s of Linux %s", o.model, bed.machineRelease)
+	}
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced over %s%s, %d workers, sends in mode %s", vm.Release(image), kind, o.network, host, o.workers, o.send))
 	for _, c := range cases {
 		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {

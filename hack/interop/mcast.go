@@ -36,7 +36,7 @@ func mcastCases() []testCase {
 		{name: "multicast, from mckey, to roced, by a connection id", run: fromMckeyToRoced(false, "--cm")},
 		{name: "multicast, attached but not joined, IPv4", run: attachedOnly},
 		{name: "multicast, from roced, IPv6, to pyverbs", run: fromRocedIPv6},
-		{name: "multicast, from pyverbs, IPv6, to roced", run: toRocedIPv6},
+		{name: "multicast, from pyverbs, IPv6, to roced", verbs: true, run: toRocedIPv6},
 	}
 }
 
@@ -118,6 +118,9 @@ func fromMckeyToRoced(sendOnly bool, more ...any) func(context.Context, *testbed
 func compareGroupMessages(said string) error {
 	count := 0
 	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "time=") { // it is logged: some cards' links go down and up when XDP begins
+			continue
+		}
 		var m struct {
 			From, GID string
 			QPN       uint32

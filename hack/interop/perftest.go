@@ -152,7 +152,7 @@ func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err 
 	if err != nil {
 		return "", err
 	}
-	own, err := l.hostGID(p.ipv6)
+	own, err := l.hostGID(ctx, p.ipv6)
 	if err != nil {
 		return "", err
 	}

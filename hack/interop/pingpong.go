@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"path"
@@ -73,7 +73,7 @@ func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error
 	if err != nil {
 		return "", err
 	}
-	own, err := l.hostGID(p.ipv6)
+	own, err := l.hostGID(ctx, p.ipv6)
 	if err != nil {
 		return "", err
 	}
@@ -114,13 +114,21 @@ func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error
 const tcpPort = 18515
 
 // hostGID is the line of roced's GID table that has its address.
-func (l *testbed) hostGID(ipv6 bool) (index int, err error) {
-	s, err := l.newStation()
-	if err != nil {
-		return 0, err
+func (l *testbed) hostGID(ctx context.Context, ipv6 bool) (index int, err error) {
+	said, err := l.start(ctx, "show", "gid", "-d", "eth0", "--json").Wait()
+	var table []struct {
+		Index int
+		GID   netip.Addr
 	}
-	index, err = s.gidIndex(ends(ipv6).host)
-	return index, errors.Join(err, s.Close())
+	if err == nil {
+		err = json.Unmarshal([]byte(said), &table)
+	}
+	for _, entry := range table {
+		if entry.GID.Unmap() == ends(ipv6).host {
+			return entry.Index, nil
+		}
+	}
+	return 0, fmt.Errorf("%v is not in roced's GID table (%v):\n%s", ends(ipv6).host, err, said)
 }
 
 // peerGID is the line of the peer's GID table that has its address.
@@ -162,5 +170,5 @@ func (l *testbed) awaitListening(ctx context.Context, server *job.Job) error {
 
 // awaitHostListening waits until roced listens.
 func (l *testbed) awaitHostListening(ctx context.Context, server *job.Job) error {
-	return l.await(ctx, server, "roced does not listen", func() (bool, error) { return l.host.Listens(tcpPort) })
+	return l.await(ctx, server, "roced does not listen", func() (bool, error) { return l.hostListens(ctx, tcpPort) })
 }

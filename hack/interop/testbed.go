@@ -45,17 +45,22 @@ func ends(ipv6 bool) pair {
 	return pair{hostIPv4, peerIPv4}
 }
 
+// hostAddresses are the host's, with their networks.
+var hostAddresses = []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"}
+
 // testbed is the host, the switch and the peer.
 type testbed struct {
-	host      *lab.Namespace
-	bridge    *lab.Bridge
-	peer      *vm.VM
-	wire      *lab.BadWire   // nil: the host is at the bridge
-	middle    *lab.Namespace // where it is
-	spreading io.Closer      // nil: all packets come to one queue of the host's
-	hostPort  string         // of the bridge
-	peerPort  string
-	kernel    string // the peer's release
+	host           *lab.Namespace // nil: it is a machine
+	machine        *vm.VM         // nil: it is a namespace
+	machineRelease string         // of its kernel
+	bridge         *lab.Bridge
+	peer           *vm.VM
+	wire           *lab.BadWire   // nil: the host is at the bridge
+	middle         *lab.Namespace // where it is
+	spreading      io.Closer      // nil: all packets come to one queue of the host's
+	hostPort       string         // of the bridge
+	peerPort       string
+	kernel         string // the peer's release
 	bedKind
 
 	captures string // the folder for pcap files
@@ -67,7 +72,7 @@ type testbed struct {
 	roced   string       // the binary
 	network hca.Network  // of roced
 	send    hca.SendMode // likewise, if a case has no other
-	workers int          // likewise, and how many queues the host's interface has
+	workers int          // of each of its cards, and how many queues the host's interface has
 }
 
 // bedKind says what a testbed is like.
@@ -92,29 +97,26 @@ func (k bedKind) String() string {
 
 func newTestbed(ctx context.Context, image string, kind bedKind, o options) (*testbed, error) {
 	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), network: o.network, send: o.send, workers: o.workers}
-	if err := l.open(ctx, image); err != nil {
+	if err := l.open(ctx, image, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
 	return l, nil
 }
 
-func (l *testbed) open(ctx context.Context, image string) (err error) {
+func (l *testbed) open(ctx context.Context, image string, o options) (err error) {
 	if l.roced, err = buildRoced(ctx); err != nil {
-		return err
-	}
-	if l.host, err = lab.New(labPrefix + "-host"); err != nil {
 		return err
 	}
 	if l.bridge, err = lab.NewBridge(labPrefix + "-switch"); err != nil {
 		return err
 	}
-	if err := l.openWire(); err != nil {
-		return err
+	if o.model == "" {
+		err = l.openHost()
+	} else {
+		err = l.bootMachine(ctx, o.model)
 	}
-	for _, address := range []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"} {
-		if err := l.host.AddAddress("eth0", address); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if l.peerPort, err = l.bridge.Tap(l.mtu); err != nil {
 		return err
@@ -124,6 +126,22 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 		Addresses: []string{peerIPv4.String() + "/24", peerIPv6.String() + "/64"},
 	})
 	return err
+}
+
+// openHost makes the host, and joins it to the bridge.
+func (l *testbed) openHost() (err error) {
+	if l.host, err = lab.New(labPrefix + "-host"); err != nil {
+		return err
+	}
+	if err := l.openWire(); err != nil {
+		return err
+	}
+	for _, address := range hostAddresses {
+		if err := l.host.AddAddress("eth0", address); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // badWire loses, repeats and reorders. That it damages packets would be found by those who judge them.
@@ -170,8 +188,10 @@ func (l *testbed) spread() (detail string, err error) {
 
 // Close ends the peer and removes the namespaces.
 func (l *testbed) Close() (err error) {
-	if l.peer != nil {
-		err = errors.Join(err, l.peer.Close())
+	for _, machine := range []*vm.VM{l.peer, l.machine} {
+		if machine != nil {
+			err = errors.Join(err, machine.Close())
+		}
 	}
 	if l.spreading != nil {
 		err = errors.Join(err, l.spreading.Close())

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab"
@@ -68,7 +69,7 @@ func TestZeroCopyMessages(t *testing.T) {
 func TestZeroCopyConnection(t *testing.T) {
 	hosts := labtest.Pair(t)
 	l := &stations{PairLab: hosts}
-	a, b := newBadEnd(t, open(t, hosts.A), 1), newBadEnd(t, open(t, hosts.B), 2)
+	a, b := newBadEnd(t, open(t, hosts.A), 1, 1), newBadEnd(t, open(t, hosts.B), 1, 2)
 	l.a, l.b = a.station, b.station
 	l.active()
 	a.connect(b, "10.77.0.2", 18)
@@ -193,5 +194,28 @@ func TestZeroCopyKill(t *testing.T) {
 			l.zeroCopy(t)
 			l.balanced(t)
 		})
+	}
+}
+
+// What was posted before Close arrives: the NIC sends it from memory that goes with the card.
+func TestZeroCopyClose(t *testing.T) {
+	const count = depth
+	hosts := labtest.Pair(t)
+	for round := range 10 {
+		l := newStationsOn(t, hosts)
+		l.zeroCopy(t)
+		ah := l.a.ah("10.77.0.2")
+		for i := range count {
+			l.a.post(l.a.send(uint64(i), ah, l.b, l.a.piece(i, 1000)))
+		}
+		check(t, l.a.device.Close())
+		redirected := func() uint64 { return counts(t, l.b.device)["redirected"] }
+		for end := time.Now().Add(5 * time.Second); redirected() < count && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if n := redirected(); n != count {
+			t.Errorf("round %d: %d of %d messages came", round, n, count)
+		}
+		check(t, l.b.device.Close())
 	}
 }
