@@ -186,6 +186,9 @@ func (p *program) awaitLength() error {
 		if _, err := p.session.SendBatch(context.Background(), tooLong); !errors.Is(err, ud.ErrTooLong) {
 			return p.expected(err)
 		}
+		if _, err := p.session.verbs.QueryPort(1); err != nil { // the service has ended, and the length stays
+			return p.expected(err)
+		}
 		if time.Now().After(end) {
 			return fmt.Errorf("messages of %d bytes at most can be sent", p.session.MaxMessage())
 		}
