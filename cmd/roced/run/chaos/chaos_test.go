@@ -252,9 +252,14 @@ func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
 	return errors.Join(err, h.Netlink().LinkSetMTU(link, 1500), h.addAddresses())
 }
 
-// changeQueues is ethtool -L.
+// changeQueues is ethtool -L. What UDP sockets send leaves through the queue that the kernel chooses by how many there
+// are: where that changes, packets overtake each other. So it stays.
 func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
-	err := setQueues(h.Namespace, "eth0", 1+r.IntN(queues), 1+r.IntN(queues))
+	receive, send := 1+r.IntN(queues), 1+r.IntN(queues)
+	if h.network == "udp" {
+		send = queues
+	}
+	err := setQueues(h.Namespace, "eth0", receive, send)
 	if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
 		return nil
 	}
