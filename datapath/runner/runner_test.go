@@ -194,8 +194,9 @@ func (w *work) lead(ctx context.Context) (result chan bool) {
 	events := make(chan struct{}, 1)
 	go func() {
 		w.BeginWait()
-		defer w.EndWait()
-		result <- w.Lead(Waiter{Context: ctx, Events: events})
+		over := w.Lead(Waiter{Context: ctx, Events: events})
+		w.EndWait() // before another waits: of two none leads
+		result <- over
 	}()
 	w.wait("leader that sleeps", func() bool { return w.LeaderSleeps() })
 	return result
