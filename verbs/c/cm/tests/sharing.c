@@ -1,20 +1,7 @@
 /* Streams of rsockets that threads share: what one writes stays together, signals and rclose end what others wait for. */
-#include "check.h"
+#include "streams.h"
 
-#include <rdma/rsocket.h>
 #include <signal.h>
-
-static int listener(uint16_t *port)
-{
-	struct sockaddr_in in;
-	socklen_t len = sizeof(in);
-	int l = rsocket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(l >= 0 && rbind(l, self(0), sizeof(in)) == 0 && rlisten(l, 4) == 0);
-	CHECK(rgetsockname(l, (struct sockaddr *)&in, &len) == 0);
-	*port = in.sin_port;
-	return l;
-}
 
 struct pair { int near, far; };
 

@@ -1,8 +1,7 @@
 /* Streams of rsockets: a peer that lies, and what a socket that does not wait still does. */
-#include "check.h"
+#include "streams.h"
 
 #include <endian.h>
-#include <rdma/rsocket.h>
 
 /* What the sides tell each other (cm/rsocket.h). */
 struct sge {
@@ -16,18 +15,6 @@ struct hello {
 	uint8_t reserved[3], target_iomap_size;
 	struct sge target_sgl, data_buf;
 };
-
-static int listener(uint16_t *port)
-{
-	struct sockaddr_in in;
-	socklen_t len = sizeof(in);
-	int l = rsocket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(l >= 0 && rbind(l, self(0), sizeof(in)) == 0 && rlisten(l, 4) == 0);
-	CHECK(rgetsockname(l, (struct sockaddr *)&in, &len) == 0);
-	*port = in.sin_port;
-	return l;
-}
 
 /* call is a peer that is none of rsockets, on the way. */
 static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port)
