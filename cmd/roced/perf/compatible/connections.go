@@ -137,39 +137,20 @@ func (c *connections) request(line *cli.Progress) error {
 	})
 }
 
-// receive is the server of SENDs. It takes what comes until the client says that it has sent all.
+// receive is the server of SENDs. It takes what comes until the client says that it has sent all, and then the rest.
 func (c *connections) receive() error {
-	err := c.untilEnd(func(ctx context.Context) error {
-		w := traffic.Watch{Take: c.pairs.Receive, Taken: &c.pairs.Received, Limit: c.options.Quiet}
-		return w.Until(ctx, c.test.Sleep)
-	})
+	w := traffic.Watch{Take: c.pairs.Receive, Taken: &c.pairs.Received, Limit: c.options.Quiet}
+	err := c.untilEnd(func(ctx context.Context) error { return w.Until(ctx, c.test.Sleep) })
 	if err != nil {
 		return err
 	}
-	if err := c.drain(); err != nil {
+	if err := w.Rest(c.Context()); err != nil {
 		return err
 	}
 	if err := c.addReceived(c.test.Size, protocol.Outcome{Received: c.pairs.Received, Elapsed: c.pairs.Elapsed()}); err != nil {
 		return err
 	}
 	return errors.Join(c.checkReceived(), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
-}
-
-// drain takes what is still on its way.
-func (c *connections) drain() error {
-	for c.pairs.Received < c.all() {
-		quiet, cancel := context.WithTimeout(c.Context(), traffic.QuietTime)
-		err := c.pairs.Receive(quiet, true)
-		over := quiet.Err() != nil
-		cancel()
-		if over {
-			return c.Context().Err()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // awaitResult is the server of bandwidth whose card does all by itself.

@@ -86,3 +86,38 @@ func TestWatchFails(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchTakesTheRest: what comes without a pause; and a stranger does not keep it.
+func TestWatchTakesTheRest(t *testing.T) {
+	for name, row := range map[string]struct {
+		every time.Duration
+		count int
+		taken uint64
+	}{
+		"none":      {0, 0, 0},
+		"a few":     {70 * time.Millisecond, 10, 10},
+		"too late":  {150 * time.Millisecond, 10, 0},
+		"no end":    {50 * time.Millisecond, 2000, 600},
+		"all there": {0, 10, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &callers{start: time.Now()}
+				for i := range row.count {
+					c.times = append(c.times, time.Duration(i+1)*row.every)
+				}
+				w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
+				if err := w.Rest(t.Context()); err != nil || c.taken != row.taken {
+					t.Errorf("%d messages, not %d, %v", c.taken, row.taken, err)
+				}
+			})
+		})
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	c := &callers{start: time.Now(), times: []time.Duration{time.Hour}}
+	w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
+	if err := w.Rest(stopped); !errors.Is(err, context.Canceled) {
+		t.Error("stopped:", err)
+	}
+}
