@@ -17,7 +17,7 @@ type doors struct {
 	make  func(name string) (l net.Listener, path string, err error)
 	serve func(l net.Listener, door string) error
 
-	mu   sync.Mutex
+	mu   sync.Mutex // comes before the server's
 	open map[string]door
 }
 
@@ -63,15 +63,16 @@ func (s *Server) AddSocket(name string) (path string, err error) {
 	return path, nil
 }
 
-// RemoveSocket ends the socket of a container, and the connections that came by it.
+// RemoveSocket ends the socket of a container, and the connections that came by it. Meanwhile nobody makes another of
+// that name, whose folder would go with this one's.
 func (s *Server) RemoveSocket(name string) error {
 	s.doors.mu.Lock()
+	defer s.doors.mu.Unlock()
 	listener, is := s.doors.open[name]
-	delete(s.doors.open, name)
-	s.doors.mu.Unlock()
 	if !is {
 		return fmt.Errorf("%w: there is no socket %q", verbs.ErrInvalid, name)
 	}
+	delete(s.doors.open, name)
 	err := listener.Close()
 	s.removeListener(listener.Listener) // what it has accepted is here below, or is not started
 	s.mu.Lock()

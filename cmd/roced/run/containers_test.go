@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,4 +68,29 @@ func TestOthersSocketsFolder(t *testing.T) {
 			t.Errorf("%s: a folder was made elsewhere", name)
 		}
 	}
+}
+
+// TestSocketsAtOnce: who ends the socket of a container does not take away the folder of the next of that name.
+func TestSocketsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serviceIn(t.TempDir())
+	var err error
+	if s.server, err = server.New(server.Config{PrivilegedGroup: -1, Listen: s.listenFor}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.server.Close()
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			for range 100 {
+				if err := s.server.RemoveSocket("web"); err != nil && !errors.Is(err, verbs.ErrInvalid) {
+					t.Error(err)
+				}
+				if _, err := s.server.AddSocket("web"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
