@@ -2,7 +2,8 @@
  * rsockets inside (rsocket(7)): streams over a reliable connection. A side writes its bytes into the peer's receive
  * buffer by RDMA WRITE; the immediate data says how many.
  *
- *	rsocket.c    sockets and their descriptors: made, bound, closed
+ *	rsocket.c    sockets: made, bound, closed
+ *	rstable.c    their numbers, and who holds them
  *	rsconnect.c  connections: what the sides tell each other, their queue pairs
  *	rsaccept.c   a socket for each request
  *	rsring.c     the queue pair's completions, credits, and waiting for them
@@ -139,14 +140,19 @@ struct rsocket {
 
 static inline struct rs_iomap *rs_iomaps(struct rsocket *s) { return (struct rs_iomap *)(s->target + RS_SGES); }
 
-/* rsocket.c */
+/* rstable.c */
 #define RS_HELD __attribute__((cleanup(rs_let_go)))
 struct rsocket *rs_find(int fd);
+int rs_enter(struct rsocket *s);
+bool rs_leave(struct rsocket *s);
 void rs_let_go(struct rsocket **held);
-void rs_revive(struct rsocket *s);
-int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen);
-struct rsocket *rs_new(void);
 void rs_free(struct rsocket *s);
+
+/* rsocket.c */
+struct rsocket *rs_new(void);
+void rs_revive(struct rsocket *s);
+void rs_destroy(struct rsocket *s);
+int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen);
 
 /* rsconnect.c. The caller holds the lock. */
 void rs_advance(struct rsocket *s);
