@@ -36,20 +36,23 @@ static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_ev
 	return rdma_accept(s->id, &param) == 0 ? 0 : errno;
 }
 
+static bool has_request(struct rsocket *s)
+{
+	struct pollfd ready = { .fd = s->fd, .events = POLLIN };
+
+	return poll(&ready, 1, 0) > 0;
+}
+
 /* next_request waits for a request, as long as the socket may. */
 static int next_request(struct rsocket *s, struct rdma_cm_event **event)
 {
-	struct pollfd ready = { .fd = s->channel->fd, .events = POLLIN };
+	int error = 0;
 
-	while (rdma_get_cm_event(s->channel, event) != 0) {
-		if (errno != EAGAIN || (s->flags & O_NONBLOCK))
-			return errno;
-		if (s->closed)
-			return EBADF;
-		if (poll(&ready, 1, RS_WAKE_MS) < 0 && rs_interrupts())
-			return EINTR;
-	}
-	return 0;
+	pthread_mutex_lock(&s->lock);
+	while (!error && rdma_get_cm_event(s->channel, event) != 0)
+		error = s->closed ? EBADF : errno == EAGAIN ? rs_wait(s, has_request, 0) : errno;
+	pthread_mutex_unlock(&s->lock);
+	return error;
 }
 
 /* take_request gives a socket for the next request that can be answered. */

@@ -199,6 +199,7 @@ void rs_advance(struct rsocket *s)
 		rdma_ack_cm_event(event);
 		if (error)
 			rs_fail(s, error);
+		rs_ring(s);
 	}
 	if (errno == EIO) /* no device is left */
 		rs_fail(s, EIO);

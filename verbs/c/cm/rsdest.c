@@ -289,6 +289,7 @@ void ds_dest_advance(struct rsocket *s)
 		struct ds_dest *d = id->context;
 		int status = event->status, error;
 
+		rs_ring(s);
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			asked(s, id);
 			rdma_ack_cm_event(event);

@@ -228,6 +228,7 @@ int ds_shutdown(struct rsocket *s, int how)
 		s->readable = false;
 	if (how != SHUT_RD)
 		s->writable = false;
+	rs_ring(s);
 	return 0;
 }
 
@@ -241,6 +242,7 @@ void ds_fail(struct rsocket *s)
 {
 	s->state = RS_FAILED;
 	s->error = EIO;
+	rs_ring(s);
 }
 
 /* ds_take takes all that has come, and answers it. */
@@ -278,11 +280,13 @@ void ds_drain(struct rsocket *s)
 	void *context;
 
 	for (q = s->datagram->queues; q; q = q->next)
-		while (ibv_get_cq_event(q->events, &cq, &context) == 0)
+		while (ibv_get_cq_event(q->events, &cq, &context) == 0) {
+			rs_ring(s);
 			if (++q->unacked >= 1000) {
 				ibv_ack_cq_events(q->cq, q->unacked);
 				q->unacked = 0;
 			}
+		}
 }
 
 /* ds_none_waits is for calls that wait until messages are on their way. */

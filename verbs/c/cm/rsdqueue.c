@@ -220,6 +220,7 @@ void ds_arrived(struct rsocket *s, struct ds_message *m)
 	*d->last = m;
 	d->last = &m->next;
 	d->by_udp += !m->queue;
+	rs_ring(s); /* also who serves the socket for another may have taken it */
 }
 
 /* ds_done gives the place of a message back. */

@@ -13,14 +13,13 @@ static void init_locks(struct rsocket *s)
 {
 	pthread_mutex_init(&s->sending, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->moved, NULL);
 }
 
 /* rs_revive is for the child of a fork, which has none of the threads that use a socket. */
 void rs_revive(struct rsocket *s)
 {
 	init_locks(s);
-	s->led = false;
+	s->bell.sleepers = s->bell.called = 0;
 	s->holders = 1;
 }
 
@@ -31,6 +30,7 @@ struct rsocket *rs_new(void)
 
 	if (!s)
 		return NULL;
+	s->bell.fd = -1;
 	s->channel = rdma_create_event_channel();
 	if (!s->channel) {
 		free(s);
@@ -44,7 +44,9 @@ struct rsocket *rs_new(void)
 	s->sbuf_size = s->rbuf_size = RS_BUFFER;
 	s->inline_size = RS_INLINE;
 	s->readable = s->writable = true;
-	errno = rs_enter(s);
+	errno = rs_bell_hang(s);
+	if (!errno)
+		errno = rs_enter(s);
 	if (errno) {
 		rs_free(s);
 		return NULL;
@@ -79,12 +81,13 @@ void rs_destroy(struct rsocket *s)
 	free_queue(s);
 	if (s->id)
 		rdma_destroy_id(s->id);
+	if (s->bell.fd >= 0)
+		close(s->bell.fd);
 	rdma_destroy_event_channel(s->channel);
 	free(s->sbuf);
 	free(s->rbuf);
 	free(s->target);
 	free(s->arrivals);
-	pthread_cond_destroy(&s->moved);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->sending);
 	free(s);
@@ -179,6 +182,7 @@ int rshutdown(int socket, int how)
 
 		if (how == SHUT_RD || how == SHUT_RDWR)
 			s->readable = false;
+		rs_ring(s);
 		rs_flush(s, all_sent);
 		if (how != SHUT_RD)
 			s->writable = false;
@@ -189,6 +193,7 @@ int rshutdown(int socket, int how)
 		rs_flush(s, all_sent);
 		if (!s->readable && !s->writable)
 			s->state = RS_OVER;
+		rs_ring(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return cm_result(s->state == RS_CONNECTED ? error : 0);
@@ -213,7 +218,7 @@ int rclose(int socket)
 		rdma_disconnect(s->id);
 	pthread_mutex_lock(&s->lock);
 	s->closed = true;
-	pthread_cond_broadcast(&s->moved);
+	rs_ring(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_let_go(&(struct rsocket *){ s }); /* the table's hold */
 	return 0;

@@ -6,12 +6,13 @@
  *	rstable.c    their numbers, and who holds them
  *	rsconnect.c  connections: what the sides tell each other, their queue pairs
  *	rsaccept.c   a socket for each request
- *	rsring.c     the queue pair's completions, credits, and waiting for them
+ *	rsring.c     the queue pair's completions, credits
+ *	rswait.c     waiting for them; rsbell.c wakes those that wait
  *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
  *	rsdgram.h    datagram sockets, and their files
  *
- * A socket has one lock, which is not held while a call waits. Of those that wait for completions one polls the
- * descriptors, and wakes the others. A call that sends has the sender's lock before it, also while it waits, so that its
+ * A socket has one lock, which is not held while a call waits. All that wait poll the descriptors, and who takes an event
+ * rings for the others. A call that sends has the sender's lock before it, also while it waits, so that its
  * bytes stay together.
  *
  * Each call holds the socket that it found (RS_HELD): one that another thread closes meanwhile goes with the last call.
@@ -29,7 +30,7 @@ enum {
 	RS_QUEUE = 384,
 	RS_BUFFER = 1 << 17,
 	RS_INLINE = 64,
-	RS_WAKE_MS = 100,     /* the longest sleep: another thread may have taken what is waited for */
+	RS_WAKE_MS = 100,     /* the longest sleep, as of rdma-core's wake_up_interval */
 };
 
 /* What immediate data says: a message in its upper 3 bits, a value in the others. */
@@ -85,6 +86,14 @@ struct rs_mapping {
 	int index;    /* of the place at the peer; -1 before it was told */
 };
 
+/* By which threads that sleep learn that another has taken an event, or changed the socket. */
+struct rs_bell {
+	int fd;                          /* an eventfd, in the epoll of the socket's channel: readable while it rings */
+	unsigned sleepers;
+	unsigned rings;
+	unsigned called;                 /* sleepers that have not got up since it rang */
+};
+
 struct ds;
 
 struct rsocket {
@@ -95,8 +104,7 @@ struct rsocket {
 	_Atomic bool closed;
 	pthread_mutex_t sending;         /* a stream's sender has it */
 	pthread_mutex_t lock;
-	pthread_cond_t moved;            /* completions were taken */
-	bool led;                        /* somebody polls the descriptors */
+	struct rs_bell bell;
 	enum rs_state state;
 	bool readable, writable;         /* of a connection: not shut down */
 	int error;                       /* why it failed */
@@ -165,11 +173,7 @@ bool rs_is_connected(struct rsocket *s);
 /* rsring.c. The caller holds the lock. */
 void rs_take(struct rsocket *s);
 void rs_fail(struct rsocket *s, int error);
-int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
-void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
-bool rs_interrupts(void);
 int rs_arm(struct rsocket *s);
-void rs_give_way(struct rsocket *s);
 void rs_drain(struct rsocket *s);
 int rs_post_receive(struct rsocket *s);
 int rs_post(struct rsocket *s, enum rs_op op, uint32_t imm, const void *data, uint32_t len, uint64_t to, uint32_t key);
@@ -177,6 +181,17 @@ int rs_post_control(struct rsocket *s, enum rs_control control);
 void rs_give_credits(struct rsocket *s);
 bool rs_can_send(struct rsocket *s);
 bool rs_can_receive(struct rsocket *s);
+
+/* rswait.c. The caller holds the lock. */
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
+void rs_give_way(struct rsocket *s);
+
+/* rsbell.c. The caller holds the lock. */
+int rs_bell_hang(struct rsocket *s);
+unsigned rs_lie_down(struct rsocket *s);
+void rs_get_up(struct rsocket *s, unsigned since);
+void rs_ring(struct rsocket *s);
 
 /* rspoll.c: what of the asked for is true now. The caller holds the lock. */
 short rs_ready(struct rsocket *s, short events);

@@ -13,6 +13,8 @@ short rs_ready(struct rsocket *s, short events)
 	struct pollfd channel = { .fd = s->channel->fd, .events = POLLIN };
 	short ready = 0;
 
+	if (s->closed)
+		return POLLNVAL;
 	if (s->datagram)
 		return ds_ready(s, events);
 	if (s->state == RS_LISTENING)
@@ -37,53 +39,63 @@ short rs_ready(struct rsocket *s, short events)
 	}
 }
 
-/* look looks at all that are sockets; how many are ready. With arm, their descriptors tell of what comes next. */
-static int look(struct pollfd *fds, nfds_t count, bool arm)
+/* What a program waits for, with its socket, which is held; NULL if the descriptor is another. */
+struct watched {
+	struct pollfd *fd;
+	struct rsocket *socket;
+	unsigned since; /* of rs_lie_down */
+};
+
+/* lie_down comes before a sleep: the descriptors tell of what comes next. */
+static void lie_down(struct watched *w)
+{
+	rs_arm(w->socket);
+	w->since = rs_lie_down(w->socket);
+}
+
+static void get_up(struct watched *w) { rs_get_up(w->socket, w->since); }
+
+/* look does something with each socket, and looks at it; how many are ready. */
+static int look(struct watched *list, nfds_t count, void (*first)(struct watched *w))
 {
 	int ready = 0;
 	nfds_t n;
 
 	for (n = 0; n < count; n++) {
-		struct rsocket *s RS_HELD = rs_find(fds[n].fd);
+		struct rsocket *s = list[n].socket;
 
 		if (!s)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		if (arm)
-			rs_arm(s);
-		fds[n].revents = rs_ready(s, fds[n].events);
+		if (first)
+			first(&list[n]);
+		list[n].fd->revents = rs_ready(s, list[n].fd->events);
 		pthread_mutex_unlock(&s->lock);
-		ready += fds[n].revents != 0;
+		ready += list[n].fd->revents != 0;
 	}
 	return ready;
 }
 
-static bool is_socket(int fd)
-{
-	struct rsocket *s RS_HELD = rs_find(fd);
-
-	return s != NULL;
-}
-
-/* sleep_on polls all descriptors: of a socket two. It gives how many of the others are ready, or -1. */
-static int sleep_on(struct pollfd *fds, struct pollfd *all, nfds_t count, int ms)
+/* sleep_on polls all descriptors: of a socket two. It gives how many of the others are ready, or a negative errno. */
+static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all, int ms)
 {
 	nfds_t n, at = 0;
 	int ready = 0;
 
 	for (n = 0; n < count; n++) {
-		struct rsocket *s RS_HELD = rs_find(fds[n].fd);
-		bool later = s && s->state == RS_LISTENING && !(fds[n].events & POLLIN); /* its requests stay */
+		const struct rsocket *s = list[n].socket;
+		short events = list[n].fd->events;
+		bool later = s && s->state == RS_LISTENING && !(events & POLLIN); /* its requests stay */
 
-		all[at++] = (struct pollfd){ .fd = fds[n].fd, .events = later ? 0 : s ? POLLIN : fds[n].events };
+		all[at++] = (struct pollfd){ .fd = list[n].fd->fd, .events = later ? 0 : s ? POLLIN : events };
 		all[at++] = (struct pollfd){ .fd = s && s->events ? s->events->fd : -1, .events = POLLIN };
 	}
 	if (poll(all, at, ms) < 0)
-		return -1;
+		return -errno;
 	for (n = 0; n < count; n++)
-		if (!is_socket(fds[n].fd)) {
-			fds[n].revents = all[2 * n].revents;
-			ready += fds[n].revents != 0;
+		if (!list[n].socket) {
+			list[n].fd->revents = all[2 * n].revents;
+			ready += all[2 * n].revents != 0;
 		}
 	return ready;
 }
@@ -97,9 +109,9 @@ static int64_t now_ms(void)
 }
 
 /* give_way is for who asks again and again without waiting. */
-static void give_way(const struct pollfd *fds, nfds_t count)
+static void give_way(const struct watched *list, nfds_t count)
 {
-	struct rsocket *s RS_HELD = count == 1 ? rs_find(fds[0].fd) : NULL;
+	struct rsocket *s = count == 1 ? list[0].socket : NULL;
 
 	if (!s) {
 		sched_yield();
@@ -110,47 +122,63 @@ static void give_way(const struct pollfd *fds, nfds_t count)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int poll_all(struct pollfd *fds, struct pollfd *all, nfds_t count, int timeout)
+static int poll_all(struct watched *list, nfds_t count, struct pollfd *all, int timeout)
 {
 	int64_t end = now_ms() + timeout;
-	int sockets = look(fds, count, false), others = sleep_on(fds, all, count, 0);
+	int sockets = look(list, count, NULL), others = sleep_on(list, count, all, 0);
 
 	while (sockets == 0 && others == 0) {
 		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
 
 		if (left <= 0) {
 			if (timeout == 0)
-				give_way(fds, count);
+				give_way(list, count);
 			return 0;
 		}
-		sockets = look(fds, count, true);
-		if (sockets == 0)
-			others = sleep_on(fds, all, count, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS);
-		if (sockets == 0 && others >= 0)
-			sockets = look(fds, count, false);
+		if (look(list, count, lie_down) == 0)
+			others = sleep_on(list, count, all, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS);
+		sockets = look(list, count, get_up);
 	}
-	return others < 0 ? -1 : sockets + others;
+	if (others < 0)
+		return sockets > 0 ? sockets : cm_result(-others);
+	return sockets + others;
+}
+
+/* hold finds the sockets of a list, which stay until let_go; how many there are. */
+static nfds_t hold(struct watched *list, struct pollfd *fds, nfds_t count)
+{
+	nfds_t n, found = 0;
+
+	for (n = 0; n < count; n++) {
+		list[n] = (struct watched){ .fd = &fds[n], .socket = rs_find(fds[n].fd) };
+		found += list[n].socket != NULL;
+		fds[n].revents = 0;
+	}
+	errno = 0;
+	return found;
+}
+
+static void let_go(struct watched *list, nfds_t count)
+{
+	nfds_t n;
+
+	for (n = 0; n < count; n++)
+		rs_let_go(&list[n].socket);
 }
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	struct pollfd *all;
-	nfds_t n;
+	struct watched *list = calloc(nfds + 1, sizeof(*list) + 2 * sizeof(*fds));
 	int ready;
 
-	for (n = 0; n < nfds && !is_socket(fds[n].fd); n++)
-		;
-	if (n == nfds) {
-		errno = 0;
-		return poll(fds, nfds, timeout);
-	}
-	all = calloc(nfds * 2, sizeof(*all));
-	if (!all)
+	if (!list)
 		return cm_result(ENOMEM);
-	for (n = 0; n < nfds; n++)
-		fds[n].revents = 0;
-	ready = poll_all(fds, all, nfds, timeout);
-	free(all);
+	if (hold(list, fds, nfds) > 0)
+		ready = poll_all(list, nfds, (struct pollfd *)(list + nfds), timeout);
+	else
+		ready = poll(fds, nfds, timeout);
+	let_go(list, nfds);
+	free(list);
 	return ready;
 }
 

@@ -1,12 +1,8 @@
 #define _GNU_SOURCE
-/* The queue pair of a stream: completions, credits, and waiting for them. The callers hold the socket's lock. */
+/* The queue pair of a stream: completions and credits. The callers hold the socket's lock. */
 #include <arpa/inet.h>
 #include <endian.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "rsdgram.h"
 
@@ -109,6 +105,7 @@ void rs_fail(struct rsocket *s, int error)
 		return;
 	s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED; /* messages may come before the event does */
 	s->error = error;
+	rs_ring(s);
 }
 
 /* data takes a message of bytes. One that is empty, longer than the receive buffer, or too many is none of a stream's. */
@@ -211,132 +208,12 @@ void rs_drain(struct rsocket *s)
 		ds_drain(s);
 		return;
 	}
-	while (s->events && ibv_get_cq_event(s->events, &cq, &context) == 0)
+	while (s->events && ibv_get_cq_event(s->events, &cq, &context) == 0) {
+		rs_ring(s);
 		if (++s->unacked >= 1000) {
 			ibv_ack_cq_events(s->cq, s->unacked);
 			s->unacked = 0;
 		}
+	}
 	rs_advance(s);
-}
-
-static bool is_of_a_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL; }
-
-/*
- * rs_interrupts says whether a signal that ended a sleep is to end the call: not where every handler says that calls go on
- * (SA_RESTART). Which signal it was the kernel does not say; it was none of a fault.
- */
-bool rs_interrupts(void)
-{
-	struct sigaction action;
-	int signal;
-
-	for (signal = 1; signal < _NSIG; signal++)
-		if (!is_of_a_fault(signal) && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
-			return true;
-	return false;
-}
-
-/* sleep_as_leader says whether a signal ends the call. */
-static bool sleep_as_leader(struct rsocket *s)
-{
-	bool interrupted;
-	struct pollfd fds[2] = { { .fd = s->channel->fd, .events = POLLIN }, { .events = POLLIN } };
-	nfds_t count = 1;
-
-	if (s->events)
-		fds[count++].fd = s->events->fd;
-	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
-
-	s->led = true;
-	pthread_mutex_unlock(&s->lock);
-	interrupted = poll(fds, count, most) < 0 && errno == EINTR && rs_interrupts();
-	pthread_mutex_lock(&s->lock);
-	s->led = false;
-	rs_drain(s);
-	rs_take(s);
-	pthread_cond_broadcast(&s->moved);
-	return interrupted;
-}
-
-static void sleep_as_other(struct rsocket *s)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += RS_WAKE_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&s->moved, &s->lock, &until);
-}
-
-/*
- * rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. Another thread may
- * use the socket meanwhile.
- */
-void rs_give_way(struct rsocket *s)
-{
-	struct ibv_cq *cq = s->datagram ? ds_cq(s) : s->cq;
-
-	if (!cq)
-		return;
-	pthread_mutex_unlock(&s->lock);
-	roced_give_way(cq);
-	pthread_mutex_lock(&s->lock);
-}
-
-/*
- * last_look is for who may not wait: the connection may have ended. Bytes that have come since the last look are taken
- * before that counts.
- */
-static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
-{
-	if (!s->datagram) {
-		rs_advance(s);
-		rs_take(s);
-	}
-	if (done(s))
-		return 0;
-	rs_give_way(s);
-	return EAGAIN;
-}
-
-/* wait waits until something is so. A signal ends it, or another thread that closes the socket. */
-static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
-{
-	for (;;) {
-		rs_take(s);
-		if (done(s))
-			return 0;
-		if (s->closed)
-			return EBADF;
-		if (s->led) {
-			sleep_as_other(s);
-			continue;
-		}
-		rs_arm(s);
-		if (s->datagram)
-			ds_serve_others(s);
-		else
-			rs_advance(s);
-		rs_take(s);
-		if (!done(s) && sleep_as_leader(s) && !done(s))
-			return EINTR;
-	}
-}
-
-/* rs_wait waits until something is so; EAGAIN if the call may not wait. */
-int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
-{
-	if (!(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK))
-		return wait(s, done);
-	rs_take(s);
-	return done(s) ? 0 : last_look(s, done);
-}
-
-/* rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. */
-void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s))
-{
-	while (wait(s, done) == EINTR)
-		;
 }

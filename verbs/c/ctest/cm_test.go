@@ -82,13 +82,15 @@ func TestCM(t *testing.T) {
 	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing", "forking"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
+	pid := strconv.Itoa(r.service.Pid)
+	t.Run("waking", func(t *testing.T) { r.run(t, "waking", pid) }) // it stops the service for a moment
 	t.Run("datagrams", func(t *testing.T) { r.run(t, "datagrams", "127.0.0.1") })
 	for _, row := range cmPairs {
 		if sanitize() == nil { // programs that were built without it cannot load them
 			t.Run(row.name, func(t *testing.T) { r.pair(t, row) })
 		}
 	}
-	t.Run("waiting", func(t *testing.T) { r.run(t, "waiting", strconv.Itoa(r.service.Pid)) }) // it ends the service
+	t.Run("waiting", func(t *testing.T) { r.run(t, "waiting", pid) }) // it ends the service
 }
 
 // cmPair is a server and a client of rdmacm-utils.

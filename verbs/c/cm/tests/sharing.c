@@ -3,26 +3,6 @@
 
 #include <signal.h>
 
-struct pair { int near, far; };
-
-static void *accept_one(void *l) { return (void *)(intptr_t)raccept(*(int *)l, NULL, NULL); }
-
-static struct pair pair(void)
-{
-	struct pair p;
-	pthread_t thread;
-	uint16_t port;
-	void *far;
-	int l = listener(&port);
-
-	CHECK(pthread_create(&thread, NULL, accept_one, &l) == 0);
-	CHECK((p.near = rsocket(AF_INET, SOCK_STREAM, 0)) >= 0);
-	CHECK(rconnect(p.near, self(port), sizeof(struct sockaddr_in)) == 0);
-	CHECK(pthread_join(thread, &far) == 0 && (p.far = (int)(intptr_t)far) >= 0);
-	CHECK(rclose(l) == 0);
-	return p;
-}
-
 enum { HEAD = 100, BODY = 300000, RECORD = HEAD + BODY, RECORDS = 20 };
 
 struct writer { int s; char letter; };
@@ -63,17 +43,6 @@ static void together(void)
 	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 }
 
-/* A call that waits, in a thread of its own. */
-struct call {
-	pthread_t thread;
-	int (*make)(int s);
-	int s, result, error;
-	_Atomic bool over;
-};
-
-static int make_receive(int s) { char b; return (int)rrecv(s, &b, 1, 0); }
-static int make_accept(int s) { return raccept(s, NULL, NULL); }
-
 static int make_send(int s)
 {
 	static char bytes[1 << 20];
@@ -82,31 +51,6 @@ static int make_send(int s)
 	while ((n = rsend(s, bytes, sizeof(bytes), 0)) == sizeof(bytes))
 		;
 	return n < 0 ? -1 : rsend(s, bytes, sizeof(bytes), 0) < 0 ? -1 : 0; /* some had left */
-}
-
-static void *run(void *arg)
-{
-	struct call *c = arg;
-
-	c->result = c->make(c->s);
-	c->error = errno;
-	c->over = true;
-	return NULL;
-}
-
-static void begin(struct call *c, int (*make)(int s), int s)
-{
-	*c = (struct call){ .make = make, .s = s };
-	CHECK(pthread_create(&c->thread, NULL, run, c) == 0);
-	usleep(50000);
-	CHECK(!c->over);
-}
-
-static void ends(struct call *c, int error)
-{
-	CHECK(pthread_join(c->thread, NULL) == 0);
-	errno = c->error;
-	CHECK(c->result == -1 && c->error == error);
 }
 
 static void handle(int signal) { (void)signal; }

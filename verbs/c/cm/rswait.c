@@ -1,0 +1,109 @@
+#define _GNU_SOURCE
+/* Waiting for what happens to a socket. The callers hold its lock, which is not held meanwhile. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "rsdgram.h"
+
+static bool is_of_a_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL; }
+
+/*
+ * interrupts says whether a signal that ended a sleep is to end the call: not where every handler says that calls go on
+ * (SA_RESTART). Which signal it was the kernel does not say; it was none of a fault.
+ */
+static bool interrupts(void)
+{
+	struct sigaction action;
+	int signal;
+
+	for (signal = 1; signal < _NSIG; signal++)
+		if (!is_of_a_fault(signal) && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+			return true;
+	return false;
+}
+
+/* sleep_on sleeps until there may be something to take, and takes it. It says whether a signal ends the call. */
+static bool sleep_on(struct rsocket *s)
+{
+	struct pollfd fds[2] = { { .fd = s->fd, .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
+	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
+	unsigned since = rs_lie_down(s);
+	bool interrupted;
+
+	pthread_mutex_unlock(&s->lock);
+	interrupted = poll(fds, 2, most) < 0 && errno == EINTR && interrupts();
+	pthread_mutex_lock(&s->lock);
+	rs_get_up(s, since);
+	rs_drain(s);
+	rs_take(s);
+	return interrupted;
+}
+
+/*
+ * rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. Another thread may
+ * use the socket meanwhile.
+ */
+void rs_give_way(struct rsocket *s)
+{
+	struct ibv_cq *cq = s->datagram ? ds_cq(s) : s->cq;
+
+	if (!cq)
+		return;
+	pthread_mutex_unlock(&s->lock);
+	roced_give_way(cq);
+	pthread_mutex_lock(&s->lock);
+}
+
+/*
+ * last_look is for who may not wait: the connection may have ended. Bytes that have come since the last look are taken
+ * before that counts.
+ */
+static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	if (!s->datagram) {
+		rs_advance(s);
+		rs_take(s);
+	}
+	if (done(s))
+		return 0;
+	rs_give_way(s);
+	return EAGAIN;
+}
+
+/* wait waits until something is so. A signal ends it, or another thread that closes the socket. */
+static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	for (;;) {
+		rs_take(s);
+		if (done(s))
+			return 0;
+		if (s->closed)
+			return EBADF;
+		rs_arm(s);
+		if (s->datagram)
+			ds_serve_others(s);
+		else
+			rs_advance(s);
+		rs_take(s);
+		if (!done(s) && sleep_on(s) && !done(s))
+			return EINTR;
+	}
+}
+
+/* rs_wait waits until something is so; EAGAIN if the call may not wait. */
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
+{
+	if (!(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK))
+		return wait(s, done);
+	rs_take(s);
+	return done(s) ? 0 : last_look(s, done);
+}
+
+/* rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. */
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	while (wait(s, done) == EINTR)
+		;
+}

@@ -1,0 +1,257 @@
+/*
+ * Threads that wait for one stream: none takes another's wake-up, signals and rclose wake all.
+ *
+ *	waking PID    the service
+ */
+#include "streams.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { ROUNDS = 30, TRIES = 3, PROMPT_MS = 500 };
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	CHECK(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* prompt: a call whose wake-up is lost sleeps for up to 100 ms, and half of that on average. The machine may be busy once. */
+static void prompt(long (*rounds)(void))
+{
+	int n;
+
+	for (n = 0; n < TRIES; n++)
+		if (rounds() < PROMPT_MS)
+			return;
+	fprintf(stderr, "wake-ups are lost\n");
+	exit(1);
+}
+
+static int make_receives(int s)
+{
+	char b;
+	int n;
+
+	for (n = 0; n < ROUNDS; n++)
+		CHECK(rrecv(s, &b, 1, 0) == 1);
+	return 0;
+}
+
+static int make_poll(int s)
+{
+	struct pollfd ready = { .fd = s, .events = POLLIN };
+	int found = rpoll(&ready, 1, -1);
+
+	return found < 0 ? -1 : ready.revents;
+}
+
+/* beside_poll: one receives, while another asks rpoll again and again, which takes the events. */
+static long beside_poll(void)
+{
+	struct pair p = pair();
+	struct pollfd ready = { .fd = p.near, .events = POLLIN };
+	struct call receive;
+	long took = 0;
+	int n;
+
+	begin(&receive, make_receives, p.near);
+	for (n = 0; n < ROUNDS; n++) {
+		long start = now_ms();
+
+		CHECK(rsend(p.far, "A", 1, 0) == 1);
+		while (rpoll(&ready, 1, 0) == 0 && now_ms() - start < 20)
+			;
+		while (rpoll(&ready, 1, 0) == 1) /* until it is received */
+			;
+		took += now_ms() - start;
+		usleep(2000);
+	}
+	CHECK(result(&receive) == 0);
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+	return took;
+}
+
+/* beside_receive: of two bytes one is received, and who sleeps in rpoll is told of the other. */
+static long beside_receive(void)
+{
+	struct pair p = pair();
+	struct call poll, receive;
+	long took = 0;
+	int n;
+
+	for (n = 0; n < ROUNDS; n++) {
+		begin(&poll, make_poll, p.near);
+		begin(&receive, make_receive, p.near);
+		long start = now_ms();
+		CHECK(rsend(p.far, "AB", 2, 0) == 2);
+		CHECK(result(&poll) == POLLIN && result(&receive) == 1);
+		took += now_ms() - start;
+		CHECK(make_receive(p.near) == 1);
+	}
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+	return took;
+}
+
+/* beside_shutdown: what waits for bytes ends when another thread says that none are wanted. */
+static long beside_shutdown(void)
+{
+	struct call receive, poll;
+	long took = 0;
+	int n;
+
+	for (n = 0; n < ROUNDS; n++) {
+		struct pair p = pair();
+
+		begin(&receive, make_receive, p.near);
+		begin(&poll, make_poll, p.near);
+		long start = now_ms();
+		CHECK(rshutdown(p.near, SHUT_RD) == 0);
+		CHECK(result(&receive) == 0 && result(&poll) == POLLIN);
+		took += now_ms() - start;
+		CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+	}
+	return took;
+}
+
+static void handle(int signal) { (void)signal; }
+
+static void install(int flags)
+{
+	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
+
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void interrupt(struct call *c)
+{
+	CHECK(pthread_kill(c->thread, SIGUSR1) == 0);
+	ends(c, EINTR);
+}
+
+static int make_select(int s)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(s, &set);
+	return rselect(s + 1, &set, NULL, NULL, NULL);
+}
+
+static int make_connect(int port)
+{
+	int s = rsocket(AF_INET, SOCK_STREAM, 0), n = rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), error = errno;
+
+	CHECK(n < 0);
+	REFUSED(rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), EALREADY); /* it goes on */
+	CHECK(rclose(s) == 0);
+	errno = error;
+	return n;
+}
+
+/* make_send sends more than anybody has room for; how many bytes, in thousands. */
+static int make_send(int s)
+{
+	static char bytes[1 << 20];
+	ssize_t n = rsend(s, bytes, sizeof(bytes), 0);
+
+	return n < 0 ? -1 : (int)(n / 1000);
+}
+
+/* interrupted: a signal ends each call that waits, also beside another; of one that has sent some it does not undo that. */
+static void interrupted(void)
+{
+	struct pair p = pair();
+	struct call first, second, third;
+	uint16_t port;
+	int l = listener(&port);
+
+	install(0);
+	begin(&first, make_receive, p.near);
+	begin(&second, make_receive, p.near);
+	begin(&third, make_select, p.near);
+	interrupt(&second);
+	interrupt(&first);
+	interrupt(&third);
+
+	begin(&first, make_send, p.near);
+	CHECK(!first.over && pthread_kill(first.thread, SIGUSR1) == 0);
+	CHECK(result(&first) > 0 && first.result < (1 << 20) / 1000);
+
+	begin(&first, make_connect, port);
+	interrupt(&first);
+	install(SA_RESTART);
+	begin(&first, make_poll, p.near);
+	interrupt(&first); /* as poll, always */
+	CHECK(rclose(l) == 0 && rclose(p.near) == 0 && rclose(p.far) == 0);
+}
+
+/* closed: rpoll ends when a socket goes. A stream's end may come before that. */
+static void closed(void)
+{
+	struct pair p = pair();
+	struct call poll;
+	uint16_t port;
+	int l = listener(&port);
+
+	begin(&poll, make_poll, p.near);
+	CHECK(rclose(p.near) == 0);
+	CHECK(result(&poll) == POLLNVAL || poll.result & POLLIN);
+	begin(&poll, make_poll, l);
+	CHECK(rclose(l) == 0);
+	CHECK(result(&poll) == POLLNVAL);
+	CHECK(rclose(p.far) == 0);
+}
+
+/* stop stops the service for a moment, whatever becomes of the test. */
+static pid_t stop(int service)
+{
+	pid_t child;
+
+	CHECK(kill(service, SIGSTOP) == 0);
+	CHECK((child = fork()) >= 0);
+	if (child == 0) {
+		usleep(500000);
+		kill(service, SIGCONT);
+		_exit(0);
+	}
+	return child;
+}
+
+static int make_shutdown(int s) { return rshutdown(s, SHUT_WR); }
+
+/* flushed: rshutdown waits until what was sent has gone; another thread that may not wait does not. */
+static void flushed(int service)
+{
+	static char bytes[50000];
+	struct pair p = pair();
+	struct call shutdown;
+	pid_t child;
+
+	CHECK(rfcntl(p.near, F_SETFL, O_NONBLOCK) == 0);
+	child = stop(service);
+	CHECK(rsend(p.near, bytes, sizeof(bytes), 0) == sizeof(bytes));
+	begin(&shutdown, make_shutdown, p.near);
+	REFUSED(rrecv(p.near, bytes, 1, 0), EAGAIN);
+	CHECK(!shutdown.over);
+	CHECK(result(&shutdown) == 0);
+	CHECK(rrecv(p.far, bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes));
+	CHECK(waitpid(child, NULL, 0) == child);
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	alarm(100);
+	prompt(beside_poll);
+	prompt(beside_receive);
+	prompt(beside_shutdown);
+	interrupted();
+	closed();
+	if (argc > 1)
+		flushed(atoi(argv[1]));
+	return 0;
+}
