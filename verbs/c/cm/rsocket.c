@@ -9,16 +9,12 @@
 #include "rsapi.h"
 #include "rsdgram.h"
 
-static void init_locks(struct rsocket *s)
-{
-	pthread_mutex_init(&s->sending, NULL);
-	pthread_mutex_init(&s->lock, NULL);
-}
-
 /* rs_revive is for the child of a fork, which has none of the threads that use a socket. */
 void rs_revive(struct rsocket *s)
 {
-	init_locks(s);
+	pthread_mutex_init(&s->lock, NULL);
+	s->sending = false;
+	s->senders = 0;
 	s->bell.sleepers = s->bell.called = 0;
 	s->holders = 1;
 }
@@ -38,7 +34,7 @@ struct rsocket *rs_new(void)
 	}
 	s->fd = s->channel->fd;
 	fcntl(s->fd, F_SETFL, fcntl(s->fd, F_GETFL) | O_NONBLOCK);
-	init_locks(s);
+	pthread_mutex_init(&s->lock, NULL);
 	s->holders = 1;
 	s->sq_size = s->rq_size = RS_QUEUE;
 	s->sbuf_size = s->rbuf_size = RS_BUFFER;
@@ -89,7 +85,6 @@ void rs_destroy(struct rsocket *s)
 	free(s->target);
 	free(s->arrivals);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->sending);
 	free(s);
 }
 

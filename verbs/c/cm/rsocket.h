@@ -12,8 +12,7 @@
  *	rsdgram.h    datagram sockets, and their files
  *
  * A socket has one lock, which is not held while a call waits. All that wait poll the descriptors, and who takes an event
- * rings for the others. A call that sends has the sender's lock before it, also while it waits, so that its
- * bytes stay together.
+ * rings for the others. Of calls that send one has its turn, also while it waits, so that its bytes stay together.
  *
  * Each call holds the socket that it found (RS_HELD): one that another thread closes meanwhile goes with the last call.
  */
@@ -102,7 +101,6 @@ struct rsocket {
 	struct rdma_cm_id *id;
 	_Atomic int holders;             /* calls, and the table */
 	_Atomic bool closed;
-	pthread_mutex_t sending;         /* a stream's sender has it */
 	pthread_mutex_t lock;
 	struct rs_bell bell;
 	enum rs_state state;
@@ -121,6 +119,8 @@ struct rsocket {
 	unsigned unacked;
 
 	/* Sending. */
+	bool sending;                    /* a call does: its bytes stay together */
+	int senders;                     /* calls that wait for their turn */
 	uint8_t *sbuf;
 	struct ibv_mr *smr;
 	uint32_t sbuf_at, sbuf_free;

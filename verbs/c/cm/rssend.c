@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 /* Sending on streams: bytes are copied into the send buffer, or travel with the work request. */
-#include <fcntl.h>
 #include <string.h>
 
 #include "rsapi.h"
@@ -49,24 +48,35 @@ static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *
 	return 0;
 }
 
+static bool nobody_sends(struct rsocket *s) { return !s->sending; }
+
 /*
  * begin makes the caller the stream's sender, whose bytes stay together. Who may not wait does not wait for another sender
  * either.
  */
 static int begin(struct rsocket *s, int flags)
 {
-	bool waits = !(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK);
-	int error = waits ? pthread_mutex_lock(&s->sending) : pthread_mutex_trylock(&s->sending);
+	int error = 0;
 
-	if (!error)
-		pthread_mutex_lock(&s->lock);
-	return error ? EAGAIN : 0;
+	pthread_mutex_lock(&s->lock);
+	if (s->sending) {
+		s->senders++;
+		error = rs_wait(s, nobody_sends, flags);
+		s->senders--;
+	}
+	if (error)
+		pthread_mutex_unlock(&s->lock);
+	else
+		s->sending = true;
+	return error;
 }
 
 static void end(struct rsocket *s)
 {
+	s->sending = false;
+	if (s->senders > 0)
+		rs_ring(s);
 	pthread_mutex_unlock(&s->lock);
-	pthread_mutex_unlock(&s->sending);
 }
 
 /* send_all sends bytes until the call may not wait; their number, or -1 if there were none. */

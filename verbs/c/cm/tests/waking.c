@@ -178,6 +178,8 @@ static void interrupted(void)
 	interrupt(&third);
 
 	begin(&first, make_send, p.near);
+	begin(&second, make_send, p.near); /* waits for the first */
+	interrupt(&second);
 	CHECK(!first.over && pthread_kill(first.thread, SIGUSR1) == 0);
 	CHECK(result(&first) > 0 && first.result < (1 << 20) / 1000);
 
