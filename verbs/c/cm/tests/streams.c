@@ -2,6 +2,7 @@
 #include "streams.h"
 
 #include <endian.h>
+#include <time.h>
 
 /* What the sides tell each other (cm/rsocket.h). */
 struct sge {
@@ -16,17 +17,22 @@ struct hello {
 	struct sge target_sgl, data_buf;
 };
 
-/* call is a peer that is none of rsockets, on the way. */
+/* call is a peer that is none of rsockets, on the way. It has memory where it is told of room. */
 static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port)
 {
-	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { 0, 0, htobe32(2) } };
+	static struct sge room[2];
+	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { htobe64((uintptr_t)room), 0, htobe32(2) } };
 	struct rdma_conn_param param = { .private_data = &h, .private_data_len = sizeof(h), .retry_count = 7 };
 	struct ibv_recv_wr receive = { 0 }, *bad;
 	struct ibv_qp_init_attr attr = small_qp(IBV_QPT_RC);
 	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, port);
+	struct ibv_mr *mr;
 
 	CHECK(rdma_create_qp(id, NULL, &attr) == 0);
 	CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
+	CHECK((mr = ibv_reg_mr(id->pd, room, sizeof(room), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+	h.target_sgl.key = htobe32(mr->rkey);
+	id->context = mr;
 	CHECK(rdma_connect(id, &param) == 0);
 	return id;
 }
@@ -34,17 +40,20 @@ static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port
 static void hang_up(struct rdma_cm_id *id)
 {
 	rdma_destroy_qp(id);
+	CHECK(ibv_dereg_mr(id->context) == 0);
 	CHECK(rdma_destroy_id(id) == 0);
 }
 
-/* lie says by a message of the peer's that more bytes have come than there is room for. */
+/* lie says that 4 bytes have come, and by its next message that more have than there is room for. */
 static void *lie(void *port)
 {
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(0x1fffffff) }, *bad;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(4) }, *bad;
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = call(channel, *(uint16_t *)port);
 
 	expect_done(channel, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK(ibv_post_send(id->qp, &wr, &bad) == 0);
+	wr.imm_data = htobe32(0x1fffffff);
 	CHECK(ibv_post_send(id->qp, &wr, &bad) == 0);
 	expect_done(channel, RDMA_CM_EVENT_DISCONNECTED);
 	hang_up(id);
@@ -52,7 +61,7 @@ static void *lie(void *port)
 	return NULL;
 }
 
-/* lied: a length of more than the receive buffer ends the stream. */
+/* lied: a length of more than the receive buffer ends the stream. What came before is read, then the error, once. */
 static void lied(void)
 {
 	static char bytes[1 << 29];
@@ -62,7 +71,9 @@ static void lied(void)
 
 	CHECK(pthread_create(&thread, NULL, lie, &port) == 0);
 	CHECK((s = raccept(l, NULL, NULL)) >= 0);
+	CHECK(rrecv(s, bytes, sizeof(bytes), MSG_WAITALL) == 4);
 	REFUSED(rrecv(s, bytes, sizeof(bytes), 0), EPROTO);
+	CHECK(rrecv(s, bytes, sizeof(bytes), 0) == 0);
 	CHECK(rclose(s) == 0);
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK(rclose(l) == 0);
@@ -178,6 +189,37 @@ static void slow(void)
 	rdma_destroy_event_channel(channel);
 }
 
+static long used_ms(void)
+{
+	struct timespec t;
+
+	CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* unasked: who waits for a listener, but not for requests, sleeps although there is one. */
+static void unasked(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	uint16_t port;
+	int l = listener(&port), s;
+	struct pollfd ready = { .fd = l, .events = POLLIN };
+	struct rdma_cm_id *id = call(channel, port);
+	long before;
+
+	CHECK(rfcntl(l, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(rpoll(&ready, 1, -1) == 1 && ready.revents == POLLIN);
+	ready.events = POLLOUT;
+	before = used_ms();
+	CHECK(rpoll(&ready, 1, 400) == 0 && ready.revents == 0);
+	CHECK(used_ms() - before < 200);
+	CHECK((s = raccept(l, NULL, NULL)) >= 0);
+	expect_done(channel, RDMA_CM_EVENT_ESTABLISHED);
+	hang_up(id);
+	CHECK(rclose(s) == 0 && rclose(l) == 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static void *send_letters(void *l)
 {
 	int s = raccept(*(int *)l, NULL, NULL);
@@ -225,6 +267,7 @@ int main(void)
 	slow();
 	late();
 	largest();
+	unasked();
 	peeked();
 	refused();
 	for (n = 0; n < 10; n++)

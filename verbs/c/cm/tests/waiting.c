@@ -1,6 +1,7 @@
 /* Waiting for events: a service that ends, events of the program's own, signals. Its argument is the service's pid, or 0. */
 #include "check.h"
 
+#include <rdma/rsocket.h>
 #include <signal.h>
 
 /* RDMACM_1.4; Debian 12's header does not have it. */
@@ -87,13 +88,72 @@ static void interrupted(struct rdma_cm_id *id)
 	CHECK(pthread_join(thread, NULL) == 0 && pthread_join(writer, NULL) == 0);
 }
 
+/* Of an end of the service that datagram sockets see. */
+struct datagrams {
+	pthread_t thread;
+	int waiting, other;
+};
+
+static void *receive_in_vain(void *socket)
+{
+	char byte;
+
+	REFUSED(rrecv(*(int *)socket, &byte, 1, 0), EIO);
+	return NULL;
+}
+
+static int datagrams_at(uint16_t *port)
+{
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(s >= 0 && rbind(s, self(0), sizeof(in)) == 0);
+	CHECK(rgetsockname(s, (struct sockaddr *)&in, &len) == 0);
+	*port = in.sin_port;
+	return s;
+}
+
+/* begin_datagrams has one socket that waits for a message, and one that has sent one. */
+static void begin_datagrams(struct datagrams *d)
+{
+	uint16_t port;
+	char text[4];
+
+	d->other = datagrams_at(&port);
+	d->waiting = datagrams_at(&port);
+	CHECK(rconnect(d->other, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(rsend(d->other, "here", 4, 0) == 4);
+	CHECK(rrecv(d->waiting, text, sizeof(text), 0) == 4 && memcmp(text, "here", 4) == 0);
+	CHECK(pthread_create(&d->thread, NULL, receive_in_vain, &d->waiting) == 0);
+}
+
+/* end_datagrams: each call says that the device is gone, again and again. */
+static void end_datagrams(struct datagrams *d)
+{
+	struct pollfd ready = { .fd = d->other, .events = POLLIN };
+	int n, error;
+	socklen_t len = sizeof(error);
+
+	CHECK(pthread_join(d->thread, NULL) == 0);
+	CHECK(rpoll(&ready, 1, -1) == 1 && ready.revents == (POLLIN | POLLERR));
+	for (n = 0; n < 2; n++) {
+		REFUSED(rsend(d->other, "gone", 4, 0), EIO);
+		receive_in_vain(&d->other);
+		CHECK(rgetsockopt(d->other, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == EIO);
+	}
+	CHECK(rclose(d->waiting) == 0 && rclose(d->other) == 0);
+}
+
 /* ended: ids that are bound to a device learn that it is gone; then there is nothing to wait for. */
 static void ended(int service)
 {
 	struct rdma_cm_id *listen = listening(channel, RDMA_PS_TCP, NULL), *other = listening(channel, RDMA_PS_UDP, NULL), *id;
 	struct rdma_cm_event *event;
+	struct datagrams datagrams;
 	int n;
 
+	begin_datagrams(&datagrams);
 	CHECK(kill(service, SIGKILL) == 0);
 	for (n = 0; n < 2; n++) {
 		event = expect(channel, RDMA_CM_EVENT_DEVICE_REMOVAL);
@@ -101,6 +161,7 @@ static void ended(int service)
 		CHECK(rdma_ack_cm_event(event) == 0);
 	}
 	CHECK(rdma_get_cm_event(channel, &event) == -1 && errno == EIO);
+	end_datagrams(&datagrams);
 	CHECK(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == -1);
 	CHECK(rdma_destroy_id(listen) == 0 && rdma_destroy_id(other) == 0);
 }
