@@ -19,6 +19,9 @@
 #ifndef ROCED_RSOCKET_H
 #define ROCED_RSOCKET_H
 
+#include <poll.h>
+#include <signal.h>
+
 #include "cm.h"
 
 enum {
@@ -186,6 +189,9 @@ bool rs_can_receive(struct rsocket *s);
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
 void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
 void rs_give_way(struct rsocket *s);
+void rs_hold_signals(sigset_t *before);
+void rs_let_signals(const sigset_t *before);
+int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals);
 
 /* rsbell.c. The caller holds the lock. */
 int rs_bell_hang(struct rsocket *s);

@@ -77,10 +77,10 @@ static int look(struct watched *list, nfds_t count, void (*first)(struct watched
 }
 
 /* sleep_on polls all descriptors: of a socket two. It gives how many of the others are ready, or a negative errno. */
-static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all, int ms)
+static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all, int ms, const sigset_t *signals)
 {
 	nfds_t n, at = 0;
-	int ready = 0;
+	int ready = 0, error;
 
 	for (n = 0; n < count; n++) {
 		const struct rsocket *s = list[n].socket;
@@ -90,8 +90,9 @@ static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all
 		all[at++] = (struct pollfd){ .fd = list[n].fd->fd, .events = later ? 0 : s ? POLLIN : events };
 		all[at++] = (struct pollfd){ .fd = s && s->events ? s->events->fd : -1, .events = POLLIN };
 	}
-	if (poll(all, at, ms) < 0)
-		return -errno;
+	error = rs_sleep(all, at, ms, signals);
+	if (error < 0)
+		return error;
 	for (n = 0; n < count; n++)
 		if (!list[n].socket) {
 			list[n].fd->revents = all[2 * n].revents;
@@ -122,26 +123,44 @@ static void give_way(const struct watched *list, nfds_t count)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int poll_all(struct watched *list, nfds_t count, struct pollfd *all, int timeout)
+static int poll_all(struct watched *list, nfds_t count, struct pollfd *all, int timeout, const sigset_t *signals)
 {
 	int64_t end = now_ms() + timeout;
-	int sockets = look(list, count, NULL), others = sleep_on(list, count, all, 0);
+	int sockets = look(list, count, NULL), others = sleep_on(list, count, all, 0, NULL);
 
 	while (sockets == 0 && others == 0) {
 		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
 
-		if (left <= 0) {
-			if (timeout == 0)
-				give_way(list, count);
+		if (left <= 0)
 			return 0;
-		}
 		if (look(list, count, lie_down) == 0)
-			others = sleep_on(list, count, all, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS);
+			others = sleep_on(list, count, all, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS, signals);
 		sockets = look(list, count, get_up);
 	}
 	if (others < 0)
 		return sockets > 0 ? sockets : cm_result(-others);
 	return sockets + others;
+}
+
+/* ask is for a program that does not wait, and may ask again and again. */
+static int ask(struct watched *list, nfds_t count, struct pollfd *all)
+{
+	int ready = poll_all(list, count, all, 0, NULL);
+
+	if (ready == 0)
+		give_way(list, count);
+	return ready;
+}
+
+static int await(struct watched *list, nfds_t count, struct pollfd *all, int timeout)
+{
+	sigset_t signals;
+	int ready;
+
+	rs_hold_signals(&signals);
+	ready = poll_all(list, count, all, timeout, &signals);
+	rs_let_signals(&signals);
+	return ready;
 }
 
 /* hold finds the sockets of a list, which stay until let_go; how many there are. */
@@ -169,14 +188,15 @@ static void let_go(struct watched *list, nfds_t count)
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
 	struct watched *list = calloc(nfds + 1, sizeof(*list) + 2 * sizeof(*fds));
+	struct pollfd *all = (struct pollfd *)(list + nfds);
 	int ready;
 
 	if (!list)
 		return cm_result(ENOMEM);
-	if (hold(list, fds, nfds) > 0)
-		ready = poll_all(list, nfds, (struct pollfd *)(list + nfds), timeout);
-	else
+	if (hold(list, fds, nfds) == 0)
 		ready = poll(fds, nfds, timeout);
+	else
+		ready = timeout == 0 ? ask(list, nfds, all) : await(list, nfds, all, timeout);
 	let_go(list, nfds);
 	free(list);
 	return ready;

@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 /* Waiting for what happens to a socket. The callers hold its lock, which is not held meanwhile. */
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 
 #include "rsdgram.h"
 
@@ -24,8 +22,35 @@ static bool interrupts(void)
 	return false;
 }
 
+/*
+ * rs_hold_signals is for who begins to wait: signals come while it sleeps, and none is missed between two sleeps, or comes
+ * with an event. Those of a fault are not held, which would end the program.
+ */
+void rs_hold_signals(sigset_t *before)
+{
+	sigset_t most;
+	int signal;
+
+	sigfillset(&most);
+	for (signal = 1; signal < _NSIG; signal++)
+		if (is_of_a_fault(signal))
+			sigdelset(&most, signal);
+	pthread_sigmask(SIG_BLOCK, &most, before);
+}
+
+void rs_let_signals(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+
+/* rs_sleep is poll, and lets signals come. It gives a negative errno. */
+int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals)
+{
+	struct timespec most = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+	int ready = ppoll(fds, count, &most, signals);
+
+	return ready < 0 ? -errno : ready;
+}
+
 /* sleep_on sleeps until there may be something to take, and takes it. It says whether a signal ends the call. */
-static bool sleep_on(struct rsocket *s)
+static bool sleep_on(struct rsocket *s, const sigset_t *signals)
 {
 	struct pollfd fds[2] = { { .fd = s->fd, .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
 	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
@@ -33,7 +58,7 @@ static bool sleep_on(struct rsocket *s)
 	bool interrupted;
 
 	pthread_mutex_unlock(&s->lock);
-	interrupted = poll(fds, 2, most) < 0 && errno == EINTR && interrupts();
+	interrupted = rs_sleep(fds, 2, most, signals) == -EINTR && interrupts();
 	pthread_mutex_lock(&s->lock);
 	rs_get_up(s, since);
 	rs_drain(s);
@@ -72,13 +97,10 @@ static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
 	return EAGAIN;
 }
 
-/* wait waits until something is so. A signal ends it, or another thread that closes the socket. */
-static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
+/* sleep_until sleeps until something is so. A signal ends it, or another thread that closes the socket. */
+static int sleep_until(struct rsocket *s, bool (*done)(struct rsocket *s), const sigset_t *signals)
 {
 	for (;;) {
-		rs_take(s);
-		if (done(s))
-			return 0;
 		if (s->closed)
 			return EBADF;
 		rs_arm(s);
@@ -87,9 +109,28 @@ static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
 		else
 			rs_advance(s);
 		rs_take(s);
-		if (!done(s) && sleep_on(s) && !done(s))
+		if (done(s))
+			return 0;
+		bool interrupted = sleep_on(s, signals);
+		if (done(s))
+			return 0;
+		if (interrupted)
 			return EINTR;
 	}
+}
+
+static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
+{
+	sigset_t signals;
+	int error;
+
+	rs_take(s);
+	if (done(s))
+		return 0;
+	rs_hold_signals(&signals);
+	error = sleep_until(s, done, &signals);
+	rs_let_signals(&signals);
+	return error;
 }
 
 /* rs_wait waits until something is so; EAGAIN if the call may not wait. */

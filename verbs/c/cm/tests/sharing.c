@@ -1,8 +1,6 @@
 /* Streams of rsockets that threads share: what one writes stays together, signals and rclose end what others wait for. */
 #include "streams.h"
 
-#include <signal.h>
-
 enum { HEAD = 100, BODY = 300000, RECORD = HEAD + BODY, RECORDS = 20 };
 
 struct writer { int s; char letter; };
@@ -66,10 +64,10 @@ static void interrupted(void)
 
 	CHECK(sigaction(SIGUSR1, &ends_calls, NULL) == 0);
 	begin(&receive, make_receive, p.near);
-	CHECK(pthread_kill(receive.thread, SIGUSR1) == 0);
+	interrupt(&receive);
 	ends(&receive, EINTR);
 	begin(&accepting, make_accept, l);
-	CHECK(pthread_kill(accepting.thread, SIGUSR1) == 0);
+	interrupt(&accepting);
 	ends(&accepting, EINTR);
 
 	CHECK(sigaction(SIGUSR1, &lets_go_on, NULL) == 0);

@@ -2,6 +2,7 @@
 #include "streams.h"
 
 #include <endian.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* What the sides tell each other (cm/rsocket.h). */
@@ -20,7 +21,7 @@ struct hello {
 /* call is a peer that is none of rsockets, on the way. It has memory where it is told of room. */
 static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port)
 {
-	static struct sge room[2];
+	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { htobe64((uintptr_t)room), 0, htobe32(2) } };
 	struct rdma_conn_param param = { .private_data = &h, .private_data_len = sizeof(h), .retry_count = 7 };
 	struct ibv_recv_wr receive = { 0 }, *bad;
@@ -30,7 +31,7 @@ static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port
 
 	CHECK(rdma_create_qp(id, NULL, &attr) == 0);
 	CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
-	CHECK((mr = ibv_reg_mr(id->pd, room, sizeof(room), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+	CHECK((mr = ibv_reg_mr(id->pd, room, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
 	h.target_sgl.key = htobe32(mr->rkey);
 	id->context = mr;
 	CHECK(rdma_connect(id, &param) == 0);
@@ -39,8 +40,11 @@ static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port
 
 static void hang_up(struct rdma_cm_id *id)
 {
+	struct ibv_mr *mr = id->context;
+	void *room = mr->addr;
+
 	rdma_destroy_qp(id);
-	CHECK(ibv_dereg_mr(id->context) == 0);
+	CHECK(ibv_dereg_mr(mr) == 0 && munmap(room, 4096) == 0);
 	CHECK(rdma_destroy_id(id) == 0);
 }
 

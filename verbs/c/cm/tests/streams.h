@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <rdma/rsocket.h>
+#include <signal.h>
 
 static inline int listener(uint16_t *port)
 {
@@ -74,6 +75,15 @@ static inline int result(struct call *c)
 static inline void ends(struct call *c, int error)
 {
 	CHECK(result(c) == -1 && (errno = c->error) == error);
+}
+
+/* interrupt sends signals until the call has ended: on a busy machine the first may come before it waits. */
+static inline void interrupt(struct call *c)
+{
+	while (!c->over) {
+		CHECK(pthread_kill(c->thread, SIGUSR1) == 0);
+		usleep(10000);
+	}
 }
 
 static inline int make_receive(int s) { char b; return (int)rrecv(s, &b, 1, 0); }
