@@ -85,6 +85,18 @@ static int take_request(struct rsocket *listener, struct rsocket **out)
 	}
 }
 
+/* forget is for a thread that is cancelled before it has told anybody of the socket. */
+static void forget(void *s) { rs_free(s); }
+
+static void await_connection(struct rsocket *s, int flags)
+{
+	pthread_cleanup_push(forget, s);
+	pthread_mutex_lock(&s->lock);
+	rs_wait(s, rs_is_connected, flags);
+	pthread_mutex_unlock(&s->lock);
+	pthread_cleanup_pop(0);
+}
+
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
 	struct rsocket *listener RS_HELD = rs_find(socket), *s;
@@ -99,9 +111,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	error = take_request(listener, &s);
 	if (error)
 		return cm_result(error);
-	pthread_mutex_lock(&s->lock);
-	rs_wait(s, rs_is_connected, listener->flags & O_NONBLOCK ? MSG_DONTWAIT : 0);
-	pthread_mutex_unlock(&s->lock);
+	await_connection(s, listener->flags & O_NONBLOCK ? MSG_DONTWAIT : 0);
 	if (addr && addrlen)
 		rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
 	return s->fd;

@@ -215,7 +215,7 @@ int rclose(int socket)
 	s->closed = true;
 	rs_ring(s);
 	pthread_mutex_unlock(&s->lock);
-	rs_let_go(&(struct rsocket *){ s }); /* the table's hold */
+	rs_drop(s); /* the table's hold */
 	return 0;
 }
 

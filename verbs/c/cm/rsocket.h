@@ -32,8 +32,11 @@ enum {
 	RS_QUEUE = 384,
 	RS_BUFFER = 1 << 17,
 	RS_INLINE = 64,
-	RS_WAKE_MS = 100,     /* the longest sleep, as of rdma-core's wake_up_interval */
 };
+
+#ifndef RS_WAKE_MS
+#define RS_WAKE_MS 100        /* the longest sleep, as of rdma-core's wake_up_interval; a test's is without end */
+#endif
 
 /* What immediate data says: a message in its upper 3 bits, a value in the others. */
 enum rs_op {
@@ -106,10 +109,10 @@ struct rsocket {
 	_Atomic bool closed;
 	pthread_mutex_t lock;
 	struct rs_bell bell;
-	enum rs_state state;
+	_Atomic enum rs_state state;
 	bool readable, writable;         /* of a connection: not shut down */
 	int error;                       /* why it failed */
-	int flags;                       /* O_NONBLOCK */
+	_Atomic int flags;               /* O_NONBLOCK */
 	struct ds *datagram;             /* of a datagram socket (rsdgram.h); NULL: a stream */
 
 	/* Options. */
@@ -123,6 +126,7 @@ struct rsocket {
 
 	/* Sending. */
 	bool sending;                    /* a call does: its bytes stay together */
+	pthread_t sender;                /* its thread */
 	int senders;                     /* calls that wait for their turn */
 	uint8_t *sbuf;
 	struct ibv_mr *smr;
@@ -154,10 +158,16 @@ static inline struct rs_iomap *rs_iomaps(struct rsocket *s) { return (struct rs_
 /* rstable.c */
 #define RS_HELD __attribute__((cleanup(rs_let_go)))
 struct rsocket *rs_find(int fd);
+void rs_let_go(struct rsocket **held);
+struct rsocket *rs_hold(int fd);
+void rs_drop(struct rsocket *s);
 int rs_enter(struct rsocket *s);
 bool rs_leave(struct rsocket *s);
-void rs_let_go(struct rsocket **held);
 void rs_free(struct rsocket *s);
+void rs_begin_call(struct rsocket *held);
+void rs_end_call(void);
+void rs_cancelled(void);
+int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals);
 
 /* rsocket.c */
 struct rsocket *rs_new(void);
@@ -191,7 +201,6 @@ void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
 void rs_give_way(struct rsocket *s);
 void rs_hold_signals(sigset_t *before);
 void rs_let_signals(const sigset_t *before);
-int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals);
 
 /* rsbell.c. The caller holds the lock. */
 int rs_bell_hang(struct rsocket *s);

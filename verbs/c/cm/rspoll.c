@@ -123,19 +123,29 @@ static void give_way(const struct watched *list, nfds_t count)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int poll_all(struct watched *list, nfds_t count, struct pollfd *all, int timeout, const sigset_t *signals)
+/* What rpoll has, which goes with it however it ends. */
+struct round {
+	struct watched *list;
+	nfds_t count;
+	struct pollfd *all;
+	bool asleep;
+};
+
+static int poll_all(struct round *r, int timeout, const sigset_t *signals)
 {
 	int64_t end = now_ms() + timeout;
-	int sockets = look(list, count, NULL), others = sleep_on(list, count, all, 0, NULL);
+	int sockets = look(r->list, r->count, NULL), others = sleep_on(r->list, r->count, r->all, 0, NULL);
 
 	while (sockets == 0 && others == 0) {
 		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
 
 		if (left <= 0)
 			return 0;
-		if (look(list, count, lie_down) == 0)
-			others = sleep_on(list, count, all, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS, signals);
-		sockets = look(list, count, get_up);
+		r->asleep = true;
+		if (look(r->list, r->count, lie_down) == 0)
+			others = sleep_on(r->list, r->count, r->all, left < RS_WAKE_MS ? (int)left : RS_WAKE_MS, signals);
+		sockets = look(r->list, r->count, get_up);
+		r->asleep = false;
 	}
 	if (others < 0)
 		return sockets > 0 ? sockets : cm_result(-others);
@@ -143,33 +153,33 @@ static int poll_all(struct watched *list, nfds_t count, struct pollfd *all, int 
 }
 
 /* ask is for a program that does not wait, and may ask again and again. */
-static int ask(struct watched *list, nfds_t count, struct pollfd *all)
+static int ask(struct round *r)
 {
-	int ready = poll_all(list, count, all, 0, NULL);
+	int ready = poll_all(r, 0, NULL);
 
 	if (ready == 0)
-		give_way(list, count);
+		give_way(r->list, r->count);
 	return ready;
 }
 
-static int await(struct watched *list, nfds_t count, struct pollfd *all, int timeout)
+static int await(struct round *r, int timeout)
 {
 	sigset_t signals;
 	int ready;
 
 	rs_hold_signals(&signals);
-	ready = poll_all(list, count, all, timeout, &signals);
+	ready = poll_all(r, timeout, &signals);
 	rs_let_signals(&signals);
 	return ready;
 }
 
-/* hold finds the sockets of a list, which stay until let_go; how many there are. */
+/* hold finds the sockets of a list; how many there are. */
 static nfds_t hold(struct watched *list, struct pollfd *fds, nfds_t count)
 {
 	nfds_t n, found = 0;
 
 	for (n = 0; n < count; n++) {
-		list[n] = (struct watched){ .fd = &fds[n], .socket = rs_find(fds[n].fd) };
+		list[n] = (struct watched){ .fd = &fds[n], .socket = rs_hold(fds[n].fd) };
 		found += list[n].socket != NULL;
 		fds[n].revents = 0;
 	}
@@ -177,29 +187,37 @@ static nfds_t hold(struct watched *list, struct pollfd *fds, nfds_t count)
 	return found;
 }
 
-static void let_go(struct watched *list, nfds_t count)
+/* let_go ends a round, also of a thread that is cancelled. */
+static void let_go(void *of)
 {
+	struct round *r = of;
 	nfds_t n;
 
-	for (n = 0; n < count; n++)
-		rs_let_go(&list[n].socket);
+	if (r->asleep)
+		look(r->list, r->count, get_up);
+	for (n = 0; n < r->count; n++)
+		if (r->list[n].socket)
+			rs_drop(r->list[n].socket);
+	free(r->list);
+	rs_end_call();
 }
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	struct watched *list = calloc(nfds + 1, sizeof(*list) + 2 * sizeof(*fds));
-	struct pollfd *all = (struct pollfd *)(list + nfds);
-	int ready;
+	struct round r = { .list = calloc(nfds + 1, sizeof(*r.list) + 2 * sizeof(*fds)), .count = nfds };
+	int ready = 0;
+	bool none;
 
-	if (!list)
+	if (!r.list)
 		return cm_result(ENOMEM);
-	if (hold(list, fds, nfds) == 0)
-		ready = poll(fds, nfds, timeout);
-	else
-		ready = timeout == 0 ? ask(list, nfds, all) : await(list, nfds, all, timeout);
-	let_go(list, nfds);
-	free(list);
-	return ready;
+	r.all = (struct pollfd *)(r.list + nfds);
+	rs_begin_call(NULL);
+	pthread_cleanup_push(let_go, &r);
+	none = hold(r.list, fds, nfds) == 0;
+	if (!none)
+		ready = timeout == 0 ? ask(&r) : await(&r, timeout);
+	pthread_cleanup_pop(1);
+	return none ? poll(fds, nfds, timeout) : ready;
 }
 
 static short wanted(int fd, const fd_set *readfds, const fd_set *writefds, const fd_set *exceptfds)
@@ -225,6 +243,17 @@ static int set_if(fd_set *set, const struct pollfd *fd, short events, short reve
 	return 0;
 }
 
+/* poll_allocated is rpoll; a thread that is cancelled in it frees the list. */
+static int poll_allocated(struct pollfd *fds, nfds_t count, int timeout)
+{
+	int ready;
+
+	pthread_cleanup_push(free, fds);
+	ready = rpoll(fds, count, timeout);
+	pthread_cleanup_pop(0);
+	return ready;
+}
+
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
 	int timeout_ms = timeout ? (int)(timeout->tv_sec * 1000 + timeout->tv_usec / 1000) : -1;
@@ -238,7 +267,7 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 		fds[count] = (struct pollfd){ .fd = fd, .events = wanted(fd, readfds, writefds, exceptfds) };
 		count += fds[count].events != 0;
 	}
-	ready = rpoll(fds, count, timeout_ms);
+	ready = poll_allocated(fds, count, timeout_ms);
 	if (ready >= 0) {
 		ready = 0;
 		for (n = 0; n < count; n++)

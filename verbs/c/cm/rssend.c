@@ -66,8 +66,10 @@ static int begin(struct rsocket *s, int flags)
 	}
 	if (error)
 		pthread_mutex_unlock(&s->lock);
-	else
+	else {
 		s->sending = true;
+		s->sender = pthread_self();
+	}
 	return error;
 }
 

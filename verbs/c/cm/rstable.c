@@ -1,8 +1,9 @@
 #define _GNU_SOURCE
 /*
  * The numbers of sockets. A number is a descriptor: that of the socket's event channel. A socket stays as long as the table or
- * a call holds it.
+ * a call holds it. A thread in a call can be cancelled while it sleeps, and nowhere else; then it lets go of what it holds.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,54 @@ static void in_child(void)
 }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
 
-/* rs_find is the socket with a number, held for the caller; NULL with EBADF if it is none. */
-struct rsocket *rs_find(int fd)
+/* The calls that a thread is in, one inside another. */
+enum { MOST_CALLS = 4 };
+static _Thread_local struct {
+	int depth;                       /* more than there are where a signal's handler has jumped out of some */
+	int cancel;                      /* whether the thread could be cancelled before */
+	struct rsocket *held[MOST_CALLS];
+} calls;
+
+/* rs_begin_call has the thread not be cancelled until rs_end_call, except in rs_sleep. */
+void rs_begin_call(struct rsocket *held)
+{
+	if (calls.depth == 0)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &calls.cancel);
+	if (calls.depth < MOST_CALLS)
+		calls.held[calls.depth] = held;
+	calls.depth++;
+}
+
+void rs_end_call(void)
+{
+	if (--calls.depth == 0)
+		pthread_setcancelstate(calls.cancel, NULL);
+}
+
+/* rs_cancelled ends the calls of a thread that was cancelled in rs_sleep. */
+void rs_cancelled(void)
+{
+	while (calls.depth > 0)
+		if (--calls.depth < MOST_CALLS && calls.held[calls.depth])
+			rs_drop(calls.held[calls.depth]);
+}
+
+/* rs_sleep is poll. Signals come meanwhile, and the thread may be cancelled. It gives a negative errno. */
+int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals)
+{
+	struct timespec most = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+	int ready;
+
+	pthread_setcancelstate(calls.cancel, NULL);
+	ready = ppoll(fds, count, &most, signals);
+	if (ready < 0)
+		ready = -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return ready;
+}
+
+/* rs_hold is the socket with a number, held for the caller; NULL with EBADF if it is none. */
+struct rsocket *rs_hold(int fd)
 {
 	struct rsocket *s = NULL;
 
@@ -85,19 +132,37 @@ bool rs_leave(struct rsocket *s)
 	return there;
 }
 
-/* rs_let_go ends what rs_find began. */
-void rs_let_go(struct rsocket **held)
+/* rs_drop ends what rs_hold began. */
+void rs_drop(struct rsocket *s)
 {
 	int error = errno;
 
-	if (*held && --(*held)->holders == 0)
-		rs_destroy(*held);
+	if (--s->holders == 0)
+		rs_destroy(s);
 	errno = error;
+}
+
+/* rs_find begins a call: rs_hold, until rs_let_go. */
+struct rsocket *rs_find(int fd)
+{
+	struct rsocket *s = rs_hold(fd);
+
+	if (s)
+		rs_begin_call(s);
+	return s;
+}
+
+void rs_let_go(struct rsocket **held)
+{
+	if (!*held)
+		return;
+	rs_drop(*held);
+	rs_end_call();
 }
 
 /* rs_free takes a socket out of the table. It goes with the last call that holds it. */
 void rs_free(struct rsocket *s)
 {
 	rs_leave(s);
-	rs_let_go(&s);
+	rs_drop(s);
 }

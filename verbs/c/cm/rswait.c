@@ -40,13 +40,25 @@ void rs_hold_signals(sigset_t *before)
 
 void rs_let_signals(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
 
-/* rs_sleep is poll, and lets signals come. It gives a negative errno. */
-int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals)
-{
-	struct timespec most = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-	int ready = ppoll(fds, count, &most, signals);
+/* A thread that sleeps in a call. */
+struct sleeper {
+	struct rsocket *socket;
+	unsigned since; /* of rs_lie_down */
+};
 
-	return ready < 0 ? -errno : ready;
+/* cancelled is for a thread that ends in its sleep: it was perhaps the one that sends. */
+static void cancelled(void *of)
+{
+	struct sleeper *sleeper = of;
+	struct rsocket *s = sleeper->socket;
+
+	pthread_mutex_lock(&s->lock);
+	rs_get_up(s, sleeper->since);
+	if (s->sending && pthread_equal(s->sender, pthread_self()))
+		s->sending = false;
+	rs_ring(s);
+	pthread_mutex_unlock(&s->lock);
+	rs_cancelled();
 }
 
 /* sleep_on sleeps until there may be something to take, and takes it. It says whether a signal ends the call. */
@@ -54,16 +66,18 @@ static bool sleep_on(struct rsocket *s, const sigset_t *signals)
 {
 	struct pollfd fds[2] = { { .fd = s->fd, .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
 	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
-	unsigned since = rs_lie_down(s);
-	bool interrupted;
+	struct sleeper sleeper = { s, rs_lie_down(s) };
+	int ready;
 
 	pthread_mutex_unlock(&s->lock);
-	interrupted = rs_sleep(fds, 2, most, signals) == -EINTR && interrupts();
+	pthread_cleanup_push(cancelled, &sleeper);
+	ready = rs_sleep(fds, 2, most, signals);
+	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
-	rs_get_up(s, since);
+	rs_get_up(s, sleeper.since);
 	rs_drain(s);
 	rs_take(s);
-	return interrupted;
+	return ready == -EINTR && interrupts();
 }
 
 /*

@@ -62,6 +62,16 @@ func (r *cmRig) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
+// patient is the same with libraries whose sleeping calls of rsockets do not look by themselves.
+func (r *cmRig) patient(t *testing.T) *cmRig {
+	p := *r
+	p.libraries = t.TempDir()
+	if err := patient().libraries(p.libraries); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
 // run compiles and runs a program of cm/tests.
 func (r *cmRig) run(t *testing.T, name string, args ...string) {
 	if out, err := r.command(t, glibc().program(t, "cm/tests/"+name), args...).CombinedOutput(); err != nil {
@@ -79,11 +89,14 @@ func TestCM(t *testing.T) {
 		t.Skip("librdmacm-dev is not installed")
 	}
 	r := newCMRig(t)
-	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing", "forking"} {
+	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
+	if os.Getenv("ROCED_SANITIZE") != "thread" { // TSan's own locks stay taken in the child of a process with threads
+		t.Run("forking", func(t *testing.T) { r.run(t, "forking") })
+	}
 	pid := strconv.Itoa(r.service.Pid)
-	t.Run("waking", func(t *testing.T) { r.run(t, "waking", pid) }) // it stops the service for a moment
+	t.Run("waking", func(t *testing.T) { r.patient(t).run(t, "waking", pid) }) // it stops the service for a moment
 	t.Run("datagrams", func(t *testing.T) { r.run(t, "datagrams", "127.0.0.1") })
 	for _, row := range cmPairs {
 		if sanitize() == nil { // programs that were built without it cannot load them

@@ -73,6 +73,12 @@ func glibc() kind {
 	return kind{"glibc" + os.Getenv("ROCED_SANITIZE"), []string{"CFLAGS=-O2 -g " + flags, "SANITIZE=" + flags}}
 }
 
+// patient is glibc's, whose calls of rsockets sleep until they are woken.
+func patient() kind {
+	k := glibc()
+	return kind{k.name + "patient", []string{k.variables[0] + " -DRS_WAKE_MS=3600000", k.variables[1]}}
+}
+
 var musl = kind{"musl", []string{"MUSL=1"}}
 
 func sanitize() []string {
