@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* Waiting for sockets and for other descriptors together. */
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,27 +255,48 @@ static int poll_allocated(struct pollfd *fds, nfds_t count, int timeout)
 	return ready;
 }
 
+/* select_ready has the sets be what is ready; how many bits. EBADF if one was closed, or is none. */
+static int select_ready(const struct pollfd *fds, nfds_t count, fd_set *readfds, fd_set *writefds, fd_set *exceptfds)
+{
+	int ready = 0;
+	nfds_t n;
+
+	for (n = 0; n < count; n++) {
+		if (fds[n].revents & POLLNVAL)
+			return cm_result(EBADF);
+		ready += set_if(readfds, &fds[n], POLLIN, POLLIN | POLLHUP | POLLERR) +
+			 set_if(writefds, &fds[n], POLLOUT, POLLOUT | POLLERR) +
+			 set_if(exceptfds, &fds[n], POLLPRI, POLLPRI);
+	}
+	return ready;
+}
+
+static int milliseconds(const struct timeval *t)
+{
+	int64_t of_seconds = t->tv_sec < INT_MAX / 1000 ? (int64_t)t->tv_sec * 1000 : INT_MAX;
+	int64_t ms = of_seconds + t->tv_usec / 1000 + (t->tv_usec % 1000 > 0);
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
-	int timeout_ms = timeout ? (int)(timeout->tv_sec * 1000 + timeout->tv_usec / 1000) : -1;
-	struct pollfd *fds = calloc((size_t)nfds + 1, sizeof(*fds));
+	struct pollfd *fds;
 	int fd, ready;
-	nfds_t count = 0, n;
+	nfds_t count = 0;
 
+	if (nfds < 0 || (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+		return cm_result(EINVAL);
+	fds = calloc((size_t)nfds + 1, sizeof(*fds));
 	if (!fds)
 		return cm_result(ENOMEM);
 	for (fd = 0; fd < nfds; fd++) {
 		fds[count] = (struct pollfd){ .fd = fd, .events = wanted(fd, readfds, writefds, exceptfds) };
 		count += fds[count].events != 0;
 	}
-	ready = poll_allocated(fds, count, timeout_ms);
-	if (ready >= 0) {
-		ready = 0;
-		for (n = 0; n < count; n++)
-			ready += set_if(readfds, &fds[n], POLLIN, POLLIN | POLLHUP | POLLERR) +
-				 set_if(writefds, &fds[n], POLLOUT, POLLOUT | POLLERR) +
-				 set_if(exceptfds, &fds[n], POLLPRI, POLLPRI);
-	}
+	ready = poll_allocated(fds, count, timeout ? milliseconds(timeout) : -1);
+	if (ready >= 0)
+		ready = select_ready(fds, count, readfds, writefds, exceptfds);
 	free(fds);
 	return ready;
 }

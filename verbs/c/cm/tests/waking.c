@@ -160,7 +160,7 @@ static void interrupted(void)
 static void closed(void)
 {
 	struct pair p = pair();
-	struct call poll;
+	struct call poll, select;
 	uint16_t port;
 	int l = listener(&port);
 
@@ -168,8 +168,11 @@ static void closed(void)
 	CHECK(rclose(p.near) == 0);
 	CHECK(result(&poll) == POLLNVAL || poll.result & POLLIN);
 	begin(&poll, make_poll, l);
+	begin(&select, make_select, l);
 	CHECK(rclose(l) == 0);
 	CHECK(result(&poll) == POLLNVAL);
+	ends(&select, EBADF);
+	REFUSED(rselect(-1, NULL, NULL, NULL, NULL), EINVAL);
 	CHECK(rclose(p.far) == 0);
 }
 
