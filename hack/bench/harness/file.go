@@ -41,6 +41,23 @@ func readRecords(name string) (f recordFile, err error) {
 	return f, nil
 }
 
+// Case is a record, and the part that it is of.
+type Case struct {
+	Part string
+	Record
+}
+
+// ReadCases reads what a bench has written; none if there is no file.
+func ReadCases(name string) (cases []Case, err error) {
+	f, err := readRecords(name)
+	for _, part := range f.Parts {
+		for _, r := range part.Records {
+			cases = append(cases, Case{part.Part, r})
+		}
+	}
+	return cases, err
+}
+
 func (f *recordFile) merge(m measured) {
 	for i := range f.Parts {
 		if f.Parts[i].Part == m.Part {
