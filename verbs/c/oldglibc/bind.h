@@ -2,7 +2,7 @@
  * bind.h: names of the C library as an old one has them. Included in front of each file when the libraries are built
  * for release (OLD_GLIBC=1), so that what is linked here runs with glibc 2.28 (RHEL 8, Debian 10) and newer ones.
  *
- * glibc 2.34 took libpthread in, and gave its names a new version beside the old one, which stays.
+ * glibc 2.34 took libpthread in, and 2.32 one name of it: they have a new version beside the old one, which stays.
  */
 #if defined(__x86_64__)
 #define FIRST "GLIBC_2.2.5"
@@ -20,6 +20,7 @@ BIND(pthread_mutex_trylock, FIRST);
 BIND(pthread_rwlock_rdlock, FIRST);
 BIND(pthread_rwlock_wrlock, FIRST);
 BIND(pthread_rwlock_unlock, FIRST);
+BIND(pthread_sigmask, FIRST);
 BIND(__pthread_register_cancel, CANCEL);
 BIND(__pthread_unregister_cancel, CANCEL);
 BIND(__pthread_unwind_next, CANCEL);
