@@ -77,6 +77,13 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 		cm_channel_free(c);
 }
 
+/* cm_channel_revive is for the child of a fork, in which no thread is in a call with the channel. */
+void cm_channel_revive(struct cm_channel *c)
+{
+	pthread_mutex_init(&c->lock, NULL);
+	c->users = c->peeking = 0;
+}
+
 static int add_source(struct cm_channel *c, struct cm_device *device)
 {
 	struct cm_source *s, *grown = realloc(c->sources, (size_t)(c->count + 1) * sizeof(*grown));

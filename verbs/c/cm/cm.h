@@ -186,10 +186,12 @@ void cm_device_told(struct cm_device *device, uint32_t handle);
 int cm_channel_open_devices(struct cm_channel *channel);
 struct cm_source *cm_channel_source(struct cm_channel *channel, const struct cm_device *device);
 void cm_channel_free(struct cm_channel *channel);
+void cm_channel_revive(struct cm_channel *channel);
 bool cm_channel_lives(const struct cm_channel *channel);
 
 /* id.c */
 int cm_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps, uint8_t qp_type);
+void cm_id_revive(struct cm_id *id);
 struct cm_id *cm_id_child(struct cm_id *listener, struct cm_device *device, uint32_t handle);
 
 /* parts.c: errnos. The caller holds the id's lock. */

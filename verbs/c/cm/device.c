@@ -9,10 +9,18 @@
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct cm_device *devices; /* also those that are gone: ids may still be on them */
 
-/* The child of a fork finds the lock free, whatever other threads did. */
+/* The child of a fork finds the locks free, whatever other threads did. */
 static void before_fork(void) { pthread_mutex_lock(&opening); }
-static void after_fork(void) { pthread_mutex_unlock(&opening); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+static void in_parent(void) { pthread_mutex_unlock(&opening); }
+static void in_child(void)
+{
+	struct cm_device *d;
+
+	for (d = devices; d; d = d->next)
+		pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_unlock(&opening);
+}
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
 
 bool cm_device_gone(const struct cm_device *device) { return atomic_load(&device->session->gone) != ROCED_THERE; }
 

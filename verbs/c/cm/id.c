@@ -23,6 +23,14 @@ static struct cm_id *new_id(struct rdma_event_channel *channel, void *context, e
 	return id;
 }
 
+/* cm_id_revive is for the child of a fork, in which no thread is in a call with the id, or has an event of it. */
+void cm_id_revive(struct cm_id *id)
+{
+	pthread_mutex_init(&id->lock, NULL);
+	pthread_cond_init(&id->acked, NULL);
+	id->completed = id->reported;
+}
+
 static void free_id(struct cm_id *id)
 {
 	cm_joins_free(id);

@@ -36,13 +36,6 @@ static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_ev
 	return rdma_accept(s->id, &param) == 0 ? 0 : errno;
 }
 
-static bool has_request(struct rsocket *s)
-{
-	struct pollfd ready = { .fd = s->fd, .events = POLLIN };
-
-	return poll(&ready, 1, 0) > 0;
-}
-
 /* next_request waits for a request, as long as the socket may. */
 static int next_request(struct rsocket *s, struct rdma_cm_event **event)
 {
@@ -50,7 +43,7 @@ static int next_request(struct rsocket *s, struct rdma_cm_event **event)
 
 	pthread_mutex_lock(&s->lock);
 	while (!error && rdma_get_cm_event(s->channel, event) != 0)
-		error = s->closed ? EBADF : errno == EAGAIN ? rs_wait(s, has_request, 0) : errno;
+		error = s->closed ? EBADF : errno == EAGAIN ? rs_wait(s, rs_has_event, 0) : errno;
 	pthread_mutex_unlock(&s->lock);
 	return error;
 }

@@ -9,15 +9,26 @@
 
 #include "rsocket.h"
 
+enum { IS_BELL = 1 }; /* of an entry of the epoll; those of others have 0 */
+
 /* rs_bell_hang has a socket have a bell. */
 int rs_bell_hang(struct rsocket *s)
 {
-	struct epoll_event watch = { .events = EPOLLIN };
+	struct epoll_event watch = { .events = EPOLLIN, .data.u32 = IS_BELL };
 
 	s->bell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->bell.fd < 0)
 		return errno;
 	return epoll_ctl(s->fd, EPOLL_CTL_ADD, s->bell.fd, &watch) == 0 ? 0 : errno;
+}
+
+/* rs_has_event says whether a descriptor of the channel can be read, except the bell's. */
+bool rs_has_event(struct rsocket *s)
+{
+	struct epoll_event ready[2];
+	int count = epoll_wait(s->fd, ready, 2, 0);
+
+	return count == 2 || (count == 1 && ready[0].data.u32 != IS_BELL);
 }
 
 /* rs_lie_down comes before a sleep; what it gives is for rs_get_up. */

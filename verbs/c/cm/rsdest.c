@@ -30,6 +30,7 @@ static void drop_held(struct rsocket *s, struct ds_dest *d)
 		free(m);
 	}
 	d->held_count = 0;
+	rs_ring(s);
 }
 
 /* free_dest frees one that is in no bucket. */

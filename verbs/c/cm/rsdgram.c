@@ -16,10 +16,16 @@ static pthread_mutex_t listed = PTHREAD_MUTEX_INITIALIZER; /* before a socket's 
 static struct rsocket *sockets;
 static _Atomic int count;
 
-/* The child of a fork finds the lock free, whatever other threads did. */
+/* The child of a fork finds the lock free, whatever other threads did. The parent's sockets are not its to serve. */
 static void before_fork(void) { pthread_mutex_lock(&listed); }
-static void after_fork(void) { pthread_mutex_unlock(&listed); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+static void in_parent(void) { pthread_mutex_unlock(&listed); }
+static void in_child(void)
+{
+	sockets = NULL;
+	count = 0;
+	pthread_mutex_unlock(&listed);
+}
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
 
 static void list(struct rsocket *s)
 {
@@ -144,10 +150,12 @@ static int bind_both(struct rsocket *s, union ds_name own)
 
 static int renew_id(struct rsocket *s)
 {
-	rdma_destroy_id(s->id);
-	s->id = NULL;
-	if (rdma_create_id(s->channel, &s->id, NULL, RDMA_PS_UDP) != 0)
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(s->channel, &id, NULL, RDMA_PS_UDP) != 0)
 		return errno;
+	rdma_destroy_id(s->id);
+	s->id = id;
 	return s->option.reuse && rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &s->option.reuse, sizeof(int)) != 0 ? errno : 0;
 }
 
@@ -163,8 +171,6 @@ int ds_open(struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 		error = ds_name_from(s, &own, addr, len);
 	if (error)
 		return error;
-	if (!s->id)
-		return EIO;
 	for (tries = 0; tries < PORTS; tries++) {
 		error = bind_both(s, own);
 		if (!error) {
@@ -250,6 +256,8 @@ void ds_take(struct rsocket *s)
 {
 	struct ds_queue *q;
 
+	if (s->state == RS_FAILED)
+		return;
 	ds_dest_advance(s);
 	ds_udp_take(s);
 	for (q = s->datagram->queues; q; q = q->next)

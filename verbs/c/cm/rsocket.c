@@ -13,6 +13,13 @@
 void rs_revive(struct rsocket *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
+	cm_channel_revive(cm_channel_of(s->channel));
+	if (s->id)
+		cm_id_revive(cm_id_of(s->id));
+	if (s->datagram) { /* the descriptor of its datagrams is the parent's too */
+		s->state = RS_FAILED;
+		s->error = EIO;
+	}
 	s->sending = false;
 	s->senders = 0;
 	s->bell.sleepers = s->bell.called = 0;
@@ -88,18 +95,11 @@ void rs_destroy(struct rsocket *s)
 	free(s);
 }
 
-int rsocket(int domain, int type, int protocol)
+static int new_stream(int domain, int type)
 {
-	struct rsocket *s;
+	struct rsocket *s = rs_new();
 	int error;
 
-	if (domain != AF_INET && domain != AF_INET6)
-		return cm_result(ENOTSUP);
-	if ((type & 0xf) == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
-		return ds_new(domain, type);
-	if ((type & 0xf) != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP))
-		return cm_result(EPROTONOSUPPORT);
-	s = rs_new();
 	if (!s)
 		return -1;
 	if (rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) != 0) {
@@ -110,6 +110,22 @@ int rsocket(int domain, int type, int protocol)
 	s->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
 	s->id->route.addr.src_addr.sa_family = (sa_family_t)domain;
 	return s->fd;
+}
+
+int rsocket(int domain, int type, int protocol)
+{
+	bool datagrams = (type & 0xf) == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP);
+	bool stream = (type & 0xf) == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP);
+	int fd;
+
+	if (domain != AF_INET && domain != AF_INET6)
+		return cm_result(ENOTSUP);
+	if (!datagrams && !stream)
+		return cm_result(EPROTONOSUPPORT);
+	rs_begin_call(NULL);
+	fd = datagrams ? ds_new(domain, type) : new_stream(domain, type);
+	rs_end_call();
+	return fd;
 }
 
 static int bind_datagrams(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
@@ -139,6 +155,8 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 int rlisten(int socket, int backlog)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
+	enum rs_state before;
+	bool listens;
 
 	if (!s)
 		return -1;
@@ -146,10 +164,14 @@ int rlisten(int socket, int backlog)
 		return cm_result(EOPNOTSUPP);
 	if (s->state == RS_LISTENING)
 		return 0;
-	if (rdma_listen(s->id, backlog) != 0)
-		return -1;
-	s->state = RS_LISTENING;
-	return 0;
+	pthread_mutex_lock(&s->lock);
+	before = s->state;
+	s->state = RS_LISTENING; /* another thread that waits leaves the first request */
+	listens = rdma_listen(s->id, backlog) == 0;
+	if (!listens)
+		s->state = before;
+	pthread_mutex_unlock(&s->lock);
+	return listens ? 0 : -1;
 }
 
 static bool all_sent(struct rsocket *s)
@@ -237,7 +259,11 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		return -1;
 	if (s->datagram) {
 		union ds_name peer;
-		int error = ds_peer_name(s, &peer);
+		int error;
+
+		pthread_mutex_lock(&s->lock);
+		error = ds_peer_name(s, &peer);
+		pthread_mutex_unlock(&s->lock);
 		return error ? cm_result(error) : rs_name_of(&peer.sa, addr, addrlen);
 	}
 	if (s->state != RS_CONNECTED && s->state != RS_OVER)
@@ -249,5 +275,10 @@ int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
 
-	return s ? rs_name_of(&s->id->route.addr.src_addr, addr, addrlen) : -1;
+	if (!s)
+		return -1;
+	pthread_mutex_lock(&s->lock);
+	rs_name_of(&s->id->route.addr.src_addr, addr, addrlen);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
 }

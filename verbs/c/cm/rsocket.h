@@ -204,6 +204,7 @@ void rs_let_signals(const sigset_t *before);
 
 /* rsbell.c. The caller holds the lock. */
 int rs_bell_hang(struct rsocket *s);
+bool rs_has_event(struct rsocket *s);
 unsigned rs_lie_down(struct rsocket *s);
 void rs_get_up(struct rsocket *s, unsigned since);
 void rs_ring(struct rsocket *s);

@@ -11,7 +11,6 @@
 
 short rs_ready(struct rsocket *s, short events)
 {
-	struct pollfd channel = { .fd = s->channel->fd, .events = POLLIN };
 	short ready = 0;
 
 	if (s->closed)
@@ -19,7 +18,7 @@ short rs_ready(struct rsocket *s, short events)
 	if (s->datagram)
 		return ds_ready(s, events);
 	if (s->state == RS_LISTENING)
-		return poll(&channel, 1, 0) > 0 ? POLLIN & events : 0;
+		return rs_has_event(s) ? POLLIN & events : 0;
 	rs_drain(s);
 	rs_take(s);
 	switch (s->state) {
@@ -134,11 +133,11 @@ struct round {
 
 static int poll_all(struct round *r, int timeout, const sigset_t *signals)
 {
-	int64_t end = now_ms() + timeout;
+	int64_t end = now_ms() + timeout + 1; /* not before the time, also where a millisecond has begun already */
 	int sockets = look(r->list, r->count, NULL), others = sleep_on(r->list, r->count, r->all, 0, NULL);
 
 	while (sockets == 0 && others == 0) {
-		int64_t left = timeout < 0 ? RS_WAKE_MS : end - now_ms();
+		int64_t left = timeout < 0 ? RS_WAKE_MS : timeout > 0 ? end - now_ms() : 0;
 
 		if (left <= 0)
 			return 0;

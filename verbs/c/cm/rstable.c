@@ -154,7 +154,7 @@ struct rsocket *rs_find(int fd)
 
 void rs_let_go(struct rsocket **held)
 {
-	if (!*held)
+	if (!*held || calls.depth == 0) /* of a thread that was cancelled nothing is held any more */
 		return;
 	rs_drop(*held);
 	rs_end_call();

@@ -4,7 +4,10 @@
 
 #include "rsdgram.h"
 
-static bool is_of_a_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL; }
+static bool is_of_a_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
+}
 
 /*
  * interrupts says whether a signal that ended a sleep is to end the call: not where every handler says that calls go on

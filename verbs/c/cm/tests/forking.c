@@ -37,12 +37,48 @@ static void *look_up(void *unused)
 	return unused;
 }
 
+/* receive is at a socket that the children get too, most of the time. */
+static void *receive(void *socket)
+{
+	char byte;
+
+	while (!enough)
+		rrecv(*(int *)socket, &byte, 1, MSG_DONTWAIT);
+	return NULL;
+}
+
+/* datagrams is a socket that has got a datagram, which stays the parent's. */
+static int datagrams(void)
+{
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(s >= 0 && rbind(s, self(0), sizeof(in)) == 0);
+	CHECK(rgetsockname(s, (struct sockaddr *)&in, &len) == 0);
+	CHECK(rsendto(s, "A", 1, 0, (struct sockaddr *)&in, sizeof(in)) == 1);
+	return s;
+}
+
+/* close_inherited: sockets of the parent are over, and can be closed. */
+static void close_inherited(int stream, int datagrams)
+{
+	char byte;
+
+	REFUSED(rrecv(datagrams, &byte, 1, MSG_DONTWAIT), EIO);
+	CHECK(rclose(datagrams) == 0 && rclose(stream) == 0);
+}
+
 int main(void)
 {
-	pthread_t thread;
-	int n, status;
+	pthread_t thread, receiving;
+	int n, status, stream, datagram;
+	char byte;
 
 	use();
+	CHECK((stream = rsocket(AF_INET, SOCK_STREAM, 0)) >= 0);
+	datagram = datagrams();
+	CHECK(pthread_create(&receiving, NULL, receive, &stream) == 0);
 	CHECK(pthread_create(&thread, NULL, look_up, NULL) == 0);
 	for (n = 0; n < 30; n++) {
 		pid_t child = fork();
@@ -50,12 +86,15 @@ int main(void)
 		if (child == 0) {
 			alarm(20);
 			use();
+			close_inherited(stream, datagram);
 			_exit(0);
 		}
 		CHECK(waitpid(child, &status, 0) == child);
 		CHECK(status == 0);
 	}
 	enough = 1;
-	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && pthread_join(receiving, NULL) == 0);
+	CHECK(rrecv(datagram, &byte, 1, 0) == 1);
+	CHECK(rclose(datagram) == 0 && rclose(stream) == 0);
 	return 0;
 }

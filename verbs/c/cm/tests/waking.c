@@ -201,6 +201,26 @@ __attribute__((unused)) static void cancelled(void)
 	CHECK(lowest_free() == before);
 }
 
+/* pooled: of threads that accept some are cancelled; the others wait on, and get the requests. */
+__attribute__((unused)) static void pooled(void)
+{
+	struct call accepting[4], poll;
+	uint16_t port;
+	int l = listener(&port), near, n;
+
+	for (n = 0; n < 4; n++)
+		begin(&accepting[n], make_accept, l);
+	begin(&poll, make_poll, l);
+	for (n = 0; n < 3; n++)
+		CHECK(pthread_cancel(accepting[n].thread) == 0 && pthread_join(accepting[n].thread, NULL) == 0);
+	CHECK(!accepting[3].over && !poll.over);
+	CHECK((near = rsocket(AF_INET, SOCK_STREAM, 0)) >= 0);
+	CHECK(rconnect(near, self(port), sizeof(struct sockaddr_in)) == 0);
+	CHECK(result(&accepting[3]) >= 0 && rclose(accepting[3].result) == 0 && rclose(near) == 0);
+	CHECK(rclose(l) == 0);
+	CHECK(pthread_join(poll.thread, NULL) == 0);
+}
+
 /* stop stops the service for a moment, whatever becomes of the test. */
 static pid_t stop(int service)
 {
@@ -248,6 +268,7 @@ int main(int argc, char **argv)
 	closed();
 #ifndef __SANITIZE_ADDRESS__ /* ASan does not see that a cancelled thread has left the frames that it slept in */
 	cancelled();
+	pooled();
 #endif
 	if (argc > 1)
 		flushed(atoi(argv[1]));
