@@ -268,7 +268,9 @@ int main(int argc, char **argv)
 	closed();
 #ifndef __SANITIZE_ADDRESS__ /* ASan does not see that a cancelled thread has left the frames that it slept in */
 	cancelled();
+#ifndef __SANITIZE_THREAD__ /* and TSan not the locks that it takes at its end */
 	pooled();
+#endif
 #endif
 	if (argc > 1)
 		flushed(atoi(argv[1]));
