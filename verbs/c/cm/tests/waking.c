@@ -260,7 +260,7 @@ static void flushed(int service)
 
 int main(int argc, char **argv)
 {
-	alarm(100);
+	alarm(115);
 	beside_poll();
 	beside_receive();
 	beside_shutdown();
