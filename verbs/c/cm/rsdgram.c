@@ -92,19 +92,34 @@ int ds_new(int domain, int type)
 	return s->fd;
 }
 
-void ds_free(struct rsocket *s)
+static void drop_messages(struct ds *d)
 {
-	struct ds *d = s->datagram;
 	struct ds_message *m;
-	struct ds_queue *q;
 
-	unlist(s);
-	ds_dests_free(s);
 	while ((m = d->first)) {
 		d->first = m->next;
 		if (!m->queue)
 			free(m);
 	}
+	d->last = &d->first;
+}
+
+/* ds_revive is for the child of a fork: what has come, and comes by the descriptor that both have, is the parent's. */
+void ds_revive(struct rsocket *s)
+{
+	drop_messages(s->datagram);
+	s->state = RS_FAILED;
+	s->error = EIO;
+}
+
+void ds_free(struct rsocket *s)
+{
+	struct ds *d = s->datagram;
+	struct ds_queue *q;
+
+	unlist(s);
+	ds_dests_free(s);
+	drop_messages(d);
 	while ((q = d->queues)) {
 		d->queues = q->next;
 		ds_queue_free(q);

@@ -116,6 +116,7 @@ struct ds {
 
 /* rsdgram.c: errnos but of those that programs call. */
 int ds_new(int domain, int type);
+void ds_revive(struct rsocket *s);
 void ds_free(struct rsocket *s);
 int ds_open(struct rsocket *s, const struct sockaddr *addr, socklen_t len);
 int ds_connect(struct rsocket *s, const struct sockaddr *addr, socklen_t len);

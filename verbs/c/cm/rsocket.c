@@ -16,10 +16,8 @@ void rs_revive(struct rsocket *s)
 	cm_channel_revive(cm_channel_of(s->channel));
 	if (s->id)
 		cm_id_revive(cm_id_of(s->id));
-	if (s->datagram) { /* the descriptor of its datagrams is the parent's too */
-		s->state = RS_FAILED;
-		s->error = EIO;
-	}
+	if (s->datagram)
+		ds_revive(s);
 	s->sending = false;
 	s->senders = 0;
 	s->bell.sleepers = s->bell.called = 0;
