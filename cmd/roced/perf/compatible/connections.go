@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/perf/connection"
@@ -144,7 +145,8 @@ func (c *connections) receive() error {
 	if err != nil {
 		return err
 	}
-	if err := w.Rest(c.Context()); err != nil {
+	// the client has not said how many it sent
+	if err := traffic.Drain(c.Context(), w.Take, w.Taken, math.MaxUint64, w.Limit); err != nil {
 		return err
 	}
 	if err := c.addReceived(c.test.Size, protocol.Outcome{Received: c.pairs.Received, Elapsed: c.pairs.Elapsed()}); err != nil {

@@ -14,6 +14,26 @@ import (
 // QuietTime is how long nothing must arrive until the rest is given up as lost.
 const QuietTime = 100 * time.Millisecond
 
+// Drain takes what is still on its way when the client has sent all, until as many are taken or nothing comes. Strangers
+// who go on sending do not keep it for longer than limit.
+func Drain(ctx context.Context, take func(ctx context.Context, sleep bool) error, taken *uint64, sent uint64, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for *taken < sent {
+		quiet, cancel := context.WithTimeout(limited, QuietTime)
+		err := take(quiet, true)
+		over := quiet.Err() != nil && errors.Is(err, context.Cause(quiet))
+		cancel()
+		if over {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Arrivals is the server's half: it counts.
 type Arrivals struct {
 	Size        int // of each message; another is EMSGSIZE
@@ -34,32 +54,10 @@ func (a *Arrivals) CountUntil(ctx context.Context, e *card.Endpoint, sleep bool)
 	}
 }
 
-// drain counts what is still on its way, until all that was sent is there or nothing comes.
-func (a *Arrivals) drain(ctx context.Context, e *card.Endpoint, sent uint64) error {
-	for a.Packets < sent {
-		quiet, cancel := context.WithTimeout(ctx, QuietTime)
-		err := a.Take(quiet, e, true)
-		over := quiet.Err() != nil
-		cancel()
-		if over {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DrainFor is drain, for so long: strangers who go on sending do not keep it.
+// DrainFor is Drain for datagrams.
 func (a *Arrivals) DrainFor(ctx context.Context, e *card.Endpoint, sent uint64, limit time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := a.drain(limited, e, sent)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
+	take := func(ctx context.Context, sleep bool) error { return a.Take(ctx, e, sleep) }
+	return Drain(ctx, take, &a.Packets, sent, limit)
 }
 
 func (a *Arrivals) Take(ctx context.Context, e *card.Endpoint, sleep bool) error {

@@ -43,21 +43,6 @@ func (w *Watch) Until(ctx context.Context, sleep bool) error {
 	return nil
 }
 
-// Rest takes what is still on its way when the client has sent all, until nothing has come for a glance. Strangers who
-// go on sending do not keep it for longer than Limit.
-func (w *Watch) Rest(ctx context.Context) error {
-	for start := time.Now(); time.Since(start) < w.Limit; {
-		before := *w.Taken
-		if err := w.takeFor(ctx, true); err != nil {
-			return err
-		}
-		if *w.Taken == before {
-			break
-		}
-	}
-	return context.Cause(ctx)
-}
-
 // takeFor takes messages for a glance. The end of a context is no error.
 func (w *Watch) takeFor(ctx context.Context, sleep bool) (err error) {
 	wait, cancel := context.WithTimeout(ctx, glance)

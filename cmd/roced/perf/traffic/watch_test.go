@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,11 +85,14 @@ func TestWatchFails(t *testing.T) {
 		if err := w.Until(t.Context(), true); !errors.Is(err, unix.EMSGSIZE) {
 			t.Error(err)
 		}
+		if err := Drain(t.Context(), take, w.Taken, 1, QuietLimit); !errors.Is(err, unix.EMSGSIZE) {
+			t.Error("drained:", err)
+		}
 	})
 }
 
-// TestWatchTakesTheRest: what comes without a pause; and a stranger does not keep it.
-func TestWatchTakesTheRest(t *testing.T) {
+// TestDrain: what comes without a pause; and a stranger does not keep it.
+func TestDrain(t *testing.T) {
 	for name, row := range map[string]struct {
 		every time.Duration
 		count int
@@ -106,8 +110,7 @@ func TestWatchTakesTheRest(t *testing.T) {
 				for i := range row.count {
 					c.times = append(c.times, time.Duration(i+1)*row.every)
 				}
-				w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
-				if err := w.Rest(t.Context()); err != nil || c.taken != row.taken {
+				if err := Drain(t.Context(), c.take, &c.taken, math.MaxUint64, QuietLimit); err != nil || c.taken != row.taken {
 					t.Errorf("%d messages, not %d, %v", c.taken, row.taken, err)
 				}
 			})
@@ -116,8 +119,7 @@ func TestWatchTakesTheRest(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	c := &callers{start: time.Now(), times: []time.Duration{time.Hour}}
-	w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
-	if err := w.Rest(stopped); !errors.Is(err, context.Canceled) {
+	if err := Drain(stopped, c.take, &c.taken, math.MaxUint64, QuietLimit); !errors.Is(err, context.Canceled) {
 		t.Error("stopped:", err)
 	}
 }
