@@ -81,22 +81,20 @@ func (c *comparison) report(to io.Writer) error {
 		return cmp.Or(cmp.Compare(medians[a], medians[b]), strings.Compare(a.String(), b.String()))
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	quick, count, all := map[bool]int{}, map[bool]int{}, map[bool][]float64{}
+	all := map[bool][]float64{} // by whose they are
 	for _, f := range slices.SortedFunc(maps.Keys(medians), byMedian) {
-		count[f.others()]++
 		all[f.others()] = append(all[f.others()], medians[f])
-		if medians[f] >= asQuick {
-			quick[f.others()]++
-			continue
+		if medians[f] < asQuick {
+			fmt.Fprintf(table, "%.2f\t%s\t%d rounds, %.2f to %.2f\n", medians[f], f, len(c.speeds[f]), slices.Min(c.speeds[f]), slices.Max(c.speeds[f]))
 		}
-		fmt.Fprintf(table, "%.2f\t%s\t%d rounds, %.2f to %.2f\n", medians[f], f, len(c.speeds[f]), slices.Min(c.speeds[f]), slices.Max(c.speeds[f]))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, others := range []bool{false, true} {
-		if count[others] > 0 {
-			fmt.Fprintf(to, "%s: %d of %d at least %.2f of before, median %.2f, lowest %.2f\n", whose[others], quick[others], count[others], asQuick, harness.Median(all[others]), slices.Min(all[others]))
+		if sorted := all[others]; len(sorted) > 0 {
+			slower, _ := slices.BinarySearch(sorted, asQuick)
+			fmt.Fprintf(to, "%s: %d of %d at least %.2f of before, median %.2f, lowest %.2f\n", whose[others], len(sorted)-slower, len(sorted), asQuick, harness.Median(sorted), sorted[0])
 		}
 	}
 	return nil
