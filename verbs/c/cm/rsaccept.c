@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 /* Accepting connections of streams: a socket of its own for each request. */
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 
 #include "rsapi.h"

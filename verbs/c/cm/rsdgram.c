@@ -2,7 +2,6 @@
 /* Datagram sockets: made, bound to an address, connected, waited for, closed. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -108,8 +107,7 @@ static void drop_messages(struct ds *d)
 void ds_revive(struct rsocket *s)
 {
 	drop_messages(s->datagram);
-	s->state = RS_FAILED;
-	s->error = EIO;
+	ds_fail(s);
 }
 
 void ds_free(struct rsocket *s)

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 /* Sockets of rsockets (rsocket(7)): made, bound, closed. */
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +15,12 @@ void rs_revive(struct rsocket *s)
 	cm_channel_revive(cm_channel_of(s->channel));
 	if (s->id)
 		cm_id_revive(cm_id_of(s->id));
-	if (s->datagram)
-		ds_revive(s);
 	s->sending = false;
 	s->senders = 0;
-	s->bell.sleepers = s->bell.called = 0;
+	s->bell.sleepers = s->bell.called = 0; /* so that nothing here rings the parent's */
 	s->holders = 1;
+	if (s->datagram)
+		ds_revive(s);
 }
 
 /* rs_new is a socket without an id, in the table. */

@@ -4,9 +4,15 @@
 
 #include "rsdgram.h"
 
-static bool is_of_a_fault(int signal)
+/* all_but_faults: a signal of a fault that is held ends the program. */
+static void all_but_faults(sigset_t *set)
 {
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	size_t n;
+
+	sigfillset(set);
+	for (n = 0; n < sizeof(faults) / sizeof(*faults); n++)
+		sigdelset(set, faults[n]);
 }
 
 /*
@@ -16,10 +22,12 @@ static bool is_of_a_fault(int signal)
 static bool interrupts(void)
 {
 	struct sigaction action;
+	sigset_t most;
 	int signal;
 
+	all_but_faults(&most);
 	for (signal = 1; signal < _NSIG; signal++)
-		if (!is_of_a_fault(signal) && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		if (sigismember(&most, signal) == 1 && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
 		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
 			return true;
 	return false;
@@ -27,17 +35,13 @@ static bool interrupts(void)
 
 /*
  * rs_hold_signals is for who begins to wait: signals come while it sleeps, and none is missed between two sleeps, or comes
- * with an event. Those of a fault are not held, which would end the program.
+ * with an event.
  */
 void rs_hold_signals(sigset_t *before)
 {
 	sigset_t most;
-	int signal;
 
-	sigfillset(&most);
-	for (signal = 1; signal < _NSIG; signal++)
-		if (is_of_a_fault(signal))
-			sigdelset(&most, signal);
+	all_but_faults(&most);
 	pthread_sigmask(SIG_BLOCK, &most, before);
 }
 

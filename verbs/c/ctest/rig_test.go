@@ -76,7 +76,7 @@ func glibc() kind {
 // patient is glibc's, whose calls of rsockets sleep until they are woken.
 func patient() kind {
 	k := glibc()
-	return kind{k.name + "patient", []string{k.variables[0] + " -DRS_WAKE_MS=3600000", k.variables[1]}}
+	return kind{k.name + "patient", append(k.variables, "CPPFLAGS=-DRS_WAKE_MS=3600000")}
 }
 
 var musl = kind{"musl", []string{"MUSL=1"}}

@@ -34,6 +34,15 @@
 		} \
 	} while (0)
 
+/* lowest_free is the next descriptor that a program gets. */
+static inline int lowest_free(void)
+{
+	int fd = dup(0);
+
+	CHECK(fd >= 0 && close(fd) == 0);
+	return fd;
+}
+
 /* An own address. The first device stands for it. */
 static inline struct sockaddr *self(uint16_t port)
 {

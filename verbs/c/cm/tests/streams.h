@@ -86,15 +86,6 @@ static inline void interrupt(struct call *c)
 	}
 }
 
-/* lowest_free is the next descriptor that a program gets. */
-static inline int lowest_free(void)
-{
-	int fd = dup(0);
-
-	CHECK(fd >= 0 && close(fd) == 0);
-	return fd;
-}
-
 static inline int make_receive(int s) { char b; return (int)rrecv(s, &b, 1, 0); }
 static inline int make_accept(int s) { return raccept(s, NULL, NULL); }
 
