@@ -10,7 +10,7 @@ func TestPublishedOnceABurst(t *testing.T) {
 		r.link.in = append(r.link.in, datagram(nil))
 	}
 	r.engine.Do(func() {
-		r.engine.receive()
+		r.engine.receive(listens)
 		if n := len(r.engine.dirty); n != 1 {
 			t.Errorf("%d queues to publish", n)
 		}

@@ -54,6 +54,7 @@ type Engine struct {
 	ahead      *conn.Ahead // packets that connections keep; nil: none
 	faults     int         // rounds in a row that have ended in one
 	kicks      int         // rounds of kicks since packets were last looked for
+	glancing   glancing
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)
@@ -126,6 +127,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 	e.completions.engine, e.clock = e, newClock()
 	e.numbering = newNumbering(c.Link)
 	e.memory, _ = c.Link.(link.Port)
+	e.glancing.Glancer, _ = c.Link.(link.Glancer)
 	e.taps.port = e.memory
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}

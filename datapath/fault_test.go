@@ -246,7 +246,7 @@ func TestFaultOfNobody(t *testing.T) {
 		l.in = [][]byte{datagram(nil)}
 		for range times + 3 {
 			r.engine.lease.Lock()
-			_, _, _ = r.engine.runHeld(false)
+			_, _, _ = r.engine.runHeld(listens)
 		}
 		stopped := times == maxFaults
 		if got := r.completions(); (len(got) == 0) != stopped {

@@ -68,7 +68,7 @@ func (h *helper) help() (done bool) {
 		if e.wanted.Load() != 0 || !e.lease.TryLock() {
 			return false
 		}
-		worked, more, ran := e.runHeld(false)
+		worked, more, ran := e.runHeld(listens)
 		if !ran || !worked {
 			return !more
 		}

@@ -159,7 +159,7 @@ func TestKicksReceive(t *testing.T) {
 	r.link.in = [][]byte{datagram(nil)}
 	kick := func() {
 		r.engine.lease.Lock()
-		r.engine.runHeld(true)
+		r.engine.runHeld(deaf)
 	}
 	for range deafKicks {
 		kick()
@@ -170,5 +170,40 @@ func TestKicksReceive(t *testing.T) {
 	kick()
 	if n := r.engine.counters.Received; n != 1 {
 		t.Fatalf("%d received after %d kicks", n, deafKicks+1)
+	}
+}
+
+// glancingLink counts how it is looked at.
+type glancingLink struct {
+	*fakeLink
+	looks string // R: Receive, G: Glance
+}
+
+func (l *glancingLink) Receive() int {
+	l.looks += "R"
+	return l.fakeLink.Receive()
+}
+
+func (l *glancingLink) Glance() int {
+	l.looks += "G"
+	return l.fakeLink.Receive()
+}
+
+// Who polls looks at a link shortly while nothing comes, and at all of it every few times. The worker, which may sleep
+// next, looks at all of it.
+func TestPollingGlances(t *testing.T) {
+	l := &glancingLink{fakeLink: &fakeLink{}}
+	r := newRigOn(t, l)
+	for i := range 12 {
+		if i == 8 {
+			l.in = [][]byte{datagram(nil)}
+		}
+		r.engine.Progress()
+	}
+	for range 3 {
+		r.engine.Round()
+	}
+	if want := "RGGGRGGGRRGG" + "RRR"; l.looks != want {
+		t.Errorf("it is looked at so: %s, not %s", l.looks, want)
 	}
 }

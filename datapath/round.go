@@ -31,22 +31,31 @@ func (e *Engine) change(change func()) (more bool) {
 }
 
 // runRound is one round: receive, send, publish completions. One that ends in a fault has worked.
-func (e *Engine) runRound() (worked bool) { return e.round(true) }
+func (e *Engine) runRound() (worked bool) { return e.round(listens) }
 
 // deafKicks is how many kicks in a row send only. To look for packets takes a system call over sockets, and who posts
 // will mostly poll next. But a program may run the rounds by posting alone.
 const deafKicks = 4
 
-// round is runRound, or without listening the half of it that sends.
-func (e *Engine) round(listens bool) (worked bool) {
+// listening is how a round looks for packets.
+type listening uint8
+
+const (
+	deaf    listening = iota // not at all
+	glances                  // as who looks again at once: it may miss some now and then, if that is quicker
+	listens
+)
+
+// round is runRound, or when it is deaf the half of it that sends.
+func (e *Engine) round(how listening) (worked bool) {
 	worked = true
 	defer e.contain()
 	e.announceRest()
 	e.time = time.Time{}
 	received, expired := false, false
-	if e.kicks++; listens {
+	if e.kicks++; how != deaf {
 		e.kicks = 0
-		received, expired = e.receive(), e.expire()
+		received, expired = e.receive(how), e.expire()
 	}
 	sent := e.transmit()
 	e.publish()
@@ -114,7 +123,7 @@ func (e *Engine) Round() (worked, more bool) {
 	if e.helper != nil {
 		return e.helper.round()
 	}
-	worked, more, _ = e.runHeld(false)
+	worked, more, _ = e.runHeld(listens)
 	return worked, more
 }
 
@@ -150,7 +159,7 @@ func (e *Engine) Progress() bool {
 		e.runner.NotePolling()
 		return false
 	}
-	return e.runInline(false)
+	return e.runInline(glances)
 }
 
 // Kick is called by a program that rang its doorbell and found the card asleep. It runs a round, or half of one,
@@ -161,14 +170,14 @@ func (e *Engine) Kick(s *Session) {
 		e.runner.Call()
 		return
 	}
-	e.runInline(true)
+	e.runInline(deaf)
 	e.runner.NoteKick()
 }
 
 // runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
 // releases. If work is left, a worker that sleeps is woken for it.
-func (e *Engine) runInline(kick bool) bool {
-	_, more, ran := e.runHeld(kick)
+func (e *Engine) runInline(how listening) bool {
+	_, more, ran := e.runHeld(how)
 	if !ran {
 		return false
 	}
@@ -181,12 +190,15 @@ func (e *Engine) runInline(kick bool) bool {
 
 // runHeld runs a round, unless the engine is closed. The caller has taken the lease, which runHeld
 // releases. more says that work is left.
-func (e *Engine) runHeld(kick bool) (worked, more, ran bool) {
+func (e *Engine) runHeld(how listening) (worked, more, ran bool) {
 	defer e.lease.Unlock()
 	if e.closed {
 		return false, false, false
 	}
-	worked = e.round(!kick || e.kicks >= deafKicks)
+	if how == deaf && e.kicks >= deafKicks {
+		how = listens
+	}
+	worked = e.round(how)
 	return worked, e.more(), true
 }
 

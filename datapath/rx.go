@@ -3,6 +3,7 @@ package datapath
 import (
 	"slices"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -21,7 +22,7 @@ type arrival struct {
 // receive processes a burst from the link, or what the budget of earlier rounds left of one. The
 // frames are borrowed until Release. Each copy to a group member counts against the budget, so
 // that large groups do not make a round long.
-func (e *Engine) receive() bool {
+func (e *Engine) receive(how listening) bool {
 	e.budget, e.hand = receiveBudget, nil
 	resumed := e.arriving.resume(e, &e.rx)
 	if e.others != nil {
@@ -33,7 +34,7 @@ func (e *Engine) receive() bool {
 		}
 	}
 	if e.taken == 0 {
-		e.taken = e.link.Receive()
+		e.taken = e.glancing.look(e.link, how)
 	}
 	if e.taken == 0 {
 		return resumed
@@ -60,6 +61,27 @@ func (e *Engine) receive() bool {
 		e.taken, e.seen = 0, 0
 	}
 	return true
+}
+
+// glancesInARow is how many looks at a link that has nothing are short, before all of it is asked again.
+const glancesInARow = 3
+
+// glancing is how a link is looked at that is quicker to glance at.
+type glancing struct {
+	link.Glancer     // the link, if it is one; else nil
+	left         int // looks from now on that are short
+}
+
+// look has the link take packets that have arrived.
+func (g *glancing) look(l link.Link, how listening) (packets int) {
+	if how == glances && g.left > 0 {
+		g.left--
+		return g.Glance()
+	}
+	if packets, g.left = l.Receive(), 0; packets == 0 && g.Glancer != nil {
+		g.left = glancesInARow
+	}
+	return packets
 }
 
 // receiveFrame makes the checks that do not depend on the receiver, once, and delivers the packet.

@@ -50,3 +50,7 @@ type Link interface {
 	// Close frees everything. The engine has stopped.
 	Close() error
 }
+
+// Glancer is a link that can be looked at more quickly than by Receive. Glance may find nothing although something has
+// arrived, so it is for who looks again at once.
+type Glancer interface{ Glance() int }

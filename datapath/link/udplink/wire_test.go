@@ -508,6 +508,49 @@ func TestReceiveFindsWhatWakes(t *testing.T) {
 	}
 }
 
+// Glance finds what comes through the socket that had packets last, and leaves what comes through others to Receive. It does
+// without a socket that has been removed.
+func TestGlance(t *testing.T) {
+	a, b := ends(t)
+	send := func(path wire.Path) {
+		a.send(path, 7, 1, 8)
+		a.Flush()
+		fds := []unix.PollFd{{Fd: int32(b.Descriptors()[0]), Events: unix.POLLIN}}
+		if n, _ := unix.Poll(fds, 10000); n != 1 {
+			t.Fatal("nothing comes")
+		}
+	}
+	takes := func(name string, look func() int, want int) {
+		t.Helper()
+		n := look()
+		if n != want {
+			t.Errorf("%s finds %d packets, not %d", name, n, want)
+		}
+		for range n {
+			b.Next()
+		}
+		b.Release()
+	}
+	send(v4)
+	takes("the first look", b.Glance, 1)
+	takes("a look at nothing", b.Glance, 0)
+	send(v4)
+	takes("a look at the last socket", b.Glance, 1)
+	takes("a look at nothing", b.Glance, 0)
+	send(v6)
+	takes("a look at another socket", b.Glance, 0)
+	takes("Receive", b.Receive, 1)
+	send(v6)
+	b.Remove(b.first) // the address of IPv4
+	takes("a look at the last socket", b.Glance, 1)
+	check(t, b.first.Close())
+	for _, s := range b.sockets {
+		b.Remove(s)
+		check(t, s.Close())
+	}
+	takes("a look at no socket", b.Glance, 0)
+}
+
 // A socket whose errors do not end does not keep Receive from ending.
 func TestErrorsThatStay(t *testing.T) {
 	a, b := ends(t)
