@@ -99,11 +99,15 @@ func (c *Connection) holds() bool {
 
 // due is when the connection has something to do; zero if there is nothing.
 func (c *Connection) due() time.Time {
-	due := c.Requester.Deadline()
-	if !c.resume.IsZero() && (due.IsZero() || c.resume.Before(due)) {
-		return c.resume
+	return earlier(c.Requester.Deadline(), earlier(c.resume, c.impatient()))
+}
+
+// earlier is the earlier of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
-	return due
+	return a
 }
 
 // expire is called when the connection's time has come: to send on, or to act on what was not answered.
@@ -112,6 +116,9 @@ func (c *Connection) expire() {
 	if !c.resume.IsZero() && !c.resume.After(now) {
 		c.resume = time.Time{}
 		c.engine.turns.add(c.qp)
+	}
+	if at := c.impatient(); !at.IsZero() && !at.After(now) {
+		c.stopWaiting()
 	}
 	if at := c.Requester.Deadline(); !at.IsZero() && !at.After(now) {
 		c.Requester.Expire(now)

@@ -33,6 +33,7 @@ type Connection struct {
 	established bool // EventCommEst has been sent
 	tooLong     bool // its path carries less than its path MTU, and the program was told
 	deadline    deadline
+	grant       grant
 	congestion
 }
 
@@ -77,16 +78,19 @@ func (c *Connection) enter(state ring.QPState) {
 		}
 		c.established, c.tooLong = false, false
 		c.congestion = congestion{}
-		c.engine.timers.stop(c)
+		c.halt()
 	case ring.QPStateErr, ring.QPStateSQE:
-		c.engine.timers.stop(c)
+		c.halt()
 	}
 	c.Requester.Enter(state)
 	c.Responder.Enter(state)
 }
 
 // halt is for a fault: the queue pair stops, and nothing of its program's is touched.
-func (c *Connection) halt() { c.engine.timers.stop(c) }
+func (c *Connection) halt() {
+	c.endGrant()
+	c.engine.timers.stop(c)
+}
 
 // close is for a queue pair that is removed.
 func (c *Connection) close() {
@@ -94,7 +98,7 @@ func (c *Connection) close() {
 		c.replyLast()
 	}
 	c.Responder.Forget()
-	c.engine.timers.stop(c)
+	c.halt()
 	c.engine.accepting.remove(c.qp)
 }
 
@@ -171,6 +175,7 @@ func (c *Connection) follow() {
 	if c.Requester.Turn() != conn.NoTurn {
 		c.engine.turns.add(c.qp)
 	}
+	c.followGrant()
 	c.engine.timers.follow(c)
 }
 
@@ -178,6 +183,7 @@ func (c *Connection) follow() {
 func (c *Connection) send(d *departure) (moved, done bool) {
 	e, qp := c.engine, c.qp
 	defer qp.Send.Publish()
+	defer c.recount()
 	share := c.share()
 	for sent := 0; sent < sendTurn; {
 		if e.budget <= 0 || e.looping.pending() {
@@ -209,8 +215,8 @@ const (
 	sentFlushed         // what is posted is to be flushed
 )
 
-// sendPacket sends an answer, or a packet of a request. Of those on their way share may be the connection's.
-func (c *Connection) sendPacket(d *departure, share uint32) sending {
+// sendPacket sends an answer, or a packet of a request as far as the connection's share allows.
+func (c *Connection) sendPacket(d *departure, share share) sending {
 	switch state := c.qp.State; {
 	case c.congested && c.yields(d):
 		return c.yielded
@@ -225,13 +231,17 @@ func (c *Connection) sendPacket(d *departure, share uint32) sending {
 }
 
 // sendRequest sends the next packet of the requests.
-func (c *Connection) sendRequest(d *departure, share uint32) sending {
+func (c *Connection) sendRequest(d *departure, share share) sending {
 	p := &d.packet
-	switch c.Requester.Next(share, p) {
+	switch c.Requester.Next(c.window(share), p) {
 	case conn.Idle:
+		c.returnGrant()
 		return sentNone
 	case conn.Worked:
 		return sentOne
+	}
+	if !c.admits(share, p) {
+		return sentNone
 	}
 	if longest := c.longest(p); longest > 0 {
 		c.Requester.Lengthen(p, longest)
@@ -254,6 +264,7 @@ func (c *Connection) sendRequest(d *departure, share uint32) sending {
 	if begins {
 		c.engine.timers.follow(c)
 	}
+	c.spend(p)
 	c.seal(d, frame)
 	if !c.Reliable() {
 		c.Requester.Sent()
@@ -339,34 +350,4 @@ func (c *Connection) seal(d *departure, frame []byte) {
 		c.qp.tally.sent(uint64(h.Packets), length)
 	}
 	e.launch(c.qp, d, c.Path, nil, frame, n, min(length, c.MTU.Bytes())) // a path's MTU is that of one
-}
-
-// maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring
-// holds.
-const maxFlight = 1024
-
-// maxFrames is how many of these one connection has where frames, and not bytes, bound what a peer's link takes in: the
-// ring of a veth has 256. Long packets need few.
-const maxFrames = 128
-
-// share is how many of these may be the connection's: they are shared by the sessions that have packets on their
-// way, and a session's share by its queue pairs. One whose peer is not ready, or has not answered in time, has
-// none.
-func (c *Connection) share() uint32 {
-	if !c.Reliable() {
-		return maxFlight
-	}
-	most, lone := maxFlight, maxFrames
-	if room := c.engine.link.Room(); room > 0 {
-		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
-		lone = most
-	}
-	if c.Long && c.engine.memory.Longest() > 0 {
-		lone = maxFlight
-	}
-	flights := c.engine.timers.flights
-	if all := c.engine.timers.ofCard; all != nil {
-		flights = int(all.Load())
-	}
-	return uint32(min(lone, most/max(1, flights*c.qp.Session.flights)))
 }

@@ -20,7 +20,7 @@ const (
 	receiveBudget = 256  // received frames, and further copies of them to group members
 	sendBudget    = 128  // requests, copies to group members on this card, flushed requests
 	changeBudget  = 1024 // requests flushed by a change in Do
-	sendTurn      = 32   // requests of one queue pair before the next one has its turn
+	sendTurn      = 64   // requests of one queue pair before the next one has its turn
 
 	// maxFrame is the length of the longest frame that is not of a long packet, in bytes. A long one counts as several.
 	maxFrame = wire.MaxHeaders + 4096 + wire.MaxTrailer

@@ -156,7 +156,8 @@ func TestHalfOfThePSNs(t *testing.T) {
 // A queue pair's turn ends when it has sent its share, or the round's; it is done when there is no more.
 func TestConnectionsTakeTurns(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRRDMAWrite, length: 60 * 256})
+	const packets = sendTurn + 20
+	x.postAll(posted{o: ring.WRRDMAWrite, length: packets * 256})
 	for i, row := range []struct {
 		budget, sent int
 		moved, done  bool
@@ -164,7 +165,7 @@ func TestConnectionsTakeTurns(t *testing.T) {
 		{0, 0, false, false},
 		{10, 10, true, false},
 		{100, sendTurn, true, false},
-		{100, 60 - 10 - sendTurn, true, true},
+		{100, packets - 10 - sendTurn, true, true},
 		{100, 0, false, true},
 	} {
 		x.engine.Do(func() {

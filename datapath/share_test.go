@@ -21,7 +21,7 @@ func (e *end) silentQPs(count int, peer *end) {
 }
 
 func (p *pairOf) windowOfA() (packets uint32) {
-	p.a.engine.Do(func() { packets = p.a.c.Requester.Window(p.a.c.share()) })
+	p.a.engine.Do(func() { packets = p.a.c.Requester.Window(p.a.c.share().packets) })
 	return packets
 }
 
@@ -169,15 +169,15 @@ func (r roomOf) Room() int { return r.room }
 // Long packets need few frames: then a connection alone has all that the card's connections may have on their way.
 func TestShareOfLongPackets(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
-	if share := p.a.c.share(); share != maxFrames {
+	if share := p.a.c.share().packets; share != maxFrames {
 		t.Errorf("%d short packets on their way", share)
 	}
 	p.takesLong()
-	if share := p.a.c.share(); share != maxFlight {
+	if share := p.a.c.share().packets; share != maxFlight {
 		t.Errorf("%d packets on their way, in long ones", share)
 	}
 	p.network.Impair(link.Impairment{Loss: 0.1})
-	if share := p.a.c.share(); share != maxFrames {
+	if share := p.a.c.share().packets; share != maxFrames {
 		t.Errorf("%d packets on their way while the network is impaired", share)
 	}
 }

@@ -49,14 +49,28 @@ func (w *window) asks(packets uint32) bool {
 // windowFull says that as many packets are on their way as may be. It is not full while no answer to any of them
 // is asked for.
 func (r *Requester) windowFull() bool {
-	flying := r.PSN.Ahead(r.afterRead)
+	flying := r.Flying()
 	return flying >= int(r.window.now()) && flying > int(r.unasked)
 }
 
 // windowRoom is how many more packets may be on their way, at least one.
 func (r *Requester) windowRoom() uint32 {
-	return uint32(max(1, int(r.window.now())-r.PSN.Ahead(r.afterRead)))
+	return uint32(max(1, int(r.window.now())-r.Flying()))
 }
 
 // Window is how many packets may be on their way under a share.
 func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
+
+// Flying is how many packets are on their way. The PSNs of READs do not count.
+func (r *Requester) Flying() int { return r.PSN.Ahead(r.afterRead) }
+
+// Hurries says of a packet that Next has described that it should not wait for packets of others: it is sent again
+// alone, it asks for responses, or few packets are on their way and left.
+func (r *Requester) Hurries(p *Packet, few int) bool {
+	w := p.work
+	if r.one || w.wantsAnswer() {
+		return true
+	}
+	left := int(w.packets - p.place)
+	return r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0
+}
