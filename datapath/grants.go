@@ -106,6 +106,9 @@ func (c *Connection) window(s share) uint32 {
 // admits says whether the packet in hand may be sent now. If not, the connection gets a turn when it may.
 func (c *Connection) admits(s share, p *conn.Packet) bool {
 	g := &c.qp.Session.grants
+	if c.grant.left < s.grant && !p.Fits(c.grant.left) { // trains begin with messages: the first packet of a WRITE is longer
+		c.returnGrant()
+	}
 	switch {
 	case s.grant == 0 || c.grant.left > 0 || c.Requester.Hurries(p, fewPackets):
 		return true

@@ -74,3 +74,7 @@ func (r *Requester) Hurries(p *Packet, few int) bool {
 	left := int(w.packets - p.place)
 	return r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0
 }
+
+// Fits says whether a packet that Next has described, and those behind it of its message if it is the first, are at most
+// so many.
+func (p *Packet) Fits(packets int) bool { return p.place > 0 || int(p.work.packets) <= packets }
