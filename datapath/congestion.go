@@ -44,6 +44,7 @@ func (c *Connection) yields(d *departure) bool {
 		c.yielded = c.sendCNP(d)
 		return true
 	case c.paced() && c.holds():
+		c.returnGrant()
 		c.yielded = sentNone
 		return true
 	}

@@ -78,9 +78,9 @@ func (c *Connection) enter(state ring.QPState) {
 		}
 		c.established, c.tooLong = false, false
 		c.congestion = congestion{}
-		c.halt()
+		c.stop()
 	case ring.QPStateErr, ring.QPStateSQE:
-		c.halt()
+		c.stop()
 	}
 	c.Requester.Enter(state)
 	c.Responder.Enter(state)
@@ -92,13 +92,19 @@ func (c *Connection) halt() {
 	c.engine.timers.stop(c)
 }
 
+// stop is for a queue pair that sends nothing new. Others may have what it had.
+func (c *Connection) stop() {
+	c.halt()
+	c.admitOthers()
+}
+
 // close is for a queue pair that is removed.
 func (c *Connection) close() {
 	if !c.qp.Session.faulted {
 		c.replyLast()
 	}
 	c.Responder.Forget()
-	c.halt()
+	c.stop()
 	c.engine.accepting.remove(c.qp)
 }
 
@@ -233,7 +239,7 @@ func (c *Connection) sendPacket(d *departure, share share) sending {
 // sendRequest sends the next packet of the requests.
 func (c *Connection) sendRequest(d *departure, share share) sending {
 	p := &d.packet
-	switch c.Requester.Next(c.window(share), p) {
+	switch c.next(share, p) {
 	case conn.Idle:
 		c.returnGrant()
 		return sentNone
@@ -257,6 +263,7 @@ func (c *Connection) sendRequest(d *departure, share share) sending {
 	}
 	switch c.Requester.Fill(now, p, c.payload(frame, p)) {
 	case conn.Idle:
+		c.returnGrant()
 		return sentNone
 	case conn.Worked:
 		return sentOne

@@ -14,10 +14,10 @@ import (
 //
 //	a packet to send ─► admits ─► room in the session's part ─► a grant: it is sent, and those behind it
 //	                           └► none: the connection waits ─► answers to others make room ─► a grant, a turn
-//	                                                         └► nothing for a while ─► its part, as of few; a turn
+//	                                                         └► none do for a while: who has room does not count
 //
 // A grant is given back as its packets are acknowledged, or when nothing is left to send. What is little does not
-// wait, and neither does what has been sent before.
+// wait, and neither does a packet that is sent again alone.
 
 const (
 	// maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring
@@ -28,31 +28,37 @@ const (
 	// in: the ring of a veth has 256. Long packets need few.
 	maxFrames = 128
 
-	// maxGrant is the most packets of a grant: two that ask for an acknowledgement, see conn's window.
+	// maxGrant is the most packets of a grant: twice the packets after which conn asks for an acknowledgement.
 	maxGrant = 64
 
-	// minGrants is how many connections have a grant at least, so that some send while others are acknowledged.
+	// minGrants is how many grants a session's part has room for at least, so that some connections send while others
+	// are acknowledged.
 	minGrants = 4
 
 	// fewPackets is what a connection sends without a grant, if that is all it has.
-	fewPackets = 4
+	fewPackets = 8
 
 	// grantPatience is how long connections wait while no grant is given: those that have some may have peers that
 	// are gone, which shows only after their time-outs.
 	grantPatience = 50 * time.Millisecond
+
+	// grantBudget is how many connections get something at one time.
+	grantBudget = 128
 )
 
 // grants is a session's part.
 type grants struct {
-	granted     int // packets on their way, or of grants and not sent yet
+	granted     int    // packets on their way, or of grants and not sent yet
+	count       uint32 // how often it was begun anew, since those that had room kept it
 	first, last *Connection
 	since       time.Time // when the last grant was given, or the first began to wait
 }
 
 // grant is a connection's part.
 type grant struct {
-	left          int // packets that it has and has not sent
-	counted       int // what the session has counted of the connection's
+	size, left    int    // its packets, and those not sent
+	counted       int    // what the session has counted of the connection's
+	count         uint32 // the session's, when it did
 	waits         bool
 	before, after *Connection // that wait too
 }
@@ -62,21 +68,23 @@ type share struct {
 	packets uint32 // its part
 	grant   int    // how many it has at a time instead; 0: the connections are few
 	session int    // the session's part
+	lone    int    // what a connection may have at most
 }
 
-// share is the connection's. One that has a rate, or whose peer is not ready or has not answered in time, takes no
-// turns: it would keep others waiting.
+// share is the connection's. One that has a rate, or no time-out, or whose peer is not ready or has not answered in time,
+// takes no turns: it would keep others waiting.
 func (c *Connection) share() (s share) {
 	if !c.Reliable() {
 		return share{packets: maxFlight}
 	}
-	most, lone := maxFlight, maxFrames
+	most := maxFlight
+	s.lone = maxFrames
 	if room := c.engine.link.Room(); room > 0 {
 		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
-		lone = most
+		s.lone = most
 	}
 	if c.Long && c.engine.memory.Longest() > 0 {
-		lone = maxFlight
+		s.lone = maxFlight
 	}
 	sessions := c.engine.timers.flights
 	if all := c.engine.timers.ofCard; all != nil {
@@ -84,7 +92,7 @@ func (c *Connection) share() (s share) {
 	}
 	flights := max(1, c.qp.Session.flights)
 	s.session = most / max(1, sessions)
-	s.packets = uint32(min(lone, s.session/flights))
+	s.packets = uint32(min(s.lone, s.session/flights))
 	if grant := min(maxGrant, s.session/minGrants); int(s.packets) < 2*grant && !c.congested && c.Timeout != 0 && c.Requester.InFlight() {
 		s.grant = max(grant, fewPackets)
 	}
@@ -100,15 +108,23 @@ func (c *Connection) window(s share) uint32 {
 	if left == 0 {
 		left = s.grant
 	}
-	return uint32(c.Requester.Flying() + left)
+	return uint32(min(s.lone, c.Requester.Flying()+left))
+}
+
+// next describes the packet to send next. Of a grant that has been begun what a message does not fit into is given back:
+// trains begin with messages, since the first packet of a WRITE is longer than those behind it.
+func (c *Connection) next(s share, p *conn.Packet) conn.Step {
+	step := c.Requester.Next(c.window(s), p)
+	if step == conn.Ready && c.grant.left < c.grant.size && !p.Fits(c.grant.left) {
+		c.returnGrant()
+		step = c.Requester.Next(c.window(s), p)
+	}
+	return step
 }
 
 // admits says whether the packet in hand may be sent now. If not, the connection gets a turn when it may.
 func (c *Connection) admits(s share, p *conn.Packet) bool {
 	g := &c.qp.Session.grants
-	if c.grant.left < s.grant && !p.Fits(c.grant.left) { // trains begin with messages: the first packet of a WRITE is longer
-		c.returnGrant()
-	}
 	switch {
 	case s.grant == 0 || c.grant.left > 0 || c.Requester.Hurries(p, fewPackets):
 		return true
@@ -116,7 +132,7 @@ func (c *Connection) admits(s share, p *conn.Packet) bool {
 		c.give(s.grant)
 		return true
 	case !c.grant.waits:
-		c.wait()
+		g.wait(c)
 	}
 	return false
 }
@@ -126,22 +142,30 @@ func (g *grants) room(s share) bool { return g.granted == 0 || g.granted+s.grant
 
 // give gives the connection a grant.
 func (c *Connection) give(packets int) {
-	c.grant.left = packets
+	c.grant.size, c.grant.left = packets, packets
 	c.recount()
 }
 
 // spend counts a packet that has been sent.
 func (c *Connection) spend(p *conn.Packet) { c.grant.left -= min(c.grant.left, int(p.Packets)) }
 
-// recount has the session count what the connection has of its part. Nobody says when packets have arrived of one that
-// has no time-out, and whose peer is gone.
+// recount has the session count what the connection has of its part: of one without time-out nobody would say that its
+// packets are not on their way any more, and one that has failed still has their PSNs.
 func (c *Connection) recount() {
 	now := c.grant.left
-	if c.Timeout != 0 && c.Requester.InFlight() {
+	if c.Timeout != 0 && c.Requester.InFlight() && c.Requester.Begun() > 0 {
 		now += c.Requester.Flying()
 	}
-	c.qp.Session.granted += now - c.grant.counted
-	c.grant.counted = now
+	c.qp.Session.grants.set(c, now)
+}
+
+// set notes what is a connection's.
+func (g *grants) set(c *Connection, packets int) {
+	if c.grant.count != g.count {
+		c.grant.counted, c.grant.count = 0, g.count
+	}
+	g.granted += packets - c.grant.counted
+	c.grant.counted = packets
 }
 
 // followGrant is for an answer, or a time-out: it may have made room, for others.
@@ -156,38 +180,38 @@ func (c *Connection) followGrant() {
 // returnGrant gives back what the connection does not need.
 func (c *Connection) returnGrant() {
 	if c.grant.left > 0 {
-		c.grant.left = 0
+		c.grant.size, c.grant.left = 0, 0
 		c.recount()
 		c.admitOthers()
 	}
 }
 
-// endGrant is for a connection that sends nothing new for now. What it leaves to others they find in time.
+// endGrant is for a connection that sends nothing new for now.
 func (c *Connection) endGrant() {
-	c.leave()
-	c.qp.Session.granted -= c.grant.counted
-	c.grant = grant{}
+	g := &c.qp.Session.grants
+	g.leave(c)
+	g.set(c, 0)
+	c.grant = grant{count: g.count}
 }
 
 // admitOthers gives grants to those that wait, as far as there is room.
 func (c *Connection) admitOthers() {
 	g := &c.qp.Session.grants
-	for g.first != nil {
+	for budget := grantBudget; g.first != nil && budget > 0; budget-- {
 		next := g.first
 		s := next.share()
 		if s.grant > 0 && !g.room(s) {
 			return
 		}
 		g.since = c.engine.now()
-		next.leave()
+		g.leave(next)
 		next.give(s.grant)
 		next.engine.turns.add(next.qp)
 	}
 }
 
-// wait has the connection wait behind the others of its session.
-func (c *Connection) wait() {
-	g := &c.qp.Session.grants
+// wait has a connection wait behind the others of its session.
+func (g *grants) wait(c *Connection) {
 	if c.grant.waits, c.grant.before = true, g.last; g.last == nil {
 		g.first, g.last, g.since = c, c, c.engine.now()
 		c.engine.timers.follow(c)
@@ -198,11 +222,11 @@ func (c *Connection) wait() {
 }
 
 // leave has it not wait any more. The next one, if it is the first now, has a time.
-func (c *Connection) leave() {
+func (g *grants) leave(c *Connection) {
 	if !c.grant.waits {
 		return
 	}
-	g, before, after := &c.qp.Session.grants, c.grant.before, c.grant.after
+	before, after := c.grant.before, c.grant.after
 	c.grant.waits, c.grant.before, c.grant.after = false, nil, nil
 	if after == nil {
 		g.last = before
@@ -224,10 +248,11 @@ func (c *Connection) impatient() (at time.Time) {
 	return at
 }
 
-// stopWaiting is for one that has waited long enough: it has what it would have if all divided, and at least one packet,
-// since nobody may have been asked to acknowledge those before.
+// stopWaiting is for the first of those that wait, which has waited long enough: the session begins to count anew. What is
+// on its way now is counted again when it is acknowledged, in part.
 func (c *Connection) stopWaiting() {
-	c.leave()
-	c.give(max(1, int(c.share().packets)-c.Requester.Flying()))
-	c.engine.turns.add(c.qp)
+	g := &c.qp.Session.grants
+	g.granted, g.since = 0, c.engine.now()
+	g.count++
+	c.admitOthers()
 }

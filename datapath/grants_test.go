@@ -3,6 +3,7 @@ package datapath
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func (p *pairOf) many(count int) (all []*end) {
 		number := wire.QPN(0x1000 + i)
 		p.a.addQP(number)
 		p.b.addQP(number)
-		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN = number })
+		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = number, 14 }) // 67 ms
 		p.b.meet(p.a, wire.ServiceRC, func(c *Connection) { c.PeerQPN = number })
 		one := *p.a
 		all = append(all, &one)
@@ -38,14 +39,19 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 }
 
 // exhaust has connections to nobody use up all grants of the first program, and others wait for long.
-func (p *pairOf) exhaust() {
-	p.dead(40, 1<<20)
-	for p.round() || p.a.session.first == nil {
+func (p *pairOf) exhaust(count, length int) (all []*end) {
+	all = p.dead(count, length)
+	for s := &p.a.session.grants; p.round() || s.granted+maxGrant <= maxFlight; s.since = time.Now().Add(time.Hour) {
 	}
-	s := p.a.session
-	if s.since = time.Now().Add(time.Hour); s.granted < maxFlight {
-		p.Fatalf("%d packets are granted", s.granted)
-	}
+	return all
+}
+
+// waits has a connection of the first program post what is more than a few packets, and says whether it waits for a grant.
+func (p *pairOf) waits(one *end) bool {
+	one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
+	p.a.session.grants.since = time.Now().Add(time.Hour)
+	p.round()
+	return one.c.grant.waits
 }
 
 // Many connections of a program take turns: together they have no more on their way than a card may have, each sends many
@@ -60,7 +66,7 @@ func TestManyTakeTurns(t *testing.T) {
 			one.post(to(ring.WRRDMAWrite, i*length), ring.Atomic{}, at(i*length, length))
 		}
 	}
-	s, done, most := p.a.session, 0, 0
+	s, done, most := &p.a.session.grants, 0, 0
 	for done < count*rounds {
 		p.round()
 		flying := 0
@@ -82,7 +88,7 @@ func TestManyTakeTurns(t *testing.T) {
 		t.Error("what has arrived is not what was sent")
 	}
 	sent, answers := p.a.engine.Counters().Sent, p.b.engine.Counters().Sent
-	if answers > sent/16 {
+	if answers > sent/10 {
 		t.Errorf("%d acknowledgements of %d packets", answers, sent)
 	}
 	if s.granted != 0 || s.first != nil {
@@ -90,19 +96,54 @@ func TestManyTakeTurns(t *testing.T) {
 	}
 }
 
-// Connections whose peers are gone have all grants, and keep them. Others of the program wait for a while, and go on.
+// Connections whose peers are gone have all grants, and keep them. Others of the program wait for a while, and go on,
+// whether the dead are few with much on their way or many with little.
 func TestTurnsBesideDeadPeers(t *testing.T) {
-	p := connect(t, wire.ServiceRC, 1, nil)
-	live := p.many(1)[0]
-	p.exhaust()
-	live.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
-	if p.round(); !live.c.grant.waits {
-		t.Error("there was still a grant")
+	for _, row := range []struct{ count, length int }{{40, 1 << 20}, {34, 30 * 1024}, {100, 20 * 1024}} {
+		p := connect(t, wire.ServiceRC, 1, nil)
+		live := p.many(1)[0]
+		p.exhaust(row.count, row.length)
+		if !p.waits(live) {
+			t.Errorf("%d dead: there was still a grant", row.count)
+		}
+		p.a.session.grants.since = time.Now()
+		p.a.engine.timers.follow(p.a.session.grants.first)
+		for len(live.poll()) == 0 {
+			p.round()
+		}
 	}
-	p.a.session.since = time.Now()
-	p.a.engine.timers.follow(p.a.session.first)
-	for len(live.poll()) == 0 {
-		p.round()
+}
+
+// What connections had that end, in whatever way, those that wait have at once.
+func TestWhoEndsMakesRoom(t *testing.T) {
+	for name, finish := range map[string]func(e *Engine, qp *QP){
+		"removed": func(e *Engine, qp *QP) { e.RemoveQP(qp) },
+		"RESET":   func(e *Engine, qp *QP) { e.SetState(qp, ring.QPStateReset) },
+		"ERR":     func(e *Engine, qp *QP) { e.SetState(qp, ring.QPStateErr) },
+		"refused": func(e *Engine, qp *QP) {
+			c := qp.service.(*Connection)
+			c.Requester.Receive(e.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: c.Requester.Oldest(), Syndrome: wire.NAKRemoteAccess}))
+			c.follow()
+		},
+	} {
+		p := connect(t, wire.ServiceRC, 1, nil)
+		live := p.many(1)[0]
+		dead := p.exhaust(40, 1<<20)
+		if !p.waits(live) {
+			t.Errorf("%s: there was still a grant", name)
+		}
+		for len(dead) > 0 {
+			for _, one := range dead {
+				p.a.engine.Do(func() { finish(p.a.engine, one.qp) })
+			}
+			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ring.QPStateRTS })
+			p.round() // those that had waited send: only then are they refused
+		}
+		for p.round() && live.c.grant.waits { // a round's budget may be too little for all
+		}
+		if s := &p.a.session.grants; live.c.grant.waits || s.granted > maxGrant+live.c.Requester.Flying() {
+			t.Errorf("%s: %d packets are granted, it waits: %v", name, s.granted, live.c.grant.waits)
+		}
 	}
 }
 
@@ -113,7 +154,7 @@ func TestLittleDoesNotWait(t *testing.T) {
 	for _, one := range live {
 		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
 	}
-	p.exhaust()
+	p.exhaust(40, 1<<20)
 	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024))
 	live[1].post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 500_000))
 	p.round()
@@ -123,6 +164,7 @@ func TestLittleDoesNotWait(t *testing.T) {
 		}
 	}
 	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024+1))
+	p.a.session.grants.since = time.Now().Add(time.Hour)
 	if p.round(); !live[0].c.grant.waits {
 		t.Error("more than a few packets went without a grant")
 	}
@@ -156,7 +198,7 @@ func TestGrantsEnd(t *testing.T) {
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
 		}
-		if s := p.a.session; s.granted != 0 || s.first != nil || s.last != nil {
+		if s := &p.a.session.grants; s.granted != 0 || s.first != nil || s.last != nil {
 			t.Fatalf("seed %d: %d packets are granted, %p and %p wait", seed, s.granted, s.first, s.last)
 		}
 	}

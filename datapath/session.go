@@ -22,7 +22,7 @@ type Session struct {
 	ahs          []*AH
 
 	flights int      // its queue pairs that have packets on their way; see timers
-	grants           // of its connections
+	grants  grants   // of its connections
 	inTurn  qpList   // its queue pairs with work left
 	waiting bool     // it is in the engine's turns, before the next one
 	behind  *Session // the next one

@@ -8,13 +8,13 @@ import (
 )
 
 // deadlines are the times at which connections have something to do: to send again what was not answered, or what
-// the peer was not ready for; or to send on, at a rate (congestion.go). There is one for each connection. It is moved on with every answer, which is only
-// noted: a heap orders the connections by when they are asked, and one whose time has moved on meanwhile goes back
-// into it. So an answer costs nothing, and a time-out a step in the heap, where a wheel would have to be turned
-// through empty slots.
+// the peer was not ready for; to send on, at a rate (congestion.go); or to wait no more for a grant (grants.go). There
+// is one for each connection. It is moved on with every answer, which is only noted: a heap orders the connections by
+// when they are asked, and one whose time has moved on meanwhile goes back into it. So an answer costs nothing, and a
+// time-out a step in the heap, where a wheel would have to be turned through empty slots.
 //
-// Of those in it, flights are the ones that have packets on their way. A connection leaves them only when it is
-// asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
+// Of those in it, flights are the ones that have packets on their way, or are about to. A connection leaves them only
+// when it is asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
 type deadlines struct {
 	heap    timers.Heap[*Connection]
 	flights int           // sessions with queue pairs in flight

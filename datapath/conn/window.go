@@ -61,8 +61,8 @@ func (r *Requester) windowRoom() uint32 {
 // Window is how many packets may be on their way under a share.
 func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
 
-// Flying is how many packets are on their way. The PSNs of READs do not count.
-func (r *Requester) Flying() int { return r.PSN.Ahead(r.afterRead) }
+// Flying is how many packets are on their way. The PSNs of READs do not count, nor those before one that is sent again.
+func (r *Requester) Flying() int { return max(0, r.PSN.Ahead(r.afterRead)) }
 
 // Hurries says of a packet that Next has described that it should not wait for packets of others: it is sent again
 // alone, it asks for responses, or few packets are on their way and left.

@@ -18,7 +18,7 @@ type Link struct {
 	sockets map[int32]*Socket // by their descriptors
 	pending []*Socket         // may have packets
 	hot     *Socket           // had packets at the last Receive; nil if none had
-	last    *Socket           // that had some; nil if it was removed
+	recent  *Socket           // the last that had some; nil if it was removed
 	calls   int               // of Receive
 	room    int               // of a socket, in bytes
 	events  [16]unix.EpollEvent
@@ -80,8 +80,8 @@ func (l *Link) Remove(s *Socket) bool {
 	if l.hot == s {
 		l.hot = nil
 	}
-	if l.last == s {
-		l.last = nil
+	if l.recent == s {
+		l.recent = nil
 	}
 	return true
 }
@@ -108,10 +108,10 @@ func (l *Link) Receive() int {
 
 // Glance implements link.Glancer: the socket that had packets last is tried, and no other is asked for.
 func (l *Link) Glance() int {
-	if l.last == nil || len(l.pending) > 0 {
+	if l.recent == nil || len(l.pending) > 0 {
 		return l.Receive()
 	}
-	l.pending = append(l.pending, l.last)
+	l.pending = append(l.pending, l.recent)
 	return l.takeTurns()
 }
 
@@ -127,7 +127,7 @@ func (l *Link) takeTurns() int {
 			l.pending = append(l.pending, s)
 		}
 		if packets > 0 {
-			l.hot, l.last = s, s
+			l.hot, l.recent = s, s
 			return packets
 		}
 	}
@@ -178,6 +178,6 @@ func (l *Link) Close() error {
 		l.past.Add(s.lost())
 		err = errors.Join(err, s.Close())
 	}
-	l.closed, l.sockets, l.pending, l.hot, l.last = true, nil, nil, nil, nil
+	l.closed, l.sockets, l.pending, l.hot, l.recent = true, nil, nil, nil, nil
 	return err
 }
