@@ -39,8 +39,10 @@ const (
 	fewPackets = 8
 
 	// grantPatience is how long connections wait while no grant is given: those that have some may have peers that
-	// are gone, which shows only after their time-outs.
+	// are gone, which shows only after their time-outs. It is twice as long each time that nothing is acknowledged
+	// even then, at most doublings times: then the peer, or the way to it, is slow.
 	grantPatience = 50 * time.Millisecond
+	doublings     = 6
 
 	// grantBudget is how many connections get something at one time.
 	grantBudget = 128
@@ -52,6 +54,7 @@ type grants struct {
 	count       uint32 // how often it was begun anew, since those that had room kept it
 	first, last *Connection
 	since       time.Time // when the last grant was given, or the first began to wait
+	vain        uint8     // how often it was begun anew since packets were acknowledged
 }
 
 // grant is a connection's part.
@@ -126,7 +129,7 @@ func (c *Connection) next(s share, p *conn.Packet) conn.Step {
 func (c *Connection) admits(s share, p *conn.Packet) bool {
 	g := &c.qp.Session.grants
 	switch {
-	case s.grant == 0 || c.grant.left > 0 || c.Requester.Hurries(p, fewPackets):
+	case s.grant == 0 || c.grant.left > 0 || p.Hurries(&c.Requester, fewPackets):
 		return true
 	case g.first == nil && g.room(s):
 		c.give(s.grant)
@@ -154,7 +157,7 @@ func (c *Connection) spend(p *conn.Packet) { c.grant.left -= min(c.grant.left, i
 func (c *Connection) recount() {
 	now := c.grant.left
 	if c.Timeout != 0 && c.Requester.InFlight() && c.Requester.Begun() > 0 {
-		now += c.Requester.Flying()
+		now += c.Requester.Unanswered()
 	}
 	c.qp.Session.grants.set(c, now)
 }
@@ -173,7 +176,11 @@ func (c *Connection) followGrant() {
 	if !c.Requester.InFlight() {
 		c.endGrant()
 	}
-	c.recount()
+	g := &c.qp.Session.grants
+	before := g.granted
+	if c.recount(); g.granted < before {
+		g.vain = 0
+	}
 	c.admitOthers()
 }
 
@@ -243,7 +250,7 @@ func (g *grants) leave(c *Connection) {
 // impatient is when the connection stops waiting; zero if another is before it, or it does not wait.
 func (c *Connection) impatient() (at time.Time) {
 	if g := &c.qp.Session.grants; c.grant.waits && g.first == c {
-		return g.since.Add(grantPatience)
+		return g.since.Add(grantPatience << g.vain)
 	}
 	return at
 }
@@ -254,5 +261,6 @@ func (c *Connection) stopWaiting() {
 	g := &c.qp.Session.grants
 	g.granted, g.since = 0, c.engine.now()
 	g.count++
+	g.vain = min(g.vain+1, doublings)
 	c.admitOthers()
 }

@@ -64,16 +64,17 @@ func TestManyTakeTurns(t *testing.T) {
 	for i, one := range all {
 		for range rounds {
 			one.post(to(ring.WRRDMAWrite, i*length), ring.Atomic{}, at(i*length, length))
+			one.post(to(ring.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8)) // takes no room
 		}
 	}
 	s, done, most := &p.a.session.grants, 0, 0
-	for done < count*rounds {
+	for done < 2*count*rounds {
 		p.round()
 		flying := 0
 		for _, one := range all {
 			done += len(one.poll())
 			if one.c.Requester.InFlight() {
-				flying += one.c.Requester.Flying()
+				flying += one.c.Requester.Unanswered()
 			}
 		}
 		most = max(most, flying)

@@ -1,5 +1,7 @@
 package conn
 
+import "github.com/roced/roced/datapath/ring"
+
 // window bounds how many packets are on their way. A loss halves it, and it grows by an eighth with each window
 // that arrives: where the two sides share processors, what one of them sends in its slice lasts until the other has
 // one. The PSNs of READs do not count: their packets are the peer's.
@@ -64,9 +66,25 @@ func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
 // Flying is how many packets are on their way. The PSNs of READs do not count, nor those before one that is sent again.
 func (r *Requester) Flying() int { return max(0, r.PSN.Ahead(r.afterRead)) }
 
+// Unanswered is how many packets were sent and are not acknowledged. Of READs only the responses would count, which are
+// the peer's.
+func (r *Requester) Unanswered() int {
+	packets := r.PSN.Ahead(r.oldest)
+	for i, reads := uint32(0), r.reads; i < r.works.count && reads > 0; i++ {
+		w := r.works.at(i)
+		if w.wantsAnswer() {
+			reads--
+		}
+		if w.Opcode == ring.WRRDMARead && r.PSN.Ahead(w.first) > 0 {
+			packets -= int(w.packets - w.answered)
+		}
+	}
+	return max(0, packets)
+}
+
 // Hurries says of a packet that Next has described that it should not wait for packets of others: it is sent again
 // alone, it asks for responses, or few packets are on their way and left.
-func (r *Requester) Hurries(p *Packet, few int) bool {
+func (p *Packet) Hurries(r *Requester, few int) bool {
 	w := p.work
 	if r.one || w.wantsAnswer() {
 		return true
