@@ -194,6 +194,27 @@ func TestNotReadyIsNotInFlight(t *testing.T) {
 	}
 }
 
+// A peer that says that it is not ready answers: packets that were lost before do not count any more, however long it takes.
+func TestNotReadyIsAnAnswer(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt, c.RNRRetry = 31, 1, 7 }) // hours
+	x.postAll(posted{o: ring.WRSend, length: 8})
+	x.rest()
+	for i := range 5 {
+		x.engine.Do(func() {
+			x.c.Requester.Expire(time.Now().Add(3 * time.Hour))
+			x.c.follow()
+			x.engine.runRound()
+		})
+		x.say(line{Transport: answer(0, wire.SyndromeRNR|1)}) // 10 µs
+		for sent := x.engine.Counters().Sent; x.engine.Counters().Sent == sent && x.c.qp.State == ring.QPStateRTS; {
+			x.engine.Do(func() { x.engine.runRound() })
+		}
+		if x.c.qp.State != ring.QPStateRTS {
+			t.Fatalf("round %d: %v", i, x.c.qp.State)
+		}
+	}
+}
+
 // Of the times that have come at once a round looks at as many as it may do; the others are looked at in the next.
 func TestManyTimeOutAtOnce(t *testing.T) {
 	const more = 2

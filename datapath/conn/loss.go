@@ -97,6 +97,7 @@ func (r *Requester) waitReady(now time.Time, s wire.Syndrome) Reason {
 		return Taken
 	}
 	r.rnrRetries -= min(r.rnrRetries, 1)
+	r.retries = r.RetryCnt // the peer answers
 	r.goBack(now, r.oldest)
 	r.rnrWait = true
 	r.deadline = now.Add(s.RNRTime())
