@@ -2,8 +2,9 @@
  * fork. A child's writes to shared pages would reach its parent, and the parent's the child. So the child
  * makes them private before anything else runs in it, as Linux itself copies pages that a device has
  * pinned, and the thread that forks waits in the parent until that is done. Its own stack and control block
- * cannot wait: if they are shared they are private during the fork, and what was written to them, by the
- * program or a peer, is merged after it. vfork and posix_spawn need nothing.
+ * cannot wait, nor can what the C library writes to in the child before handlers run: the heads of malloc's
+ * arenas, and the control blocks of other threads. If they are shared they are private during the fork, and what
+ * was written to them, by the program or a peer, is merged after it. vfork and posix_spawn need nothing.
  */
 #define _GNU_SOURCE
 #include "memorystate.h"
@@ -15,6 +16,7 @@
 
 #define STACK_BELOW 32768 /* what fork and its handlers may use of the stack */
 #define STACK_ABOVE 1024  /* fork's own frame */
+#define ARENA (64ul << 20) /* malloc's arenas begin at multiples of it, except the first (glibc's HEAP_MAX_SIZE) */
 
 /*
  * apart makes one page of the forking thread private. The copy is taken first: what differs from it later
@@ -24,6 +26,9 @@ static void apart(struct memory *m, uintptr_t page)
 {
 	struct mapping f;
 
+	for (size_t i = 0; i < m->apart; i++)
+		if (m->apart_page[i] == page)
+			return;
 	if (m->apart == APART_MAX || !memory_count(m, page) || memory_mapping(m, page, &f) || f.start > page ||
 	    !memory_in_place(&f))
 		return;
@@ -41,6 +46,36 @@ static void apart_all(struct memory *m, uintptr_t start, uintptr_t end)
 		apart(m, page);
 }
 
+static void apart_arenas(struct memory *m)
+{
+	struct mapping f;
+	uintptr_t end;
+
+	for (uintptr_t at = 0; !memory_mapping(m, at, &f); at = end) {
+		end = f.end;
+		for (uintptr_t head = (f.start + ARENA - 1) / ARENA * ARENA; f.ours && f.shared && head < end; head += ARENA)
+			apart(m, head);
+	}
+}
+
+static bool noted(const struct memory *m, uintptr_t page)
+{
+	for (size_t i = 0; i < m->blocks && i < BLOCKS_MAX; i++)
+		if (m->block_page[i] == page)
+			return true;
+	return false;
+}
+
+/* memory_fork_note notes the control block of the calling thread if it is in pages that it shares. */
+void memory_fork_note(struct memory *m, uintptr_t start, uintptr_t end)
+{
+	uintptr_t self = (uintptr_t)__builtin_thread_pointer() / m->page * m->page;
+
+	for (uintptr_t page = self - m->page; page <= self + m->page; page += m->page)
+		if (page >= start && page < end && !noted(m, page))
+			m->block_page[m->blocks++ % BLOCKS_MAX] = page;
+}
+
 static void prepare(void)
 {
 	memory_start_lock();
@@ -56,6 +91,9 @@ static void prepare(void)
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0), self = (uintptr_t)__builtin_thread_pointer();
 	apart_all(m, frame - STACK_BELOW, frame + STACK_ABOVE);
 	apart_all(m, self - m->page, self + m->page);
+	for (size_t i = 0; i < m->blocks && i < BLOCKS_MAX; i++)
+		apart(m, m->block_page[i]);
+	apart_arenas(m);
 	memory_mapping_end(m);
 }
 
@@ -118,12 +156,11 @@ static void child(void)
 	memory_start_unlock();
 }
 
-int memory_fork_init(void)
-{
-	static bool done;
+/*
+ * The handlers are the first of all: those of the child run in the order in which they were registered, and what others
+ * write in it would reach the parent before the pages are the child's.
+ */
+static int handlers_error;
+__attribute__((constructor(101))) static void watch_forks(void) { handlers_error = pthread_atfork(prepare, parent, child); }
 
-	if (!done && pthread_atfork(prepare, parent, child))
-		return ENOMEM;
-	done = true;
-	return 0;
-}
+int memory_fork_error(void) { return handlers_error; }

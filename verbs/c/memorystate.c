@@ -160,7 +160,7 @@ static int start(int fd)
 		return replace(roced_memory, fd, &st);
 	}
 	struct memory *m = new_state(fd, &st);
-	int error = m ? memory_fork_init() : ENOMEM;
+	int error = m ? memory_fork_error() : ENOMEM;
 	if (error) {
 		memory_tell("no memory for the table of shared pages");
 		return error;

@@ -142,6 +142,58 @@ static void fork_beside_a_poller(void)
 	CHECK_IS(ibv_destroy_comp_channel(channel), 0);
 }
 
+static __thread char local[64];
+
+/* register_own registers what lies beside the C library's own: in the head of an arena, and the thread's control block. */
+static void *register_own(void *go_on)
+{
+	char *allocated = malloc(64);
+	struct ibv_mr *first = ibv_reg_mr(p.pd, allocated, 64, 0), *second = ibv_reg_mr(p.pd, local, 64, 0);
+
+	CHECK(first && second);
+	atomic_store((atomic_int *)go_on, 1);
+	while (atomic_load((atomic_int *)go_on) == 1)
+		usleep(1000);
+	CHECK_IS(ibv_dereg_mr(first), 0);
+	CHECK_IS(ibv_dereg_mr(second), 0);
+	free(allocated);
+	return local;
+}
+
+/* The child changes nothing of the parent's, though small regions share pages with what the libraries keep. */
+static void fork_beside_small_regions(void)
+{
+	struct ibv_mr *small[8];
+	struct ibv_port_attr port;
+	pthread_t thread;
+	atomic_int go_on = 0;
+	void *result;
+	int status;
+
+	for (int i = 0; i < 8; i++)
+		CHECK(small[i] = ibv_reg_mr(p.pd, malloc(64), 64, 0));
+	CHECK_IS(pthread_create(&thread, NULL, register_own, &go_on), 0);
+	while (!atomic_load(&go_on))
+		usleep(1000);
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+		CHECK(child >= 0);
+		if (child == 0)
+			_exit(0);
+		CHECK_IS(waitpid(child, &status, 0), child);
+		CHECK_IS(status, 0);
+	}
+	atomic_store(&go_on, 2);
+	CHECK_IS(pthread_join(thread, &result), 0);
+	CHECK(result);
+	CHECK_IS(ibv_query_port(p.context, 1, &port), 0);
+	for (int i = 0; i < 8; i++) {
+		void *at = small[i]->addr;
+		CHECK_IS(ibv_dereg_mr(small[i]), 0);
+		free(at);
+	}
+}
+
 int main(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
@@ -150,6 +202,7 @@ int main(void)
 	setenv("ROCED_SPIN", "1", 1); /* a thread that polls has the CQ most of the time */
 	open_pair(&p, IBV_QPT_RC);
 	fork_beside_a_poller();
+	fork_beside_small_regions();
 	struct ibv_dm *dm = ibv_alloc_dm(p.context, &attr);
 	CHECK(dm);
 	fork_and_ask(dm, true);
