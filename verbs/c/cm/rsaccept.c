@@ -47,6 +47,9 @@ static int next_request(struct rsocket *s, struct rdma_cm_event **event)
 	return error;
 }
 
+/* ours says whether a failure is for want of something in this process: the program is told. */
+static bool ours(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
 /* take_request gives a socket for the next request that can be answered. */
 static int take_request(struct rsocket *listener, struct rsocket **out)
 {
@@ -74,6 +77,8 @@ static int take_request(struct rsocket *listener, struct rsocket **out)
 			return 0;
 		}
 		roced_debug("rsocket: a request could not be accepted: %s", strerror(error));
+		if (ours(error))
+			return error;
 	}
 }
 

@@ -214,6 +214,7 @@ bool rs_is_connected(struct rsocket *s)
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
+	bool again;
 	int error = 0;
 
 	if (!s)
@@ -226,13 +227,12 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	}
 	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
 		rs_advance(s);
+	again = s->state >= RS_RESOLVING && s->state <= RS_CONNECTING; /* a signal has ended the call, or it does not wait */
 	if (s->state == RS_CONNECTED)
 		error = EISCONN;
-	else if (s->state > RS_BOUND && s->state < RS_CONNECTED)
-		error = EALREADY;
-	else if (s->state > RS_BOUND)
+	else if (s->state > RS_BOUND && !again)
 		error = s->state == RS_FAILED && s->error ? s->error : EINVAL;
-	if (!error) {
+	if (!error && !again) {
 		s->state = RS_RESOLVING;
 		if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) != 0) {
 			error = errno;
@@ -242,7 +242,7 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	if (!error)
 		error = rs_wait(s, rs_is_connected, 0);
 	if (error == EAGAIN)
-		error = EINPROGRESS;
+		error = again ? EALREADY : EINPROGRESS;
 	if (!error && s->state == RS_FAILED)
 		error = s->error;
 	pthread_mutex_unlock(&s->lock);

@@ -8,8 +8,11 @@
 #include "rsapi.h"
 #include "rsdgram.h"
 
-/* rs_revive is for the child of a fork, which has none of the threads that use a socket. */
-void rs_revive(struct rsocket *s)
+/*
+ * rs_revive is for the child of a fork, which has none of the threads that use a socket. If a signal's handler forks, the call
+ * that it has interrupted goes on in the child, and holds sockets there too: those stay then.
+ */
+void rs_revive(struct rsocket *s, bool in_call)
 {
 	pthread_mutex_init(&s->lock, NULL);
 	cm_channel_revive(cm_channel_of(s->channel));
@@ -17,8 +20,13 @@ void rs_revive(struct rsocket *s)
 		cm_id_revive(cm_id_of(s->id));
 	s->sending = false;
 	s->senders = 0;
-	s->bell.sleepers = s->bell.called = 0; /* so that nothing here rings the parent's */
-	s->holders = 1;
+	if (s->bell.fd >= 0)
+		close(s->bell.fd);
+	s->bell = (struct rs_bell){ .fd = -1 }; /* so that nothing here rings the parent's */
+	s->holders = in_call ? 2 : 1;
+	s->arrivals_head = s->arrivals_tail; /* what has come is the parent's */
+	if (s->state == RS_CONNECTED)
+		s->state = RS_OVER;
 	if (s->datagram)
 		ds_revive(s);
 }
@@ -185,6 +193,8 @@ int rshutdown(int socket, int how)
 
 	if (!s)
 		return -1;
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return cm_result(EINVAL);
 	pthread_mutex_lock(&s->lock);
 	if (s->datagram) {
 		error = ds_shutdown(s, how);

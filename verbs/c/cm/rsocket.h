@@ -171,7 +171,7 @@ int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals);
 
 /* rsocket.c */
 struct rsocket *rs_new(void);
-void rs_revive(struct rsocket *s);
+void rs_revive(struct rsocket *s, bool in_call);
 void rs_destroy(struct rsocket *s);
 int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen);
 

@@ -204,10 +204,15 @@ static void let_go(void *of)
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	struct round r = { .list = calloc(nfds + 1, sizeof(*r.list) + 2 * sizeof(*fds)), .count = nfds };
+	struct round r = { .count = nfds };
 	int ready = 0;
 	bool none;
 
+	if (nfds > INT_MAX)
+		return cm_result(EINVAL);
+	if (!fds && nfds > 0)
+		return cm_result(EFAULT);
+	r.list = calloc(nfds + 1, sizeof(*r.list) + 2 * sizeof(*fds));
 	if (!r.list)
 		return cm_result(ENOMEM);
 	r.all = (struct pollfd *)(r.list + nfds);

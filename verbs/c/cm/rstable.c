@@ -13,6 +13,14 @@ static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsocket **table; /* by number */
 static int table_size;
 
+/* The calls that a thread is in, one inside another. */
+enum { MOST_CALLS = 4 };
+static _Thread_local struct {
+	int depth;                       /* more than there are where a signal's handler has jumped out of some */
+	int cancel;                      /* whether the thread could be cancelled before */
+	struct rsocket *held[MOST_CALLS];
+} calls;
+
 /*
  * The child of a fork finds locks free and sockets held by the table alone, whatever other threads did: those that wait for
  * the lock are counted in it.
@@ -26,17 +34,9 @@ static void in_child(void)
 	table_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	for (n = 0; n < table_size; n++)
 		if (table[n])
-			rs_revive(table[n]);
+			rs_revive(table[n], calls.depth > 0);
 }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
-
-/* The calls that a thread is in, one inside another. */
-enum { MOST_CALLS = 4 };
-static _Thread_local struct {
-	int depth;                       /* more than there are where a signal's handler has jumped out of some */
-	int cancel;                      /* whether the thread could be cancelled before */
-	struct rsocket *held[MOST_CALLS];
-} calls;
 
 /* rs_begin_call has the thread not be cancelled until rs_end_call, except in rs_sleep. */
 void rs_begin_call(struct rsocket *held)

@@ -1,7 +1,6 @@
 /* In the child of a fork ids and sockets of its own work, whatever a thread of the parent did with its own. */
-#include "check.h"
+#include "streams.h"
 
-#include <rdma/rsocket.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
@@ -69,13 +68,103 @@ static void close_inherited(int stream, int datagrams)
 	CHECK(rclose(datagrams) == 0 && rclose(stream) == 0);
 }
 
+/* receive_one waits for a byte. */
+static void *receive_one(void *socket)
+{
+	char byte;
+
+	CHECK(rrecv(*(int *)socket, &byte, 1, 0) == 1);
+	return NULL;
+}
+
+/* reap ends a child that has done what it should. */
+static void reap(pid_t child)
+{
+	int status;
+
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(status == 0);
+}
+
+/* What has come is the parent's, and a thread that waits in the parent goes on. */
+static void fork_beside_a_receiver(struct pair p)
+{
+	pthread_t waiting;
+	char bytes[2];
+	int n;
+
+	CHECK(rsend(p.near, "A", 1, 0) == 1);
+	for (n = 0; n < 5; n++) {
+		pid_t child = fork();
+		if (child == 0) {
+			alarm(20);
+			CHECK(rrecv(p.far, bytes, 1, MSG_DONTWAIT) <= 0 && rsend(p.far, "B", 1, 0) < 0);
+			_exit(0);
+		}
+		reap(child);
+	}
+	CHECK(rrecv(p.far, bytes, 2, 0) == 1);
+	CHECK(pthread_create(&waiting, NULL, receive_one, &p.far) == 0);
+	usleep(10000);
+	for (n = 0; n < 5; n++) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		reap(child);
+	}
+	CHECK(rsend(p.near, "C", 1, 0) == 1 && pthread_join(waiting, NULL) == 0);
+}
+
+static volatile pid_t forked = -1;
+
+static void fork_in_handler(int signal)
+{
+	(void)signal;
+	forked = fork();
+}
+
+static void *signal_soon(void *thread)
+{
+	usleep(50000);
+	CHECK(pthread_kill(*(pthread_t *)thread, SIGUSR1) == 0);
+	return NULL;
+}
+
+/* The call that a handler has interrupted ends in the child too, and leaves the parent's alone. */
+static void fork_in_a_call(struct pair p)
+{
+	struct sigaction action = { .sa_handler = fork_in_handler };
+	pthread_t self = pthread_self(), other;
+	struct pollfd one = { .fd = p.far, .events = POLLIN };
+	char byte;
+
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK(pthread_create(&other, NULL, signal_soon, &self) == 0);
+	CHECK(rrecv(p.far, &byte, 1, 0) <= 0);
+	if (forked == 0) {
+		alarm(20);
+		CHECK(rclose(p.far) == 0 && rclose(p.near) == 0);
+		use();
+		_exit(0);
+	}
+	CHECK(pthread_join(other, NULL) == 0);
+	reap(forked);
+	CHECK(rpoll(&one, 1, 1) == 0);
+	CHECK(rsend(p.near, "D", 1, 0) == 1 && rrecv(p.far, &byte, 1, 0) == 1);
+}
+
 int main(void)
 {
+	struct pair p;
 	pthread_t thread, receiving;
 	int n, status, stream, datagram;
 	char byte;
 
 	use();
+	p = pair();
+	fork_beside_a_receiver(p);
+	fork_in_a_call(p);
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 	CHECK((stream = rsocket(AF_INET, SOCK_STREAM, 0)) >= 0);
 	datagram = datagrams();
 	CHECK(pthread_create(&receiving, NULL, receive, &stream) == 0);

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* What the sides tell each other (cm/rsocket.h). */
@@ -263,6 +264,39 @@ static void refused(void)
 	CHECK(rclose(s) == 0);
 }
 
+/* wrong: arguments that are none. */
+static void wrong(void)
+{
+	struct pair p = pair();
+	char byte;
+
+	REFUSED(rshutdown(p.near, 99), EINVAL);
+	CHECK(rsend(p.near, "A", 1, 0) == 1 && rrecv(p.far, &byte, 1, 0) == 1);
+	REFUSED(rpoll(NULL, 1, 0), EFAULT);
+	REFUSED(rpoll(NULL, (nfds_t)-1, 0), EINVAL);
+	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
+}
+
+/* full: a program that may open no more is told when somebody connects. */
+static void full(void)
+{
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0), next;
+	struct pollfd both[2] = { { .fd = s, .events = POLLOUT }, { .fd = l, .events = POLLIN } };
+	struct rlimit before, limit;
+
+	CHECK(s >= 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
+	REFUSED(rconnect(s, self(port), sizeof(struct sockaddr_in)), EINPROGRESS);
+	while (!(both[1].revents & POLLIN))
+		CHECK(rpoll(both, 2, 1000) > 0);
+	CHECK((next = dup(0)) >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+	limit = (struct rlimit){ (rlim_t)next, before.rlim_max };
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	REFUSED(raccept(l, NULL, NULL), EMFILE);
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(rclose(s) == 0 && rclose(l) == 0);
+}
+
 int main(void)
 {
 	int n;
@@ -274,6 +308,8 @@ int main(void)
 	unasked();
 	peeked();
 	refused();
+	wrong();
+	full();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;

@@ -6,7 +6,9 @@
  */
 #include "streams.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
+
 enum { ROUNDS = 30 };
 
 static _Atomic int received;
@@ -109,7 +111,7 @@ static int make_connect(int port)
 {
 	int s = rsocket(AF_INET, SOCK_STREAM, 0), n = rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), error = errno;
 
-	CHECK(n < 0);
+	CHECK(n < 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
 	REFUSED(rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), EALREADY); /* it goes on */
 	CHECK(rclose(s) == 0);
 	errno = error;
