@@ -135,7 +135,6 @@ static void share_pages(void *argument)
 		m->reason = reason;
 	} else {
 		memory_count_add(m, j->start, j->end);
-		memory_fork_note(m, j->start, j->end);
 	}
 	memory_guard_end(m);
 }

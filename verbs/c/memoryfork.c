@@ -2,9 +2,10 @@
  * fork. A child's writes to shared pages would reach its parent, and the parent's the child. So the child
  * makes them private before anything else runs in it, as Linux itself copies pages that a device has
  * pinned, and the thread that forks waits in the parent until that is done. Its own stack and control block
- * cannot wait, nor can what the C library writes to in the child before handlers run: the heads of malloc's
- * arenas, and the control blocks of other threads. If they are shared they are private during the fork, and what
- * was written to them, by the program or a peer, is merged after it. vfork and posix_spawn need nothing.
+ * cannot wait, nor can the heads of malloc's arenas, to which the C library writes in the child before handlers
+ * run. If they are shared they are private during the fork, and what was written to them, by the program or a
+ * peer, is merged after it. vfork and posix_spawn need nothing. Control blocks of other threads are not set apart:
+ * when they were, such a thread ended with SIGSEGV now and then. The child may write to them before handlers run.
  */
 #define _GNU_SOURCE
 #include "memorystate.h"
@@ -58,24 +59,6 @@ static void apart_arenas(struct memory *m)
 	}
 }
 
-static bool noted(const struct memory *m, uintptr_t page)
-{
-	for (size_t i = 0; i < m->blocks && i < BLOCKS_MAX; i++)
-		if (m->block_page[i] == page)
-			return true;
-	return false;
-}
-
-/* memory_fork_note notes the control block of the calling thread if it is in pages that it shares. */
-void memory_fork_note(struct memory *m, uintptr_t start, uintptr_t end)
-{
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer() / m->page * m->page;
-
-	for (uintptr_t page = self - m->page; page <= self + m->page; page += m->page)
-		if (page >= start && page < end && !noted(m, page))
-			m->block_page[m->blocks++ % BLOCKS_MAX] = page;
-}
-
 static void prepare(void)
 {
 	memory_start_lock();
@@ -91,8 +74,6 @@ static void prepare(void)
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0), self = (uintptr_t)__builtin_thread_pointer();
 	apart_all(m, frame - STACK_BELOW, frame + STACK_ABOVE);
 	apart_all(m, self - m->page, self + m->page);
-	for (size_t i = 0; i < m->blocks && i < BLOCKS_MAX; i++)
-		apart(m, m->block_page[i]);
 	apart_arenas(m);
 	memory_mapping_end(m);
 }

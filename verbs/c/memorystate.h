@@ -33,7 +33,6 @@ struct mapping {
 
 #define TEXT_SIZE 65536 /* of a piece of a file of /proc */
 #define APART_MAX 64	/* pages that a child may not share for a moment */
-#define BLOCKS_MAX 16
 
 /* A call of the library's, run on a stack of its own. */
 struct job {
@@ -76,8 +75,6 @@ struct memory {
 	size_t apart;
 	uintptr_t apart_page[APART_MAX];
 	char *apart_copy; /* APART_MAX pages */
-	size_t blocks;	  /* how many pages of threads' control blocks were shared; the last are kept */
-	uintptr_t block_page[BLOCKS_MAX];
 };
 
 /* The state, NULL before start and in the child of a fork. */
@@ -161,6 +158,5 @@ void memory_settle(struct memory *m);
 
 /* memoryfork.c */
 int memory_fork_error(void); /* why forks are not noticed; 0 if they are */
-void memory_fork_note(struct memory *m, uintptr_t start, uintptr_t end);
 
 #endif
