@@ -103,14 +103,6 @@ func (c *Connection) due() time.Time {
 	return earlier(c.Requester.Deadline(), earlier(c.resume, c.impatient()))
 }
 
-// earlier is the earlier of two times; zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // expire is called when the connection's time has come: to send on, or to act on what was not answered.
 func (c *Connection) expire() {
 	now := c.engine.now()

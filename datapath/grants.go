@@ -173,12 +173,11 @@ func (g *grants) set(c *Connection, packets int) {
 
 // followGrant is for an answer, or a time-out: it may have made room, for others.
 func (c *Connection) followGrant() {
-	if !c.Requester.InFlight() {
-		c.endGrant()
-	}
 	g := &c.qp.Session.grants
 	before := g.granted
-	if c.recount(); g.granted < before {
+	if !c.Requester.InFlight() {
+		c.endGrant()
+	} else if c.recount(); g.granted < before {
 		g.vain = 0
 	}
 	c.admitOthers()

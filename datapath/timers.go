@@ -107,6 +107,14 @@ func earliest[T any](heap timers.Heap[T]) time.Time {
 	return time.Time{}
 }
 
+// earlier is the earlier of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // expire acts on the times that have come.
 func (e *Engine) expire() (some bool) {
 	if e.timers.empty() {

@@ -27,9 +27,6 @@ static void apart(struct memory *m, uintptr_t page)
 {
 	struct mapping f;
 
-	for (size_t i = 0; i < m->apart; i++)
-		if (m->apart_page[i] == page)
-			return;
 	if (m->apart == APART_MAX || !memory_count(m, page) || memory_mapping(m, page, &f) || f.start > page ||
 	    !memory_in_place(&f))
 		return;

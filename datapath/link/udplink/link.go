@@ -17,8 +17,8 @@ type Link struct {
 	poll    int               // epoll instance with the sockets
 	sockets map[int32]*Socket // by their descriptors
 	pending []*Socket         // may have packets
-	hot     *Socket           // had packets at the last Receive; nil if none had
-	recent  *Socket           // the last that had some; nil if it was removed
+	recent  *Socket           // the last that had packets; nil if it was removed
+	hot     bool              // it had some at the last look
 	calls   int               // of Receive
 	room    int               // of a socket, in bytes
 	events  [16]unix.EpollEvent
@@ -77,11 +77,8 @@ func (l *Link) Remove(s *Socket) bool {
 	l.past.Add(s.lost())
 	delete(l.sockets, int32(s.fd))
 	l.pending = slices.DeleteFunc(l.pending, func(one *Socket) bool { return one == s })
-	if l.hot == s {
-		l.hot = nil
-	}
 	if l.recent == s {
-		l.recent = nil
+		l.recent, l.hot = nil, false
 	}
 	return true
 }
@@ -96,8 +93,8 @@ func (l *Link) Receive() int {
 	if l.calls++; l.calls%askEvery == 0 {
 		l.ask()
 	}
-	if len(l.pending) == 0 && l.hot != nil {
-		l.pending = append(l.pending, l.hot)
+	if len(l.pending) == 0 && l.hot {
+		l.pending = append(l.pending, l.recent)
 	}
 	if packets := l.takeTurns(); packets > 0 {
 		return packets
@@ -118,7 +115,7 @@ func (l *Link) Glance() int {
 // takeTurns receives from the first of the sockets that may have packets that has some. One that may have more has
 // another turn.
 func (l *Link) takeTurns() int {
-	l.hot = nil
+	l.hot = false
 	for len(l.pending) > 0 {
 		s := l.pending[0]
 		l.pending = slices.Delete(l.pending, 0, 1)
@@ -127,7 +124,7 @@ func (l *Link) takeTurns() int {
 			l.pending = append(l.pending, s)
 		}
 		if packets > 0 {
-			l.hot, l.recent = s, s
+			l.recent, l.hot = s, true
 			return packets
 		}
 	}
@@ -178,6 +175,6 @@ func (l *Link) Close() error {
 		l.past.Add(s.lost())
 		err = errors.Join(err, s.Close())
 	}
-	l.closed, l.sockets, l.pending, l.hot, l.recent = true, nil, nil, nil, nil
+	l.closed, l.sockets, l.pending, l.recent, l.hot = true, nil, nil, nil, false
 	return err
 }
