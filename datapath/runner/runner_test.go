@@ -27,6 +27,7 @@ func TestStates(t *testing.T) {
 		{"an event that was put off", false, func(w *work) { w.alarmFor(&w.events) }},
 		{"a timer, alone", true, func(w *work) { w.alarmFor(&w.timers) }},
 		{"work that the link does not take", false, stuck},
+		{"frames that no round takes, and there are none any more", false, ended},
 		{"a program polls", false, polled},
 		{"a program polls, and another waits", false, polledAndWaited},
 		{"a program posts again and again", false, kicked},
@@ -46,6 +47,9 @@ func TestStates(t *testing.T) {
 			w.Start()
 			w.is(Asleep)
 			row.run(w)
+			if w.worker.stop.Load() {
+				return
+			}
 			w.is(Asleep)
 			w.postFor("worker") // it works on
 		})
@@ -101,6 +105,17 @@ func stuck(w *work) {
 	})
 	w.stuck.Store(false)
 	w.foundBy("worker")
+}
+
+// ended: the worker does not run for frames that nobody takes.
+func ended(w *work) {
+	w.End()
+	write(w.T, w.frames)
+	select {
+	case <-w.worker.done:
+	case <-time.After(30 * time.Second):
+		w.Fatal("the worker runs on")
+	}
 }
 
 // park makes the worker park.
@@ -315,6 +330,7 @@ func replacedForLeader(w *work) {
 
 func (w *work) replace() {
 	fd := newEventfd(w.T)
+	w.Cleanup(w.Stop) // before it is closed: other tests get descriptors of that number
 	w.mu.Lock()
 	w.frames = fd
 	w.mu.Unlock()

@@ -28,6 +28,7 @@ type work struct {
 	found  chan string // who ran each round that found work: the worker, the leader or the test
 	rest   State
 	rests  []State // in their order
+	idle   bool    // the worker found nothing in its last round before it sleeps
 }
 
 func newWork(t *testing.T, c Config) *work {
@@ -70,7 +71,11 @@ func write(t *testing.T, fd int) {
 func (w *work) Round() (worked, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.round()
+	worked, more = w.round()
+	if w.rest == Asleep && !w.idle && !worked && runs() == "worker" {
+		w.idle = true
+	}
+	return worked, more
 }
 
 // LastRound implements Rounds.
@@ -122,14 +127,18 @@ func runs() string {
 func (w *work) Rest(s State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rest = s
+	w.rest, w.idle = s, false
 	w.rests = append(w.rests, s)
 }
 
-// is waits for the worker's state.
+// is waits for the worker's state. One that has only said that it will sleep may still find work, and be busy again.
 func (w *work) is(s State) {
 	w.Helper()
-	w.wait("worker "+s.String(), func() bool { return w.State() == s })
+	w.wait("worker "+s.String(), func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.State() == s && (s != Asleep || w.idle)
+	})
 }
 
 // wait runs until done. The limit is only there to end a test that hangs.
