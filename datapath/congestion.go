@@ -44,7 +44,7 @@ func (c *Connection) yields(d *departure) bool {
 		c.yielded = c.sendCNP(d)
 		return true
 	case c.paced() && c.holds():
-		c.returnGrant()
+		c.returnGrant(sends, reads)
 		c.yielded = sentNone
 		return true
 	}
@@ -110,9 +110,7 @@ func (c *Connection) expire() {
 		c.resume = time.Time{}
 		c.engine.turns.add(c.qp)
 	}
-	if at := c.impatient(); !at.IsZero() && !at.After(now) {
-		c.stopWaiting()
-	}
+	c.stopWaiting(now)
 	if at := c.Requester.Deadline(); !at.IsZero() && !at.After(now) {
 		c.Requester.Expire(now)
 	}

@@ -33,7 +33,7 @@ type Connection struct {
 	established bool // EventCommEst has been sent
 	tooLong     bool // its path carries less than its path MTU, and the program was told
 	deadline    deadline
-	grant       grant
+	grants      [kinds]grant
 	congestion
 }
 
@@ -241,7 +241,7 @@ func (c *Connection) sendRequest(d *departure, share share) sending {
 	p := &d.packet
 	switch c.next(share, p) {
 	case conn.Idle:
-		c.returnGrant()
+		c.returnGrant(sends, reads)
 		return sentNone
 	case conn.Worked:
 		return sentOne
@@ -263,7 +263,7 @@ func (c *Connection) sendRequest(d *departure, share share) sending {
 	}
 	switch c.Requester.Fill(now, p, c.payload(frame, p)) {
 	case conn.Idle:
-		c.returnGrant()
+		c.returnGrant(sends, reads)
 		return sentNone
 	case conn.Worked:
 		return sentOne

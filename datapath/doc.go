@@ -25,7 +25,7 @@
 //
 // Connections have timers (timers.go), one for each that has something outstanding. They are looked at once a
 // round; the runner wakes somebody for the next one. What they have on their way is bounded for all together: few
-// divide that, many take turns (grants.go).
+// divide that, many take turns (grants.go, waiting.go).
 //
 // A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too. Each request
 // for an XRC target names its SRQ, of the target's domain.

@@ -45,6 +45,7 @@ func (e *Engine) contain() {
 	}
 	if e.faults >= maxFaults {
 		e.closed, f.Ends = true, true
+		e.runner.End() // what nobody takes out of the sockets would have it awake for ever
 	}
 	e.noteFault(f)
 }

@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -126,29 +123,6 @@ func TestWindowBeforeAREAD(t *testing.T) {
 		x.say(line{Transport: answer(wire.PSN(psn), wire.NAKSequence)})
 		if sent, _ := x.flight(); len(sent) != want {
 			t.Errorf("from %d on: sent %v", psn, sent)
-		}
-	}
-}
-
-// Requests whose packets are more than half of all PSNs are not under way together.
-func TestHalfOfThePSNs(t *testing.T) {
-	const quarter = ring.MaxMessage / 4
-	memory, err := unix.Mmap(-1, 0, quarter, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = unix.Munmap(memory) }()
-	for less, count := range []int{1, 2} { // two of the longest are one packet too many
-		x := newExchange(t, wire.ServiceRC, nil)
-		x.engine.Do(func() {
-			x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: memory, Write: true})
-		})
-		piece := ring.SGE{Addr: endBase, Length: quarter, LKey: testKey(7)}
-		short := ring.SGE{Addr: endBase, Length: quarter - uint32(less)*256, LKey: testKey(7)}
-		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, piece)
-		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, short)
-		if sent, _ := x.flight(); len(sent) != count || len(x.poll()) != 0 {
-			t.Errorf("%d packets less: %v", less, sent)
 		}
 	}
 }

@@ -1,16 +1,14 @@
 package datapath
 
 import (
-	"time"
-
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/wire"
 )
 
-// How connections share what may be on its way. A card's share is divided among the sessions that have packets on
-// their way, and a session's part among its connections as long as these are few. Many would have a few packets each:
-// short trains, and an acknowledgement for every few packets. So they take turns instead, each with a grant of packets
-// at a time.
+// How connections share what may be on its way: packets that they send, and, apart from these, responses to their READs,
+// which come to this card. A card's share is divided among the sessions that have packets on their way, and a session's
+// part among its connections as long as these are few. Many would have a few packets each: short trains, and an
+// acknowledgement for every few packets. So they take turns instead, each with a grant of packets at a time.
 //
 //	a packet to send ─► admits ─► room in the session's part ─► a grant: it is sent, and those behind it
 //	                           └► none: the connection waits ─► answers to others make room ─► a grant, a turn
@@ -18,6 +16,10 @@ import (
 //
 // A grant is given back as its packets are acknowledged, or when nothing is left to send. What is little does not
 // wait, and neither does a packet that is sent again alone.
+//
+// The peer sends all of a response at once. So a long READ is asked for in parts, each of which is a request to the peer
+// (conn.Requester.Part), and a request needs a grant of all of its response. Of few connections each has its share here
+// too, and one request in any case.
 
 const (
 	// maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring
@@ -35,27 +37,22 @@ const (
 	// are acknowledged.
 	minGrants = 4
 
-	// fewPackets is what a connection sends without a grant, if that is all it has.
+	// fewPackets is what a connection reads without a grant, and sends, if that is all it has.
 	fewPackets = 8
 
-	// grantPatience is how long connections wait while no grant is given: those that have some may have peers that
-	// are gone, which shows only after their time-outs. It is twice as long each time that nothing is acknowledged
-	// even then, at most doublings times: then the peer, or the way to it, is slow.
-	grantPatience = 50 * time.Millisecond
-	doublings     = 6
-
-	// grantBudget is how many connections get something at one time.
-	grantBudget = 128
+	// maxPart is the longest part of a READ, in packets: shorter ones would cost a rate where max_rd_atomic is 1, so that a
+	// round trip is between two.
+	maxPart = maxFlight / minGrants
 )
 
-// grants is a session's part.
-type grants struct {
-	granted     int    // packets on their way, or of grants and not sent yet
-	count       uint32 // how often it was begun anew, since those that had room kept it
-	first, last *Connection
-	since       time.Time // when the last grant was given, or the first began to wait
-	vain        uint8     // how often it was begun anew since packets were acknowledged
-}
+// kind is what a session has a part of.
+type kind uint8
+
+const (
+	sends kind = iota // packets that its connections send
+	reads             // packets that their peers send, in response to READs
+	kinds
+)
 
 // grant is a connection's part.
 type grant struct {
@@ -63,15 +60,18 @@ type grant struct {
 	counted       int    // what the session has counted of the connection's
 	count         uint32 // the session's, when it did
 	waits         bool
+	wants         int         // the packets that it waits for
 	before, after *Connection // that wait too
 }
 
 // share is how many packets a connection may have on their way.
 type share struct {
 	packets uint32 // its part
+	reads   int    // its part of what comes, in response to READs
 	grant   int    // how many it has at a time instead; 0: the connections are few
-	session int    // the session's part
+	session int    // the session's part, of each kind
 	lone    int    // what a connection may have at most
+	memory  bool   // the network is one in memory, with long packets
 }
 
 // share is the connection's. One that has a rate, or no time-out, or whose peer is not ready or has not answered in time,
@@ -86,20 +86,36 @@ func (c *Connection) share() (s share) {
 		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
 		s.lone = most
 	}
-	if c.Long && c.engine.memory.Longest() > 0 {
+	if s.memory = c.Long && c.engine.memory.Longest() > 0; s.memory {
 		s.lone = maxFlight
 	}
 	sessions := c.engine.timers.flights
 	if all := c.engine.timers.ofCard; all != nil {
 		sessions = int(all.Load())
 	}
-	flights := max(1, c.qp.Session.flights)
+	flights := c.qp.Session.flights
+	for k := range kinds { // those that wait come soon: some may be counted twice, which does not matter
+		flights += c.qp.Session.grants[k].waiting
+	}
+	flights = max(1, flights)
 	s.session = most / max(1, sessions)
 	s.packets = uint32(min(s.lone, s.session/flights))
+	s.reads = min(2*maxPart, s.session/flights)
 	if grant := min(maxGrant, s.session/minGrants); int(s.packets) < 2*grant && !c.congested && c.Timeout != 0 && c.Requester.InFlight() {
 		s.grant = max(grant, fewPackets)
 	}
 	return s
+}
+
+// part is how many packets of response one request of a READ is for, at most; 0 in memory, where there is no ring for these.
+func (s share) part() uint32 {
+	switch {
+	case s.memory:
+		return 0
+	case s.grant > 0:
+		return uint32(s.grant)
+	}
+	return uint32(max(fewPackets, s.reads/2)) // the next is asked for while this one comes
 }
 
 // window is how many packets the connection may have on their way now, if it is granted what it has not yet.
@@ -107,7 +123,7 @@ func (c *Connection) window(s share) uint32 {
 	if s.grant == 0 {
 		return s.packets
 	}
-	left := c.grant.left
+	left := c.grants[sends].left
 	if left == 0 {
 		left = s.grant
 	}
@@ -117,9 +133,10 @@ func (c *Connection) window(s share) uint32 {
 // next describes the packet to send next. Of a grant that has been begun what a message does not fit into is given back:
 // trains begin with messages, since the first packet of a WRITE is longer than those behind it.
 func (c *Connection) next(s share, p *conn.Packet) conn.Step {
+	c.Requester.Part = s.part()
 	step := c.Requester.Next(c.window(s), p)
-	if step == conn.Ready && c.grant.left < c.grant.size && !p.Fits(c.grant.left) {
-		c.returnGrant()
+	if g := &c.grants[sends]; step == conn.Ready && g.left < g.size && !p.Fits(g.left) {
+		c.returnGrant(sends)
 		step = c.Requester.Next(c.window(s), p)
 	}
 	return step
@@ -127,139 +144,108 @@ func (c *Connection) next(s share, p *conn.Packet) conn.Step {
 
 // admits says whether the packet in hand may be sent now. If not, the connection gets a turn when it may.
 func (c *Connection) admits(s share, p *conn.Packet) bool {
-	g := &c.qp.Session.grants
-	switch {
-	case s.grant == 0 || c.grant.left > 0 || p.Hurries(&c.Requester, fewPackets):
-		return true
-	case g.first == nil && g.room(s):
-		c.give(s.grant)
-		return true
-	case !c.grant.waits:
-		g.wait(c)
+	if responses := p.Responses(); responses > 0 {
+		return c.admitsRead(s, p, responses)
 	}
-	return false
+	if s.grant == 0 || c.grants[sends].left > 0 || p.Hurries(&c.Requester, fewPackets) {
+		c.qp.Session.grants[sends].pass(sends, c)
+		return true
+	}
+	return c.qp.Session.grants[sends].obtain(sends, c, s, s.grant)
 }
 
-// room says whether there is room for another grant, of which there can always be one.
-func (g *grants) room(s share) bool { return g.granted == 0 || g.granted+s.grant <= s.session }
+// admitsRead is admits for a request of a READ with so many packets of response. In memory there is no ring for these.
+func (c *Connection) admitsRead(s share, p *conn.Packet, responses int) (ok bool) {
+	now := asked(&c.Requester)
+	switch {
+	case c.grants[reads].left >= responses, now+responses <= fewPackets, p.Again(&c.Requester), s.memory:
+		ok = true
+	case s.grant == 0: // the next answer gives a turn
+		ok = now == 0 || now+responses <= s.reads && c.qp.Session.grants[reads].granted+responses <= s.session
+	case now > 0 && now+responses > s.lone: // the next answer gives a turn here too: a peer that is gone has no more than this
+	default:
+		c.returnGrant(reads) // what is left is too little
+		if ok = c.qp.Session.grants[reads].obtain(reads, c, s, responses); !ok {
+			c.returnGrant(sends) // nothing is sent meanwhile
+		}
+		return ok
+	}
+	c.qp.Session.grants[reads].pass(reads, c)
+	return ok
+}
+
+// asked is how many PSNs are from the oldest that is not acknowledged to where the last READ that was sent ends: 0 if no
+// response is to come.
+func asked(r *conn.Requester) int { return max(0, r.PSN.Ahead(r.Oldest())-r.Flying()) }
 
 // give gives the connection a grant.
-func (c *Connection) give(packets int) {
-	c.grant.size, c.grant.left = packets, packets
+func (c *Connection) give(k kind, packets int) {
+	c.grants[k].size, c.grants[k].left = packets, packets
 	c.recount()
 }
 
 // spend counts a packet that has been sent.
-func (c *Connection) spend(p *conn.Packet) { c.grant.left -= min(c.grant.left, int(p.Packets)) }
-
-// recount has the session count what the connection has of its part: of one without time-out nobody would say that its
-// packets are not on their way any more, and one that has failed still has their PSNs.
-func (c *Connection) recount() {
-	now := c.grant.left
-	if c.Timeout != 0 && c.Requester.InFlight() && c.Requester.Begun() > 0 {
-		now += c.Requester.Unanswered()
+func (c *Connection) spend(p *conn.Packet) {
+	if responses := p.Responses(); responses > 0 {
+		c.grants[reads].left -= min(c.grants[reads].left, responses)
+	} else {
+		c.grants[sends].left -= min(c.grants[sends].left, int(p.Packets))
 	}
-	c.qp.Session.grants.set(c, now)
 }
 
-// set notes what is a connection's.
-func (g *grants) set(c *Connection, packets int) {
-	if c.grant.count != g.count {
-		c.grant.counted, c.grant.count = 0, g.count
+// recount has the session count what the connection has of its part: of one without time-out nobody would say that its
+// packets are not on their way any more, and one that has failed still has their PSNs. Responses that needed no grant do
+// not count: many connections that read little would keep one waiting that reads much.
+func (c *Connection) recount() {
+	now := [kinds]int{c.grants[sends].left, c.grants[reads].left}
+	if c.Timeout != 0 && c.Requester.InFlight() && c.Requester.Begun() > 0 {
+		sent, coming := c.Requester.Unanswered()
+		if now[sends] += sent; coming > fewPackets {
+			now[reads] += coming
+		}
 	}
-	g.granted += packets - c.grant.counted
-	c.grant.counted = packets
+	for k := range kinds {
+		c.qp.Session.grants[k].set(&c.grants[k], now[k])
+	}
 }
 
 // followGrant is for an answer, or a time-out: it may have made room, for others.
 func (c *Connection) followGrant() {
-	g := &c.qp.Session.grants
-	before := g.granted
+	all := &c.qp.Session.grants
 	if !c.Requester.InFlight() {
 		c.endGrant()
-	} else if c.recount(); g.granted < before {
-		g.vain = 0
+	} else {
+		before := [kinds]int{all[sends].granted, all[reads].granted}
+		c.recount()
+		for k := range kinds {
+			if g := &all[k]; g.granted < before[k] && g.vain > 0 {
+				g.vain = 0
+				if g.first != nil { // it need not wait for so long
+					c.engine.timers.follow(g.first)
+				}
+			}
+		}
 	}
 	c.admitOthers()
 }
 
-// returnGrant gives back what the connection does not need.
-func (c *Connection) returnGrant() {
-	if c.grant.left > 0 {
-		c.grant.size, c.grant.left = 0, 0
-		c.recount()
-		c.admitOthers()
+// returnGrant gives back what the connection does not need, of these kinds.
+func (c *Connection) returnGrant(these ...kind) {
+	for _, k := range these {
+		if g := &c.grants[k]; g.left > 0 {
+			g.size, g.left = 0, 0
+			c.recount()
+			c.admitOthers()
+		}
 	}
 }
 
 // endGrant is for a connection that sends nothing new for now.
 func (c *Connection) endGrant() {
-	g := &c.qp.Session.grants
-	g.leave(c)
-	g.set(c, 0)
-	c.grant = grant{count: g.count}
-}
-
-// admitOthers gives grants to those that wait, as far as there is room.
-func (c *Connection) admitOthers() {
-	g := &c.qp.Session.grants
-	for budget := grantBudget; g.first != nil && budget > 0; budget-- {
-		next := g.first
-		s := next.share()
-		if s.grant > 0 && !g.room(s) {
-			return
-		}
-		g.since = c.engine.now()
-		g.leave(next)
-		next.give(s.grant)
-		next.engine.turns.add(next.qp)
+	for k := range kinds {
+		g := &c.qp.Session.grants[k]
+		g.leave(k, c)
+		g.set(&c.grants[k], 0)
+		c.grants[k] = grant{count: g.count}
 	}
-}
-
-// wait has a connection wait behind the others of its session.
-func (g *grants) wait(c *Connection) {
-	if c.grant.waits, c.grant.before = true, g.last; g.last == nil {
-		g.first, g.last, g.since = c, c, c.engine.now()
-		c.engine.timers.follow(c)
-		return
-	}
-	g.last.grant.after = c
-	g.last = c
-}
-
-// leave has it not wait any more. The next one, if it is the first now, has a time.
-func (g *grants) leave(c *Connection) {
-	if !c.grant.waits {
-		return
-	}
-	before, after := c.grant.before, c.grant.after
-	c.grant.waits, c.grant.before, c.grant.after = false, nil, nil
-	if after == nil {
-		g.last = before
-	} else {
-		after.grant.before = before
-	}
-	if before != nil {
-		before.grant.after = after
-	} else if g.first = after; after != nil {
-		c.engine.timers.follow(after)
-	}
-}
-
-// impatient is when the connection stops waiting; zero if another is before it, or it does not wait.
-func (c *Connection) impatient() (at time.Time) {
-	if g := &c.qp.Session.grants; c.grant.waits && g.first == c {
-		return g.since.Add(grantPatience << g.vain)
-	}
-	return at
-}
-
-// stopWaiting is for the first of those that wait, which has waited long enough: the session begins to count anew. What is
-// on its way now is counted again when it is acknowledged, in part.
-func (c *Connection) stopWaiting() {
-	g := &c.qp.Session.grants
-	g.granted, g.since = 0, c.engine.now()
-	g.count++
-	g.vain = min(g.vain+1, doublings)
-	c.admitOthers()
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// many gives both programs so many further connections to each other, and returns the first's ends.
+// many gives both programs so many further connections to each other, with as many READs outstanding as a card has, and
+// returns the first's ends.
 func (p *pairOf) many(count int) (all []*end) {
 	for i := range count {
 		number := wire.QPN(0x1000 + i)
 		p.a.addQP(number)
 		p.b.addQP(number)
-		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = number, 14 }) // 67 ms
-		p.b.meet(p.a, wire.ServiceRC, func(c *Connection) { c.PeerQPN = number })
+		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout, c.MaxRDAtomic = number, 14, 16 }) // 67 ms
+		p.b.meet(p.a, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.MaxDestRDAtomic = number, 16 })
 		one := *p.a
 		all = append(all, &one)
 	}
@@ -41,7 +42,7 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 // exhaust has connections to nobody use up all grants of the first program, and others wait for long.
 func (p *pairOf) exhaust(count, length int) (all []*end) {
 	all = p.dead(count, length)
-	for s := &p.a.session.grants; p.round() || s.granted+maxGrant <= maxFlight; s.since = time.Now().Add(time.Hour) {
+	for s := &p.a.session.grants[sends]; p.round() || s.granted+maxGrant <= maxFlight; s.since = time.Now().Add(time.Hour) {
 	}
 	return all
 }
@@ -49,9 +50,9 @@ func (p *pairOf) exhaust(count, length int) (all []*end) {
 // waits has a connection of the first program post what is more than a few packets, and says whether it waits for a grant.
 func (p *pairOf) waits(one *end) bool {
 	one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
-	p.a.session.grants.since = time.Now().Add(time.Hour)
+	p.a.session.grants[sends].since = time.Now().Add(time.Hour)
 	p.round()
-	return one.c.grant.waits
+	return one.c.grants[sends].waits
 }
 
 // Many connections of a program take turns: together they have no more on their way than a card may have, each sends many
@@ -64,17 +65,18 @@ func TestManyTakeTurns(t *testing.T) {
 	for i, one := range all {
 		for range rounds {
 			one.post(to(ring.WRRDMAWrite, i*length), ring.Atomic{}, at(i*length, length))
-			one.post(to(ring.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8)) // takes no room
+			one.post(to(ring.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8))
 		}
 	}
-	s, done, most := &p.a.session.grants, 0, 0
+	s, done, most := &p.a.session.grants[sends], 0, 0
 	for done < 2*count*rounds {
 		p.round()
 		flying := 0
 		for _, one := range all {
 			done += len(one.poll())
 			if one.c.Requester.InFlight() {
-				flying += one.c.Requester.Unanswered()
+				sent, _ := one.c.Requester.Unanswered()
+				flying += sent
 			}
 		}
 		most = max(most, flying)
@@ -107,10 +109,40 @@ func TestTurnsBesideDeadPeers(t *testing.T) {
 		if !p.waits(live) {
 			t.Errorf("%d dead: there was still a grant", row.count)
 		}
-		p.a.session.grants.since = time.Now()
-		p.a.engine.timers.follow(p.a.session.grants.first)
+		p.a.session.grants[sends].since = time.Now()
+		p.a.engine.timers.follow(p.a.session.grants[sends].first)
 		for len(live.poll()) == 0 {
 			p.round()
+		}
+	}
+}
+
+// Connections whose peers are gone have asked these for as much of long READs as one has a share of, and no more: others
+// of the program wait a few times.
+func TestReadsBesideDeadPeers(t *testing.T) {
+	const dead = 40
+	p := connect(t, wire.ServiceRC, 1, nil)
+	live := p.many(1)[0]
+	for _, one := range p.dead(dead, 8) {
+		p.a.engine.Do(func() { one.c.MaxRDAtomic = 16 })
+		for range 3 {
+			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
+		}
+	}
+	s, patience := &p.a.session.grants[reads], 0
+	for posted := false; len(live.poll()) == 0; {
+		s.since = time.Now().Add(time.Hour)
+		switch {
+		case p.round():
+		case !posted:
+			live.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
+			posted = true
+		case patience > dead*maxFrames/maxFlight+1:
+			t.Fatalf("after %d times as long as one waits it still does; %d packets are counted", patience, s.granted)
+		default:
+			patience++
+			s.since = time.Now().Add(-time.Hour)
+			p.a.engine.Do(func() { s.first.stopWaiting(time.Now()) })
 		}
 	}
 }
@@ -140,15 +172,166 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ring.QPStateRTS })
 			p.round() // those that had waited send: only then are they refused
 		}
-		for p.round() && live.c.grant.waits { // a round's budget may be too little for all
+		for p.round() && live.c.grants[sends].waits { // a round's budget may be too little for all
 		}
-		if s := &p.a.session.grants; live.c.grant.waits || s.granted > maxGrant+live.c.Requester.Flying() {
-			t.Errorf("%s: %d packets are granted, it waits: %v", name, s.granted, live.c.grant.waits)
+		if s := &p.a.session.grants[sends]; live.c.grants[sends].waits || s.granted > maxGrant+live.c.Requester.Flying() {
+			t.Errorf("%s: %d packets are granted, it waits: %v", name, s.granted, live.c.grants[sends].waits)
 		}
 	}
 }
 
-// A few packets do not wait, and neither does a READ.
+// The responses to READs come in turns too, however long the READs are: no more of them are on their way than a card may
+// have. Connections notice each other once they send, so some packets are more.
+func TestReadsTakeTurns(t *testing.T) {
+	const rounds = 12
+	for _, row := range []struct{ count, length, most int }{
+		{64, 64 * 1024, 2 * maxFlight},
+		{64, maxPart * 1024, 2 * maxFlight},
+		{16, 1 << 20, 2 * maxFlight},
+		{4, 64 * 1024, 2 * maxFlight},
+		{4, 1 << 20, 2 * maxFlight},
+		{1, 64 * 1024, maxFlight},
+		{1, 1 << 20, maxFlight},
+	} {
+		p := connect(t, wire.ServiceRC, 4, nil)
+		all := p.many(row.count)
+		want := p.b.fill(rand.New(rand.NewPCG(1, 2)), 0, row.length)
+		for _, one := range all {
+			p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late, on a slow machine neither
+			for range rounds {
+				one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, row.length))
+			}
+		}
+		most := 0
+		for done := 0; done < rounds*row.count; {
+			p.round()
+			p.a.session.grants[reads].since = time.Now().Add(time.Hour)
+			coming := 0
+			for _, one := range all {
+				done += len(one.poll())
+				coming += asked(&one.c.Requester)
+				if one.c.deadline.due.IsZero() { // nobody answers those that wait: they are not in flight for long
+					p.a.engine.timers.stop(one.c)
+				}
+			}
+			most = max(most, coming)
+		}
+		if most > row.most || most < min(row.count*row.length/1024, maxFlight)/2 {
+			t.Errorf("%d connections, READs of %d bytes: %d packets of responses were on their way", row.count, row.length, most)
+		}
+		if s := &p.a.session.grants[reads]; s.granted != 0 || s.first != nil {
+			t.Errorf("%d packets are granted at the end, %v waits", s.granted, s.first)
+		}
+		if !bytes.Equal(p.a.memory[:len(want)], want) {
+			t.Error("what has been read is not what was there")
+		}
+	}
+}
+
+// Connections that read much have a part of it each at a time, and keep none waiting that write.
+func TestReadsKeepNoWriteWaiting(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	all := p.many(50)
+	for i, one := range all {
+		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
+		switch {
+		case i < 10:
+			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 2*maxFlight*1024))
+		case i < 40:
+			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
+		default:
+			one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, (fewPackets+1)*1024))
+		}
+	}
+	for range 100 { // the peer does not run: nothing is answered
+		p.a.engine.Progress()
+		for k := range p.a.session.grants {
+			p.a.session.grants[k].since = time.Now().Add(time.Hour)
+		}
+	}
+	long, short, writes, coming := 0, 0, 0, 0
+	for i, one := range all {
+		coming += asked(&one.c.Requester)
+		switch c := one.c; {
+		case c.Requester.PSN == c.Requester.Oldest():
+		case i < 10:
+			long++
+		case i < 40:
+			short++
+		default:
+			writes++
+		}
+	}
+	if long != 9 || short != 0 || writes != 10 || coming > 2*maxFlight { // the first are few; then those who came first have turns
+		t.Errorf("%d of 10 that read much, %d of 30 that read less, %d of 10 that write have sent something; %d packets are coming", long, short, writes, coming)
+	}
+}
+
+// Those that wait are not in flight for long, since nobody answers them, and are many all the same.
+func TestManyThatWait(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	all := p.many(64)
+	for _, one := range all {
+		one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, maxPart*1024))
+	}
+	p.a.engine.Progress()
+	for _, one := range all[4:] { // as if few were in flight
+		p.a.engine.timers.stop(one.c)
+	}
+	if s := all[63].c.share(); p.a.session.flights != 4 || s.grant == 0 {
+		t.Errorf("%d are in flight, and others wait: %+v", p.a.session.flights, s)
+	}
+}
+
+// Many connections that read little all the time keep none waiting that reads much.
+func TestManyShortReadsBesideALongOne(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	all := p.many(250)
+	for _, one := range all {
+		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
+	}
+	long, small := all[0], all[1:]
+	for rounds, done := 0, 0; done == 0; rounds++ {
+		if rounds > 20_000 {
+			t.Fatal("the long READ has not had its turn")
+		}
+		for _, one := range small {
+			for one.send.Outstanding(one.polled) < 4 {
+				one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 4*1024))
+			}
+		}
+		if p.round(); rounds == 0 {
+			long.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
+		}
+		p.a.session.grants[reads].since = time.Now().Add(time.Hour)
+		for _, one := range small {
+			one.poll()
+		}
+		done = len(long.poll())
+	}
+}
+
+// What is on its way stays counted while a packet is sent again.
+func TestSentAgainIsCounted(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	one := p.many(1)[0]
+	p.a.engine.Do(func() { one.c.Timeout = 31 })
+	for range 2 {
+		one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 20*1024))
+	}
+	p.a.engine.Progress()
+	before := p.a.session.grants[reads].granted
+	p.a.engine.Do(func() {
+		r := &one.c.Requester
+		r.Receive(p.a.engine.now(), packet(t, wire.Transport{Opcode: wire.OpReadResponseMiddle, PSN: r.Oldest().Plus(1)}))
+		one.c.follow()
+	})
+	if after := p.a.session.grants[reads].granted; before != 40 || after != before {
+		t.Errorf("of %d packets that were to come %d are counted once the first was lost", before, after)
+	}
+}
+
+// A few packets do not wait, whether they are sent or come.
 func TestLittleDoesNotWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	live := p.many(2)
@@ -157,16 +340,16 @@ func TestLittleDoesNotWait(t *testing.T) {
 	}
 	p.exhaust(40, 1<<20)
 	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024))
-	live[1].post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 500_000))
+	live[1].post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, fewPackets*1024))
 	p.round()
 	for i, one := range live {
-		if c := one.c; c.grant.waits || c.Requester.PSN == c.Requester.Oldest() {
+		if c := one.c; c.grants[sends].waits || c.Requester.PSN == c.Requester.Oldest() {
 			t.Errorf("connection %d waits", i)
 		}
 	}
 	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024+1))
-	p.a.session.grants.since = time.Now().Add(time.Hour)
-	if p.round(); !live[0].c.grant.waits {
+	p.a.session.grants[sends].since = time.Now().Add(time.Hour)
+	if p.round(); !live[0].c.grants[sends].waits {
 		t.Error("more than a few packets went without a grant")
 	}
 }
@@ -186,7 +369,8 @@ func TestGrantsEnd(t *testing.T) {
 			switch r.IntN(5) {
 			case 0, 1:
 				if one.send.Outstanding(one.polled) < endDepth {
-					one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, r.IntN(200_000)))
+					opcode := []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead}[r.IntN(2)]
+					one.post(to(opcode, 0), ring.Atomic{}, at(0, r.IntN(400_000)))
 				}
 				continue
 			case 2:
@@ -199,8 +383,10 @@ func TestGrantsEnd(t *testing.T) {
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
 		}
-		if s := &p.a.session.grants; s.granted != 0 || s.first != nil || s.last != nil {
-			t.Fatalf("seed %d: %d packets are granted, %p and %p wait", seed, s.granted, s.first, s.last)
+		for _, s := range p.a.session.grants {
+			if s.granted != 0 || s.first != nil || s.last != nil {
+				t.Fatalf("seed %d: %d packets are granted, %p and %p wait", seed, s.granted, s.first, s.last)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -330,5 +331,27 @@ func TestFailureOverrunsTheCQ(t *testing.T) {
 	x.engine.Do(func() { x.engine.runRound() })
 	if x.qp.State != ring.QPStateErr || !cq.overrun {
 		t.Errorf("state %v", x.qp.State)
+	}
+}
+
+// What a peer answers to a SEND or a WRITE is no answer to the READ or the atomic behind it that cannot be carried out:
+// nothing is written.
+func TestAnswerToWhatWasNotAsked(t *testing.T) {
+	answers := []wire.Opcode{wire.OpReadResponseOnly, wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast, wire.OpAtomicAcknowledge}
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceXRC} {
+		for _, opcode := range answers {
+			for _, asked := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite} {
+				for _, bad := range []ring.Opcode{ring.WRRDMARead, ring.WRAtomicFetchAndAdd} {
+					x := newExchange(t, service, func(c *Connection) { c.Responder.ExpectedPSN = 1000 })
+					x.postAll(posted{o: asked, length: 100}, posted{o: bad, length: 8, change: func(s *ring.SendConnected) { s.Flags |= ring.SendInline }})
+					x.hear()
+					before := bytes.Clone(x.memory)
+					drop := x.say(line{Transport: wire.Transport{Opcode: service.Of(opcode)}, length: 100})
+					if drop != DropStrayAnswer || !bytes.Equal(x.memory, before) || len(x.poll()) != 0 {
+						t.Errorf("%v to %v before %v: %v", service.Of(opcode), asked, bad, drop)
+					}
+				}
+			}
+		}
 	}
 }

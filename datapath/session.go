@@ -21,11 +21,11 @@ type Session struct {
 	region.Table                    // what its keys name; it changes in Do
 	ahs          []*AH
 
-	flights int      // its queue pairs that have packets on their way; see timers
-	grants  grants   // of its connections
-	inTurn  qpList   // its queue pairs with work left
-	waiting bool     // it is in the engine's turns, before the next one
-	behind  *Session // the next one
+	flights int           // its queue pairs that have packets on their way; see timers
+	grants  [kinds]grants // of its connections
+	inTurn  qpList        // its queue pairs with work left
+	waiting bool          // it is in the engine's turns, before the next one
+	behind  *Session      // the next one
 
 	quiet     int         // rounds since the doorbell was last rung
 	suspended atomic.Bool // its doorbell is not polled

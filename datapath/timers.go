@@ -8,7 +8,7 @@ import (
 )
 
 // deadlines are the times at which connections have something to do: to send again what was not answered, or what
-// the peer was not ready for; to send on, at a rate (congestion.go); or to wait no more for a grant (grants.go). There
+// the peer was not ready for; to send on, at a rate (congestion.go); or to wait no more for a grant (waiting.go). There
 // is one for each connection. It is moved on with every answer, which is only noted: a heap orders the connections by
 // when they are asked, and one whose time has moved on meanwhile goes back into it. So an answer costs nothing, and a
 // time-out a step in the heap, where a wheel would have to be turned through empty slots.

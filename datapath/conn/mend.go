@@ -114,7 +114,12 @@ func (r *Requester) probe(now time.Time) {
 // timeTrips measures how long answers take: that to the packet which leaves next. Of a READ, whose responses come
 // without being asked for one by one, it is one of those that come soon.
 func (r *Requester) timeTrips(now time.Time) {
-	if r.trip.end(r.oldest, now); r.runs || r.oldest == r.newest {
+	r.trip.end(r.oldest, now)
+	switch {
+	case r.oldest == r.newest: // nobody knows when the next packet leaves
+		r.trip.cancel()
+		return
+	case r.runs:
 		return
 	}
 	next := r.newest
@@ -134,11 +139,11 @@ func (r *Requester) patience(now time.Time) time.Time {
 	return r.timeout
 }
 
-// costly says that to ask for the oldest packet again would have the peer send much: the rest of a long READ.
+// costly says that to ask for the oldest packet again would have the peer send much: the rest of a long part of a READ.
 func (r *Requester) costly() bool {
 	if r.works.count == 0 {
 		return false
 	}
 	w := r.works.at(0)
-	return w.wantsAnswer() && w.end().Ahead(w.missing()) > askGap
+	return w.wantsAnswer() && w.answered < w.packets && w.partLeft(w.answered) > askGap
 }

@@ -368,8 +368,10 @@ func (s *side) CompleteRecv(c Completion) bool {
 func (s *side) sane() {
 	r, reads, owed := &s.requester, 0, 0
 	for i := range r.works.count {
-		if r.works.at(i).wantsAnswer() {
-			reads++
+		w := r.works.at(i)
+		reads += w.outstanding(r.newest)
+		if asked := w.askedBefore(r.PSN); asked > 0 && w.Opcode == ring.WRRDMARead && r.afterRead.Ahead(w.missing().Plus(uint32(asked))) < 0 {
+			s.Fatalf("responses up to PSN %d were asked for, and %d is where these end", w.missing().Plus(uint32(asked)), r.afterRead)
 		}
 	}
 	for i := range s.responder.responses.kept {
@@ -380,7 +382,7 @@ func (s *side) sane() {
 	begun := s.state == ring.QPStateRTS || s.state == ring.QPStateSQD
 	waits := begun && s.Reliable() && r.works.count > 0 && r.oldest != r.newest
 	switch {
-	case reads != r.reads, r.current > r.works.count, owed != s.responder.responses.pending:
+	case reads != r.reads, reads > int(s.MaxRDAtomic), r.current > r.works.count, owed != s.responder.responses.pending:
 		s.Fatalf("%d READs, not %d; %d of %d requests are sent; %d responses are owed, not %d", reads, r.reads, r.current, r.works.count, owed, s.responder.responses.pending)
 	case begun && s.Reliable() && (r.PSN.Ahead(r.oldest) < 0 || r.newest.Ahead(r.PSN) < 0 || r.PSN.Ahead(r.afterRead) > maxWindow+askGap):
 		s.Fatalf("PSNs %d, %d, %d, %d", r.oldest, r.afterRead, r.PSN, r.newest)
@@ -395,10 +397,8 @@ func (s *side) sane() {
 // atomics are answered.
 func (s *side) mayBegin() {
 	r := &s.requester
-	last, others := r.works.at(r.works.count-1), r.reads
-	if last.wantsAnswer() {
-		others--
-	}
+	last := r.works.at(r.works.count - 1)
+	others := r.reads - last.outstanding(r.newest)
 	if s.state == ring.QPStateSQD || last.Flags&ring.SendFence != 0 && others > 0 || r.reads > int(s.MaxRDAtomic) || last.local() && r.works.count > 1 {
 		s.Fatalf("%v was begun beside %d READs: %s", last.Opcode, others, s.describe())
 	}

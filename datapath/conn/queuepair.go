@@ -80,6 +80,9 @@ type Attr struct {
 // Reliable says that packets are acknowledged.
 func (a *Attr) Reliable() bool { return a.Service != wire.ServiceUC }
 
+// mostReads is how many READs and atomics may be outstanding.
+func (a *Attr) mostReads() int { return max(1, int(a.MaxRDAtomic)) }
+
 // xrc says that requests name the shared receive queue that they are for.
 func (a *Attr) xrc() bool { return a.Service == wire.ServiceXRC }
 
@@ -99,7 +102,7 @@ const (
 	Taken          Reason = iota
 	QPState               // the queue pair's state does not allow it
 	Duplicate             // it came again: answered again, not carried out again
-	OutOfSequence         // packets before it are missing
+	OutOfSequence         // packets before it are missing; it may be kept until they come
 	StrayAnswer           // an answer that the requester does not wait for
 	InvalidRequest        // what a peer may not ask for, or in this order; or a response that is none
 	RemoteAccess          // memory that a peer may not access in this way

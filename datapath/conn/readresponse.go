@@ -35,9 +35,12 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 		r.fail(status)
 		return Protection
 	}
-	if w.answered += packets; w.answered == w.packets {
+	switch w.answered += packets; {
+	case w.answered == w.packets:
 		r.reads--
 		r.finish(ring.WCSuccess)
+	case w.answered%w.part == 0:
+		r.reads--
 	}
 	from := r.oldest
 	r.move(psn.Plus(packets))
@@ -51,7 +54,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 	for i := range r.works.count {
 		if w := r.works.at(i); w.wantsAnswer() {
-			if psn.Ahead(w.first) < 0 {
+			if w.status != ring.WCSuccess || psn.Ahead(w.first) < 0 { // one that cannot be carried out has no PSN
 				return nil
 			}
 			if r.acknowledge(now, w.first); r.works.count == 0 { // a completion was an overrun
@@ -75,5 +78,6 @@ func (w *work) isAnswer(p *wire.Packet, packets, mtu uint32) bool {
 	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
 		return w.atomic() && answersAtomic
 	}
-	return means.Is(wire.MeansEnd) == (w.answered+packets == w.packets) && length == min(w.length-w.answered*mtu, packets*mtu)
+	left := w.partLeft(w.answered)
+	return packets <= left && means.Is(wire.MeansEnd) == (packets == left) && length == min(w.length-w.answered*mtu, packets*mtu)
 }

@@ -25,6 +25,7 @@ type Requester struct {
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
+	Part  uint32   // packets of response that one request of a READ asks for at most; 0: all. It is for the READs taken from now on
 	Mends bool     // what was lost is sent again sooner than the time-out, and alone where the peer keeps the rest
 	Paced bool     // packets leave one by one, at a rate: each asks for an acknowledgement
 	progress
@@ -38,7 +39,7 @@ type progress struct {
 	oldest, newest wire.PSN
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
 	lastLong       wire.PSN // where the last long packet ends, or the first PSN
-	reads          int      // READs and atomics that are not answered
+	reads          int      // requests of READs, of which one may have several, and atomics that are not answered
 	asked          uint64   // responses that the peer was asked for, once or again, less those that came
 	window
 	mending
@@ -116,9 +117,6 @@ func (r *Requester) take() bool {
 		r.works.count--
 		return false
 	}
-	if w.wantsAnswer() {
-		r.reads++
-	}
 	return true
 }
 
@@ -126,6 +124,9 @@ func (r *Requester) take() bool {
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
+		if w.part = w.packets; w.Opcode == ring.WRRDMARead && r.Part > 0 {
+			w.part = r.Part
+		}
 		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
 	}
 	return true
@@ -141,7 +142,7 @@ func (r *Requester) failing() bool {
 func (r *Requester) mustWait(w *work) bool {
 	return w.local() && r.works.count > 1 ||
 		w.Flags&ring.SendFence != 0 && r.reads > 0 ||
-		w.wantsAnswer() && r.reads >= max(1, int(r.MaxRDAtomic))
+		w.wantsAnswer() && r.reads >= r.mostReads()
 }
 
 // check checks the copy of a request, and measures its memory.
@@ -225,9 +226,7 @@ func (r *Requester) failFirst() Step {
 // cut forgets the requests from a place on.
 func (r *Requester) cut(from uint32) {
 	for ; r.works.count > from; r.works.count-- {
-		if r.works.at(r.works.count - 1).wantsAnswer() {
-			r.reads--
-		}
+		r.reads -= r.works.at(r.works.count - 1).outstanding(r.newest)
 	}
 	r.current = min(r.current, from)
 }

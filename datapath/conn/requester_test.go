@@ -43,6 +43,32 @@ func TestLongestRequest(t *testing.T) {
 	}
 }
 
+// Requests whose packets are more than half of all PSNs are not under way together.
+func TestHalfOfThePSNs(t *testing.T) {
+	const quarter = ring.MaxMessage / 4
+	for less, want := range []Step{Idle, Ready} { // two of the longest are one packet too many
+		w := newWorld(t, rand.New(rand.NewPCG(1, 0)), wire.ServiceRC)
+		s := w.a
+		s.MTU, s.requester.QP = wire.MTU256, &longPair{}
+		for _, opcode := range []ring.Opcode{ring.WRRDMARead, ring.WRRDMAWrite} {
+			list := s.queue.PutConnected(&ring.SendConnected{Opcode: opcode, SGECount: 4})
+			for i := range 4 {
+				ring.PutSGE(list[i*ring.SGELen:], ring.SGE{Length: quarter})
+			}
+			if opcode == ring.WRRDMAWrite {
+				ring.PutSGE(list, ring.SGE{Length: uint32(quarter - less*256)})
+			}
+		}
+		s.queue.Publish()
+		if s.requester.Next(1, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
+			t.Fatalf("the READ is not sent: %s", s.describe())
+		}
+		if got := s.requester.Next(1<<10, &s.packet); got != want {
+			t.Errorf("%d packets less: %v", less, got)
+		}
+	}
+}
+
 // An unreliable connection, which nobody acknowledges, sends on and on: also beyond half of all PSNs, which a
 // reliable one may have on its way, and round all of them.
 func TestUnreliableGoesOn(t *testing.T) {

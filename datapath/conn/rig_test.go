@@ -285,6 +285,7 @@ func (s *side) turn(most int) (moved bool) {
 				}
 			}
 		case s.state == ring.QPStateRTS || s.state == ring.QPStateSQD:
+			s.requester.Part = []uint32{0, 1, 3, 64}[s.IntN(4)]
 			step = s.requester.Next(share, p)
 			if step == Ready && longest > 0 && p.Length == s.MTU.Bytes() {
 				s.requester.Lengthen(p, longest)

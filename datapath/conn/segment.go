@@ -8,6 +8,7 @@ import (
 // How a request of a connected queue pair becomes packets: as many as path MTUs fit its message, the first
 // and the last of which say what it is. Where frames never leave memory, one packet may stand for several that follow
 // each other, and has their payloads: a long packet. It has their PSNs too, so that either side may go on between them.
+// A READ is asked for by one packet, or by several, each for a part of its response.
 
 // packetsOf is how many packets a message of a length is.
 func packetsOf(length uint32, mtu wire.MTU) uint32 {
@@ -60,9 +61,9 @@ func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int
 	switch w.Opcode {
 	case ring.WRSendWithInv:
 		h.RKey = uint32(w.InvalidateRKey())
-	case ring.WRRDMARead: // from the part that is not here yet
+	case ring.WRRDMARead: // what is not here yet of a part
 		h.Addr += uint64(place * mtu)
-		h.Length -= place * mtu
+		h.Length = min(w.length-place*mtu, w.partLeft(place)*mtu)
 		return 0
 	case ring.WRAtomicCmpAndSwp:
 		h.SwapAdd, h.Compare = w.operands.Swap, w.operands.CompareAdd

@@ -29,6 +29,9 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		return Worked
 	}
 	p.work, p.place = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask)
+	if p.place > 0 && w.Opcode == ring.WRRDMARead && r.PSN == r.newest && r.reads >= r.mostReads() { // its next part waits
+		return Idle
+	}
 	r.describe(p, 1)
 	return Ready
 }
@@ -53,7 +56,7 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place, p.Packets)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
 	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
-		p.psns = w.packets - p.place
+		p.psns = w.partLeft(p.place)
 	}
 	if r.Reliable() {
 		last := p.place+p.psns == w.packets && !w.wantsAnswer()
@@ -80,6 +83,8 @@ func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 func (r *Requester) count(now time.Time, p *Packet) {
 	if again := r.newest.Ahead(r.PSN); again > 0 {
 		r.Counters.Retransmits += uint64(min(uint32(again), p.Packets))
+	} else if p.work.wantsAnswer() {
+		r.reads++
 	}
 	if r.PSN = r.PSN.Plus(p.psns); r.PSN.Ahead(r.newest) > 0 {
 		r.newest = r.PSN
@@ -91,7 +96,9 @@ func (r *Requester) count(now time.Time, p *Packet) {
 		r.current++
 	}
 	if p.work.Opcode == ring.WRRDMARead {
-		r.afterRead = r.PSN
+		if r.PSN.Ahead(r.afterRead) > 0 { // not one that is sent again alone: others behind it are not answered either
+			r.afterRead = r.PSN
+		}
 		r.asked += uint64(p.psns)
 	}
 	if !r.Reliable() { // nobody acknowledges: nothing is on its way

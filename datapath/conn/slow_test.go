@@ -104,24 +104,55 @@ func (s *slowPeer) answer() {
 	if s.all++; s.loses > 0 && s.all%s.loses == 0 {
 		return
 	}
+	s.hear(&h, length)
+}
+
+// hear has the requester take a packet.
+func (s *slowPeer) hear(h *wire.Transport, length int) {
 	frame := make([]byte, frameLen)
 	var p wire.Packet
-	if fault := wire.Parse(frame[:s.template.SealTransport(frame, &h, length)], &p); fault != wire.FaultNone {
+	if fault := wire.Parse(frame[:s.template.SealTransport(frame, h, length)], &p); fault != wire.FaultNone {
 		s.Fatal(fault)
 	}
 	s.requester.Receive(s.now, &p)
+}
+
+// TestResponseOfTwoParts: a response ends with what was asked for, also where the packets behind it were asked for too.
+func TestResponseOfTwoParts(t *testing.T) {
+	for packets, want := range map[uint32]ring.WCStatus{2: ring.WCSuccess, 3: ring.WCBadRespErr} {
+		s := newSlowPeer(t, 0)
+		s.requester.Long, s.requester.Part = true, 2
+		s.ask()
+		if len(s.owed) != slowReads || s.owed[1].PSN != s.owed[0].PSN.Plus(2) || s.owed[1].Addr != 2048 || s.owed[1].Transport.Length != 2048 {
+			t.Fatalf("%+v", s.owed)
+		}
+		h := wire.Transport{Opcode: s.requester.Service.Of(readResponses.At(0, packets, packets)), PSN: s.owed[0].PSN, Packets: packets, PKey: wire.PKeyDefault}
+		if packets > 2 {
+			h.Opcode = s.requester.Service.Of(wire.OpReadResponseMiddle)
+		}
+		s.hear(&h, int(packets)*1024)
+		if s.status != want {
+			t.Errorf("%d packets: %v", packets, s.status)
+		}
+	}
 }
 
 // TestSlowPeerIsNotAskedAgain: a peer that is busy with what it was asked for is left in peace. What is lost is asked for
 // once. Else each time that it has no time for an answer would have it send more of them.
 func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 	const whole = slowReads * slowLength / 1024
-	for name, row := range map[string]struct{ loses, most int }{
-		"nothing is lost": {0, whole},
-		"a response is":   {whole / 2, 2 * whole},
-		"some are":        {9001, 6 * whole},
+	for name, row := range map[string]struct {
+		part        uint32
+		loses, most int
+	}{
+		"nothing is lost":           {0, 0, whole},
+		"a response is":             {0, whole / 2, 2 * whole},
+		"some are":                  {0, 9001, 6 * whole},
+		"nothing is lost, in parts": {256, 0, whole},
+		"some are, in parts":        {256, 9001, 2 * whole},
 	} {
 		s := newSlowPeer(t, row.loses)
+		s.requester.Part = row.part
 		for s.ask(); s.completed < slowReads && s.status == ring.WCSuccess; s.ask() {
 			if s.answer(); !s.requester.Deadline().IsZero() && !s.requester.Deadline().After(s.now) {
 				s.requester.Expire(s.now)

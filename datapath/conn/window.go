@@ -66,33 +66,48 @@ func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
 // Flying is how many packets are on their way. The PSNs of READs do not count, nor those before one that is sent again.
 func (r *Requester) Flying() int { return max(0, r.PSN.Ahead(r.afterRead)) }
 
-// Unanswered is how many packets were sent and are not acknowledged. Of READs only the responses would count, which are
-// the peer's.
-func (r *Requester) Unanswered() int {
-	packets := r.PSN.Ahead(r.oldest)
+// Unanswered is how many packets were sent and are not acknowledged, and how many of responses are to come: of all READs
+// that were ever sent, since what is behind a loss is asked for again.
+func (r *Requester) Unanswered() (sent, coming int) {
+	next := r.PSN
+	if r.one && r.resume.Ahead(next) > 0 {
+		next = r.resume
+	}
+	sent = next.Ahead(r.oldest)
 	for i, reads := uint32(0), r.reads; i < r.works.count && reads > 0; i++ {
 		w := r.works.at(i)
-		if w.wantsAnswer() {
-			reads--
-		}
-		if w.Opcode == ring.WRRDMARead && r.PSN.Ahead(w.first) > 0 {
-			packets -= int(w.packets - w.answered)
+		if reads -= w.outstanding(r.newest); w.Opcode == ring.WRRDMARead {
+			coming += w.askedBefore(r.newest)
+			sent -= w.askedBefore(next)
 		}
 	}
-	return max(0, packets)
+	return max(0, sent), coming
+}
+
+// Responses is how many packets the peer answers with to one that Next has described, if that is a READ; else 0.
+func (p *Packet) Responses() int {
+	if p.work.Opcode != ring.WRRDMARead {
+		return 0
+	}
+	return int(p.psns)
 }
 
 // Hurries says of a packet that Next has described that it should not wait for packets of others: it is sent again
-// alone, it asks for responses, or few packets are on their way and left.
+// alone, it is an atomic, or few packets are on their way and left.
 func (p *Packet) Hurries(r *Requester, few int) bool {
 	w := p.work
-	if r.one || w.wantsAnswer() {
+	if r.one || w.atomic() {
 		return true
 	}
 	left := int(w.packets - p.place)
 	return r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0
 }
 
+// Again says that a packet that Next has described was sent before.
+func (p *Packet) Again(r *Requester) bool { return r.newest.Ahead(p.PSN) > 0 }
+
 // Fits says whether a packet that Next has described, and those behind it of its message if it is the first, are at most
-// so many.
-func (p *Packet) Fits(packets int) bool { return p.place > 0 || int(p.work.packets) <= packets }
+// so many. The packets of a READ are the peer's.
+func (p *Packet) Fits(packets int) bool {
+	return p.place > 0 || p.Responses() > 0 || int(p.work.packets) <= packets
+}

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// MaxMessage is the length of a connection's longest message, in bytes. The PSNs of two of them are less than half of
-// all, at any MTU.
+// MaxMessage is the length of a connection's longest message, in bytes. The PSNs of one of them are a quarter of all
+// at most, with the shortest MTU.
 const MaxMessage = 1 << 30
 
 // What a send work request of a connected queue pair has in place of the datagram's fields, and behind

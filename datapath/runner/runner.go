@@ -78,9 +78,12 @@ func (r *Runner) Start() {
 	go r.work()
 }
 
+// End has the worker end by itself, when it is awake: there are no rounds any more. The caller may hold the lease.
+func (r *Runner) End() { r.worker.stop.Store(true) }
+
 // Stop ends the worker, and the leader's sleep. It is called once, by any goroutine, except under the lease.
 func (r *Runner) Stop() {
-	r.worker.stop.Store(true)
+	r.End()
 	if r.worker.started {
 		r.Call()
 		<-r.worker.done
@@ -88,7 +91,7 @@ func (r *Runner) Stop() {
 	r.sleeper.close()
 }
 
-// Close frees what Stop leaves. The caller holds the lease: SetAlarm is not called any more.
+// Close frees what Stop leaves. The caller holds the lease. SetAlarm does nothing from then on.
 func (r *Runner) Close() { r.alarm.close() }
 
 // State is what the worker does.

@@ -37,7 +37,7 @@ type QPAttr struct {
 	PathMigState ring.PathMigState
 
 	// Of RC only. The two of reads and atomics are at most DeviceAttr.MaxQPRDAtom.
-	MaxRDAtomic     uint8 // own reads and atomics that are outstanding at once
+	MaxRDAtomic     uint8 // own reads and atomics that are outstanding at once; a long read is several, of up to 256 packets each
 	MaxDestRDAtomic uint8 // the peer's
 	MinRNRTimer     uint8 // how long a peer that finds no receive is to wait: RNRTimerCode of a time; 0 is 655.36 ms
 	Timeout         uint8 // for an answer: TimeoutCode of a time, 4.096 µs × 2ⁿ, n to 31; 0 is for ever
