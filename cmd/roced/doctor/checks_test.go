@@ -86,6 +86,9 @@ func TestFaults(t *testing.T) {
 		{"link-local only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fe80::1")} }, warning, "link-local", "ip address add"},
 		{"IPv6 only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fd00::1")} }, note, "IPv6 alone", ""},
 		{"MTU 1500", func(f *facts) { attrs(f).MTU = 1500 }, note, "1500: RDMA MTU 1024", "mtu 4200"},
+		{"MTU of an interface on another", func(f *facts) {
+			f.link = &netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "mv0", MTU: 1500, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
+		}, note, "1500: RDMA MTU 1024", "first of the interface that it is on"},
 		{"MTU 1000", func(f *facts) { attrs(f).MTU = 1000 }, warning, "1000: RDMA MTU 512", "mtu 1104"},
 		{"MTU 300", func(f *facts) { attrs(f).MTU = 300 }, problem, "too small", "mtu 1500"},
 		{"XDP program", func(f *facts) { attrs(f).Xdp = &netlink.LinkXdp{Attached: true, ProgId: 7} }, note, "program 7 is attached", "bpftool prog show id 7"},

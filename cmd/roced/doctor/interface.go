@@ -67,11 +67,20 @@ func checkMTU(f *facts) []finding {
 	case rdma == 0:
 		return says(f.name+" MTU", problem, fmt.Sprintf("%d is too small for any RDMA MTU", mtu), "ip link set dev "+f.name+" mtu 1500")
 	case rdma < 1024:
-		return says(f.name+" MTU", warning, seen+"; most programs expect 1024", fmt.Sprintf("ip link set dev %s mtu %d or more, on all hosts and switches", f.name, 1024+headers))
+		return says(f.name+" MTU", warning, seen+"; most programs expect 1024", fmt.Sprintf("ip link set dev %s mtu %d or more, on all hosts and switches%s", f.name, 1024+headers, f.lower()))
 	case rdma < 4096:
-		return says(f.name+" MTU", note, seen+fmt.Sprintf("; 4096 carries %d times the bytes a packet, and longer datagrams", 4096/rdma), fmt.Sprintf("for RDMA MTU 4096: ip link set dev %s mtu %d, on all hosts and switches", f.name, 4200))
+		return says(f.name+" MTU", note, seen+fmt.Sprintf("; 4096 carries %d times the bytes a packet, and longer datagrams", 4096/rdma), fmt.Sprintf("for RDMA MTU 4096: ip link set dev %s mtu %d, on all hosts and switches%s", f.name, 4200, f.lower()))
 	}
 	return ok(f.name+" MTU", seen)
+}
+
+// lower says that an interface carries no more than the one that it is on.
+func (f *facts) lower() string {
+	switch f.link.Type() {
+	case "vlan", "macvlan", "macvtap", "ipvlan":
+		return ", first of the interface that it is on"
+	}
+	return ""
 }
 
 // checkAttached: an interface has one XDP program.
@@ -122,10 +131,10 @@ func checkQueues(f *facts) []finding {
 	name := f.base.Attrs().Name
 	switch {
 	case f.queues > mostQueues:
-		return says(subject, problem, fmt.Sprintf("%d receive queues, and roced covers %d", f.queues, mostQueues), fmt.Sprintf("ethtool -L %s combined %d", name, mostQueues))
+		return says(subject, problem, fmt.Sprintf("%d receive queues, and roced covers %d", f.queues, mostQueues), fmt.Sprintf("ethtool -L %s combined %[2]d, or rx %[2]d", name, mostQueues))
 	case f.queues > 1:
 		return says(subject, note, fmt.Sprintf("%d receive queues, of which each has a socket with up to %d MiB; bursts do not leave in trains", f.queues, frames>>20),
-			fmt.Sprintf("fewer are enough for RoCE: ethtool -L %s combined 1", name))
+			fmt.Sprintf("fewer are enough for RoCE, except for several workers: ethtool -L %s combined 1, or rx 1 tx 1", name))
 	case f.queues == 1:
 		return ok(subject, "one")
 	}

@@ -54,7 +54,7 @@ func (w *Weather) Fill(o *Options) (err error) {
 		return fmt.Errorf("%w: --delay %v: 0 or more", verbs.ErrInvalid, w.delay)
 	}
 	if w.mark < 0 || w.mark > 0 && w.rate == 0 {
-		return fmt.Errorf("%w: --mark %v: 0 or more, and together with --rate", verbs.ErrInvalid, w.mark)
+		return fmt.Errorf("%w: --mark %v: 0 or more, and together with --rate, which makes the queue that it is about", verbs.ErrInvalid, w.mark)
 	}
 	o.Seed = w.seed
 	o.Impairment = memnet.Impairment{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/perf/connection"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
@@ -107,7 +108,11 @@ func (c *connections) explain(err error) error {
 	if !errors.Is(err, unix.ETIMEDOUT) {
 		return err
 	}
-	return fmt.Errorf("%w (%s); was %s given the same -n, -s and -q?", err, c.device.DropsSince(c.before), c.options.Program())
+	drops := c.device.DropsSince(c.before)
+	if changed, _ := c.changed(); card.Count(changed, "engine", "drop_path_mtu") > 0 {
+		return fmt.Errorf("%w (%s): packets are longer than the path carries now, since an interface's MTU has fallen; connect again", err, drops)
+	}
+	return fmt.Errorf("%w (%s); was %s given the same -n, -s and -q?", err, drops, c.options.Program())
 }
 
 // await is the server of reads and atomics, whose card answers by itself.

@@ -14,7 +14,7 @@ func newPackets(changed []card.Counter) *report.Packets {
 	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
 	return &report.Packets{
 		Sent: count("sent"), InTrains: card.Count(changed, "socket", "tx_in_trains"), Again: count("retransmits"),
-		Timeouts: count("timeouts"), SequenceNAKs: count("sequence_naks"), RNRNAKs: count("rnr_naks"),
+		Timeouts: count("timeouts"), Probes: count("probes"), SequenceNAKs: count("sequence_naks"), RNRNAKs: count("rnr_naks"),
 	}
 }
 

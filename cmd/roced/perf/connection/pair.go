@@ -16,15 +16,24 @@ type pair struct {
 	owed         int // receives to be posted
 }
 
-// prepare makes the requests, which are all alike. The last of a burst is signaled: a quarter of what may
-// be outstanding, so that the others keep the card busy.
+// mostOfBurst is how much a burst carries at most, in bytes: many queue pairs may share a slow way, and that something
+// completes says that they are not stuck.
+const mostOfBurst = 4 << 20
+
+// burstOf is how many requests of a size, in bytes, are posted together, of which the last is signaled: a quarter of what
+// may be outstanding, so that the others keep the card busy.
+func burstOf(depth, size int) int {
+	return min(card.Batch, max(1, min(depth/4, mostOfBurst/max(1, size))))
+}
+
+// prepare makes the requests, which are all alike.
 func (q *pair) prepare(p *Pairs, peer perftest.Keys) {
 	o := &p.options
 	wr := verbs.SendWR{
 		Opcode: o.Operation.opcode(), SGList: []verbs.SGE{p.mr.SGE(0, o.Size)},
 		RemoteAddr: peer.Address, RKey: verbs.RKey(peer.RKey), CompareAdd: 1,
 	}
-	q.burst = make([]verbs.SendWR, min(card.Batch, max(1, o.Depth/4)))
+	q.burst = make([]verbs.SendWR, burstOf(o.Depth, o.Size))
 	for i := range q.burst {
 		q.burst[i] = wr
 	}

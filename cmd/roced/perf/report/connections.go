@@ -29,6 +29,7 @@ type Packets struct {
 	InTrains     uint64 `json:"sent_in_trains"`
 	Again        uint64 `json:"sent_again"`
 	Timeouts     uint64 `json:"timeouts"`
+	Probes       uint64 `json:"probes"`        // sooner than a time-out, since answers took longer than they usually do
 	SequenceNAKs uint64 `json:"sequence_naks"` // the peer misses something
 	RNRNAKs      uint64 `json:"rnr_naks"`      // it has no receive posted
 }
@@ -38,6 +39,6 @@ func (p *Packets) again() string {
 	if p == nil || p.Again == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s packets were sent again: %s time-outs, %s times the peer missed one, %s times it was not ready",
-		cli.Grouped(p.Again), cli.Grouped(p.Sent), cli.Grouped(p.Timeouts), cli.Grouped(p.SequenceNAKs), cli.Grouped(p.RNRNAKs))
+	return fmt.Sprintf("%s of %s packets were sent again: %s time-outs, %s sooner than that since answers were late, %s times the peer missed one, %s times it was not ready",
+		cli.Grouped(p.Again), cli.Grouped(p.Sent), cli.Grouped(p.Timeouts), cli.Grouped(p.Probes), cli.Grouped(p.SequenceNAKs), cli.Grouped(p.RNRNAKs))
 }

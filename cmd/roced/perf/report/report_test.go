@@ -76,3 +76,15 @@ func TestUnmeasuredIsNull(t *testing.T) {
 		t.Errorf("the table: %s", out.String())
 	}
 }
+
+// TestSentAgain: each cause is named.
+func TestSentAgain(t *testing.T) {
+	p := &Packets{Sent: 1234, Again: 15, Timeouts: 1, Probes: 2, SequenceNAKs: 3, RNRNAKs: 4}
+	want := "15 of 1,234 packets were sent again: 1 time-outs, 2 sooner than that since answers were late, 3 times the peer missed one, 4 times it was not ready"
+	if got := p.again(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := (&Packets{Sent: 7}).again(); got != "" {
+		t.Errorf("nothing was sent again: %q", got)
+	}
+}
