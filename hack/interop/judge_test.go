@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,12 +15,16 @@ import (
 )
 
 // packets are captured ones from the host to the peer, with a payload of 64 bytes each.
-func packets(count int) (frames []capture.Recorded) {
+func packets(count int) (frames []capture.Recorded) { return packetsOf(count, make([]byte, 64)) }
+
+// packetsOf are those with a payload.
+func packetsOf(count int, payload []byte) (frames []capture.Recorded) {
 	template := wire.NewTemplate(wire.Path{Source: wire.GIDFromAddr(hostIPv4), Dest: wire.GIDFromAddr(netip.MustParseAddr("10.98.0.2"))})
 	for i := range count {
-		frame := make([]byte, wire.MaxHeaders+64+wire.MaxTrailer)
+		frame := make([]byte, wire.MaxHeaders+len(payload)+wire.MaxTrailer)
+		copy(frame[template.PayloadOffset(false):], payload)
 		d := wire.Datagram{DestQP: 7, SourceQP: 3, QKey: testQKey, PKey: wire.PKeyDefault, ID: uint16(i), PSN: wire.PSN(i)}
-		frames = append(frames, capture.Recorded{Frame: capture.Frame{Data: frame[:template.Seal(frame, &d, 64)]}})
+		frames = append(frames, capture.Recorded{Frame: capture.Frame{Data: frame[:template.Seal(frame, &d, len(payload))]}})
 	}
 	return frames
 }
@@ -33,6 +39,17 @@ func TestParseAllChecksICRC(t *testing.T) {
 	last[len(last)-10] ^= 1
 	if _, err := parseAll(frames); !errors.Is(err, unix.EBADMSG) {
 		t.Errorf("a wrong ICRC: %v", err)
+	}
+}
+
+// What a packet carries is its program's: ib_send_lat once sent what tshark takes for EoIB, from a group's address.
+func TestPayloadIsNotJudged(t *testing.T) {
+	if _, err := exec.LookPath("tshark"); err != nil {
+		t.Skipf("needs tshark: %v", err)
+	}
+	payload := []byte("\xc5\x00\x28\xb5\x5e\xdd\xa8\x1b\x42\xfb\x17\xaa\x4d\xb2\x59\x93\xc7\xec\xd1\x13\x1c\x77\x71\x8a\x06\x46\x17\x22\x0c\x3f\x77\xd1")
+	if _, err := examine(t.Context(), filepath.Join(t.TempDir(), "case.pcap"), packetsOf(1, payload)); err != nil {
+		t.Error(err)
 	}
 }
 

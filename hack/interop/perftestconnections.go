@@ -46,6 +46,10 @@ func connectionCases() (cases []testCase) {
 		p.client = true
 		add(p)
 	}
+	for _, client := range []bool{true, false} { // roced asks for it in parts
+		p := perftest{service: "RC", op: "read", size: 1 << 20, count: 5, client: client}
+		cases = append(cases, testCase{name: p.name() + ", a mebibyte", run: p.run})
+	}
 	for _, op := range []string{"send", "write", "read"} {
 		for _, client := range []bool{true, false} {
 			p := perftest{service: "RC", op: op, size: 65536, count: 50, client: client, mtu: 4096}

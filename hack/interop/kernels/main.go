@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
@@ -58,7 +59,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "kernels:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = test(ctx, o)
 	stop()
 	if err != nil {

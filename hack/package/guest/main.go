@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,7 +24,7 @@ const machineTime = 15 * time.Minute
 func main() {
 	log := flag.Bool("v", false, "print what was said inside, too")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := test(ctx, *log)
 	stop()
 	if err != nil {
