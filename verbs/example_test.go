@@ -152,9 +152,9 @@ func ExampleCQ_Wait() {
 	server.receive(messages)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	ah := client.handle(ctx, "10.0.0.2")
-	for range messages {
-		_ = client.qp.PostSend(client.message("again", ah, server.qp.Number()))
+	again := client.message("again", client.handle(ctx, "10.0.0.2"), server.qp.Number())
+	for range messages { // the same buffer may be sent many times, and be written to after all of these have completed
+		_ = client.qp.PostSend(again)
 	}
 
 	var wcs [4]verbs.WC

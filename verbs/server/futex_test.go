@@ -90,13 +90,7 @@ func TestEndedWord(t *testing.T) {
 	for name, end := range map[string]func(r *rig, c *raw){
 		"the card is closed":    func(r *rig, _ *raw) { check(t, r.cards[0].Close()) },
 		"the service is closed": func(r *rig, _ *raw) { check(t, r.a.Close()) },
-		"a mistake": func(r *rig, _ *raw) {
-			c := r.a.youngest()
-			c.mu.Lock()
-			session := c.session
-			c.mu.Unlock()
-			session.Faulted(verbs.ErrHost)
-		},
+		"a mistake":             func(r *rig, _ *raw) { r.a.youngest().session.Faulted(verbs.ErrHost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, anyone)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/internal/waittest"
 )
 
 // every is a program that uses all kinds of objects, and what kills it or its service at one of its messages.
@@ -76,13 +78,11 @@ func (s *service) kept(t *testing.T) (k kept) {
 	return k
 }
 
-// deaths are the messages at which a test kills: one in ten, or every one where ROCED_KILLED=all, as CI has it.
+// deaths are the messages at which a test kills: one in ten, or in as many as ROCED_KILLED says, from any of the first on.
 func (e *every) deaths(t *testing.T) (at []int) {
 	t.Helper()
-	first, step := 1+rand.IntN(10), 10
-	if os.Getenv("ROCED_KILLED") == "all" {
-		first, step = 1, 1
-	}
+	step := max(1, waittest.Wanted(t, "ROCED_KILLED", 10))
+	first := 1 + rand.IntN(step)
 	t.Logf("of %d messages every %d, from %d on", e.messages, step, first)
 	for m := first; m <= e.messages; m += step {
 		at = append(at, m)

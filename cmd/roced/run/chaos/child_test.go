@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // child is a program's process, as the test sees it.
@@ -127,8 +130,18 @@ func descriptors(t testing.TB, pid int) map[string]int {
 	check(t, err)
 	for _, path := range paths {
 		if target, err := os.Readlink(path); err == nil {
-			kinds[kindOf(target)]++
+			kinds[kindOf(target)+protocolOf(path)]++
 		}
 	}
 	return kinds
+}
+
+// protocolOf is what a descriptor's socket speaks; empty if it is none.
+func protocolOf(path string) string {
+	var name [32]byte
+	n, err := unix.Getxattr(path, "system.sockprotoname", name[:])
+	if err != nil || n == 0 {
+		return ""
+	}
+	return " " + string(bytes.TrimRight(name[:n], "\x00"))
 }

@@ -55,12 +55,20 @@ func (h *host) holdsNow(t testing.TB) (now holds) {
 	return now
 }
 
+// trains is the kind of the socket that a device with one worker sends trains by. One that had several has it once it is
+// opened again where the interface has one queue.
+const trains = "socket:[#] PACKET"
+
 // holdsNoMore insists that a service has no more than an earlier one of the same host, after the
 // same.
 func (h *host) holdsNoMore(t testing.TB, before, now holds) {
 	t.Helper()
 	for kind, n := range now.descriptors {
-		if n > before.descriptors[kind] {
+		most := before.descriptors[kind]
+		if kind == trains {
+			most = max(most, 1)
+		}
+		if n > most {
 			t.Errorf("the service on %s has %d descriptors %s, before %d", h.name, n, kind, before.descriptors[kind])
 		}
 	}
