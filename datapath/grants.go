@@ -194,14 +194,16 @@ func (c *Connection) spend(p *conn.Packet) {
 }
 
 // recount has the session count what the connection has of its part: of one without time-out nobody would say that its
-// packets are not on their way any more, and one that has failed still has their PSNs. Responses that needed no grant do
-// not count: many connections that read little would keep one waiting that reads much.
+// packets are not on their way any more, and one that has failed still has their PSNs. The few packets that need no grant
+// do not count: many connections that send or read little would keep one waiting that does much.
 func (c *Connection) recount() {
 	now := [kinds]int{c.grants[sends].left, c.grants[reads].left}
 	if c.Timeout != 0 && c.Requester.InFlight() && c.Requester.Begun() > 0 {
 		sent, coming := c.Requester.Unanswered()
-		if now[sends] += sent; coming > fewPackets {
-			now[reads] += coming
+		for k, packets := range [kinds]int{sends: sent, reads: coming} {
+			if packets > fewPackets {
+				now[k] += packets
+			}
 		}
 	}
 	for k := range kinds {

@@ -80,7 +80,7 @@ func TestManyTakeTurns(t *testing.T) {
 			}
 		}
 		most = max(most, flying)
-		if flying > s.granted || s.granted > maxFlight+count*fewPackets {
+		if flying > s.granted+count*fewPackets || s.granted > maxFlight+count*fewPackets {
 			t.Fatalf("%d packets on their way, %d granted, of at most %d", flying, s.granted, maxFlight)
 		}
 	}
@@ -308,6 +308,21 @@ func TestManyShortReadsBesideALongOne(t *testing.T) {
 			one.poll()
 		}
 		done = len(long.poll())
+	}
+}
+
+// Many connections that write little, of which nothing is acknowledged yet, keep none waiting that writes much.
+func TestManyShortWritesBesideALongOne(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	long := p.many(1)[0]
+	p.dead(250, fewPackets*1024)
+	for p.round() {
+	}
+	if flights := p.a.session.flights; flights != 250 {
+		t.Fatalf("of 250 %d have sent something", flights)
+	}
+	if p.waits(long) {
+		t.Errorf("it waits, with %d packets granted", p.a.session.grants[sends].granted)
 	}
 }
 
