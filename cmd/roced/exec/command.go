@@ -126,7 +126,7 @@ func New(log *slog.Logger) *cobra.Command {
 	f.StringVarP(&o.device, "device", "d", "", "with --network udp or xdp: `interface` (default that of the default route)")
 	f.IntVar(&o.hosts, "hosts", 0, "with a network in memory of its own: `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
 	o.weather.Add(f, "with --network loopback: ")
-	f.BoolVar(&o.report, "report", false, "with --network: at the end, say on standard error what was dropped, and what was sent again")
+	f.BoolVar(&o.report, "report", false, "with --network: at the end, say on standard error what was dropped, what was sent again, and what was marked and slowed down by congestion")
 	f.StringVar(&o.capture, "capture", "", "with --network: `file` for all packets, as pcapng, with what became of each")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")

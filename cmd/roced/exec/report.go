@@ -11,23 +11,35 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// again are the counters of what was sent again, and why.
-var again = []string{"retransmits", "timeouts", "probes", "sequence_naks", "rnr_naks"}
+// told is what is said of the counters, line by line.
+var told = []struct {
+	what string
+	is   func(verbs.Counter) bool
+}{
+	{"dropped", func(c verbs.Counter) bool { return c.Lost }},
+	{"sent again", ofEngine("retransmits", "timeouts", "probes", "sequence_naks", "rnr_naks")},
+	{"congestion", ofEngine("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled")},
+}
+
+// ofEngine are the engine's counters of these names.
+func ofEngine(names ...string) func(verbs.Counter) bool {
+	return func(c verbs.Counter) bool { return c.Place == "engine" && slices.Contains(names, c.Name) }
+}
 
 // report says what went wrong with packets, and what was done about it.
 func (s *ownService) report(out io.Writer) error {
-	var lost, repeated []string
+	lines := make([][]string, len(told))
 	var failed error
 	for _, d := range s.network.Devices() {
 		list, err := d.Counters()
 		failed = errors.Join(failed, err)
-		lost = append(lost, named(d, list, func(c verbs.Counter) bool { return c.Lost && c.Value > 0 })...)
-		repeated = append(repeated, named(d, list, func(c verbs.Counter) bool {
-			return c.Place == "engine" && slices.Contains(again, c.Name) && c.Value > 0
-		})...)
+		for i, line := range told {
+			lines[i] = append(lines[i], named(d, list, line.is)...)
+		}
 	}
-	fmt.Fprintln(out, "roced: dropped:", orNothing(lost))
-	fmt.Fprintln(out, "roced: sent again:", orNothing(repeated))
+	for i, line := range told {
+		fmt.Fprintf(out, "roced: %s: %s\n", line.what, orNothing(lines[i]))
+	}
 	if n, is := s.network.(*loopback.Network); is {
 		c := n.Impaired()
 		fmt.Fprintf(out, "roced: the network in memory: lost %d, duplicated %d, reordered %d, overflowed %d, marked %d\n", c.Lost, c.Duplicated, c.Reordered, c.Overflowed, c.Marked)
@@ -35,10 +47,10 @@ func (s *ownService) report(out io.Writer) error {
 	return failed
 }
 
-// named lists counters with the device's name.
+// named lists the wanted counters that are not 0, with the device's name.
 func named(d loopback.Device, list []verbs.Counter, wanted func(verbs.Counter) bool) (texts []string) {
 	for _, c := range list {
-		if wanted(c) {
+		if c.Value > 0 && wanted(c) {
 			texts = append(texts, fmt.Sprintf("%s %s %s %d", d.Name(), c.Place, c.Name, c.Value))
 		}
 	}
