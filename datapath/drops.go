@@ -38,7 +38,7 @@ const (
 	DropPKey                // partition key mismatch
 	DropNotPeer             // from an address, or a queue pair of this card, that is not the connection's peer's
 	DropDuplicate           // it came again: answered again, not carried out again
-	DropOutOfSequence       // packets before it are missing; it may be kept until they come
+	DropOutOfSequence       // packets before it are missing, and it was not kept
 	DropStrayAnswer         // an answer that the connection does not wait for
 	DropInvalidRequest      // what a connection's peer may not ask for, or in this order
 	DropRemoteAccess        // memory that a connection's peer may not access in this way

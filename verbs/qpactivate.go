@@ -35,8 +35,11 @@ func (q *QP) Activate(qkey QKey) error {
 
 // Connect makes the three changes of state of a connected queue pair (RC, UC, XRC), to INIT, RTR and RTS,
 // with all attributes that these need. The peer does the same with the ends exchanged. Of attr, 0
-// stands for port 1 and for the port's active MTU. Receives that must be there before the peer can send
-// are posted in INIT: then make the changes one by one with Modify.
+// stands for port 1 and for the port's active MTU, and nothing else has a default: with Timeout 0 a lost
+// packet is waited for without end, with RetryCnt and RNRRetry 0 none is sent again, and with
+// MaxRDAtomic 0 there are no READs and no atomics. 14, 7, 7 and 16 are usual on both sides (for
+// MaxDestRDAtomic too). Receives that must be there before the peer can send are posted in INIT: then
+// make the changes one by one with Modify.
 func (q *QP) Connect(attr *QPAttr) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("connect QP: %w", errNil)

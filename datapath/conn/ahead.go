@@ -30,22 +30,24 @@ type ahead struct {
 	count  int
 }
 
-// keep keeps a packet that is so far ahead of the expected one, if there is room. Long packets are not
-// kept: they would take much memory.
-func (r *Responder) keep(p *wire.Packet, distance int) {
+// keep keeps a packet that is so far ahead of the expected one, if there is room, and says whether it does. Long packets
+// are not kept: they would take much memory.
+func (r *Responder) keep(p *wire.Packet, distance int) bool {
 	if r.Ahead == nil || distance >= maxAhead || len(p.Payload()) > r.MTU.Bytes() {
-		return
+		return false
 	}
 	if r.ahead.places == nil {
 		r.ahead.places = new([maxAhead]number)
 	}
 	place := &r.ahead.places[p.BTH().PSN()%maxAhead]
 	if *place != 0 { // it came twice, since those behind the expected one are given back
-		return
+		return false
 	}
-	if *place = r.Ahead.copy(p.Frame()); *place != 0 {
-		r.ahead.count++
+	if *place = r.Ahead.copy(p.Frame()); *place == 0 {
+		return false
 	}
+	r.ahead.count++
+	return true
 }
 
 // copy keeps a copy of a frame, unless there is no room.

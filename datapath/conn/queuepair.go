@@ -99,18 +99,18 @@ type Reason uint8
 
 // The reasons.
 const (
-	Taken          Reason = iota
-	QPState               // the queue pair's state does not allow it
-	Duplicate             // it came again: answered again, not carried out again
-	OutOfSequence         // packets before it are missing; it may be kept until they come
-	StrayAnswer           // an answer that the requester does not wait for
-	InvalidRequest        // what a peer may not ask for, or in this order; or a response that is none
-	RemoteAccess          // memory that a peer may not access in this way
-	NoReceive             // no receive is posted
-	NoRoom                // the receive is too short
-	Protection            // the program's own memory may not be written
-	CQFull                // the completion queue was overrun
-	XRCDomain             // it names no shared receive queue of the XRC domain
+	Taken          Reason = iota // also of a packet that is kept until those before it come
+	QPState                      // the queue pair's state does not allow it
+	Duplicate                    // it came again: answered again, not carried out again
+	OutOfSequence                // packets before it are missing, and it was not kept
+	StrayAnswer                  // an answer that the requester does not wait for
+	InvalidRequest               // what a peer may not ask for, or in this order; or a response that is none
+	RemoteAccess                 // memory that a peer may not access in this way
+	NoReceive                    // no receive is posted
+	NoRoom                       // the receive is too short
+	Protection                   // the program's own memory may not be written
+	CQFull                       // the completion queue was overrun
+	XRCDomain                    // it names no shared receive queue of the XRC domain
 
 	Reasons int = iota // how many there are
 )

@@ -61,12 +61,14 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	}
 	switch distance := p.BTH().PSN().Ahead(r.ExpectedPSN); {
 	case distance > 0:
-		r.keep(p, distance)
 		if !r.nakSent {
 			r.nakSent = true
 			r.refuse(wire.NAKSequence)
 		}
-		return OutOfSequence
+		if !r.keep(p, distance) {
+			return OutOfSequence
+		}
+		return Taken
 	case distance < 0:
 		r.repeat(p)
 		return Duplicate

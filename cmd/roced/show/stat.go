@@ -15,7 +15,7 @@ type statRow struct {
 
 func (r *statRow) cells() []string {
 	mark := ""
-	if r.Lost {
+	if r.Lost && r.Value > 0 {
 		mark = "lost"
 	}
 	return []string{r.Device, r.Place, r.Name, cli.Grouped(r.Value), mark}
@@ -34,7 +34,7 @@ func statRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		}
 		for _, v := range counters {
 			if v.Value != 0 || o.all || o.json {
-				rows = append(rows, &statRow{name, v.Place, v.Name, v.Value, v.Lost && v.Value > 0})
+				rows = append(rows, &statRow{name, v.Place, v.Name, v.Value, v.Lost})
 			}
 		}
 	}

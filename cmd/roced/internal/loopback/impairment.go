@@ -73,13 +73,10 @@ type share float64
 func (s *share) Set(text string) error {
 	number, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(number, 64)
-	if percent {
-		value /= 100
-	}
-	if err != nil || !(value >= 0 && value <= 1) {
+	if err != nil || !(value >= 0 && value <= 100) || !percent && value != 0 { // without the sign some mean 1 of 1, and others of 100
 		return fmt.Errorf("write a share from 0%% to 100%%, such as 0.1%%")
 	}
-	*s = share(value)
+	*s = share(value / 100)
 	return nil
 }
 

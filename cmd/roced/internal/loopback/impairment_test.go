@@ -259,7 +259,7 @@ func TestSharesAndRates(t *testing.T) {
 	if err := errors.Join(s.Set("0.1%"), b.Set("10gbit")); err != nil || s < 0.000999 || s > 0.001001 || b != 10_000_000_000 {
 		t.Errorf("%v, %v, %v", s, b, err)
 	}
-	for _, wrong := range []string{"", "-1%", "101%", "2", "x", "NaN"} {
+	for _, wrong := range []string{"", "-1%", "101%", "1", "0.5", "x", "NaN", "NaN%"} {
 		if s.Set(wrong) == nil {
 			t.Errorf("%q is a share", wrong)
 		}
