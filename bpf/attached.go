@@ -15,7 +15,7 @@ const sharingAdvice = "end that process, or give each program an interface of it
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
 // serviceAdvice is what to do when that is a service.
-const serviceAdvice = "use its device, by client.Dial or --socket %s"
+const serviceAdvice = "programs can use its device, by client.Dial or --socket %s; another service needs an interface of its own"
 
 // describeAttached says which XDP program is attached already, who holds it and what to do, as far
 // as the process has the privilege to know. tag is that of the steering program.
