@@ -104,6 +104,7 @@ type rig struct {
 	recv     *ring.RecvProducer
 	cq       *ring.CompletionConsumer
 	wake     chan struct{}
+	again    chan struct{} // see leads
 	memory   []byte
 	states   []ring.QPState // that the engine chose
 	fatal    bool           // one of them was
@@ -133,7 +134,7 @@ const spinTime = 50 * time.Microsecond
 
 func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	t.Helper()
-	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
+	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), again: make(chan struct{}), memory: make([]byte, 4*slotLen)}
 	r.session = NewSession(r.doorbell)
 	var err error
 	if r.engine, err = newAlone(Config{Link: link, MTU: wire.MTU1024, Alone: alone, Spin: spinTime}); err != nil {

@@ -54,6 +54,7 @@ func (r *rig) await(ctx context.Context, closed <-chan struct{}) (n int, led boo
 		}
 		select {
 		case <-r.wake:
+		case <-r.again:
 		case <-closed:
 			return r.pollOrArm(), false
 		case <-ctx.Done():
@@ -82,14 +83,17 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // leads waits until a program is the leader, and asleep. One that found the worker awake, as at the end
-// of a grace, tries again for each event.
+// of a grace, is told to try again. It gets no event: one that is left over would end the leader's sleep.
 func (r *rig) leads() {
 	r.Helper()
 	wait(r.T, "a leader that sleeps", func() bool {
 		if r.engine.runner.LeaderSleeps() {
 			return true
 		}
-		r.woken()
+		select {
+		case r.again <- struct{}{}:
+		default:
+		}
 		time.Sleep(100 * time.Microsecond)
 		return r.engine.runner.LeaderSleeps()
 	})
