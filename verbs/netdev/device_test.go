@@ -47,7 +47,11 @@ func TestPacketsTravel(t *testing.T) {
 	}
 	b.out <- ipPacket("192.168.7.1", "192.168.7.2", 100)
 	comes(t, a, ipPacket("192.168.7.1", "192.168.7.2", 100))
-	sa, sb := da.Stats(), db.Stats()
+	var sa, sb netdev.Stats
+	eventually(t, "the counts of the last packet", func() bool { // they come after it
+		sa, sb = da.Stats(), db.Stats()
+		return sb.Received >= 43 && sb.ReceivedBytes >= sa.SentBytes
+	})
 	if sa.Sent != 43 || sb.Received != 43 || sa.SentBytes != sb.ReceivedBytes || len(sa.Drops)+len(sb.Drops) > 0 {
 		t.Errorf("%+v\n%+v", sa, sb)
 	}
