@@ -145,14 +145,14 @@ func connectedErr(t *testing.T, w *rig.World) {
 func connectedReset(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
-		for range 3 {
+		for n := range uint32(3) {
 			p.A.Recv(7, 0, 10)
 			p.A.Post(p.A.Request(verbs.WRSend, &p.B, 5000))
 			rig.To(t, p.A.QP, verbs.QPStateReset)
 			rig.To(t, p.B.QP, verbs.QPStateReset)
 			w.NothingElse()
-			p.A.Connect(&p.B, func(a *verbs.QPAttr) { a.SQPSN = 77 })
-			p.B.Connect(&p.A, func(a *verbs.QPAttr) { a.RQPSN = 77 })
+			p.A.Connect(&p.B, rig.Ahead(n+1))
+			p.B.Connect(&p.A, rig.Ahead(n+1))
 			copy(p.A.MR.Bytes(), rig.Pattern(700, 8))
 			p.B.Recv(1, 2000, 1000)
 			p.A.Post(p.A.Request(verbs.WRSend, &p.B, 700))

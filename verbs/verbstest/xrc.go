@@ -126,7 +126,7 @@ func xrcKeys(t *testing.T, w *rig.World) {
 		for _, qp := range []*verbs.QP{x.Target, x.A.QP} {
 			rig.To(t, qp, verbs.QPStateReset)
 		}
-		x.Connect(nil)
+		x.Connect(rig.Ahead(1))
 		x.A.Post(x.Request(op, q, 8))
 		x.A.Expect(rig.OK(1))
 	}

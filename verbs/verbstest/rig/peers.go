@@ -8,7 +8,10 @@ import (
 
 // Peers are two queue pairs that are connected to each other, and a region at each end that the other
 // may use.
-type Peers struct{ A, B Peer }
+type Peers struct {
+	A, B  Peer
+	again uint32 // how often they were connected again
+}
 
 type Peer struct {
 	*Station
@@ -26,7 +29,7 @@ func (w *World) Connect(kind verbs.QPType, change func(*verbs.QPAttr)) *Peers {
 
 func Connect(a, b *Station, kind verbs.QPType, change func(*verbs.QPAttr)) *Peers {
 	a.Helper()
-	p := &Peers{a.Peer(kind), b.Peer(kind)}
+	p := &Peers{A: a.Peer(kind), B: b.Peer(kind)}
 	p.A.Connect(&p.B, change)
 	p.B.Connect(&p.A, change)
 	return p

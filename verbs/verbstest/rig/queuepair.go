@@ -22,6 +22,12 @@ func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
 	}
 }
 
+// Ahead is for queue pairs that are connected again, for the nth time. Their PSNs begin so far ahead that packets of
+// before, which may still be on their way in a socket, are duplicates, and are not taken for the connection's own.
+func Ahead(n uint32) func(*verbs.QPAttr) {
+	return func(a *verbs.QPAttr) { a.RQPSN, a.SQPSN = a.RQPSN.Plus(n<<20), a.SQPSN.Plus(n<<20) }
+}
+
 // NewConnected makes a connected queue pair in RESET, which completes to the station's CQ.
 func (s *Station) NewConnected(kind verbs.QPType) *verbs.QP {
 	s.Helper()

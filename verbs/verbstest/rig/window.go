@@ -50,6 +50,7 @@ func (p *Peers) Again() {
 	for _, end := range []*Peer{&p.A, &p.B} {
 		To(end, end.QP, verbs.QPStateReset)
 	}
-	p.A.Connect(&p.B, nil)
-	p.B.Connect(&p.A, nil)
+	p.again++
+	p.A.Connect(&p.B, Ahead(p.again))
+	p.B.Connect(&p.A, Ahead(p.again))
 }
