@@ -290,6 +290,7 @@ func TestManyClients(t *testing.T) {
 				check(t, c.Close())
 			})
 			conn := accept(t, l)
+			refused(t, domain.Close(), verbs.ErrBusy)
 			all.Go(func() {
 				handle, err := shared.Remote().MarshalBinary()
 				check(t, errors.Join(err, conn.Send(guard(t), handle)))
@@ -302,7 +303,6 @@ func TestManyClients(t *testing.T) {
 				check(t, conn.Close())
 			})
 		}
-		refused(t, domain.Close(), verbs.ErrBusy)
 		all.Wait()
 		if shared.Bytes()[0] != clients*rounds {
 			t.Errorf("counted %d", shared.Bytes()[0])
