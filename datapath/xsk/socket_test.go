@@ -181,7 +181,11 @@ func TestPoll(t *testing.T) {
 	steer(t, hosts.B, b)
 	sendAll(t, a, 0, 1, 60)
 	fds := []unix.PollFd{{Fd: int32(b.FD()), Events: unix.POLLIN}}
-	if n, err := unix.Poll(fds, int(within.Milliseconds())); n != 1 || err != nil {
+	n, err := unix.Poll(fds, int(within.Milliseconds()))
+	for err == unix.EINTR { // the runtime's signals
+		n, err = unix.Poll(fds, int(within.Milliseconds()))
+	}
+	if n != 1 || err != nil {
 		t.Fatalf("poll: %d, %v", n, err)
 	}
 	collect(t, b, 1, inOrder(t, 0, 60))

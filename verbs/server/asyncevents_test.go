@@ -120,11 +120,15 @@ func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
 	}
 	next := func() uint64 {
 		ready := []unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLIN}}
-		if n, err := unix.Poll(ready, int(waittest.Limit.Milliseconds())); n != 1 {
+		n, err := unix.Poll(ready, int(waittest.Limit.Milliseconds()))
+		for err == unix.EINTR { // the runtime's signals
+			n, err = unix.Poll(ready, int(waittest.Limit.Milliseconds()))
+		}
+		if n != 1 {
 			t.Fatalf("no event: %v", err)
 		}
 		var record [16]byte
-		_, err := io.ReadFull(events, record[:])
+		_, err = io.ReadFull(events, record[:])
 		check(t, err)
 		return binary.LittleEndian.Uint64(record[8:])
 	}
