@@ -29,13 +29,13 @@ func TestMonitor(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	ended := make(chan struct{})
-	go func() { // until they have begun
+	go func() { // until they have begun, and no more often than the service lets a user connect
 		defer close(ended)
 		for {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 				come("left")
 				come("right")
 			}
