@@ -118,7 +118,7 @@ func TestAttachAfterAnother(t *testing.T) {
 	must(t, attachIn(ns, before, "lo", Generic))
 	closed := make(chan error)
 	go func() {
-		time.Sleep(3 * attachPause)
+		time.Sleep(attachPause)
 		closed <- before.Close()
 	}()
 	must(t, attachIn(ns, after, "lo", Generic))

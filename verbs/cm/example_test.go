@@ -76,7 +76,7 @@ func Example() {
 	// The client asks. The answer has all that it takes to send.
 	atClient := must(cm.CreateEventChannel(left))
 	client := must(atClient.CreateID(cm.PortSpaceUDP, nil))
-	do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort("10.0.0.2:7174"), time.Second))
+	do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort("10.0.0.2:7174"), time.Minute))
 	must(atClient.Expect(ctx, cm.EventAddrResolved))
 	do(client.ResolveRoute())
 	must(atClient.Expect(ctx, cm.EventRouteResolved))
@@ -191,7 +191,7 @@ func ExampleID_SetAFOnly() {
 	atClient := must(cm.CreateEventChannel(left))
 	for _, address := range []string{"10.0.0.2:7174", "[fd00::2]:7174"} {
 		client := must(atClient.CreateID(cm.PortSpaceUDP, nil))
-		do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort(address), time.Second))
+		do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort(address), time.Minute))
 		must(atClient.Expect(ctx, cm.EventAddrResolved))
 		do(client.ResolveRoute())
 		must(atClient.Expect(ctx, cm.EventRouteResolved))

@@ -39,7 +39,7 @@ func bulkPair(t *testing.T, hosts *labtest.PairLab, options ...Option) (a, b *bu
 	}{{a, b, "10.77.0.2"}, {b, a, "10.77.0.1"}} {
 		check(t, side.own.qp.Connect(&verbs.QPAttr{
 			AHAttr: *side.own.route(side.to), DestQPN: side.peer.qp.Number(), PathMTU: wire.MTU1024, AccessFlags: verbs.AccessRemoteWrite | verbs.AccessRemoteRead,
-			MaxRDAtomic: 4, MaxDestRDAtomic: 4, MinRNRTimer: 1, Timeout: 12, RetryCnt: 7, RNRRetry: 7,
+			MaxRDAtomic: 4, MaxDestRDAtomic: 4, MinRNRTimer: 1, Timeout: 18, RetryCnt: 7, RNRRetry: 7,
 		}))
 	}
 	return a, b

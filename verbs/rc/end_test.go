@@ -134,7 +134,7 @@ func TestCutOff(t *testing.T) {
 			left, right, cut := cutWire(t)
 			domain, err := rc.NewDomain(left, rc.DomainOptions{RecvDepth: shared})
 			closed(t, domain, err)
-			a, b := joined(t, left, right, rc.Options{Timeout: time.Millisecond, Domain: domain, Spin: spin, Linger: time.Millisecond}, rc.Options{})
+			a, b := joined(t, left, right, rc.Options{Timeout: 20 * time.Millisecond, Domain: domain, Spin: spin, Linger: time.Millisecond}, rc.Options{})
 			check(t, a.Send(guard(t), []byte("before")))
 			said(t, b, "before")
 			cut(true)

@@ -180,7 +180,7 @@ func TestWaitersWakeEachOther(t *testing.T) {
 	t.Parallel()
 	left, right, cut := cutWire(t)
 	for _, spin := range []bool{false, true} {
-		a, b := joined(t, left, right, rc.Options{Timeout: 50 * time.Millisecond, Spin: spin}, rc.Options{RecvDepth: 1})
+		a, b := joined(t, left, right, rc.Options{Timeout: 500 * time.Millisecond, Spin: spin}, rc.Options{RecvDepth: 1})
 		ctx := guard(t)
 		there := region(t, b, 8).Remote()
 		check(t, a.Send(ctx, []byte("first")))

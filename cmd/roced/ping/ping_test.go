@@ -129,7 +129,7 @@ func TestPingDifferentSizes(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9 -s 65"))
-	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-n 9 -s 64 -W 100ms 10.77.0.1 -p "+port), cli.ExitFailed, "sent 1 messages and received 0")
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-n 9 -s 64 -W 3s 10.77.0.1 -p "+port), cli.ExitFailed, "sent 1 messages and received 0")
 	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "64 bytes, not 65; give both sides the same -s") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
