@@ -137,6 +137,7 @@ func TestCutOff(t *testing.T) {
 			a, b := joined(t, left, right, rc.Options{Timeout: 20 * time.Millisecond, Domain: domain, Spin: spin, Linger: time.Millisecond}, rc.Options{})
 			check(t, a.Send(guard(t), []byte("before")))
 			said(t, b, "before")
+			check(t, a.Flush(guard(t))) // its acknowledge has come
 			cut(true)
 			check(t, a.Send(guard(t), []byte("after")))
 			_, err = a.Recv(guard(t))
