@@ -89,6 +89,19 @@ func (e *Engine) Settle(s *Session, timeout time.Duration) {
 	}
 }
 
+// settleRounds bounds the rounds of SendPosted, for programs that post all the time: as many as two thousand packets take.
+const settleRounds = 16
+
+// SendPosted has what a session's program has posted leave, before something goes that it may name: a card of hardware
+// has read a request long before a command that was given after it. What the link does not take stays.
+func (e *Engine) SendPosted(s *Session) {
+	for range settleRounds {
+		if moved, unsent := e.sendFor(s); !moved || !unsent {
+			return
+		}
+	}
+}
+
 // settle is one round of Settle. It returns false if nothing is left.
 func (e *Engine) settle(s *Session) bool {
 	moved, unsent := e.sendFor(s)

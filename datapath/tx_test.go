@@ -54,6 +54,30 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// TestSendPosted: what was posted before a command leaves before it, though no worker runs. It does not wait for a link that
+// takes nothing, nor for SQD.
+func TestSendPosted(t *testing.T) {
+	r := newRig(t)
+	left := func(want int) {
+		t.Helper()
+		r.engine.SendPosted(r.session)
+		if got := len(r.link.out); got != want {
+			t.Errorf("%d have left, not %d", got, want)
+		}
+	}
+	const posted = 4
+	for range posted {
+		r.postSend(ring.Send{Opcode: ring.WRSend}, piece(0, 7))
+	}
+	left(posted)
+	r.postSend(ring.Send{Opcode: ring.WRSend}, piece(0, 7))
+	r.link.full = true
+	left(posted)
+	r.link.full = false
+	r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateSQD) })
+	left(posted)
+}
+
 func TestSendInline(t *testing.T) {
 	r := newRig(t)
 	data := r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, InlineLen: 5, RemoteQPN: peerQP})

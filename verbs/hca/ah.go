@@ -142,6 +142,7 @@ func (s handles) abandon(a *ah) {
 
 // DestroyAH implements provider.Provider.
 func (s handles) DestroyAH(r provider.DestroyAHRequest) error {
+	s.entry.Engine().SendPosted(s.entry)
 	a, err := s.takeAH(r.AH)
 	if err != nil {
 		return err

@@ -194,6 +194,7 @@ func (m *mr) newEntry(key verbs.LKey) *region.MR {
 // DeregMR implements provider.Provider. When it returns, no request that uses the region is running;
 // later ones fail.
 func (s regions) DeregMR(r provider.DeregMRRequest) error {
+	s.entry.Engine().SendPosted(s.entry)
 	m, err := s.unregister(r.MR)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ var ahTests = []rig.Test{
 	{Name: "answer", Run: answers},
 	{Name: "create AH refuses", Run: createAHRefuses},
 	{Name: "close AH while referred to", Run: closeAHWhileReferredTo},
+	{Name: "close AH and MR once posted", Run: closeOncePosted},
 	{Name: "AH from completion refuses", Run: ahFromWCRefuses},
 	{Name: "AH from a group's message", Run: ahFromGroupMessage},
 	{Name: "privileged Q_Key in a request", Run: privilegedQKeyInRequest},
@@ -130,6 +131,27 @@ func closeAHWhileReferredTo(t *testing.T, w *rig.World) {
 	got := a.Expect(rig.Ended(1, verbs.WCLocQPOpErr), rig.Flushed(2))
 	rig.Refused(t, got[0].Err(), unix.EINVAL, "address handle")
 	w.NothingElse()
+}
+
+// What was posted leaves before its handle and its region go: a program need not wait for a datagram's completion, which
+// says only that the card has read it (mckey of rdmacm-utils does not).
+func closeOncePosted(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	for range 50 {
+		b.Receive(0)
+		b.Receive(1)
+		ah := a.AH(b.End.IPv4)
+		mr, err := a.PD.AllocMR(100, verbs.AccessLocalWrite)
+		rig.Check(t, err)
+		a.Post(a.Send(1, ah, b.QP, mr.SGE(0, 7)))
+		rig.Check(t, ah.Close())
+		again := a.AH(b.End.IPv4)
+		a.Post(a.Send(2, again, b.QP, mr.SGE(0, 7)))
+		rig.Check(t, mr.Close())
+		a.Expect(rig.OK(1), rig.OK(2))
+		b.Wait(2)
+		rig.Check(t, again.Close())
+	}
 }
 
 func ahFromWCRefuses(t *testing.T, w *rig.World) {
