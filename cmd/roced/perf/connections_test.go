@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/perf/report"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
 func connectionArgs(ns *lab.Namespace, args string) []string {
@@ -143,6 +146,22 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d and %q: %s", row.server, code, row.code, row.want, server.Stderr())
 		}
 	}
+}
+
+// TestCongestionIsReported by both sides, over a slow link whose queue marks what waits in it.
+func TestCongestionIsReported(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeImpaired(t, memnet.Impairment{Rate: 20e6, Mark: 100 * time.Microsecond}, hca.WithCongestion(hca.CongestionMark))
+	args := func(rest string) []string {
+		return strings.Fields("perf --rc --bandwidth --op write -n 3 -s 100000 --socket=" + socket + " " + rest)
+	}
+	server, port := cmdtest.StartWaiting(t, args("-d left"))
+	r := measured(t, args("-d right -p "+port+" 127.0.0.1"))
+	code, text := server.Wait()
+	if p := r.Bandwidth[0].Packets; p.CNPHandled == 0 || code != 0 {
+		t.Errorf("%+v, and the server's exit code is %d: %s", p, code, server.Stderr())
+	}
+	cmdtest.CheckSays(t, text, "packets came with the mark of a congested queue (ECN)")
 }
 
 func over(service, operation string, pairs, depth, mtu int) report.Over {

@@ -40,7 +40,16 @@ func Serve(t *testing.T, devices ...server.Source) (socket string) {
 // ServeMemory is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on a network in memory.
 func ServeMemory(t *testing.T) (socket string) {
 	t.Helper()
+	return ServeImpaired(t, memnet.Impairment{})
+}
+
+// ServeImpaired is ServeMemory on a network with which something is wrong.
+func ServeImpaired(t *testing.T, wrong memnet.Impairment, options ...hca.Option) (socket string) {
+	t.Helper()
 	network := memnet.New(0)
+	if err := network.Impair(wrong); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := network.Close(); err != nil {
 			t.Error(err)
@@ -52,7 +61,7 @@ func ServeMemory(t *testing.T) (socket string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		card, err := hca.New(host, hca.WithoutInline())
+		card, err := hca.New(host, append(options, hca.WithoutInline())...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,16 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/traffic"
 )
 
-func newPackets(changed []card.Counter) *report.Packets {
+// packets are those of connections; of datagrams there are none.
+func (r *perftestRun) packets(changed []card.Counter) *report.Packets {
+	if !r.options.Connects() {
+		return nil
+	}
 	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
 	return &report.Packets{
 		Sent: count("sent"), InTrains: card.Count(changed, "socket", "tx_in_trains"), Again: count("retransmits"),
 		Timeouts: count("timeouts"), Probes: count("probes"), SequenceNAKs: count("sequence_naks"), RNRNAKs: count("rnr_naks"),
+		ECNMarked: count("np_ecn_marked_roce_packets"), CNPSent: count("np_cnp_sent"), CNPHandled: count("rp_cnp_handled"),
 	}
 }
 
@@ -28,7 +33,7 @@ func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthRes
 	}
 	changed, err := c.changed()
 	b.Drops, b.LinkDrops = report.BySide(card.Losses(changed), nil), report.BySide(card.LinkLosses(changed), nil)
-	b.Packets = newPackets(changed)
+	b.Packets = c.packets(changed)
 	if bursts := !c.options.Operation.HasAnswer() && c.test.Size > c.report.Over.PathMTU; bursts && b.Packets.InTrains == 0 {
 		b.NoTrains = traffic.WhyNoTrains(c.device)
 	}
@@ -46,6 +51,7 @@ func (c *connections) addTold(told perftest.Result) error {
 	}
 	changed, err := c.changed()
 	b.Drops, b.LinkDrops = report.BySide(nil, card.Losses(changed)), report.BySide(nil, card.LinkLosses(changed))
+	b.Packets = c.packets(changed)
 	c.report.Bandwidth = append(c.report.Bandwidth, b)
 	return err
 }

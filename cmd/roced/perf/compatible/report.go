@@ -32,6 +32,7 @@ func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
 		return err
 	}
 	b.Drops, b.LinkDrops = report.BySide(nil, card.Losses(changed)), report.BySide(nil, card.LinkLosses(changed))
+	b.Packets = r.packets(changed)
 	r.report.Bandwidth = append(r.report.Bandwidth, b)
 	return nil
 }

@@ -25,7 +25,7 @@ type BandwidthResult struct {
 	Unaccounted      *uint64           `json:"unaccounted"` // lost, and in none of Drops
 	LinkDrops        map[string]uint64 `json:"link_drops"`  // the interfaces' own counts; may repeat Drops
 
-	Packets *Packets `json:"packets,omitempty"` // of connections: what this side sent
+	Packets *Packets `json:"packets,omitempty"` // of connections: what this side's card did
 
 	NotMeasured string `json:"not_measured,omitempty"` // why something is nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/perf/protocol"
 )
 
@@ -86,5 +87,42 @@ func TestSentAgain(t *testing.T) {
 	}
 	if got := (&Packets{Sent: 7}).again(); got != "" {
 		t.Errorf("nothing was sent again: %q", got)
+	}
+}
+
+// TestCongestionIsTold of the side that sends, and of the one that sees the marks.
+func TestCongestionIsTold(t *testing.T) {
+	for want, p := range map[string]*Packets{
+		"": {Sent: 7},
+		"slowed down by congestion: 1,200 CNPs came":                                                                                {CNPHandled: 1200},
+		"34 packets came with the mark of a congested queue (ECN), and 5 CNPs told the peer":                                        {ECNMarked: 34, CNPSent: 5},
+		"slowed down by congestion: 1 CNPs came; 2 packets came with the mark of a congested queue (ECN), and 3 CNPs told the peer": {CNPHandled: 1, ECNMarked: 2, CNPSent: 3},
+	} {
+		b := BandwidthResult{Size: 64, Packets: p}
+		b.AddSent(10, time.Second)
+		var out strings.Builder
+		if err := (&Report{Bandwidth: []BandwidthResult{b}}).writeNotes(&out); err != nil {
+			t.Fatal(err)
+		}
+		if want != "" {
+			want = "64 bytes: " + want + "\n"
+		}
+		if out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+	if text := (*Packets)(nil).congestion(); text != "" {
+		t.Errorf("of datagrams: %q", text)
+	}
+}
+
+// TestTrainsOfAServer: its packets are answers, whose share is not that of the messages.
+func TestTrainsOfAServer(t *testing.T) {
+	b := BandwidthResult{Size: 64, Packets: &Packets{Sent: 4, InTrains: 1}}
+	if got := b.inTrains(); got != cli.Dash {
+		t.Errorf("a server's: %q", got)
+	}
+	if b.AddSent(10, time.Second); b.inTrains() != "25.00" {
+		t.Errorf("a client's: %q", b.inTrains())
 	}
 }

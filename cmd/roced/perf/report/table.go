@@ -44,7 +44,7 @@ func percent(some, all uint64) string {
 func (r *Report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		for _, note := range []string{b.losses(), b.Packets.again(), b.eachByItself(), b.NotMeasured} {
+		for _, note := range []string{b.losses(), b.Packets.again(), b.Packets.congestion(), b.eachByItself(), b.NotMeasured} {
 			if note == "" {
 				continue
 			}
@@ -56,9 +56,10 @@ func (r *Report) writeNotes(w io.Writer) error {
 	return nil
 }
 
-// inTrains is the share of packets that left in trains: of messages, where each is a packet.
+// inTrains is the share of packets that left in trains: of messages, where each is a packet. The packets of a server,
+// who has not measured for how long messages were sent, are not those of the messages.
 func (b *BandwidthResult) inTrains() string {
-	if b.Packets != nil {
+	if b.Packets != nil && b.Duration != nil {
 		return percent(b.Packets.InTrains, b.Packets.Sent)
 	}
 	return known(b.InTrains, b.percentOfSent)
