@@ -74,18 +74,23 @@ func (c *connections) aim() error { return c.pairs.Connect(c.exchange.Peer, c.mt
 
 func (c *connections) measure(line *cli.Progress) error {
 	c.report.Over = c.over()
-	operation := c.options.Operation
+	latency := c.test.Kind == protocol.Latency
 	switch {
-	case c.test.Kind == protocol.Latency && (c.exchange.Client || !operation.HasAnswer()):
+	case latency && c.sees():
 		return c.takeTurns(line)
-	case c.test.Kind == protocol.Latency:
+	case latency:
 		return c.await()
 	case c.exchange.Client:
 		return c.request(line)
-	case operation == connection.Send:
-		return c.receive()
+	case c.sees():
+		return c.receive(line)
 	}
 	return c.awaitResult()
+}
+
+// sees: the server's card takes WRITEs, reads and atomics by itself, and only for latency its program looks for WRITEs.
+func (c *connections) sees() bool {
+	return c.exchange.Client || c.options.Operation == connection.Send || c.options.SeesWrites()
 }
 
 // takeTurns is latency. The client begins, except with WRITEs, where perftest's server does.
@@ -144,8 +149,9 @@ func (c *connections) request(line *cli.Progress) error {
 }
 
 // receive is the server of SENDs. It takes what comes until the client says that it has sent all, and then the rest.
-func (c *connections) receive() error {
-	w := traffic.Watch{Take: c.pairs.Receive, Taken: &c.pairs.Received, Limit: c.options.Quiet}
+func (c *connections) receive(line *cli.Progress) error {
+	take := traffic.Take(c.pairs.Receive).Shown(&c.pairs.Received, line)
+	w := traffic.Watch{Take: take, Taken: &c.pairs.Received, Limit: c.options.Quiet}
 	err := c.untilEnd(func(ctx context.Context) error { return w.Until(ctx, c.test.Sleep) })
 	if err != nil {
 		return err

@@ -80,6 +80,8 @@ func (d *datagrams) aim() error {
 	return d.endpoint.Aim(d.Context(), d.exchange.Peer[0].Addr())
 }
 
+func (d *datagrams) sees() bool { return true }
+
 func (d *datagrams) measure(line *cli.Progress) error {
 	switch {
 	case d.test.Kind == protocol.Latency:
@@ -87,5 +89,5 @@ func (d *datagrams) measure(line *cli.Progress) error {
 	case d.exchange.Client:
 		return d.sendAll(line)
 	}
-	return d.receiveAll()
+	return d.receiveAll(line)
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/perf/protocol"
 	"github.com/roced/roced/cmd/roced/perf/traffic"
 	"golang.org/x/sys/unix"
@@ -15,8 +16,8 @@ import (
 
 // receiveAll is the server of ib_send_bw. If messages are lost, ib_send_bw's own server waits
 // forever. This one lets the client end normally, and reports an error.
-func (d *datagrams) receiveAll() error {
-	a := traffic.Arrivals{Size: d.test.Size}
+func (d *datagrams) receiveAll(line *cli.Progress) error {
+	a := traffic.Arrivals{Size: d.test.Size, Line: line}
 	if err := d.receiveUntilEnd(&a); err != nil {
 		return err
 	}

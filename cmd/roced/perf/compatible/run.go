@@ -41,17 +41,15 @@ type measured interface {
 	prepare(peer *perftest.Keys) (perftest.Keys, error)
 	// aim has messages go where the peer receives.
 	aim() error
+	// sees says whether this side's program has a part in the messages, and so can count them.
+	sees() bool
 	measure(line *cli.Progress) error
 	Close() error
 }
 
 // RunPerftest measures, and prints what was measured.
 func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
-	r := &perftestRun{device: d, options: o, test: protocol.Test{Kind: o.Kind(), Sleep: o.Waiting.Sleep}, report: report.NewReport(o)}
-	r.measured = &datagrams{perftestRun: r}
-	if o.Connects() {
-		r.measured = &connections{perftestRun: r}
-	}
+	r := newRun(d, o)
 	conn, err := r.connect(ctx, namespace)
 	if err != nil {
 		return err
@@ -64,6 +62,15 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 		return err
 	}
 	return r.measure()
+}
+
+func newRun(d *card.Device, o *options.Options) *perftestRun {
+	r := &perftestRun{device: d, options: o, test: protocol.Test{Kind: o.Kind(), Sleep: o.Waiting.Sleep}, report: report.NewReport(o)}
+	r.measured = &datagrams{perftestRun: r}
+	if o.Connects() {
+		r.measured = &connections{perftestRun: r}
+	}
+	return r
 }
 
 func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, error) {
@@ -139,10 +146,18 @@ func (r *perftestRun) aim() error {
 
 // measure prints the report also of what failed, if there is one.
 func (r *perftestRun) measure() error {
-	line := cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
+	line := r.progress()
 	err := r.measured.measure(line)
 	line.End()
 	return errors.Join(err, r.report.Print(r.options))
+}
+
+// progress is nil, which shows nothing, where only the card sees the messages.
+func (r *perftestRun) progress() *cli.Progress {
+	if !r.measured.sees() {
+		return nil
+	}
+	return cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
 }
 
 // finish exchanges the last words.

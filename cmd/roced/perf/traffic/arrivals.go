@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,7 @@ const QuietTime = 100 * time.Millisecond
 
 // Drain takes what is still on its way when the client has sent all, until as many are taken or nothing comes. Strangers
 // who go on sending do not keep it for longer than limit.
-func Drain(ctx context.Context, take func(ctx context.Context, sleep bool) error, taken *uint64, sent uint64, limit time.Duration) error {
+func Drain(ctx context.Context, take Take, taken *uint64, sent uint64, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for *taken < sent {
@@ -36,7 +37,8 @@ func Drain(ctx context.Context, take func(ctx context.Context, sleep bool) error
 
 // Arrivals is the server's half: it counts.
 type Arrivals struct {
-	Size        int // of each message; another is EMSGSIZE
+	Size        int           // of each message; another is EMSGSIZE
+	Line        *cli.Progress // nil for none
 	Packets     uint64
 	first, last time.Time
 	messages    [card.Batch]ud.Message
@@ -71,6 +73,7 @@ func (a *Arrivals) Take(ctx context.Context, e *card.Endpoint, sleep bool) error
 		a.first = a.last
 	}
 	a.Packets += uint64(n)
+	a.Line.Add(uint64(n))
 	for i := range a.messages[:n] {
 		if err := a.check(&a.messages[i]); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,11 +19,24 @@ const (
 	glance = 100 * time.Millisecond
 )
 
+// Take waits for messages, asleep or spinning, and counts them.
+type Take func(ctx context.Context, sleep bool) error
+
+// Shown is a Take whose messages, as it counts them in taken, a line shows too.
+func (take Take) Shown(taken *uint64, line *cli.Progress) Take {
+	return func(ctx context.Context, sleep bool) error {
+		before := *taken
+		err := take(ctx, sleep)
+		line.Add(*taken - before)
+		return err
+	}
+}
+
 // Watch has the server wait for messages, but not forever.
 type Watch struct {
-	Take  func(ctx context.Context, sleep bool) error // waits for some, and counts them
-	Taken *uint64                                     // what it counts in
-	Limit time.Duration                               // QuietLimit, but for tests
+	Take  Take
+	Taken *uint64       // what it counts in
+	Limit time.Duration // QuietLimit, but for tests
 }
 
 // Until takes messages until ctx is done. The error of a silent client is ETIMEDOUT.

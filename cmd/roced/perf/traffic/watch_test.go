@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"golang.org/x/sys/unix"
 )
 
@@ -87,6 +89,22 @@ func TestWatchFails(t *testing.T) {
 		}
 		if err := Drain(t.Context(), take, w.Taken, 1, QuietLimit); !errors.Is(err, unix.EMSGSIZE) {
 			t.Error("drained:", err)
+		}
+	})
+}
+
+// TestTakenIsShown: the line of progress has what came, and not 0.
+func TestTakenIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shown strings.Builder
+		line := cli.StartProgress(&shown, "bandwidth")
+		c := &callers{start: time.Now(), times: []time.Duration{time.Second, 2 * time.Second, 12 * time.Second}}
+		w := Watch{Take: Take(c.take).Shown(&c.taken, line), Taken: &c.taken, Limit: 10 * time.Second}
+		if err := w.Until(t.Context(), true); !errors.Is(err, unix.ETIMEDOUT) {
+			t.Error(err)
+		}
+		if line.End(); shown.String() != "bandwidth: 10s, 2 messages, 0/s\nbandwidth: 20s, 3 messages, 0/s\n" {
+			t.Errorf("%q", shown.String())
 		}
 	})
 }
