@@ -166,20 +166,21 @@ func (c *connections) receive(line *cli.Progress) error {
 	return errors.Join(c.checkReceived(), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
 }
 
-// awaitResult is the server of bandwidth whose card does all by itself.
+// awaitResult is the server of bandwidth whose card does all by itself. Of messages of another size than it was given it
+// reports nothing, and parts without a word, which is the one way to tell the client that perftest's protocol has.
 func (c *connections) awaitResult() error {
 	told, err := c.exchange.AwaitResult()
 	if err != nil {
 		return c.Explain(err)
+	}
+	if told.Size != uint64(c.test.Size) {
+		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s: %w", told.Size, c.test.Size, unix.EMSGSIZE)
 	}
 	if err := c.addTold(told); err != nil {
 		return err
 	}
 	if err := c.finish(); err != nil {
 		return err
-	}
-	if told.Size != uint64(c.test.Size) {
-		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s: %w", told.Size, c.test.Size, unix.EMSGSIZE)
 	}
 	return c.checkCount(told.Messages)
 }

@@ -57,7 +57,7 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	r.Control = meet.NewControl(ctx, conn, o.Program())
 	r.Timeout = o.Timeout
 	r.exchange = perftest.Conversation{Conn: conn, Client: o.Host != "", Pairs: o.Pairs, Reports: o.Reports()}
-	defer func() { err = errors.Join(err, r.measured.Close(), r.Control.Close()) }()
+	defer func() { err = errors.Join(r.explainEnd(err), r.measured.Close(), r.Control.Close()) }()
 	if err := r.Handshake(r.meet); err != nil {
 		return err
 	}
@@ -158,6 +158,15 @@ func (r *perftestRun) progress() *cli.Progress {
 		return nil
 	}
 	return cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
+}
+
+// explainEnd says where to look when the peer has gone: why is in its output alone, and mostly that both sides were
+// given other flags.
+func (r *perftestRun) explainEnd(err error) error {
+	if !errors.Is(err, meet.ErrPeerGone) {
+		return err
+	}
+	return fmt.Errorf("%w; its output may say why; give both sides the same %s", err, r.options.Shared())
 }
 
 // finish exchanges the last words.

@@ -58,6 +58,14 @@ func (o *Options) Either(perftest string) string {
 	return perftest
 }
 
+// Shared are the flags that both sides have to be given alike, since nothing tells one side the other's.
+func (o *Options) Shared() string {
+	if o.Connects() {
+		return "-s, -n, -q and -m"
+	}
+	return "-s and -n"
+}
+
 // checkConnections finds what does not go with connections, or with one kind of them.
 func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 	if o.Operation, err = connection.ParseOperation(o.op); err != nil {
