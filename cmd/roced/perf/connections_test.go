@@ -111,13 +111,13 @@ func TestConnectionsDiffer(t *testing.T) {
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 50 -q 2", gone},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 50 -s 4096", "messages of 4096 bytes, not 65536"},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 50 -s 4096", gone},
-		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "60 messages came, not 50"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n and -q?"},
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "40 messages came, not 50"},
 		{"--rc --bandwidth -n 50 -s 100", "--rc --bandwidth -n 50 -s 99", "a message of 99 bytes, not 100"},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
 		{"--rc --bandwidth --op read -n 50", "--rc --bandwidth --op read -n 50 -s 100", "messages of 100 bytes, not 65536"},
-		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was ib_send_lat -c RC given the same -n, -s and -q?"},
-		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was ib_write_lat -c RC given the same -n, -s and -q?"},
+		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?"},
+		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was the peer (roced perf --rc, or ib_write_lat -c RC) given the same -n, -s and -q?"},
 	} {
 		server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, row.server))
 		_, _, stderr := cmdtest.Run(t, connectionArgs(hosts.B, row.client+" 10.77.0.1 -p "+port)...)

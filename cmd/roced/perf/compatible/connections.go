@@ -114,10 +114,22 @@ func (c *connections) explain(err error) error {
 		return err
 	}
 	drops := c.device.DropsSince(c.before)
-	if changed, _ := c.changed(); card.Count(changed, "engine", "drop_path_mtu") > 0 {
+	changed, _ := c.changed()
+	if card.Count(changed, "engine", "drop_path_mtu") > 0 {
 		return fmt.Errorf("%w (%s): packets are longer than the path carries now, since an interface's MTU has fallen; connect again", err, drops)
 	}
-	return fmt.Errorf("%w (%s); was %s given the same -n, -s and -q?", err, drops, c.options.Program())
+	return fmt.Errorf("%w (%s)%s; was the peer (%s) given the same -n, -s and -q?", err, drops, ofLink(changed), c.options.Peer())
+}
+
+// ofLink says that packets were lost on this side's way out, if some were.
+func ofLink(changed []card.Counter) (text string) {
+	if n := card.Count(changed, "engine", "drop_link_down"); n > 0 {
+		text = fmt.Sprintf("; this side's link was down, and dropped %s packets", cli.Grouped(n))
+	}
+	if n := card.Count(changed, "engine", "drop_interface"); n > 0 {
+		text += fmt.Sprintf("; this side's interface dropped %s packets: it has no carrier or no room, or at the other end of its link the MTU has fallen", cli.Grouped(n))
+	}
+	return text
 }
 
 // await is the server of reads and atomics, whose card answers by itself.
@@ -203,7 +215,7 @@ func (c *connections) checkCount(messages uint64) error {
 	if messages == c.all() {
 		return nil
 	}
-	return fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n and -q?", messages, c.all(), c.device.DropsSince(c.before), c.options.Program())
+	return fmt.Errorf("%d messages came, not %d (%s); was the peer (%s) given the same -n and -q?", messages, c.all(), c.device.DropsSince(c.before), c.options.Peer())
 }
 
 // over says what the connections are.

@@ -54,7 +54,7 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	if err != nil {
 		return err
 	}
-	r.Control = meet.NewControl(ctx, conn, o.Program())
+	r.Control = meet.NewControl(ctx, conn, o.Peer())
 	r.Timeout = o.Timeout
 	r.exchange = perftest.Conversation{Conn: conn, Client: o.Host != "", Pairs: o.Pairs, Reports: o.Reports()}
 	defer func() { err = errors.Join(r.explainEnd(err), r.measured.Close(), r.Control.Close()) }()
@@ -76,7 +76,7 @@ func newRun(d *card.Device, o *options.Options) *perftestRun {
 func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, error) {
 	o := r.options
 	if o.Host != "" {
-		return meet.Dial(ctx, namespace, o.Host, o.TCPPort, o.Program()+", without -R")
+		return meet.Dial(ctx, namespace, o.Host, o.TCPPort, o.Peer()+", without -R")
 	}
 	listener, err := meet.Listen(ctx, namespace, o.TCPPort)
 	if err != nil {

@@ -2,8 +2,10 @@ package compatible
 
 import (
 	"io"
+	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/perf/options"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
 	"github.com/spf13/cobra"
@@ -37,6 +39,19 @@ func TestProgressIsSeen(t *testing.T) {
 				t.Errorf("%q, client %t: a line %t", row.flags, client, line != nil)
 			}
 			line.End()
+		}
+	}
+}
+
+// TestOwnLinkIsSuspected only of what it has dropped.
+func TestOwnLinkIsSuspected(t *testing.T) {
+	for want, changed := range map[string][]card.Counter{
+		"": {{Place: "engine", Name: "drop_duplicate", Packets: 7}, {Place: "engine", Name: "drop_interface"}},
+		"; this side's link was down, and dropped 5 packets":                           {{Place: "engine", Name: "drop_link_down", Packets: 5}},
+		"; this side's interface dropped 1,234 packets: it has no carrier or no room,": {{Place: "engine", Name: "drop_interface", Packets: 1234}},
+	} {
+		if text := ofLink(changed); !strings.HasPrefix(text, want) || want == "" && text != "" {
+			t.Errorf("%q, want %q", text, want)
 		}
 	}
 }

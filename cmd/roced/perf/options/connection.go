@@ -58,6 +58,14 @@ func (o *Options) Either(perftest string) string {
 	return perftest
 }
 
+// Peer is what may have been called at the other end.
+func (o *Options) Peer() string {
+	if o.Connects() {
+		return fmt.Sprintf("roced perf %s, or %s", o.mode(), o.Program())
+	}
+	return o.Program()
+}
+
 // Shared are the flags that both sides have to be given alike, since nothing tells one side the other's.
 func (o *Options) Shared() string {
 	if o.Connects() {

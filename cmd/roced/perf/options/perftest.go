@@ -29,6 +29,17 @@ func (o *Options) TakePerftest(cmd *cobra.Command) {
 	}
 }
 
+// mode is the flag that has the other end be perftest, or speak as it does.
+func (o *Options) mode() string {
+	switch {
+	case o.RC:
+		return "--rc"
+	case o.uc:
+		return "--uc"
+	}
+	return "--perftest"
+}
+
 // Kind is what is measured, where that is one thing.
 func (o *Options) Kind() protocol.TestKind {
 	if o.latency {
