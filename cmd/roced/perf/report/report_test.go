@@ -49,6 +49,10 @@ func TestBandwidthNotes(t *testing.T) {
 			t.Errorf("%q, want %q", got, row.want)
 		}
 	}
+	receiver := BandwidthResult{Size: 64, Drops: BySide(nil, map[string]uint64{"engine drop_duplicate": 15239})}
+	if got := receiver.losses(); got != "dropped: server engine drop_duplicate 15,239" {
+		t.Errorf("duplicates: %q", got)
+	}
 	all := NewBandwidthResult(64, 100, time.Second, protocol.Outcome{Received: 100, Elapsed: time.Second})
 	if all.AddDrops(nil, nil); all.losses() != "" {
 		t.Errorf("nothing was lost: %q", all.losses())

@@ -73,7 +73,8 @@ func (b *BandwidthResult) eachByItself() string {
 	return "no trains, each packet left by itself: " + b.NoTrains
 }
 
-// losses is empty if nothing was lost, as far as is known.
+// losses is empty if nothing was lost, as far as is known. Where that is not known, as of duplicates, which nobody has
+// lost, packets were dropped.
 func (b *BandwidthResult) losses() string {
 	if b.Lost != nil && *b.Lost == 0 {
 		return ""
@@ -92,5 +93,9 @@ func (b *BandwidthResult) losses() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "lost: " + strings.Join(parts, ", ")
+	what := "lost: "
+	if b.Lost == nil {
+		what = "dropped: "
+	}
+	return what + strings.Join(parts, ", ")
 }
