@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const help = `Without HOST: the server, which answers one client after another until Ctrl-C.
-It gives up a client from whom nothing comes for 30 seconds.
+const help = `Without HOST: the server, which answers one client after another until Ctrl-C, and with
+--perftest, --rc or --uc ends after one. It gives up a client from whom nothing comes for 30 seconds.
 With HOST: the client, which measures against the server there.
 
 The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
@@ -27,7 +27,8 @@ With --perftest the other end is ib_send_bw -c UD or ib_send_lat -c UD of perfte
 then need --bandwidth or --latency, and the same size and count, which nothing tells
 the other: --sizes (one) as their -s, --count as their -n, by themselves what
 perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
-latency is of full round trips, of which perftest prints half. UD may lose: then
+latency is of full round trips, of which perftest prints half. The first of them makes caches
+warm and is not counted, so that -n 1000 gives 999; perftest measures one fewer too. UD may lose: then
 perftest waits forever, and this side says so and ends. -r there, the receives
 that are posted, should be at least -n, or --rate here low. Each side reports what it has
 measured, and nothing else. What is not spoken, and ends with an error: -b and --reversed
@@ -44,7 +45,8 @@ need the same flags, and speak as ib_send_bw, ib_write_lat and so on, -c RC or -
 that program, with the same -s, -n and -q (of swap ib_atomic_bw -A CMP_AND_SWAP). By themselves they
 have perftest's sizes and counts: 65536 bytes for bandwidth, 2 for latency, 8 of an atomic. Of WRITEs,
 reads and atomics the server's card does all by itself: what the server prints is what the client
-tells it. RC loses nothing; packets that were sent again are told of, and cost time.`
+tells it. RC loses nothing; packets that were sent again are told of, and cost time, and so is
+congestion (CNPs, marks of ECN) that has slowed the connections down.`
 
 const examples = `  roced perf -d eth0                       on one host
   roced perf -d eth0 10.0.0.1              on the other

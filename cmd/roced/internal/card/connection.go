@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +37,7 @@ func ParseMTU(bytes int) (verbs.MTU, error) {
 			return mtu, nil
 		}
 	}
-	return 0, fmt.Errorf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes: %w", bytes, unix.EINVAL)
+	return 0, errno.New(fmt.Sprintf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes", bytes), unix.EINVAL)
 }
 
 // Completions waits for completions, asleep or spinning. The error is that of the first that failed: those

@@ -50,6 +50,9 @@ type measured interface {
 // RunPerftest measures, and prints what was measured.
 func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
 	r := newRun(d, o)
+	if err := d.CheckPathMTU(o.MTU); err != nil {
+		return err
+	}
 	conn, err := r.connect(ctx, namespace)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package connection
 import (
 	"fmt"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,7 @@ func ParseOperation(name string) (Operation, error) {
 	case Send, Write, Read, Atomic, Swap:
 		return o, nil
 	}
-	return "", fmt.Errorf("--op %s: send, write, read, atomic or swap: %w", name, unix.EINVAL)
+	return "", errno.New(fmt.Sprintf("--op %s: send, write, read, atomic or swap", name), unix.EINVAL)
 }
 
 // HasAnswer says whether the peer's card answers with data, as only that of a reliable connection does.

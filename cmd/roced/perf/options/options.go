@@ -71,9 +71,17 @@ func (o *Options) Check(cmd *cobra.Command) error {
 	case o.Duration <= 0 || o.Duration > cli.MaxDuration:
 		return fmt.Errorf("--duration %v: more than 0, at most %v", o.Duration, cli.MaxDuration)
 	case o.Trips < 1 || o.Trips > pingpong.MaxTrips:
-		return fmt.Errorf("--count %d: 1 to %d round trips", o.Trips, pingpong.MaxTrips)
+		return fmt.Errorf("--count %d: 1 to %d %s", o.Trips, pingpong.MaxTrips, o.counted())
 	}
 	return o.checkSizes()
+}
+
+// counted is what --count is a number of.
+func (o *Options) counted() string {
+	if o.oneRun() && o.Kind() == protocol.Bandwidth {
+		return "messages"
+	}
+	return "round trips"
 }
 
 // checkSides finds flags that are for another side or peer.

@@ -20,7 +20,7 @@ const (
 // TakePerftest puts perftest's defaults in place of perf's own.
 func (o *Options) TakePerftest(cmd *cobra.Command) {
 	o.OwnSizes = cmd.Flags().Changed("sizes")
-	if !o.Perftest && !o.Connects() || cmd.Flags().Changed("count") {
+	if !o.oneRun() || cmd.Flags().Changed("count") {
 		return
 	}
 	o.Trips = perftestCount
@@ -28,6 +28,9 @@ func (o *Options) TakePerftest(cmd *cobra.Command) {
 		o.Trips = perftestWrites
 	}
 }
+
+// oneRun says that there is one run, as perftest's programs have it: of one kind and size, with a number of messages.
+func (o *Options) oneRun() bool { return o.Perftest || o.Connects() }
 
 // mode is the flag that has the other end be perftest, or speak as it does.
 func (o *Options) mode() string {
@@ -57,8 +60,10 @@ func (o *Options) checkPerftest(cmd *cobra.Command) error {
 	}
 	sender := o.Kind() == protocol.Bandwidth && o.Host != ""
 	switch {
+	case o.bandwidth && o.latency:
+		return fmt.Errorf("%s measures one thing: give --bandwidth or --latency, not both", o.mode())
 	case o.bandwidth == o.latency:
-		return errors.New("--perftest, --rc and --uc need one of --bandwidth (ib_send_bw) and --latency (ib_send_lat), not both")
+		return fmt.Errorf("%s needs --bandwidth or --latency", o.mode())
 	case o.OwnSizes && len(o.Sizes) != 1:
 		return errors.New("--perftest, --rc and --uc measure one size: give --sizes one number")
 	case o.Timeout <= 0 || o.Timeout > cli.MaxDuration:

@@ -20,10 +20,12 @@ type Report struct {
 	Over      *Over             `json:"over,omitempty"` // connections; else datagrams
 	Bandwidth []BandwidthResult `json:"bandwidth,omitempty"`
 	Latency   []LatencyResult   `json:"latency,omitempty"`
+
+	leavesFirst bool // the first round trip is not among those of Latency
 }
 
 func NewReport(o *options.Options) Report {
-	return Report{Waiting: o.Waiting.String()}
+	return Report{Waiting: o.Waiting.String(), leavesFirst: o.Connects() || o.Perftest}
 }
 
 // Print prints what was measured, if anything was.
@@ -66,6 +68,9 @@ func (r *Report) writeLatency(out io.Writer) error {
 			fmt.Fprintf(w, "%.1f\t", float64(d)/1e3)
 		}
 		fmt.Fprintln(w)
+	}
+	if r.leavesFirst {
+		fmt.Fprintln(w, "\nThe first round trip, which makes caches warm, is not counted. perftest measures one fewer too.")
 	}
 	return w.Flush()
 }
