@@ -34,6 +34,7 @@ type Connection struct {
 	tooLong     bool // its path carries less than its path MTU, and the program was told
 	deadline    deadline
 	grants      [kinds]grant
+	heard       heard
 	congestion
 }
 
@@ -76,7 +77,7 @@ func (c *Connection) enter(state ring.QPState) {
 		if !c.qp.Session.faulted {
 			c.replyLast()
 		}
-		c.established, c.tooLong = false, false
+		c.established, c.tooLong, c.heard = false, false, heard{}
 		c.congestion = congestion{}
 		c.stop()
 	case ring.QPStateErr, ring.QPStateSQE:
@@ -155,6 +156,9 @@ func (c *Connection) receive(a *arrival) Drop {
 	}
 	if answers {
 		reason := c.Requester.Receive(c.engine.now(), &a.packet)
+		if reason == conn.Taken {
+			c.heard.note(&c.qp.Session.grants)
+		}
 		c.follow()
 		return drops[reason]
 	}

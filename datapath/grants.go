@@ -15,7 +15,8 @@ import (
 //	                                                         └► none do for a while: who has room does not count
 //
 // A grant is given back as its packets are acknowledged, or when nothing is left to send. What is little does not
-// wait, and neither does a packet that is sent again alone.
+// wait, and neither does a packet that is sent again alone. Who has not heard of its peer, since it began or since grants
+// were waited for in vain, sends and asks for a few packets, and gets no grant: many whose peers are gone would have all.
 //
 // The peer sends all of a response at once. So a long READ is asked for in parts, each of which is a request to the peer
 // (conn.Requester.Part), and a request needs a grant of all of its response. Of few connections each has its share here
@@ -39,6 +40,9 @@ const (
 
 	// fewPackets is what a connection reads without a grant, and sends, if that is all it has.
 	fewPackets = 8
+
+	// firstPackets is what it sends and reads, where connections take turns, until its peer has answered.
+	firstPackets = 4
 
 	// maxPart is the longest part of a READ, in packets: shorter ones would cost a rate where max_rd_atomic is 1, so that a
 	// round trip is between two.
@@ -72,6 +76,25 @@ type share struct {
 	session int    // the session's part, of each kind
 	lone    int    // what a connection may have at most
 	memory  bool   // the network is one in memory, with long packets
+	untried [kinds]bool
+}
+
+// heard is when a connection's peer last answered: one more than the counts of its session's grants then, or 0.
+type heard [kinds]uint32
+
+// note notes that it answers.
+func (h *heard) note(all *[kinds]grants) {
+	for k := range all {
+		h[k] = all[k].count + 1
+	}
+}
+
+// untried says that it has not answered yet, or not since grants were waited for in vain.
+func (h *heard) untried(all *[kinds]grants) (is [kinds]bool) {
+	for k := range all {
+		is[k] = h[k] != all[k].count+1
+	}
+	return is
 }
 
 // share is the connection's. One that has a rate, or no time-out, or whose peer is not ready or has not answered in time,
@@ -103,6 +126,7 @@ func (c *Connection) share() (s share) {
 	s.reads = min(2*maxPart, s.session/flights)
 	if grant := min(maxGrant, s.session/minGrants); int(s.packets) < 2*grant && !c.congested && c.Timeout != 0 && c.Requester.InFlight() {
 		s.grant = max(grant, fewPackets)
+		s.untried = c.heard.untried(&c.qp.Session.grants)
 	}
 	return s
 }
@@ -112,6 +136,8 @@ func (s share) part() uint32 {
 	switch {
 	case s.memory:
 		return 0
+	case s.untried[reads]:
+		return firstPackets
 	case s.grant > 0:
 		return uint32(s.grant)
 	}
@@ -120,7 +146,10 @@ func (s share) part() uint32 {
 
 // window is how many packets the connection may have on their way now, if it is granted what it has not yet.
 func (c *Connection) window(s share) uint32 {
-	if s.grant == 0 {
+	switch {
+	case s.untried[sends]:
+		return firstPackets
+	case s.grant == 0:
 		return s.packets
 	}
 	left := c.grants[sends].left
@@ -147,7 +176,7 @@ func (c *Connection) admits(s share, p *conn.Packet) bool {
 	if responses := p.Responses(); responses > 0 {
 		return c.admitsRead(s, p, responses)
 	}
-	if s.grant == 0 || c.grants[sends].left > 0 || p.Hurries(&c.Requester, fewPackets) {
+	if s.grant == 0 || s.untried[sends] || c.grants[sends].left > 0 || p.Hurries(&c.Requester, fewPackets) {
 		c.qp.Session.grants[sends].pass(sends, c)
 		return true
 	}
@@ -158,9 +187,12 @@ func (c *Connection) admits(s share, p *conn.Packet) bool {
 func (c *Connection) admitsRead(s share, p *conn.Packet, responses int) (ok bool) {
 	now := asked(&c.Requester)
 	switch {
-	case c.grants[reads].left >= responses, now+responses <= fewPackets, p.Again(&c.Requester), s.memory:
+	case c.grants[reads].left >= responses, now+responses <= fewPackets, s.memory:
 		ok = true
-	case s.grant == 0: // the next answer gives a turn
+	case p.Again(&c.Requester) && c.Requester.InFlight(): // of a peer that is late all would come at once
+		ok = true
+	case s.untried[reads] && now > 0: // the next answer gives a turn
+	case s.grant == 0: // likewise
 		ok = now == 0 || now+responses <= s.reads && c.qp.Session.grants[reads].granted+responses <= s.session
 	case now > 0 && now+responses > s.lone: // the next answer gives a turn here too: a peer that is gone has no more than this
 	default:

@@ -12,13 +12,14 @@ import (
 )
 
 // many gives both programs so many further connections to each other, with as many READs outstanding as a card has, and
-// returns the first's ends.
+// returns the first's ends. Their peers have answered already.
 func (p *pairOf) many(count int) (all []*end) {
 	for i := range count {
 		number := wire.QPN(0x1000 + i)
 		p.a.addQP(number)
 		p.b.addQP(number)
 		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout, c.MaxRDAtomic = number, 14, 16 }) // 67 ms
+		p.a.c.heard.note(&p.a.session.grants)
 		p.b.meet(p.a, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.MaxDestRDAtomic = number, 16 })
 		one := *p.a
 		all = append(all, &one)
@@ -39,9 +40,19 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 	return all
 }
 
+// died has connections be to peers that have answered before.
+func (p *pairOf) died(all []*end) []*end {
+	p.a.engine.Do(func() {
+		for _, one := range all {
+			one.c.heard.note(&p.a.session.grants)
+		}
+	})
+	return all
+}
+
 // exhaust has connections to nobody use up all grants of the first program, and others wait for long.
 func (p *pairOf) exhaust(count, length int) (all []*end) {
-	all = p.dead(count, length)
+	all = p.died(p.dead(count, length))
 	for s := &p.a.session.grants[sends]; p.round() || s.granted+maxGrant <= maxFlight; s.since = time.Now().Add(time.Hour) {
 	}
 	return all
@@ -117,32 +128,44 @@ func TestTurnsBesideDeadPeers(t *testing.T) {
 	}
 }
 
-// Connections whose peers are gone have asked these for as much of long READs as one has a share of, and no more: others
-// of the program wait a few times.
-func TestReadsBesideDeadPeers(t *testing.T) {
-	const dead = 40
-	p := connect(t, wire.ServiceRC, 1, nil)
-	live := p.many(1)[0]
-	for _, one := range p.dead(dead, 8) {
-		p.a.engine.Do(func() { one.c.MaxRDAtomic = 16 })
-		for range 3 {
-			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
-		}
-	}
-	s, patience := &p.a.session.grants[reads], 0
-	for posted := false; len(live.poll()) == 0; {
-		s.since = time.Now().Add(time.Hour)
-		switch {
-		case p.round():
-		case !posted:
-			live.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
-			posted = true
-		case patience > dead*maxFrames/maxFlight+1:
-			t.Fatalf("after %d times as long as one waits it still does; %d packets are counted", patience, s.granted)
-		default:
-			patience++
-			s.since = time.Now().Add(-time.Hour)
-			p.a.engine.Do(func() { s.first.stopWaiting(time.Now()) })
+// Connections whose peers are gone, however many, keep others of the program waiting once, if the peers have answered
+// before, or if the first of them were few, and took much.
+func TestManyDeadPeers(t *testing.T) {
+	const dead = 400
+	for _, opcode := range []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead} {
+		for _, before := range []bool{false, true} {
+			p := connect(t, wire.ServiceRC, 1, nil)
+			live := p.many(1)[0]
+			p.a.engine.Do(func() { live.c.Timeout = 31 }) // hours: nobody is late
+			all := p.dead(dead, 8)
+			for _, one := range all {
+				p.a.engine.Do(func() { one.c.MaxRDAtomic = 16 })
+				for range 3 {
+					one.post(to(opcode, 0), ring.Atomic{}, at(0, 1<<20))
+				}
+			}
+			if before {
+				p.died(all)
+			}
+			s := &p.a.session.grants[map[ring.Opcode]kind{ring.WRRDMAWrite: sends, ring.WRRDMARead: reads}[opcode]]
+			waited := 0
+			for posted := false; len(live.poll()) == 0; {
+				s.since = time.Now().Add(time.Hour)
+				switch {
+				case p.round():
+				case !posted:
+					live.post(to(opcode, 0), ring.Atomic{}, at(0, 1<<20))
+					posted = true
+				case s.first == nil:
+					t.Fatalf("%v: nobody waits, and %d packets are counted", opcode, s.granted)
+				default:
+					if waited++; waited > 1 {
+						t.Fatalf("%v, have answered %v: it waits for the second time, with %d packets counted", opcode, before, s.granted)
+					}
+					s.since = time.Now().Add(-time.Hour)
+					p.a.engine.Do(func() { s.first.stopWaiting(time.Now()) })
+				}
+			}
 		}
 	}
 }

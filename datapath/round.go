@@ -82,9 +82,13 @@ func (e *Engine) unsent() bool {
 // Settle runs rounds of sending in the caller's thread until everything that a session's program
 // has posted is sent or flushed. It gives up after the timeout if the link does not take it.
 func (e *Engine) Settle(s *Session, timeout time.Duration) {
-	for end := time.Now().Add(timeout); e.settle(s); {
-		if time.Now().After(end) {
+	for end := time.Now().Add(timeout); ; {
+		moved, unsent := e.sendFor(s)
+		if !unsent || time.Now().After(end) {
 			return
+		}
+		if !moved {
+			time.Sleep(runner.RetryTime)
 		}
 	}
 }
@@ -100,15 +104,6 @@ func (e *Engine) SendPosted(s *Session) {
 			return
 		}
 	}
-}
-
-// settle is one round of Settle. It returns false if nothing is left.
-func (e *Engine) settle(s *Session) bool {
-	moved, unsent := e.sendFor(s)
-	if unsent && !moved {
-		time.Sleep(runner.RetryTime)
-	}
-	return unsent
 }
 
 // sendFor is a round of sending, if a session has anything to send.

@@ -139,8 +139,8 @@ func (c *Connection) impatient() (at time.Time) {
 	return at
 }
 
-// stopWaiting is for the first of those that wait, if it has waited long enough: the session begins to count anew. What is
-// on its way now is counted again when it is acknowledged, in part.
+// stopWaiting is for the first of those that wait, if it has waited long enough: the session begins to count anew, and
+// nobody waits until its peer has answered. What is on its way now is counted again when it is acknowledged, in part.
 func (c *Connection) stopWaiting(now time.Time) {
 	for k := range kinds {
 		g := &c.qp.Session.grants[k]
@@ -148,7 +148,11 @@ func (c *Connection) stopWaiting(now time.Time) {
 			g.granted, g.since = 0, now
 			g.count++
 			g.vain = min(g.vain+1, doublings)
-			c.admitOthers()
+			for g.last != nil { // the last first: who is the first now would need a time
+				last := g.last
+				g.leave(k, last)
+				c.engine.turns.add(last.qp)
+			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Requester struct {
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
-	Part  uint32   // packets of response that one request of a READ asks for at most; 0: all. It is for the READs taken from now on
+	Part  uint32   // packets of response that one request of a READ asks for at most; 0: all. A READ of which nothing is outstanding has a new one
 	Mends bool     // what was lost is sent again sooner than the time-out, and alone where the peer keeps the rest
 	Paced bool     // packets leave one by one, at a rate: each asks for an acknowledgement
 	progress
@@ -40,6 +40,7 @@ type progress struct {
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
 	lastLong       wire.PSN // where the last long packet ends, or the first PSN
 	reads          int      // requests of READs, of which one may have several, and atomics that are not answered
+	atOnce         int      // as many READs and atomics the program has had outstanding: the peer may keep no more requests
 	asked          uint64   // responses that the peer was asked for, once or again, less those that came
 	window
 	mending
@@ -124,9 +125,7 @@ func (r *Requester) take() bool {
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
-		if w.part = w.packets; w.Opcode == ring.WRRDMARead && r.Part > 0 {
-			w.part = r.Part
-		}
+		w.divide(r.Part)
 		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
 	}
 	return true

@@ -29,8 +29,13 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		return Worked
 	}
 	p.work, p.place = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask)
-	if p.place > 0 && w.Opcode == ring.WRRDMARead && r.PSN == r.newest && r.reads >= r.mostReads() { // its next part waits
-		return Idle
+	if w.Opcode == ring.WRRDMARead && r.PSN == r.newest {
+		switch {
+		case p.place == w.answered: // nothing of it is outstanding
+			w.divide(r.Part)
+		case r.reads >= min(r.mostReads(), max(1, r.atOnce)): // its next part waits
+			return Idle
+		}
 	}
 	r.describe(p, 1)
 	return Ready
@@ -84,6 +89,9 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	if again := r.newest.Ahead(r.PSN); again > 0 {
 		r.Counters.Retransmits += uint64(min(uint32(again), p.Packets))
 	} else if p.work.wantsAnswer() {
+		if p.place == 0 && r.atOnce < r.mostReads() {
+			r.atOnce = max(r.atOnce, r.works.asking(r.reads, r.newest)+1)
+		}
 		r.reads++
 	}
 	if r.PSN = r.PSN.Plus(p.psns); r.PSN.Ahead(r.newest) > 0 {

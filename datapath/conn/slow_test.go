@@ -121,7 +121,7 @@ func (s *slowPeer) hear(h *wire.Transport, length int) {
 func TestResponseOfTwoParts(t *testing.T) {
 	for packets, want := range map[uint32]ring.WCStatus{2: ring.WCSuccess, 3: ring.WCBadRespErr} {
 		s := newSlowPeer(t, 0)
-		s.requester.Long, s.requester.Part = true, 2
+		s.requester.Long, s.requester.Part, s.requester.atOnce = true, 2, slowReads
 		s.ask()
 		if len(s.owed) != slowReads || s.owed[1].PSN != s.owed[0].PSN.Plus(2) || s.owed[1].Addr != 2048 || s.owed[1].Transport.Length != 2048 {
 			t.Fatalf("%+v", s.owed)
@@ -133,6 +133,20 @@ func TestResponseOfTwoParts(t *testing.T) {
 		s.hear(&h, int(packets)*1024)
 		if s.status != want {
 			t.Errorf("%d packets: %v", packets, s.status)
+		}
+	}
+}
+
+// TestPartsAreNoMoreThanReads: a peer may keep as many requests as READs come at once, and no more.
+func TestPartsAreNoMoreThanReads(t *testing.T) {
+	s := newSlowPeer(t, 0)
+	s.requester.Part = 2
+	if s.ask(); len(s.owed) != 1 {
+		t.Errorf("%d parts of the first READ at once", len(s.owed))
+	}
+	for ; s.completed == 0; s.ask() { // then the next READ comes beside the last part
+		if s.answer(); len(s.owed) > 2 {
+			t.Fatalf("%d parts at once", len(s.owed))
 		}
 	}
 }

@@ -58,6 +58,23 @@ func (w *work) outstanding(newest wire.PSN) int {
 	return int((w.answered+asked+w.part-1)/w.part - w.answered/w.part)
 }
 
+// asking is how many READs and atomics so many requests are for, which were sent below a PSN and are not answered.
+func (w *works) asking(reads int, newest wire.PSN) (n int) {
+	for i := uint32(0); i < w.count && reads > 0; i++ {
+		if outstanding := w.at(i).outstanding(newest); outstanding > 0 {
+			n, reads = n+1, reads-outstanding
+		}
+	}
+	return n
+}
+
+// divide has a request packet of a READ be for so many packets at most; 0: for all, as of every other request.
+func (w *work) divide(part uint32) {
+	if w.part = w.packets; w.Opcode == ring.WRRDMARead && part > 0 {
+		w.part = part
+	}
+}
+
 // missing is the first PSN of a READ's or atomic's response that is not here.
 func (w *work) missing() wire.PSN { return w.first.Plus(w.answered) }
 
