@@ -40,7 +40,7 @@ static void first_region(void)
 int main(void)
 {
 	struct ibv_comp_channel *channel;
-	struct pair p;
+	struct pair p = { 0 };
 
 	CHECK_IS(getrlimit(RLIMIT_NOFILE, &was), 0);
 	first_region();

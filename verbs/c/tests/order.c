@@ -18,7 +18,7 @@ int main(void)
 	struct ibv_cq_init_attr_ex attr = { .cqe = 50 };
 	struct ibv_poll_cq_attr none = { 0 };
 	struct ibv_recv_wr wr = { 0 }, *bad;
-	struct pair own;
+	struct pair own = { 0 };
 	pthread_t thread;
 
 	alarm(60);

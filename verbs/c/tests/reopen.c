@@ -31,7 +31,7 @@ static void buffer(void)
 
 int main(void)
 {
-	struct pair p;
+	struct pair p = { 0 };
 
 	for (int n = 0; n < 3; n++) {
 		buffer();
