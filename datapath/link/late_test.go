@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // burst sends so many frames without a receive in between.
@@ -103,16 +103,8 @@ func TestLateFrameWakes(t *testing.T) {
 	n.Impair(Impairment{Delay: time.Millisecond})
 	list[1].SetAsleep(true)
 	burst(t, list[0], 1)
-	poll := []unix.PollFd{{Fd: int32(list[1].Descriptors()[0]), Events: unix.POLLIN}}
-	for {
-		ready, err := unix.Poll(poll, 60000)
-		if err == unix.EINTR {
-			continue
-		}
-		if ready != 1 || err != nil {
-			t.Fatalf("%d ready, %v", ready, err)
-		}
-		break
+	if !waittest.Readable(t, list[1].Descriptors()[0], time.Minute) {
+		t.Fatal("nobody is woken")
 	}
 	list[1].SetAsleep(false)
 	if got := receive(list[1]); len(got) != 1 {

@@ -119,16 +119,11 @@ func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
 		return provider.DestroySRQRequest{SRQ: srq.SRQ}
 	}
 	next := func() uint64 {
-		ready := []unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLIN}}
-		n, err := unix.Poll(ready, int(waittest.Limit.Milliseconds()))
-		for err == unix.EINTR { // the runtime's signals
-			n, err = unix.Poll(ready, int(waittest.Limit.Milliseconds()))
-		}
-		if n != 1 {
-			t.Fatalf("no event: %v", err)
+		if !waittest.Readable(t, int(events.Fd()), waittest.Limit) {
+			t.Fatal("no event")
 		}
 		var record [16]byte
-		_, err = io.ReadFull(events, record[:])
+		_, err := io.ReadFull(events, record[:])
 		check(t, err)
 		return binary.LittleEndian.Uint64(record[8:])
 	}

@@ -184,17 +184,8 @@ func channelDescriptor(t *testing.T, w *rig.World) {
 	conn, err := c.Channel.SyscallConn()
 	rig.Check(t, err)
 	rig.Check(t, conn.Control(func(fd uintptr) {
-		readable := func(timeout int) bool {
-			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			n, err := unix.Poll(fds, timeout)
-			for errors.Is(err, unix.EINTR) {
-				n, err = unix.Poll(fds, timeout)
-			}
-			rig.Check(t, err)
-			return n == 1
-		}
 		var record [9]byte
-		if readable(0) {
+		if readable(t, fd, 0) {
 			t.Error("readable without an event")
 		}
 		if _, err := unix.Read(int(fd), record[:]); !errors.Is(err, unix.EAGAIN) {
@@ -203,7 +194,7 @@ func channelDescriptor(t *testing.T, w *rig.World) {
 		for range 3 {
 			c.Arm(verbs.CQNextComp)
 			c.Arrive(1, 0)
-			if !readable(int(rig.WaitTimeout.Milliseconds())) {
+			if !readable(t, fd, int(rig.WaitTimeout.Milliseconds())) {
 				t.Fatal("no event")
 			}
 			n, err := unix.Read(int(fd), record[:])

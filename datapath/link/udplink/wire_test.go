@@ -404,14 +404,10 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// wakes says whether who sleeps on the link is woken in that time. Signals, which the runtime sends, do not end the wait.
+// wakes says whether who sleeps on the link is woken in that time.
 func (e *end) wakes(within time.Duration) bool {
-	fds := []unix.PollFd{{Fd: int32(e.Descriptors()[0]), Events: unix.POLLIN}}
-	for {
-		if n, err := unix.Poll(fds, int(within.Milliseconds())); err != unix.EINTR {
-			return n == 1
-		}
-	}
+	e.Helper()
+	return waittest.Readable(e, e.Descriptors()[0], within)
 }
 
 // RDMA cards send no UDP checksum: over IPv6, too, such a packet is taken.
