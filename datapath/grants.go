@@ -41,7 +41,7 @@ const (
 	// fewPackets is what a connection reads without a grant, and sends, if that is all it has.
 	fewPackets = 8
 
-	// firstPackets is what it sends and reads, where connections take turns, until its peer has answered.
+	// firstPackets is what it sends, and asks for with a request, where connections take turns, until its peer has answered.
 	firstPackets = 4
 
 	// maxPart is the longest part of a READ, in packets: shorter ones would cost a rate where max_rd_atomic is 1, so that a
@@ -70,16 +70,16 @@ type grant struct {
 
 // share is how many packets a connection may have on their way.
 type share struct {
-	packets uint32 // its part
-	reads   int    // its part of what comes, in response to READs
-	grant   int    // how many it has at a time instead; 0: the connections are few
-	session int    // the session's part, of each kind
-	lone    int    // what a connection may have at most
-	memory  bool   // the network is one in memory, with long packets
-	untried [kinds]bool
+	packets uint32      // its part
+	reads   int         // its part of what comes, in response to READs
+	grant   int         // how many it has at a time instead; 0: the connections are few
+	session int         // the session's part, of each kind
+	lone    int         // what a connection may have at most
+	memory  bool        // the network is one in memory, with long packets
+	untried [kinds]bool // its peer is still to answer, before it may have a grant
 }
 
-// heard is when a connection's peer last answered: one more than the counts of its session's grants then, or 0.
+// heard is in which count of its session's grants, of each kind, a connection's peer last answered, plus one; 0: never.
 type heard [kinds]uint32
 
 // note notes that it answers.

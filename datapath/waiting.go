@@ -140,7 +140,8 @@ func (c *Connection) impatient() (at time.Time) {
 }
 
 // stopWaiting is for the first of those that wait, if it has waited long enough: the session begins to count anew, and
-// nobody waits until its peer has answered. What is on its way now is counted again when it is acknowledged, in part.
+// who waited goes on without a grant, until its peer has answered. What is on its way now is counted again when it is
+// acknowledged, in part.
 func (c *Connection) stopWaiting(now time.Time) {
 	for k := range kinds {
 		g := &c.qp.Session.grants[k]

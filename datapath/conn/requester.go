@@ -40,7 +40,7 @@ type progress struct {
 	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
 	lastLong       wire.PSN // where the last long packet ends, or the first PSN
 	reads          int      // requests of READs, of which one may have several, and atomics that are not answered
-	atOnce         int      // as many READs and atomics the program has had outstanding: the peer may keep no more requests
+	atOnce         int      // the most READs and atomics that the program has had outstanding: the peer may keep no more requests
 	asked          uint64   // responses that the peer was asked for, once or again, less those that came
 	window
 	mending
@@ -125,7 +125,7 @@ func (r *Requester) take() bool {
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
-		w.divide(r.Part)
+		w.part = w.packets
 		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
 	}
 	return true

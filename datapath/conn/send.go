@@ -32,7 +32,9 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 	if w.Opcode == ring.WRRDMARead && r.PSN == r.newest {
 		switch {
 		case p.place == w.answered: // nothing of it is outstanding
-			w.divide(r.Part)
+			if w.part = w.packets; r.Part > 0 {
+				w.part = r.Part
+			}
 		case r.reads >= min(r.mostReads(), max(1, r.atOnce)): // its next part waits
 			return Idle
 		}

@@ -68,13 +68,6 @@ func (w *works) asking(reads int, newest wire.PSN) (n int) {
 	return n
 }
 
-// divide has a request packet of a READ be for so many packets at most; 0: for all, as of every other request.
-func (w *work) divide(part uint32) {
-	if w.part = w.packets; w.Opcode == ring.WRRDMARead && part > 0 {
-		w.part = part
-	}
-}
-
 // missing is the first PSN of a READ's or atomic's response that is not here.
 func (w *work) missing() wire.PSN { return w.first.Plus(w.answered) }
 
