@@ -125,7 +125,7 @@ func (c *Connection) share() (s share) {
 	s.packets = uint32(min(s.lone, s.session/flights))
 	s.reads = min(2*maxPart, s.session/flights)
 	if grant := min(maxGrant, s.session/minGrants); int(s.packets) < 2*grant && !c.congested && c.Timeout != 0 && c.Requester.InFlight() {
-		s.grant = max(grant, fewPackets)
+		s.grant = max(grant, fewPackets+1) // few would not count
 		s.untried = c.heard.untried(&c.qp.Session.grants)
 	}
 	return s
@@ -185,7 +185,7 @@ func (c *Connection) admits(s share, p *conn.Packet) bool {
 
 // admitsRead is admits for a request of a READ with so many packets of response. In memory there is no ring for these.
 func (c *Connection) admitsRead(s share, p *conn.Packet, responses int) (ok bool) {
-	now := asked(&c.Requester)
+	now, waits := asked(&c.Requester), false
 	switch {
 	case c.grants[reads].left >= responses, now+responses <= fewPackets, s.memory:
 		ok = true
@@ -197,12 +197,15 @@ func (c *Connection) admitsRead(s share, p *conn.Packet, responses int) (ok bool
 	case now > 0 && now+responses > s.lone: // the next answer gives a turn here too: a peer that is gone has no more than this
 	default:
 		c.returnGrant(reads) // what is left is too little
-		if ok = c.qp.Session.grants[reads].obtain(reads, c, s, responses); !ok {
-			c.returnGrant(sends) // nothing is sent meanwhile
-		}
-		return ok
+		ok = c.qp.Session.grants[reads].obtain(reads, c, s, responses)
+		waits = !ok
 	}
-	c.qp.Session.grants[reads].pass(reads, c)
+	if !waits {
+		c.qp.Session.grants[reads].pass(reads, c)
+	}
+	if !ok {
+		c.returnGrant(sends) // nothing is sent meanwhile
+	}
 	return ok
 }
 

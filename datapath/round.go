@@ -108,8 +108,10 @@ func (e *Engine) SendPosted(s *Session) {
 
 // sendFor is a round of sending, if a session has anything to send.
 func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
+	e.wanted.Add(1)
 	e.lease.Lock()
 	defer e.lease.Unlock()
+	e.wanted.Add(-1)
 	if e.closed || !e.unsentBy(s) {
 		return false, false
 	}

@@ -29,18 +29,24 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		return Worked
 	}
 	p.work, p.place = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask)
-	if w.Opcode == ring.WRRDMARead && r.PSN == r.newest {
-		switch {
-		case p.place == w.answered: // nothing of it is outstanding
-			if w.part = w.packets; r.Part > 0 {
+	if w.wantsAnswer() && r.PSN == r.newest {
+		if r.tooMany(r.mostReads(), p.place) {
+			return Idle
+		}
+		if p.place == w.answered { // nothing of it is outstanding
+			if w.part = w.packets; w.Opcode == ring.WRRDMARead && r.Part > 0 {
 				w.part = r.Part
 			}
-		case r.reads >= min(r.mostReads(), max(1, r.atOnce)): // its next part waits
-			return Idle
 		}
 	}
 	r.describe(p, 1)
 	return Ready
+}
+
+// tooMany says that the next request of a READ or an atomic, which asks for its answer from a place on, is more than the
+// peer may keep: more than most, or more than READs and atomics were outstanding at once, or would be with this one.
+func (p *progress) tooMany(most int, place uint32) bool {
+	return p.reads >= most || p.reads >= max(1, p.atOnce) && (place > 0 || p.reads > p.works.asking(p.reads, p.newest))
 }
 
 // Lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
