@@ -23,7 +23,8 @@ func (s *side) createMR() {
 	base := s.dice().base(length)
 	mr, err := s.newMR(pd, length, base, access)
 	s.want("create MR", err, 0)
-	m := &playedMR{MR: mr, model: &modelMR{pd: pd.model, lkey: mr.LKey(), base: base, memory: make([]byte, length), write: access != 0}}
+	m := &playedMR{MR: mr, model: &modelMR{pd: pd.model, lkey: mr.LKey(), base: base, write: access != 0}}
+	m.model.newMemory(length)
 	pd.model.users++
 	s.card.mrs[mr.LKey()] = m.model
 	s.bytes[m.model] = mr.Bytes()
@@ -81,7 +82,8 @@ func (s *side) reregMR() {
 // reregistered makes the change in the model.
 func (s *side) reregistered(m *playedMR, pd *playedPD, attr *verbs.ReregAttr, flags verbs.ReregFlags) {
 	if flags&verbs.ReregChangeTranslation != 0 {
-		m.model.memory, m.model.base, s.bytes[m.model] = make([]byte, len(attr.Memory)), attr.IOVA, attr.Memory
+		m.model.newMemory(len(attr.Memory))
+		m.model.base, s.bytes[m.model] = attr.IOVA, attr.Memory
 		s.fill(m, 0, len(attr.Memory))
 	}
 	if flags&verbs.ReregChangePD != 0 {

@@ -61,11 +61,17 @@ type modelPD struct{ users int }
 
 // modelMR is a memory region.
 type modelMR struct {
-	pd     *modelPD
-	lkey   verbs.LKey
-	base   uint64 // its first address
-	memory []byte
-	write  bool // receives may write here
+	pd      *modelPD
+	lkey    verbs.LKey
+	base    uint64 // its first address
+	memory  []byte
+	unknown []bool // bytes of memory that hold a GRH of this step, or a copy of one: settle reads them from the Provider
+	write   bool   // receives may write here
+}
+
+// newMemory gives the region new memory, all of which is known.
+func (m *modelMR) newMemory(length int) {
+	m.memory, m.unknown = make([]byte, length), make([]bool, length)
 }
 
 // modelAH is an address handle.

@@ -46,7 +46,7 @@ func (q *modelQP) receive(p *modelPacket) {
 		drops["qkey"]++
 	case q.nextRecv() == nil:
 		drops["no_receive"]++
-	case lengthOf(q.nextRecv().sges) < grhLen+len(p.payload):
+	case lengthOf(q.nextRecv().sges) < grhLen+len(p.payload.bytes):
 		drops["no_room"]++
 	default:
 		q.take(p, q.takeRecv())
@@ -68,28 +68,33 @@ func (q *modelQP) take(p *modelPacket, r *modelRecv) {
 		return
 	}
 	scatterModel(pieces, p.payload)
-	length := grhLen + len(p.payload)
+	length := grhLen + len(p.payload.bytes)
 	q.card.world.arrivals = append(q.card.world.arrivals, modelArrival{q.card, p, pieces, length})
 	if !q.completeRecv(q.received(p, r)) {
 		q.card.drops["cq_full"]++
 	}
 }
 
-// scatterModel writes a payload into memory, behind 40 bytes for the GRH.
-func scatterModel(pieces []modelPiece, payload []byte) {
-	skip := grhLen
+// scatterModel writes a payload into memory, behind 40 bytes for the GRH, which the model does not know.
+func scatterModel(pieces []modelPiece, data payload) {
+	grh := grhLen
 	for _, piece := range pieces {
-		into := piece.bytes()
-		n := min(skip, len(into))
-		skip -= n
-		payload = payload[copy(into[n:], payload):]
+		into, unknown := piece.bytes(), piece.unknown()
+		n := min(grh, len(into))
+		for i := range n {
+			unknown[i] = true
+		}
+		grh -= n
+		copy(unknown[n:], data.unknown)
+		copied := copy(into[n:], data.bytes)
+		data = payload{data.bytes[copied:], data.unknown[copied:]}
 	}
 }
 
 // received is the completion of a message.
 func (q *modelQP) received(p *modelPacket, r *modelRecv) modelWC {
 	wc := verbs.WC{
-		ID: r.id, Opcode: verbs.WCRecv, ByteLen: uint32(grhLen + len(p.payload)), SrcQP: p.from.number,
+		ID: r.id, Opcode: verbs.WCRecv, ByteLen: uint32(grhLen + len(p.payload.bytes)), SrcQP: p.from.number,
 		Flags: verbs.WCGRH | verbs.WCWithSMAC | verbs.WCWithNetworkHdrType,
 		SMAC:  p.from.card.mac, NetworkHeader: verbs.NetworkIPv6, Port: 1,
 	}

@@ -11,7 +11,7 @@ func (s *side) dice() dice { return dice{s} }
 
 const rarely = 40 // once in so many
 
-func (d dice) sendRequest(q *playedQP, alone bool) (*modelSend, verbs.SendWR) {
+func (d dice) sendRequest(q *playedQP) (*modelSend, verbs.SendWR) {
 	d.ids++
 	r := &modelSend{id: d.ids, opcode: verbs.WRSend, imm: d.random.Uint32(), qkey: d.qkey()}
 	if d.chance(2) {
@@ -26,7 +26,7 @@ func (d dice) sendRequest(q *playedQP, alone bool) (*modelSend, verbs.SendWR) {
 		r.ah, wr.AH = ah.model, ah.AH
 		r.qpn = d.target(ah.model.route.DGID)
 	}
-	d.content(q, r, alone)
+	d.content(q, r)
 	d.spoilSend(r)
 	wr.ID, wr.Opcode, wr.Flags, wr.ImmData, wr.SGList, wr.InlineData = r.id, r.opcode, r.flags, r.imm, r.sges, r.data
 	wr.RemoteQPN, wr.RemoteQKey = r.qpn, r.qkey
@@ -57,10 +57,9 @@ func (d dice) handle(q *playedQP) *playedAH {
 }
 
 // content gives a request its data: inline, or a list.
-func (d dice) content(q *playedQP, r *modelSend, alone bool) {
+func (d dice) content(q *playedQP, r *modelSend) {
 	length := d.length()
-	switch {
-	case d.chance(6) && q.model.cap.MaxInlineData > 0:
+	if d.chance(6) && q.model.cap.MaxInlineData > 0 {
 		r.flags |= verbs.SendInline
 		length = d.random.IntN(int(q.model.cap.MaxInlineData) + 1)
 		if d.chance(2) {
@@ -70,12 +69,8 @@ func (d dice) content(q *playedQP, r *modelSend, alone bool) {
 			}
 			return
 		}
-		r.sges = d.cut(q, length, int(q.model.cap.MaxSendSGE), true)
-	default:
-		// What has been received together with this request may not be known to the model yet.
-		known := alone && q.model.state == verbs.QPStateRTS && len(q.model.sends) == 0
-		r.sges = d.cut(q, length, int(q.model.cap.MaxSendSGE), known)
 	}
+	r.sges = d.cut(q, length, int(q.model.cap.MaxSendSGE))
 }
 
 // length is that of a message: most are short.
@@ -111,11 +106,11 @@ func (d dice) recvPieces(pd *modelPD, most int) []verbs.SGE {
 	return d.spoilSGEs(d.lay(d.inPD(pd, list), length, most))
 }
 
-// cut lays out data that is sent. Regions that receives write to are among it if any is true.
-func (d dice) cut(q *playedQP, length, most int, any bool) []verbs.SGE {
+// cut lays out data that is sent, also of regions that receives write to.
+func (d dice) cut(q *playedQP, length, most int) []verbs.SGE {
 	var list []*playedMR
 	for _, m := range d.mrs {
-		if (any || !m.model.write) && !m.closed {
+		if !m.closed {
 			list = append(list, m)
 		}
 	}

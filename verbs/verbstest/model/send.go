@@ -12,16 +12,22 @@ type modelPacket struct {
 	qpn     verbs.QPN
 	qkey    verbs.QKey
 	imm     *uint32
-	payload []byte
+	payload payload
+}
+
+// payload is the data of a datagram.
+type payload struct {
+	bytes   []byte
+	unknown []bool // see modelMR
 }
 
 // carryOut sends what a request says. A local error completes it, and stops the send queue (SQE):
 // what follows is flushed. Of several mistakes the first in this order counts: the address handle,
 // memory, length.
 func (q *modelQP) carryOut(r *modelSend) {
-	payload, status := q.gather(r)
+	data, status := q.gather(r)
 	if status == verbs.WCSuccess {
-		q.card.send(q.packet(r, payload))
+		q.card.send(q.packet(r, data))
 		q.psn = (q.psn + 1) & 0xFFFFFF
 	}
 	q.completeSend(r, status)
@@ -31,28 +37,28 @@ func (q *modelQP) carryOut(r *modelSend) {
 }
 
 // gather is a request's payload.
-func (q *modelQP) gather(r *modelSend) (payload []byte, status verbs.WCStatus) {
+func (q *modelQP) gather(r *modelSend) (data payload, status verbs.WCStatus) {
 	if r.ah.closed {
-		return nil, verbs.WCLocQPOpErr
+		return data, verbs.WCLocQPOpErr
 	}
-	payload = r.inline
+	data = payload{r.inline, make([]bool, len(r.inline))}
 	if r.flags&verbs.SendInline == 0 {
 		pieces, ok := q.card.pieces(q.pd, r.sges, false)
 		if !ok {
-			return nil, verbs.WCLocProtErr
+			return data, verbs.WCLocProtErr
 		}
 		for _, piece := range pieces {
-			payload = append(payload, piece.bytes()...)
+			data.bytes, data.unknown = append(data.bytes, piece.bytes()...), append(data.unknown, piece.unknown()...)
 		}
 	}
-	if len(payload) > q.card.world.mtu {
-		return nil, verbs.WCLocLenErr
+	if len(data.bytes) > q.card.world.mtu {
+		return data, verbs.WCLocLenErr
 	}
-	return payload, verbs.WCSuccess
+	return data, verbs.WCSuccess
 }
 
-func (q *modelQP) packet(r *modelSend, payload []byte) *modelPacket {
-	p := &modelPacket{from: q, route: r.ah.route, source: r.ah.source, qpn: r.qpn, qkey: r.qkey, payload: payload}
+func (q *modelQP) packet(r *modelSend, data payload) *modelPacket {
+	p := &modelPacket{from: q, route: r.ah.route, source: r.ah.source, qpn: r.qpn, qkey: r.qkey, payload: data}
 	if r.opcode == verbs.WRSendWithImm {
 		p.imm = &r.imm
 	}

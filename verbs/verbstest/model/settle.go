@@ -150,12 +150,12 @@ func (s *side) settle(q *playedQP) {
 	}
 }
 
-// checkArrivals compares what came with the model's memory. The model does not know the GRH's
-// bytes: they are checked by what they say, and taken over.
+// checkArrivals compares the memory of messages that arrived with the model's. The model does not know the bytes of a
+// GRH: their meaning is checked, and the model copies them.
 func (p *player) checkArrivals() {
 	arrivals := p.world.arrivals
 	for i, a := range arrivals {
-		grh := p.takeGRH(a)
+		grh := p.readGRH(a)
 		if overwritten(a, arrivals[i+1:]) {
 			continue
 		}
@@ -169,18 +169,22 @@ func (p *player) checkArrivals() {
 		}
 		for _, piece := range a.pieces {
 			if got := p.bytes[piece.mr][piece.from:][:piece.len]; !bytes.Equal(got, piece.bytes()) {
-				p.part("memory of a message of %d bytes: %d bytes at %d of a region are\n%x, the model has\n%x", len(a.packet.payload), piece.len, piece.from, got, piece.bytes())
+				p.part("memory of a message of %d bytes: %d bytes at %d of a region are\n%x, the model has\n%x", len(a.packet.payload.bytes), piece.len, piece.from, got, piece.bytes())
 			}
 		}
 	}
 }
 
-// takeGRH copies the GRH of a message to the model's memory, and gives it.
-func (p *player) takeGRH(a modelArrival) (grh []byte) {
+// readGRH returns the GRH of a message, and copies the unknown bytes of the message's memory to the model.
+func (p *player) readGRH(a modelArrival) (grh []byte) {
 	for _, piece := range a.pieces {
-		got := p.bytes[piece.mr][piece.from:][:min(piece.len, grhLen-len(grh))]
-		copy(piece.bytes(), got)
-		grh = append(grh, got...)
+		got, into, unknown := p.bytes[piece.mr][piece.from:][:piece.len], piece.bytes(), piece.unknown()
+		for i := range got {
+			if unknown[i] {
+				into[i], unknown[i] = got[i], false
+			}
+		}
+		grh = append(grh, got[:min(piece.len, grhLen-len(grh))]...)
 	}
 	return grh
 }

@@ -23,7 +23,7 @@ func (s *side) postSend() {
 	}
 	list, wrs := make([]*modelSend, n), make([]verbs.SendWR, n)
 	for i := range list {
-		list[i], wrs[i] = s.dice().sendRequest(q, n == 1)
+		list[i], wrs[i] = s.dice().sendRequest(q)
 	}
 	s.note(s, "post to %s: %s", q, describe(wrs))
 	err := q.PostSend(wrs)

@@ -137,7 +137,8 @@ type modelPiece struct {
 	from, len int
 }
 
-func (p modelPiece) bytes() []byte { return p.mr.memory[p.from:][:p.len] }
+func (p modelPiece) bytes() []byte   { return p.mr.memory[p.from:][:p.len] }
+func (p modelPiece) unknown() []bool { return p.mr.unknown[p.from:][:p.len] }
 
 func lengthOf(sges []verbs.SGE) (n int) {
 	for _, sge := range sges {
