@@ -1,6 +1,12 @@
 package chaos
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // TestTenPrograms of ten users on two services: unicast to others on both hosts and to themselves, and
 // a group. Nothing is lost or mixed up, every message is in the counters, and when the programs have
@@ -39,4 +45,26 @@ func testTenPrograms(t *testing.T, networks [2]string, workers int) {
 		h.terminate(t)
 		h.leftNothing(t)
 	}
+}
+
+// TestRoundsAfterAChangeOfMTU: the service is stopped while it reads that the interface has a smaller MTU for a moment,
+// and reads the next change only as long after it as it was stopped. Rounds of long messages begin after that.
+func TestRoundsAfterAChangeOfMTU(t *testing.T) {
+	w := newWorld(t, xdp, 1)
+	w.startAll()
+	w.rounds(1)
+	h := w.hosts[0]
+	link, err := h.eth0()
+	check(t, err)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 8 {
+		check(t, h.Netlink().LinkSetMTU(link, 700))
+		pause(r, 2*time.Millisecond)
+		h.signal(unix.SIGSTOP)
+		pause(r, 200*time.Millisecond)
+		check(t, h.Netlink().LinkSetMTU(link, 1500))
+		h.signal(unix.SIGCONT)
+		w.rounds(1)
+	}
+	w.endAll()
 }

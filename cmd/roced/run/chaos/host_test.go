@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -102,6 +105,42 @@ func (h *host) listens(t testing.TB) {
 	eventually(t, "the service on "+h.name+" answers", func() bool {
 		_, err := client.Devices(h.socket())
 		return err == nil
+	})
+}
+
+// marker is an address that a host has only in catchUp.
+const marker = "10.77.9.1/32"
+
+// catchUp waits until the service has read every earlier change of the host. It adds an address and removes it again:
+// the look at the host that finds it removed began after the look that found it added, and reads the rest anew.
+func (h *host) catchUp(t testing.TB) {
+	t.Helper()
+	link, err := h.eth0()
+	check(t, err)
+	address, err := netlink.ParseAddr(marker)
+	check(t, err)
+	check(t, h.Netlink().AddrAdd(link, address))
+	h.awaitMarker(t, true)
+	check(t, h.Netlink().AddrDel(link, address))
+	h.awaitMarker(t, false)
+}
+
+// awaitMarker waits until the marker is in the device's GID table, or no longer is.
+func (h *host) awaitMarker(t testing.TB, present bool) {
+	t.Helper()
+	gid := verbs.GIDFromAddr(netip.MustParsePrefix(marker).Addr())
+	eventually(t, "the service on "+h.name+" has read the host's changes", func() bool {
+		var c *verbs.Context
+		d, err := client.Dial(h.socket(), "eth0")
+		if err == nil {
+			c, err = verbs.Open(d)
+		}
+		if err != nil {
+			return false
+		}
+		_, _, err = c.FindGID(gid)
+		check(t, c.Close())
+		return (err == nil) == present
 	})
 }
 

@@ -113,9 +113,13 @@ func (w *world) askAll(programs []*child, orderOf func(id int) order) []answer {
 	return answers
 }
 
-// settle has all programs connect, if they are not, and gives their addresses.
+// settle has all programs connect, if they are not, when their services have read all changes of their hosts. It
+// returns the programs' addresses.
 func (w *world) settle() (addresses []ud.Addr) {
 	w.Helper()
+	for _, h := range w.hosts {
+		h.catchUp(w)
+	}
 	received := 0
 	for _, a := range w.askAll(w.programs[:], func(int) order { return order{Do: "settle"} }) {
 		addresses = append(addresses, a.Addr)
