@@ -1,0 +1,84 @@
+package needs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/roced/roced/internal/tools"
+	"golang.org/x/sys/unix"
+)
+
+// Skip skips the test, which needs what the text names.
+func Skip(t testing.TB, format string, args ...any) {
+	t.Helper()
+	t.Skip("needs " + fmt.Sprintf(format, args...))
+}
+
+// Root skips the test unless it runs as root.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Skip(t, "root: run it as root")
+	}
+}
+
+// Tools skips the test unless this machine has all of the tools, named as in [tools.Missing].
+func Tools(t testing.TB, names ...string) {
+	t.Helper()
+	if err := tools.Missing(names...); err != nil {
+		Skip(t, "tools: %v", err)
+	}
+}
+
+// Command prepares a program that ends with the test at the latest. It skips the test if the program is missing.
+func Command(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	Tools(t, name)
+	return exec.CommandContext(t.Context(), name, args...)
+}
+
+// UserNamespace skips the test unless ordinary users may make user namespaces here, which the kernel refuses in a
+// chroot.
+func UserNamespace(t testing.TB) {
+	t.Helper()
+	if err := userNamespace(); err != nil {
+		Skip(t, "user namespaces for ordinary users: %v (not in a chroot; sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)", err)
+	}
+}
+
+// userNamespace has an ordinary user make a user namespace for a program that does not exist.
+var userNamespace = sync.OnceValue(func() error {
+	const nobody = 65534
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		if os.Geteuid() == 0 { // for the thread, not for the process
+			unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody)
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) // the change of user has reset it, of the process
+		}
+		attr := &os.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}}
+		_, err := os.StartProcess("/nonexistent", []string{"nonexistent"}, attr)
+		result <- err
+	}()
+	err := <-result
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return errors.Unwrap(err)
+})
+
+// TUN skips the test unless the kernel makes TUN and TAP interfaces here.
+func TUN(t testing.TB) {
+	t.Helper()
+	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		Skip(t, "TUN interfaces: %v (modprobe tun; in a container --device /dev/net/tun)", err)
+	}
+	_ = file.Close()
+}

@@ -1,0 +1,86 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Purpose is something that needs tools beside Go.
+type Purpose struct {
+	Name  string   // a make target, "tests" or "machines"
+	About string   // a line of the README
+	Needs []string // names as Missing takes them
+}
+
+var (
+	compiler = []string{"gcc", "/usr/include/stdio.h"}
+	clib     = append([]string{"make"}, compiler...)
+	machines = []string{"qemu-system-x86_64", "cpio", "depmod", "xz", "zstd", "python3", "apt-get", "/usr/share/keyrings/debian-archive-keyring.gpg"}
+)
+
+// Purposes are all of them, in the README's order. The tools of make package depend on its processors:
+// [ForPackage] returns them.
+var Purposes = []Purpose{
+	{"tests", "the optional tools of `go test ./...`", slices.Concat(clib, []string{
+		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",
+		"/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping",
+		"/lib/*/libibverbs.so.1", "/lib/*/librdmacm.so.1", "/usr/include/infiniband/verbs.h", "/usr/include/rdma/rdma_verbs.h",
+	})},
+	{"race", "`make race`, `model`, `soak` and `chaos` (the race detector)", compiler},
+	{"generate", "`make generate`", []string{"clang", "llvm-strip", "/usr/include/bpf/bpf_helpers.h", "/usr/include/*/asm/types.h"}},
+	{"clib", "`make clib`", clib},
+	{"programs", "`make programs`", append([]string{"openssl", "apt-get", "dpkg"}, clib...)},
+	{"package", "`make package` and `make image` for amd64 and arm64, on amd64", append([]string{"git"}, ForPackage("amd64", "amd64", "arm64")...)},
+	{"fuzz", "`make fuzz`", []string{"git"}},
+	{"fresh", "`make fresh`", []string{"mmdebstrap", "ip", "git"}},
+	{"test-action", "`make test-action`", append([]string{"mmdebstrap", "ip"}, clib...)},
+	{"image-kubernetes", "`make image-kubernetes`", []string{"podman"}},
+	{"containers", "`make containers`", append([]string{"podman", "runc", "mmdebstrap", "newuidmap", "ip"}, clib...)},
+	{"machines", "virtual machines: `make test-kernels` and `kernels-short`", machines},
+	{"interop", "`make interop`", append([]string{"tshark"}, machines...)},
+	{"test-package", "`make test-package`", append([]string{"git", "qemu-system-x86_64", "mmdebstrap", "mkfs.ext4"}, ForPackage("amd64", "amd64")...)},
+}
+
+// Needs returns what a purpose needs.
+func Needs(purpose string) ([]string, error) {
+	i := slices.IndexFunc(Purposes, func(p Purpose) bool { return p.Name == purpose })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown purpose %q; go run ./hack/tools lists them", purpose)
+	}
+	return Purposes[i].Needs, nil
+}
+
+// Check is [Missing] for a purpose.
+func Check(purpose string) error {
+	needs, err := Needs(purpose)
+	if err != nil {
+		return err
+	}
+	return Missing(needs...)
+}
+
+// ForPackage returns the tools that build packages for a list of processors on a machine with the processor host.
+func ForPackage(host string, arches ...string) []string {
+	needs := []string{"make"}
+	for _, arch := range arches {
+		glibc, musl := Compilers(host, arch)
+		needs = append(needs, glibc, musl)
+		if arch == host {
+			needs = append(needs, "/usr/include/stdio.h")
+		}
+	}
+	return needs
+}
+
+// Compilers returns the C compilers for glibc and for musl that build for a processor, empty if the processor is unknown.
+// Debian's compiler for musl is its compiler for glibc with musl's headers.
+func Compilers(host, arch string) (glibc, musl string) {
+	gnu := map[string]string{"amd64": "x86_64-linux-", "arm64": "aarch64-linux-"}[arch]
+	switch {
+	case gnu == "":
+		return "", ""
+	case arch == host:
+		return "gcc", "musl-gcc"
+	}
+	return gnu + "gnu-gcc", gnu + "musl-gcc"
+}
