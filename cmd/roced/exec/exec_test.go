@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/libraries"
+	"github.com/roced/roced/internal/needs"
 )
 
 // newLibraries is a folder with files of the libraries' names.
@@ -221,20 +223,40 @@ func TestSysfs(t *testing.T) {
 		`test -c /dev/infiniband/uverbs0 -a -c /dev/infiniband/rdma_cm -a -d /dev/shm -a -L /dev/fd && echo x >/dev/null && id -u`
 	want := "1: CA\n4: ACTIVE\n0000:0000:0000:0000:0000:ffff:0a58:0001\nRoCE v2\nloop\nunknown\n"
 	args := []string{"--sysfs", "--libraries", newLibraries(t), "sh", "-c", script}
-	if got := run(t, nil, args...); got.code != 0 || got.out != want+"0\n" {
-		t.Errorf("root: exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
-	}
-	if got := runAsNobody(t, args...); got.code != 0 || got.out != want+"65534\n" {
-		t.Errorf("nobody: exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
-	}
+	t.Run("self", func(t *testing.T) {
+		user := os.Geteuid()
+		if user != 0 {
+			needs.UserNamespace(t)
+		}
+		if got := run(t, nil, args...); got.code != 0 || got.out != fmt.Sprintf("%s%d\n", want, user) {
+			t.Errorf("user %d: exit code %d, %q, %q; want %q", user, got.code, got.out, got.errOut, want)
+		}
+	})
+	t.Run("nobody", func(t *testing.T) {
+		needs.UserNamespace(t)
+		if got := runAsNobody(t, args...); got.code != 0 || got.out != want+"65534\n" {
+			t.Errorf("nobody: exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
+		}
+	})
 	if _, err := os.Stat("/sys/class/infiniband/loop"); err == nil {
 		t.Error("the host has the device too")
+	}
+}
+
+// TestSysfsInAChroot: it needs no / that is a mount point.
+func TestSysfsInAChroot(t *testing.T) {
+	t.Parallel()
+	child := cmdtest.Command(t, "exec", "--network", "loopback", "--sysfs", "--libraries", newLibraries(t), "cat", "/sys/class/infiniband/loop/node_type")
+	child.StartInAChroot(t)
+	if code, out := child.End(t); code != 0 || out != "1: CA\n" {
+		t.Errorf("exit code %d, %q, %q", code, out, child.Said())
 	}
 }
 
 // The program has no more rights than it would have without --sysfs.
 func TestSysfsGivesNoRights(t *testing.T) {
 	t.Parallel()
+	needs.UserNamespace(t)
 	got := runAsNobody(t, "--sysfs", "--libraries", newLibraries(t), "grep", "-E", "^Cap(Prm|Eff|Inh|Amb)", "/proc/self/status")
 	if got.code != 0 || strings.Count(got.out, "0000000000000000") != 4 {
 		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
@@ -244,9 +266,7 @@ func TestSysfsGivesNoRights(t *testing.T) {
 // A service that another user has put where the user's own would be is not used.
 func TestStrangersService(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be two users")
-	}
+	needs.Root(t)
 	folder := cmdtest.NobodysDir(t)
 	o := &options{}
 	s, err := o.openService()
@@ -265,9 +285,7 @@ func TestStrangersService(t *testing.T) {
 
 // The installed service runs as a user of its own, whose folder it is in.
 func TestInstalledService(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be two users")
-	}
+	needs.Root(t)
 	t.Setenv("ROCED_SOCKET", "")
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	s, err := (&options{}).openService()
@@ -316,6 +334,7 @@ func TestSignals(t *testing.T) {
 // A program that stops for its terminal is a job that has stopped, and goes on as one.
 func TestStoppedJob(t *testing.T) {
 	t.Parallel()
+	needs.Tools(t, "script", "bash")
 	const job = `; echo "stopped $?"; fg; echo "ended $?"`
 	program := os.Args[0] + " exec --network loopback --libraries " + newLibraries(t) + ` -- sh -c 'kill -TSTP $$; echo on; exit 5'`
 	script := filepath.Join(t.TempDir(), "script")
@@ -323,7 +342,7 @@ func TestStoppedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := cmdtest.Command(t)
-	child.Path, child.Args = "/usr/bin/script", []string{"script", "-qec", "bash -m " + script, "/dev/null"}
+	child.Path, child.Args = needs.Command(t, "script").Path, []string{"script", "-qec", "bash -m " + script, "/dev/null"}
 	got := runChild(child, t.TempDir(), nil)
 	if !strings.Contains(got.out, "stopped 147") || !strings.Contains(got.out, "on\r\nended 5") {
 		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
@@ -92,6 +94,9 @@ func TestKilledLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if row.asNobody && slices.Contains(row.args, "--sysfs") {
+				needs.UserNamespace(t)
+			}
 			for range 2 { // the second one finds the port and the interface free
 				k := startToBeKilled(t, row.ns, row.asNobody, row.args...)
 				k.Await(t, "up")
@@ -125,7 +130,7 @@ func TestGroupKilled(t *testing.T) {
 	script := os.Args[0] + " exec --network loopback --libraries " + newLibraries(t) + " -- sh -c 'kill -KILL 0'"
 	got := runChild(func() *cmdtest.Child {
 		child := cmdtest.Command(t)
-		child.Path, child.Args = "/usr/bin/setsid", []string{"setsid", "--wait", "sh", "-c", script}
+		child.Path, child.Args = needs.Command(t, "setsid").Path, []string{"setsid", "--wait", "sh", "-c", script}
 		return child
 	}(), t.TempDir(), []string{"TMPDIR=" + place})
 	k := kill{place: place}

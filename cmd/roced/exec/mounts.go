@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/roced/roced/internal/mounts"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,8 +64,8 @@ func showDevices(socket string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keep mounts private: %w", err)
+	if err := mounts.MakePrivate(); err != nil {
+		return err
 	}
 	return errors.Join(
 		replace(classes, func(*os.File) error { return devices.write(classes) }),

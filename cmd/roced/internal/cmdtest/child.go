@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,6 +21,8 @@ type Child struct {
 	pipe   io.Closer
 	errOut strings.Builder
 }
+
+var errNotStarted = errors.New("the test did not start it")
 
 // Command prepares a child that dies with the test.
 func Command(t *testing.T, args ...string) *Child {
@@ -32,6 +35,12 @@ func Command(t *testing.T, args ...string) *Child {
 		t.Fatal(err)
 	}
 	c.stdout, c.pipe = bufio.NewReader(pipe), pipe
+	t.Cleanup(func() {
+		if c.Process == nil {
+			c.Err = errNotStarted // Start closes the pipe, which the test was skipped without
+			_ = c.Cmd.Start()
+		}
+	})
 	return c
 }
 
@@ -58,16 +67,33 @@ func (c *Child) Start(t *testing.T) {
 	})
 }
 
-// StartWithout starts the child with capabilities taken from the bounding set of the thread
-// that it is forked from, which is not used for anything else.
+// StartWithout starts the child with capabilities taken from the bounding set of the thread that it is forked from.
 func (c *Child) StartWithout(t *testing.T, capabilities ...int) {
 	t.Helper()
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		var err error
+	c.startOnThread(t, func() (err error) {
 		for _, capability := range capabilities {
 			err = errors.Join(err, unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(capability), 0, 0, 0))
+		}
+		return err
+	})
+}
+
+// startOnThread starts the child from a thread that is used for nothing else, in the network namespace of the calling
+// thread, once the new thread has been prepared. It needs root.
+func (c *Child) startOnThread(t *testing.T, prepare func() error) {
+	t.Helper()
+	needs.Root(t)
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			err = prepare()
 		}
 		if err == nil {
 			err = c.Cmd.Start()

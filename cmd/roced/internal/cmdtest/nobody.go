@@ -4,11 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/roced/roced/internal/mounts"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,9 +19,7 @@ const nobody = 65534
 // AsNobody has the child be an ordinary user, without any capability. It needs root.
 func (c *Child) AsNobody(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	c.Path = "/proc/self/exe" // since the test's binary is in a directory of root's
 	c.Env = append(c.Env, "HOME=/", "XDG_RUNTIME_DIR=", "TMPDIR=/tmp")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -53,6 +52,25 @@ func (c *Child) StartConfined(t *testing.T) {
 	c.startInMounts(t, func() error { return unix.Mount("/", root, "", unix.MS_BIND|unix.MS_REC, "") })
 }
 
+// StartInAChroot starts the child in a root directory that is no mount point, with the machine's files. It needs root.
+func (c *Child) StartInAChroot(t *testing.T) {
+	t.Helper()
+	root := t.TempDir()
+	c.startInMounts(t, func() error {
+		entries, err := os.ReadDir("/")
+		for _, entry := range entries {
+			path := filepath.Join(root, entry.Name())
+			if entry.IsDir() {
+				err = errors.Join(err, os.Mkdir(path, 0o755), unix.Mount("/"+entry.Name(), path, "", unix.MS_BIND|unix.MS_REC, ""))
+			} else if target, linkErr := os.Readlink("/" + entry.Name()); linkErr == nil {
+				err = errors.Join(err, os.Symlink(target, path))
+			}
+		}
+		c.SysProcAttr, c.Dir = &syscall.SysProcAttr{Chroot: root}, "/"
+		return err
+	})
+}
+
 // StartWithoutBPF starts the child where there is no /sys/fs/bpf, as in many containers. Call it on a thread in the
 // network namespace that the child is to be in.
 func (c *Child) StartWithoutBPF(t *testing.T) {
@@ -63,30 +81,13 @@ func (c *Child) StartWithoutBPF(t *testing.T) {
 // startInMounts starts the child in a mount namespace of its own, and in the network namespace of the calling thread.
 func (c *Child) startInMounts(t *testing.T, mount func() error) {
 	t.Helper()
-	home, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends
-		err := errors.Join(
-			unix.Setns(int(home.Fd()), unix.CLONE_NEWNET),
-			unix.Unshare(unix.CLONE_NEWNS),
-			unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-		)
+	c.startOnThread(t, func() error {
+		err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), mounts.MakePrivate())
 		if err == nil {
 			err = mount()
 		}
-		if err == nil {
-			err = c.Cmd.Start()
-		}
-		result <- err
-	}()
-	if err := <-result; err != nil {
-		t.Fatal(err)
-	}
+		return err
+	})
 }
 
 // NobodysDir is a directory that nobody may write to.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/roced/roced/internal/mounts"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,7 +70,7 @@ func TestInstallWhereNothingCanRun(t *testing.T) {
 		runtime.LockOSThread() // for good: nobody else is to have the thread
 		ended <- errors.Join(
 			unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS),
-			unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+			mounts.MakePrivate(),
 			unix.Mount("none", folder, "tmpfs", unix.MS_NOEXEC, ""),
 			Install(from, folder),
 		)
