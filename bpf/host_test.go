@@ -3,12 +3,12 @@ package bpf
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/roced/roced/internal/errtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,9 +42,7 @@ func newWorld(vlan uint16, ring bool) world {
 
 func load(t testing.TB, config Config) *Steering {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	s, err := Load(config)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 
 	"github.com/roced/roced/internal/lab"
@@ -143,9 +144,7 @@ func TestNoDescriptors(t *testing.T) {
 
 // TestRefusedDespiteCapabilities: the tests run with all of them.
 func TestRefusedDespiteCapabilities(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	for _, test := range []struct {
 		cause      error
 		permission bool

@@ -1,10 +1,10 @@
 package bpf
 
 import (
-	"os"
 	"testing"
 
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,9 +33,7 @@ func TestRefusedRedirects(t *testing.T) {
 
 // TestWithoutPerfmon: a process that may not trace steers, and says that it does not count.
 func TestWithoutPerfmon(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	ns := labtest.New(t, "roced-bpf")
 	if got := runChild(t, ns, "uncounted", unix.CAP_BPF, unix.CAP_NET_ADMIN); got != uncountedAnswer && got != refusedAnswer {
 		t.Errorf("%s", got)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func TestEverySplit(t *testing.T) {
 	}
 	options := split(toOwn4().bytes(), 14)
 	if _, err := h.objs.RocedSteer.Run(&options); errors.Is(err, unix.EINVAL) {
-		t.Skip("the kernel cannot split the frame of a test run; Linux 6.18 can")
+		needs.Skip(t, "Linux 6.18, which can split the frame of a test run")
 	}
 	for _, test := range []struct {
 		name           string

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,9 +91,8 @@ func TestTOMLPageHasEveryLine(t *testing.T) {
 	}
 }
 
-// TestPagesAreRoff: groff has nothing to complain of, where it is there.
+// TestPagesAreRoff: each page begins as one, and groff reports nothing.
 func TestPagesAreRoff(t *testing.T) {
-	groff, err := exec.LookPath("groff")
 	dir := pages(t)
 	names, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for _, name := range names {
@@ -101,26 +100,26 @@ func TestPagesAreRoff(t *testing.T) {
 		if readErr != nil || !strings.HasPrefix(string(text), ".TH ") {
 			t.Errorf("%s: %v", name, readErr)
 		}
-		if err == nil {
-			if said, err := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z", name).CombinedOutput(); err != nil || len(said) > 0 {
-				t.Errorf("%s: %v: %s", name, err, said)
-			}
+	}
+	needs.Tools(t, "groff")
+	for _, name := range names {
+		if said, err := needs.Command(t, "groff", "-man", "-Tutf8", "-ww", "-z", name).CombinedOutput(); err != nil || len(said) > 0 {
+			t.Errorf("%s: %v: %s", name, err, said)
 		}
 	}
 }
 
 // TestManShowsAPage of a command, of one below another, of the configuration and of roced itself.
 func TestManShowsAPage(t *testing.T) {
-	if _, err := exec.LookPath("man"); err == nil {
-		for args, want := range map[string]string{"man": "roced - ", "man ping": "roced-ping - ", "man show gid": "roced-show-gid - ", "man roced.toml": "roced.toml - "} {
-			code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...)
-			if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
-				t.Errorf("%s: exit code %d, %s\n%s", args, code, stderr, stdout)
-			}
-		}
-	}
 	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `no page of "pings"`)
 	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "no COMMAND")
+	needs.Tools(t, "man")
+	for args, want := range map[string]string{"man": "roced - ", "man ping": "roced-ping - ", "man show gid": "roced-show-gid - ", "man roced.toml": "roced.toml - "} {
+		code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...)
+		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("%s: exit code %d, %s\n%s", args, code, stderr, stdout)
+		}
+	}
 }
 
 // TestVersionOfEveryCommand: --version says the same everywhere.

@@ -3,11 +3,12 @@ package ring
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // structures are ring.h's, with the offset of each member as this package has it.
@@ -91,21 +92,15 @@ func assertions(t *testing.T) (all []string) {
 // The header says what the Go side does: sizes, offsets, numbers, and where libibverbs is
 // installed its numbers too.
 func TestHeader(t *testing.T) {
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		if compiler, err = exec.LookPath("clang"); err != nil {
-			t.Skip("no C compiler (gcc or clang)")
-		}
-	}
+	needs.Tools(t, "cc", "/usr/include/stdio.h")
 	source := "#include <stddef.h>\n#include \"ring.h\"\n" +
 		"#if __has_include(<infiniband/verbs.h>)\n#include <infiniband/verbs.h>\n#include \"testdata/libibverbs.h\"\n#endif\n" +
 		strings.Join(assertions(t), "\n") + "\n"
-	compile(t, compiler, "c", "gnu11", source)
+	compile(t, "cc", "c", "gnu11", source)
 }
 
-// Strict compilers of older standards take the header too, and C++'s where there is one.
+// Strict compilers of older standards take the header too, and C++'s.
 func TestHeaderIsStrict(t *testing.T) {
-	compiled := 0
 	for _, row := range []struct {
 		compilers []string
 		language  string
@@ -115,17 +110,13 @@ func TestHeaderIsStrict(t *testing.T) {
 		{[]string{"c++", "g++", "clang++"}, "c++", []string{"c++98", "c++11"}},
 	} {
 		for _, compiler := range row.compilers {
-			if _, err := exec.LookPath(compiler); err != nil {
-				continue
-			}
-			for _, standard := range row.standards {
-				compile(t, compiler, row.language, standard, "#include \"ring.h\"\n", "-pedantic")
-				compiled++
-			}
+			t.Run(compiler, func(t *testing.T) {
+				needs.Tools(t, compiler, "/usr/include/stdio.h")
+				for _, standard := range row.standards {
+					compile(t, compiler, row.language, standard, "#include \"ring.h\"\n", "-pedantic")
+				}
+			})
 		}
-	}
-	if compiled == 0 {
-		t.Skip("no C compiler (gcc or clang)")
 	}
 }
 
@@ -137,7 +128,7 @@ func compile(t *testing.T, compiler, language, standard, source string, flags ..
 		t.Fatal(err)
 	}
 	arguments := append([]string{"-x", language, "-std=" + standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I."}, flags...)
-	output, err := exec.Command(compiler, append(arguments, file)...).CombinedOutput()
+	output, err := needs.Command(t, compiler, append(arguments, file)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s -std=%s: %v\n%s", compiler, standard, err, output)
 	}

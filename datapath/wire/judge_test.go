@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // exhibit is a frame of ours and what it was built from.
@@ -44,7 +45,7 @@ func frames(all []exhibit) (frames [][]byte) {
 func judge(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	var stderr strings.Builder
-	command := exec.Command(name, args...)
+	command := needs.Command(t, name, args...)
 	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {

@@ -2,8 +2,9 @@ package wire
 
 import (
 	"fmt"
-	"os/exec"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // python is the system's interpreter: the one that Debian's python3-scapy serves.
@@ -12,9 +13,7 @@ const python = "/usr/bin/python3"
 // TestScapyAgrees has scapy read our datagrams and build them anew: fields,
 // lengths, IPv4 checksum and ICRC. It has no ICRC over IPv6; there the captures judge.
 func TestScapyAgrees(t *testing.T) {
-	if err := exec.Command(python, "-c", "import scapy.contrib.roce").Run(); err != nil {
-		t.Skipf("needs scapy for %s (Debian: python3-scapy): %v", python, err)
-	}
+	needs.Tools(t, python, "/usr/lib/python3/dist-packages/scapy/contrib/roce.py")
 	all := exhibits(t, false)
 	lines := judge(t, python, "testdata/judge.py", writePcap(t, frames(all)))
 	if len(lines) != len(all) {

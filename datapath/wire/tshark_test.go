@@ -3,10 +3,11 @@ package wire
 import (
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // tsharkFields are what TestTsharkAgrees asks of tshark, in this order.
@@ -21,9 +22,7 @@ var tsharkFields = []string{
 // decode gives tshark's fields of each frame, by name.
 func decode(t *testing.T, fields []string, frames [][]byte) (decoded []map[string]string) {
 	t.Helper()
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skipf("needs tshark: %v", err)
-	}
+	needs.Tools(t, "tshark")
 	args := []string{"-n", "-r", writePcap(t, frames), "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|"}
 	for _, field := range fields {
 		args = append(args, "-e", field)

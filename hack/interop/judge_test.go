@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,9 +44,7 @@ func TestParseAllChecksICRC(t *testing.T) {
 
 // What a packet carries is its program's: ib_send_lat once sent what tshark takes for EoIB, from a group's address.
 func TestPayloadIsNotJudged(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skipf("needs tshark: %v", err)
-	}
+	needs.Tools(t, "tshark")
 	payload := []byte("\xc5\x00\x28\xb5\x5e\xdd\xa8\x1b\x42\xfb\x17\xaa\x4d\xb2\x59\x93\xc7\xec\xd1\x13\x1c\x77\x71\x8a\x06\x46\x17\x22\x0c\x3f\x77\xd1")
 	if _, err := examine(t.Context(), filepath.Join(t.TempDir(), "case.pcap"), packetsOf(1, payload)); err != nil {
 		t.Error(err)

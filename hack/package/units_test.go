@@ -1,10 +1,11 @@
 package main
 
 import (
-	"os/exec"
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // mostExposure is what systemd-analyze may say of a unit at most, of 10.
@@ -14,12 +15,9 @@ var exposure = regexp.MustCompile(`exposure level for .*: ([0-9.]+)`)
 
 // TestUnitsAreHardened: what is open beyond it is open on purpose, and the unit says why.
 func TestUnitsAreHardened(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("systemd-analyze is not here to ask; make test-package asks it too")
-		return
-	}
+	needs.Tools(t, "systemd-analyze")
 	for _, unit := range []string{"root/roced.service", "root/roced@.service"} {
-		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", unit).CombinedOutput()
+		out, err := needs.Command(t, "systemd-analyze", "security", "--offline=true", "--no-pager", unit).CombinedOutput()
 		found := exposure.FindSubmatch(out)
 		if err != nil || found == nil {
 			t.Fatalf("%s: %v: %s", unit, err, out)

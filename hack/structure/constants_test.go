@@ -9,11 +9,12 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // TestTypesNameTheirConstants: of a type that is another package's, go doc does not show the constants. So its
@@ -49,7 +50,7 @@ func compiledFor(t *testing.T, folders []string) importer.Lookup {
 	for _, folder := range folders {
 		args = append(args, "./"+folder)
 	}
-	list := exec.Command("go", args...)
+	list := needs.Command(t, "go", args...)
 	list.Dir, list.Stderr = "../..", os.Stderr
 	text, err := list.Output()
 	if err != nil {

@@ -2,11 +2,11 @@ package capability
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,9 +15,7 @@ var all = []Capability{NetRaw, NetAdmin, BPF, PerfMon, IPCLock, SysAdmin}
 // with runs fn on a thread that has these capabilities alone in effect.
 func with(t *testing.T, list []Capability, fn func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

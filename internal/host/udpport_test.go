@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // TestPortHolders: a socket of this process is found, with its address.
@@ -37,7 +39,7 @@ func TestParsePortHolders(t *testing.T) {
   14: 0200000A:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5 2 0 0
 `
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		t.Skip("the text is of a little-endian machine")
+		needs.Skip(t, "a little-endian processor: the text is from one")
 	}
 	var says []string
 	for _, h := range parsePortHolders(text, 4791, func(inode string) string { return map[string]string{"5": "x (process 5)"}[inode] }) {

@@ -4,15 +4,14 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
 // TestUnprivilegedKnowsNoneGone: who cannot look at other users' processes does not know that a
 // namespace has none.
 func TestUnprivilegedKnowsNoneGone(t *testing.T) {
-	if unix.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	result := make(chan bool)
 	go func() {
 		runtime.LockOSThread() // the thread ends with its goroutine

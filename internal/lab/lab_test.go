@@ -6,12 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 
 	"github.com/roced/roced/internal/lab"
@@ -81,7 +81,7 @@ func TestDoGoesBack(t *testing.T) {
 func TestPrune(t *testing.T) {
 	ours := labtest.New(t, "lab-prune")
 	// A copy of the namespace under the name that a killed process would have left.
-	gone := exec.Command("true")
+	gone := needs.Command(t, "true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestPrune(t *testing.T) {
 // zombie is a process that has ended, and whose status nobody has taken.
 func zombie(t *testing.T) (pid int) {
 	t.Helper()
-	ended := exec.Command("true")
+	ended := needs.Command(t, "true")
 	if err := ended.Start(); err != nil {
 		t.Fatal(err)
 	}

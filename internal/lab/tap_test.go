@@ -1,15 +1,15 @@
 package lab
 
 import (
-	"os"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // TestTapIsAPort: it is a link of the bridge, with the MTU asked for, and can be held.
 func TestTapIsAPort(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
+	needs.TUN(t)
 	bridge, err := NewBridge("labtest-tap")
 	if err != nil {
 		t.Fatal(err)

@@ -9,25 +9,22 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/needs"
 )
 
 // redirects has a host redirect port 80 to a server of its own, and gives what asks for it
 // from another host.
 func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
 	t.Helper()
-	iptables, err := exec.LookPath("iptables")
-	if err != nil {
-		t.Skip("iptables is not installed")
-	}
+	needs.Tools(t, "iptables")
 	rule := strings.Fields("-w -t nat -A PREROUTING -p tcp --dport 80 -j REDIRECT --to-ports 8080")
 	check(t, host.Do(func() error {
-		out, err := exec.Command(iptables, rule...).CombinedOutput()
+		out, err := needs.Command(t, "iptables", rule...).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}

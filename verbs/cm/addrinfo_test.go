@@ -1,8 +1,10 @@
 package cm_test
 
 import (
+	"net"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 )
@@ -19,15 +21,19 @@ func TestGetAddrInfo(t *testing.T) {
 		{"", "domain", &cm.AddrInfo{PortSpace: cm.PortSpaceUDP, Flags: cm.AddrInfoPassive}, "0.0.0.0:53", ""},
 		{"localhost", "1", nil, "", "127.0.0.1:1"},
 	} {
-		list, err := cm.GetAddrInfo(guard(t), row.node, row.service, row.hints)
-		check(t, err)
-		found := false
-		for _, a := range list {
-			found = found || row.source != "" && a.Source == addr(row.source) || row.dest != "" && a.Dest == addr(row.dest)
-		}
-		if !found {
-			t.Errorf("%q, %q: %+v", row.node, row.service, list)
-		}
+		t.Run(row.node+"_"+row.service, func(t *testing.T) {
+			if _, err := net.LookupHost("localhost"); err != nil && row.node == "localhost" {
+				needs.Skip(t, "the name localhost: %v (echo 127.0.0.1 localhost >>/etc/hosts)", err)
+			}
+			list, err := cm.GetAddrInfo(guard(t), row.node, row.service, row.hints)
+			check(t, err)
+			for _, a := range list {
+				if row.source != "" && a.Source == addr(row.source) || row.dest != "" && a.Dest == addr(row.dest) {
+					return
+				}
+			}
+			t.Errorf("%+v", list)
+		})
 	}
 	for _, row := range []struct {
 		node, service string

@@ -134,10 +134,10 @@ func TestSessionsSharePorts(t *testing.T) {
 	check(t, second.SetReuseAddr(true))
 	check(t, third.SetReuseAddr(true))
 	check(t, fourth.SetReuseAddr(true))
-	check(t, third.Bind(addr("10.0.0.1:9")))
-	check(t, fourth.Bind(addr("10.0.0.1:9")))
-	refused(t, second.Bind(addr("10.0.0.1:9")), unix.EADDRINUSE) // of another user
-	refused(t, third.Listen(1), unix.EADDRINUSE)                 // not alone
+	check(t, third.Bind(addr("10.0.0.1:7175")))
+	check(t, fourth.Bind(addr("10.0.0.1:7175")))
+	refused(t, second.Bind(addr("10.0.0.1:7175")), unix.EADDRINUSE) // of another user
+	refused(t, third.Listen(1), unix.EADDRINUSE)                    // not alone
 	check(t, fourth.Close())
 	check(t, third.Listen(1))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/hca/network"
@@ -183,6 +184,7 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 // read takes as much as its queue holds.
 func TestInterfaceDropsAreCounted(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	host := labtest.New(t, "labtest-tap")
 	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 1, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))

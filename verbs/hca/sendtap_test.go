@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -165,6 +166,7 @@ func (r *tapReader) meet(a *station, to string) {
 // and what they need to make the same packets of it.
 func TestSendIntoATAP(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	for _, row := range []struct {
 		name    string
 		mode    SendMode

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -83,6 +84,7 @@ func TestTrainsFollowQueues(t *testing.T) {
 // The queues of a TAP are its descriptors, which come and go: so do their sockets.
 func TestTapQueuesAreFollowed(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	host := labtest.New(t, "labtest-tap")
 	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 3, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))

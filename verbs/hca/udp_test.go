@@ -12,6 +12,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/vishvananda/netlink"
@@ -165,6 +166,7 @@ func TestUDPOptions(t *testing.T) {
 // Interfaces that XDP cannot run on do: without Ethernet and a MAC, too.
 func TestUDPOnATunnel(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	var files [2]*os.File
 	var cards [2]*station
 	for i := range cards {

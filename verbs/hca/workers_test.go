@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -143,6 +144,7 @@ func TestWorkersThatAreRefused(t *testing.T) {
 // sends and receives.
 func TestWorkersWithoutQueues(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	a, b := newTap(t, "10.77.0.1/24", 3), newTap(t, "10.77.0.2/24", 1)
 	a.join(t, b)
 	card, other := open(t, a.host, WithWorkers(3)), open(t, b.host)

@@ -4,10 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 var update = flag.Bool("update", false, "write proto.h anew")
@@ -169,10 +170,7 @@ func TestHeader(t *testing.T) {
 
 func compileAssertions(t *testing.T) {
 	t.Helper()
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Fatal("no C compiler, which this test needs: apt install gcc")
-	}
+	needs.Tools(t, "cc", "/usr/include/stdio.h")
 	var b strings.Builder
 	b.WriteString("#include <stddef.h>\n#include \"proto.h\"\n")
 	for _, s := range structures() {
@@ -189,7 +187,7 @@ func compileAssertions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder, source).CombinedOutput(); err != nil {
+	if out, err := needs.Command(t, "cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder, source).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

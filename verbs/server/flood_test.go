@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"golang.org/x/sys/unix"
@@ -63,9 +64,7 @@ func TestDialWaits(t *testing.T) {
 // asUser runs do as another user, in a thread of its own, which ends with it. Its error is the test's.
 func asUser(t *testing.T, uid int, do func() error) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: a thread becomes another user's")
-	}
+	needs.Root(t)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

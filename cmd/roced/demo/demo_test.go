@@ -13,6 +13,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +24,7 @@ const running = "in flight"
 const endless = "1000000000"
 
 func TestDemo(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	code, stdout, stderr := cmdtest.Run(t, "demo", "--count", "101")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s\n%s", code, stderr, stdout)
@@ -71,7 +72,7 @@ func checkRow(t *testing.T, text, name string, want ...string) {
 }
 
 func TestDemoIsInterrupted(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		c := cmdtest.Command(t, "demo", "--count", endless)
 		c.Start(t)
@@ -95,7 +96,7 @@ func TestDemoIsInterrupted(t *testing.T) {
 }
 
 func TestDemoIsKilled(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	c := cmdtest.Command(t, "demo", "--count", endless)
 	c.Start(t)
 	c.Await(t, running)
@@ -113,7 +114,7 @@ func TestDemoIsKilled(t *testing.T) {
 }
 
 func TestDemoOutputIsClosed(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	c := cmdtest.Command(t, "demo", "--count", "1")
 	c.Start(t)
 	c.CloseOutput()
@@ -127,7 +128,7 @@ func TestDemoOutputIsClosed(t *testing.T) {
 }
 
 func TestDemoPanics(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	d := &demo{out: io.Discard, log: slog.New(slog.DiscardHandler), messages: 1}
 	func() {
 		defer func() {
@@ -141,7 +142,7 @@ func TestDemoPanics(t *testing.T) {
 }
 
 func TestDemoIsStoppedWhileBuilding(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
@@ -153,7 +154,7 @@ func TestDemoIsStoppedWhileBuilding(t *testing.T) {
 
 // TestDemoOverXDPWithoutPrivileges: who asks for XDP is told what is missing.
 func TestDemoOverXDPWithoutPrivileges(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	c := cmdtest.Command(t, "demo", "--network", "xdp")
 	c.StartWithout(t, unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW)
 	code, _ := c.End(t)
@@ -186,11 +187,4 @@ func leftBy(t *testing.T, pid int) []string {
 		t.Fatal(err)
 	}
 	return names
-}
-
-func needsRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
 }

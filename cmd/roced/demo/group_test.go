@@ -12,6 +12,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,7 +60,7 @@ func (c cancelAt) Write(p []byte) (int, error) {
 }
 
 func TestGroupDemoIsStopped(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	g := newGroupDemo(cancelAt{"to each group", func() { cancel(cause) }}, 1<<30)
@@ -70,7 +71,7 @@ func TestGroupDemoIsStopped(t *testing.T) {
 }
 
 func TestGroupDemoIsStoppedWhileBuilding(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
@@ -81,7 +82,7 @@ func TestGroupDemoIsStoppedWhileBuilding(t *testing.T) {
 }
 
 func TestGroupDemoPanics(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	g := newGroupDemo(io.Discard, 1)
 	func() {
 		defer func() {

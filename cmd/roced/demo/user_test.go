@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +27,7 @@ func needsUserNamespace(t *testing.T, stdout string) {
 	t.Helper()
 	for _, reason := range []string{"gives no user namespace", "are not permitted here", "cannot be made here"} {
 		if strings.Contains(stdout, reason) {
-			t.Skip(stdout[:strings.IndexByte(stdout, '\n')])
+			needs.Skip(t, "user namespaces: %s", stdout[:strings.IndexByte(stdout, '\n')])
 		}
 	}
 }
@@ -95,7 +96,7 @@ func TestDemoInMemory(t *testing.T) {
 // TestDemoWithoutSomeCapabilities: root without them is an ordinary user.
 func TestDemoWithoutSomeCapabilities(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
+	needs.Root(t)
 	c := cmdtest.Command(t, "demo", "--count", "1")
 	c.StartWithout(t, unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW)
 	code, stdout := c.End(t)
@@ -107,10 +108,11 @@ func TestDemoWithoutSomeCapabilities(t *testing.T) {
 // TestDemoOfRootOfAUserNamespace: it is an ordinary user's, whatever capabilities it seems to have.
 func TestDemoOfRootOfAUserNamespace(t *testing.T) {
 	t.Parallel()
+	needs.UserNamespace(t)
 	c := userDemo(t, "--count", "1")
 	c.AsRootOfUserNamespace()
 	if err := c.Cmd.Start(); err != nil {
-		t.Skip("there is no user namespace: ", err)
+		t.Fatal(err)
 	}
 	code, stdout := c.End(t)
 	if code != 0 || c.Said() != "" || !strings.HasPrefix(stdout, "Without root") || !strings.Contains(stdout, "Everything is removed") {

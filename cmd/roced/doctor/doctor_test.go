@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -119,9 +119,7 @@ func TestGroupsNearTheLimit(t *testing.T) {
 }
 
 func TestFirewall(t *testing.T) {
-	if _, err := exec.LookPath("iptables"); err != nil {
-		t.Skip("needs iptables")
-	}
+	needs.Tools(t, "iptables")
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct {
@@ -135,7 +133,7 @@ func TestFirewall(t *testing.T) {
 		{"-A OUTPUT -p igmp -j ACCEPT", good, "no rules"},
 	} {
 		if err := hosts.A.Do(func() error {
-			out, err := exec.Command("iptables", strings.Fields(row.rule)...).CombinedOutput()
+			out, err := needs.Command(t, "iptables", strings.Fields(row.rule)...).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
 			}
@@ -209,11 +207,12 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 // TestRootOfAUserNamespaceIsTold: it has all capabilities, and they are not enough for XDP.
 func TestRootOfAUserNamespaceIsTold(t *testing.T) {
 	t.Parallel()
+	needs.UserNamespace(t)
 	c := cmdtest.Command(t, "doctor", "--socket", "/no/such.sock")
 	c.AsNobody(t)
 	c.AsRootOfUserNamespace()
 	if err := c.Cmd.Start(); err != nil {
-		t.Skip("there is no user namespace: ", err)
+		t.Fatal(err)
 	}
 	code, stdout := c.End(t)
 	if code != 0 || !strings.Contains(stdout, "takes no XDP program") || !strings.Contains(stdout, "by itself a device uses UDP sockets") || !strings.Contains(stdout, "ip link set dev lo up") {

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/internal/waittest"
 	"github.com/vishvananda/netlink"
 )
@@ -32,6 +33,7 @@ func hasLink(ns *lab.Namespace) bool {
 
 // TestNetdev: ping of both versions, groups, and TCP, over each way to the network; and nothing is left.
 func TestNetdev(t *testing.T) {
+	needs.TUN(t)
 	for _, way := range []string{"--network xdp", "--network udp", "--network udp --mtu 9000"} {
 		t.Run(way, func(t *testing.T) {
 			hosts := labtest.Pair(t)
@@ -72,6 +74,7 @@ func routeGroups(t *testing.T, ns *lab.Namespace) {
 // TestKilled: a process that is killed leaves nothing, and one that is started again is found.
 func TestKilled(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	cmdtest.Start(t, args(hosts.A, addressA)...).Await(t, says)
 	for range 3 {
@@ -88,6 +91,7 @@ func TestKilled(t *testing.T) {
 // TestFlood: while one sends as fast as it can, to hosts that are there and are not, others still get answers.
 func TestFlood(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	a := cmdtest.Start(t, args(hosts.A, "--neighbours 64 "+addressA)...)
 	b := cmdtest.Start(t, args(hosts.B, addressB)...)
@@ -121,6 +125,7 @@ func TestFlood(t *testing.T) {
 // TestMTUFollows: the interface's MTU is what a datagram takes, also when the network below takes longer ones.
 func TestMTUFollows(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	cmdtest.CheckSays(t, cmdtest.Start(t, args(hosts.A, "--network udp "+addressA)...).Await(t, says), "MTU 1280:")
 	cmdtest.Start(t, args(hosts.B, "--network udp "+addressB)...).Await(t, says)
@@ -138,6 +143,7 @@ func TestMTUFollows(t *testing.T) {
 // TestOverAService: two hosts share nothing but the service's network in memory.
 func TestOverAService(t *testing.T) {
 	t.Parallel()
+	needs.TUN(t)
 	socket := cmdtest.ServeMemory(t)
 	a, b := labtest.New(t, "labtest-a"), labtest.New(t, "labtest-b")
 	over := func(ns *lab.Namespace, device, addresses string) {

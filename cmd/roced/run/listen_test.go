@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func TestListenReplacesWhatNobodyServes(t *testing.T) {
-	c := config.Socket{Path: filepath.Join(t.TempDir(), "s"), Mode: 0o600, Group: "0"}
+	c := config.Socket{Path: filepath.Join(t.TempDir(), "s"), Mode: 0o600, Group: strconv.Itoa(os.Getgid())}
 	first, err := listenUnix("unixpacket", c)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 )
 
 // newUserRig prepares a service of user nobody, with all that it writes in a directory of the user's.
@@ -42,6 +43,9 @@ func TestOrdinaryUser(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
+			if row.name == "user namespace" {
+				needs.UserNamespace(t)
+			}
 			hosts := labtest.Pair(t)
 			args := strings.Fields(row.args)
 			if row.args == "--config" {

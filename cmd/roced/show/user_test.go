@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
 // TestOthersAreHidden: an ordinary user is told that a list is not whole, where it may not be. The test's thread
 // is another user's.
 func TestOthersAreHidden(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("it needs root")
-	}
+	needs.Root(t)
 	socket := cmdtest.ServeMemory(t)
 	for name := socket; strings.HasPrefix(name, os.TempDir()+"/"); name = filepath.Dir(name) {
 		if err := os.Chmod(name, 0o777); err != nil {

@@ -1,19 +1,17 @@
 package labtest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/needs"
 )
 
 // New makes a namespace that is removed when the test ends. It skips the test
 // unless it runs as root.
 func New(t testing.TB, prefix string) *lab.Namespace {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	ns, err := lab.New(prefix)
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,10 @@
 package labtest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/needs"
 )
 
 // SwitchLab is two hosts on the ports of a switch with IGMP and MLD snooping and a querier.
@@ -19,9 +19,7 @@ type SwitchLab struct {
 // Switched makes three namespaces: a bridge, and a host on each of its two ports.
 func Switched(t testing.TB, options ...lab.VethOption) *SwitchLab {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t)
 	bridge, err := lab.NewBridge("labtest-switch")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // structures are libibverbs', each with its fields.
@@ -112,7 +114,7 @@ var numbers = map[string]string{
 // TestABI: the structures and numbers are those of Debian's header.
 func TestABI(t *testing.T) {
 	t.Parallel()
-	needHeader(t, "/usr/include/infiniband/verbs.h")
+	needs.Tools(t, "/usr/include/infiniband/verbs.h")
 	ours, err := filepath.Abs("../abi.h")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // cmRig is the libraries, built for a test, and a service on a network in memory.
@@ -82,12 +84,7 @@ func (r *cmRig) run(t *testing.T, name string, args ...string) {
 // TestCM runs the programs of cm/tests, and those of Debian's rdmacm-utils as they are.
 func TestCM(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("no C compiler")
-	}
-	if _, err := os.Stat("/usr/include/rdma/rdma_verbs.h"); err != nil {
-		t.Skip("librdmacm-dev is not installed")
-	}
+	needs.Tools(t, append(compiler, "/usr/include/rdma/rdma_verbs.h")...)
 	r := newCMRig(t)
 	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
@@ -131,9 +128,7 @@ var cmPairs = []cmPair{
 
 // pair runs a server and a client to their ends. The client begins when the server is a host, and waits for it.
 func (r *cmRig) pair(t *testing.T, row cmPair) {
-	if _, err := exec.LookPath(row.server[0]); err != nil {
-		t.Skip("rdmacm-utils are not installed")
-	}
+	needs.Tools(t, row.server[0], row.client[0])
 	r.await(t, false) // the programs before have gone, and their addresses are free
 	var said bytes.Buffer
 	server := r.command(t, row.server[0], row.server[1:]...)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // cmStructures are librdmacm's, each with its fields.
@@ -46,9 +48,7 @@ const cmNumbers = `RDMA_CM_EVENT_ADDR_RESOLVED RDMA_CM_EVENT_ADDR_ERROR RDMA_CM_
 // TestCMLayout: the structures and numbers of librdmacm are those of Debian's headers.
 func TestCMLayout(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat("/usr/include/rdma/rdma_cma.h"); err != nil {
-		t.Skip("librdmacm-dev is not installed")
-	}
+	needs.Tools(t, append(compiler, "/usr/include/rdma/rdma_verbs.h")...)
 	ours, debian := cmLayout(t, `"`+cmFile(t, "cm/abi.h")+`"`), cmLayout(t, "<rdma/rdma_cma.h>")
 	for n, line := range strings.Split(debian, "\n") {
 		if got := strings.Split(ours, "\n")[n]; got != line {
@@ -84,7 +84,7 @@ func cmRunC(t *testing.T, source string) string {
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-std=gnu11", "-o", file+".out", file).CombinedOutput(); err != nil {
+	if out, err := needs.Command(t, "gcc", "-std=gnu11", "-o", file+".out", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err := exec.Command(file + ".out").Output()
@@ -107,18 +107,19 @@ func cmFile(t *testing.T, name string) string {
 // TestCMVersions: each name and version that Debian's library exports is in the map, and what 1.4 adds.
 func TestCMVersions(t *testing.T) {
 	t.Parallel()
-	const debian = "/lib/x86_64-linux-gnu/librdmacm.so.1"
-	if _, err := os.Stat(debian); err != nil {
-		t.Skip("librdmacm1 is not installed")
+	needs.Tools(t, "objdump", "/lib/*/librdmacm.so.1")
+	installed, err := filepath.Glob("/lib/*/librdmacm.so.1")
+	if err != nil {
+		t.Fatal(err)
 	}
 	text, err := os.ReadFile(cmFile(t, "cm/librdmacm.map"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	exported := cmMap(string(text))
-	out, err := exec.Command("objdump", "-T", debian).Output()
+	out, err := needs.Command(t, "objdump", "-T", installed[0]).Output()
 	if err != nil {
-		t.Skip("objdump:", err)
+		t.Fatal(err)
 	}
 	for _, line := range strings.Split(string(out), "\n") {
 		f := strings.Fields(line)

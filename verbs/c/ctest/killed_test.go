@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -26,7 +27,7 @@ type every struct {
 
 func newEvery(t *testing.T, s *service) *every {
 	t.Helper()
-	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
+	needs.Tools(t, "/usr/include/rdma/rdma_verbs.h")
 	e := &every{program: glibc().program(t, "cm/tests/every"), preload: glibc().alone(t, "tests/killat.so")}
 	out, err := e.command(t, s, "KILL_AT=0").CombinedOutput()
 	if err != nil {

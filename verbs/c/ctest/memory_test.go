@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -22,9 +23,7 @@ type memoryPrograms string
 
 func buildMemory(t *testing.T, k kind) memoryPrograms {
 	t.Helper()
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("no C compiler")
-	}
+	needs.Tools(t, compiler...)
 	dir := t.TempDir()
 	for _, name := range []string{"tests/memory", "tests/memoryrandom"} {
 		if err := k.keep(dir, name, name); err != nil {
@@ -87,7 +86,7 @@ func (m memoryPrograms) testMany(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
 	if most, _ := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || most > 70000 {
-		t.Skipf("needs vm.max_map_count of at most 70000, is %s", text)
+		needs.Skip(t, "vm.max_map_count of at most 70000, it is %s: sysctl -w vm.max_map_count=65530", text)
 	}
 	m.succeeds(t, nil, "memory", "many")
 }

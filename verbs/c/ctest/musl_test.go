@@ -5,19 +5,17 @@ package ctest
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // TestMusl: both libraries are built for musl, and programs that are linked with it run over them, as those of glibc do
 // with the same list of folders.
 func TestMusl(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("musl-gcc"); err != nil {
-		t.Skip("musl-tools is not installed")
-	}
-	needHeader(t, "/usr/include/rdma/rdma_verbs.h")
+	needs.Tools(t, "musl-gcc", "/usr/include/rdma/rdma_verbs.h")
 	s := serve(t)
 	dir := filepath.Join(t.TempDir(), "musl")
 	if err := errors.Join(os.Mkdir(dir, 0o755), musl.libraries(dir), readable(dir)); err != nil {
@@ -46,8 +44,9 @@ func muslMemory(t *testing.T) {
 // TestValgrind: memcheck finds no error in programs over the libraries, and no leak.
 func TestValgrind(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("valgrind"); err != nil || sanitize() != nil {
-		t.Skip("no valgrind")
+	needs.Tools(t, "valgrind")
+	if sanitize() != nil {
+		needs.Skip(t, "libraries without a sanitizer: unset ROCED_SANITIZE")
 	}
 	s := serve(t)
 	for _, name := range []string{"traffic", "events"} {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/internal/needs"
 )
 
 // TestC runs the programs of tests/, each against a service of its own.
@@ -59,8 +61,9 @@ func TestNoService(t *testing.T) {
 
 // TestSocketOfAnotherUser: anyone can make the folder for temporary files first, and is not trusted.
 func TestSocketOfAnotherUser(t *testing.T) {
-	if _, err := os.Stat("/run/roced/roced.sock"); err == nil || os.Getuid() != 0 {
-		t.Skip("needs root, and no service of the system's")
+	needs.Root(t)
+	if _, err := os.Stat("/run/roced/roced.sock"); err == nil {
+		needs.Skip(t, "a host without a service of its own: systemctl stop roced")
 	}
 	s := serve(t) // nobody's
 	dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,9 +67,7 @@ func TestQueues(t *testing.T) {
 }
 
 func newHalves(t *testing.T, seed uint64) *halves {
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("no C compiler")
-	}
+	needs.Tools(t, compiler...)
 	dir := t.TempDir()
 	h := &halves{t: t, random: rand.New(rand.NewPCG(seed, 0)), rung: map[uint32]bool{}}
 	h.share(filepath.Join(dir, "memory"))

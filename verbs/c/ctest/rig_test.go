@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,12 +41,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// compiler is what compiles the libraries and the programs of the tests.
+var compiler = []string{"gcc", "make", "/usr/include/stdio.h"}
+
 // build gives the folder of the libraries, and roced beside them.
 func build(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("no C compiler")
-	}
+	needs.Tools(t, compiler...)
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "roced-ctest-"); built.err != nil {
 			return
@@ -95,7 +97,7 @@ func (k kind) libraries(to string) error { return k.keep(to, "all", "*.so*") }
 // program makes a program of tests/ or cm/tests/ against Debian's headers, which the user nobody may run.
 func (k kind) program(t *testing.T, name string) (program string) {
 	t.Helper()
-	needHeader(t, "/usr/include/infiniband/verbs.h")
+	needs.Tools(t, "/usr/include/infiniband/verbs.h")
 	return k.alone(t, name)
 }
 
@@ -147,13 +149,6 @@ func made(name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-func needHeader(t *testing.T, path string) {
-	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("libibverbs-dev is not installed")
-	}
 }
 
 // service is one on a network in memory, unprivileged where that can be.
@@ -216,8 +211,8 @@ func serve(t *testing.T, args ...string) *service {
 // command is a program that finds the libraries and the service. It ends with the test.
 func (s *service) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed", name)
+	if !filepath.IsAbs(name) {
+		needs.Tools(t, name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)

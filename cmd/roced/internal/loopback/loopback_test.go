@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -233,7 +233,7 @@ func count(t *testing.T, d Device, name string) uint64 {
 func TestHostOfAProcess(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/29"}, nil)
 	device := n.guests
-	program := exec.Command("sleep", "1000")
+	program := needs.Command(t, "sleep", "1000")
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
