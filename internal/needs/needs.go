@@ -14,18 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Skip skips the test, which needs what the text names.
+// Skip skips the test and reports its requirement: a noun phrase, with the remedy.
 func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	t.Skip("needs " + fmt.Sprintf(format, args...))
-}
-
-// Root skips the test unless it runs as root.
-func Root(t testing.TB) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		Skip(t, "root: run it as root")
-	}
 }
 
 // Tools skips the test unless this machine has all of the tools, named as in [tools.Missing].

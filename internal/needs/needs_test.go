@@ -2,8 +2,13 @@ package needs
 
 import (
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // skipped is a test that notes the reason why it is skipped, and goes on.
@@ -26,12 +31,48 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestRoot: root is not skipped, an ordinary user is.
+// childVariable has a child print what it lacks of root.
+const childVariable = "ROCED_NEEDS_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Stdout.WriteString(lacking())
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestRoot: root of the machine lacks nothing. An ordinary user, root of a user namespace, and root without a capability
+// do, and the reason says so.
 func TestRoot(t *testing.T) {
-	s := &skipped{TB: t}
-	Root(s)
-	if root := os.Geteuid() == 0; root != (s.reason == "") {
-		t.Errorf("as user %d: %q", os.Geteuid(), s.reason)
+	Root(t)
+	for want, attr := range map[string]syscall.SysProcAttr{
+		"":                  {},
+		"run it as root":    {Credential: &syscall.Credential{Uid: 65534, Gid: 65534}},
+		"user namespace":    {Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{HostID: 0, Size: 1}}},
+		"root with CAP_BPF": {},
+	} {
+		if attr.Cloneflags != 0 && userNamespace() != nil {
+			continue
+		}
+		child := exec.Command("/proc/self/exe")
+		child.Env, child.SysProcAttr = append(os.Environ(), childVariable+"=1"), &attr
+		ended := make(chan error)
+		var said []byte
+		go func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends
+			var err error
+			if strings.Contains(want, "CAP_BPF") {
+				err = unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_BPF, 0, 0, 0)
+			}
+			if err == nil {
+				said, err = child.Output()
+			}
+			ended <- err
+		}()
+		if err := <-ended; err != nil || !strings.Contains(string(said), want) || want == "" && len(said) > 0 {
+			t.Errorf("%q, %v; want %q", said, err, want)
+		}
 	}
 }
 

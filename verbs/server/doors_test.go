@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/proto"
@@ -104,6 +105,7 @@ func TestContainersShareNothing(t *testing.T) {
 
 // TestPortsOfAContainer: root of a container has no privileges here, also not that of low ports.
 func TestPortsOfAContainer(t *testing.T) {
+	needs.Root(t)
 	r := newRig(t, withDoors(t))
 	bind := func(d *daemon) error {
 		ctx, err := verbs.Open(d.dial(t))

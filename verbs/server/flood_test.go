@@ -91,6 +91,7 @@ func (d *daemon) open(t *testing.T) {
 // they connect too often is closed unread.
 func TestDialAmongOthers(t *testing.T) {
 	t.Parallel()
+	needs.Root(t) // here, since asUser is called on other goroutines
 	r := newRig(t, anyone)
 	r.a.open(t)
 	var others sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,6 +14,9 @@ import (
 func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
 	t.Helper()
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if errno == unix.EPERM {
+		needs.Skip(t, "userfaultfd: %v (run it as root, or sysctl -w vm.unprivileged_userfaultfd=1)", errno)
+	}
 	if errno != 0 {
 		t.Fatal("userfaultfd:", errno)
 	}
