@@ -1,11 +1,9 @@
-# "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev), clib, programs, package and image (gcc and musl-gcc, also for arm64),
-# those that say what they need, and those that run virtual machines (interop, test-kernels, kernels-short,
-# test-package).
-# Root: test, race, bench, programs, test-action, containers, soak, storm, chaos, and the virtual machines.
+# "make" alone lists the targets. A target that needs another tool than Go checks all of its tools first: README's
+# "What it needs" lists them (lint and package also need a network, for staticcheck and nfpm).
+# Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action containers interop test-kernels kernels-short package image image-kubernetes test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short package image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -16,6 +14,10 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What needs tools checks all of them first; so do the commands in hack.
+need-%:
+	@go run ./hack/tools $*
+
 build: ## the binary, ./roced
 	go build -o roced ./cmd/roced
 
@@ -24,13 +26,13 @@ test: ## all tests
 	go -C hack/plot test ./...
 	go -C deploy/kubernetes test ./...
 
-race: ## all tests under the race detector, which look longer for what happens seldom
+race: need-race ## all tests under the race detector, which look longer for what happens seldom
 	ROCED_ROUNDS=all go test -race ./...
 
-model: ## a million random verbs calls against the model, under the race detector
+model: need-race ## a million random verbs calls against the model, under the race detector
 	ROCED_MODEL=1000000 go test -race -count=1 -v -timeout 20m -run TestModel ./verbs/hca
 
-fuzz: ## every fuzz target, a minute each
+fuzz: need-fuzz ## every fuzz target, a minute each
 	hack/fuzz.sh 60s
 
 # The packages with files that other tags bring. For the others to be looked at again finds nothing new.
@@ -53,7 +55,7 @@ cross: ## build for another processor, vet for one that is big-endian, and a pro
 	GOARCH=s390x go vet ./...
 	GOOS=darwin go vet ./hack/structure/testdata/elsewhere
 
-generate: ## the eBPF objects, with clang, llvm, libbpf-dev; and what follows from the table of numbers
+generate: need-generate ## the eBPF objects, with clang, llvm, libbpf-dev; and what follows from the table of numbers
 	go generate ./...
 
 demo: ## two hosts in two namespaces exchange messages
@@ -63,11 +65,11 @@ bench: ## roced beside kernel UDP and raw AF_XDP; writes and draws docs/bench.js
 	go run ./hack/bench -output docs/bench.json
 	go -C hack/plot run .
 
-soak: ## 20 million messages, every one accounted for, half of them between programs of several workers; then 10 minutes of hosts that change all the time, likewise
+soak: need-race ## 20 million messages, every one accounted for, half of them between programs of several workers; then 10 minutes of hosts that change all the time, likewise
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=5m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: ## 300 million random steps of the machine of connections; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests; programs and services killed at each message
+storm: need-clib ## 300 million random steps of the machine of connections; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests; programs and services killed at each message
 	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
 	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca
@@ -75,7 +77,7 @@ storm: ## 300 million random steps of the machine of connections; some three mil
 	ROCED_HOSTILE=100000000 go test -count=1 -v -timeout 60m -run TestHostileProgram ./datapath
 	ROCED_KILLED=1 go test -count=1 -v -timeout 60m -run KilledAtEachCall ./verbs/c/ctest
 
-chaos: ## ten minutes of two services and ten programs that are killed and stopped, while their links change; over XDP with one worker, with three, then over UDP sockets
+chaos: need-race ## ten minutes of two services and ten programs that are killed and stopped, while their links change; over XDP with one worker, with three, then over UDP sockets
 	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=1 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run 'TestChaos|TestServiceEndsUnderLoad' ./cmd/roced/run/chaos
 	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=3 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
 	ROCED_CHAOS_NETWORKS=udp,udp ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
@@ -92,17 +94,20 @@ test-kernels: ## the tests inside virtual machines: Linux 6.1 and 6.12, cards wi
 kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
 	go run ./hack/interop/kernels -short
 
-clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; with gcc, and for musl too if musl-gcc is there
+clib: need-clib ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; for musl too if musl-gcc is there
 	$(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib
 	@! command -v musl-gcc >/dev/null || $(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
 
 programs: ## unmodified RDMA programs of Debian over roced; a line a case
 	go run ./hack/programs
 
-test-action: build clib ## the steps of the GitHub action, as nobody in a fresh Debian; with mmdebstrap
+test-action: need-test-action build clib ## the steps of the GitHub action, as nobody in a fresh Debian
 	deploy/ci/clean.sh
 
-containers: build clib ## unmodified programs in containers of podman, in each way of docs/CONTAINERS.md; with podman, runc, mmdebstrap, uidmap
+fresh: need-fresh ## the README's two commands where Go is the only tool: as root and as a user in a minimal Debian, in a chroot, and as a user here
+	hack/fresh.sh
+
+containers: need-containers build clib ## unmodified programs in containers of podman, in each way of docs/CONTAINERS.md
 	hack/containers/test.sh
 
 package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksums and SBOMs, into dist/
@@ -111,7 +116,7 @@ package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksu
 image: ## an OCI image for ARCHES (amd64,arm64), which podman load takes, into dist/
 	go run ./hack/package -arch $(ARCHES) -formats image
 
-image-kubernetes: ## localhost/roced-kubernetes:latest, from ROCED, an image that make image made; with podman
+image-kubernetes: need-image-kubernetes ## localhost/roced-kubernetes:latest, from ROCED, an image that make image made
 	CGO_ENABLED=0 go -C deploy/kubernetes build -trimpath -o $(CURDIR)/dist/kubernetes/ ./cmd/...
 	podman build -q --build-arg ROCED=$(ROCED) -f deploy/kubernetes/Containerfile -t localhost/roced-kubernetes:latest dist/kubernetes
 

@@ -7,8 +7,8 @@ image=${XDG_CACHE_HOME:-$HOME/.cache}/roced/containers/debian.tar # also hack/co
 
 case ${1:-} in
 '')
+	go run ./hack/tools test-action
 	if [ ! -f "$image" ]; then
-		command -v mmdebstrap >/dev/null || { echo "no mmdebstrap: apt-get install mmdebstrap"; exit 1; }
 		mkdir -p "$(dirname "$image")"
 		mmdebstrap --quiet --format=tar --variant=minbase --include=perftest,ibverbs-utils,rdmacm-utils bookworm "$image.new"
 		mv "$image.new" "$image"

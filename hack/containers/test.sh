@@ -6,9 +6,7 @@ cd "$(dirname "$0")/../.."
 image=${XDG_CACHE_HOME:-$HOME/.cache}/roced/containers/debian.tar
 
 if [ "${1:-}" != inside ]; then
-	for program in podman runc mmdebstrap newuidmap; do
-		command -v $program >/dev/null || { echo "no $program: apt-get install podman runc mmdebstrap uidmap"; exit 1; }
-	done
+	go run ./hack/tools containers
 	if [ ! -f "$image" ]; then
 		mkdir -p "$(dirname "$image")"
 		mmdebstrap --quiet --format=tar --variant=minbase --include=perftest,ibverbs-utils,rdmacm-utils bookworm "$image.new"

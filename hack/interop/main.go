@@ -13,6 +13,7 @@ import (
 
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/tools"
 	"github.com/roced/roced/verbs/hca"
 )
 
@@ -94,7 +95,7 @@ func run(ctx context.Context, o options) error {
 	} else if err := os.MkdirAll(o.captures, 0o755); err != nil {
 		return err
 	}
-	if err := vm.Requirements("tshark"); err != nil {
+	if err := tools.Check("interop"); err != nil {
 		return err
 	}
 	var report report

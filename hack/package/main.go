@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/roced/roced/internal/tools"
 )
 
 // release is what to build.
@@ -54,6 +56,9 @@ func (r *release) build(arches, formats []string) (err error) {
 			return fmt.Errorf("there is no format %q: deb, rpm, tar, image", format)
 		}
 	}
+	if err := requirements(arches); err != nil {
+		return err
+	}
 	if err := r.describe(); err != nil {
 		return err
 	}
@@ -78,6 +83,19 @@ func (r *release) build(arches, formats []string) (err error) {
 		}
 	}
 	return r.sums()
+}
+
+// requirements checks the tools of all processors before the work begins.
+func requirements(arches []string) error {
+	for _, arch := range arches {
+		if glibc, _ := tools.Compilers(runtime.GOARCH, arch); glibc == "" {
+			return fmt.Errorf("the C libraries are for amd64 and arm64, not for %q", arch)
+		}
+	}
+	if err := tools.Missing(tools.ForPackage(runtime.GOARCH, arches...)...); err != nil {
+		return fmt.Errorf("packages for %s: %w; or build for fewer processors: make package ARCHES=%s, or -arch %[3]s", strings.Join(arches, ","), err, runtime.GOARCH)
+	}
+	return nil
 }
 
 func (j *job) make(formats []string) error {

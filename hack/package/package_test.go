@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/tools"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,6 +60,8 @@ func kept(t *testing.T) string {
 // TestRelease: an archive and an image have what is promised, and where ROCED_RELEASE=twice, as CI has it, another build
 // has the same bytes. Once it is a draft: what has been compiled is kept for the next time.
 func TestRelease(t *testing.T) {
+	needs.Tools(t, tools.ForPackage(runtime.GOARCH, runtime.GOARCH)...)
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000") // the checkout need not be one of git
 	t.Chdir("../..")
 	var first, second map[string][]byte
 	if os.Getenv("ROCED_RELEASE") == "twice" {
@@ -210,6 +214,24 @@ func checkImage(t *testing.T, archive []byte) {
 		if segment.Type == elf.PT_INTERP {
 			t.Error("the binary is not static")
 		}
+	}
+}
+
+// TestMissingTools: all missing tools of all processors are named before the work begins, with what else can be done.
+func TestMissingTools(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	r := &release{version: "1.2.3", output: filepath.Join(t.TempDir(), "dist")}
+	err := r.build([]string{"amd64", "arm64"}, []string{"deb"})
+	for _, want := range []string{"make", "gcc", "musl-gcc", "-linux-gnu-gcc", "-linux-musl-gcc", "apt-get install", "make package ARCHES=" + runtime.GOARCH, "-arch " + runtime.GOARCH} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, which does not name %s", err, want)
+		}
+	}
+	if _, err := os.Stat(r.output); err == nil {
+		t.Error("the work has begun")
+	}
+	if err := r.build([]string{"s390x"}, []string{"deb"}); err == nil || !strings.Contains(err.Error(), "s390x") {
+		t.Errorf("%v", err)
 	}
 }
 

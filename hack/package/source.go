@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roced/roced/internal/tools"
 )
 
 // describe finds the version and the time, if they are not given: the tag's, and the commit's. SOURCE_DATE_EPOCH is
@@ -53,6 +55,9 @@ func versionOf(described string) string {
 }
 
 func git(args ...string) (string, error) {
+	if err := tools.Missing("git"); err != nil {
+		return "", err
+	}
 	out, err := exec.Command("git", args...).Output()
 	return strings.TrimSpace(string(out)), err
 }

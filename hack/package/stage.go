@@ -3,14 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/roced/roced/internal/tools"
 )
 
 // nfpm is run by version, so that it is no dependency of who uses the packages.
@@ -50,31 +50,10 @@ func (j *job) binary() error {
 	return errors.Join(build(j.arch, "roced"), build(runtime.GOARCH, "here"))
 }
 
-// compiler is one of the C libraries, with Debian's packages of it.
-type compiler struct{ program, debian string }
-
-// compilers are those for glibc and for musl, by the processor, on a machine of another one. Debian's compiler for
-// musl is its compiler for glibc with musl's headers.
-var compilers = map[string]struct{ glibc, musl compiler }{
-	"amd64": {compiler{"x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"}, compiler{"x86_64-linux-musl-gcc", "musl-dev:amd64 (dpkg --add-architecture amd64)"}},
-	"arm64": {compiler{"aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"}, compiler{"aarch64-linux-musl-gcc", "musl-dev:arm64 (dpkg --add-architecture arm64)"}},
-}
-
 // libraries builds the C libraries, without debugging information: for glibc from 2.28 on, and for musl.
 func (j *job) libraries() error {
-	kinds, known := compilers[j.arch]
-	if !known {
-		return fmt.Errorf("the C libraries are for %v, not for %s", slices.Sorted(maps.Keys(compilers)), j.arch)
-	}
-	if j.arch == runtime.GOARCH {
-		kinds.glibc, kinds.musl = compiler{"gcc", "gcc"}, compiler{"musl-gcc", "musl-tools"}
-	}
-	for _, c := range []compiler{kinds.glibc, kinds.musl} {
-		if _, err := exec.LookPath(c.program); err != nil {
-			return fmt.Errorf("no C libraries for %s: %w; on Debian, install %s, or leave %s out (-arch)", j.arch, err, c.debian, j.arch)
-		}
-	}
-	if err := errors.Join(j.compile("verbs", kinds.glibc, "OLD_GLIBC=1"), j.compile("verbs/musl", kinds.musl, "MUSL=1")); err != nil {
+	glibc, musl := tools.Compilers(runtime.GOARCH, j.arch)
+	if err := errors.Join(j.compile("verbs", glibc, "OLD_GLIBC=1"), j.compile("verbs/musl", musl, "MUSL=1")); err != nil {
 		return err
 	}
 	for _, name := range libraries[:2] {
@@ -85,13 +64,13 @@ func (j *job) libraries() error {
 	return nil
 }
 
-func (j *job) compile(folder string, c compiler, kind string) error {
+func (j *job) compile(folder string, compiler, kind string) error {
 	out := j.path(folder)
 	if j.draft != "" {
 		out = filepath.Join(j.draft, j.arch, folder)
 	}
 	// RECIPE: with other flags all is compiled again.
-	err := j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+out, "CC="+c.program, kind,
+	err := j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+out, "CC="+compiler, kind,
 		"CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.", "RECIPE=../../hack/package/stage.go")
 	if err != nil || j.draft == "" {
 		return err

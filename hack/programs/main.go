@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/tools"
 )
 
 // labPrefix begins the name of each namespace that a run makes.
@@ -31,6 +32,9 @@ func main() {
 	o, err := parseOptions()
 	if err == nil && !o.list && os.Geteuid() != 0 {
 		err = errors.New("needs root, to become nobody")
+	}
+	if err == nil && !o.list {
+		err = tools.Check("programs")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "programs:", err)

@@ -21,24 +21,24 @@ var (
 // Purposes are all of them, in the README's order. The tools of make package depend on its processors:
 // [ForPackage] returns them.
 var Purposes = []Purpose{
-	{"tests", "the optional tools of `go test ./...`", slices.Concat(clib, []string{
+	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
 		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",
 		"/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping",
 		"/lib/*/libibverbs.so.1", "/lib/*/librdmacm.so.1", "/usr/include/infiniband/verbs.h", "/usr/include/rdma/rdma_verbs.h",
 	})},
-	{"race", "`make race`, `model`, `soak` and `chaos` (the race detector)", compiler},
-	{"generate", "`make generate`", []string{"clang", "llvm-strip", "/usr/include/bpf/bpf_helpers.h", "/usr/include/*/asm/types.h"}},
-	{"clib", "`make clib`", clib},
-	{"programs", "`make programs`", append([]string{"openssl", "apt-get", "dpkg"}, clib...)},
-	{"package", "`make package` and `make image` for amd64 and arm64, on amd64", append([]string{"git"}, ForPackage("amd64", "amd64", "arm64")...)},
-	{"fuzz", "`make fuzz`", []string{"git"}},
-	{"fresh", "`make fresh`", []string{"mmdebstrap", "ip", "git"}},
-	{"test-action", "`make test-action`", append([]string{"mmdebstrap", "ip"}, clib...)},
-	{"image-kubernetes", "`make image-kubernetes`", []string{"podman"}},
-	{"containers", "`make containers`", append([]string{"podman", "runc", "mmdebstrap", "newuidmap", "ip"}, clib...)},
-	{"machines", "virtual machines: `make test-kernels` and `kernels-short`", machines},
-	{"interop", "`make interop`", append([]string{"tshark"}, machines...)},
-	{"test-package", "`make test-package`", append([]string{"git", "qemu-system-x86_64", "mmdebstrap", "mkfs.ext4"}, ForPackage("amd64", "amd64")...)},
+	{"race", "make race, model, soak, chaos: the race detector", compiler},
+	{"generate", "make generate", []string{"clang", "llvm-strip", "/usr/include/bpf/bpf_helpers.h", "/usr/include/*/asm/types.h"}},
+	{"clib", "make clib", clib},
+	{"programs", "make programs", append([]string{"curl", "openssl", "apt-get", "dpkg"}, clib...)},
+	{"package", "make package, make image, for amd64 and arm64 on amd64", append([]string{"git"}, ForPackage("amd64", "amd64", "arm64")...)},
+	{"fuzz", "make fuzz", []string{"git"}},
+	{"fresh", "make fresh", []string{"mmdebstrap", "ip", "git"}},
+	{"test-action", "make test-action", append([]string{"mmdebstrap", "ip"}, clib...)},
+	{"image-kubernetes", "make image-kubernetes", []string{"podman"}},
+	{"containers", "make containers", append([]string{"podman", "runc", "mmdebstrap", "newuidmap", "ip"}, clib...)},
+	{"machines", "make test-kernels, make kernels-short: virtual machines", machines},
+	{"interop", "make interop", append([]string{"tshark"}, machines...)},
+	{"test-package", "make test-package", append([]string{"git", "qemu-system-x86_64", "mmdebstrap", "mkfs.ext4"}, ForPackage("amd64", "amd64")...)},
 }
 
 // Needs returns what a purpose needs.

@@ -32,6 +32,9 @@ func main() {
 	if err == nil && os.Geteuid() != 0 {
 		err = errors.New("namespaces and TAPs need root")
 	}
+	if err == nil {
+		err = vm.Requirements()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "rates:", err)
 		os.Exit(2)

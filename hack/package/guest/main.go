@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/roced/roced/internal/tools"
 )
 
 //go:embed guest.sh
@@ -36,6 +38,9 @@ func main() {
 func test(ctx context.Context, log bool) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a file system with owners needs root")
+	}
+	if err := tools.Check("test-package"); err != nil {
+		return err
 	}
 	if err := makeImage(ctx); err != nil {
 		return err

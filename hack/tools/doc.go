@@ -1,0 +1,6 @@
+// Command tools checks at once that this machine has all tools of a purpose, such as a make target:
+//
+//	go run ./hack/tools package            nothing, or all missing tools and the command that installs them
+//	go run ./hack/tools -packages tests    the Debian packages
+//	go run ./hack/tools                    each purpose with its command, as in the README
+package main

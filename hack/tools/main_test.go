@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/internal/tools"
+)
+
+// TestREADMEListsTools: the README's table is the one that this command prints.
+func TestREADMEListsTools(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), table()) {
+		t.Errorf("README.md lists other tools; go run ./hack/tools prints its table:\n%s", table())
+	}
+}
+
+// TestTargetsCheckTools: each make target that a purpose has the name of checks its tools first, or runs a command of
+// hack, which does.
+func TestTargetsCheckTools(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]string{}
+	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):( need-[a-z-]+)?.*## .*\n(\tgo run \./hack/)?`).FindAllStringSubmatch(string(text), -1) {
+		checked[target[1]] = target[2] + target[3]
+		if purpose, is := strings.CutPrefix(target[2], " need-"); is {
+			if _, err := tools.Needs(purpose); err != nil {
+				t.Errorf("make %s: %v", target[1], err)
+			}
+		}
+	}
+	for _, p := range tools.Purposes {
+		if how, is := checked[p.Name]; is && how == "" {
+			t.Errorf("make %s does not check its tools first", p.Name)
+		}
+	}
+	if len(checked) < 20 {
+		t.Errorf("%d targets", len(checked))
+	}
+}
