@@ -34,7 +34,11 @@ func main() {
 		err = errors.New("needs root, to become nobody")
 	}
 	if err == nil && !o.list {
-		err = tools.Check("programs")
+		purposes := []string{"programs"}
+		if o.peer {
+			purposes = append(purposes, "machines")
+		}
+		err = tools.Check(purposes...)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "programs:", err)

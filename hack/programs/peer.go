@@ -22,9 +22,6 @@ func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 	ours := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
 	theirs := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
 	n = &network{wire: true, sides: [2]*side{theirs, ours}}
-	if err := vm.Requirements(); err != nil {
-		return n, err
-	}
 	image, err := vm.Image(ctx, vm.Stable, os.Stderr)
 	if err != nil {
 		return n, err

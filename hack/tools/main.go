@@ -12,7 +12,7 @@ import (
 func main() {
 	packages := flag.Bool("packages", false, "print the Debian packages of the purposes, and check nothing")
 	flag.Parse()
-	needs, err := needsOf(flag.Args())
+	needs, err := tools.Needs(flag.Args()...)
 	switch {
 	case err != nil:
 	case flag.NArg() == 0:
@@ -26,17 +26,6 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", strings.Join(flag.Args(), ", "), err)
 		os.Exit(1)
 	}
-}
-
-func needsOf(purposes []string) (needs []string, err error) {
-	for _, purpose := range purposes {
-		list, unknown := tools.Needs(purpose)
-		if unknown != nil {
-			return nil, unknown
-		}
-		needs = append(needs, list...)
-	}
-	return needs, nil
 }
 
 // table returns the README's list.

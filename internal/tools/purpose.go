@@ -41,18 +41,21 @@ var Purposes = []Purpose{
 	{"test-package", "make test-package", append([]string{"git", "qemu-system-x86_64", "mmdebstrap", "mkfs.ext4"}, ForPackage("amd64", "amd64")...)},
 }
 
-// Needs returns what a purpose needs.
-func Needs(purpose string) ([]string, error) {
-	i := slices.IndexFunc(Purposes, func(p Purpose) bool { return p.Name == purpose })
-	if i < 0 {
-		return nil, fmt.Errorf("unknown purpose %q; go run ./hack/tools lists them", purpose)
+// Needs returns the tools of purposes.
+func Needs(purposes ...string) (needs []string, err error) {
+	for _, purpose := range purposes {
+		i := slices.IndexFunc(Purposes, func(p Purpose) bool { return p.Name == purpose })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown purpose %q; go run ./hack/tools lists them", purpose)
+		}
+		needs = append(needs, Purposes[i].Needs...)
 	}
-	return Purposes[i].Needs, nil
+	return needs, nil
 }
 
-// Check is [Missing] for a purpose.
-func Check(purpose string) error {
-	needs, err := Needs(purpose)
+// Check is [Missing] for purposes.
+func Check(purposes ...string) error {
+	needs, err := Needs(purposes...)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,8 @@ var debian = map[string]string{
 // that installs them on Debian. A name with a slash is the pattern of a file, any other is a program in PATH.
 func Missing(names ...string) error {
 	absent := slices.DeleteFunc(slices.Clone(names), present)
+	slices.Sort(absent)
+	absent = slices.Compact(absent)
 	if len(absent) == 0 {
 		return nil
 	}

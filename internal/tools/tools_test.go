@@ -18,7 +18,7 @@ func TestMissing(t *testing.T) {
 		t.Error(err)
 	}
 	err := Missing("gcc", "git", "cc", "aarch64-linux-musl-gcc", "clang")
-	const want = "missing gcc, cc, aarch64-linux-musl-gcc, clang (Debian: dpkg --add-architecture arm64 && apt-get update && apt-get install --no-install-recommends clang gcc musl-dev:arm64)"
+	const want = "missing aarch64-linux-musl-gcc, cc, clang, gcc (Debian: dpkg --add-architecture arm64 && apt-get update && apt-get install --no-install-recommends clang gcc musl-dev:arm64)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want\n%s", err, want)
 	}
