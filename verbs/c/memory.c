@@ -31,6 +31,8 @@ static int examine(struct job *j)
 			return error;
 		if (!(f.protection & PROT_READ))
 			return memory_fail(m, EFAULT, "a page of the region may not be read");
+		if (j->write && !(f.protection & PROT_WRITE))
+			return memory_fail(m, EFAULT, MEMORY_READ_ONLY);
 		if (f.huge)
 			return memory_fail(m, EOPNOTSUPP, "huge pages (hugetlb) cannot be registered: use plain memory");
 		if (f.shared && !f.ours)
@@ -197,9 +199,9 @@ static int run(struct job *given, void (*call)(void *))
 	return error;
 }
 
-int roced_memory_share(void *addr, size_t length)
+int roced_memory_share(void *addr, size_t length, bool write)
 {
-	struct job j = {.m = started()};
+	struct job j = {.m = started(), .write = write};
 
 	if (!j.m)
 		return ENODEV;
@@ -214,6 +216,25 @@ int roced_memory_share(void *addr, size_t length)
 		return EFAULT;
 	}
 	return run(&j, share_pages);
+}
+
+static void check_pages(void *argument)
+{
+	struct job *j = argument;
+	struct mapping f;
+
+	for (uintptr_t at = j->start; at < j->end && !j->error; at = f.end) {
+		j->error = memory_mapping(j->m, at, &f);
+		if (j->error == ENOENT || (!j->error && (f.start > at || !(f.protection & PROT_WRITE))))
+			j->error = memory_fail(j->m, EFAULT, MEMORY_READ_ONLY);
+	}
+}
+
+int roced_memory_writable(void *addr, size_t length)
+{
+	struct job j = {.m = started()};
+
+	return j.m && pages(&j, addr, length) ? run(&j, check_pages) : EFAULT;
 }
 
 int roced_memory_unshare(void *addr, size_t length)

@@ -12,6 +12,7 @@
 #ifndef ROCED_MEMORY_H
 #define ROCED_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,9 +32,9 @@ int roced_memory_file(void);
 
 /*
  * roced_memory_share puts the pages of [addr, addr+length) into the process file. The region of the file
- * that the service is to know is the same: offset (uintptr_t)addr, length bytes. Returns 0 or an errno, and
- * then nothing has changed:
- *	EFAULT      a page is not mapped, or not readable, or lies above the file's end
+ * that the service is to know is the same: offset (uintptr_t)addr, length bytes. write: the region allows
+ * writing, so all of its pages must be writable. Returns 0 or an errno, and then nothing has changed:
+ *	EFAULT      a page is not mapped, or not readable, or not writable, or lies above the file's end
  *	EOPNOTSUPP  memory that cannot move: a shared mapping of another file (see roced_memory_file_of), device memory,
  *	            huge pages
  *	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
@@ -41,7 +42,7 @@ int roced_memory_file(void);
  *	ENODEV      before start, or in the child of a fork
  * roced_memory_reason says more. A length of 0 shares nothing and returns 0.
  */
-int roced_memory_share(void *addr, size_t length);
+int roced_memory_share(void *addr, size_t length, bool write);
 
 /*
  * roced_memory_unshare takes one count from each page of [addr, addr+length), once for each share of the
@@ -56,7 +57,15 @@ int roced_memory_unshare(void *addr, size_t length);
  * where in it. Its pages are there. Errors, with a sentence as the reason: EFAULT, and ENOMEM. The caller cannot be
  * cancelled meanwhile.
  */
-int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason);
+int roced_memory_file_of(void *addr, size_t length, bool write, int *fd, uint64_t *offset, const char **reason);
+
+/*
+ * roced_memory_writable checks that the program may write to all pages of [addr, addr+length), as a region that is
+ * registered already must be before it allows writing. Returns 0, EFAULT, or ENOMEM.
+ */
+int roced_memory_writable(void *addr, size_t length);
+
+#define MEMORY_READ_ONLY "a page of the region is read-only for the program: register it without IBV_ACCESS_LOCAL_WRITE"
 
 /*
  * roced_memory_alloc gives length bytes of zeros, page by page in the process file from the start: nothing

@@ -28,7 +28,7 @@
 struct line {
 	unsigned long start, end, offset, inode;
 	unsigned major, minor;
-	char shared;
+	char write, shared;
 	char name[4096];
 };
 
@@ -37,37 +37,42 @@ static bool read_line(FILE *maps, struct line *l)
 	char text[sizeof(l->name) + 128];
 	int at = 0;
 
-	if (!fgets(text, sizeof(text), maps) || sscanf(text, "%lx-%lx %*c%*c%*c%c %lx %x:%x %lu %n", &l->start, &l->end,
-		&l->shared, &l->offset, &l->major, &l->minor, &l->inode, &at) < 7)
+	if (!fgets(text, sizeof(text), maps) || sscanf(text, "%lx-%lx %*c%c%*c%c %lx %x:%x %lu %n", &l->start, &l->end,
+		&l->write, &l->shared, &l->offset, &l->major, &l->minor, &l->inode, &at) < 8)
 		return false;
 	text[strcspn(text, "\n")] = 0;
 	snprintf(l->name, sizeof(l->name), "%s", text + at);
 	return true;
 }
 
-/* The mapping at addr, if it and those behind it show length bytes of one file in a row. */
-static int find_line(uintptr_t addr, size_t length, struct line *first)
+/*
+ * find_line finds the mapping at addr, if it and those behind it show length bytes of one file in a row. ENOTSUP: they do
+ * not; EFAULT: write is set, and one of them is read-only. An inode may be 0: the first SysV segment's is.
+ */
+static int find_line(uintptr_t addr, size_t length, bool write, struct line *first)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	struct line *l = malloc(sizeof(*l));
 	uintptr_t end = addr + length, at = addr;
+	bool refused = false;
 
 	while (maps && l && at < end && read_line(maps, l)) {
 		if (l->end <= at)
 			continue;
-		if (l->start > at || l->shared != 's' || l->inode == 0)
+		if (l->start > at || l->shared != 's')
 			break;
 		if (at == addr)
 			*first = *l;
 		else if (l->inode != first->inode || l->major != first->major || l->minor != first->minor ||
 			l->offset - first->offset != l->start - first->start)
 			break;
+		refused = refused || (write && l->write != 'w');
 		at = l->end;
 	}
 	free(l);
 	if (maps)
 		fclose(maps);
-	return !maps || !l ? ENOMEM : at < end ? EFAULT : 0;
+	return !maps || !l ? ENOMEM : at < end ? ENOTSUP : refused ? EFAULT : 0;
 }
 
 static bool is_it(int fd, const struct line *l)
@@ -129,9 +134,10 @@ static int open_file(const char *name, const struct line *l)
 static int find_file(const struct line *l)
 {
 	char path[64];
-	int fd = own_descriptor(l);
+	bool segment = strncmp(l->name, "/SYSV", 5) == 0; /* its inode is its id, which a file may have too */
+	int fd = segment ? -1 : own_descriptor(l);
 
-	if (fd < 0)
+	if (fd < 0 && !segment)
 		fd = open_file(l->name, l);
 	if (fd < 0) { /* root may */
 		snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", l->start, l->end);
@@ -160,14 +166,15 @@ static int make_pages(uintptr_t addr, size_t length)
 	return 0;
 }
 
-int roced_memory_file_of(void *addr, size_t length, int *fd, uint64_t *offset, const char **reason)
+int roced_memory_file_of(void *addr, size_t length, bool write, int *fd, uint64_t *offset, const char **reason)
 {
 	struct line *l = malloc(sizeof(*l));
-	int failed = l ? find_line((uintptr_t)addr, length, l) : ENOMEM;
+	int failed = l ? find_line((uintptr_t)addr, length, write, l) : ENOMEM;
 
 	*fd = -1;
 	*reason = failed == ENOMEM ? "no memory, or no descriptor, is left to read /proc/self/maps" :
-		"the region is not one part of one shared file";
+		failed == EFAULT ? MEMORY_READ_ONLY : "the region is not one part of one shared file";
+	failed = failed == ENOTSUP ? EFAULT : failed;
 	if (!failed) {
 		*fd = find_file(l);
 		*offset = l->offset + ((uintptr_t)addr - l->start);

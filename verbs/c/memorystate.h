@@ -38,6 +38,7 @@ struct mapping {
 struct job {
 	struct memory *m;
 	uintptr_t start, end; /* pages */
+	bool write;	      /* the card writes to them: the program must be allowed to */
 	int error;
 };
 

@@ -8,8 +8,10 @@
 /* A memory region. */
 struct mr {
 	struct ibv_mr ibv;
-	void *shared;               /* what of the program's memory is in the process file for it; NULL if none */
-	size_t shared_length;
+	unsigned access;
+	bool writable;              /* its memory was writable when the region got it, or later when it allowed writing */
+	void *shared;               /* what of the program's memory is in the process file for it */
+	size_t shared_length;       /* 0: nothing is */
 };
 
 /* The process file is taken from the service when the first region is registered. */
@@ -69,6 +71,9 @@ int roced_share_with(struct context *c)
 	return failed;
 }
 
+/* writes reports whether the memory of a region must be writable. The kernel has the same rule: a window may allow writing. */
+static bool writes(unsigned access) { return access & (ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_MW_BIND); }
+
 static struct mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 {
 	struct mr *mr = calloc(1, sizeof(*mr));
@@ -79,6 +84,16 @@ static struct mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 		mr->ibv.addr = addr;
 		mr->ibv.length = length;
 	}
+	return mr;
+}
+
+/* new_device_mr is a region of the device's own memory, or of none. */
+static struct mr *new_device_mr(struct ibv_pd *pd, size_t length)
+{
+	struct mr *mr = new_mr(pd, NULL, length);
+
+	if (mr)
+		mr->writable = true;
 	return mr;
 }
 
@@ -112,7 +127,7 @@ struct place {
 };
 
 /* Shares the memory, or finds the file that it is shared by already. Says why it could not with ROCED_DEBUG. */
-static int share(struct ibv_context *context, void *addr, size_t length, struct place *at)
+static int share(struct ibv_context *context, void *addr, size_t length, bool write, struct place *at)
 {
 	struct context *c = context_of(context);
 	int failed = forked(c) ? EIO : check_length(context, length); /* else pages would move for nothing */
@@ -123,9 +138,9 @@ static int share(struct ibv_context *context, void *addr, size_t length, struct 
 		failed = roced_share_with(c);
 	if (failed)
 		return failed == EOPNOTSUPP ? EFAULT : failed;
-	failed = roced_memory_share(addr, length);
+	failed = roced_memory_share(addr, length, write);
 	if (failed == EOPNOTSUPP)
-		failed = roced_memory_file_of(addr, length, &at->fd, &at->offset, &reason);
+		failed = roced_memory_file_of(addr, length, write, &at->fd, &at->offset, &reason);
 	if (failed)
 		roced_debug("register %zu bytes at %p: %s%s%s", length, addr, roced_memory_reason(), reason ? "; " : "",
 			reason ? reason : "");
@@ -154,8 +169,8 @@ static void settle_place(const struct place *at, bool registered, struct mr *mr,
 	else if (!registered)
 		roced_memory_unshare(addr, length);
 	if (registered) {
-		mr->shared = at->fd < 0 ? addr : NULL;
-		mr->shared_length = length;
+		mr->shared = addr;
+		mr->shared_length = at->fd < 0 ? length : 0;
 	}
 }
 
@@ -172,7 +187,9 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	struct mr *mr = new_mr(pd, addr, length);
 	if (!mr)
 		return fail(ENOMEM);
-	int failed = share(pd->context, addr, length, &at);
+	mr->access = access;
+	mr->writable = writes(access);
+	int failed = share(pd->context, addr, length, mr->writable, &at);
 	if (!failed) {
 		r.offset = at.offset;
 		failed = ask_at(c->session, &at, ROCED_REG_MR, ROCED_REG_FILE_MR, &r, sizeof(r), &g, sizeof(g));
@@ -221,8 +238,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (failed)
 		return failed;
-	if (mr->shared)
-		roced_memory_unshare(mr->shared, mr->shared_length); /* what cannot be given back stays as it is */
+	roced_memory_unshare(mr->shared, mr->shared_length); /* what cannot be given back stays as it is */
 	free(mr);
 	return 0;
 }
@@ -244,8 +260,9 @@ static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, 
 		.pd = pd ? pd->handle : 0,
 		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length };
 	struct mr before = *mr;
+	bool write = writes(flags & ROCED_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access);
 	struct place at;
-	int failed = share(mr->ibv.context, addr, length, &at);
+	int failed = share(mr->ibv.context, addr, length, write, &at);
 
 	if (failed)
 		return failed;
@@ -254,11 +271,27 @@ static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, 
 	settle_place(&at, !failed, mr, addr, length);
 	if (failed)
 		return failed;
-	if (before.shared)
-		roced_memory_unshare(before.shared, before.shared_length);
+	roced_memory_unshare(before.shared, before.shared_length);
 	mr->ibv.addr = addr;
 	mr->ibv.length = length;
+	mr->writable = write;
 	return 0;
+}
+
+/* rereg_kept changes the PD or the access of a region, whose memory stays. */
+static int rereg_kept(struct mr *mr, int flags, struct ibv_pd *pd, int access)
+{
+	struct roced_rereg_mr_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0,
+		.access = (uint32_t)access };
+	bool write = (flags & ROCED_REREG_MR_CHANGE_ACCESS) && writes((unsigned)access);
+	int failed = write && !mr->writable ? roced_memory_writable(mr->ibv.addr, mr->ibv.length) : 0;
+
+	if (failed)
+		roced_debug("change the access of a region at %p: %s", mr->ibv.addr, roced_memory_reason());
+	else
+		failed = roced_tell(context_of(mr->ibv.context)->session, ROCED_REREG_MR, &r, sizeof(r));
+	mr->writable = mr->writable || (write && !failed);
+	return failed;
 }
 
 int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -278,12 +311,12 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		failed = rereg_moved(mr, flags, pd, addr, length, access);
 		pthread_setcancelstate(cancel, NULL);
 	} else {
-		struct roced_rereg_mr_request r = { .mr = ibv->handle, .flags = (uint32_t)flags,
-			.pd = pd ? pd->handle : 0, .access = (uint32_t)access };
-		failed = roced_tell(context_of(ibv->context)->session, ROCED_REREG_MR, &r, sizeof(r));
+		failed = rereg_kept(mr, flags, pd, access);
 	}
 	if (failed)
 		return refuse(failed);
+	if (flags & ROCED_REREG_MR_CHANGE_ACCESS)
+		mr->access = (unsigned)access;
 	if (pd) {
 		ibv->context = pd->context;
 		ibv->pd = pd;
@@ -295,7 +328,7 @@ struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 {
 	struct roced_alloc_null_mr_request r = { .pd = pd->handle };
 	struct roced_alloc_null_mr_grant g;
-	struct mr *mr = new_mr(pd, NULL, SIZE_MAX);
+	struct mr *mr = new_device_mr(pd, SIZE_MAX);
 	int failed = mr ? roced_ask_simple(context_of(pd->context)->session, ROCED_ALLOC_NULL_MR, &r, &g) : ENOMEM;
 
 	if (failed) {
@@ -316,7 +349,7 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 
 	if (dm_session(dm) != s && !forked(context_of(pd->context)))
 		return fail(EINVAL); /* of another device, of a session that is over, or of the parent's */
-	struct mr *mr = new_mr(pd, NULL, length);
+	struct mr *mr = new_device_mr(pd, length);
 	int failed = mr ? roced_ask_simple(s, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
 
 	if (failed) {

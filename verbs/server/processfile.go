@@ -29,8 +29,12 @@ type processFile struct {
 	windows map[span]*window
 }
 
-// identity is what a file is, however one came by it.
-type identity struct{ device, inode uint64 }
+// identity distinguishes files, however they were opened. The inode alone does not: that of a System V segment is its id, which
+// another segment or a memfd may have too. The handle of name_to_handle_at(2) differs; it is empty if that call fails.
+type identity struct {
+	device, inode uint64
+	handle        string
+}
 
 // ownedFile is one whose pages count as a user's.
 type ownedFile struct {
@@ -88,7 +92,11 @@ func identify(fd int) (identity, error) {
 		return identity{}, err
 	}
 	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s)
-	return identity{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, err
+	is := identity{device: unix.Mkdev(s.Dev_major, s.Dev_minor), inode: s.Ino}
+	if handle, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH); err == nil {
+		is.handle = string(handle.Bytes())
+	}
+	return is, err
 }
 
 // join gives the file that a session has passed, of another session of the same user. The service uses its own

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,8 +22,21 @@ import (
 // TestC runs the programs of tests/, each against a service of its own.
 func TestC(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order", "descriptors", "resize", "sharedmemory"} {
+	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order", "descriptors", "resize", "sharedmemory", "readonly"} {
 		t.Run(name, func(t *testing.T) { serve(t).program(t, name) })
+	}
+}
+
+// TestSegments registers the first System V segments of an IPC namespace. Their files are root's alone.
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: only root can open the file of a segment")
+	}
+	c := newCMRig(t).command(t, glibc().program(t, "tests/sharedmemory"), "segments")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWIPC}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

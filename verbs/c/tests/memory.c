@@ -55,7 +55,7 @@ static void case_protection(void)
 
 static void refused(void *addr, size_t length, int want, const char *reason)
 {
-	int error = roced_memory_share(addr, length);
+	int error = roced_memory_share(addr, length, false);
 
 	CHECK(error == want, "%p, %zu: %s", addr, length, strerror(error));
 	CHECK(strstr(roced_memory_reason(), reason), "wanted: %s", reason);
@@ -78,9 +78,13 @@ static void case_refused(void)
 	refused(s, 1, EOPNOTSUPP, "shared mapping");
 	refused((void *)(1l << 47), 1, EFAULT, "above");
 	refused(p, (size_t)-1, EFAULT, "above");
+	CHECK(mprotect(p + PAGE, PAGE, PROT_READ) == 0, "mprotect");
+	CHECK(roced_memory_share(p, 4 * PAGE, true) == EFAULT && roced_memory_writable(p, 4 * PAGE) == EFAULT, "a read-only page");
+	CHECK(roced_memory_writable(p + 2 * PAGE, 2 * PAGE) == 0, "writable pages");
+	CHECK(mprotect(p + PAGE, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
 	if (huge != MAP_FAILED)
 		refused(huge, 1, EOPNOTSUPP, "huge pages");
-	CHECK(roced_memory_share(p, 0) == 0, "no bytes");
+	CHECK(roced_memory_share(p, 0, true) == 0, "no bytes");
 	is_pattern(p, 4 * PAGE);
 	CHECK(roced_memory_start(memfd_create("other", 0)) == EINVAL, "an empty file");
 	CHECK(roced_memory_start(dup(file)) == 0, "the same file again");
@@ -104,7 +108,7 @@ static void child_of_stack(void *buffer)
 {
 	memset(buffer, 77, 64);
 	deeper(12, NULL);
-	CHECK(roced_memory_share(buffer, 64) == ENODEV && roced_memory_file() == -1, "shares in a child");
+	CHECK(roced_memory_share(buffer, 64, true) == ENODEV && roced_memory_file() == -1, "shares in a child");
 	CHECK(roced_memory_unshare(buffer, 64) == 0 && ((char *)buffer)[0] == 77, "unshares in a child");
 }
 
@@ -334,7 +338,7 @@ static void case_many(void)
 	pthread_create(&thread, NULL, sleeper, NULL);
 	memset(p, 1, 2 * n * PAGE);
 	int error = 0;
-	for (; shared < n && !(error = roced_memory_share(p + 2 * shared * PAGE, 1)); shared++)
+	for (; shared < n && !(error = roced_memory_share(p + 2 * shared * PAGE, 1, true)); shared++)
 		;
 	CHECK(error == ENOMEM && strstr(roced_memory_reason(), "max_map_count"), "after %zu: %s", shared,
 	      strerror(error));

@@ -64,7 +64,7 @@ static inline void unview(void *addr, size_t length)
 
 static inline void must_share(void *addr, size_t length)
 {
-	int error = roced_memory_share(addr, length);
+	int error = roced_memory_share(addr, length, false);
 
 	CHECK(error == 0, "share %p, %zu: %s", addr, length, strerror(error));
 }

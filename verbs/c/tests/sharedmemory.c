@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -145,7 +146,40 @@ static void impossible(void)
 	close(other);
 }
 
-int main(void)
+/* segment is a System V segment; next is the id that it gets, -1 for any. */
+static uint8_t *segment(int next)
+{
+	FILE *wanted = next >= 0 ? fopen("/proc/sys/kernel/shm_next_id", "w") : NULL;
+
+	CHECK(next < 0 || (wanted && fprintf(wanted, "%d", next) > 0 && fclose(wanted) == 0));
+	int id = shmget(IPC_PRIVATE, SIZE, IPC_CREAT | 0600);
+	CHECK(id >= 0 && (next < 0 || id == next));
+	uint8_t *memory = shmat(id, NULL, 0);
+	CHECK(memory != (void *)-1 && shmctl(id, IPC_RMID, NULL) == 0);
+	return memory;
+}
+
+/*
+ * segments: only root can have the files of System V segments. The inode of one is its id: 0 for a namespace's first, and
+ * that of a file of the program's, on the same device, for another.
+ */
+static void segments(void)
+{
+	int fd = memfd();
+	struct stat s;
+	uint8_t *file = map(fd), *first = segment(-1), *second = segment(-1), *alike;
+
+	traffic(first, second);
+	CHECK_IS(fstat(fd, &s), 0);
+	alike = segment((int)s.st_ino);
+	traffic(file, alike);
+	memset(file, 0, SIZE);
+	memset(alike, 0, SIZE);
+	traffic(alike, file);
+	close(fd);
+}
+
+int main(int argc, char **argv)
 {
 	char name[] = "/dev/shm/roced-XXXXXX";
 
@@ -159,6 +193,8 @@ int main(void)
 	changes(one);
 	unlink(name);
 	impossible();
+	if (argc > 1 && strcmp(argv[1], "segments") == 0)
+		segments();
 	close(fd);
 	CHECK_IS(descriptors(), before);
 	close_pair(&p);
