@@ -2,15 +2,13 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "newer.h"
 #include "objects.h"
 
 /* What libraries newer than Debian 12's export besides. Programs of before do not know it. */
 
 #pragma GCC visibility push(default)
-struct ibv_buf;
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed);
-void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
-void ibv_free_buf(struct ibv_buf *buf);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access);
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size);
 void *ibv_create_comp_cntr(struct ibv_context *context, void *attr);

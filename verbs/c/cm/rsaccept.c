@@ -1,5 +1,8 @@
 #define _GNU_SOURCE
-/* Accepting connections of streams: a socket of its own for each request. */
+/*
+ * Accepting connections of streams: the worker answers each request with a socket of its own, which waits in the listener's
+ * backlog for raccept. Programs get its number then; before that it is in no table.
+ */
 #include <fcntl.h>
 #include <string.h>
 
@@ -15,6 +18,8 @@ static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_ev
 
 	s->id = event->id;
 	s->id->context = s;
+	pthread_mutex_lock(&listener->lock);
+	s->domain = listener->domain;
 	s->rq_size = listener->rq_size;
 	s->sq_size = listener->sq_size;
 	s->rbuf_size = listener->rbuf_size;
@@ -22,6 +27,8 @@ static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_ev
 	s->inline_size = listener->inline_size;
 	s->iomap_size = listener->iomap_size;
 	s->option = listener->option;
+	s->timeout = listener->timeout;
+	pthread_mutex_unlock(&listener->lock);
 	if (rdma_migrate_id(s->id, s->channel) != 0)
 		return errno;
 	error = rs_equip(s);
@@ -35,68 +42,121 @@ static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_ev
 	return rdma_accept(s->id, &param) == 0 ? 0 : errno;
 }
 
-/* next_request waits for a request, as long as the socket may. */
-static int next_request(struct rsocket *s, struct rdma_cm_event **event)
+/* append adds a socket to the backlog; an error is for the next raccept. A listener that was closed has neither. */
+static void append(struct rsocket *listener, struct rsocket *s, int error)
 {
-	int error = 0;
+	struct rs_backlog *b = &listener->backlog;
 
-	pthread_mutex_lock(&s->lock);
-	while (!error && rdma_get_cm_event(s->channel, event) != 0)
-		error = s->closed ? EBADF : errno == EAGAIN ? rs_wait(s, rs_has_event, 0) : errno;
-	pthread_mutex_unlock(&s->lock);
-	return error;
+	pthread_mutex_lock(&listener->lock);
+	if (listener->closed && s) {
+		rs_drop(s);
+	} else if (s) {
+		*b->last = s;
+		b->last = &s->next;
+		b->count++;
+	} else {
+		b->error = error;
+	}
+	rs_ring(listener);
+	pthread_mutex_unlock(&listener->lock);
+}
+
+/* has_room reports whether another request may be answered. Those beyond the backlog wait in the service's. */
+static bool has_room(struct rsocket *listener)
+{
+	bool has;
+
+	pthread_mutex_lock(&listener->lock);
+	has = !listener->closed && !listener->backlog.error && listener->backlog.count < listener->backlog.size;
+	pthread_mutex_unlock(&listener->lock);
+	return has;
 }
 
 /* ours says whether a failure is for want of something in this process: the program is told. */
 static bool ours(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
-/* take_request gives a socket for the next request that can be answered. */
-static int take_request(struct rsocket *listener, struct rsocket **out)
+/* take_request answers the next request. It returns 0, EAGAIN without a request, or an errno for the program. */
+static int take_request(struct rsocket *listener)
 {
 	struct rdma_cm_event *event;
+	struct rsocket *s = rs_make(); /* first: without it the request stays */
+	int error;
 
-	for (;;) {
-		int error = next_request(listener, &event);
-		struct rsocket *s;
+	if (!s)
+		return errno;
+	if (rdma_get_cm_event(listener->channel, &event) != 0) {
+		rs_drop(s);
+		return errno;
+	}
+	error = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? answer(listener, s, event) : ECANCELED;
+	if (error)
+		roced_debug("rsocket %d: %s, not accepted: %s", listener->fd, rdma_event_str(event->event), strerror(error));
+	if (error)
+		rs_drop(s);
+	else
+		append(listener, s, 0);
+	rdma_ack_cm_event(event);
+	return ours(error) ? error : 0;
+}
 
-		if (error)
-			return error;
-		if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-			rdma_ack_cm_event(event);
-			continue;
-		}
-		s = rs_new();
-		error = s ? answer(listener, s, event) : errno;
-		if (!s)
-			rdma_destroy_id(event->id);
-		else if (error)
-			rs_free(s);
-		rdma_ack_cm_event(event);
-		if (!error) {
-			*out = s;
-			return 0;
-		}
-		roced_debug("rsocket: a request could not be accepted: %s", strerror(error));
-		if (ours(error))
-			return error;
+/* rs_take_requests has a socket for each request that has come, as far as the backlog has room. The worker calls it. */
+void rs_take_requests(struct rsocket *listener)
+{
+	int error = 0;
+
+	while (!error && has_room(listener) && rs_has_event(listener))
+		error = take_request(listener);
+	if (error && error != EAGAIN)
+		append(listener, NULL, error);
+}
+
+/* rs_backlog_free is for a listener that is destroyed. */
+void rs_backlog_free(struct rsocket *listener)
+{
+	struct rsocket *s;
+
+	while ((s = listener->backlog.first)) {
+		listener->backlog.first = s->next;
+		rs_drop(s);
 	}
 }
 
-/* forget is for a thread that is cancelled before it has told anybody of the socket. */
-static void forget(void *s) { rs_free(s); }
+/* rs_has_accepted reports whether raccept returns at once. */
+bool rs_has_accepted(struct rsocket *listener) { return listener->backlog.first || listener->backlog.error; }
 
-static void await_connection(struct rsocket *s, int flags)
+static struct rsocket *first_of(struct rs_backlog *b)
 {
-	pthread_cleanup_push(forget, s);
-	pthread_mutex_lock(&s->lock);
-	rs_wait(s, rs_is_connected, flags);
-	pthread_mutex_unlock(&s->lock);
-	pthread_cleanup_pop(0);
+	struct rsocket *s = b->first;
+
+	b->first = s->next;
+	if (!b->first)
+		b->last = &b->first;
+	b->count--;
+	return s;
+}
+
+/* next_accepted waits for a socket, as long as the listener may. The worker goes on where there was no room, or an error. */
+static int next_accepted(struct rsocket *listener, struct rsocket **out)
+{
+	struct rs_backlog *b = &listener->backlog;
+	int error = rs_wait(listener, rs_has_accepted, 0, listener->timeout.receive);
+	bool stopped = b->error || b->count >= b->size;
+
+	if (error)
+		return error;
+	error = b->error ? b->error : rs_enter(b->first);
+	if (!error)
+		*out = first_of(b);
+	if (b->error != EIO) /* which is for good: there is no device any more, or this is the child of a fork */
+		b->error = 0;
+	if (stopped)
+		rs_worker_add(listener);
+	return error;
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rsocket *listener RS_HELD = rs_find(socket), *s;
+	struct rsocket *listener RS_HELD = rs_find(socket), *s = NULL;
 	int error;
 
 	if (!listener)
@@ -105,10 +165,11 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		return cm_result(EOPNOTSUPP);
 	if (listener->state != RS_LISTENING)
 		return cm_result(EINVAL);
-	error = take_request(listener, &s);
+	pthread_mutex_lock(&listener->lock);
+	error = next_accepted(listener, &s);
+	pthread_mutex_unlock(&listener->lock);
 	if (error)
 		return cm_result(error);
-	await_connection(s, listener->flags & O_NONBLOCK ? MSG_DONTWAIT : 0);
 	if (addr && addrlen)
 		rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
 	return s->fd;

@@ -31,6 +31,9 @@ bool rs_has_event(struct rsocket *s)
 	return count == 2 || (count == 1 && ready[0].data.u32 != IS_BELL);
 }
 
+/* rs_wake_fd is the descriptor on which a call sleeps. A listener's requests are the worker's, which rings. */
+int rs_wake_fd(const struct rsocket *s) { return s->state == RS_LISTENING ? s->bell.fd : s->fd; }
+
 /* rs_lie_down comes before a sleep; what it gives is for rs_get_up. */
 unsigned rs_lie_down(struct rsocket *s)
 {

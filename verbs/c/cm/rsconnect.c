@@ -64,17 +64,22 @@ int rs_meet(struct rsocket *s, const struct rdma_conn_param *param)
 	return 0;
 }
 
+/* whole rounds up to cache lines. */
+static size_t whole(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
 static int make_buffers(struct rsocket *s)
 {
-	size_t targets = RS_SGES * sizeof(struct rs_sge) + s->iomap_size * sizeof(struct rs_iomap);
+	size_t targets = whole(RS_SGES * sizeof(struct rs_sge) + s->iomap_size * sizeof(struct rs_iomap));
 	int access = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_REMOTE_WRITE;
+	uint8_t *memory = ibv_alloc_buf(s->id->pd, targets + whole(s->sbuf_size) + whole(s->rbuf_size), &s->memory);
 
-	s->sbuf = calloc(1, s->sbuf_size);
-	s->rbuf = calloc(1, s->rbuf_size);
-	s->target = calloc(1, targets);
 	s->arrivals = calloc(s->rq_size + 1, sizeof(*s->arrivals));
-	if (!s->sbuf || !s->rbuf || !s->target || !s->arrivals)
+	if (!memory || !s->arrivals)
 		return ENOMEM;
+	memset(memory, 0, targets);
+	s->target = (struct rs_sge *)memory;
+	s->sbuf = memory + targets;
+	s->rbuf = s->sbuf + whole(s->sbuf_size);
 	s->smr = ibv_reg_mr(s->id->pd, s->sbuf, s->sbuf_size, ROCED_ACCESS_LOCAL_WRITE);
 	s->rmr = s->smr ? ibv_reg_mr(s->id->pd, s->rbuf, s->rbuf_size, access) : NULL;
 	s->target_mr = s->rmr ? ibv_reg_mr(s->id->pd, s->target, targets, access) : NULL;
@@ -211,40 +216,68 @@ bool rs_is_connected(struct rsocket *s)
 	return s->state == RS_CONNECTED || s->state == RS_OVER || s->state == RS_FAILED;
 }
 
+/* begin begins a connection, also after one that has failed. */
+static int begin(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	enum rs_state before;
+	int error = rs_check_name(s, addr, addrlen);
+
+	if (!error && s->state == RS_FAILED)
+		error = rs_renew(s);
+	if (error)
+		return error;
+	before = s->state;
+	s->state = RS_RESOLVING;
+	if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) == 0)
+		return 0;
+	s->state = before;
+	return errno;
+}
+
+/* outcome reports how a connection has ended that was in progress: once, as SO_ERROR does. */
+static int outcome(struct rsocket *s)
+{
+	int error = s->state == RS_FAILED ? s->error : 0;
+
+	s->error = 0;
+	s->pending = false;
+	return error;
+}
+
+static int connect_stream(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	bool again;
+	int error = 0;
+
+	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
+		rs_advance(s);
+	again = s->state >= RS_RESOLVING && s->state <= RS_CONNECTING; /* a signal has ended the call, or it does not wait */
+	if (!again && s->pending && (s->state != RS_FAILED || s->error))
+		return outcome(s);
+	if (!again && s->state > RS_BOUND && s->state != RS_FAILED)
+		return EISCONN;
+	if (!again)
+		error = begin(s, addr, addrlen);
+	if (!error)
+		error = rs_wait(s, rs_is_connected, 0, s->timeout.send);
+	if (error == EAGAIN || error == EINTR) { /* it goes on without this call */
+		s->pending = true;
+		rs_worker_add(s);
+	}
+	if (error == EAGAIN)
+		return again ? EALREADY : EINPROGRESS;
+	return error ? error : outcome(s);
+}
+
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
-	bool again;
-	int error = 0;
+	int error;
 
 	if (!s)
 		return -1;
 	pthread_mutex_lock(&s->lock);
-	if (s->datagram) {
-		error = ds_connect(s, addr, addrlen);
-		pthread_mutex_unlock(&s->lock);
-		return cm_result(error);
-	}
-	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
-		rs_advance(s);
-	again = s->state >= RS_RESOLVING && s->state <= RS_CONNECTING; /* a signal has ended the call, or it does not wait */
-	if (s->state == RS_CONNECTED)
-		error = EISCONN;
-	else if (s->state > RS_BOUND && !again)
-		error = s->state == RS_FAILED && s->error ? s->error : EINVAL;
-	if (!error && !again) {
-		s->state = RS_RESOLVING;
-		if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) != 0) {
-			error = errno;
-			s->state = RS_INIT;
-		}
-	}
-	if (!error)
-		error = rs_wait(s, rs_is_connected, 0);
-	if (error == EAGAIN)
-		error = again ? EALREADY : EINPROGRESS;
-	if (!error && s->state == RS_FAILED)
-		error = s->error;
+	error = s->datagram ? ds_connect(s, addr, addrlen) : connect_stream(s, addr, addrlen);
 	pthread_mutex_unlock(&s->lock);
 	return cm_result(error);
 }

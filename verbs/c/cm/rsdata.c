@@ -59,7 +59,7 @@ static int send_to(struct rsocket *s, const union ds_name *to, const struct iove
 	if (d->step == DS_OPEN)
 		return ds_dest_send(s, d, iov, count, len);
 	ds_dest_hold(s, d, iov, count, len);
-	rs_wait(s, ds_none_waits, flags);
+	rs_wait(s, ds_none_waits, flags, s->timeout.send);
 	return ds_same(to, &s->datagram->peer) && s->datagram->connected ? taken_error(s) : 0;
 }
 
@@ -76,7 +76,7 @@ ssize_t ds_send(struct rsocket *s, const struct iovec *iov, int count, int flags
 	if (!error)
 		error = taken_error(s);
 	if (!error)
-		error = rs_wait(s, rs_can_send, flags);
+		error = rs_wait(s, rs_can_send, flags, s->timeout.send);
 	if (!error && s->state == RS_FAILED)
 		error = EIO;
 	if (!error)
@@ -117,7 +117,7 @@ ssize_t ds_receive(struct rsocket *s, struct msghdr *msg, int flags)
 	int error = ds_open(s, NULL, 0);
 
 	if (!error)
-		error = rs_wait(s, rs_can_receive, flags);
+		error = rs_wait(s, rs_can_receive, flags, s->timeout.receive);
 	if (error)
 		return cm_result(error);
 	m = d->first;

@@ -76,6 +76,7 @@ int ds_new(int domain, int type)
 		return -1;
 	s->sbuf_size = s->rbuf_size = RS_QUEUE * DS_MESSAGE;
 	s->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+	s->domain = domain;
 	s->datagram = calloc(1, sizeof(*s->datagram));
 	if (s->datagram) {
 		s->datagram->family = domain;
@@ -224,11 +225,11 @@ int ds_connect(struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 	union ds_name peer;
 	int error;
 
-	if (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC) {
+	if (addr && len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC) {
 		s->datagram->connected = false;
 		return 0;
 	}
-	error = ds_name_from(s, &peer, addr, len);
+	error = addr ? ds_name_from(s, &peer, addr, len) : EFAULT;
 	if (!error)
 		error = ds_open(s, NULL, 0);
 	if (error)
@@ -329,7 +330,7 @@ bool ds_can_receive(const struct rsocket *s)
 	return s->datagram->first || !s->readable || s->error || s->state == RS_FAILED;
 }
 
-short ds_ready(struct rsocket *s, short events)
+short ds_ready(struct rsocket *s)
 {
 	short ready = 0;
 
@@ -342,5 +343,7 @@ short ds_ready(struct rsocket *s, short events)
 		ready |= POLLIN;
 	if (ready & POLLERR || rs_can_send(s))
 		ready |= POLLOUT;
-	return (short)(ready & (events | POLLERR));
+	if (!s->readable)
+		ready |= POLLRDHUP | (s->writable ? 0 : POLLHUP);
+	return ready;
 }

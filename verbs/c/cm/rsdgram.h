@@ -132,7 +132,7 @@ struct ibv_cq *ds_cq(const struct rsocket *s);
 void ds_drain(struct rsocket *s);
 void ds_serve_others(struct rsocket *s);
 int ds_wake_ms(const struct rsocket *s);
-short ds_ready(struct rsocket *s, short events);
+short ds_ready(struct rsocket *s);
 bool ds_none_waits(struct rsocket *s);
 bool ds_can_send(const struct rsocket *s);
 bool ds_can_receive(const struct rsocket *s);

@@ -187,7 +187,7 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int fla
 		struct rs_sge to;
 		uint32_t n = 0;
 
-		error = rs_wait(s, can_write, flags);
+		error = rs_wait(s, can_write, flags, s->timeout.send);
 		if (!error && s->state != RS_CONNECTED)
 			error = ECONNRESET;
 		if (!error && !find(s, (uint64_t)offset + done, &to))

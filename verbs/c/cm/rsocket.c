@@ -14,6 +14,8 @@
  */
 void rs_revive(struct rsocket *s, bool in_call)
 {
+	struct rsocket *waiting;
+
 	pthread_mutex_init(&s->lock, NULL);
 	cm_channel_revive(cm_channel_of(s->channel));
 	if (s->id)
@@ -29,10 +31,15 @@ void rs_revive(struct rsocket *s, bool in_call)
 		s->state = RS_OVER;
 	if (s->datagram)
 		ds_revive(s);
+	s->worked = false;
+	if (s->state == RS_LISTENING)
+		s->backlog.error = EIO;
+	for (waiting = s->backlog.first; waiting; waiting = waiting->next)
+		rs_revive(waiting, false);
 }
 
-/* rs_new is a socket without an id, in the table. */
-struct rsocket *rs_new(void)
+/* rs_make is a socket without an id. One hold on it is the caller's. */
+struct rsocket *rs_make(void)
 {
 	struct rsocket *s = calloc(1, sizeof(*s));
 
@@ -52,16 +59,31 @@ struct rsocket *rs_new(void)
 	s->sbuf_size = s->rbuf_size = RS_BUFFER;
 	s->inline_size = RS_INLINE;
 	s->readable = s->writable = true;
+	s->backlog.last = &s->backlog.first;
 	errno = rs_bell_hang(s);
-	if (!errno)
-		errno = rs_enter(s);
 	if (errno) {
-		rs_free(s);
+		rs_drop(s);
 		return NULL;
 	}
 	return s;
 }
 
+/* rs_new is the same, in the table, whose hold it is. */
+struct rsocket *rs_new(void)
+{
+	struct rsocket *s = rs_make();
+
+	if (!s)
+		return NULL;
+	errno = rs_enter(s);
+	if (errno) {
+		rs_drop(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* free_queue frees what rs_equip has made. */
 static void free_queue(struct rsocket *s)
 {
 	if (s->id && s->id->qp)
@@ -79,6 +101,16 @@ static void free_queue(struct rsocket *s)
 		ibv_dereg_mr(s->rmr);
 	if (s->target_mr)
 		ibv_dereg_mr(s->target_mr);
+	ibv_free_buf(s->memory);
+	free(s->arrivals);
+	s->cq = NULL;
+	s->events = NULL;
+	s->smr = s->rmr = s->target_mr = NULL;
+	s->memory = NULL;
+	s->sbuf = s->rbuf = NULL;
+	s->target = NULL;
+	s->arrivals = NULL;
+	s->unacked = 0;
 }
 
 /* rs_destroy is for the last call that holds a socket. */
@@ -86,18 +118,24 @@ void rs_destroy(struct rsocket *s)
 {
 	if (s->datagram)
 		ds_free(s);
+	rs_backlog_free(s);
 	free_queue(s);
 	if (s->id)
 		rdma_destroy_id(s->id);
 	if (s->bell.fd >= 0)
 		close(s->bell.fd);
 	rdma_destroy_event_channel(s->channel);
-	free(s->sbuf);
-	free(s->rbuf);
-	free(s->target);
-	free(s->arrivals);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+/* new_id gives a stream an id, which has no address yet. */
+static int new_id(struct rsocket *s)
+{
+	if (rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) != 0)
+		return errno;
+	s->id->route.addr.src_addr.sa_family = (sa_family_t)s->domain;
+	return 0;
 }
 
 static int new_stream(int domain, int type)
@@ -107,14 +145,26 @@ static int new_stream(int domain, int type)
 
 	if (!s)
 		return -1;
-	if (rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) != 0) {
-		error = errno;
-		rs_free(s);
-		return cm_result(error);
-	}
+	s->domain = domain;
 	s->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
-	s->id->route.addr.src_addr.sa_family = (sa_family_t)domain;
-	return s->fd;
+	error = new_id(s);
+	if (!error)
+		return s->fd;
+	rs_free(s);
+	return cm_result(error);
+}
+
+/* rs_renew has a stream whose connection has failed be new, so that the program may try again, as with TCP. */
+int rs_renew(struct rsocket *s)
+{
+	free_queue(s);
+	if (s->id)
+		rdma_destroy_id(s->id);
+	s->id = NULL;
+	s->error = 0;
+	s->pending = false;
+	s->state = RS_INIT;
+	return new_id(s);
 }
 
 int rsocket(int domain, int type, int protocol)
@@ -124,7 +174,9 @@ int rsocket(int domain, int type, int protocol)
 	int fd;
 
 	if (domain != AF_INET && domain != AF_INET6)
-		return cm_result(ENOTSUP);
+		return cm_result(EAFNOSUPPORT);
+	if ((type & 0xf) != SOCK_DGRAM && (type & 0xf) != SOCK_STREAM)
+		return cm_result(ESOCKTNOSUPPORT);
 	if (!datagrams && !stream)
 		return cm_result(EPROTONOSUPPORT);
 	rs_begin_call(NULL);
@@ -133,50 +185,73 @@ int rsocket(int domain, int type, int protocol)
 	return fd;
 }
 
-static int bind_datagrams(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
+/* rs_check_name checks an address that a program gives a socket. */
+int rs_check_name(const struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 {
-	int error;
+	if (!addr)
+		return EFAULT;
+	if (len < (s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)))
+		return EINVAL;
+	return addr->sa_family == s->domain ? 0 : EAFNOSUPPORT;
+}
 
-	pthread_mutex_lock(&s->lock);
-	error = addr ? ds_open(s, addr, addrlen) : EINVAL;
-	pthread_mutex_unlock(&s->lock);
-	return cm_result(error);
+static int bind_stream(struct rsocket *s, const struct sockaddr *addr)
+{
+	if (s->state != RS_INIT)
+		return EINVAL;
+	if (rdma_bind_addr(s->id, (struct sockaddr *)addr) != 0)
+		return errno;
+	s->state = RS_BOUND;
+	return 0;
 }
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
+	int error;
 
 	if (!s)
 		return -1;
-	if (s->datagram)
-		return bind_datagrams(s, addr, addrlen);
-	if (rdma_bind_addr(s->id, (struct sockaddr *)addr) != 0)
-		return -1;
-	s->state = RS_BOUND;
-	return 0;
+	pthread_mutex_lock(&s->lock);
+	error = rs_check_name(s, addr, addrlen);
+	if (!error)
+		error = s->datagram ? ds_open(s, addr, addrlen) : bind_stream(s, addr);
+	pthread_mutex_unlock(&s->lock);
+	return cm_result(error);
+}
+
+/* set_backlog sets how many sockets may wait: at least one, and no more than RS_BACKLOG. The worker may go on. */
+static int set_backlog(struct rsocket *s, int backlog)
+{
+	s->backlog.size = backlog < 1 ? 1 : backlog < RS_BACKLOG ? backlog : RS_BACKLOG;
+	return rs_worker_add(s);
+}
+
+static int listen_now(struct rsocket *s, int backlog)
+{
+	enum rs_state before = s->state;
+	int error;
+
+	s->state = RS_LISTENING; /* another thread that waits leaves the first request */
+	error = rdma_listen(s->id, backlog) == 0 ? set_backlog(s, backlog) : errno;
+	if (error)
+		s->state = before;
+	return error;
 }
 
 int rlisten(int socket, int backlog)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
-	enum rs_state before;
-	bool listens;
+	int error;
 
 	if (!s)
 		return -1;
 	if (s->datagram)
 		return cm_result(EOPNOTSUPP);
-	if (s->state == RS_LISTENING)
-		return 0;
 	pthread_mutex_lock(&s->lock);
-	before = s->state;
-	s->state = RS_LISTENING; /* another thread that waits leaves the first request */
-	listens = rdma_listen(s->id, backlog) == 0;
-	if (!listens)
-		s->state = before;
+	error = s->state == RS_LISTENING ? set_backlog(s, backlog) : listen_now(s, backlog);
 	pthread_mutex_unlock(&s->lock);
-	return listens ? 0 : -1;
+	return cm_result(error);
 }
 
 static bool all_sent(struct rsocket *s)
@@ -186,41 +261,47 @@ static bool all_sent(struct rsocket *s)
 	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
 }
 
+/* shut_stream shuts a connection down, and waits until all has gone that was sent before. */
+static int shut_stream(struct rsocket *s, int how)
+{
+	bool was;
+	int error = 0;
+
+	if (s->state == RS_ACCEPTING) /* to the program it is connected */
+		rs_flush(s, rs_is_connected);
+	if (s->state != RS_CONNECTED)
+		return s->state < RS_LISTENING || s->state == RS_FAILED ? ENOTCONN : 0;
+	was = s->readable || s->writable;
+	if (how == SHUT_RD || how == SHUT_RDWR)
+		s->readable = false;
+	rs_ring(s);
+	rs_flush(s, all_sent);
+	if (how != SHUT_RD)
+		s->writable = false;
+	if (was && !s->readable && !s->writable)
+		error = rs_post_control(s, RS_CTRL_DISCONNECT);
+	else if (how == SHUT_WR)
+		error = rs_post_control(s, RS_CTRL_SHUTDOWN);
+	rs_flush(s, all_sent);
+	if (!s->readable && !s->writable)
+		s->state = RS_OVER;
+	rs_ring(s);
+	return s->state == RS_CONNECTED ? error : 0;
+}
+
 int rshutdown(int socket, int how)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
-	int error = 0;
+	int error;
 
 	if (!s)
 		return -1;
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return cm_result(EINVAL);
 	pthread_mutex_lock(&s->lock);
-	if (s->datagram) {
-		error = ds_shutdown(s, how);
-		pthread_mutex_unlock(&s->lock);
-		return cm_result(error);
-	}
-	if (s->state == RS_CONNECTED) {
-		bool was = s->readable || s->writable;
-
-		if (how == SHUT_RD || how == SHUT_RDWR)
-			s->readable = false;
-		rs_ring(s);
-		rs_flush(s, all_sent);
-		if (how != SHUT_RD)
-			s->writable = false;
-		if (was && !s->readable && !s->writable)
-			error = rs_post_control(s, RS_CTRL_DISCONNECT);
-		else if (how == SHUT_WR)
-			error = rs_post_control(s, RS_CTRL_SHUTDOWN);
-		rs_flush(s, all_sent);
-		if (!s->readable && !s->writable)
-			s->state = RS_OVER;
-		rs_ring(s);
-	}
+	error = s->datagram ? ds_shutdown(s, how) : shut_stream(s, how);
 	pthread_mutex_unlock(&s->lock);
-	return cm_result(s->state == RS_CONNECTED ? error : 0);
+	return cm_result(error);
 }
 
 int rclose(int socket)
@@ -244,6 +325,7 @@ int rclose(int socket)
 	s->closed = true;
 	rs_ring(s);
 	pthread_mutex_unlock(&s->lock);
+	rs_worker_remove(s);
 	rs_drop(s); /* the table's hold */
 	return 0;
 }
@@ -273,7 +355,7 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		pthread_mutex_unlock(&s->lock);
 		return error ? cm_result(error) : rs_name_of(&peer.sa, addr, addrlen);
 	}
-	if (s->state != RS_CONNECTED && s->state != RS_OVER)
+	if (s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_OVER)
 		return cm_result(ENOTCONN);
 	return rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
 }

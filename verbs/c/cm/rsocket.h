@@ -5,7 +5,8 @@
  *	rsocket.c    sockets: made, bound, closed
  *	rstable.c    their numbers, and who holds them
  *	rsconnect.c  connections: what the sides tell each other, their queue pairs
- *	rsaccept.c   a socket for each request
+ *	rsaccept.c   a socket for each request, and a listener's backlog of them
+ *	rsworker.c   the thread that answers requests, and goes on with connections for which no call waits
  *	rsring.c     the queue pair's completions, credits
  *	rswait.c     waiting for them; rsbell.c wakes those that wait
  *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
@@ -22,6 +23,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "../newer.h"
 #include "cm.h"
 
 enum {
@@ -32,6 +34,7 @@ enum {
 	RS_QUEUE = 384,
 	RS_BUFFER = 1 << 17,
 	RS_INLINE = 64,
+	RS_BACKLOG = 64,      /* the most sockets that wait for raccept: each has about five descriptors and 256 KiB */
 };
 
 #ifndef RS_WAKE_MS
@@ -99,10 +102,19 @@ struct rs_bell {
 	unsigned called;                 /* sleepers that have not got up since it rang */
 };
 
+/* The sockets that have answered requests, and wait for raccept. */
+struct rs_backlog {
+	struct rsocket *first, **last;
+	int count, size;
+	int error;                       /* for the next raccept: why a request was not answered */
+};
+
 struct ds;
 
 struct rsocket {
 	int fd;                          /* its number: the descriptor of its channel */
+	int domain;
+	bool pending;                    /* an rconnect has returned before its outcome was known */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	_Atomic int holders;             /* calls, and the table */
@@ -113,13 +125,18 @@ struct rsocket {
 	bool readable, writable;         /* of a connection: not shut down */
 	int error;                       /* why it failed */
 	_Atomic int flags;               /* O_NONBLOCK */
+	bool worked;                     /* the worker has it (rsworker.c) */
+	struct rs_backlog backlog;       /* of a listener */
+	struct rsocket *next;            /* in the backlog */
 	struct ds *datagram;             /* of a datagram socket (rsdgram.h); NULL: a stream */
 
 	/* Options. */
 	uint32_t sq_size, rq_size, sbuf_size, rbuf_size, inline_size, iomap_size;
-	struct { int reuse, keepalive, oobinline, nodelay, v6only, maxseg; struct { int on, seconds; } linger; } option;
+	struct { int reuse, keepalive, keepidle, keepintvl, keepcnt, oobinline, nodelay, v6only, maxseg; struct { int on, seconds; } linger; } option;
+	struct { int receive, send; } timeout; /* in milliseconds; 0: none */
 
-	/* The queue pair. */
+	/* The queue pair, and the memory of all buffers below: pages of their own, so that no other thread's data moves. */
+	struct ibv_buf *memory;
 	struct ibv_comp_channel *events;
 	struct ibv_cq *cq;
 	unsigned unacked;
@@ -170,9 +187,12 @@ void rs_cancelled(void);
 int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals);
 
 /* rsocket.c */
+struct rsocket *rs_make(void);
 struct rsocket *rs_new(void);
+int rs_renew(struct rsocket *s);
 void rs_revive(struct rsocket *s, bool in_call);
 void rs_destroy(struct rsocket *s);
+int rs_check_name(const struct rsocket *s, const struct sockaddr *addr, socklen_t len);
 int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen);
 
 /* rsconnect.c. The caller holds the lock. */
@@ -182,6 +202,18 @@ void rs_greet(const struct rsocket *s, struct rs_hello *h);
 int rs_meet(struct rsocket *s, const struct rdma_conn_param *param);
 struct rdma_conn_param rs_param(const struct rs_hello *h);
 bool rs_is_connected(struct rsocket *s);
+
+/* rsaccept.c. The caller of rs_has_accepted holds the lock. */
+void rs_take_requests(struct rsocket *listener);
+bool rs_has_accepted(struct rsocket *listener);
+void rs_backlog_free(struct rsocket *listener);
+
+/* rsworker.c */
+int rs_worker_add(struct rsocket *s);
+void rs_worker_remove(struct rsocket *s);
+void rs_worker_before_fork(void);
+void rs_worker_in_parent(void);
+void rs_worker_in_child(void);
 
 /* rsring.c. The caller holds the lock. */
 void rs_take(struct rsocket *s);
@@ -196,7 +228,8 @@ bool rs_can_send(struct rsocket *s);
 bool rs_can_receive(struct rsocket *s);
 
 /* rswait.c. The caller holds the lock. */
-int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
+int64_t rs_now_ms(void);
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags, int ms);
 void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
 void rs_give_way(struct rsocket *s);
 void rs_hold_signals(sigset_t *before);
@@ -205,6 +238,7 @@ void rs_let_signals(const sigset_t *before);
 /* rsbell.c. The caller holds the lock. */
 int rs_bell_hang(struct rsocket *s);
 bool rs_has_event(struct rsocket *s);
+int rs_wake_fd(const struct rsocket *s);
 unsigned rs_lie_down(struct rsocket *s);
 void rs_get_up(struct rsocket *s, unsigned since);
 void rs_ring(struct rsocket *s);

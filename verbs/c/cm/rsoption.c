@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 /* Options of sockets, and fcntl. */
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "rsapi.h"
 #include "rsdgram.h"
@@ -39,13 +41,37 @@ static int set_buffer(const struct rsocket *s, uint32_t *size, int value)
 	return 0;
 }
 
-/* set_reuse likewise: an id whose address is chosen refuses it, which is no mistake. */
+/* set_reuse likewise: an id whose address is chosen refuses it, which is no error. */
 static int set_reuse(struct rsocket *s, int value)
 {
 	s->option.reuse = value != 0;
-	if (rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &value, sizeof(value)) == 0 || s->state != RS_INIT)
+	if (rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &value, sizeof(value)) == 0 || s->state != RS_INIT || (s->datagram && s->datagram->bound))
 		return 0;
 	return errno;
+}
+
+/* set_linger and set_timeout set options that are structures. */
+static int set_linger(struct rsocket *s, const void *value, socklen_t len)
+{
+	if (len < sizeof(s->option.linger))
+		return EINVAL;
+	memcpy(&s->option.linger, value, sizeof(s->option.linger));
+	return 0;
+}
+
+static int set_timeout(int *ms, const void *value, socklen_t len)
+{
+	struct timeval time;
+	int64_t all;
+
+	if (len < sizeof(time))
+		return EINVAL;
+	memcpy(&time, value, sizeof(time));
+	if (time.tv_sec < 0 || time.tv_usec < 0 || time.tv_usec >= 1000000)
+		return EDOM;
+	all = time.tv_sec < INT_MAX / 1000 ? (int64_t)time.tv_sec * 1000 + (time.tv_usec + 999) / 1000 : INT_MAX;
+	*ms = all < INT_MAX ? (int)all : INT_MAX;
+	return 0;
 }
 
 static int set_socket(struct rsocket *s, int name, int value, const void *optval, socklen_t optlen)
@@ -58,10 +84,11 @@ static int set_socket(struct rsocket *s, int name, int value, const void *optval
 	case SO_SNDBUF:
 		return set_buffer(s, &s->sbuf_size, value);
 	case SO_LINGER:
-		if (optlen < sizeof(s->option.linger))
-			return EINVAL;
-		memcpy(&s->option.linger, optval, sizeof(s->option.linger));
-		return 0;
+		return set_linger(s, optval, optlen);
+	case SO_RCVTIMEO:
+		return set_timeout(&s->timeout.receive, optval, optlen);
+	case SO_SNDTIMEO:
+		return set_timeout(&s->timeout.send, optval, optlen);
 	case SO_KEEPALIVE:
 		s->option.keepalive = value != 0;
 		return 0;
@@ -69,7 +96,7 @@ static int set_socket(struct rsocket *s, int name, int value, const void *optval
 		s->option.oobinline = value != 0;
 		return 0;
 	}
-	return ENOTSUP;
+	return ENOPROTOOPT;
 }
 
 static int set_rdma(struct rsocket *s, int name, int value)
@@ -84,7 +111,43 @@ static int set_rdma(struct rsocket *s, int name, int value)
 	case RDMA_IOMAPSIZE:
 		return set_size(s, &s->iomap_size, within((uint32_t)value, 0, 256));
 	}
-	return ENOTSUP;
+	return ENOPROTOOPT;
+}
+
+/* set_kept sets an option that has no effect, in the range that TCP has for it. */
+static int set_kept(int *option, int value, int most)
+{
+	if (value < 1 || value > most)
+		return EINVAL;
+	*option = value;
+	return 0;
+}
+
+static int set_tcp(struct rsocket *s, int name, int value)
+{
+	switch (name) {
+	case TCP_NODELAY:
+		s->option.nodelay = value != 0;
+		return 0;
+	case TCP_MAXSEG:
+		s->option.maxseg = value;
+		return 0;
+	case TCP_KEEPIDLE:
+		return set_kept(&s->option.keepidle, value, 32767);
+	case TCP_KEEPINTVL:
+		return set_kept(&s->option.keepintvl, value, 32767);
+	case TCP_KEEPCNT:
+		return set_kept(&s->option.keepcnt, value, 127);
+	}
+	return ENOPROTOOPT;
+}
+
+static int set_v6only(struct rsocket *s, int value)
+{
+	if (rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &value, sizeof(value)) != 0)
+		return errno;
+	s->option.v6only = value != 0;
+	return 0;
 }
 
 static int set(struct rsocket *s, int level, int name, int value, const void *optval, socklen_t optlen)
@@ -93,15 +156,9 @@ static int set(struct rsocket *s, int level, int name, int value, const void *op
 		return set_socket(s, name, value, optval, optlen);
 	if (level == SOL_RDMA)
 		return set_rdma(s, name, value);
-	if (level == IPPROTO_TCP && name == TCP_NODELAY)
-		s->option.nodelay = value != 0;
-	else if (level == IPPROTO_TCP && name == TCP_MAXSEG)
-		s->option.maxseg = value;
-	else if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY)
-		return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &value, sizeof(value)) == 0 ? 0 : errno;
-	else if (level != IPPROTO_TCP || (name != TCP_KEEPIDLE && name != TCP_KEEPINTVL && name != TCP_KEEPCNT))
-		return ENOTSUP;
-	return 0;
+	if (level == IPPROTO_TCP && !s->datagram)
+		return set_tcp(s, name, value);
+	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && s->domain == AF_INET6 ? set_v6only(s, value) : ENOPROTOOPT;
 }
 
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
@@ -111,8 +168,10 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
 
 	if (!s)
 		return -1;
-	if (!optval || optlen < sizeof(value))
+	if (optlen < sizeof(value))
 		return cm_result(EINVAL);
+	if (!optval)
+		return cm_result(EFAULT);
 	memcpy(&value, optval, sizeof(value));
 	pthread_mutex_lock(&s->lock);
 	error = set(s, level, optname, value, optval, optlen);
@@ -120,26 +179,57 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
 	return cm_result(error);
 }
 
-/* get gives an option's value; ENOTSUP if there is none of that name. */
-static int get(struct rsocket *s, int level, int name, int *value)
+/* get_number finds the value of an option that is a number. It returns false for an unknown option. */
+static bool get_number(struct rsocket *s, int level, int name, int *value)
 {
 	const struct { int level, name, value; } list[] = {
 		{ SOL_SOCKET, SO_REUSEADDR, s->option.reuse }, { SOL_SOCKET, SO_KEEPALIVE, s->option.keepalive },
 		{ SOL_SOCKET, SO_OOBINLINE, s->option.oobinline }, { SOL_SOCKET, SO_RCVBUF, (int)s->rbuf_size },
 		{ SOL_SOCKET, SO_SNDBUF, (int)s->sbuf_size }, { SOL_SOCKET, SO_ERROR, s->error },
-		{ SOL_SOCKET, SO_TYPE, s->datagram ? SOCK_DGRAM : SOCK_STREAM }, { SOL_SOCKET, SO_ACCEPTCONN, s->state == RS_LISTENING },
-		{ IPPROTO_TCP, TCP_NODELAY, s->option.nodelay }, { IPPROTO_TCP, TCP_MAXSEG, s->option.maxseg ? s->option.maxseg : 1024 },
+		{ SOL_SOCKET, SO_TYPE, s->datagram ? SOCK_DGRAM : SOCK_STREAM }, { SOL_SOCKET, SO_DOMAIN, s->domain },
+		{ SOL_SOCKET, SO_PROTOCOL, s->datagram ? IPPROTO_UDP : IPPROTO_TCP },
+		{ SOL_SOCKET, SO_ACCEPTCONN, s->state == RS_LISTENING },
 		{ SOL_RDMA, RDMA_SQSIZE, (int)s->sq_size }, { SOL_RDMA, RDMA_RQSIZE, (int)s->rq_size },
 		{ SOL_RDMA, RDMA_INLINE, (int)s->inline_size }, { SOL_RDMA, RDMA_IOMAPSIZE, (int)s->iomap_size },
+		{ s->domain == AF_INET6 ? IPPROTO_IPV6 : -1, IPV6_V6ONLY, s->option.v6only },
+		{ s->datagram ? -1 : IPPROTO_TCP, TCP_NODELAY, s->option.nodelay },
+		{ s->datagram ? -1 : IPPROTO_TCP, TCP_MAXSEG, s->option.maxseg ? s->option.maxseg : 1024 },
+		{ s->datagram ? -1 : IPPROTO_TCP, TCP_KEEPIDLE, s->option.keepidle ? s->option.keepidle : 7200 },
+		{ s->datagram ? -1 : IPPROTO_TCP, TCP_KEEPINTVL, s->option.keepintvl ? s->option.keepintvl : 75 },
+		{ s->datagram ? -1 : IPPROTO_TCP, TCP_KEEPCNT, s->option.keepcnt ? s->option.keepcnt : 9 },
 	};
 	size_t n;
 
 	for (n = 0; n < sizeof(list) / sizeof(list[0]); n++)
-		if (list[n].level == level && list[n].name == name) {
+		if (level >= 0 && list[n].level == level && list[n].name == name) {
 			*value = list[n].value;
-			return 0;
+			return true;
 		}
-	return ENOTSUP;
+	return false;
+}
+
+/* An option's value. */
+union value {
+	int number;
+	struct timeval time;
+	struct linger linger;
+};
+
+static struct timeval time_of(int ms) { return (struct timeval){ ms / 1000, ms % 1000 * 1000 }; }
+
+/* get returns the length of an option's value, 0 for an unknown option. */
+static socklen_t get(struct rsocket *s, int level, int name, union value *value)
+{
+	if (get_number(s, level, name, &value->number))
+		return sizeof(value->number);
+	if (level != SOL_SOCKET || (name != SO_LINGER && name != SO_RCVTIMEO && name != SO_SNDTIMEO))
+		return 0;
+	if (name == SO_LINGER) {
+		value->linger = (struct linger){ s->option.linger.on, s->option.linger.seconds };
+		return sizeof(value->linger);
+	}
+	value->time = time_of(name == SO_RCVTIMEO ? s->timeout.receive : s->timeout.send);
+	return sizeof(value->time);
 }
 
 static void advance(struct rsocket *s)
@@ -153,30 +243,26 @@ static void advance(struct rsocket *s)
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
-	int value, error;
+	union value value;
+	socklen_t len;
 
 	if (!s)
 		return -1;
+	if (!optval || !optlen)
+		return cm_result(EFAULT);
 	pthread_mutex_lock(&s->lock);
 	if (level == SOL_SOCKET && optname == SO_ERROR)
 		advance(s);
-	error = get(s, level, optname, &value);
-	if (!error && level == SOL_SOCKET && optname == SO_ERROR && s->state != RS_FAILED)
+	len = get(s, level, optname, &value);
+	if (level == SOL_SOCKET && optname == SO_ERROR && (s->state != RS_FAILED || !s->datagram))
 		s->error = 0;
-	if (!error && *optlen < sizeof(value))
-		error = EINVAL;
-	if (!error)
-		memcpy(optval, &value, sizeof(value));
-	else if (level == SOL_SOCKET && optname == SO_LINGER && *optlen >= sizeof(s->option.linger)) {
-		memcpy(optval, &s->option.linger, sizeof(s->option.linger));
-		*optlen = sizeof(s->option.linger);
-		pthread_mutex_unlock(&s->lock);
-		return 0;
-	}
 	pthread_mutex_unlock(&s->lock);
-	if (!error)
-		*optlen = sizeof(value);
-	return cm_result(error);
+	if (len == 0)
+		return cm_result(ENOPROTOOPT);
+	if (*optlen > len)
+		*optlen = len;
+	memcpy(optval, &value, *optlen);
+	return 0;
 }
 
 int rfcntl(int socket, int cmd, ...)
@@ -200,5 +286,5 @@ int rfcntl(int socket, int cmd, ...)
 	case F_SETFD:
 		return fcntl(s->fd, cmd, value);
 	}
-	return cm_result(ENOTSUP);
+	return cm_result(EINVAL);
 }

@@ -4,39 +4,48 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "rsapi.h"
 #include "rsdgram.h"
 
-short rs_ready(struct rsocket *s, short events)
+static short all_ready(struct rsocket *s)
 {
 	short ready = 0;
 
 	if (s->closed)
 		return POLLNVAL;
 	if (s->datagram)
-		return ds_ready(s, events);
+		return ds_ready(s);
 	if (s->state == RS_LISTENING)
-		return rs_has_event(s) ? POLLIN & events : 0;
+		return rs_has_accepted(s) ? POLLIN : 0;
 	rs_drain(s);
 	rs_take(s);
 	switch (s->state) {
 	case RS_CONNECTED:
 		if (rs_can_receive(s))
 			ready |= POLLIN;
-		if (s->writable && rs_can_send(s))
+		if (rs_can_send(s))
 			ready |= POLLOUT;
-		return ready & events;
+		return (short)(ready | (s->readable ? 0 : POLLRDHUP));
 	case RS_OVER:
-		if (s->arrivals_head == s->arrivals_tail)
-			ready = POLLHUP;
-		return (short)(ready | ((POLLIN | POLLOUT) & events));
+		return (short)(POLLIN | POLLOUT | POLLRDHUP | (s->arrivals_head == s->arrivals_tail ? POLLHUP : 0));
 	case RS_FAILED:
-		return (short)(POLLERR | POLLHUP | ((POLLIN | POLLOUT) & events));
+		return (short)(POLLIN | POLLOUT | POLLRDHUP | POLLHUP | (s->error ? POLLERR : 0));
+	case RS_INIT:
+	case RS_BOUND:
+		return POLLOUT | POLLHUP;
 	default:
 		return 0;
 	}
+}
+
+/* rs_ready reports which events of a socket are true, of those that are wanted, or that are always reported. */
+short rs_ready(struct rsocket *s, short events)
+{
+	short ready = all_ready(s);
+
+	ready |= (short)((ready & POLLIN ? POLLRDNORM : 0) | (ready & POLLOUT ? POLLWRNORM : 0));
+	return (short)(ready & (events | POLLERR | POLLHUP | POLLNVAL));
 }
 
 /* What a program waits for, with its socket, which is held; NULL if the descriptor is another. */
@@ -85,9 +94,8 @@ static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all
 	for (n = 0; n < count; n++) {
 		const struct rsocket *s = list[n].socket;
 		short events = list[n].fd->events;
-		bool later = s && s->state == RS_LISTENING && !(events & POLLIN); /* its requests stay */
 
-		all[at++] = (struct pollfd){ .fd = list[n].fd->fd, .events = later ? 0 : s ? POLLIN : events };
+		all[at++] = (struct pollfd){ .fd = s ? rs_wake_fd(s) : list[n].fd->fd, .events = s ? POLLIN : events };
 		all[at++] = (struct pollfd){ .fd = s && s->events ? s->events->fd : -1, .events = POLLIN };
 	}
 	error = rs_sleep(all, at, ms, signals);
@@ -99,14 +107,6 @@ static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all
 			ready += all[2 * n].revents != 0;
 		}
 	return ready;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* give_way is for who asks again and again without waiting. */
@@ -133,11 +133,11 @@ struct round {
 
 static int poll_all(struct round *r, int timeout, const sigset_t *signals)
 {
-	int64_t end = now_ms() + timeout + 1; /* not before the time, also where a millisecond has begun already */
+	int64_t end = rs_now_ms() + timeout + 1; /* not before the time, also where a millisecond has begun already */
 	int sockets = look(r->list, r->count, NULL), others = sleep_on(r->list, r->count, r->all, 0, NULL);
 
 	while (sockets == 0 && others == 0) {
-		int64_t left = timeout < 0 ? RS_WAKE_MS : timeout > 0 ? end - now_ms() : 0;
+		int64_t left = timeout < 0 ? RS_WAKE_MS : timeout > 0 ? end - rs_now_ms() : 0;
 
 		if (left <= 0)
 			return 0;

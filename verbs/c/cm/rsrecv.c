@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* Receiving on streams: bytes are copied from the receive buffer, into which the peer has written them. */
+#include <limits.h>
 #include <string.h>
 
 #include "rsapi.h"
@@ -61,7 +62,7 @@ static ssize_t receive(struct rsocket *s, void *buf, size_t len, int flags)
 	do {
 		size_t n;
 
-		error = rs_wait(s, rs_can_receive, flags);
+		error = rs_wait(s, rs_can_receive, flags, s->timeout.receive);
 		if (error)
 			break;
 		n = look(s, (uint8_t *)buf + done, len - done);
@@ -101,7 +102,9 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 	if (s->datagram)
 		return receive_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	pthread_mutex_lock(&s->lock);
-	error = s->state < RS_RESOLVING ? ENOTCONN : s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags) : 0;
+	error = s->state < RS_RESOLVING ? ENOTCONN : s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags, s->timeout.receive) : 0;
+	if (!error && len == 0) /* as TCP, which waits for a byte that it does not take */
+		error = rs_wait(s, rs_can_receive, flags, s->timeout.receive);
 	received = error ? cm_result(error) : len > 0 ? receive(s, buf, len, flags) : 0;
 	pthread_mutex_unlock(&s->lock);
 	return received;
@@ -152,12 +155,16 @@ ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 
 	if (!s)
 		return -1;
+	if ((size_t)msg->msg_iovlen > IOV_MAX)
+		return cm_result(EMSGSIZE);
 	if (s->datagram) {
 		msg->msg_controllen = 0;
 		return receive_message(s, msg, flags);
 	}
 	if (msg->msg_control && msg->msg_controllen)
 		return cm_result(ENOTSUP);
+	msg->msg_flags = 0;
+	msg->msg_namelen = 0;
 	return receive_vector(socket, msg->msg_iov, (int)msg->msg_iovlen, flags);
 }
 
@@ -167,6 +174,8 @@ ssize_t rreadv(int socket, const struct iovec *iov, int count)
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
 	struct rsocket *s RS_HELD = rs_find(socket);
 
+	if (s && (count < 0 || count > IOV_MAX))
+		return cm_result(EINVAL);
 	if (s && s->datagram)
 		return receive_message(s, &msg, 0);
 	return receive_vector(socket, iov, count, 0);

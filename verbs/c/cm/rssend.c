@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* Sending on streams: bytes are copied into the send buffer, or travel with the work request. */
+#include <limits.h>
 #include <string.h>
 
 #include "rsapi.h"
@@ -61,7 +62,7 @@ static int begin(struct rsocket *s, int flags)
 	pthread_mutex_lock(&s->lock);
 	if (s->sending) {
 		s->senders++;
-		error = rs_wait(s, nobody_sends, flags);
+		error = rs_wait(s, nobody_sends, flags, s->timeout.send);
 		s->senders--;
 	}
 	if (error)
@@ -90,7 +91,7 @@ static ssize_t send_all(struct rsocket *s, const void *data, size_t len, int fla
 	while (done < len && !error) {
 		uint32_t n = 0;
 
-		error = rs_wait(s, rs_can_send, flags);
+		error = rs_wait(s, rs_can_send, flags, s->timeout.send);
 		if (!error && s->state == RS_CONNECTED && s->writable)
 			error = send_some(s, (const uint8_t *)data + done, len - done, &n);
 		else if (!error)
@@ -114,7 +115,7 @@ static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int fla
 static ssize_t send_pieces(struct rsocket *s, const struct iovec *iov, int count, int flags)
 {
 	ssize_t done = 0;
-	int n, error = s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags) : 0;
+	int n, error = s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags, s->timeout.send) : 0;
 
 	if (error)
 		return cm_result(error);
@@ -175,6 +176,8 @@ ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 
 	if (!s)
 		return -1;
+	if ((size_t)msg->msg_iovlen > IOV_MAX)
+		return cm_result(EMSGSIZE);
 	if (s->datagram)
 		return send_message(s, msg, flags);
 	if (msg->msg_control && msg->msg_controllen)
@@ -185,5 +188,7 @@ ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 ssize_t rwrite(int socket, const void *buf, size_t count) { return rsend(socket, buf, count, 0); }
 ssize_t rwritev(int socket, const struct iovec *iov, int count)
 {
+	if (count < 0 || count > IOV_MAX)
+		return cm_result(EINVAL);
 	return rsendmsg(socket, &(struct msghdr){ .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count }, 0);
 }

@@ -25,13 +25,23 @@ static _Thread_local struct {
  * The child of a fork finds locks free and sockets held by the table alone, whatever other threads did: those that wait for
  * the lock are counted in it.
  */
-static void before_fork(void) { pthread_rwlock_wrlock(&table_lock); }
-static void in_parent(void) { pthread_rwlock_unlock(&table_lock); }
+static void before_fork(void)
+{
+	rs_worker_before_fork();
+	pthread_rwlock_wrlock(&table_lock);
+}
+
+static void in_parent(void)
+{
+	pthread_rwlock_unlock(&table_lock);
+	rs_worker_in_parent();
+}
 static void in_child(void)
 {
 	int n;
 
 	table_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+	rs_worker_in_child();
 	for (n = 0; n < table_size; n++)
 		if (table[n])
 			rs_revive(table[n], calls.depth > 0);

@@ -1,8 +1,19 @@
 #define _GNU_SOURCE
 /* Waiting for what happens to a socket. The callers hold its lock, which is not held meanwhile. */
 #include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <time.h>
 
 #include "rsdgram.h"
+
+int64_t rs_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /* all_but_faults: a signal of a fault that is held ends the program. */
 static void all_but_faults(sigset_t *set)
@@ -69,10 +80,10 @@ static void cancelled(void *of)
 }
 
 /* sleep_on sleeps until there may be something to take, and takes it. It says whether a signal ends the call. */
-static bool sleep_on(struct rsocket *s, const sigset_t *signals)
+static bool sleep_on(struct rsocket *s, int64_t left, const sigset_t *signals)
 {
-	struct pollfd fds[2] = { { .fd = s->fd, .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
-	int most = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS;
+	struct pollfd fds[2] = { { .fd = rs_wake_fd(s), .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
+	int usual = s->datagram ? ds_wake_ms(s) : RS_WAKE_MS, most = left < usual ? (int)left : usual;
 	struct sleeper sleeper = { s, rs_lie_down(s) };
 	int ready;
 
@@ -95,10 +106,11 @@ void rs_give_way(struct rsocket *s)
 {
 	struct ibv_cq *cq = s->datagram ? ds_cq(s) : s->cq;
 
-	if (!cq)
-		return;
 	pthread_mutex_unlock(&s->lock);
-	roced_give_way(cq);
+	if (cq)
+		roced_give_way(cq);
+	else
+		sched_yield(); /* to the worker */
 	pthread_mutex_lock(&s->lock);
 }
 
@@ -118,10 +130,17 @@ static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
 	return EAGAIN;
 }
 
-/* sleep_until sleeps until something is so. A signal ends it, or another thread that closes the socket. */
-static int sleep_until(struct rsocket *s, bool (*done)(struct rsocket *s), const sigset_t *signals)
+/*
+ * sleep_until sleeps until done returns true, or for ms, unless they are 0 (EAGAIN). A signal ends it, or another thread
+ * that closes the socket.
+ */
+static int sleep_until(struct rsocket *s, bool (*done)(struct rsocket *s), int ms, const sigset_t *signals)
 {
+	int64_t end = rs_now_ms() + ms + 1; /* not before the time, also where a millisecond has begun already */
+
 	for (;;) {
+		int64_t left = ms ? end - rs_now_ms() : INT_MAX;
+
 		if (s->closed)
 			return EBADF;
 		rs_arm(s);
@@ -132,7 +151,9 @@ static int sleep_until(struct rsocket *s, bool (*done)(struct rsocket *s), const
 		rs_take(s);
 		if (done(s))
 			return 0;
-		bool interrupted = sleep_on(s, signals);
+		if (left <= 0)
+			return EAGAIN;
+		bool interrupted = sleep_on(s, left, signals);
 		if (done(s))
 			return 0;
 		if (interrupted)
@@ -140,7 +161,7 @@ static int sleep_until(struct rsocket *s, bool (*done)(struct rsocket *s), const
 	}
 }
 
-static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
+static int wait(struct rsocket *s, bool (*done)(struct rsocket *s), int ms)
 {
 	sigset_t signals;
 	int error;
@@ -149,16 +170,16 @@ static int wait(struct rsocket *s, bool (*done)(struct rsocket *s))
 	if (done(s))
 		return 0;
 	rs_hold_signals(&signals);
-	error = sleep_until(s, done, &signals);
+	error = sleep_until(s, done, ms, &signals);
 	rs_let_signals(&signals);
 	return error;
 }
 
-/* rs_wait waits until something is so; EAGAIN if the call may not wait. */
-int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
+/* rs_wait waits until done returns true; EAGAIN if the call may not wait, or not longer than ms, where 0 is no limit. */
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags, int ms)
 {
 	if (!(flags & MSG_DONTWAIT) && !(s->flags & O_NONBLOCK))
-		return wait(s, done);
+		return wait(s, done, ms);
 	rs_take(s);
 	return done(s) ? 0 : last_look(s, done);
 }
@@ -166,6 +187,6 @@ int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags)
 /* rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. */
 void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s))
 {
-	while (wait(s, done) == EINTR)
+	while (wait(s, done, 0) == EINTR)
 		;
 }

@@ -86,7 +86,7 @@ func TestCM(t *testing.T) {
 	t.Parallel()
 	needs.Tools(t, append(compiler, "/usr/include/rdma/rdma_verbs.h")...)
 	r := newCMRig(t)
-	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing"} {
+	for _, name := range []string{"synchronous", "asynchronous", "streams", "sharing", "backlog", "comparison"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
 	if os.Getenv("ROCED_SANITIZE") != "thread" { // TSan's own locks stay taken in the child of a process with threads

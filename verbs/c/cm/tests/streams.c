@@ -3,7 +3,6 @@
 
 #include <endian.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 
 /* What the sides tell each other (cm/rsocket.h). */
@@ -277,26 +276,6 @@ static void wrong(void)
 	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 }
 
-/* full: a program that may open no more is told when somebody connects. */
-static void full(void)
-{
-	uint16_t port;
-	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0), next;
-	struct pollfd both[2] = { { .fd = s, .events = POLLOUT }, { .fd = l, .events = POLLIN } };
-	struct rlimit before, limit;
-
-	CHECK(s >= 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
-	REFUSED(rconnect(s, self(port), sizeof(struct sockaddr_in)), EINPROGRESS);
-	while (!(both[1].revents & POLLIN))
-		CHECK(rpoll(both, 2, 1000) > 0);
-	CHECK((next = dup(0)) >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
-	limit = (struct rlimit){ (rlim_t)next, before.rlim_max };
-	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-	REFUSED(raccept(l, NULL, NULL), EMFILE);
-	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-	CHECK(rclose(s) == 0 && rclose(l) == 0);
-}
-
 int main(void)
 {
 	int n;
@@ -309,7 +288,6 @@ int main(void)
 	peeked();
 	refused();
 	wrong();
-	full();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;

@@ -131,9 +131,9 @@ static int make_send(int s)
 static void interrupted(void)
 {
 	struct pair p = pair();
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *deaf = listening(channel, RDMA_PS_TCP, NULL); /* it answers no request */
 	struct call first, second, third;
-	uint16_t port;
-	int l = listener(&port);
 
 	install(0);
 	begin(&first, make_receive, p.near);
@@ -150,12 +150,13 @@ static void interrupted(void)
 	interrupt(&first);
 	CHECK(result(&first) > 0 && first.result < (1 << 20) / 1000);
 
-	begin(&first, make_connect, port);
+	begin(&first, make_connect, rdma_get_src_port(deaf));
 	is_interrupted(&first);
 	install(SA_RESTART);
 	begin(&first, make_poll, p.near);
 	is_interrupted(&first); /* as poll, always */
-	CHECK(rclose(l) == 0 && rclose(p.near) == 0 && rclose(p.far) == 0);
+	CHECK(rdma_destroy_id(deaf) == 0 && rclose(p.near) == 0 && rclose(p.far) == 0);
+	rdma_destroy_event_channel(channel);
 }
 
 /* closed: rpoll ends when a socket goes. A stream's end may come before that. */
