@@ -258,7 +258,9 @@ static int connect_stream(struct rsocket *s, const struct sockaddr *addr, sockle
 		return EISCONN;
 	if (!again)
 		error = begin(s, addr, addrlen);
-	if (!error)
+	if (!error && !again && (s->flags & O_NONBLOCK)) /* as with TCP, the outcome is for a later call */
+		error = EAGAIN;
+	else if (!error)
 		error = rs_wait(s, rs_is_connected, 0, s->timeout.send);
 	if (error == EAGAIN || error == EINTR) { /* it goes on without this call */
 		s->pending = true;

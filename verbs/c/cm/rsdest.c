@@ -36,6 +36,7 @@ static void drop_held(struct rsocket *s, struct ds_dest *d)
 /* free_dest frees one that is in no bucket. */
 static void free_dest(struct rsocket *s, struct ds_dest *d)
 {
+	s->datagram->learning -= d->learnt;
 	drop_held(s, d);
 	if (d->id)
 		rdma_destroy_id(d->id);
@@ -135,6 +136,23 @@ int ds_dest_for(struct rsocket *s, const union ds_name *name, struct ds_dest **o
 	return 0;
 }
 
+/*
+ * ds_dest_learn finds the destination of a sender, or begins to look for the way there; NULL if too many of these are looked
+ * for. That costs commands, so others choose neither how many nor how fast; the program's own destinations do not count.
+ */
+struct ds_dest *ds_dest_learn(struct rsocket *s, const union ds_name *name)
+{
+	struct ds_dest *d = ds_dest_find(s, name);
+
+	if (d)
+		return d;
+	if (s->datagram->learning >= DS_LEARN || ds_dest_for(s, name, &d) != 0)
+		return NULL;
+	d->learnt = true;
+	s->datagram->learning++;
+	return d;
+}
+
 /* ds_dest_hold keeps a message until the way is known. What is too much is lost. */
 void ds_dest_hold(struct rsocket *s, struct ds_dest *d, const struct iovec *iov, int count, size_t len)
 {
@@ -184,6 +202,8 @@ static int open_way(struct rsocket *s, struct ds_dest *d, struct ibv_ah_attr *at
 	rdma_destroy_id(d->id);
 	d->id = NULL;
 	d->step = DS_OPEN;
+	s->datagram->learning -= d->learnt;
+	d->learnt = false;
 	if (d->owes)
 		ds_udp_send(s, d, RS_OP_CTRL, NULL, 0);
 	d->owes = false;
@@ -278,34 +298,44 @@ static int next(struct rsocket *s, struct ds_dest *d, enum rdma_cm_event_type ty
 	}
 }
 
-/* ds_dest_advance takes the connection manager's events. */
+/* take_event takes an event of the connection manager's. */
+static void take_event(struct rsocket *s, struct rdma_cm_event *event)
+{
+	enum rdma_cm_event_type type = event->event;
+	struct rdma_ud_param ud = event->param.ud;
+	struct rdma_cm_id *id = event->id;
+	struct ds_dest *d = id->context;
+	int status = event->status, error;
+
+	rs_ring(s);
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		asked(s, id);
+		rdma_ack_cm_event(event);
+		rdma_destroy_id(id);
+		return;
+	}
+	rdma_ack_cm_event(event); /* before its id can be destroyed */
+	if (!d || d->id != id)
+		return;
+	error = next(s, d, type, status, &ud);
+	if (error) {
+		roced_debug("rsocket %d: no way to a datagram's destination: %s: %s", s->fd, rdma_event_str(type), strerror(error));
+		lose(s, d, error);
+	}
+}
+
+/* ds_dest_advance takes some events, each of which costs commands. While there are more, the descriptor stays readable. */
 void ds_dest_advance(struct rsocket *s)
 {
+	enum { EVENTS = 16 };
 	struct rdma_cm_event *event;
+	int n;
 
-	while (rdma_get_cm_event(s->channel, &event) == 0) {
-		enum rdma_cm_event_type type = event->event;
-		struct rdma_ud_param ud = event->param.ud;
-		struct rdma_cm_id *id = event->id;
-		struct ds_dest *d = id->context;
-		int status = event->status, error;
-
-		rs_ring(s);
-		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			asked(s, id);
-			rdma_ack_cm_event(event);
-			rdma_destroy_id(id);
-			continue;
-		}
-		rdma_ack_cm_event(event); /* before its id can be destroyed */
-		if (!d || d->id != id)
-			continue;
-		error = next(s, d, type, status, &ud);
-		if (error) {
-			roced_debug("rsocket %d: no way to a datagram's destination: %s: %s", s->fd, rdma_event_str(type), strerror(error));
-			lose(s, d, error);
-		}
-	}
-	if (errno == EIO) /* no device is left */
-		ds_fail(s);
+	for (n = 0; n < EVENTS && s->state != RS_FAILED; n++)
+		if (rdma_get_cm_event(s->channel, &event) == 0)
+			take_event(s, event);
+		else if (errno == EIO) /* no device is left */
+			ds_fail(s);
+		else
+			break;
 }

@@ -33,6 +33,7 @@ enum {
 	DS_BUCKETS = 64,      /* of destinations */
 	DS_BUCKET = 64,       /* the most in one */
 	DS_HELD = 8,          /* the most messages that wait for a way */
+	DS_LEARN = 8,         /* the most senders that are learnt at once */
 };
 
 /* Before each message by UDP; big-endian. */
@@ -97,6 +98,7 @@ struct ds_dest {
 	uint32_t qpn, qkey;           /* of the peer; 0: by UDP */
 	uint64_t last;                /* the queue's number of the last message there */
 	bool owes;                    /* the peer is to be told the queue pair */
+	bool learnt;                  /* the peer has sent first, and its way is not known yet */
 	struct ds_message *held;      /* the newest first */
 	int held_count;
 };
@@ -109,6 +111,7 @@ struct ds {
 	union ds_name peer;
 	struct ds_queue *queues;
 	struct ds_dest *dests[DS_BUCKETS];
+	int learning;                 /* destinations that are learnt, and not open */
 	int holding;                  /* destinations that have messages which wait */
 	struct ds_message *first, **last; /* that have come */
 	uint32_t by_udp;              /* of these */
@@ -144,11 +147,13 @@ void ds_queue_take(struct rsocket *s, struct ds_queue *q);
 bool ds_queue_full(const struct ds_queue *q);
 void ds_queue_send(struct ds_queue *q, struct ds_dest *to, const struct iovec *iov, int count, size_t len);
 void ds_queue_settle(struct rsocket *s, struct ds_queue *q, uint64_t number);
+bool ds_wants(const struct rsocket *s, const union ds_name *from);
 void ds_arrived(struct rsocket *s, struct ds_message *m);
 void ds_done(struct rsocket *s, struct ds_message *m);
 
 /* rsdest.c */
 int ds_dest_for(struct rsocket *s, const union ds_name *name, struct ds_dest **dest);
+struct ds_dest *ds_dest_learn(struct rsocket *s, const union ds_name *name);
 struct ds_dest *ds_dest_find(struct rsocket *s, const union ds_name *name);
 void ds_dest_advance(struct rsocket *s);
 void ds_dest_hold(struct rsocket *s, struct ds_dest *d, const struct iovec *iov, int count, size_t len);

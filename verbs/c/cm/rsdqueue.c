@@ -207,12 +207,20 @@ static bool take_header(struct ds_message *m, const uint8_t *grh)
 	return ds_same(&said, &m->from);
 }
 
+/* ds_wants reports whether the program gets the messages of a sender. */
+bool ds_wants(const struct rsocket *s, const union ds_name *from)
+{
+	const struct ds *d = s->datagram;
+
+	return s->readable && from->sa.sa_family == d->family && (!d->connected || ds_same(from, &d->peer));
+}
+
 /* ds_arrived has the program get a message, if it wants those of its sender. */
 void ds_arrived(struct rsocket *s, struct ds_message *m)
 {
 	struct ds *d = s->datagram;
 
-	if (!s->readable || m->from.sa.sa_family != d->family || (d->connected && !ds_same(&m->from, &d->peer))) {
+	if (!ds_wants(s, &m->from)) {
 		ds_done(s, m);
 		return;
 	}
@@ -244,15 +252,18 @@ static void received(struct rsocket *s, struct ds_queue *q, const struct ibv_wc 
 		ds_done(s, m);
 }
 
-/* ds_queue_take takes all completions. */
+/*
+ * ds_queue_take takes all completions, as many as there were at first: a peer that goes on sending does not keep the call
+ * here. An armed queue tells of those that came since.
+ */
 void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 {
 	struct ibv_wc wc[16];
-	int n, count = -1;
+	int n, count = -1, left = (int)(q->sends + q->receives);
 
 	if (s->state == RS_FAILED)
 		return;
-	while (atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE && (count = roced_poll_cq(q->cq, 16, wc)) > 0)
+	for (; atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE && (count = roced_poll_cq(q->cq, 16, wc)) > 0 && left > 0; left -= count)
 		for (n = 0; n < count; n++) {
 			bool message = wc[n].opcode & ROCED_WC_RECV;
 

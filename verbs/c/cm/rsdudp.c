@@ -73,65 +73,76 @@ int ds_udp_send(struct rsocket *s, const struct ds_dest *d, enum rs_op op, const
 
 static bool valid(const struct ds_udp_header *h, ssize_t len, const union ds_name *from)
 {
-	return h->tag == htobe32(DS_TAG) && (h->op == RS_OP_DATA || h->op == RS_OP_CTRL) && h->length <= len &&
+	uint32_t qpn = be32toh(h->qpn);
+
+	return qpn > 0 && qpn <= 0xffffff && h->tag == htobe32(DS_TAG) && (h->op == RS_OP_DATA || h->op == RS_OP_CTRL) && h->length <= len &&
 	       ((h->version == 4 && h->length == 16 && from->sa.sa_family == AF_INET) ||
 		(h->version == 6 && h->length == 28 && from->sa.sa_family == AF_INET6));
 }
 
-/* learn takes the number of the sender's queue pair. Only one that has sent a message is remembered and answered. */
-static int learn(struct rsocket *s, const struct ds_udp_header *h, const union ds_name *from)
+/*
+ * learn notes the number of the sender's queue pair, and answers who has sent a message. It looks for the way to a sender
+ * whose message the program gets, if may_begin; others are read, not answered, and can be learnt from a later message. It
+ * returns true if it has begun to look for one.
+ */
+static bool learn(struct rsocket *s, const struct ds_udp_header *h, const union ds_name *from, bool may_begin)
 {
 	struct ds_dest *d = ds_dest_find(s, from);
-	uint32_t qpn = be32toh(h->qpn);
+	bool message = h->op == RS_OP_DATA, begins = !d && message && may_begin;
 
-	if (qpn == 0 || qpn > 0xffffff)
-		return EPROTO;
-	if (h->op == RS_OP_DATA && !d && ds_dest_for(s, from, &d) != 0)
-		return 0; /* it can be read, if not answered */
+	if (begins)
+		d = ds_dest_learn(s, from);
 	if (!d)
-		return 0;
-	d->qpn = qpn;
-	if (h->op == RS_OP_DATA && d->step == DS_OPEN)
+		return false;
+	d->qpn = be32toh(h->qpn);
+	if (message && d->step == DS_OPEN)
 		ds_udp_send(s, d, RS_OP_CTRL, NULL, 0);
-	else if (h->op == RS_OP_DATA)
+	else if (message)
 		d->owes = true;
-	return 0;
+	return begins;
 }
 
-/* copy has the program get a message, while there is room for it. */
-static void copy(struct rsocket *s, const uint8_t *data, size_t len, const union ds_name *from)
+/* copy has the program get a message. It returns false if there is no room for it, or the program does not want it. */
+static bool copy(struct rsocket *s, const uint8_t *data, size_t len, const union ds_name *from)
 {
-	struct ds_message *m = s->datagram->by_udp < s->rbuf_size / DS_MESSAGE ? malloc(sizeof(*m) + len) : NULL;
+	bool wanted = ds_wants(s, from) && s->datagram->by_udp < s->rbuf_size / DS_MESSAGE;
+	struct ds_message *m = wanted ? malloc(sizeof(*m) + len) : NULL;
 
 	if (!m)
-		return;
+		return false;
 	*m = (struct ds_message){ .from = *from, .length = (uint32_t)len, .data = (uint8_t *)(m + 1) };
 	memcpy(m->data, data, len);
 	ds_arrived(s, m);
+	return true;
 }
 
-/* take_one takes a message; false if there is none. Errors of messages sent before are read too, and mean nothing. */
-static bool take_one(struct rsocket *s)
+/*
+ * take_one takes a message; false if there is none. Errors of messages sent before are read too, and mean nothing. It counts
+ * in learnt the senders that it has begun to look for.
+ */
+static bool take_one(struct rsocket *s, int *learnt)
 {
 	union { struct ds_udp_header h; uint8_t bytes[sizeof(struct ds_udp_header) + DS_MESSAGE]; } m;
 	union ds_name from = { .sa.sa_family = AF_UNSPEC };
 	socklen_t named = sizeof(from);
 	ssize_t len = recvfrom(s->datagram->udp, &m, sizeof(m), MSG_TRUNC, &from.sa, &named);
+	bool got = false;
 
 	if (len < 0)
 		return errno != EAGAIN && errno != EBADF;
-	if (len < LEAST || (size_t)len > sizeof(m) || !valid(&m.h, len, &from) || learn(s, &m.h, &from) != 0)
+	if (len < LEAST || (size_t)len > sizeof(m) || !valid(&m.h, len, &from))
 		return true;
 	if (m.h.op == RS_OP_DATA)
-		copy(s, m.bytes + m.h.length, (size_t)len - m.h.length, &from);
+		got = copy(s, m.bytes + m.h.length, (size_t)len - m.h.length, &from);
+	*learnt += learn(s, &m.h, &from, got && *learnt == 0);
 	return true;
 }
 
-/* ds_udp_take takes what has come, but not for ever. */
+/* ds_udp_take takes what has come, but not for ever, and learns one sender at most. */
 void ds_udp_take(struct rsocket *s)
 {
-	int n;
+	int n, learnt = 0;
 
-	for (n = 0; n < BURST && s->datagram->udp >= 0 && s->state != RS_FAILED && take_one(s); n++)
+	for (n = 0; n < BURST && s->datagram->udp >= 0 && s->state != RS_FAILED && take_one(s, &learnt); n++)
 		;
 }

@@ -7,6 +7,7 @@
 
 #include <endian.h>
 #include <rdma/rsocket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 enum { QKEY = 0x01234567, MOST = 2048 - 8, PEERS = 150 };
@@ -329,6 +330,78 @@ static void forged_udp(void)
 	CHECK(rclose(s) == 0);
 }
 
+static int ids;
+
+/* sendmsg counts the commands to the service that make an id: the library sends by this name, and the number comes first. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	enum { CREATE_ID = 115 };
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+	uint16_t command;
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	memcpy(&command, msg->msg_iov[0].iov_base, sizeof(command));
+	ids += domain == AF_UNIX && command == CREATE_ID;
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+/* crowd sends a message to a port from each of so many ports. */
+static void crowd(uint16_t port, int senders)
+{
+	const struct udp_header h = { htobe32(0x55555555), 4, 0, 16, 0, htobe32(77), own.s_addr, "true" };
+	int n;
+
+	for (n = 0; n < senders; n++) {
+		int u = socket(AF_INET, SOCK_DGRAM, 0);
+
+		CHECK(u >= 0 && bind(u, at(0), NAME) == 0);
+		CHECK(sendto(u, &h, sizeof(h), 0, at(port), NAME) == sizeof(h));
+		close(u);
+	}
+}
+
+/*
+ * crowded: of many strangers a call learns one, and reads the messages of all. It learns none whose message it drops: since
+ * the socket is connected to another, or is full.
+ */
+static void crowded(void)
+{
+	enum { MANY = 60, ROOM = 64, SOME = 5 };
+	uint16_t port, peer;
+	int s = bound(&port), other = bound(&peer), n, before, learnt = 0;
+	struct pollfd ready = { .fd = s, .events = POLLIN };
+	char text[16];
+
+	crowd(port, MANY);
+	for (n = 0; n < MANY; n++) {
+		before = ids;
+		CHECK(rrecv(s, text, sizeof(text), MSG_DONTWAIT) == 4 && memcmp(text, "true", 4) == 0);
+		CHECK(ids <= before + 1);
+		learnt += ids - before;
+	}
+	CHECK(learnt > 0);
+	expect_nothing(s);
+	for (n = 0; n < ROOM; n++) {
+		crowd(port, 1);
+		CHECK(rpoll(&ready, 1, -1) == 1);
+	}
+	before = ids;
+	for (n = 0; n < SOME; n++) {
+		crowd(port, MANY);
+		CHECK(rpoll(&ready, 1, 0) == 1);
+	}
+	CHECK(ids == before);
+	CHECK(rconnect(other, at(port), NAME) == 0);
+	before = ids;
+	for (n = 0; n < SOME; n++) {
+		crowd(peer, MANY);
+		expect_nothing(other);
+	}
+	CHECK(ids == before);
+	CHECK(rclose(s) == 0 && rclose(other) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc >= 2 && inet_pton(AF_INET, argv[1], &own) == 1);
@@ -341,5 +414,7 @@ int main(int argc, char **argv)
 	forged();
 	if (udp)
 		forged_udp();
+	if (udp)
+		crowded();
 	return 0;
 }
