@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,7 @@ func sealedMemfd(size int) (fd int, err error) {
 	if err != nil {
 		return -1, fmt.Errorf("memfd_create: %w", err)
 	}
-	if err = unix.Ftruncate(fd, int64(size)); err == nil {
+	if err = extend(fd, uint64(size)); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
 	if err != nil {
@@ -36,6 +37,29 @@ func sealedMemfd(size int) (fd int, err error) {
 		return -1, fmt.Errorf("memfd of %d bytes: %w", size, err)
 	}
 	return fd, nil
+}
+
+// fileSize serialises changes of the process's limit of file sizes.
+var fileSize sync.Mutex
+
+// extend sets the size of a memfd, which is sparse. A limit of file sizes (RLIMIT_FSIZE) counts for it too: extend raises
+// the limit for that moment, and restores it, since programs that this process starts inherit it.
+func extend(fd int, size uint64) error {
+	fileSize.Lock()
+	defer fileSize.Unlock()
+	err := unix.Ftruncate(fd, int64(size))
+	if !errors.Is(err, unix.EFBIG) {
+		return err
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	raised := unix.Rlimit{Cur: size, Max: max(size, limit.Max)}
+	if unix.Setrlimit(unix.RLIMIT_FSIZE, &raised) != nil {
+		return fmt.Errorf("%w: the limit of file sizes is %d bytes, also for this sparse file in memory; raise it (ulimit -f, LimitFSIZE=)", err, limit.Max)
+	}
+	return errors.Join(unix.Ftruncate(fd, int64(size)), unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
 }
 
 func mapWhole(fd, size int) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,6 +37,19 @@ func TestSegments(t *testing.T) {
 	c := newCMRig(t).command(t, glibc().program(t, "tests/sharedmemory"), "segments")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWIPC}
 	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestExecUnderFileSizeLimit: memory of a program is a sparse file, which is larger than the limit that the command has. The
+// program has the same limit.
+func TestExecUnderFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	const gibibyte = "2097152" // in units of sh
+	lib := build(t)
+	c := exec.Command("sh", "-c", `ulimit -S -f `+gibibyte+`; exec "$0" exec --network loopback --libraries "$1" -- sh -c '"$0" && ulimit -S -f' "$2"`,
+		filepath.Join(lib, "roced"), lib, glibc().program(t, "tests/traffic"))
+	if out, err := c.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != gibibyte {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
