@@ -319,9 +319,9 @@ int rclose(int socket)
 		rshutdown(socket, SHUT_RDWR);
 	if (!rs_leave(s)) /* another thread closes it too */
 		return cm_result(EBADF);
+	pthread_mutex_lock(&s->lock);
 	if (s->id && s->id->qp)
 		rdma_disconnect(s->id);
-	pthread_mutex_lock(&s->lock);
 	s->closed = true;
 	rs_ring(s);
 	pthread_mutex_unlock(&s->lock);
@@ -340,24 +340,28 @@ int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *ad
 	return 0;
 }
 
+static int peer_name(struct rsocket *s, union ds_name *name)
+{
+	if (s->datagram)
+		return ds_peer_name(s, name);
+	if (s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_OVER)
+		return ENOTCONN;
+	memcpy(name, &s->id->route.addr.dst_addr, sizeof(*name));
+	return 0;
+}
+
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
 	struct rsocket *s RS_HELD = rs_find(socket);
+	union ds_name peer;
+	int error;
 
 	if (!s)
 		return -1;
-	if (s->datagram) {
-		union ds_name peer;
-		int error;
-
-		pthread_mutex_lock(&s->lock);
-		error = ds_peer_name(s, &peer);
-		pthread_mutex_unlock(&s->lock);
-		return error ? cm_result(error) : rs_name_of(&peer.sa, addr, addrlen);
-	}
-	if (s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_OVER)
-		return cm_result(ENOTCONN);
-	return rs_name_of(&s->id->route.addr.dst_addr, addr, addrlen);
+	pthread_mutex_lock(&s->lock);
+	error = peer_name(s, &peer);
+	pthread_mutex_unlock(&s->lock);
+	return error ? cm_result(error) : rs_name_of(&peer.sa, addr, addrlen);
 }
 
 int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)

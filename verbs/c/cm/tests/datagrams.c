@@ -330,7 +330,7 @@ static void forged_udp(void)
 	CHECK(rclose(s) == 0);
 }
 
-static int ids;
+static _Atomic int ids;
 
 /* sendmsg counts the commands to the service that make an id: the library sends by this name, and the number comes first. */
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
