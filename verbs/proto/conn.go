@@ -15,7 +15,8 @@ const MaxDescriptors = 3
 type Conn struct {
 	socket *net.UnixConn
 	buffer []byte
-	rights []byte // nil: descriptors are not taken, the kernel drops them
+	rights []byte // nil: no descriptors are accepted
+	peeks  bool   // the peer can send descriptors that are not accepted: they must stay in the socket
 	poll   poll
 }
 
@@ -24,8 +25,23 @@ func NewConn(socket *net.UnixConn, takesDescriptors bool) *Conn {
 	c := &Conn{socket: socket, buffer: make([]byte, MaxMessage+1)}
 	if takesDescriptors {
 		c.rights = make([]byte, unix.CmsgSpace(4*MaxDescriptors))
+	} else {
+		c.peeks = AcceptsRights(socket)
 	}
 	return c
+}
+
+// AcceptsRights reports whether the peer of a socket can send descriptors to it: it can unless SO_PASSRIGHTS is off, which
+// needs Linux 6.16.
+func AcceptsRights(socket *net.UnixConn) (accepts bool) {
+	accepts = true
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			on, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS)
+			accepts = err != nil || on != 0
+		})
+	}
+	return accepts
 }
 
 // Send sends a packet, with descriptors, which stay the caller's.
@@ -39,7 +55,8 @@ func (c *Conn) Send(packet []byte, descriptors ...int) error {
 }
 
 // Receive waits for a message. Its body is valid until the next call; the descriptors are the
-// caller's. io.EOF when the other side has closed, ErrMalformed for what is no message.
+// caller's. io.EOF when the other side has closed, ErrMalformed for what is no message. A message with descriptors that are
+// not accepted stays in the socket: the kernel would close them within the call, and the last close of one may block.
 func (c *Conn) Receive() (m Message, descriptors []int, err error) {
 	n, rightsLen, flags, err := c.read()
 	if errors.Is(err, unix.ECONNRESET) { // it closed without having read all; what it said before is there

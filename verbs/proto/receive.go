@@ -19,7 +19,12 @@ func (c *Conn) read() (n, rightsLen, flags int, err error) {
 	var failed error
 	err = raw.Read(func(fd uintptr) (over bool) {
 		for {
-			n, rightsLen, flags, _, failed = unix.Recvmsg(int(fd), c.buffer, c.rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+			if c.peeks {
+				n, _, flags, _, failed = unix.Recvmsg(int(fd), c.buffer, nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			}
+			if !c.peeks || failed == nil && flags&unix.MSG_CTRUNC == 0 {
+				n, rightsLen, flags, _, failed = unix.Recvmsg(int(fd), c.buffer, c.rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+			}
 			if failed != unix.EAGAIN && failed != unix.EINTR {
 				return true
 			}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/internal/fault"
@@ -56,6 +57,9 @@ type connection struct {
 	unsent     error               // why a packet could not be sent; under sendMu
 	background sync.WaitGroup
 	over       chan struct{} // closed when it ends
+	hungUp     atomic.Bool
+	holds      atomic.Int32  // of its place among the user's connections: that of run, and of each blocking call
+	left       chan struct{} // closed with the last of them
 }
 
 const (
@@ -68,10 +72,13 @@ const (
 )
 
 func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connection {
-	return &connection{
+	c := &connection{
 		server: s, socket: socket, conn: proto.NewConn(socket, false), log: p.log(s.log), peer: p, account: a,
-		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, passed: map[*processFile]bool{}, over: make(chan struct{}),
+		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, passed: map[*processFile]bool{},
+		over: make(chan struct{}), left: make(chan struct{}),
 	}
+	c.holds.Store(1)
+	return c
 }
 
 // run serves the client until its connection ends.
@@ -79,7 +86,7 @@ func (c *connection) run() {
 	err := c.socket.SetReadDeadline(c.since.Add(helloTimeout))
 	for err == nil {
 		var m proto.Message
-		if m, _, err = c.conn.Receive(); err == nil {
+		if m, _, err = c.conn.Receive(); err == nil && !c.hungUp.Load() {
 			err = c.handleContained(m)
 		}
 	}
@@ -92,14 +99,36 @@ func (c *connection) run() {
 	c.end()
 }
 
-// hangUp ends the connection from the server's side.
-func (c *connection) hangUp() { _ = c.socket.Close() }
+// hangUp ends the connection from the server's side. It does not block: the socket is closed later, by giveBack.
+func (c *connection) hangUp() {
+	c.hungUp.Store(true)
+	if raw, err := c.socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	}
+}
+
+// block runs a call that the client can make block (blocking). The connection keeps its place until the call has returned.
+func (c *connection) block(call func()) {
+	c.holds.Add(1)
+	c.server.blocking.run(c.peer.holder(), func() {
+		call()
+		c.release()
+	})
+}
+
+// release releases one hold of the connection's place, and the place with the last one.
+func (c *connection) release() {
+	if c.holds.Add(-1) == 0 {
+		c.server.leave(c.peer.holder())
+		close(c.left)
+	}
+}
 
 // end frees all that the connection has. Nothing else does.
 func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
-	c.fileSocket.close(c.account.quota)
+	c.closeFileSocket()
 	for r, a := range c.asyncEvents {
 		c.endAsyncEvents(r, a)
 	}
@@ -134,22 +163,16 @@ func (c *connection) end() {
 	if session != nil {
 		c.tell(proto.ClientClosed)
 	}
-	freed := make(chan struct{})
-	go func() {
-		defer close(freed)
-		c.giveBack()
-	}()
+	c.block(c.giveBack)
+	c.release()
 	select {
-	case <-freed:
+	case <-c.left:
 	case <-c.server.hurry:
-		if c.arena != nil { // else there is none, and it is about to be freed
-			c.log.Warn("a client holds on to its memory; it is left to the kernel", "bytes", c.arena.top)
-		}
+		c.log.Warn("a client blocks the release of its memory, or of files that it has passed; these are left to the kernel")
 	}
 }
 
-// giveBack gives back what counts as the user's. The client can make it wait, and its user is not
-// allowed more in the meantime; see arena.close.
+// giveBack releases what is charged to the user. The client can make it block; see arena.close.
 func (c *connection) giveBack() {
 	if c.file != nil {
 		c.server.files.leave(c.file)
@@ -157,7 +180,7 @@ func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
-	c.server.leave(c.peer.holder())
+	_ = c.socket.Close()
 }
 
 // handle carries out a message. An error ends the connection.

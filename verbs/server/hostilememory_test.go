@@ -138,7 +138,15 @@ func TestPassedProcessFiles(t *testing.T) {
 }
 
 // openedAs is a client of another user's, with a session.
-func (d *daemon) openedAs(t *testing.T, uid int) (r *raw) {
+func (d *daemon) openedAs(t *testing.T, uid int) *raw {
+	t.Helper()
+	r := d.connectAs(t, uid)
+	r.greet()
+	return r
+}
+
+// connectAs is a connection of another user's.
+func (d *daemon) connectAs(t *testing.T, uid int) (r *raw) {
 	t.Helper()
 	asUser(t, uid, func() error {
 		socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: d.path, Net: "unixpacket"})
@@ -152,7 +160,6 @@ func (d *daemon) openedAs(t *testing.T, uid int) (r *raw) {
 	if r == nil {
 		t.FailNow()
 	}
-	r.greet()
 	return r
 }
 

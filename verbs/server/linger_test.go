@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/roced/roced/verbs/proto"
@@ -9,33 +10,70 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lingering gives a descriptor whose last close takes an hour, or until the test ends: of a TCP connection that
-// lingers, with data that nobody takes.
-func lingering(t *testing.T) int {
+// lingerer makes TCP connections that linger with data that their peers do not read, until it is closed.
+type lingerer struct {
+	testing.TB
+	listener net.Listener
+	peers    []net.Conn
+}
+
+func newLingerer(t testing.TB) *lingerer {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	check(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
+	l := &lingerer{TB: t, listener: listener}
+	t.Cleanup(l.close)
+	return l
+}
+
+// connect returns a descriptor whose last close takes an hour, or until the lingerer is closed.
+func (l *lingerer) connect() int {
+	l.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	check(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	check(t, unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
-	peer, err := listener.Accept()
-	check(t, err)
-	t.Cleanup(func() { _ = peer.Close() })
-	check(t, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: 3600}))
+	check(l, err)
+	port := l.listener.Addr().(*net.TCPAddr).Port
+	check(l, unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
+	peer, err := l.listener.Accept()
+	check(l, err)
+	l.peers = append(l.peers, peer)
+	check(l, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: 3600}))
 	for err == nil {
 		err = unix.Sendto(fd, make([]byte, 1<<16), unix.MSG_DONTWAIT, nil)
 	}
 	return fd
 }
 
-// sendRights sends a lingering descriptor to a socket, and keeps none. The socket need not take it.
-func sendRights(t *testing.T, to int) {
-	t.Helper()
-	fd := lingering(t)
-	_ = unix.Sendmsg(to, []byte{1}, unix.UnixRights(fd), nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	go unix.Close(fd) // it is the last one, if it was not taken
+// close resets the connections, whose closes then return.
+func (l *lingerer) close() {
+	_ = l.listener.Close()
+	for _, peer := range l.peers {
+		_ = peer.Close()
+	}
+	l.peers = nil
+}
+
+// sendRights sends a lingering descriptor to a socket that the service does not close meanwhile, and keeps none.
+func (l *lingerer) sendRights(to int) {
+	l.Helper()
+	fd := l.connect()
+	err := unix.Sendmsg(to, []byte{1}, unix.UnixRights(fd), nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	if err != nil { // the socket accepts none: the close of this one must not block
+		check(l, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{}))
+	}
+	check(l, unix.Close(fd))
+}
+
+// throwRights sends a lingering descriptor by a connection of its own, of which the service may have closed its end before.
+func (l *lingerer) throwRights(bad *raw) {
+	l.Helper()
+	raw, err := bad.socket.SyscallConn()
+	check(l, err)
+	check(l, raw.Control(func(to uintptr) {
+		fd := l.connect()
+		_ = unix.Sendmsg(int(to), []byte{1}, unix.UnixRights(fd), nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		go unix.Close(fd) // it may be the last one
+	}))
+	check(l, bad.socket.Close())
 }
 
 // Descriptors whose close waits cost nobody else anything, wherever a client sends them: not to the card, nor when
@@ -74,10 +112,10 @@ func TestLingeringDescriptors(t *testing.T) {
 		"by an event channel of a session that ends": {func(bad *raw) int { return bad.eventChannelEnd() }, func(*raw) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := r.a.opened(t)
+			bad, lingerer := r.a.opened(t), newLingerer(t)
 			to := row.to(bad)
 			for range 3 {
-				sendRights(t, to)
+				lingerer.sendRights(to)
 			}
 			row.end(bad)
 			stillWell()
@@ -112,12 +150,10 @@ func TestLingeringDescriptorsUnread(t *testing.T) {
 	for range 2 {
 		r.a.raw(t)
 	}
+	lingerer := newLingerer(t)
 	for range 20 { // one at most is served
 		bad := r.a.raw(t)
-		raw, err := bad.socket.SyscallConn()
-		check(t, err)
-		check(t, raw.Control(func(fd uintptr) { sendRights(t, int(fd)) }))
-		check(t, bad.socket.Close())
+		lingerer.throwRights(bad)
 	}
 	eventually(t, "others are served", func() bool {
 		c := r.a.raw(t)
@@ -130,4 +166,34 @@ func TestLingeringDescriptorsUnread(t *testing.T) {
 		check(t, c.socket.Close())
 		return err == nil && (m.Kind == proto.Reply || m.Kind == proto.Failure)
 	})
+}
+
+// TestLingeringDescriptorsBeforeRefusal: where the kernel cannot refuse descriptors (before Linux 6.16), those that clients
+// send without being asked block no more threads than those that they pass, also on connections beyond their user's limit.
+func TestLingeringDescriptorsBeforeRefusal(t *testing.T) {
+	const connections = 2 * maxUserThreads
+	r := newRig(t, Config{Limits: Limits{Connections: connections}, PrivilegedGroup: -1})
+	r.a.open(t)
+	stillWell := neighbours(t, r)
+	r.a.acceptRights()
+	lingerer := newLingerer(t)
+	throw := func() { lingerer.throwRights(r.a.connectAs(t, 4711)) }
+	eventually(t, "the closes block", func() bool { throw(); return blocked() >= maxUserThreads })
+	for range 2 * connections {
+		throw()
+	}
+	r.a.opened(t) // it is accepted after the others
+	stillWell()
+	eventually(t, "as many closes block as may", func() bool { return blocked() == maxUserThreads })
+	lingerer.close()
+	eventually(t, "the closes have returned", func() bool { return blocked() == 0 && len(r.a.Users()) == 1 })
+}
+
+// acceptRights has the socket of a daemon accept descriptors, as all sockets do before Linux 6.16.
+func (d *daemon) acceptRights() {
+	for _, l := range d.listeners {
+		if raw, err := l.(syscall.Conn).SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 1) })
+		}
+	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -17,7 +18,7 @@ import (
 
 // looker is a connection of a user that asks, without a socket.
 func (d *daemon) looker(uid uint32) *connection {
-	return newConnection(d.Server, nil, peer{uid: uid}, nil)
+	return newConnection(d.Server, new(net.UnixConn), peer{uid: uid}, nil)
 }
 
 // listed are all objects of a kind, page by page.

@@ -96,8 +96,7 @@ func (p *processFiles) endPassed(c *connection, cause error) (ended bool) {
 	return ended
 }
 
-// leavePassed ends the use by one region. The last close may take long, and the program chooses of what, so the caller
-// does not wait for it.
+// leavePassed ends the use by one region. The last close may take long, and the caller does not wait for it.
 func (p *processFiles) leavePassed(c *connection, f *processFile) {
 	p.mu.Lock()
 	use := f.uses[c]
@@ -111,7 +110,11 @@ func (p *processFiles) leavePassed(c *connection, f *processFile) {
 	last := p.forget(f)
 	p.mu.Unlock()
 	if last {
-		p.leaving.Go(f.close)
+		p.leaving.Add(1)
+		c.server.blocking.run(c.peer.holder(), func() {
+			defer p.leaving.Done()
+			f.close()
+		})
 	}
 }
 
@@ -144,7 +147,7 @@ func (c *connection) passedMapping(passed int, offset uint64, length int) func()
 // inPassedFile is a place in the file that was passed, which it takes.
 func inPassedFile(c *connection, offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
 	files, err := c.fileSocket.take()
-	defer c.fileSocket.close(c.account.quota, files...)
+	defer c.closeFileSocket(files...)
 	if err != nil {
 		return err
 	}

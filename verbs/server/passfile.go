@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -14,11 +13,10 @@ import (
 
 // fileSocket is where a client passes a file for the next command (an XRC domain's, or one of memory): a socket of its own,
 // since the connection's takes no descriptors (rights.go). That command does what it needs of it, and the file is closed.
-// The last close of something may take long, and the client chooses of what: so that has a goroutine, of which a connection
-// has one at once.
+// The client chooses the file, and its last close may block (blocking.go). A connection has one such close at a time.
 type fileSocket struct {
 	fd     int           // the service's end; 0: there is none
-	closed chan struct{} // by the goroutine that closes what was passed before; nil: there was nothing
+	closed chan struct{} // closed when the file that was passed before is; nil: there was none
 }
 
 const (
@@ -33,7 +31,7 @@ func passFile(c *connection, m proto.Message) error {
 	if _, err := proto.PassFile.DecodeRequest(m.Body); err != nil {
 		return err
 	}
-	end, err := c.fileSocket.open(c.account.quota)
+	end, err := c.openFileSocket()
 	if err != nil {
 		return c.fail(m, err)
 	}
@@ -41,9 +39,10 @@ func passFile(c *connection, m proto.Message) error {
 	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
 }
 
-// open makes the socket, and gives the client's end.
-func (s *fileSocket) open(of *quota.Quota) (end int, err error) {
-	s.close(of)
+// openFileSocket makes the socket, and returns the client's end.
+func (c *connection) openFileSocket() (end int, err error) {
+	c.closeFileSocket()
+	s, of := &c.fileSocket, c.account.quota
 	if s.closed != nil {
 		select {
 		case <-s.closed:
@@ -64,29 +63,31 @@ func (s *fileSocket) open(of *quota.Quota) (end int, err error) {
 	return ends[1], nil
 }
 
-// close closes the socket, with what else was sent there, and files that came by it.
-func (s *fileSocket) close(of *quota.Quota, files ...int) {
+// closeFileSocket closes the socket, with all that was sent there, and files that came by it. Until that has returned the
+// descriptors are charged to the user, and the connection too.
+func (c *connection) closeFileSocket(files ...int) {
+	s := &c.fileSocket
 	if s.fd == 0 {
 		return
 	}
 	fd, closed := s.fd, make(chan struct{})
 	s.fd, s.closed = 0, closed
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
-	go func() {
-		defer close(closed)
+	c.block(func() {
 		proto.CloseAll(append(files, fd))
-		of.GiveDescriptors(fileSocketDescriptors)
-	}()
+		c.account.quota.GiveDescriptors(fileSocketDescriptors)
+		close(closed)
+	})
 }
 
-// take gives the file that was passed, and what was passed beside it; close closes them. What there is no room for
-// the kernel closes at once, which holds up no other connection.
+// take returns descriptors of the file that was passed, and of what was passed beside it. The message stays in the socket,
+// which thereby keeps all that was passed: the kernel would close the descriptors that there is no room for within the call.
 func (s *fileSocket) take() ([]int, error) {
 	if s.fd == 0 {
 		return nil, fmt.Errorf("%w: no file was passed", verbs.ErrInvalid)
 	}
 	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(s.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := unix.Recvmsg(s.fd, make([]byte, 1), rights, unix.MSG_PEEK|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no file was passed: %w", verbs.ErrInvalid, err)
 	}
@@ -106,7 +107,7 @@ func openXRCD(c *connection, m proto.Message) error {
 	request := provider.OpenXRCDRequest{Create: r.Create, Exclusive: r.Exclusive}
 	if r.HasFile {
 		files, err := c.fileSocket.take()
-		defer c.fileSocket.close(c.account.quota, files...)
+		defer c.closeFileSocket(files...)
 		if err != nil {
 			return c.fail(m, err)
 		}

@@ -60,7 +60,7 @@ type Server struct {
 	group      int
 	log        *slog.Logger
 	complaints complaints
-	dismissals dismissals
+	blocking   blocking
 	owners     owners
 	pool       *quota.Pool // of all users
 	pace       pace
@@ -90,7 +90,7 @@ func New(c Config) (*Server, error) {
 		owners: owners{path: c.SubUIDs}, pool: quota.NewPool(c.Limits.All), monitors: newMonitors(),
 		accounts: map[holder]*account{}, connections: map[*connection]struct{}{},
 		doors: doors{make: c.Listen, open: map[string]door{}},
-		hurry: make(chan struct{}), dismissals: make(dismissals, maxDismissals),
+		hurry: make(chan struct{}),
 	}
 	s.doors.serve = s.serve
 	if s.log == nil {
@@ -205,28 +205,27 @@ func (s *Server) accept(socket *net.UnixConn, listener net.Listener, door string
 	peer, err := peerOf(socket)
 	if err != nil {
 		s.complain(s.log, nobody, "cannot accept a connection", err)
-		s.dismissals.dismiss(socket, nil)
+		s.dismiss(socket, holder{owner: noUID}, nil)
 		return
 	}
 	now := time.Now()
 	peer.owner, peer.door = s.owners.of(peer.uid, now), door
 	if !s.pace.may(peer.party(), now) {
 		s.complain(s.log, peer.party(), "connections of a user are closed unread", tooOften(peer.holder()))
-		s.dismissals.dismiss(socket, nil)
+		s.dismiss(socket, peer.holder(), nil)
 		return
 	}
 	account, err := s.enter(peer.holder())
 	if err != nil {
 		s.complain(s.log, peer.party(), "connections of a user are refused", err)
-		s.dismissals.dismiss(socket, err)
+		s.dismiss(socket, peer.holder(), err)
 		return
 	}
 	s.start(newConnection(s, socket, peer, account), listener)
 }
 
-// refuse tells a client why it is not served. It waits for nothing, and nothing is left of it.
+// refuse tells a client why it is not served. It waits for nothing.
 func refuse(socket *net.UnixConn, cause error) {
-	defer socket.Close()
 	if raw, err := socket.SyscallConn(); err == nil {
 		_ = raw.Read(func(fd uintptr) bool { // a hello that nobody has read would reset the connection
 			_, _, _ = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_DONTWAIT)
@@ -278,7 +277,15 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.all.Wait()
-	s.files.leaving.Wait()
+	left := make(chan struct{})
+	go func() {
+		s.files.leaving.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-s.hurry:
+	}
 	s.files.holes.close()
 	return err
 }

@@ -38,7 +38,7 @@ func (c *connection) findFile(passed bool) (*processFile, error) {
 		return c.server.files.open(c.peer.sharer(), c.account.quota)
 	}
 	files, err := c.fileSocket.take()
-	defer c.fileSocket.close(c.account.quota, files...)
+	defer c.closeFileSocket(files...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -95,10 +96,20 @@ func (s *signals) drop(id uint64) {
 	}
 }
 
-// deliver sends what is owed, and waits while the socket is full. Then it holds a thread.
+// deliver sends what is owed, and waits while the socket is full. The wait occupies no thread: meanwhile the runtime's poller
+// has a descriptor of the socket. It has none otherwise, since each read by the client would wake it.
 func (s *signals) deliver() {
-	for s.pay() == unix.EAGAIN {
+	fd, err := unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, 0)
+	for err != nil && s.pay() == unix.EAGAIN { // descriptors have run out
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, -1)
+	}
+	if err != nil {
+		return
+	}
+	socket := os.NewFile(uintptr(fd), "signals")
+	defer socket.Close()
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Write(func(uintptr) (done bool) { return s.pay() != unix.EAGAIN })
 	}
 }
 

@@ -102,6 +102,7 @@ type account struct {
 	name        string
 	quota       *quota.Quota
 	connections int // under Server.mu
+	dismissed   int // likewise: sockets that are not served, and not closed yet
 }
 
 // enter counts a connection of a user, from the first moment: also one that says nothing holds a
@@ -109,12 +110,7 @@ type account struct {
 func (s *Server) enter(of holder) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, limits := s.accounts[of], s.limits.of(of)
-	if a == nil {
-		name := of.String()
-		a = &account{name: name, quota: quota.New(name, limits.Limits, s.pool)}
-		s.accounts[of] = a
-	}
+	a, limits := s.account(of), s.limits.of(of)
 	if limit := limits.Connections; limit > 0 && a.connections >= limit {
 		return nil, fmt.Errorf("%w: %s has %d connections, and may have %d; close some", verbs.ErrLimit, a.name, a.connections, limit)
 	}
@@ -126,12 +122,23 @@ func (s *Server) enter(of holder) (*account, error) {
 	return a, nil
 }
 
-// connectionDescriptors are those of a connection: its socket, and its signals.
-const connectionDescriptors = 3
+// account returns the account of a user, a new one if there is none. The caller holds mu.
+func (s *Server) account(of holder) *account {
+	a := s.accounts[of]
+	if a == nil {
+		name := of.String()
+		a = &account{name: name, quota: quota.New(name, s.limits.of(of).Limits, s.pool)}
+		s.accounts[of] = a
+	}
+	return a
+}
+
+// connectionDescriptors are those of a connection: its socket, its signals, one to wait for room in these, and its arena.
+const connectionDescriptors = 5
 
 // forget forgets a user without connections. The caller holds mu.
 func (s *Server) forget(of holder, a *account) {
-	if a.connections == 0 {
+	if a.connections == 0 && a.dismissed == 0 {
 		delete(s.accounts, of)
 	}
 }

@@ -54,6 +54,12 @@ func descriptors() uint64 {
 	return max(limit.Cur-min(ownDescriptors, limit.Cur/4), 1)
 }
 
+// maxThreads is the number of threads beyond which the runtime ends the process; TasksMax= of the units is the same. A thread
+// is a goroutine that executes, or that is in a system call. With the 65,536 descriptors of the units there are
+// (65,536 - ownDescriptors) / 5 = 12,902 connections at most, each with one goroutine that carries out commands. Blocking
+// calls of clients have 256 threads (verbs/server), and the rest, some 3,000, is for devices, metrics and the runtime.
+const maxThreads = 16384
+
 // mappings is how many users may have together for regions of their own memory: half of what the kernel lets a process
 // have (vm.max_map_count). The rest is the service's own.
 func mappings() uint64 {

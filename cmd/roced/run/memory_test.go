@@ -1,6 +1,9 @@
 package run
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -42,5 +45,18 @@ func TestTotalMemory(t *testing.T) {
 	}
 	if n := totalMemory(0); n < 1<<20 {
 		t.Errorf("half of what there is: %d", n)
+	}
+}
+
+// TestThreadsOfUnits: the units allow as many threads as the runtime does.
+func TestThreadsOfUnits(t *testing.T) {
+	for _, unit := range []string{"roced.service", "roced@.service"} {
+		text, err := os.ReadFile("../../../hack/package/root/" + unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("\nTasksMax=%d\n", maxThreads); !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %q", unit, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 
@@ -67,6 +68,7 @@ func (s *service) stateChanged() {
 
 // run is the service's whole life.
 func (s *service) run(ctx context.Context) error {
+	debug.SetMaxThreads(maxThreads)
 	hangups, stop := hangups() // one may come as soon as it is ready
 	defer stop()
 	err := s.start(ctx)

@@ -80,7 +80,7 @@ type Shared struct {
 const (
 	reserveParts = 8  // an eighth is kept for users that have little
 	littleParts  = 32 // that is at most this part of it
-	littleLeast  = 3  // and not less than a connection has descriptors
+	littleLeast  = 5  // and not less than a connection has descriptors
 )
 
 // admit says whether a user who has own of it may take so much more. However many users take what they may,
