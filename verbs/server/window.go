@@ -25,8 +25,9 @@ func (s *span) has(other *span) bool {
 type window struct {
 	span
 	memory  []byte
-	regions int   // under processFile.mu
-	there   *span // likewise: whose pages a region that is registered has had mapped; nil: none is known
+	regions int    // under processFile.mu
+	there   *span  // likewise: whose pages a region that is registered has had mapped; nil: none is known
+	tables  tables // likewise
 }
 
 const (
@@ -85,7 +86,7 @@ func (f *processFile) open(s span) (*window, error) {
 		f.quota.GiveMappings(1)
 		return nil, fmt.Errorf("%w: a mapping of a program's memory: %w", verbs.ErrLimit, err)
 	}
-	return &window{span: s, memory: memory}, nil
+	return &window{span: s, memory: memory, tables: newTables(memory)}, nil
 }
 
 func (f *processFile) mapWindow(s span) ([]byte, error) {
@@ -113,6 +114,7 @@ func (f *processFile) leave(w *window, pages *span) {
 		delete(f.windows, w.span)
 		_ = unix.Munmap(w.memory)
 		f.quota.GiveMappings(1)
+		w.tables.release(f.quota)
 	}
 }
 
@@ -123,9 +125,12 @@ const populateStep = 2 << 20
 // a window knows those of its largest region.
 func (f *processFile) populate(w *window, pages *span) error {
 	f.mu.Lock()
-	there := w.there
+	there, err := w.there, w.tables.charge(f.quota, pages.from-w.from, pages.size)
 	f.mu.Unlock()
-	if there != nil && there.has(pages) {
+	switch {
+	case err != nil:
+		return err
+	case there != nil && there.has(pages):
 		return nil
 	}
 	if err := populate(w.part(*pages)); err != nil {
