@@ -17,8 +17,9 @@ import (
 // stays, is zeroed when it is used again, and counts against the quota until the session ends.
 type arena struct {
 	quota  *quota.Quota
-	fd     int // until the client has it, then -1
+	fd     int
 	memory []byte
+	blocks int64 // that it had when it was last checked; under arenas.mu
 
 	mu     sync.Mutex
 	top    int           // bytes at the front that have pages
@@ -147,24 +148,16 @@ func (a *arena) At(proto.Place) ([]byte, error) {
 	return nil, fmt.Errorf("%w: a client grants no memory", proto.ErrMalformed)
 }
 
-// handedOver closes the descriptor, which the client has now.
-func (a *arena) handedOver() {
-	if a.fd >= 0 {
-		_ = unix.Close(a.fd)
-		a.fd = -1
-	}
-}
-
 // close unmaps the memory, and gives back what it counts. The session has been closed. With remove it
 // gives the pages back to the kernel first, also those that the client still has mapped; without, clients
 // keep what is in them, to poll completions that are left. The client can hold the file's lock, by a
 // write from memory of its own that is not there yet, and so make this wait, even for longer than a
 // signal can end it.
 func (a *arena) close(remove bool) {
-	a.handedOver()
 	if remove && a.top > 0 {
 		_ = unix.Madvise(a.memory[:a.top], unix.MADV_REMOVE)
 	}
 	_ = unix.Munmap(a.memory)
+	_ = unix.Close(a.fd)
 	a.quota.GiveMemory(uint64(a.top))
 }

@@ -73,10 +73,15 @@ func (b *blocking) admits(u *userCalls) bool {
 func (b *blocking) end(of holder, u *userCalls) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	scarce := b.threads >= maxThreads-keptThreads
 	u.running--
 	b.threads--
+	b.start(of, u)
 	if u.running == 0 && len(u.waiting) == 0 {
 		delete(b.users, of)
+	}
+	if !scarce {
+		return
 	}
 	for other, calls := range b.users {
 		b.start(other, calls)

@@ -163,6 +163,7 @@ func (c *connection) end() {
 	if session != nil {
 		c.tell(proto.ClientClosed)
 	}
+	c.server.arenas.leave(c)
 	c.block(c.giveBack)
 	c.release()
 	select {

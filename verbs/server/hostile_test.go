@@ -304,9 +304,6 @@ func TestDescriptorGames(t *testing.T) {
 				t.Errorf("sealed: %v", err)
 			}
 		},
-		"punch holes": func(t *testing.T, bad *raw) {
-			check(t, unix.Fallocate(bad.memory, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, 1<<20))
-		},
 		"scribble": func(t *testing.T, bad *raw) {
 			_, err := unix.Pwrite(bad.memory, make([]byte, 1<<16), 0)
 			check(t, err)

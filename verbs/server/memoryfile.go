@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -151,7 +150,7 @@ func inPassedFile(c *connection, offset uint64, length int, do func(mapped func(
 	if err != nil {
 		return err
 	}
-	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
+	if err := c.mayShare(); err != nil {
 		return err
 	}
 	return do(c.passedMapping(files[0], offset, length))

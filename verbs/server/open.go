@@ -38,6 +38,7 @@ func (c *connection) open(m proto.Message) error {
 	if err != nil {
 		return c.fail(m, err)
 	}
+	c.server.arenas.enter(c)
 	c.background.Go(func() { c.watch(session) })
 	c.tell(proto.ClientOpened)
 	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
@@ -48,7 +49,6 @@ func (c *connection) open(m proto.Message) error {
 		return err
 	}
 	err = reply(c, proto.OpenDevice, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client, c.signals.calls)
-	c.arena.handedOver()
 	c.signals.handedOver()
 	return err
 }
@@ -56,6 +56,9 @@ func (c *connection) open(m proto.Message) error {
 func (c *connection) newSession(name string) (*hca.Session, error) {
 	device, err := c.find(name)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.mayOpen(); err != nil {
 		return nil, err
 	}
 	c.command = commandOf(c.peer.pid)

@@ -66,7 +66,9 @@ type Server struct {
 	pace       pace
 	monitors   monitors
 	files      processFiles
-	barred     barred
+	barred     barred // users that share no memory
+	arenas     arenas
+	shut       barred    // users that open no sessions
 	namespace  Namespace // the service's own
 	doors      doors
 

@@ -22,7 +22,7 @@ func shareMemory(c *connection, m proto.Message) error {
 	if c.file != nil {
 		return c.fail(m, fmt.Errorf("%w: the session has its process file already", verbs.ErrBusy))
 	}
-	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
+	if err := c.mayShare(); err != nil {
 		return c.fail(m, err)
 	}
 	if c.file, err = c.findFile(r.HasFile); err != nil {
@@ -95,8 +95,8 @@ func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], 
 	}}
 }
 
-// barred are users whose programs had the card wait, or could have: they have taken pages out of memory that they had
-// registered, or had too many. They share no memory for a while.
+// barred are users whose programs had the card wait, or could have: they have taken pages out of memory that the card uses,
+// or had too many. For a while they share no memory, or open no sessions.
 type barred struct {
 	mu    sync.Mutex
 	until map[holder]time.Time
@@ -122,12 +122,18 @@ func (b *barred) add(user holder, now time.Time) (again bool) {
 	return again
 }
 
-func (b *barred) check(user holder, now time.Time) error {
+// left returns for how long a user is still barred; 0 or less if it is not.
+func (b *barred) left(user holder, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if left := b.until[user].Sub(now); left > 0 {
+	return b.until[user].Sub(now)
+}
+
+// mayShare returns an error if the user's programs share no memory for a while.
+func (c *connection) mayShare() error {
+	if left := c.server.barred.left(c.peer.holder(), time.Now()); left > 0 {
 		return fmt.Errorf("%w: a program of %v has taken pages out of memory that it had registered, or its files were too large; its programs can register memory of their own again in %v",
-			verbs.ErrPermission, user, left.Round(time.Second))
+			verbs.ErrPermission, c.peer.holder(), left.Round(time.Second))
 	}
 	return nil
 }

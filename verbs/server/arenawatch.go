@@ -1,0 +1,126 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// A program can take pages out of its session's memory (fallocate, MADV_REMOVE). Meanwhile the card waits if it touches one of
+// them, uninterruptibly. The kernel has no seal that forbids this and still lets the service free the pages of a session
+// that has ended. No library of roced's does it, and the service itself frees pages at the end only. So the number of pages
+// never decreases, unless a program has taken some out: then its session ends, and its user opens none for a minute. If
+// that happens again within the minute, all sessions of the user end.
+
+// arenas are the memory of all sessions.
+type arenas struct {
+	mu      sync.Mutex
+	all     map[*connection]struct{}
+	watched bool
+}
+
+// Why sessions end.
+var (
+	errArenaHoles     = errors.New("the program has taken pages out of its session's memory")
+	errArenaHolesMore = errors.New("two programs of the user have taken pages out of their sessions' memory, within a minute")
+)
+
+// enter begins to watch the memory of a session.
+func (a *arenas) enter(c *connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = map[*connection]struct{}{}
+	}
+	a.all[c] = struct{}{}
+	if !a.watched {
+		a.watched = true
+		go a.watch()
+	}
+}
+
+func (a *arenas) leave(c *connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.all, c)
+}
+
+// watch checks the memory of sessions while there are some, fileLook apart on average. A program cannot predict when.
+func (a *arenas) watch() {
+	for {
+		time.Sleep(fileLook/2 + rand.N(fileLook))
+		shrunk, some := a.check()
+		if !some {
+			return
+		}
+		for _, c := range shrunk {
+			a.end(c)
+		}
+	}
+}
+
+// check returns the sessions whose memory has fewer pages than before, and whether there are sessions.
+func (a *arenas) check() (shrunk []*connection, some bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.all {
+		if c.arena.hasShrunk() {
+			delete(a.all, c)
+			shrunk = append(shrunk, c)
+		}
+	}
+	a.watched = len(a.all) > 0 || len(shrunk) > 0
+	return shrunk, a.watched
+}
+
+// end ends a session, and all of its user's if it is the second one within a minute.
+func (a *arenas) end(c *connection) {
+	c.failForHoles(errArenaHoles)
+	if !c.server.shut.add(c.peer.holder(), time.Now()) {
+		return
+	}
+	for _, other := range a.of(c.account) {
+		other.failForHoles(errArenaHolesMore)
+	}
+}
+
+func (a *arenas) of(user *account) (list []*connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.all {
+		if c.account == user {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (c *connection) failForHoles(cause error) {
+	c.server.complain(c.log, c.peer.party(), "a program's session has ended", cause)
+	c.session.Fail(cause)
+}
+
+// mayOpen returns an error if the user's programs open no sessions for a while.
+func (c *connection) mayOpen() error {
+	if left := c.server.shut.left(c.peer.holder(), time.Now()); left > 0 {
+		return fmt.Errorf("%w: a program of %v has taken pages out of its session's memory; the user's programs can open devices again in %v",
+			verbs.ErrPermission, c.peer.holder(), left.Round(time.Second))
+	}
+	return nil
+}
+
+// hasShrunk reports whether the arena has fewer pages than at an earlier call. arenas calls it, under its lock.
+func (a *arena) hasShrunk() bool {
+	var s unix.Stat_t
+	if unix.Fstat(a.fd, &s) != nil {
+		return false
+	}
+	shrunk := s.Blocks < a.blocks
+	a.blocks = s.Blocks
+	return shrunk
+}
