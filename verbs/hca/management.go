@@ -53,6 +53,13 @@ type cmProgram struct{ *Session }
 
 func (p cmProgram) MayBindService() bool  { return p.mayBindService() }
 func (p cmProgram) BindPrivilege() string { return p.bindPrivilege() }
+func (p cmProgram) Block(call func()) {
+	if p.config.Block != nil {
+		p.config.Block(call)
+		return
+	}
+	go call()
+}
 func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error) {
 	return multicast{p.Session}.prepareJoin(r)
 }

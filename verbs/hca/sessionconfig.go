@@ -30,6 +30,9 @@ type SessionConfig struct {
 	// (net.ipv4.ip_unprivileged_port_start), and says whether the program may. If nil, Privileged says so, and if that
 	// is nil too, the calling thread needs CAP_NET_BIND_SERVICE.
 	BindService func() bool
+	// Block runs, in a goroutine, a system call that the program can make block for as long as it likes. It must not wait. If
+	// nil, such calls have a goroutine each.
+	Block func(call func())
 	// Memory allocates queues and AllocMR's regions; Go memory if nil.
 	Memory Memory
 	// Wake wakes those who wait on a CQ (ring.ArmedWait), by the CQ's EventID (CreateCQRequest). The

@@ -77,6 +77,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		Process: c.process(), Sharer: c.peer.sharer(),
 		Privileged:  func() bool { return c.peer.privileged(c.server.group) },
 		BindService: c.peer.mayBindService,
+		Block:       c.block,
 	})
 	if err != nil {
 		signals.close()

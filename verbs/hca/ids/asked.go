@@ -65,6 +65,8 @@ type Program interface {
 	// MayBindService says whether the program may bind to a port that needs a privilege, and BindPrivilege names that.
 	MayBindService() bool
 	BindPrivilege() string
+	// Block runs, in a goroutine, a system call that the program can make block.
+	Block(call func())
 	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
 	LeaveMulticast(provider.LeaveMulticastRequest) error
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/roced/roced/verbs/hca/network"
 
@@ -23,8 +24,10 @@ type Channel struct {
 	fd      int
 	peer    int // the program's end too, to take the byte back
 	ids     int
-	waiting list.List // of *idEvent
-	told    bool      // there is a byte that the program has not been asked to read
+	waiting list.List     // of *idEvent
+	told    bool          // there is a byte that the program has not been asked to read
+	taking  chan struct{} // closed when settle's last read has returned; nil: there was none
+	program Program
 }
 
 // idEvent is an event that waits.
@@ -47,7 +50,7 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
+	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], program: s.program}
 	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
 	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return provider.CreateEventChannelGrant{}, errors.Join(network.HostError(fmt.Errorf("sockets of an event channel: %w", err)), c.file.Close(), grant.Events.Close())
@@ -124,13 +127,62 @@ func (c *Channel) put(e *idEvent) {
 func (c *Channel) remove(e *idEvent) { c.waiting.Remove(e.place) }
 
 // settle takes the byte back if the events that it told of are gone, and the program got none of them: one that polls
-// and then asks for an event would wait.
+// and then asks for an event would wait. The kernel lets one reader of a socket copy at a time, whatever the flags of the
+// others are. So a program that reads unasked, into memory that is not there, makes the read block: it goes on without the
+// session's lock, and a command waits for it at its end (awaitTaken). Such a program may keep the byte.
 func (c *Channel) settle() {
 	if c.waiting.Len() > 0 || !c.told || c.file == nil {
 		return
 	}
 	c.told = false
-	_, _, _ = unix.Recvfrom(c.peer, make([]byte, 1), unix.MSG_DONTWAIT) // it is there, unless the program has read it unasked
+	if c.isTaking() {
+		return
+	}
+	end, err := unix.FcntlInt(uintptr(c.peer), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	taken := make(chan struct{})
+	c.taking = taken
+	c.program.Block(func() {
+		takeBack(end)
+		close(taken)
+	})
+}
+
+// takeBack takes a byte out of the program's end, unless the program has read it unasked.
+func takeBack(end int) {
+	_, _, _ = unix.Recvfrom(end, make([]byte, 1), unix.MSG_DONTWAIT)
+	_ = unix.Close(end)
+}
+
+func (c *Channel) isTaking() bool {
+	if c.taking == nil {
+		return false
+	}
+	select {
+	case <-c.taking:
+		return false
+	default:
+		return true
+	}
+}
+
+// takeWait is how long a command waits for settle's read. Only a program that reads unasked makes that take long.
+const takeWait = time.Second
+
+// awaitTaken waits until settle's last read has returned, or for takeWait.
+func (s *Session) awaitTaken(c *Channel) {
+	s.mu.Lock()
+	taken := c.taking
+	s.mu.Unlock()
+	if taken == nil {
+		return
+	}
+	select {
+	case <-taken:
+	case <-time.After(takeWait):
+	}
 }
 
 // shut ends the connection: the program finds its end.

@@ -165,7 +165,8 @@ func (s *Session) withID(handle provider.Handle, do func(*ID) error) error {
 
 // MigrateID implements provider.Provider.
 func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
-	return s.withID(r.ID, func(i *ID) error {
+	var from *Channel
+	err := s.withID(r.ID, func(i *ID) error {
 		to, err := s.channels.Get(r.Channel)
 		if err != nil {
 			return err
@@ -177,9 +178,13 @@ func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 			to.put(at.Value.(*idEvent))
 		}
 		i.channel.settle()
-		i.channel = to
+		from, i.channel = i.channel, to
 		return nil
 	})
+	if err == nil {
+		s.awaitTaken(from)
+	}
+	return err
 }
 
 // SetIDOption implements provider.Provider.
@@ -238,6 +243,7 @@ func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 		return err
 	}
 	defer s.work.Done()
+	s.awaitTaken(i.channel)
 	i.work.Wait()
 	for _, j := range i.joins {
 		s.leaveJoin(j)

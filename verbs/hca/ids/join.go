@@ -98,25 +98,26 @@ func (s *Session) joined(i *ID, j *idJoin, grant provider.JoinMulticastGrant, fa
 
 // LeaveID implements provider.Provider.
 func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGrant, err error) {
-	j, err := s.takeIDJoin(&r)
+	j, channel, err := s.takeIDJoin(&r)
 	if err != nil {
 		return grant, err
 	}
 	defer s.work.Done()
+	s.awaitTaken(channel)
 	s.leaveJoin(j)
 	return provider.LeaveIDGrant{Context: j.context}, nil
 }
 
-// takeIDJoin removes the last join of a group from an id, with its event. The session waits for
-// work.Done.
-func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, error) {
+// takeIDJoin removes the last join of a group from an id, with its event, and returns the channel of that too. The session
+// waits for work.Done.
+func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, *Channel, error) {
 	if err := s.enterToFree(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.mu.Unlock()
 	i, err := s.ids.Get(r.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	group := r.Group.Unmap().WithZone("")
 	for at, j := range slices.Backward(i.joins) {
@@ -127,9 +128,9 @@ func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, error) {
 		i.forgetJoin(j)
 		j.left = true
 		s.work.Add(1)
-		return j, nil
+		return j, i.channel, nil
 	}
-	return nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
+	return nil, nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
 }
 
 // forgetJoin removes the event of a join, if it waits.

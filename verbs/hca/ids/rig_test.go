@@ -44,6 +44,7 @@ func (a *around) Err() error            { return a.err }
 func (a *around) Faulted(error)         {}
 func (a *around) MayBindService() bool  { return false }
 func (a *around) BindPrivilege() string { return "a privilege" }
+func (a *around) Block(call func())     { go call() }
 
 func (a *around) PortRules() network.PortRules { return network.DefaultPortRules() }
 
