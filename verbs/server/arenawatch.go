@@ -2,12 +2,10 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,12 +78,12 @@ func (a *arenas) check() (shrunk []*connection, some bool) {
 
 // end ends a session, and all of its user's if it is the second one within a minute.
 func (a *arenas) end(c *connection) {
-	c.failForHoles(errArenaHoles)
+	a.fail(c, errArenaHoles)
 	if !c.server.shut.add(c.peer.holder(), time.Now()) {
 		return
 	}
 	for _, other := range a.of(c.account) {
-		other.failForHoles(errArenaHolesMore)
+		a.fail(other, errArenaHolesMore)
 	}
 }
 
@@ -100,18 +98,9 @@ func (a *arenas) of(user *account) (list []*connection) {
 	return list
 }
 
-func (c *connection) failForHoles(cause error) {
+func (a *arenas) fail(c *connection, cause error) {
 	c.server.complain(c.log, c.peer.party(), "a program's session has ended", cause)
 	c.session.Fail(cause)
-}
-
-// mayOpen returns an error if the user's programs open no sessions for a while.
-func (c *connection) mayOpen() error {
-	if left := c.server.shut.left(c.peer.holder(), time.Now()); left > 0 {
-		return fmt.Errorf("%w: a program of %v has taken pages out of its session's memory; the user's programs can open devices again in %v",
-			verbs.ErrPermission, c.peer.holder(), left.Round(time.Second))
-	}
-	return nil
 }
 
 // hasShrunk reports whether the arena has fewer pages than at an earlier call. arenas calls it, under its lock.

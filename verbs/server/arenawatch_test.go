@@ -46,7 +46,7 @@ func (r *raw) ended() error {
 	return errors.Join(cause, err)
 }
 
-// TestHolesInSessions: a program that takes pages out of its session's memory on and on loses its session, the log says so, and
+// TestHolesInSessions: a program that takes pages out of its session's memory on and on loses its session with a line in the log, and
 // its user opens no other one for a minute. When a second program does it meanwhile, all sessions of the user end. Other users
 // notice nothing.
 func TestHolesInSessions(t *testing.T) {

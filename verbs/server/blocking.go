@@ -1,12 +1,15 @@
 package server
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // blocking runs the system calls that a client can make block for as long as it likes: the last close of a file that it
 // has passed (a socket with SO_LINGER, a file of its own FUSE file system, a terminal, a Unix socket that contains such
 // a one), and the removal of pages of a memfd whose inode lock it holds. Such a call cannot be interrupted, and occupies a
 // thread until it returns. Therefore threads are limited, for each user and for all users together. Further calls of the
-// user wait in order. What a call is going to release is charged to its user until then: descriptors, memory, and the
+// user wait in order. The resources that a call releases are charged to its user until then: descriptors, memory, and the
 // connection itself.
 //
 // The file is not made harmless beforehand: the client can have put it into the queue of another socket, it can change
@@ -85,5 +88,36 @@ func (b *blocking) end(of holder, u *userCalls) {
 	}
 	for other, calls := range b.users {
 		b.start(other, calls)
+	}
+}
+
+// place is a connection's place among those of its user. It is held by the connection, and by each blocking call for it.
+type place struct {
+	server *Server
+	of     holder
+	holds  atomic.Int32
+	left   chan struct{} // closed when nothing holds it
+}
+
+func newPlace(s *Server, of holder) *place {
+	p := &place{server: s, of: of, left: make(chan struct{})}
+	p.holds.Store(1)
+	return p
+}
+
+// block runs a call that the client can make block. It holds the place until it has returned.
+func (p *place) block(call func()) {
+	p.holds.Add(1)
+	p.server.blocking.run(p.of, func() {
+		call()
+		p.release()
+	})
+}
+
+// release ends one hold, and frees the place with the last one.
+func (p *place) release() {
+	if p.holds.Add(-1) == 0 {
+		p.server.leave(p.of)
+		close(p.left)
 	}
 }

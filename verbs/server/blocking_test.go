@@ -17,7 +17,9 @@ import (
 )
 
 // blocked returns the number of goroutines that are in a system call for a connection, or for a socket that is not served.
-func blocked() int { return goroutines(" [syscall", "server.(*connection)", "server.(*Server)") }
+func blocked() int {
+	return goroutines(" [syscall", "server.(*blocking)", "server.(*connection)", "server.(*Server)")
+}
 
 // goroutines returns the number of goroutines in a state that execute one of some functions.
 func goroutines(state string, functions ...string) (n int) {

@@ -58,8 +58,7 @@ type connection struct {
 	background sync.WaitGroup
 	over       chan struct{} // closed when it ends
 	hungUp     atomic.Bool
-	holds      atomic.Int32  // of its place among the user's connections: that of run, and of each blocking call
-	left       chan struct{} // closed with the last of them
+	place      *place
 }
 
 const (
@@ -75,9 +74,9 @@ func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connect
 	c := &connection{
 		server: s, socket: socket, conn: proto.NewConn(socket, false), log: p.log(s.log), peer: p, account: a,
 		since: time.Now(), waiting: map[uint32]*waiting{}, asyncEvents: map[proto.EventRange]*asyncEvents{}, passed: map[*processFile]bool{},
-		over: make(chan struct{}), left: make(chan struct{}),
+		over: make(chan struct{}), place: newPlace(s, p.holder()),
 	}
-	c.holds.Store(1)
+	c.fileSocket.place, c.fileSocket.account = c.place, a
 	return c
 }
 
@@ -107,28 +106,11 @@ func (c *connection) hangUp() {
 	}
 }
 
-// block runs a call that the client can make block (blocking). The connection keeps its place until the call has returned.
-func (c *connection) block(call func()) {
-	c.holds.Add(1)
-	c.server.blocking.run(c.peer.holder(), func() {
-		call()
-		c.release()
-	})
-}
-
-// release releases one hold of the connection's place, and the place with the last one.
-func (c *connection) release() {
-	if c.holds.Add(-1) == 0 {
-		c.server.leave(c.peer.holder())
-		close(c.left)
-	}
-}
-
 // end frees all that the connection has. Nothing else does.
 func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
-	c.closeFileSocket()
+	c.fileSocket.close()
 	for r, a := range c.asyncEvents {
 		c.endAsyncEvents(r, a)
 	}
@@ -164,10 +146,10 @@ func (c *connection) end() {
 		c.tell(proto.ClientClosed)
 	}
 	c.server.arenas.leave(c)
-	c.block(c.giveBack)
-	c.release()
+	c.place.block(c.giveBack)
+	c.place.release()
 	select {
-	case <-c.left:
+	case <-c.place.left:
 	case <-c.server.hurry:
 		c.log.Warn("a client blocks the release of its memory, or of files that it has passed; these are left to the kernel")
 	}

@@ -14,7 +14,8 @@
 // Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never
 // touched and takes no memory. Pages are made when a piece is allocated (MADV_POPULATE_WRITE), so that the
 // card never meets one that cannot be had, and zeroed when they are used again. No two sessions share a
-// memfd, so nobody sees another's memory, live or stale. The service keeps no descriptor of it. When the
+// memfd, so nobody sees another's memory, live or stale. A program takes no pages out of it: its session ends
+// (arenawatch.go). When the
 // session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
 //
 // Memory of the program's own (processfile.go). A process has one sparse memfd, of which the service maps what is
@@ -35,10 +36,13 @@
 //
 // The kernel charges a page to the process that touches it first: to the service's control group, not the client's.
 // So an administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
-// a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd. Both
-// sides read zeros there, and whoever touches a hole next gets a new page, and is charged for it; the card waits as
-// long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory left, does the card
-// then not get a page, which ends the session.
+// a page is touched; the unit's MemoryMax has to be above that. Page tables count too (tables.go). A client can punch holes
+// into its own memfd until its session ends: both sides read zeros there, and whoever touches a hole next gets a new page, and
+// is charged for it; the card waits as long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory
+// left, does the card then not get a page, which ends the session.
+//
+// System calls that a client can make block, such as the last close of a file that it has passed, have threads of their own, a
+// few for each user (blocking.go).
 //
 // A client that misbehaves harms only itself. If it sends what is no message, its connection ends. If it does not
 // read its replies, the service stops reading from it, and after writeTimeout its connection ends. If it sends

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -146,11 +147,11 @@ func (c *connection) passedMapping(passed int, offset uint64, length int) func()
 // inPassedFile is a place in the file that was passed, which it takes.
 func inPassedFile(c *connection, offset uint64, length int, do func(mapped func() (hca.Mapping, error)) error) error {
 	files, err := c.fileSocket.take()
-	defer c.closeFileSocket(files...)
+	defer c.fileSocket.close(files...)
 	if err != nil {
 		return err
 	}
-	if err := c.mayShare(); err != nil {
+	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
 		return err
 	}
 	return do(c.passedMapping(files[0], offset, length))

@@ -58,7 +58,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mayOpen(); err != nil {
+	if err := c.server.shut.check(c.peer.holder(), time.Now()); err != nil {
 		return nil, err
 	}
 	c.command = commandOf(c.peer.pid)
@@ -77,7 +77,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		Process: c.process(), Sharer: c.peer.sharer(),
 		Privileged:  func() bool { return c.peer.privileged(c.server.group) },
 		BindService: c.peer.mayBindService,
-		Block:       c.block,
+		Block:       c.place.block,
 	})
 	if err != nil {
 		signals.close()

@@ -15,8 +15,10 @@ import (
 // since the connection's takes no descriptors (rights.go). That command does what it needs of it, and the file is closed.
 // The client chooses the file, and its last close may block (blocking.go). A connection has one such close at a time.
 type fileSocket struct {
-	fd     int           // the service's end; 0: there is none
-	closed chan struct{} // closed when the file that was passed before is; nil: there was none
+	place   *place
+	account *account
+	fd      int           // the service's end; 0: there is none
+	closed  chan struct{} // closed when the file that was passed before is; nil: there was none
 }
 
 const (
@@ -31,7 +33,7 @@ func passFile(c *connection, m proto.Message) error {
 	if _, err := proto.PassFile.DecodeRequest(m.Body); err != nil {
 		return err
 	}
-	end, err := c.openFileSocket()
+	end, err := c.fileSocket.open()
 	if err != nil {
 		return c.fail(m, err)
 	}
@@ -39,10 +41,10 @@ func passFile(c *connection, m proto.Message) error {
 	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
 }
 
-// openFileSocket makes the socket, and returns the client's end.
-func (c *connection) openFileSocket() (end int, err error) {
-	c.closeFileSocket()
-	s, of := &c.fileSocket, c.account.quota
+// open makes the socket, and returns the client's end.
+func (s *fileSocket) open() (end int, err error) {
+	s.close()
+	of := s.account.quota
 	if s.closed != nil {
 		select {
 		case <-s.closed:
@@ -63,19 +65,18 @@ func (c *connection) openFileSocket() (end int, err error) {
 	return ends[1], nil
 }
 
-// closeFileSocket closes the socket, with all that was sent there, and files that came by it. Until that has returned the
+// close closes the socket, with all that was sent there, and files that came by it. Until that has returned the
 // descriptors are charged to the user, and the connection too.
-func (c *connection) closeFileSocket(files ...int) {
-	s := &c.fileSocket
+func (s *fileSocket) close(files ...int) {
 	if s.fd == 0 {
 		return
 	}
 	fd, closed := s.fd, make(chan struct{})
 	s.fd, s.closed = 0, closed
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
-	c.block(func() {
+	s.place.block(func() {
 		proto.CloseAll(append(files, fd))
-		c.account.quota.GiveDescriptors(fileSocketDescriptors)
+		s.account.quota.GiveDescriptors(fileSocketDescriptors)
 		close(closed)
 	})
 }
@@ -107,7 +108,7 @@ func openXRCD(c *connection, m proto.Message) error {
 	request := provider.OpenXRCDRequest{Create: r.Create, Exclusive: r.Exclusive}
 	if r.HasFile {
 		files, err := c.fileSocket.take()
-		defer c.closeFileSocket(files...)
+		defer c.fileSocket.close(files...)
 		if err != nil {
 			return c.fail(m, err)
 		}

@@ -98,6 +98,7 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.barred.why, s.shut.why = whyNoMemory, whyNoSessions
 	s.files.all, s.files.holes.log = map[ownedFile]*processFile{}, s.log
 	var err error
 	if s.namespace, err = identifyNamespace("/proc/thread-self/ns/net"); err != nil {

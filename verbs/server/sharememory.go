@@ -22,7 +22,7 @@ func shareMemory(c *connection, m proto.Message) error {
 	if c.file != nil {
 		return c.fail(m, fmt.Errorf("%w: the session has its process file already", verbs.ErrBusy))
 	}
-	if err := c.mayShare(); err != nil {
+	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
 		return c.fail(m, err)
 	}
 	if c.file, err = c.findFile(r.HasFile); err != nil {
@@ -38,7 +38,7 @@ func (c *connection) findFile(passed bool) (*processFile, error) {
 		return c.server.files.open(c.peer.sharer(), c.account.quota)
 	}
 	files, err := c.fileSocket.take()
-	defer c.closeFileSocket(files...)
+	defer c.fileSocket.close(files...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +98,16 @@ func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], 
 // barred are users whose programs had the card wait, or could have: they have taken pages out of memory that the card uses,
 // or had too many. For a while they share no memory, or open no sessions.
 type barred struct {
+	why string // what a program of the user has done, and what its programs can do again later
+
 	mu    sync.Mutex
 	until map[holder]time.Time
 }
+
+const (
+	whyNoMemory   = "has taken pages out of memory that it had registered, or its files were too large; its programs can register memory of their own again"
+	whyNoSessions = "has taken pages out of its session's memory; the user's programs can open devices again"
+)
 
 // barredFor is how long.
 const barredFor = time.Minute
@@ -122,18 +129,11 @@ func (b *barred) add(user holder, now time.Time) (again bool) {
 	return again
 }
 
-// left returns for how long a user is still barred; 0 or less if it is not.
-func (b *barred) left(user holder, now time.Time) time.Duration {
+func (b *barred) check(user holder, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.until[user].Sub(now)
-}
-
-// mayShare returns an error if the user's programs share no memory for a while.
-func (c *connection) mayShare() error {
-	if left := c.server.barred.left(c.peer.holder(), time.Now()); left > 0 {
-		return fmt.Errorf("%w: a program of %v has taken pages out of memory that it had registered, or its files were too large; its programs can register memory of their own again in %v",
-			verbs.ErrPermission, c.peer.holder(), left.Round(time.Second))
+	if left := b.until[user].Sub(now); left > 0 {
+		return fmt.Errorf("%w: a program of %v %s in %v", verbs.ErrPermission, user, b.why, left.Round(time.Second))
 	}
 	return nil
 }
