@@ -59,6 +59,7 @@ type connection struct {
 	over       chan struct{} // closed when it ends
 	hungUp     atomic.Bool
 	place      *place
+	inFlight   inFlight
 }
 
 const (
@@ -77,6 +78,7 @@ func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connect
 		over: make(chan struct{}), place: newPlace(s, p.holder()),
 	}
 	c.fileSocket.place, c.fileSocket.account = c.place, a
+	c.inFlight.socket, c.inFlight.account = socket, a
 	return c
 }
 
@@ -98,7 +100,7 @@ func (c *connection) run() {
 	c.end()
 }
 
-// hangUp ends the connection from the server's side. It does not block: the socket is closed later, by giveBack.
+// hangUp ends the connection from the server's side. It does not block: the socket is closed by end.
 func (c *connection) hangUp() {
 	c.hungUp.Store(true)
 	if raw, err := c.socket.SyscallConn(); err == nil {
@@ -147,6 +149,8 @@ func (c *connection) end() {
 	}
 	c.server.arenas.leave(c)
 	c.place.block(c.giveBack)
+	c.inFlight.await(c.server.hurry)
+	c.place.block(func() { _ = c.socket.Close() })
 	c.place.release()
 	select {
 	case <-c.place.left:
@@ -163,7 +167,6 @@ func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
-	_ = c.socket.Close()
 }
 
 // handle carries out a message. An error ends the connection.
@@ -189,7 +192,10 @@ func (c *connection) send(packet []byte, descriptors ...int) error {
 		_ = c.socket.SetWriteDeadline(now.Add(writeTimeout))
 		c.renewed = now
 	}
-	err := c.conn.Send(packet, descriptors...)
+	err := c.inFlight.charge(len(descriptors))
+	if err == nil {
+		err = c.conn.Send(packet, descriptors...)
+	}
 	if err != nil {
 		if c.unsent == nil {
 			c.unsent = err
