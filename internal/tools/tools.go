@@ -20,6 +20,7 @@ var debian = map[string]string{
 	"cpio":                   "cpio",
 	"curl":                   "curl",
 	"debian-archive-keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
+	"dash":                   "sh",
 	"dpkg":                   "dpkg",
 	"e2fsprogs":              "mkfs.ext4",
 	"g++":                    "c++ g++",

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,9 +30,7 @@ func TestC(t *testing.T) {
 // TestSegments registers the first System V segments of an IPC namespace. Their files are root's alone.
 func TestSegments(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("needs root: only root can open the file of a segment")
-	}
+	needs.Root(t)
 	c := newCMRig(t).command(t, glibc().program(t, "tests/sharedmemory"), "segments")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWIPC}
 	if out, err := c.CombinedOutput(); err != nil {
@@ -47,7 +44,7 @@ func TestExecUnderFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	const gibibyte = "2097152" // in units of sh
 	lib := build(t)
-	c := exec.Command("sh", "-c", `ulimit -S -f `+gibibyte+`; exec "$0" exec --network loopback --libraries "$1" -- sh -c '"$0" && ulimit -S -f' "$2"`,
+	c := needs.Command(t, "sh", "-c", `ulimit -S -f `+gibibyte+`; exec "$0" exec --network loopback --libraries "$1" -- sh -c '"$0" && ulimit -S -f' "$2"`,
 		filepath.Join(lib, "roced"), lib, glibc().program(t, "tests/traffic"))
 	if out, err := c.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != gibibyte {
 		t.Errorf("%v\n%s", err, out)
