@@ -20,9 +20,12 @@ type Address struct {
 	Broadcast netip.Addr
 }
 
-// Usable reports whether packets can be sent from and to the address: duplicate address detection
-// is over and has not failed.
-func (a Address) Usable() bool { return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 }
+// Usable reports whether packets can be sent from and to the address: duplicate address detection is
+// over and has not failed. The address of a group, which makes the host a member (ip-address(8),
+// autojoin), is never usable.
+func (a Address) Usable() bool {
+	return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 && !a.IP.IsMulticast()
+}
 
 // Addresses lists the addresses of the interface, in the kernel's order.
 func (q *Queries) Addresses() (all []Address, err error) {

@@ -1,10 +1,49 @@
 package host
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
+
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
+
+// TestGroupIsNoOwnAddress: the address of a group on the interface is not usable as an own address, and no packet is sent
+// from it, although the kernel takes it for the source.
+func TestGroupIsNoOwnAddress(t *testing.T) {
+	hosts := labtest.Pair(t)
+	nl := hosts.A.Netlink()
+	link, err := nl.LinkByName("eth0")
+	check(t, err)
+	list, err := nl.AddrList(link, netlink.FAMILY_V4)
+	check(t, err)
+	for _, own := range list {
+		check(t, nl.AddrDel(link, &netlink.Addr{IPNet: own.IPNet}))
+	}
+	group := &net.IPNet{IP: net.IPv4(239, 1, 2, 3), Mask: net.CIDRMask(32, 32)}
+	check(t, nl.AddrAdd(link, &netlink.Addr{IPNet: group, Flags: unix.IFA_F_MCAUTOJOIN | unix.IFA_F_NOPREFIXROUTE}))
+	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/24"))
+	check(t, nl.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &net.IPNet{IP: net.IPv4(10, 99, 0, 0), Mask: net.CIDRMask(16, 32)}, Scope: netlink.SCOPE_LINK}))
+	routes, err := nl.RouteGet(net.IPv4(10, 99, 0, 1))
+	check(t, err)
+	if len(routes) != 1 || !routes[0].Src.IsMulticast() {
+		t.Fatalf("the kernel's source is not the group's address: %v", routes)
+	}
+	q := queries(t, hosts.A)
+	source, err := q.Source(netip.MustParseAddr("10.99.0.1"))
+	check(t, err)
+	if source.IsValid() {
+		t.Errorf("packets would be sent from %v", source)
+	}
+	all, err := q.Addresses()
+	check(t, err)
+	if len(all) < 2 || !all[0].IP.IsMulticast() || all[0].Usable() {
+		t.Errorf("the group's address is usable, or not the first: %+v", all)
+	}
+}
 
 // TestBroadcasts: the last address of each subnet, also where the address has bits of its own
 // above the host part, and no host's address.

@@ -72,7 +72,8 @@ func mtuOf(matched []netlink.Route) int {
 
 // Source finds the address that the host sends from to a destination, a group included: ErrNoRoute if
 // the host's routes lead there through another interface or nowhere, ErrLocal if it is the host's own. It
-// is zero if the route does not say.
+// is zero if the route does not say, or if the kernel would send from a group's address, which is the
+// interface's first one after the host's own was removed and added again.
 func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
 	ask := netlink.RouteGetOptions{}
 	if dest.IsLinkLocalUnicast() || dest.IsLinkLocalMulticast() && dest.Is6() {
@@ -90,6 +91,9 @@ func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
 		return netip.Addr{}, noRoute(errElsewhere, dest)
 	}
 	source, _ := netip.AddrFromSlice(routes[0].Src)
+	if source.IsMulticast() {
+		return netip.Addr{}, nil
+	}
 	return source.Unmap(), nil
 }
 

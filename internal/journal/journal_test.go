@@ -143,6 +143,23 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 	}
 }
 
+// TestLeft: what a dead process listed is shown and stays, and what a living one lists is not shown.
+func TestLeft(t *testing.T) {
+	dir := t.TempDir()
+	dead, alive := New(dir, "test", here), New(dir, "test", here)
+	check(t, dead.Add(nth(1)))
+	check(t, dead.Close())
+	check(t, alive.Add(nth(2)))
+	for range 2 {
+		found := map[int][]string{}
+		check(t, Left(dir, "test", seven, func(index int, changes []string) { found[index] = append(found[index], changes...) }))
+		if want := (map[int][]string{3: {nth(1)}}); !reflect.DeepEqual(found, want) {
+			t.Errorf("left are %v, want %v", found, want)
+		}
+	}
+	check(t, alive.Close())
+}
+
 // FuzzListed: journals with any content and any name do not crash the parsers.
 func FuzzListed(f *testing.F) {
 	f.Add("one\n\n a b\x00  \ntwo   \nnot finis", "test-7-70-3-1")

@@ -16,6 +16,33 @@ import (
 // undo with the interface and its changes, and removes the journal if undo succeeds. It also
 // removes journals of namespaces that have gone. It skips journals of other users.
 func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string) error) error {
+	return eachDead(dir, kind, func(path string, of Place, changes []string) error {
+		if of.Namespace.Cookie == in.Cookie {
+			if err := undo(of.Index, changes); err != nil {
+				return err
+			}
+		} else if !of.Namespace.gone() {
+			return nil
+		}
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // its owner removed it between open and lock
+	})
+}
+
+// Left calls found with the interfaces and the changes that Sweep would undo. It changes nothing.
+func Left(dir, kind string, in Namespace, found func(index int, changes []string)) error {
+	return eachDead(dir, kind, func(_ string, of Place, changes []string) error {
+		if of.Namespace.Cookie == in.Cookie {
+			found(of.Index, changes)
+		}
+		return nil
+	})
+}
+
+// eachDead calls do with the journals of dead processes, of one kind, which are locked meanwhile.
+func eachDead(dir, kind string, do func(path string, of Place, changes []string) error) error {
 	unlock, err := lockDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -26,13 +53,8 @@ func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string
 	defer unlock()
 	paths, err := filepath.Glob(filepath.Join(dir, kind+"-*-*-*-*"))
 	for _, path := range paths {
-		of, ok := parseName(kind, filepath.Base(path))
-		switch {
-		case !ok:
-		case of.Namespace.Cookie == in.Cookie:
-			err = errors.Join(err, sweepFile(path, func(changes []string) error { return undo(of.Index, changes) }))
-		case of.Namespace.gone():
-			err = errors.Join(err, sweepFile(path, func([]string) error { return nil }))
+		if of, ok := parseName(kind, filepath.Base(path)); ok {
+			err = errors.Join(err, readDead(path, func(changes []string) error { return do(path, of, changes) }))
 		}
 	}
 	return err
@@ -48,7 +70,8 @@ func parseName(kind, name string) (at Place, ok bool) {
 	return at, err == nil
 }
 
-func sweepFile(path string, undo func([]string) error) error {
+// readDead reads a journal if its owner is dead.
+func readDead(path string, do func(changes []string) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil // its owner has just removed it, or it is another user's
@@ -68,13 +91,7 @@ func sweepFile(path string, undo func([]string) error) error {
 	if err != nil {
 		return err
 	}
-	if err := undo(listed(string(text))); err != nil {
-		return err
-	}
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil // its owner removed it between open and lock
+	return do(listed(string(text)))
 }
 
 // listed reads the changes in a journal. A line without newline was not written completely, so its

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -29,7 +30,6 @@ type addresses struct {
 	namespace *host.Namespace
 	ifname    string
 	index     int
-	dir       string           // of the records
 	record    *journal.Journal // of our addresses, one a line
 }
 
@@ -161,20 +161,50 @@ func (a *addresses) explain(err error) error {
 		"raise the one that is reached, or use method socket", err, limit, groupMemory)
 }
 
-// sweep removes the addresses that killed processes left in the namespace.
-func (a *addresses) sweep() error {
-	return journal.Sweep(a.dir, recordKind, a.namespace.ID(), func(index int, left []string) error {
-		link, err := a.netlink.LinkByIndex(index)
+// Undo removes the groups' addresses that killed processes left in the calling thread's network
+// namespace, as Open does. It needs CAP_NET_ADMIN if there are any.
+func Undo(stateDir string) error {
+	in, err := journal.ThisNamespace()
+	if err != nil {
+		return err
+	}
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer handle.Close()
+	return sweep(handle, cmp.Or(stateDir, journal.Dir), in)
+}
+
+// Left lists the groups whose addresses Netlink has made and no process has removed yet, among the
+// addresses of an interface.
+func Left(list []host.Address) (groups []netip.Addr) {
+	for _, a := range list {
+		if isOurs(a) && a.IP.IsMulticast() {
+			groups = append(groups, a.IP)
+		}
+	}
+	return groups
+}
+
+// sweep removes the addresses that killed processes left in a namespace.
+func sweep(handle *netlink.Handle, dir string, in journal.Namespace) error {
+	return journal.Sweep(dir, recordKind, in, func(index int, left []string) error {
+		link, err := handle.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
 			return nil // its addresses have gone with it
 		}
+		if err != nil {
+			return err
+		}
 		for _, line := range left {
 			group, bad := netip.ParseAddr(line)
-			if err != nil || bad != nil || !group.Is4() {
+			if bad != nil || !group.Is4() {
 				continue
 			}
 			// With its label, because somebody may have replaced the address by another since.
-			err = gone(a.netlink.AddrDel(onLink(index), &netlink.Addr{IPNet: single(group), Label: label(link.Attrs().Name)}))
+			ours := &netlink.Addr{IPNet: single(group), Label: label(link.Attrs().Name)}
+			err = errors.Join(err, gone(handle.AddrDel(onLink(index), ours)))
 		}
 		return err
 	})

@@ -88,11 +88,12 @@ func Open(c Config) (*Memberships, error) {
 	if m.namespace, err = host.Enter(c.Namespace); err != nil {
 		return nil, err
 	}
-	if err := m.namespace.Do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
+	stateDir := cmp.Or(c.StateDir, journal.Dir)
+	if err := m.namespace.Do(func() error { return m.open(stateDir) }); err != nil {
 		m.namespace.Close()
 		return nil, fmt.Errorf("memberships on %s: %w", c.Interface, err)
 	}
-	if err := m.addresses.sweep(); err != nil {
+	if err := sweep(m.addresses.netlink, stateDir, m.namespace.ID()); err != nil {
 		m.log.Warn("cannot remove the groups' addresses that a killed process left", "error", err)
 	}
 	m.subscription.Tell(m.changes)
@@ -102,7 +103,7 @@ func Open(c Config) (*Memberships, error) {
 
 // open runs inside the namespace.
 func (m *Memberships) open(stateDir string) (err error) {
-	a := &addresses{namespace: m.namespace, ifname: m.ifname, dir: stateDir}
+	a := &addresses{namespace: m.namespace, ifname: m.ifname}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close(), m.unfollow())

@@ -38,6 +38,7 @@ var children = map[string]func(){
 	"Q_Key without the bit": func() { report(activateWire(0x7FFFFFFF)) },
 	"hold":                  hold,
 	"send":                  func() { report(sendForever()) },
+	"member":                func() { report(memberOnce()) },
 }
 
 func openAndClose(options ...Option) error {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"strings"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
@@ -94,7 +95,7 @@ func (o *options) openHost(name string) (network.Host, error) {
 		return nil, fmt.Errorf("%w; and UDP sockets may get no packets, since there is an XDP program, %s: if it is a roced's, use that service; "+
 			"if not, choose UDP sockets (WithNetwork, --network udp)", err, program)
 	}
-	other, udpErr := udpnet.Open(name, o.udpnet())
+	other, udpErr := o.overUDP(name)
 	if udpErr != nil {
 		return nil, errors.Join(err, fmt.Errorf("over UDP sockets: %w", udpErr))
 	}
@@ -116,7 +117,34 @@ func (o *options) openUDP(name string) (network.Host, error) {
 	if program != "" {
 		o.log.Warn("there is an XDP program: if it is that of another roced, UDP sockets get no packets", "device", name, "xdp", program)
 	}
+	return o.overUDP(name)
+}
+
+// overUDP opens UDP sockets, after it has undone what killed devices left. What it is not permitted to undo is logged.
+func (o *options) overUDP(name string) (network.Host, error) {
+	nic.Undo(o.nic())
+	if left, _ := nic.Leftovers(name, o.nic()); len(left) > 0 { // Open reports what is wrong with the interface
+		var what, undo []string
+		for _, l := range left {
+			what, undo = append(what, l.What), append(undo, l.Undo)
+		}
+		o.log.Warn("a killed device left changes on the interface, and this process is not permitted to undo them", "device", name,
+			"left", strings.Join(what, ", "), "undo", strings.Join(undo, "; "))
+	}
 	return udpnet.Open(name, o.udpnet())
+}
+
+// Leftovers lists the changes that killed processes left on an interface, such as the addresses of groups, each with the
+// command that undoes it. The next device that is opened with CAP_NET_ADMIN in the interface's namespace undoes them
+// too. Leftovers changes nothing. Without root it lists the addresses of groups only. InNamespace and WithStateDir are
+// the options that it uses.
+func Leftovers(name string, list ...Option) ([]nic.Leftover, error) {
+	o := newOptions(list)
+	left, err := nic.Leftovers(name, o.nic())
+	if err != nil {
+		return nil, fmt.Errorf("leftovers on %s: %w", name, err)
+	}
+	return left, nil
 }
 
 // withoutXDP says that an error is about rights, or about what this kernel or this kind of interface lacks.

@@ -26,9 +26,9 @@ func checks(f *facts) (list []finding) {
 	if problems(kind) > 0 {
 		return list
 	}
-	looked := []check{checkUp, checkAddresses, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
+	looked := []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
 	if f.overUDP() {
-		looked = []check{checkUp, checkAddresses, checkMTU, checkAttached, checkFirewall, checkSnooping}
+		looked = []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkFirewall, checkSnooping}
 	}
 	for _, c := range looked {
 		list = append(list, c(f)...)

@@ -26,7 +26,7 @@ type options struct {
 const help = `Looks at the host, and with -d at an interface, for what keeps RoCEv2 from working or
 from being fast: kernel, capabilities, which way to the network a device would take and
 what is lost by that, who has RoCEv2's port, the driver's XDP, MTU, VLAN tags, queues,
-groups, firewall and switches. Each line says what was seen, and below it what to do:
+groups, firewall and switches, and for changes that a killed process left. Each line says what was seen, and below it what to do:
 
   ok        as it should be
   note      good to know

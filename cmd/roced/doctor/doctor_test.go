@@ -219,3 +219,36 @@ func TestRootOfAUserNamespaceIsTold(t *testing.T) {
 		t.Errorf("exit code %d: %s\n%s", code, c.Said(), stdout)
 	}
 }
+
+// TestLeftovers: what a killed process left on the interface is reported with the command that undoes it, and what
+// belongs to an open device is not reported.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	const left = "eth0 leftovers"
+	group, err := netlink.ParseAddr("239.1.2.3/32 eth0:roced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	group.Flags = unix.IFA_F_MCAUTOJOIN | unix.IFA_F_NOPREFIXROUTE
+	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.AddrAdd(eth0, group) })
+	found := examine(t, hosts.A, "eth0")
+	expect(t, found, left, warning, "the address of group 239.1.2.3")
+	if do := found[left].Do; !strings.Contains(do, "ip address del 239.1.2.3/32 dev eth0") {
+		t.Errorf("the remedy is %q", do)
+	}
+	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, is := examine(t, hosts.A, "eth0")[left]; is {
+		t.Errorf("beside an open device: %+v", f)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.AddrDel(eth0, group) })
+	if f, is := examine(t, hosts.A, "eth0")[left]; is {
+		t.Errorf("with nothing left: %+v", f)
+	}
+}

@@ -33,6 +33,7 @@ type facts struct {
 	vlans []string     // on the interface
 
 	addresses []netip.Addr // of the GID table, in its order
+	left      []finding    // changes that killed processes left on the interface
 	features  xdpFeatures
 	offloads  map[string]bool // by ethtool -k's names
 	queues    int             // in use; 0 if the driver does not say

@@ -59,6 +59,8 @@ func checkAddresses(f *facts) []finding {
 	return ok(f.name+" addresses", fmt.Sprint(f.addresses[0], " is the default GID's; roced show gid -d ", f.name, " lists all"))
 }
 
+func checkLeftovers(f *facts) []finding { return f.left }
+
 func checkMTU(f *facts) []finding {
 	mtu := f.link.Attrs().MTU
 	rdma := rdmaMTU(mtu)

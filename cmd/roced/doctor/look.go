@@ -99,6 +99,10 @@ func (f *facts) lookAtInterface() {
 	for _, entry := range gids {
 		f.addresses = append(f.addresses, entry.GID.Addr().Unmap())
 	}
+	left, _ := hca.Leftovers(f.name)
+	for _, l := range left {
+		f.left = append(f.left, finding{f.name + " leftovers", warning, "a killed process left " + l.What, l.Undo + "; the next device that root opens here undoes it too"})
+	}
 	f.features, _ = askXDPFeatures(f.base.Attrs().Index)
 	f.lookAtDriver(f.base.Attrs().Name)
 	f.bridge = f.lookAtBridge()

@@ -53,6 +53,7 @@ func (b *builder) tryPort() error {
 	if err != nil {
 		return fmt.Errorf("addresses of %s: %w", b.name, err)
 	}
+	own = slices.DeleteFunc(own, func(a netlink.Addr) bool { return a.IP.IsMulticast() }) // a group's, whose port several programs may have
 	for _, h := range holders {
 		if slices.ContainsFunc(own, func(a netlink.Addr) bool { return a.IP.Equal(h.Address.AsSlice()) }) {
 			return fmt.Errorf("%w: %v has RoCEv2's port (UDP %d) of %v, and would get no more packets; close that first", unix.EBUSY, h, wire.UDPPort, h.Address)
@@ -128,7 +129,7 @@ func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
 	return found
 }
 
-// subnetOf is an address's subnet; ok is false for a /32, a /0 and loopback addresses.
+// subnetOf is an address's subnet; ok is false for a /32, a /0, and loopback and groups' addresses.
 func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 	ip, ok := netip.AddrFromSlice(a.IP.To4())
 	if !ok || a.Mask == nil {
@@ -136,7 +137,7 @@ func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 	}
 	ones, _ := a.Mask.Size()
 	subnet, err := ip.Prefix(ones)
-	return subnet, err == nil && ones > 0 && ones < 32 && !ip.IsLoopback()
+	return subnet, err == nil && ones > 0 && ones < 32 && !ip.IsLoopback() && !ip.IsMulticast()
 }
 
 // warnOfARP warns unless the other interface answers ARP only for its own addresses.

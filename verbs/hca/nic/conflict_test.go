@@ -27,6 +27,7 @@ func TestSharedSubnets(t *testing.T) {
 		{[]netlink.Addr{at(1, "10.0.0.1/24"), at(2, "10.0.0.2/32")}, nil},
 		{[]netlink.Addr{at(1, "10.0.0.1/32"), at(2, "10.0.0.2/24")}, nil},
 		{[]netlink.Addr{at(1, "127.0.0.2/8"), at(2, "127.0.0.1/8")}, nil},
+		{[]netlink.Addr{at(1, "239.1.2.3/24"), at(2, "239.1.2.3/24")}, nil},
 	} {
 		var got []int
 		for _, s := range sharedSubnets(row.list, 1) {

@@ -5,12 +5,15 @@ package nic
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // journals record what a card changes on the host, so that the next card can undo what a killed
@@ -33,16 +36,56 @@ func (b *builder) openJournals() error {
 		return err
 	}
 	dir := cmp.Or(b.config.StateDir, journal.Dir)
-	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
-		if err := journal.Sweep(dir, kind, here, undo); err != nil {
-			b.config.Log.Warn("cannot undo what a killed process changed", "what", kind, "error", err)
-		}
-	}
+	b.sweep(dir, here)
 	b.journals = journals{
 		neighbours: journal.New(dir, neighboursKind, journal.Place{Namespace: here, Index: b.link.Attrs().Index}),
 		knobs:      journal.New(dir, knobsKind, journal.Place{Namespace: here, Index: b.base.Attrs().Index}),
 	}
 	return nil
+}
+
+// sweep undoes what killed processes left in a namespace, except groups' addresses.
+func (b *builder) sweep(dir string, in journal.Namespace) {
+	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
+		if err := journal.Sweep(dir, kind, in, undo); err != nil {
+			b.config.Log.Warn("cannot undo the changes of a killed process", "what", kind, "error", err)
+		}
+	}
+}
+
+// Undo undoes what killed processes left in a network namespace, as Open does, for devices that do not
+// use XDP. Without privileges it changes nothing.
+func Undo(c Config) {
+	dir := cmp.Or(c.StateDir, journal.Dir)
+	err := inNamespace(c.Namespace, func(b *builder) error {
+		b.config = c
+		here, err := journal.ThisNamespace()
+		if err == nil {
+			b.sweep(dir, here)
+			err = membership.Undo(dir)
+		}
+		return err
+	})
+	if err != nil {
+		c.Log.Warn("cannot undo the changes of a killed process", "what", "groups' addresses", "error", err)
+	}
+}
+
+// inNamespace calls do on a thread in a network namespace, named by its file.
+func inNamespace(path string, do func(*builder) error) error {
+	inside, err := host.Enter(path)
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	return inside.Do(func() error {
+		handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("netlink: %w", err)
+		}
+		defer handle.Close()
+		return do(&builder{netlink: handle})
+	})
 }
 
 func (j *journals) close() error {
