@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
 )
 
 // plug is a link whose other end changes while the engine runs, as sockets do. Between two ports it has
@@ -53,20 +55,46 @@ func (unplugged) Descriptors() []int { return nil }
 func (unplugged) SetAsleep(bool)     {}
 func (unplugged) Close() error       { return nil }
 
+// descriptive is a port that has a descriptor, as links of interfaces have.
+type descriptive struct {
+	link.Port
+	fd int
+}
+
+func newDescriptive(t *testing.T, p link.Port) descriptive {
+	t.Helper()
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SetWake(func() {
+		one := [8]byte{1}
+		_, _ = unix.Write(fd, one[:])
+	})
+	return descriptive{p, fd}
+}
+
+func (d descriptive) Descriptors() []int { return []int{d.fd} }
+
+func (d descriptive) SetAsleep(asleep bool) {
+	d.Port.SetAsleep(asleep)
+	if !asleep {
+		var count [8]byte
+		_, _ = unix.Read(d.fd, count[:])
+	}
+}
+
+func (d descriptive) Close() error {
+	d.SetWake(func() {})
+	return errors.Join(d.Port.Close(), unix.Close(d.fd))
+}
+
 // newPlugs are two engines on a wire, with workers; the receiver's link can be changed.
 func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 	t.Helper()
 	network = link.NewNetwork(0)
-	left, err := network.Port(wire.MAC{2, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	right, err := network.Port(wire.MAC{2, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at = &plug{Link: right}
-	a, b = newStation(t, left, true), newStation(t, at, true)
+	at = &plug{Link: newDescriptive(t, network.Port(wire.MAC{2, 2}))}
+	a, b = newStation(t, network.Port(wire.MAC{2, 1}), true), newStation(t, at, true)
 	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
 	return network, a, b, at
 }
@@ -87,10 +115,7 @@ func (r *rig) unplug(at *plug) {
 // plugIn gives the engine a new port.
 func (r *rig) plugIn(network *link.Network, at *plug) {
 	r.Helper()
-	port, err := network.Port(wire.MAC{2, 2})
-	if err != nil {
-		r.Fatal(err)
-	}
+	port := newDescriptive(r.T, network.Port(wire.MAC{2, 2}))
 	r.engine.ChangeLink(func() { at.change(port) })
 }
 

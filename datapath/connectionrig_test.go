@@ -74,12 +74,9 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	e := &end{TB: t, memory: make([]byte, endMemory), regions: map[uint32]*region.MR{}, mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
 	e.gid = gidOf("10.0.0.0")
 	e.gid[15] = host
-	port, err := network.Port(e.mac)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.port = &countedPort{Port: port}
+	e.port = &countedPort{Port: network.Port(e.mac)}
 	e.port.SetWatched(true)
+	var err error
 	if e.engine, err = newAlone(Config{Link: e.port, MTU: wire.MTU1024}); err != nil {
 		t.Fatal(err)
 	}

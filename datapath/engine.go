@@ -143,9 +143,13 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 		}
 		e.timers.ofCard = &shared.flights
 	}
-	if e.runner, err = runner.New(runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: e.descriptors()}, e); err != nil {
+	how := runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: e.descriptors(), InMemory: e.memory != nil}
+	if e.runner, err = runner.New(how, e); err != nil {
 		e.others.close()
 		return nil, err
+	}
+	if e.memory != nil {
+		e.memory.SetWake(e.runner.Arrived)
 	}
 	e.helper = newHelper(e, c.Alone)
 	return e, nil
@@ -169,7 +173,7 @@ func (e *Engine) Close() error {
 
 // descriptors are readable when there is something to receive.
 func (e *Engine) descriptors() []int {
-	if e.others == nil {
+	if e.others == nil || e.memory != nil {
 		return e.link.Descriptors()
 	}
 	return append([]int{e.others.inbox.fd, e.others.relays.fd}, e.link.Descriptors()...)

@@ -34,7 +34,11 @@ type others struct {
 func newOthers(e *Engine, shared *sharing) (*others, error) {
 	o := &others{engine: e, shared: shared, index: shared.made, elsewhere: map[wire.GID][]*Engine{}}
 	shared.made++
-	return o, errors.Join(o.inbox.open(), o.relays.open())
+	var wake func()
+	if e.memory != nil {
+		wake = func() { e.runner.Arrived() }
+	}
+	return o, errors.Join(o.inbox.open(wake), o.relays.open(wake))
 }
 
 func (o *others) close() {

@@ -13,7 +13,8 @@ const inboxRoom = 512
 
 // inbox is what other engines have handed over to one.
 type inbox struct {
-	fd     int          // readable when a packet has come while the worker sleeps
+	fd     int          // readable when a packet has come while the worker sleeps; -1 with wake
+	wake   func()       // called instead; nil where the link has descriptors
 	asleep atomic.Bool  // the worker does, or is about to
 	waited atomic.Bool  // somebody has found it full
 	count  atomic.Int32 // of came
@@ -33,7 +34,11 @@ type handed struct {
 	copied bool // another engine counts the packet as received
 }
 
-func (in *inbox) open() (err error) {
+func (in *inbox) open(wake func()) (err error) {
+	in.fd, in.wake = -1, wake
+	if wake != nil {
+		return nil
+	}
 	if in.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return fmt.Errorf("eventfd of a worker: %w", err)
 	}
@@ -45,7 +50,9 @@ func (in *inbox) close() {
 	defer in.mu.Unlock()
 	if !in.closed {
 		in.closed = true
-		_ = unix.Close(in.fd)
+		if in.fd >= 0 {
+			_ = unix.Close(in.fd)
+		}
 	}
 }
 
@@ -64,9 +71,18 @@ func (in *inbox) put(h handed) {
 	to.frame = frame
 	in.count.Store(int32(n + 1))
 	if in.asleep.Load() && !in.closed {
-		one := [8]byte{1}
-		_, _ = unix.Write(in.fd, one[:])
+		in.tell()
 	}
+}
+
+// tell wakes the worker.
+func (in *inbox) tell() {
+	if in.wake != nil {
+		in.wake()
+		return
+	}
+	one := [8]byte{1}
+	_, _ = unix.Write(in.fd, one[:])
 }
 
 // full says whether there is no room. If so, the owner calls all others when there is.
@@ -99,7 +115,7 @@ func (in *inbox) take() *handed {
 
 func (in *inbox) setAsleep(asleep bool) {
 	in.asleep.Store(asleep)
-	if !asleep {
+	if !asleep && in.fd >= 0 {
 		var count [8]byte
 		_, _ = unix.Read(in.fd, count[:])
 	}

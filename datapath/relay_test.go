@@ -13,10 +13,7 @@ import (
 func TestRelay(t *testing.T) {
 	network := link.NewNetwork(0)
 	c := newCrew(t, network, 1, 2, straight)
-	far, err := network.Port(wire.MAC{2, 0, 0, 0, 0, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := network.Port(wire.MAC{2, 0, 0, 0, 0, 2})
 	defer far.Close()
 	relay, frame := c.Relay(), make([]byte, 100)
 	copy(frame, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1})

@@ -25,14 +25,7 @@ func newStation(t *testing.T, port link.Link, start bool) *rig {
 func newWire(t *testing.T) (a, b link.Link) {
 	t.Helper()
 	n := link.NewNetwork(0)
-	a, err := n.Port(wire.MAC{2, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err = n.Port(wire.MAC{2, 2}); err != nil {
-		t.Fatal(err)
-	}
-	return a, b
+	return n.Port(wire.MAC{2, 1}), n.Port(wire.MAC{2, 2})
 }
 
 // wait runs until done. The limit is only there to end a test that hangs.

@@ -27,7 +27,8 @@ type CompChannel struct {
 	ctx     *Context
 	handle  provider.Handle
 	file    *os.File
-	reading chan struct{} // of capacity 1: full while somebody reads
+	ready   <-chan struct{} // has a value when the file may be readable; nil over the service
+	reading chan struct{}   // of capacity 1: full while somebody reads
 	closed  chan struct{}
 	once    sync.Once // closes closed and file
 }
@@ -41,7 +42,7 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create completion channel: %w", err)
 	}
-	channel := &CompChannel{ctx: c, handle: grant.Channel, file: grant.Events, reading: make(chan struct{}, 1), closed: make(chan struct{})}
+	channel := &CompChannel{ctx: c, handle: grant.Channel, file: grant.Events, ready: grant.Ready, reading: make(chan struct{}, 1), closed: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.channels[channel] = struct{}{}
@@ -88,6 +89,9 @@ func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 		return 0, err
 	}
 	var record [8]byte
+	if c.ready != nil {
+		return c.readInProcess(ctx, record[:])
+	}
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		_ = c.file.SetReadDeadline(time.Unix(1, 0))
@@ -107,6 +111,54 @@ func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 		return 0, c.ended(ctx)
 	}
 	return 0, c.failure(getting, err)
+}
+
+// readInProcess is read where the card is in this process: it waits for a channel, and so in a bubble of testing/synctest
+// too.
+func (c *CompChannel) readInProcess(ctx context.Context, record []byte) (eventID uint64, err error) {
+	for read := 0; read < len(record); {
+		n, err := readNow(c.file, record[read:])
+		switch {
+		case n > 0:
+			read += n
+			continue
+		case err == nil:
+			return 0, c.ended(ctx)
+		case !errors.Is(err, syscall.EAGAIN):
+			return 0, c.failure(getting, c.causeOf(err))
+		}
+		select {
+		case <-c.ready:
+		case <-c.closed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return binary.NativeEndian.Uint64(record), nil
+}
+
+// causeOf is os.ErrClosed if the channel is closed; a raw connection reports that by an error of its own.
+func (c *CompChannel) causeOf(err error) error {
+	select {
+	case <-c.closed:
+		return os.ErrClosed
+	default:
+		return err
+	}
+}
+
+// readNow reads from a file that does not block. EAGAIN if there is nothing, and no error at the end.
+func readNow(file *os.File, to []byte) (n int, err error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	controlled := raw.Read(func(fd uintptr) bool {
+		for n, err = syscall.Read(int(fd), to); errors.Is(err, syscall.EINTR); n, err = syscall.Read(int(fd), to) {
+		}
+		return true
+	})
+	return n, errors.Join(controlled, err)
 }
 
 // ended says why the card has closed its end: the program closes the channel, or the card is gone.

@@ -1,10 +1,6 @@
 package link
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "slices"
 
 // A worker that sleeps has to be woken for a frame, which takes longer than to deal with one. So a sender whose thread
 // is a worker too may run the receiver's rounds itself, for a few short frames, when its own round is over. Where there
@@ -41,8 +37,7 @@ func (p *port) noteArrived(sender *port) {
 			sender.owed = append(sender.owed, p)
 		}
 	default:
-		one := [8]byte{1}
-		_, _ = unix.Write(p.wakeFD, one[:])
+		p.wake()
 	}
 }
 

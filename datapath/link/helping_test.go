@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"golang.org/x/sys/unix"
 )
 
 // TestPutOffWakes: a sender helps with a few short frames; for more, for long ones, and for those of who cannot be
@@ -12,11 +11,11 @@ import (
 func TestPutOffWakes(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	a, b := list[0], list[1]
-	helped, done := 0, true
+	helped, done, wakes := 0, true, 0
+	b.SetWake(func() { wakes++ })
 	woken := func() bool {
-		awake := readable(b.(*port).wakeFD)
-		b.SetAsleep(false)
-		b.SetAsleep(true)
+		awake := wakes > 0
+		wakes = 0
 		return awake
 	}
 	sending := func(frames int, long bool) []Port {
@@ -77,12 +76,6 @@ func TestPutOffWakes(t *testing.T) {
 	}
 }
 
-func readable(fd int) bool {
-	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(ready, 0)
-	return err == nil && n == 1
-}
-
 // TestHelpTwoHosts: each of several receivers is helped once.
 func TestHelpTwoHosts(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
@@ -114,6 +107,8 @@ func TestHelpOfWhoIsAwake(t *testing.T) {
 	a.SetHelp("one", nil)
 	b.SetHelp("one", func() bool { t.Error("it is helped"); return true })
 	b.SetAsleep(true)
+	wakes := 0
+	b.SetWake(func() { wakes++ })
 	a.PutOffWakes()
 	for i := range fewFrames + 1 { // to two in turns, so that each frame is noticed by itself
 		send(a, macB, i)
@@ -121,7 +116,7 @@ func TestHelpOfWhoIsAwake(t *testing.T) {
 		a.Flush()
 	}
 	owed := a.TakeWakes()
-	if len(owed) != 1 || !readable(b.(*port).wakeFD) || !owed[0].Help() {
+	if len(owed) != 1 || wakes == 0 || !owed[0].Help() {
 		t.Errorf("%d are to be helped, or none is woken", len(owed))
 	}
 	receive(b)

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/roced/roced/internal/waittest"
 )
 
 // burst sends so many frames without a receive in between.
@@ -101,11 +99,11 @@ func TestLateFrameWakes(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
 	n.Impair(Impairment{Delay: time.Millisecond})
+	woken := make(chan struct{}, 1)
+	list[1].SetWake(func() { woken <- struct{}{} })
 	list[1].SetAsleep(true)
 	burst(t, list[0], 1)
-	if !waittest.Readable(t, list[1].Descriptors()[0], time.Minute) {
-		t.Fatal("nobody is woken")
-	}
+	<-woken
 	list[1].SetAsleep(false)
 	if got := receive(list[1]); len(got) != 1 {
 		t.Errorf("%v", got)

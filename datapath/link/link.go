@@ -44,7 +44,7 @@ type Link interface {
 	// Descriptors are the descriptors that a sleeping worker polls for input.
 	Descriptors() []int
 	// SetAsleep says whether the worker sleeps, or is about to. While it does, each frame that
-	// arrives makes a descriptor readable.
+	// arrives makes a descriptor readable, or calls what Port.SetWake has set.
 	SetAsleep(asleep bool)
 
 	// Close frees everything. The engine has stopped.

@@ -71,27 +71,14 @@ func (n *Network) Counters() NetworkCounters {
 }
 
 // Port adds a port with a MAC. Closing the port removes it.
-func (n *Network) Port(mac wire.MAC) (Port, error) {
-	ports, err := n.Ports(mac, 1)
-	if err != nil {
-		return nil, err
-	}
-	return ports[0], nil
-}
+func (n *Network) Port(mac wire.MAC) Port { return n.Ports(mac, 1)[0] }
 
 // Ports adds a port with a MAC and so many queues, each a Port: a frame for the MAC comes to that of the number of its
 // queue pair, modulo the number of queues. Closing one removes all.
-func (n *Network) Ports(mac wire.MAC, queues int) ([]Port, error) {
+func (n *Network) Ports(mac wire.MAC, queues int) []Port {
 	var made []*port
 	for range queues {
-		p, err := newPort(n, mac)
-		if err != nil {
-			for _, p := range made {
-				_ = p.Close()
-			}
-			return nil, err
-		}
-		made = append(made, p)
+		made = append(made, newPort(n, mac))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,7 +90,7 @@ func (n *Network) Ports(mac wire.MAC, queues int) ([]Port, error) {
 	}
 	n.ports = append(n.ports, made[0])
 	n.changes.Add(1)
-	return all, nil
+	return all
 }
 
 // remove removes a port, with all of its queues.

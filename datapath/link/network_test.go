@@ -20,10 +20,7 @@ var (
 func ports(t *testing.T, n *Network, macs ...wire.MAC) (list []Port) {
 	t.Helper()
 	for _, mac := range macs {
-		p, err := n.Port(mac)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := n.Port(mac)
 		t.Cleanup(func() {
 			if err := p.Close(); err != nil {
 				t.Error(err)
@@ -381,11 +378,7 @@ func TestPortsComeAndGo(t *testing.T) {
 				return
 			default:
 			}
-			p, err := n.Port(wire.MAC{2, 1, i})
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			p := n.Port(wire.MAC{2, 1, i})
 			send(p, macC, 1<<20)
 			p.Flush()
 			if err := p.Close(); err != nil {

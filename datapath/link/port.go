@@ -1,13 +1,11 @@
 package link
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -31,6 +29,9 @@ type Port interface {
 	// does that, and says whether the worker is not needed. It is called under no lock. Ports of others do not: in their
 	// thread memory of this user's programs would be touched, which may take long. A nil user has no other port.
 	SetHelp(user any, help func() (done bool))
+	// SetWake sets what wakes the worker, or who sleeps instead: it is called while SetAsleep has said so, under a lock of
+	// the port's, each time that frames arrive. It must not block.
+	SetWake(wake func())
 	// PutOffWakes has workers that sleep not be woken for a few frames that are sent from now on. TakeWakes ends that,
 	// and gives their ports, until the next call: each is to be helped at once when the lease is free.
 	PutOffWakes()
@@ -54,7 +55,6 @@ type port struct {
 	free    time.Time        // when the last frame has left, with Impairment.Rate
 	asleep  atomic.Bool
 	down    atomic.Bool
-	wakeFD  int
 
 	out         frames     // committed, not delivered yet
 	long        *longFrame // to build a packet in; nil: none was asked for
@@ -73,20 +73,24 @@ type port struct {
 	late    late
 	help    func() (done bool) // see SetHelp; nil: it has to be woken
 	user    any                // likewise; also under the lease
+	wake    func()             // see SetWake
 	closed  bool
 	lent    uint // frames of in that the last Receive returned
 }
 
-func newPort(n *Network, mac wire.MAC) (*port, error) {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, fmt.Errorf("eventfd for a port in memory: %w", err)
-	}
-	p := &port{network: n, mac: mac, wakeFD: fd}
+func newPort(n *Network, mac wire.MAC) *port {
+	p := &port{network: n, mac: mac, wake: func() {}}
 	p.queues = []*port{p}
 	p.in.allocate(&n.long)
 	p.out.allocate(&n.long)
-	return p, nil
+	return p
+}
+
+// SetWake implements Port.
+func (p *port) SetWake(wake func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wake = wake
 }
 
 // SetUp implements Port.
@@ -304,17 +308,11 @@ func (p *port) TakenBack() int { return 0 }
 // Refused implements Link.
 func (p *port) Refused() int { return 0 }
 
-// Descriptors implements Link.
-func (p *port) Descriptors() []int { return []int{p.wakeFD} }
+// Descriptors implements Link: see SetWake.
+func (p *port) Descriptors() []int { return nil }
 
 // SetAsleep implements Link.
-func (p *port) SetAsleep(asleep bool) {
-	p.asleep.Store(asleep)
-	if !asleep {
-		var count [8]byte
-		_, _ = unix.Read(p.wakeFD, count[:])
-	}
-}
+func (p *port) SetAsleep(asleep bool) { p.asleep.Store(asleep) }
 
 // Close implements Link.
 func (p *port) Close() error {
@@ -330,5 +328,5 @@ func (p *port) Close() error {
 	p.out.shrink(p.out.count)
 	p.leaveLong()
 	p.SetWatched(false)
-	return unix.Close(p.wakeFD)
+	return nil
 }

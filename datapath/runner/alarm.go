@@ -1,17 +1,15 @@
 package runner
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer of the kernel that wakes the worker or the leader when there is something to do that no frame
+// alarm wakes the worker or the leader when there is something to do that no frame
 // and no call announces. It runs only while there is, and is set at most once for each time at which it rings.
 type alarm struct {
-	fd     int
+	timer  timer
+	closed bool
 	at     time.Time   // when it rings, or has rung
 	events atomic.Bool // it rings for events; for who has not the lease
 	timers atomic.Bool // likewise
@@ -43,32 +41,26 @@ func note(to *atomic.Bool, is bool) {
 	}
 }
 
-func (a *alarm) open() (err error) {
-	if a.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
-		return fmt.Errorf("alarm: %w", err)
-	}
-	return nil
-}
-
 // set makes it ring at that time. If it rings before that anyway, the round that this causes sets it
 // again.
 func (a *alarm) set(at, now time.Time) {
-	if a.at.After(now) && !at.Before(a.at) {
+	if a.closed || a.at.After(now) && !at.Before(a.at) {
 		return
 	}
 	a.at = at
-	value := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at.Sub(now).Nanoseconds(), 1))}
-	_ = unix.TimerfdSettime(a.fd, 0, &value, nil)
+	a.timer.set(at.Sub(now))
 }
 
 // stop ends it, also if it has rung.
 func (a *alarm) stop() {
 	a.at = time.Time{}
-	_ = unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{}, nil) // what has rung is not readable any more
+	if !a.closed {
+		a.timer.stop()
+	}
 }
 
 // close closes it; from then on set does nothing.
 func (a *alarm) close() {
-	_ = unix.Close(a.fd)
-	a.fd = -1
+	a.closed = true
+	a.timer.close()
 }

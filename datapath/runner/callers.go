@@ -7,7 +7,7 @@ import "sync/atomic"
 // threads. The worker does not read it either: it hears each write (EPOLLET). So nothing that a program does
 // with its end can make the worker wait.
 type callers struct {
-	byFD  map[int]func() // under sleeper.mu
+	byFD  map[int]func() // under descriptors.mu
 	there atomic.Bool    // there are any
 }
 
@@ -18,7 +18,7 @@ func (r *Runner) HearCalls(fd int, called func()) error { return r.sleeper.hearC
 // EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, except under the lease.
 func (r *Runner) EndCalls(fd int) { r.sleeper.endCalls(fd) }
 
-func (s *sleeper) hearCalls(fd int, called func()) error {
+func (s *descriptors) hearCalls(fd int, called func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -29,7 +29,7 @@ func (s *sleeper) hearCalls(fd int, called func()) error {
 	return s.all.addEdges(fd)
 }
 
-func (s *sleeper) endCalls(fd int) {
+func (s *descriptors) endCalls(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.callers.byFD[fd] == nil || s.closed {
@@ -41,7 +41,7 @@ func (s *sleeper) endCalls(fd int) {
 }
 
 // hear takes the calls of a descriptor that was written to.
-func (s *sleeper) hear(fd int) {
+func (s *descriptors) hear(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if called := s.callers.byFD[fd]; called != nil {

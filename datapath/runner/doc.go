@@ -7,7 +7,7 @@
 //	                                                                   ▼  ▼  ▼
 //	                                                                   Runner ── Round, LastRound, Rest ──► Rounds
 //	                                                                      │
-//	            frames ── descriptors of the link (SleepOn) ──────────────┘
+//	            frames ── descriptors of the link (SleepOn), or Arrived ──┘
 //
 // The worker makes sure that there is a next round. It is in one of three states:
 //
@@ -27,11 +27,15 @@
 // worker, and it runs the round that completes its own request. When it leaves, frames wake the worker again
 // (watch.go). If several programs wait, the worker runs the rounds of all.
 //
+// What the two sleep on is a sleeper: epoll sets where the link has descriptors or other processes call, and channels
+// where frames come from goroutines of this process (sleeper.go). Channels are faster there, and work in the bubbles of
+// testing/synctest.
+//
 // The alarm rings when something is due that no frame and no call announces. While the worker is parked and nobody
 // runs rounds any more, that comes up to 1 ms late.
 //
 // Rounds makes sure that one round runs at a time (by the lease); SetAlarm and Close are called under it. The
-// runner's only lock, sleeper.mu, guards what a frame wakes. It is not held during a round. The function that
+// runner's only lock, the sleeper's mu, guards what a frame wakes. It is not held during a round. The function that
 // HearCalls was given is called under it, and takes no lock.
 //
 // Left out: what a round is; who may run one at a time (Rounds); how many rounds a program's work gets.

@@ -2,11 +2,8 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"os"
 	"runtime"
 	"sync/atomic"
-	"time"
 )
 
 // Waiter is a program that sleeps until Events has something, Closed or Done is closed, or Context is
@@ -75,21 +72,18 @@ func (r *Runner) Lead(waiter Waiter) (over bool) {
 }
 
 func (r *Runner) lead() {
-	l, frames := &r.leader, &r.sleeper.frames
+	l := &r.leader
 	if ctx := l.waiter.Context; ctx.Done() != nil {
 		defer context.AfterFunc(ctx, r.WakeLeader)()
 	}
-	for {
-		err := frames.conn.Read(r.runAsLeader)
-		if l.asleep.Store(false); !errors.Is(err, os.ErrDeadlineExceeded) {
-			return
-		}
-		_ = frames.file.SetReadDeadline(time.Time{}) // WakeLeader has set it
+	for again := true; again; {
+		again = r.sleeper.lead(r.runAsLeader)
+		l.asleep.Store(false)
 	}
 }
 
 // runAsLeader runs rounds until the program need not wait any more, or there is nothing to do; then
-// it returns false, and the runtime waits for a frame.
+// it returns false, and the sleeper waits for a frame.
 func (r *Runner) runAsLeader(uintptr) (over bool) {
 	l := &r.leader
 	l.asleep.Store(false)
@@ -133,7 +127,7 @@ func (r *Runner) runUntilOver() (over bool) {
 // WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it.
 func (r *Runner) WakeLeader() {
 	if r.leader.asleep.Load() {
-		_ = r.sleeper.frames.file.SetReadDeadline(time.Unix(1, 0))
+		r.sleeper.wakeLeader()
 	}
 }
 

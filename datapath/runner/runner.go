@@ -43,12 +43,14 @@ type Config struct {
 	Alone bool
 	// Descriptors are readable when frames have come.
 	Descriptors []int
+	// InMemory says that the link has no descriptors, and its senders call Arrived.
+	InMemory bool
 }
 
 // Runner has rounds run.
 type Runner struct {
 	rounds  Rounds
-	sleeper *sleeper
+	sleeper sleeper
 	worker  worker
 	leader  leader
 	alarm   alarm
@@ -60,17 +62,26 @@ type Runner struct {
 // New makes a runner. Its worker runs from Start on; programs may run rounds before.
 func New(c Config, rounds Rounds) (*Runner, error) {
 	r := &Runner{rounds: rounds}
-	if err := r.alarm.open(); err != nil {
+	r.worker.init(c)
+	if c.InMemory && !c.Alone {
+		s := newSignals()
+		r.sleeper, r.alarm.timer = s, newRuntimeTimer(s.arrived)
+		return r, nil
+	}
+	alarm, err := newKernelTimer()
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if r.sleeper, err = newSleeper(c, r.alarm.fd); err != nil {
+	r.alarm.timer = alarm
+	if r.sleeper, err = newDescriptors(c, alarm.fd); err != nil {
 		r.alarm.close()
 		return nil, err
 	}
-	r.worker.init(c)
 	return r, nil
 }
+
+// Arrived says that a frame has come, while the worker sleeps. Any goroutine may call it, also after Stop.
+func (r *Runner) Arrived() { r.sleeper.arrived() }
 
 // Start starts the worker.
 func (r *Runner) Start() {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -22,7 +23,8 @@ func TestStates(t *testing.T) {
 		{"a frame, alone", true, func(w *work) { w.frameFor("worker") }},
 		{"a call", false, func(w *work) { w.postFor("worker") }},
 		{"a call, alone", true, func(w *work) { w.postFor("worker") }},
-		{"a call of another process", true, heard},
+		{"a call of another process", false, heard},
+		{"a call of another process, alone", true, heard},
 		{"a timer", false, func(w *work) { w.alarmFor(&w.timers) }},
 		{"an event that was put off", false, func(w *work) { w.alarmFor(&w.events) }},
 		{"a timer, alone", true, func(w *work) { w.alarmFor(&w.timers) }},
@@ -41,24 +43,35 @@ func TestStates(t *testing.T) {
 		{"other descriptors", false, replaced},
 		{"other descriptors for a leader", false, replacedForLeader},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWork(t, Config{Alone: row.alone, Spin: spinTime})
-			w.Start()
-			w.is(Asleep)
-			row.run(w)
-			if w.worker.stop.Load() {
-				return
-			}
-			w.is(Asleep)
-			w.postFor("worker") // it works on
-		})
+		for _, inMemory := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in memory: %t", row.name, inMemory), func(t *testing.T) {
+				t.Parallel()
+				w := newWork(t, Config{Alone: row.alone, Spin: spinTime, InMemory: inMemory})
+				w.Start()
+				w.is(Asleep)
+				row.run(w)
+				if w.worker.stop.Load() {
+					return
+				}
+				w.is(Asleep)
+				w.postFor("worker") // it works on
+			})
+		}
+	}
+}
+
+// frame has a frame come.
+func (w *work) frame() {
+	w.Helper()
+	write(w.T, w.frames)
+	if w.inMemory {
+		w.Arrived()
 	}
 }
 
 func (w *work) frameFor(who string) {
 	w.Helper()
-	write(w.T, w.frames)
+	w.frame()
 	w.foundBy(who)
 }
 
@@ -110,7 +123,7 @@ func stuck(w *work) {
 // ended: the worker does not run for frames that nobody takes.
 func ended(w *work) {
 	w.End()
-	write(w.T, w.frames)
+	w.frame()
 	select {
 	case <-w.worker.done:
 	case <-time.After(30 * time.Second):
@@ -221,7 +234,7 @@ func led(w *work) {
 	ctx, cancel := context.WithCancel(w.Context())
 	result := w.lead(ctx)
 	for range 100 {
-		write(w.T, w.frames)
+		w.frame()
 		<-w.found
 	}
 	if w.State() != Asleep {
@@ -305,10 +318,17 @@ func alwaysReady(w *work) {
 		w.frameFor("worker")
 	}
 	w.wait("the end of the grace", func() bool {
-		s := w.sleeper
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return !s.grace.running && s.watched && !s.muted
+		switch s := w.sleeper.(type) {
+		case *descriptors:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return !s.grace.running && s.watched && !s.muted
+		case *signals:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return !s.grace.running && s.watched
+		}
+		return false
 	})
 }
 
@@ -348,10 +368,11 @@ func TestStop(t *testing.T) {
 		{"asleep", func(w *work) { w.Start(); w.is(Asleep) }},
 		{"parked", func(w *work) { w.Start(); w.is(Asleep); w.Runner.NotePolling(); w.Call() }},
 	} {
-		for _, alone := range []bool{false, true} {
+		for _, c := range []Config{{}, {Alone: true}, {InMemory: true}} {
 			t.Run(row.name, func(t *testing.T) {
 				t.Parallel()
-				w := newWork(t, Config{Alone: alone, Spin: 10 * time.Microsecond})
+				c.Spin = 10 * time.Microsecond
+				w := newWork(t, c)
 				row.before(w)
 				w.Stop()
 				w.Call()
@@ -360,11 +381,13 @@ func TestStop(t *testing.T) {
 				if err := w.HearCalls(w.frames, func() {}); err != nil {
 					t.Error(err)
 				}
-				w.BeginWait()
-				if w.Lead(Waiter{Context: t.Context()}) {
-					t.Error("a runner that was stopped has a leader")
+				for range 2 {
+					w.BeginWait()
+					if w.Lead(Waiter{Context: t.Context()}) {
+						t.Error("a runner that was stopped has a leader")
+					}
+					w.EndWait()
 				}
-				w.EndWait()
 			})
 		}
 	}

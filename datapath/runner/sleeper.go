@@ -1,165 +1,49 @@
 package runner
 
 import (
-	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// sleeper is what the worker and the leader sleep on.
+// sleeper is what the worker and the leader sleep on, and decides whom a frame wakes. While the worker sleeps, one of
+// these holds: a leader is there; a frame wakes the worker; or the grace runs, at the end of which one of the others
+// holds.
 //
-//	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
-//	                                    │ muted for the leader
-//	                                    ▼
-//	              wake, grace, calls ─► all ────► the worker
-//
-// So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
-// (watch.go).
-type sleeper struct {
-	frames, all epollSet
-	wakeFD      int
-	alarmFD     int
-	mu          sync.Mutex // guards the fields below; wake and close hold it too
-	descriptors []int
-	callers     callers
-	alone       bool // there is no leader, and the worker sleeps in its thread
-	grace       grace
-	watched     bool // the descriptors are in frames
-	muted       bool // frames is muted in all
-	led         bool // a leader is there
-	closed      bool
-}
+//	descriptors   the link has descriptors, or other processes call (descriptors.go, watch.go)
+//	signals       frames come from goroutines of this process (signals.go)
+type sleeper interface {
+	// sleep is the worker's. It returns when a frame has come and no leader is there, after a call or wake, or
+	// after the timeout; 0 means none. The caller looks for work after any return.
+	sleep(timeout time.Duration)
+	// wake ends the worker's present sleep, or the next one. Any goroutine may call it, also after close.
+	wake()
+	// arrived says that a frame has come; for links without descriptors.
+	arrived()
+	// lead is the leader's: it calls rounds, and again whenever a frame has come, until rounds returns true.
+	// It returns again = true after wakeLeader, and else false.
+	lead(rounds func(uintptr) (over bool)) (again bool)
+	wakeLeader()
 
-func newSleeper(c Config, alarmFD int) (s *sleeper, err error) {
-	s = &sleeper{
-		descriptors: c.Descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}, alone: c.Alone,
-		callers: callers{byFD: map[int]func(){}},
-	}
-	s.frames.fd, s.all.fd = -1, -1
-	for _, step := range []func() error{s.openSets, s.openWake, s.grace.open, s.connect} {
-		if err := step(); err != nil {
-			s.close()
-			return nil, fmt.Errorf("what the worker sleeps on: %w", err)
-		}
-	}
-	return s, nil
-}
+	// attend makes a frame wake somebody: the worker, unless a leader is there.
+	attend()
+	// takeOver makes the caller the leader: a frame wakes it, and not the worker.
+	takeOver()
+	// handOver ends that. A frame wakes the worker from now on; but if leaders come and go quickly and
+	// nobody else waits, only after the grace. The alarm is no frame: hurry says that it will ring.
+	handOver(waiters *atomic.Int32, hurry bool)
+	// leave has frames wake nobody until the grace has ended. A program that always finds a completion when it
+	// wants to wait has more to do than it can, and need not be told of more.
+	leave(waiters *atomic.Int32)
+	// ignore has frames wake nobody until attend or takeOver: programs, or the worker, look for frames all the
+	// time.
+	ignore()
 
-func (s *sleeper) openSets() error {
-	for _, set := range []*epollSet{&s.frames, &s.all} {
-		if err := set.open(); err != nil {
-			return err
-		}
-		if s.alone {
-			continue
-		}
-		if err := set.share(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *sleeper) openWake() (err error) {
-	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return fmt.Errorf("eventfd: %w", err)
-	}
-	return nil
-}
-
-func (s *sleeper) connect() error {
-	if err := s.frames.add(s.alarmFD); err != nil {
-		return fmt.Errorf("epoll: %w", err)
-	}
-	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd} {
-		if err := s.all.add(fd); err != nil {
-			return fmt.Errorf("epoll: %w", err)
-		}
-	}
-	return nil
-}
-
-// sleep is the worker's. It returns when a frame has come and no leader is there, after a call or wake, or
-// after the timeout; 0 means none. The caller looks for work after any return.
-func (s *sleeper) sleep(timeout time.Duration) {
-	s.attend()
-	if s.alone {
-		for most := milliseconds(timeout); !s.look(most) && most < 0; {
-		}
-		return
-	}
-	var deadline time.Time
-	if timeout > 0 {
-		deadline = time.Now().Add(timeout)
-	}
-	_ = s.all.file.SetReadDeadline(deadline)
-	_ = s.all.conn.Read(s.ready)
-}
-
-// milliseconds is a timeout as epoll_wait(2) has it.
-func milliseconds(timeout time.Duration) int {
-	if timeout == 0 {
-		return -1
-	}
-	return int((timeout + time.Millisecond - 1) / time.Millisecond)
-}
-
-// ready polls the set without waiting. If it returns false, the runtime waits for the set.
-func (s *sleeper) ready(uintptr) (awake bool) { return s.look(0) }
-
-// look waits for that many milliseconds, -1 for no end, until something is there, and takes it. It says
-// whether there may be work.
-func (s *sleeper) look(most int) (awake bool) {
-	var events [8]unix.EpollEvent
-	n, err := unix.EpollWait(s.all.fd, events[:], most)
-	for _, event := range events[:max(n, 0)] {
-		switch fd := int(event.Fd); fd {
-		case s.grace.fd:
-			s.endGrace()
-			continue
-		case s.wakeFD:
-			drain(fd)
-		case s.frames.fd:
-		default:
-			s.hear(fd)
-		}
-		awake = true
-	}
-	return awake || err != nil
-}
-
-// drain makes an eventfd or a timer unreadable.
-func drain(fd int) {
-	var count [8]byte
-	_, _ = unix.Read(fd, count[:])
-}
-
-// wake ends the worker's present sleep, or the next one. Any goroutine may call it, also after close.
-func (s *sleeper) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	one := [8]byte{1} // EAGAIN means that the counter is full: a wake-up is pending already
-	_, _ = unix.Write(s.wakeFD, one[:])
-}
-
-// close ends the leader's sleep. The worker has ended.
-func (s *sleeper) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	s.closed = true
-	s.all.close()
-	s.frames.close()
-	for _, fd := range []int{s.wakeFD, s.grace.fd} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
-	}
+	// sleepOn replaces the descriptors. Who sleeps is woken by the new ones from then on.
+	sleepOn(list []int)
+	// hearCalls, endCalls: see Runner.HearCalls. takeCalls takes the calls that have come, if any can.
+	hearCalls(fd int, called func()) error
+	endCalls(fd int)
+	takeCalls()
+	// close ends the leader's sleep. The worker has ended.
+	close()
 }

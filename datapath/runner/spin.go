@@ -13,8 +13,15 @@ type spin struct {
 	misses int // in a row
 	late   int // hits in a row that took longer than pays
 	skip   int // waits until the next try
+	looks  int // of the present try
 	since  time.Time
 }
+
+// shortestLook is less than a look takes.
+const shortestLook = 20 * time.Nanosecond
+
+// mostLooks bounds the looks of a time. In a bubble of testing/synctest the time stands still while a goroutine runs.
+func mostLooks(spin time.Duration) int { return int(spin / shortestLook) }
 
 const (
 	mostMisses = 6               // after that many, one wait in 64 is a try
@@ -28,12 +35,15 @@ func (s *spin) begin() bool {
 		s.skip--
 		return false
 	}
-	s.since = time.Now()
+	s.looks, s.since = 0, time.Now()
 	return true
 }
 
 // goesOn reports whether to look once more. Spinning pays for at most that time.
-func (s *spin) goesOn(most time.Duration) bool { return time.Since(s.since) < 2*most }
+func (s *spin) goesOn(most time.Duration) bool {
+	s.looks++
+	return s.looks < mostLooks(2*most) && time.Since(s.since) < 2*most
+}
 
 func (s *spin) end(hit bool, most time.Duration) {
 	switch {

@@ -17,11 +17,12 @@ import (
 type work struct {
 	*testing.T
 	*Runner
-	frames int // eventfd
-	posted atomic.Int32
-	stuck  atomic.Bool // the link does not take what was posted: a round leaves it
-	events time.Time   // for SetAlarm
-	timers time.Time
+	frames   int  // eventfd
+	inMemory bool // Arrived tells of it
+	posted   atomic.Int32
+	stuck    atomic.Bool // the link does not take what was posted: a round leaves it
+	events   time.Time   // for SetAlarm
+	timers   time.Time
 
 	mu     sync.Mutex // the lease
 	rounds int
@@ -33,8 +34,10 @@ type work struct {
 
 func newWork(t *testing.T, c Config) *work {
 	t.Helper()
-	w := &work{T: t, frames: newEventfd(t), found: make(chan string, 1000)}
-	c.Descriptors = []int{w.frames}
+	w := &work{T: t, frames: newEventfd(t), inMemory: c.InMemory, found: make(chan string, 1000)}
+	if !c.InMemory {
+		c.Descriptors = []int{w.frames}
+	}
 	var err error
 	if w.Runner, err = New(c, w); err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ type worker struct {
 	stop    atomic.Bool
 	done    chan struct{}
 
+	looks    int  // since the worker last found work
 	spinning bool // of a worker that is alone
 	tries    spin
 	yielded  time.Time
@@ -58,11 +59,12 @@ func (r *Runner) work() {
 		}
 		if worked, _ := r.rounds.Round(); worked {
 			w.found()
+			w.looks = 0
 			if busy++; busy == manyRounds {
 				r.sleeper.ignore()
 			}
-			if busy%callRounds == 0 && r.sleeper.callers.there.Load() {
-				r.sleeper.look(0)
+			if busy%callRounds == 0 {
+				r.sleeper.takeCalls()
 			}
 			lastWork = time.Now()
 			continue
@@ -71,7 +73,7 @@ func (r *Runner) work() {
 			runtime.Gosched() // let a goroutine run that a completion has woken
 		}
 		if !w.looksOn(lastWork) || r.alarm.events.Load() { // who puts events off is in no hurry
-			busy = 0
+			busy, w.looks = 0, 0
 			r.rest(Asleep)
 			if r.kicks.Swap(0) < manyKicks {
 				w.polling.Store(false) // a program that polled meanwhile may have stopped long ago
@@ -104,7 +106,8 @@ func (w *worker) yieldSometimes(now time.Time) {
 func (w *worker) looksOn(lastWork time.Time) bool {
 	switch {
 	case !w.alone:
-		return time.Since(lastWork) < w.spin
+		w.looks++
+		return w.looks < mostLooks(w.spin) && time.Since(lastWork) < w.spin
 	case !w.spinning:
 		w.spinning = w.spin > 0 && w.tries.begin()
 	case !w.tries.goesOn(w.spin):
@@ -132,7 +135,7 @@ func (r *Runner) rest(state State) {
 	case state == Parked:
 		r.sleeper.ignore()
 		r.park()
-		r.sleeper.look(0) // for calls
+		r.sleeper.takeCalls()
 	case worked:
 	case more:
 		r.sleeper.sleep(RetryTime)

@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,9 @@ type EventChannel struct {
 	devices atomic.Pointer[[]*device] // written under mu
 	poll    *poller
 	handler Handler       // of CreateID, else nil
-	waiting chan struct{} // of capacity 1: full while somebody waits on poll
+	waiting chan struct{} // of capacity 1: full while somebody waits
+	again   chan struct{} // of capacity 1: there may be more events, or another device
+	ended   chan struct{} // closed by Close
 	serving sync.Mutex    // held while a handler runs
 
 	ids atomic.Int32
@@ -43,7 +46,7 @@ func newChannel(contexts []*verbs.Context) (_ *EventChannel, err error) {
 	if len(contexts) == 0 {
 		return nil, fmt.Errorf("%w: no device", verbs.ErrInvalid)
 	}
-	c := &EventChannel{waiting: make(chan struct{}, 1)}
+	c := &EventChannel{waiting: make(chan struct{}, 1), again: make(chan struct{}, 1), ended: make(chan struct{})}
 	if c.poll, err = newPoller(); err != nil {
 		return nil, err
 	}
@@ -73,6 +76,15 @@ func (c *EventChannel) all() []*device {
 func (c *EventChannel) append(d *device) {
 	all := append(slices.Clone(c.all()), d)
 	c.devices.Store(&all)
+	c.wakeNext()
+}
+
+// wakeNext has a caller of Get look again, now or when it waits next.
+func (c *EventChannel) wakeNext() {
+	select {
+	case c.again <- struct{}{}:
+	default:
+	}
 }
 
 // CreateID makes an id, whose events come through the channel (rdma_create_id). The context is the
@@ -153,6 +165,7 @@ func (c *EventChannel) take() (*Event, error) {
 		c.next = (c.next + 1) % len(devices)
 		event, err := d.take()
 		if event != nil {
+			c.wakeNext() // a device tells of several events once
 			return event, nil
 		}
 		gone, alive = err, alive || err == nil
@@ -178,6 +191,9 @@ func (c *EventChannel) wait(ctx context.Context) error {
 	defer func() { <-c.waiting }()
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if ready, all := c.ready(); all {
+		return c.waitInProcess(ctx, ready)
 	}
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -226,4 +242,41 @@ func (c *EventChannel) free() {
 		d.close()
 	}
 	_ = c.poll.file.Close()
+	close(c.ended)
+}
+
+// ready lists what has a value when a device may have an event, if all devices are in this process.
+func (c *EventChannel) ready() (list []<-chan struct{}, all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.all() {
+		switch {
+		case d.gone != nil:
+		case d.ready == nil:
+			return nil, false
+		default:
+			list = append(list, d.ready)
+		}
+	}
+	return list, len(list) > 0
+}
+
+// waitInProcess is wait for channels of Go, and so in a bubble of testing/synctest too.
+func (c *EventChannel) waitInProcess(ctx context.Context, ready []<-chan struct{}) error {
+	if len(ready) == 1 {
+		select {
+		case <-ready[0]:
+		case <-c.again:
+		case <-c.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return nil
+	}
+	var cases []reflect.SelectCase
+	for _, from := range append(ready, c.again, c.ended, ctx.Done()) {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)})
+	}
+	reflect.Select(cases)
+	return ctx.Err()
 }

@@ -16,7 +16,8 @@ type device struct {
 	ctx      *verbs.Context
 	provider provider.CMProvider
 	channel  provider.Handle
-	events   *os.File // readable while there is an event
+	events   *os.File        // readable while there is an event
+	ready    <-chan struct{} // has a value when there may be one; nil over the service
 
 	// Under the channel's lock.
 	gone    error                    // why the card tells no more events
@@ -36,7 +37,7 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.channel, d.events = grant.Channel, grant.Events
+	d.channel, d.events, d.ready = grant.Channel, grant.Events, grant.Ready
 	if err := poll.add(d.events); err != nil {
 		d.close()
 		return nil, err

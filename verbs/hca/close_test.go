@@ -45,12 +45,12 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 	}
 }
 
-// waiting counts the goroutines that are in a function and in a select.
+// waiting counts the goroutines that are in a function and wait: in a select, or as a leader for a descriptor or a channel.
 func waiting(function string) (n int) {
 	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for _, one := range strings.Split(string(stacks), "\n\n") {
-		asleep := strings.Contains(one, "[select") || strings.Contains(one, "[IO wait") // a leader
+		asleep := strings.Contains(one, "[select") || strings.Contains(one, "[IO wait") || strings.Contains(one, "[chan receive")
 		if asleep && strings.Contains(one, function) {
 			n++
 		}

@@ -28,6 +28,7 @@ type compChannel struct {
 	file  *os.File
 	fd    int           // file's; -1 after shut. It changes between rounds
 	owing chan struct{} // of capacity 1: some CQs are owed records
+	ready chan struct{} // of capacity 1; see provider.CreateCompChannelGrant
 
 	mu  sync.Mutex
 	cqs []*cq
@@ -44,8 +45,8 @@ func (s completions) CreateCompChannel() (grant provider.CreateCompChannelGrant,
 		return grant, network.HostError(fmt.Errorf("sockets of a completion channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}
-	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
+	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "completion channel"), c.ready
 	if grant.Channel, err = s.channels.add(c); err != nil {
 		return provider.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
@@ -79,6 +80,15 @@ func (s completions) shut(c *compChannel) {
 	s.entry.Engine().Do(func() { c.fd = -1 })
 	close(c.owing)
 	_ = c.file.Close()
+	signal(c.ready)
+}
+
+// signal has a receiver of a channel of capacity 1 wake, now or when it waits next.
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
 
 func (c *compChannel) add(q *cq) {
@@ -105,10 +115,7 @@ func (c *compChannel) notify(q *cq) {
 		return
 	}
 	q.owed.Add(1)
-	select {
-	case c.owing <- struct{}{}:
-	default:
-	}
+	signal(c.owing)
 }
 
 // write writes a record without waiting; false if there is no room. If the program has closed its end,
@@ -116,6 +123,7 @@ func (c *compChannel) notify(q *cq) {
 func (c *compChannel) write(q *cq) bool {
 	record := q.record()
 	_, err := unix.Write(c.fd, record[:])
+	signal(c.ready)
 	return !errors.Is(err, unix.EAGAIN)
 }
 
@@ -134,6 +142,7 @@ func (c *compChannel) deliver() {
 				if _, err := c.file.Write(record[:]); err != nil {
 					return
 				}
+				signal(c.ready)
 				q.owed.Add(-1)
 			}
 		}

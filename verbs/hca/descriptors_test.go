@@ -11,7 +11,7 @@ import (
 )
 
 // A card for which there are not enough descriptors is an error, whichever is the first to lack, and keeps none. Its
-// place on the network is free again.
+// place on the network is free again. Only cards for programs of other processes have descriptors there.
 func TestOpenWithoutDescriptors(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		n := memnet.New(1)
@@ -23,7 +23,7 @@ func TestOpenWithoutDescriptors(t *testing.T) {
 			belowDescriptor(t, more, func() {
 				var host *memnet.Host
 				if host, err = n.AddHost("one", netip.MustParseAddr("10.0.0.1")); err == nil {
-					card, err = New(host, WithWorkers(workers))
+					card, err = New(host, WithWorkers(workers), WithoutInline())
 				}
 			})
 			if err == nil {

@@ -19,6 +19,9 @@ type (
 		// GetCMEventGrant.Drained says so, or the card does when those that wait go away by themselves. It
 		// ends when the card is gone.
 		Events *os.File
+		// Ready has a value after each write to Events, and is closed with its end, for programs in the card's process;
+		// nil for others.
+		Ready <-chan struct{}
 	}
 	// DestroyEventChannelRequest frees a channel.
 	DestroyEventChannelRequest struct{ Channel Handle }

@@ -136,6 +136,8 @@ type (
 		// a CQ the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
 		// card is gone.
 		Events *os.File
+		// Ready has a value after each write to Events, and after its end, for programs in the card's process; nil for others.
+		Ready <-chan struct{}
 	}
 	// DestroyCompChannelRequest frees a completion channel.
 	DestroyCompChannelRequest struct{ Channel Handle }

@@ -24,6 +24,7 @@ type Channel struct {
 	fd      int
 	peer    int // the program's end too, to take the byte back
 	ids     int
+	ready   chan struct{} // of capacity 1; see provider.CreateEventChannelGrant
 	waiting list.List     // of *idEvent
 	told    bool          // there is a byte that the program has not been asked to read
 	taking  chan struct{} // closed when settle's last read has returned; nil: there was none
@@ -50,8 +51,8 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], program: s.program}
-	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
+	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], program: s.program, ready: make(chan struct{}, 1)}
+	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "event channel"), c.ready
 	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return provider.CreateEventChannelGrant{}, errors.Join(network.HostError(fmt.Errorf("sockets of an event channel: %w", err)), c.file.Close(), grant.Events.Close())
 	}
@@ -121,6 +122,10 @@ func (c *Channel) put(e *idEvent) {
 	if !c.told && c.file != nil {
 		c.told = true
 		_, _ = unix.Write(c.fd, []byte{1}) // there is room, unless the program leaves bytes unread
+		select {
+		case c.ready <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -189,6 +194,7 @@ func (s *Session) awaitTaken(c *Channel) {
 func (c *Channel) shut() {
 	if c.file != nil {
 		_ = errors.Join(c.file.Close(), unix.Close(c.peer))
+		close(c.ready)
 		c.file = nil
 	}
 }

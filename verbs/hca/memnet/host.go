@@ -126,10 +126,7 @@ func (h *Host) Links(workers int) ([]link.Link, error) {
 
 // divide replaces the port by one for each worker.
 func (h *Host) divide(workers int) error {
-	ports, err := h.network.frames.Ports(h.MAC(), workers)
-	if err != nil {
-		return err
-	}
+	ports := h.network.frames.Ports(h.MAC(), workers)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.ports

@@ -68,10 +68,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 		Name: name, Enabled: true, Up: true, MTU: wire.MTU4096.Bytes() + wire.MTUOverhead,
 		MAC: mac, MACs: []wire.MAC{mac}, Addresses: slices.Clone(addresses), Carried: wire.MTU4096, Most: wire.MTU4096, InMemory: true,
 	}
-	var err error
-	if h.ports, err = n.frames.Ports(mac, 1); err != nil {
-		return nil, err
-	}
+	h.ports = n.frames.Ports(mac, 1)
 	n.hosts = append(n.hosts, h)
 	return h, nil
 }

@@ -1,0 +1,193 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptors is a sleeper for links with descriptors, and for workers that programs of other processes call.
+//
+//	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
+//	                                    │ muted for the leader
+//	                                    ▼
+//	              wake, grace, calls ─► all ────► the worker
+//
+// So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
+// (watch.go).
+type descriptors struct {
+	frames, all epollSet
+	wakeFD      int
+	alarmFD     int
+	graceFD     int
+	callers     callers
+	mu          sync.Mutex // guards the fields below and callers; wake and close hold it too
+	list        []int
+	alone       bool // there is no leader, and the worker sleeps in its thread
+	grace       grace
+	watched     bool // the descriptors are in frames
+	muted       bool // frames is muted in all
+	led         bool // a leader is there
+	closed      bool
+}
+
+func newDescriptors(c Config, alarmFD int) (s *descriptors, err error) {
+	s = &descriptors{list: c.Descriptors, wakeFD: -1, alarmFD: alarmFD, graceFD: -1, alone: c.Alone, callers: callers{byFD: map[int]func(){}}}
+	s.frames.fd, s.all.fd = -1, -1
+	for _, step := range []func() error{s.openSets, s.openWake, s.openGrace, s.connect} {
+		if err := step(); err != nil {
+			s.close()
+			return nil, fmt.Errorf("what the worker sleeps on: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *descriptors) openGrace() error {
+	timer, err := newKernelTimer()
+	s.grace.timer, s.graceFD = timer, timer.fd
+	return err
+}
+
+func (s *descriptors) openSets() error {
+	for _, set := range []*epollSet{&s.frames, &s.all} {
+		if err := set.open(); err != nil {
+			return err
+		}
+		if s.alone {
+			continue
+		}
+		if err := set.share(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *descriptors) openWake() (err error) {
+	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	return nil
+}
+
+func (s *descriptors) connect() error {
+	if err := s.frames.add(s.alarmFD); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	for _, fd := range []int{s.frames.fd, s.wakeFD, s.graceFD} {
+		if err := s.all.add(fd); err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+	}
+	return nil
+}
+
+// sleep is the worker's. It returns when a frame has come and no leader is there, after a call or wake, or
+// after the timeout; 0 means none. The caller looks for work after any return.
+func (s *descriptors) sleep(timeout time.Duration) {
+	s.attend()
+	if s.alone {
+		for most := milliseconds(timeout); !s.look(most) && most < 0; {
+		}
+		return
+	}
+	var deadline time.Time
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	_ = s.all.file.SetReadDeadline(deadline)
+	_ = s.all.conn.Read(s.ready)
+}
+
+// milliseconds is a timeout as epoll_wait(2) has it.
+func milliseconds(timeout time.Duration) int {
+	if timeout == 0 {
+		return -1
+	}
+	return int((timeout + time.Millisecond - 1) / time.Millisecond)
+}
+
+// ready polls the set without waiting. If it returns false, the runtime waits for the set.
+func (s *descriptors) ready(uintptr) (awake bool) { return s.look(0) }
+
+// lead implements sleeper.
+func (s *descriptors) lead(rounds func(uintptr) bool) (again bool) {
+	err := s.frames.conn.Read(rounds)
+	if again = errors.Is(err, os.ErrDeadlineExceeded); again {
+		_ = s.frames.file.SetReadDeadline(time.Time{}) // wakeLeader has set it
+	}
+	return again
+}
+
+// wakeLeader implements sleeper.
+func (s *descriptors) wakeLeader() { _ = s.frames.file.SetReadDeadline(time.Unix(1, 0)) }
+
+// arrived implements sleeper. A link without descriptors has none where the worker is alone.
+func (s *descriptors) arrived() { s.wake() }
+
+// takeCalls implements sleeper.
+func (s *descriptors) takeCalls() {
+	if s.callers.there.Load() {
+		s.look(0)
+	}
+}
+
+// look waits for that many milliseconds, -1 for no end, until something is there, and takes it. It says
+// whether there may be work.
+func (s *descriptors) look(most int) (awake bool) {
+	var events [8]unix.EpollEvent
+	n, err := unix.EpollWait(s.all.fd, events[:], most)
+	for _, event := range events[:max(n, 0)] {
+		switch fd := int(event.Fd); fd {
+		case s.graceFD:
+			s.endGrace()
+			continue
+		case s.wakeFD:
+			drain(fd)
+		case s.frames.fd:
+		default:
+			s.hear(fd)
+		}
+		awake = true
+	}
+	return awake || err != nil
+}
+
+// drain makes an eventfd or a timer unreadable.
+func drain(fd int) {
+	var count [8]byte
+	_, _ = unix.Read(fd, count[:])
+}
+
+// wake ends the worker's present sleep, or the next one. Any goroutine may call it, also after close.
+func (s *descriptors) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	one := [8]byte{1} // EAGAIN means that the counter is full: a wake-up is pending already
+	_, _ = unix.Write(s.wakeFD, one[:])
+}
+
+// close ends the leader's sleep. The worker has ended.
+func (s *descriptors) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.all.close()
+	s.frames.close()
+	for _, fd := range []int{s.wakeFD, s.graceFD} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
