@@ -41,11 +41,14 @@ kernel module and no privilege is needed.
 
 The program uses the service that --socket or ROCED_SOCKET names, else the one at
 /run/roced/roced.sock, else that of "roced run --loopback" of the same user. If there is
-none, the command runs one of its own for as long as the program runs: a network in
-memory, on which each process is a host with the lowest free address, from 10.88.0.1.
+none, the command runs one of its own for as long as the program runs: a private
+in-memory network, on which each process is a host with the lowest free address, from
+10.88.0.1, and with one that no other private network of this machine has (GID index 0).
 Programs that are to reach each other there run below one "roced exec", for instance in
-a shell. --network loopback asks for a service of its own in any case. With --hosts there
-are devices whose addresses are known beforehand, as well; programs that open one share it.
+a shell; a program that waits alone is reported on standard error. Separate commands
+share the network of "roced run --loopback". --network loopback asks for a service of its
+own in any case. With --hosts there are devices whose addresses are known beforehand, as
+well, and no other addresses; programs that open one share it.
 
 --network udp has a service of its own over UDP sockets of an interface, with the host's
 own addresses: no privilege is needed, and the peers are on the network. --network xdp is

@@ -3,7 +3,8 @@
 //	command.go     the command line
 //	libraries.go   where the C libraries are, and how the program finds them
 //	service.go     the service: one that is there, else one of its own
-//	network.go     what its devices are on: a network in memory, or an interface
+//	network.go     what its devices are on: an in-memory network, or an interface
+//	private.go     the in-memory network: its addresses, and a program that waits there alone
 //	folder.go      where its socket is
 //	guard.go       what removes that if the command is killed
 //	report.go      what it says at the end

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 
@@ -35,7 +36,7 @@ func (o *options) openNetwork() (network, error) {
 	if way := networks[o.network]; way != "" {
 		return o.openInterface(way)
 	}
-	n, err := loopback.New(o.memory, o.log)
+	n, err := o.openPrivate(os.Stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package exec
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/ud"
@@ -107,6 +110,56 @@ func TestHosts(t *testing.T) {
 		gid, err := s.open(t, device).QueryGID(1, 0)
 		if err != nil || gid.Addr().Unmap().String() != want {
 			t.Errorf("%s: %v, %v; want %s", device, gid, err, want)
+		}
+	}
+}
+
+// TestPrivateNetworks: hosts of two commands have different addresses, from which the other's is unreachable at once, and
+// 10.88.0.1 is the first host of each.
+func TestPrivateNetworks(t *testing.T) {
+	t.Parallel()
+	var addresses [2]netip.Addr
+	var devices [2]*verbs.Context
+	for i := range devices {
+		devices[i] = startAsNobody(t, nil, "--network", "loopback").open(t, "loop")
+		gid, err := devices[i].QueryGID(1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses[i] = gid.Addr().Unmap()
+		if _, _, err := devices[i].FindGID(verbs.GIDFromAddr(netip.MustParseAddr("10.88.0.1"))); err != nil {
+			t.Errorf("10.88.0.1 is no address of the first host: %v", err)
+		}
+	}
+	if addresses[0] == addresses[1] {
+		t.Errorf("hosts of two networks have the address %v", addresses[0])
+	}
+	for i, c := range devices {
+		pd, err := c.AllocPD()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pd.CreateAH(t.Context(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addresses[1-i])}})
+		if !errors.Is(err, verbs.ErrUnreachable) {
+			t.Errorf("%v from %v: %v, want %v", addresses[1-i], addresses[i], err, verbs.ErrUnreachable)
+		}
+	}
+}
+
+// TestWaitsAlone: a program that has a device, and sends and receives nothing, is told that programs of other commands
+// cannot reach it.
+func TestWaitsAlone(t *testing.T) {
+	t.Parallel()
+	s := startAsNobody(t, nil, "--network", "loopback")
+	gid, err := s.open(t, "loop").QueryGID(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() bool { return strings.Contains(s.Said(), "waits alone") }
+	waittest.Eventually(t, "the report", said)
+	for _, want := range []string{gid.Addr().Unmap().String(), "below one roced exec", "roced run --loopback"} {
+		if !strings.Contains(s.Said(), want) {
+			t.Errorf("%q does not contain %q", s.Said(), want)
 		}
 	}
 }

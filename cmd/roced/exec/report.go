@@ -40,7 +40,7 @@ func (s *ownService) report(out io.Writer) error {
 	for i, line := range told {
 		fmt.Fprintf(out, "roced: %s: %s\n", line.what, orNothing(lines[i]))
 	}
-	if n, is := s.network.(*loopback.Network); is {
+	if n, is := s.network.(*privateNetwork); is {
 		c := n.Impaired()
 		fmt.Fprintf(out, "roced: the network in memory: lost %d, duplicated %d, reordered %d, overflowed %d, marked %d\n", c.Lost, c.Duplicated, c.Reordered, c.Overflowed, c.Marked)
 	}

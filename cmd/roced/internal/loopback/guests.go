@@ -129,6 +129,23 @@ func (g *guests) Counters() ([]verbs.Counter, error) {
 	return sum, err
 }
 
+// Alone is the address of the only process that has been on the network, if no packet was sent yet; else it is not valid.
+// Hosts with names are not counted: any process may use them.
+func (n *Network) Alone() (address netip.Addr) {
+	g := n.guests
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.hosts) != 1 || g.gone != nil || len(n.named) > 0 {
+		return address
+	}
+	table, err := g.hosts[0].QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	count, failed := g.hosts[0].Statistics()
+	if err != nil || failed != nil || len(table.Entries) == 0 || count.Engine.Sent+count.Engine.Received > 0 {
+		return address
+	}
+	return table.Entries[0].GID.Addr().Unmap()
+}
+
 func (g *guests) takeAddresses() (list []netip.Addr, err error) {
 	for _, p := range g.pools {
 		a, err := p.take()

@@ -315,3 +315,61 @@ func belowDescriptor(t *testing.T, more uint64, run func() error) error {
 	}
 	return run()
 }
+
+// TestAlone: the only process on the network is alone until it has sent, or another has been there.
+func TestAlone(t *testing.T) {
+	session := func(n *Network) *hca.Session {
+		t.Helper()
+		s, err := n.Devices()[0].NewSession(hca.SessionConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	alone := netip.MustParseAddr("10.0.0.1")
+	expect := func(what string, n *Network, want netip.Addr) {
+		t.Helper()
+		if got := n.Alone(); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	n := newNetwork(t, []string{"10.0.0.0/24"}, nil)
+	expect("none", n, netip.Addr{})
+	first := session(n)
+	expect("one", n, alone)
+	second := session(n)
+	expect("two", n, netip.Addr{})
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Eventually(t, "the end of the second's host", func() bool {
+		n.guests.mu.Lock()
+		defer n.guests.mu.Unlock()
+		return len(n.guests.hosts) == 1
+	})
+	expect("one that is left", n, netip.Addr{})
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	n = newNetwork(t, []string{"10.0.0.0/24"}, nil)
+	c, err := verbs.Open(session(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect("one that has sent nothing", n, alone)
+	if err := e.Send(t.Context(), e.Addr(), []byte("to itself")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Recv(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect("one that has sent to itself", n, netip.Addr{})
+	if err := errors.Join(e.Close(), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
