@@ -2,15 +2,17 @@ package run
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// totalMemory is what all users may have: the configuration's, or half of what there is.
+// totalMemory is the limit of all users together: the configured one, or half of the memory that the service can use.
 func totalMemory(configured uint64) uint64 {
 	if configured > 0 {
 		return configured
@@ -22,24 +24,44 @@ func totalMemory(configured uint64) uint64 {
 	return memoryOf(os.DirFS("/"), uint64(machine.Totalram)*uint64(machine.Unit)) / 2
 }
 
-// memoryOf is what this process may have of a machine's memory: that of the smallest limit of its control
-// group and those above it, of which some may be out of sight (cgroups(7), version 2).
+// memoryOf returns the memory that this process can use on a machine: the smallest limit of its control groups and of
+// the groups above them (cgroups(7)). Groups outside of a container are not visible in it.
 func memoryOf(root fs.FS, machine uint64) uint64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return machine
 	}
 	for line := range strings.Lines(string(text)) {
-		group, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		for unified && group != "/" && group != "." {
-			limit, err := fs.ReadFile(root, path.Join("sys/fs/cgroup", group, "memory.max"))
-			if bytes, wrong := strconv.ParseUint(strings.TrimSpace(string(limit)), 10, 64); err == nil && wrong == nil {
-				machine = min(machine, bytes) // else it is "max"
-			}
-			group = path.Dir(group)
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // hierarchy, controllers, group
+		if len(fields) < 3 {
+			continue
+		}
+		switch group := fields[2]; {
+		case fields[0] == "0" && fields[1] == "":
+			machine = min(machine, groupLimit(root, "sys/fs/cgroup", group, "memory.max"))
+		case slices.Contains(strings.Split(fields[1], ","), "memory"): // version 1
+			machine = min(machine, groupLimit(root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"))
 		}
 	}
 	return machine
+}
+
+// groupLimit returns the smallest limit of a control group and of the groups above it. The mount is one of them: in a
+// container it is the container's own group. The root of the machine has no file in version 2.
+func groupLimit(root fs.FS, mount, group, file string) uint64 {
+	least := uint64(math.MaxUint64)
+	if group == "/.." || strings.HasPrefix(group, "/../") {
+		return least // outside of the process's cgroup namespace: the mounted groups are not above it
+	}
+	for group = path.Clean("/" + group); ; group = path.Dir(group) {
+		text, err := fs.ReadFile(root, path.Join(mount, group, file))
+		if limit, wrong := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && wrong == nil { // "max" is no limit
+			least = min(least, limit)
+		}
+		if group == "/" {
+			return least
+		}
+	}
 }
 
 // ownDescriptors are those that the service keeps for itself: of devices, groups and metrics.

@@ -8,31 +8,46 @@ import (
 	"testing/fstest"
 )
 
-// TestMemoryOf: the least of the machine's memory and the limits of the control groups that are seen.
+// TestMemoryOf: the smallest of the machine's memory and the limits of the visible control groups, in each layout.
 func TestMemoryOf(t *testing.T) {
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	const service = "0::/system.slice/roced.service\n"
+	const (
+		service = "0::/system.slice/roced.service\n"
+		v2      = "sys/fs/cgroup/"
+		v1      = "sys/fs/cgroup/memory/"
+		none1   = "9223372036854771712\n" // no limit, in version 1
+	)
 	for _, row := range []struct {
-		name string
-		root fstest.MapFS
-		want uint64
+		name, groups string
+		files        map[string]string
+		want         uint64
 	}{
-		{"no control groups", fstest.MapFS{}, 1000},
-		{"of version 1", fstest.MapFS{"proc/self/cgroup": file("4:memory:/a\n"), "sys/fs/cgroup/a/memory.max": file("5\n")}, 1000},
-		{"none has a limit", fstest.MapFS{
-			"proc/self/cgroup": file(service), "sys/fs/cgroup/system.slice/roced.service/memory.max": file("max\n"),
-		}, 1000},
-		{"its own", fstest.MapFS{
-			"proc/self/cgroup": file(service), "sys/fs/cgroup/system.slice/roced.service/memory.max": file("300\n"),
-			"sys/fs/cgroup/system.slice/memory.max": file("400\n"),
-		}, 300},
-		{"one above", fstest.MapFS{
-			"proc/self/cgroup": file("1:name=systemd:/x\n" + service), "sys/fs/cgroup/system.slice/memory.max": file("200\n"),
-		}, 200},
-		{"more than there is", fstest.MapFS{"proc/self/cgroup": file("0::/a\n"), "sys/fs/cgroup/a/memory.max": file("5000\n")}, 1000},
-		{"a process of another hierarchy", fstest.MapFS{"proc/self/cgroup": file("0::/../other\n")}, 1000},
+		{"no control groups", "", nil, 1000},
+		{"no limit", service, map[string]string{v2 + "system.slice/roced.service/memory.max": "max\n"}, 1000},
+		{"its own limit", service, map[string]string{v2 + "system.slice/roced.service/memory.max": "300\n", v2 + "system.slice/memory.max": "400\n"}, 300},
+		{"a limit above", "1:name=systemd:/x\n" + service, map[string]string{v2 + "system.slice/memory.max": "200\n"}, 200},
+		{"more than the machine has", "0::/a\n", map[string]string{v2 + "a/memory.max": "5000\n"}, 1000},
+		{"a container with a cgroup namespace", "0::/\n", map[string]string{v2 + "memory.max": "250\n"}, 250},
+		{"a group in such a container", "0::/a/b\n", map[string]string{v2 + "a/b/memory.max": "max\n", v2 + "a/memory.max": "260\n", v2 + "memory.max": "250\n"}, 250},
+		{"a container without one", "0::/docker/1\n", map[string]string{v2 + "memory.max": "240\n"}, 240},
+		{"outside of the cgroup namespace", "0::/../other\n", map[string]string{v2 + "other/memory.max": "5\n", v2 + "memory.max": "5\n", "sys/fs/other/memory.max": "5\n"}, 1000},
+		{"version 1", "4:cpu,cpuacct:/a\n3:memory:/a/b\n", map[string]string{v1 + "a/b/memory.limit_in_bytes": "300\n", v1 + "a/memory.limit_in_bytes": none1, v1 + "memory.limit_in_bytes": none1}, 300},
+		{"a limit above, version 1", "3:memory:/a/b\n", map[string]string{v1 + "a/b/memory.limit_in_bytes": none1, v1 + "a/memory.limit_in_bytes": "200\n"}, 200},
+		{"no limit, version 1", "3:memory:/a\n", map[string]string{v1 + "a/memory.limit_in_bytes": none1}, 1000},
+		{"a container, version 1", "3:memory:/\n", map[string]string{v1 + "memory.limit_in_bytes": "250\n"}, 250},
+		{"a container that sees the host's name, version 1", "3:memory:/docker/1\n", map[string]string{v1 + "memory.limit_in_bytes": "250\n"}, 250},
+		{"both versions, memory in version 1", "0::/a\n3:memory:/a\n", map[string]string{v1 + "a/memory.limit_in_bytes": "250\n"}, 250},
+		{"memory joined with another controller", "3:cpu,memory:/a\n", map[string]string{v1 + "a/memory.limit_in_bytes": "250\n"}, 250},
+		{"files of the other version", "3:memory:/a\n", map[string]string{v2 + "a/memory.max": "5\n"}, 1000},
+		{"lines that are no groups", "x\n\n:\n", nil, 1000},
 	} {
-		if got := memoryOf(row.root, 1000); got != row.want {
+		root := fstest.MapFS{}
+		if row.groups != "" {
+			root["proc/self/cgroup"] = &fstest.MapFile{Data: []byte(row.groups)}
+		}
+		for name, text := range row.files {
+			root[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := memoryOf(root, 1000); got != row.want {
 			t.Errorf("%s: %d, want %d", row.name, got, row.want)
 		}
 	}
