@@ -29,7 +29,8 @@ type AH struct {
 // neighbour's hardware address until ctx is done, at most about four seconds. ErrUnreachable if
 // there is no route or nobody answers (with the context's error, if that ended the wait), ErrNoGID
 // if the source GID's index is not in use, ErrInvalid if the table does not have it. The card follows
-// later changes of route and neighbour.
+// later changes of route and neighbour. ErrLimit if more than 64 neighbours of the user have not
+// answered for as long, or if the kernel's table of neighbours is half full of those of cards.
 // CreateAHFromWC never waits.
 func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 	return p.createAH(ctx, attr, false)

@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"verbs/hca/network":       {"datapath/link", "datapath/wire", "datapath/xsk", "internal/errno", "internal/host", "verbs"},
 	"verbs/hca/nic":           {"bpf", "datapath/link", "datapath/wire", "datapath/xsk", "internal/capability", "internal/host", "internal/journal", "mcast/membership", "verbs", "verbs/hca/network"},
 	"verbs/hca/udpnet":        {"datapath/link", "datapath/link/udplink", "datapath/wire", "datapath/xsk", "internal/host", "verbs", "verbs/hca/network"},
-	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},
+	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network", "verbs/hca/quota"},
 	"verbs/hca/quota":         {"verbs"},
 
 	// A module of its own, for Kubernetes.

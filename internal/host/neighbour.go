@@ -92,6 +92,21 @@ func (q *Queries) Forget(address netip.Addr) error {
 	return err
 }
 
+// MaxNeighbours returns the maximum number of entries in the kernel's table of neighbours, of IPv4 or of IPv6
+// (gc_thresh3), which all network namespaces share. In a namespace where it cannot be read it is the kernel's default.
+func MaxNeighbours(v6 bool) uint64 { return maxNeighbours("/proc/sys/net", v6) }
+
+func maxNeighbours(dir string, v6 bool) uint64 {
+	family := map[bool]string{false: "ipv4", true: "ipv6"}[v6]
+	n := uint64(0)
+	if !scanned(dir+"/"+family+"/neigh/default/gc_thresh3", &n) || n == 0 {
+		return defaultMaxNeighbours
+	}
+	return n
+}
+
+const defaultMaxNeighbours = 1024
+
 func familyOf(address netip.Addr) uint8 {
 	if address.Is4() {
 		return unix.AF_INET

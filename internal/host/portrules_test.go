@@ -35,3 +35,21 @@ func TestPortRules(t *testing.T) {
 	write("ipv6/bindv6only", "0\n")
 	expect(DefaultPortRules())
 }
+
+// TestMaxNeighbours: the limit of the kernel's table is read for each family; what cannot be read is the default.
+func TestMaxNeighbours(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ipv6/neigh/default/gc_thresh3")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]uint64{"4096\n": 4096, "0\n": 1024, "none": 1024} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if v4, v6 := maxNeighbours(dir, false), maxNeighbours(dir, true); v4 != 1024 || v6 != want {
+			t.Errorf("%q: %d and %d", text, v4, v6)
+		}
+	}
+}

@@ -106,7 +106,12 @@ func (s handles) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Han
 
 // findPath finds a handle's path, and waits for its neighbour unless noWait is set.
 func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
-	if a.path, err = s.card.paths.Take(paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}); err != nil || noWait {
+	ends := paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}
+	if noWait {
+		a.path, err = s.card.paths.Take(ends, s)
+		return err
+	}
+	if a.path, err = s.card.paths.TakeInTurn(ctx, ends, s); err != nil {
 		return err
 	}
 	return s.card.paths.Await(ctx, a.path, s)
@@ -133,7 +138,7 @@ func (a *ah) entry(card *Card) *datapath.AH {
 // abandon releases what a handle holds that could not be made, or that was destroyed.
 func (s handles) abandon(a *ah) {
 	if a.path != nil {
-		s.card.paths.Leave(a.path)
+		s.card.paths.Leave(a.path, s)
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()

@@ -103,7 +103,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 	}
 	on.Start(engine)
 	card.engine = engine
-	card.paths = paths.NewTable(paths.Config{Host: on, Engine: engine, Name: card.Name, Log: card.log})
+	card.paths = paths.NewTable(paths.Config{Host: on, Engine: engine, Name: card.Name, Log: card.log, Kept: o.neighbours})
 	card.manager = ids.NewManager(ids.Config{Card: cmCard{card}, Paths: card.paths, Ports: ids.TakePorts(on.Namespace()), Log: card.log})
 	if card.session, err = card.NewSession(SessionConfig{}); err == nil {
 		card.program = card.session

@@ -3,6 +3,7 @@
 package hca
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/roced/roced/verbs/hca/ids"
@@ -54,7 +55,8 @@ func (s queuePairs) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) e
 	return checkAH(&attr.AHAttr)
 }
 
-// preparePeer makes the address of a request's peer ready, without waiting for its neighbour.
+// preparePeer makes the address of a request's peer ready, without waiting for its neighbour. While too many neighbours
+// of the user have not answered, it waits for one of them.
 func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	peer, err := handles{s.Session}.newAH(&r.Attr.AHAttr, func() (*pd, error) {
 		q, err := s.qps.get(r.QP)
@@ -68,7 +70,7 @@ func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 		return nil, err
 	}
 	defer s.life.work.Done() // the caller has one of its own
-	if peer.path, err = s.card.paths.Take(paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}); err != nil {
+	if peer.path, err = s.card.paths.TakeInTurn(context.Background(), paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}, s); err != nil {
 		handles{s.Session}.abandon(peer)
 		return nil, network.HostError(err)
 	}

@@ -82,6 +82,7 @@ func (o *options) open(name string) (*Card, error) {
 // openHost opens the way to the network. If that is left to the card, and XDP cannot be had here, it is UDP sockets.
 func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkUDP {
+		o.neighbours = nil
 		return o.openUDP(name)
 	}
 	on, err := nic.Open(name, o.nic())
@@ -131,6 +132,7 @@ func (o *options) overUDP(name string) (network.Host, error) {
 		o.log.Warn("a killed device left changes on the interface, and this process is not permitted to undo them", "device", name,
 			"left", strings.Join(what, ", "), "undo", strings.Join(undo, "; "))
 	}
+	o.neighbours = nil
 	return udpnet.Open(name, o.udpnet())
 }
 
@@ -178,6 +180,7 @@ func New(on network.Host, list ...Option) (*Card, error) {
 	if err := o.checkApart(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", on.Name(), errors.Join(err, on.Link().Close(), on.Close()))
 	}
+	o.neighbours = nil
 	card, err := newCard(on, o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", on.Name(), err)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/nic"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // Option changes how a card is opened. Options that concern an interface or its kernel have no
@@ -41,13 +43,20 @@ type options struct {
 	membership MembershipMethod
 	stateDir   string
 	log        *slog.Logger
+
+	neighbours *quota.Neighbours // the kernel's that cards hold; nil if the card is on no interface, or the kernel resolves
 }
+
+// kernelNeighbours are those of all cards of the process.
+var kernelNeighbours = quota.NewNeighbours(func(v6 bool) uint64 { return host.MaxNeighbours(v6) / 2 })
 
 func newOptions(list []Option) options {
 	o := options{
 		worker: true, inline: true, spin: defaultSpin,
 		dcqcn: DefaultDCQCN(),
 		log:   defaultLog(),
+
+		neighbours: kernelNeighbours,
 	}
 	for _, option := range list {
 		option(&o)

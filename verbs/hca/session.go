@@ -35,6 +35,7 @@ type Session struct {
 	entry          *datapath.Session // in the engine's tables
 	events         events
 	internal       bool          // the card's own, for its manager
+	payer          *quota.Quota  // pays for next hops
 	claimed        atomic.Bool   // by a Context
 	memory         atomic.Uint64 // bytes allocated
 
@@ -85,11 +86,14 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
 	s := &Session{
-		card: card, config: config, internal: internal, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
+		card: card, config: config, internal: internal, payer: config.Quota, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
 		pds: newTable[pd]("PD", &config, quota.PDs), keys: newTable[keyed]("MR", &config, quota.MRs), dms: newTable[dm]("DM", &config, quota.MRs), counters: newTable[counters]("counters object", &config, quota.MRs), ahs: newTable[ah]("AH", &config, quota.AHs),
 		channels: newTable[compChannel]("completion channel", &config, quota.CompChannels), cqs: newTable[cq]("CQ", &config, quota.CQs),
 		qps: newTable[qp]("QP", &config, quota.QPs), srqs: newTable[srq]("SRQ", &config, quota.SRQs), xrcds: newTable[xrcd]("XRC domain", &config, quota.XRCDs), joins: newTable[joined]("membership", &config, quota.Memberships),
 		cmChannels: newTable[ids.Channel]("event channel", &config, quota.EventChannels), cmIDs: newTable[ids.ID]("id", &config, quota.IDs),
+	}
+	if internal {
+		s.payer = quota.New("connection management", quota.Limits{}, nil)
 	}
 	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
 	s.cm = card.manager.NewSession(s.cmConfig())
@@ -336,3 +340,7 @@ func (s *Session) bindPrivilege() string {
 	}
 	return capability.NetBindService.String()
 }
+
+// Payer returns the quota that pays for the next hops of the session; nil for a program in this process. It implements
+// paths.User.
+func (s *Session) Payer() *quota.Quota { return s.payer }

@@ -127,14 +127,14 @@ func (s *Session) free() (failed error) {
 // leavePaths leaves those of address handles and connections, and of peers that were left.
 func (s *Session) leavePaths(left []*ah) error {
 	for _, peer := range left {
-		s.card.paths.Leave(peer.path)
+		s.card.paths.Leave(peer.path, s)
 	}
 	for _, a := range s.ahs.all() {
-		s.card.paths.Leave(a.path)
+		s.card.paths.Leave(a.path, s)
 	}
 	for _, q := range s.qps.all() {
 		if q.peer != nil {
-			s.card.paths.Leave(q.peer.path)
+			s.card.paths.Leave(q.peer.path, s)
 		}
 	}
 	return nil

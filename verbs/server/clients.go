@@ -38,7 +38,7 @@ func (s *Server) Users() (list []User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of, a := range s.accounts {
-		if of.door != "" {
+		if of.door != "" || a.connections == 0 {
 			continue
 		}
 		list = append(list, User{of.owner, Limits{Connections: a.connections, Limits: a.quota.Used()}})

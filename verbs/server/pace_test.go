@@ -59,3 +59,34 @@ func TestPaceOfMany(t *testing.T) {
 		t.Errorf("later %d are served, and %d users told apart", n, len(p.due))
 	}
 }
+
+// TestUserPaysUntilNeighboursAnswer: a user that leaves while packets wait for neighbours pays for them when it connects
+// again. It is forgotten when they have answered or failed.
+func TestUserPaysUntilNeighboursAnswer(t *testing.T) {
+	s := startDaemon(t, Config{PrivilegedGroup: -1}).Server
+	eve := holder{owner: 1000}
+	accounts := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.accounts)
+	}
+	first, err := s.enter(eve)
+	check(t, err)
+	first.quota.CountNeighbours(2, 2)
+	s.leave(eve)
+	if len(s.Users()) != 0 {
+		t.Errorf("connected: %v", s.Users())
+	}
+	second, err := s.enter(eve)
+	check(t, err)
+	if second != first {
+		t.Error("a user that connects again pays for nothing")
+	}
+	s.leave(eve)
+	first.quota.CountNeighbours(-1, -1)
+	if n := accounts(); n != 1 {
+		t.Errorf("%d accounts", n)
+	}
+	first.quota.CountNeighbours(-1, -1)
+	eventually(t, "the account is forgotten", func() bool { return accounts() == 0 })
+}

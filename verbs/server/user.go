@@ -101,8 +101,9 @@ func (p *peer) mayBindService() bool { return p.door == "" && p.uid == 0 }
 type account struct {
 	name        string
 	quota       *quota.Quota
-	connections int // under Server.mu
-	dismissed   int // likewise: sockets that are not served, and not closed yet
+	connections int  // under Server.mu
+	dismissed   int  // likewise: sockets that are not served, and not closed yet
+	leaving     bool // likewise: it has none, and is forgotten later
 }
 
 // enter counts a connection of a user, from the first moment: also one that says nothing holds a
@@ -136,10 +137,23 @@ func (s *Server) account(of holder) *account {
 // connectionDescriptors are those of a connection: its socket, its signals, one to wait for room in these, and its arena.
 const connectionDescriptors = 5
 
-// forget forgets a user without connections. The caller holds mu.
+// forget forgets a user without connections. The caller holds mu. Packets that wait for neighbours outlive their session
+// by some seconds; meanwhile their user pays for the neighbours, also if it connects again.
 func (s *Server) forget(of holder, a *account) {
-	if a.connections == 0 && a.dismissed == 0 {
+	decreased := a.quota.Decreased()
+	switch {
+	case a.connections > 0 || a.dismissed > 0 || a.leaving:
+	case a.quota.Unresolved() == 0:
 		delete(s.accounts, of)
+	default:
+		a.leaving = true
+		go func() {
+			<-decreased
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			a.leaving = false
+			s.forget(of, a)
+		}()
 	}
 }
 

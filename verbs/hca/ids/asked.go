@@ -57,9 +57,7 @@ type CardSession interface {
 
 // Program is a session of the card, as its ids need it. Its methods may take the card's locks.
 type Program interface {
-	Done() <-chan struct{}
-	// Err is verbs.ErrClosed from the session's Close on, and why it has failed before that.
-	Err() error
+	paths.User
 	// Faulted ends the session because of a mistake in its work.
 	Faulted(cause error)
 	// MayBindService says whether the program may bind to a port that needs a privilege, and BindPrivilege names that.

@@ -285,7 +285,7 @@ func (s *Session) endID(i *ID) {
 // any more.
 func (s *Session) freeID(i *ID) {
 	if i.path != nil {
-		s.manager.Paths.Leave(i.path)
+		s.manager.Paths.Leave(i.path, s.program)
 	}
 	if i.binding != nil {
 		s.manager.Ports.release(i.binding)

@@ -45,7 +45,7 @@ func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 		defer s.endWork(i)
 		err := s.awaitHop(i, p, r.Timeout)
 		if !s.resolved(i, p, source, netip.AddrPortFrom(dest, r.Dest.Port()), err) {
-			s.manager.Paths.Leave(p)
+			s.manager.Paths.Leave(p, s.program)
 		}
 	}()
 	return nil
@@ -93,11 +93,11 @@ func (s *Session) resolvePath(i *ID, dest netip.Addr) (from, to netip.Addr, p *p
 	if err != nil {
 		return from, to, nil, err
 	}
-	if p, err = s.manager.Paths.Take(ends); err != nil {
+	if p, err = s.manager.Paths.TakeInTurn(i.life, ends, s.program); err != nil {
 		return from, to, nil, err
 	}
 	if err = p.Err(); err != nil {
-		s.manager.Paths.Leave(p)
+		s.manager.Paths.Leave(p, s.program)
 	}
 	return from, to, p, err
 }

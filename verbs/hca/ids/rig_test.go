@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -39,6 +40,7 @@ func (a *around) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
 	return address("10.0.0.1"), nil
 }
 
+func (a *around) Payer() *quota.Quota   { return nil }
 func (a *around) Done() <-chan struct{} { return a.ended }
 func (a *around) Err() error            { return a.err }
 func (a *around) Faulted(error)         {}

@@ -55,7 +55,8 @@ type Routes interface {
 	// Neighbour gives what the host knows of a next hop now.
 	Neighbour(hop netip.Addr) (Neighbour, error)
 	// Hold has the host ask a next hop for its MAC at once, and keep the answer up to date until
-	// Release. A second call has it ask again.
+	// Release. A second call has it ask again. After Release the host forgets a next hop that has not
+	// answered.
 	Hold(hop netip.Addr) error
 	Release(hop netip.Addr)
 }

@@ -110,11 +110,15 @@ func unmanageAll(index int, lines []string) error {
 	return err
 }
 
-// unmanageEntry has the kernel age an entry again, unless it is another program's by now.
+// unmanageEntry has the kernel age an entry again, unless it is another program's by now. An entry that is not resolved
+// is deleted: the kernel would keep it, as one of a limited number, until it needs the room.
 func unmanageEntry(queries *host.Queries, address netip.Addr) error {
 	entry, err := queries.Neighbour(address)
 	if err != nil || !entry.Managed() || entry.Foreign() {
 		return err
+	}
+	if !entry.Known() {
+		return queries.Forget(address)
 	}
 	return queries.Unmanage(address)
 }

@@ -61,8 +61,8 @@ func (i *Interface) Release(hop netip.Addr) {
 	i.unmanage(hop)
 }
 
-// unmanage has the kernel age an entry of ours again. The entry may be gone, or another program's,
-// by now.
+// unmanage has the kernel age an entry of ours again, or delete it if it is not resolved. The entry may be gone, or
+// another program's, by now.
 func (i *Interface) unmanage(hop netip.Addr) {
 	if !i.managed[hop] {
 		return

@@ -8,16 +8,23 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // user is a session that ends when the test says so.
-type user chan struct{}
+type user struct {
+	ended chan struct{}
+	pays  *quota.Quota
+}
 
-func (u user) Done() <-chan struct{} { return u }
+func newUser(pays *quota.Quota) user { return user{make(chan struct{}), pays} }
+
+func (u user) Payer() *quota.Quota   { return u.pays }
+func (u user) Done() <-chan struct{} { return u.ended }
 
 func (u user) Err() error {
 	select {
-	case <-u:
+	case <-u.ended:
 		return verbs.ErrClosed
 	default:
 		return nil
@@ -41,14 +48,14 @@ func TestAwait(t *testing.T) {
 			_ = table.AskHops(false)
 		}, verbs.ErrUnreachable, time.Second},
 		{"nothing", func(*Table, *around, user, context.CancelFunc) {}, verbs.ErrUnreachable, NeighbourTimeout},
-		{"the session ends", func(_ *Table, _ *around, u user, _ context.CancelFunc) { close(u) }, verbs.ErrClosed, time.Second},
+		{"the session ends", func(_ *Table, _ *around, u user, _ context.CancelFunc) { close(u.ended) }, verbs.ErrClosed, time.Second},
 		{"the context ends", func(_ *Table, _ *around, _ user, cancel context.CancelFunc) { cancel() }, context.Canceled, time.Second},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table, a := newTable()
 				a.says("10.0.0.2", network.Neighbour{})
-				p, u := take(t, table, "10.0.0.2"), make(user)
+				p, u := take(t, table, "10.0.0.2"), newUser(nil)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				began := time.Now()
@@ -78,8 +85,8 @@ func TestNeighboursAreAskedAgain(t *testing.T) {
 	take(t, table, "10.0.0.2")
 	delete(a.neighbours, gid("10.0.0.2").Addr())
 	p := take(t, table, "10.0.0.2")
-	check(t, table.Await(t.Context(), p, make(user)))
+	check(t, table.Await(t.Context(), p, newUser(nil)))
 	a.says("10.0.0.2", network.Neighbour{Absent: true})
 	check(t, table.AskHops(false))
-	check(t, table.Await(t.Context(), p, make(user)))
+	check(t, table.Await(t.Context(), p, newUser(nil)))
 }

@@ -8,6 +8,9 @@
 //	Leave ─► the last user's: it lingers for some seconds, or is freed
 //	Update ► look up again what a change concerns ───────────► Engine.SetPath
 //
+// The users of a Path pay for its next hop (package quota), as long as it has not answered and of which the kernel
+// keeps a limited number for all cards (payers.go).
+//
 // Users with the same ends share a Path, and paths with the same next hop share the hop. A Path stays valid
 // whatever happens; what cannot be sent on it is dropped by name. While the link is down, paths and hops stay as
 // they were. When it comes up they are looked up again, and the neighbours are asked at once.

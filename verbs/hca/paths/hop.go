@@ -10,30 +10,47 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // hop is a neighbour that is the next hop of paths.
 type hop struct {
-	address netip.Addr
-	status  network.Neighbour
-	paths   map[*Path]struct{}
-	settled chan struct{} // closed when it has answered, or failed
+	address  netip.Addr
+	status   network.Neighbour
+	paths    map[*Path]struct{}
+	settled  chan struct{}        // closed when it has answered, or failed
+	answered bool                 // its MAC was known at some time
+	payers   map[*quota.Quota]int // with the number of their paths over it
 }
 
 // unanswered says that the neighbour has been asked and has not answered yet.
 func (h *hop) unanswered() bool { return !h.status.Known && !h.status.Failed }
 
-// obtainHop finds the hop of an address, or makes one and asks the neighbour.
-func (t *Table) obtainHop(address netip.Addr) (*hop, error) {
+// obtainHop finds the hop of an address, or makes one and asks the neighbour. What is reserved for the user is to be
+// given back when the user pays for the hop.
+func (t *Table) obtainHop(address netip.Addr, user *quota.Quota) (h *hop, reserved bool, err error) {
 	if h := t.hops[address]; h != nil {
-		return h, nil
+		reserved, err := t.reserve(h, user)
+		return h, reserved, err
 	}
-	h := &hop{address: address, paths: map[*Path]struct{}{}, settled: make(chan struct{})}
-	if err := t.askFor(h); err != nil {
-		return nil, err
+	status, err := t.Host.Neighbour(address)
+	if err != nil {
+		return nil, false, err
 	}
-	t.hops[address] = h
-	return h, nil
+	h = &hop{address: address, answered: status.Known, paths: map[*Path]struct{}{}, payers: map[*quota.Quota]int{}, settled: make(chan struct{})}
+	if reserved, err = t.reserve(h, user); err != nil {
+		return nil, false, err
+	}
+	if err = t.Kept.Take(address.Is6(), user); err == nil {
+		if err = t.askFor(h); err == nil {
+			t.hops[address] = h
+			return h, reserved, nil
+		}
+		t.Host.Release(address)
+		t.Kept.Give(address.Is6())
+	}
+	giveBack(user, reserved)
+	return nil, false, err
 }
 
 // askFor has the kernel ask a neighbour, and reads what the kernel knows of it already.
@@ -57,6 +74,9 @@ func (h *hop) setStatus(status network.Neighbour) {
 		status.MAC, status.Known = h.status.MAC, true
 	}
 	h.status = status
+	if status.Known {
+		h.answer()
+	}
 	switch now := h.unanswered(); {
 	case was && !now:
 		close(h.settled)
@@ -70,6 +90,7 @@ func (t *Table) dropHop(h *hop) {
 	if h != nil && len(h.paths) == 0 {
 		delete(t.hops, h.address)
 		t.Host.Release(h.address)
+		t.Kept.Give(h.address.Is6())
 	}
 }
 
@@ -87,10 +108,12 @@ func pathsOver(hops ...*hop) (all []*Path) {
 // a second apart.
 const NeighbourTimeout = 4 * time.Second
 
-// User waits for a path: a session.
+// User uses paths, and waits for them: a session.
 type User interface {
+	Payer() *quota.Quota   // pays for next hops; nil for a program in this process
 	Done() <-chan struct{} // closed when it has ended
-	Err() error            // why
+	// Err is verbs.ErrClosed from the user's end on, and why it has failed before that.
+	Err() error
 }
 
 // Await waits until it is known whether packets can be sent on a path. It fails with verbs.ErrUnreachable if

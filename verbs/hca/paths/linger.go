@@ -1,28 +1,35 @@
 package paths
 
-import "time"
+import (
+	"time"
 
-// use adds a user to a path.
-func (t *Table) use(p *Path) {
-	if p.users == 0 && !p.idle.IsZero() && t.lingering > 0 {
+	"github.com/roced/roced/verbs/hca/quota"
+)
+
+// use adds a use by a user to a path.
+func (t *Table) use(p *Path, user *quota.Quota) {
+	if p.lingers {
 		t.lingering--
 	}
-	p.idle = time.Time{}
+	p.lingers = false
 	p.users++
+	p.addPayer(user)
+	p.dropPayers()
 }
 
-// Leave removes a user from a path. When it was the last, the path lingers or is freed.
-func (t *Table) Leave(p *Path) {
+// Leave removes a use by a user from a path. When it was the last, the path lingers or is freed.
+func (t *Table) Leave(p *Path, user User) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	var unused *hop
 	t.locked(func() {
+		p.payers[user.Payer()]--
 		if p.users--; p.users > 0 {
+			p.dropPayers()
 			return
 		}
-		if t.lingers(p) {
-			p.idle = time.Now()
-		} else {
+		p.left = time.Now()
+		if p.lingers = t.lingers(p); !p.lingers {
 			unused = t.free(p)
 		}
 	})
@@ -67,7 +74,7 @@ func (t *Table) freeIdle() {
 		for _, p := range t.paths {
 			switch {
 			case p.users > 0:
-			case time.Since(p.idle) >= pathLinger/2: // a younger one stays until the next call
+			case !p.lingers || time.Since(p.left) >= pathLinger/2: // a younger one stays until the next call
 				left = append(left, t.free(p))
 			default:
 				t.lingering++
@@ -89,7 +96,7 @@ func (t *Table) free(p *Path) (unused *hop) {
 	if p.users > 0 || waiting > 0 || t.paths[p.ends] != p {
 		return nil
 	}
-	p.idle = time.Time{}
+	p.lingers = false
 	delete(t.paths, p.ends)
 	return t.setWay(p, way{})
 }
@@ -97,7 +104,7 @@ func (t *Table) free(p *Path) (unused *hop) {
 // freeUnused frees those of the paths that have no users, and do not linger or have lost their route.
 func (t *Table) freeUnused(paths []*Path) (left []*hop) {
 	for _, p := range paths {
-		if p.users > 0 || !p.idle.IsZero() && p.why == nil {
+		if p.users > 0 || p.lingers && p.why == nil {
 			continue
 		}
 		if h := t.free(p); h != nil {

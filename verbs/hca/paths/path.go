@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // Ends are the two ends of a path.
@@ -21,11 +22,14 @@ type Path struct {
 	ends  Ends
 	entry *datapath.Path
 	users int
-	idle  time.Time // when its last user left, if it lingers
-	local bool
-	hop   *hop  // nil for a group or a local destination, and if there is no route
-	why   error // why there is no route
-	mtu   wire.MTU
+	// payers are its users, each with the number of its uses, and the last one after it has left.
+	payers  map[*quota.Quota]int
+	left    time.Time // when its last user left
+	lingers bool      // though it has no users
+	local   bool
+	hop     *hop  // nil for a group or a local destination, and if there is no route
+	why     error // why there is no route
+	mtu     wire.MTU
 }
 
 // Ends are the path's.
@@ -57,11 +61,13 @@ type way struct {
 	route host.Route
 	hop   *hop
 	why   error
+	// reserved says that a place for the hop is reserved for the user.
+	reserved bool
 }
 
 // lookUp asks the host for the route between two ends, under asking alone. An error means that the host could not
 // be asked; the path then stays as it was.
-func (t *Table) lookUp(ends Ends) (w way, err error) {
+func (t *Table) lookUp(ends Ends, user *quota.Quota) (w way, err error) {
 	ours, local := t.owns(ends)
 	switch {
 	case local || ends.Dest.IsMulticast():
@@ -72,7 +78,7 @@ func (t *Table) lookUp(ends Ends) (w way, err error) {
 	source, dest := ends.Source.Addr(), ends.Dest.Addr()
 	w.route, err = t.Host.Route(source, dest)
 	if err == nil {
-		w.hop, err = t.obtainHop(w.route.Hop)
+		w.hop, w.reserved, err = t.obtainHop(w.route.Hop, user)
 	}
 	switch {
 	case errors.Is(err, host.ErrLocal):
@@ -103,15 +109,26 @@ func (t *Table) setWay(p *Path, w way) (unused *hop) {
 	if w.route.MTU != 0 {
 		p.mtu = max(wire.MTUFor(w.route.MTU), wire.MTU256)
 	}
-	if old := p.hop; old != nil && old != w.hop {
+	old := p.hop
+	if old == w.hop {
+		return nil
+	}
+	if p.hop = w.hop; p.hop != nil {
+		p.hop.paths[p] = struct{}{}
+	}
+	for user := range p.payers {
+		if old != nil {
+			old.refund(user)
+		}
+		if p.hop != nil {
+			p.hop.pay(user)
+		}
+	}
+	if old != nil {
 		delete(old.paths, p)
 		if len(old.paths) == 0 {
 			unused = old
 		}
-	}
-	p.hop = w.hop
-	if p.hop != nil {
-		p.hop.paths[p] = struct{}{}
 	}
 	return unused
 }

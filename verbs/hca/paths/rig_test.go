@@ -105,7 +105,7 @@ var check, refused = errtest.Check, errtest.Refused
 
 func take(t testing.TB, table *Table, dest string) *Path {
 	t.Helper()
-	p, err := table.Take(to(dest))
+	p, err := table.Take(to(dest), newUser(nil))
 	check(t, err)
 	return p
 }

@@ -1,13 +1,16 @@
 package paths
 
 import (
+	"errors"
 	"log/slog"
 	"net/netip"
 	"sync"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // Table has the paths of a card. Its methods are safe for concurrent use. Those that may ask the host
@@ -35,6 +38,8 @@ type Config struct {
 	Engine Engine
 	Name   func() string // the interface's now
 	Log    *slog.Logger
+	// Kept limits the next hops that the kernel keeps; nil if it keeps none.
+	Kept *quota.Neighbours
 }
 
 // Engine is the part of *datapath.Engine that follows the paths.
@@ -68,52 +73,84 @@ func (t *Table) SetPort(mac wire.MAC, addresses []wire.GID) {
 }
 
 // Take finds or makes the path between two ends, and adds a user to it. It does not wait for the next hop's
-// answer; Await does. An error means that the host could not be asked. That there is no route is no error
-// here: Path.Err says it, now and later.
-func (t *Table) Take(ends Ends) (*Path, error) {
+// answer; Await does. The error is verbs.ErrLimit if too many next hops have not answered or are kept; any other
+// means that the host could not be queried. That there is no route is no error here: Path.Err returns it, now and later.
+func (t *Table) Take(ends Ends, user User) (*Path, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
+	for {
+		p, err := t.take(ends, user.Payer())
+		if !errors.Is(err, verbs.ErrLimit) || !t.makeRoom(user.Payer(), err) {
+			return p, err
+		}
+	}
+}
+
+// take is Take without making room.
+func (t *Table) take(ends Ends, user *quota.Quota) (*Path, error) {
 	p := t.paths[ends]
 	if p != nil && p.why == nil && (p.hop == nil || !p.hop.status.Failed) {
-		t.locked(func() { t.use(p) })
-		return p, nil
+		return p, t.share(p, user)
 	}
-	w, err := t.lookUp(ends)
+	w, err := t.lookUp(ends, user)
 	if err != nil {
 		return nil, err
 	}
+	defer giveBack(user, w.reserved)
 	if w.hop != nil && w.hop.status.Failed {
 		if err := t.askFor(w.hop); err != nil {
+			t.dropHop(w.hop) // if it is a new one
 			return nil, err
 		}
 	}
 	var unused *hop
 	t.locked(func() {
 		if p == nil {
-			p = &Path{table: t, ends: ends, entry: new(datapath.Path)}
+			p = &Path{table: t, ends: ends, entry: new(datapath.Path), payers: map[*quota.Quota]int{}}
 			t.paths[ends] = p
 		}
-		t.use(p)
 		unused = t.setWay(p, w)
+		t.use(p, user)
 		t.showAll(append(pathsOver(w.hop), p))
 	})
 	t.dropHop(unused)
 	return p, nil
 }
 
-// Close has the engine drop the packets that wait for neighbours, and count them as unreachable. The card is
-// being closed: from now on no path lingers.
+// share adds a use by a user to a path whose route is known.
+func (t *Table) share(p *Path, user *quota.Quota) error {
+	reserved := false
+	if p.hop != nil {
+		var err error
+		if reserved, err = t.reserve(p.hop, user); err != nil {
+			return err
+		}
+	}
+	t.locked(func() { t.use(p, user) })
+	giveBack(user, reserved)
+	return nil
+}
+
+// Close has the engine drop the packets that wait for neighbours, and count them as unreachable. It frees the paths that
+// have no users. The card is being closed: from now on no path lingers.
 func (t *Table) Close() {
 	t.asking.Lock()
 	defer t.asking.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed = true
-	t.Engine.Do(func() {
+	var unused []*hop
+	t.locked(func() {
+		t.closed = true
+		t.Engine.Do(func() {
+			for _, p := range t.paths {
+				t.Engine.SetPath(p.entry, datapath.PathAttr{State: datapath.PathUnreachable})
+			}
+		})
 		for _, p := range t.paths {
-			t.Engine.SetPath(p.entry, datapath.PathAttr{State: datapath.PathUnreachable})
+			unused = append(unused, t.free(p))
 		}
 	})
+	for _, h := range unused {
+		t.dropHop(h)
+	}
 }
 
 // Info is a path, as commands that look show it.

@@ -48,11 +48,11 @@ func TestPathsShareAHop(t *testing.T) {
 	a.expect(t, two, datapath.PathOpen, 9)
 	a.says("10.0.0.9", network.Neighbour{Failed: true})
 	check(t, table.Update(c)) // so that they do not linger
-	table.Leave(one)
+	table.Leave(one, newUser(nil))
 	if len(a.held) != 1 {
 		t.Errorf("%v are held while a path is used", a.held)
 	}
-	table.Leave(two)
+	table.Leave(two, newUser(nil))
 	if len(a.held) != 0 || len(table.List()) != 0 || table.Held() != 0 {
 		t.Errorf("%v are held; %v", a.held, table.List())
 	}
@@ -114,7 +114,7 @@ func TestPathsLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, a := newTable()
 		for range 100 {
-			table.Leave(take(t, table, "10.0.0.2"))
+			table.Leave(take(t, table, "10.0.0.2"), newUser(nil))
 		}
 		if a.routes != 1 || len(a.held) != 1 {
 			t.Errorf("%d questions, %v held", a.routes, a.held)
@@ -124,7 +124,7 @@ func TestPathsLinger(t *testing.T) {
 		if len(table.List()) != 1 {
 			t.Error("a path with a user was freed")
 		}
-		table.Leave(p)
+		table.Leave(p, newUser(nil))
 		time.Sleep(2 * pathLinger)
 		synctest.Wait()
 		if len(table.List()) != 0 || len(a.held) != 0 {
@@ -138,7 +138,7 @@ func TestNotAllPathsLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, _ := newTable()
 		for i := range 2 * maxLingering {
-			table.Leave(take(t, table, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String()))
+			table.Leave(take(t, table, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String()), newUser(nil))
 		}
 		if n := len(table.List()); n != maxLingering {
 			t.Errorf("%d paths linger", n)
@@ -149,7 +149,7 @@ func TestNotAllPathsLinger(t *testing.T) {
 			t.Errorf("%d paths are left", n)
 		}
 		table.Close()
-		table.Leave(take(t, table, "10.0.0.2"))
+		table.Leave(take(t, table, "10.0.0.2"), newUser(nil))
 		if n := len(table.List()); n != 0 {
 			t.Errorf("%d paths linger in a table that is closed", n)
 		}

@@ -76,7 +76,7 @@ func (t *Table) updateWays(paths []*Path) (failed error) {
 		if t.paths[p.ends] != p {
 			continue // it was freed meanwhile
 		}
-		w, err := t.lookUp(p.ends)
+		w, err := t.lookUp(p.ends, nil)
 		if err != nil {
 			failed = err
 			continue

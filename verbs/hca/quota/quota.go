@@ -21,6 +21,7 @@ type Quota struct {
 	used        Limits
 	descriptors uint64 // of the pool's
 	mappings    uint64 // likewise
+	hops        unresolved
 }
 
 // New makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
