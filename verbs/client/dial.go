@@ -73,7 +73,7 @@ type attempt struct {
 // connect says hello.
 func connect(ctx context.Context, path string) (*attempt, error) {
 	deadline := time.Now().Add(dialTimeout)
-	socket, err := reach(ctx, path, deadline)
+	socket, err := proto.Dial(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("reach the service at %s: %w", path, context.Cause(ctx))

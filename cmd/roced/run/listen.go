@@ -33,10 +33,14 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 
 // listenUnixFrom is listenUnix with the folder of the other name.
 func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
-	if conn, err := net.Dial(network, c.Path); err == nil {
+	conn, err := net.Dial(network, c.Path)
+	if err == nil {
 		conn.Close()
+	}
+	if err == nil || errors.Is(err, unix.EAGAIN) { // so many wait to connect that there is no room
 		return nil, fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, c.Path)
-	} else if errors.Is(err, unix.EPROTOTYPE) {
+	}
+	if errors.Is(err, unix.EPROTOTYPE) {
 		return nil, fmt.Errorf("%w: a program that is not roced listens at %s; --socket gives this service another path", unix.EADDRINUSE, c.Path)
 	}
 	if there, err := os.Lstat(c.Path); err == nil && there.Mode().Type() != fs.ModeSocket {

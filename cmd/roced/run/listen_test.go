@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,6 +46,13 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 	}
 	if names, err := os.ReadDir(filepath.Dir(c.Path)); err != nil || len(names) != 0 {
 		t.Errorf("left: %v, %v", names, err)
+	}
+}
+
+// TestListenBesideABusyService: a service at which so many wait to connect that there is no room keeps its socket.
+func TestListenBesideABusyService(t *testing.T) {
+	if _, err := listenUnix("unixpacket", config.Socket{Path: waittest.FullSocket(t), Mode: 0o600}); !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("%v, want %v", err, unix.EADDRINUSE)
 	}
 }
 

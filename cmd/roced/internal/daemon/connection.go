@@ -28,15 +28,19 @@ type Connection struct {
 // greetTimeout is how long the service may take to answer.
 const greetTimeout = 10 * time.Second
 
-// Dial connects to the service whose socket is at path. When ctx is done, the connection ends, and whoever
-// waits gets its cause.
+// Dial connects to the service whose socket is at path. While others wait to connect, it waits in turn. When ctx is done,
+// the connection ends, and callers that wait get its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
-	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
-	if err != nil {
-		return nil, fmt.Errorf("reach the service: %w; %s", err, hint(path, err))
+	deadline := time.Now().Add(greetTimeout)
+	socket, err := proto.Dial(ctx, path, deadline)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("reach the service at %s: %w; %s", path, err, hint(path, err))
 	}
 	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true), ended: func() error { return context.Cause(ctx) }}
-	_ = socket.SetDeadline(time.Now().Add(greetTimeout))
+	_ = socket.SetDeadline(deadline)
 	c.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
 	if err := c.greet(); err != nil {
 		return nil, errors.Join(err, c.Close())

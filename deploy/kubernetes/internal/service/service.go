@@ -57,11 +57,12 @@ type connection struct {
 }
 
 func dial(ctx context.Context, path string) (*connection, error) {
-	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
+	deadline := time.Now().Add(timeout)
+	socket, err := proto.Dial(ctx, path, deadline)
 	if err != nil {
-		return nil, fmt.Errorf("reach roced's service: %w", err)
+		return nil, fmt.Errorf("reach roced's service at %s: %w", path, err)
 	}
-	_ = socket.SetDeadline(time.Now().Add(timeout))
+	_ = socket.SetDeadline(deadline)
 	c := &connection{socket: socket, conn: proto.NewConn(socket, true)}
 	c.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
 	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.OldestVersion, Newest: proto.Version})

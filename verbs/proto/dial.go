@@ -1,6 +1,6 @@
 //go:build linux
 
-package client
+package proto
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // patience is how long an attempt waits in the kernel. After that it looks at its context.
 const patience = 100 * time.Millisecond
 
-// reach connects to the socket at a path. A server has room for so many who wait to be accepted; while there
-// is none, connect(2) waits in turn, and fails with EAGAIN when its time is over. Go's own net does not wait:
-// its sockets are non-blocking.
-func reach(ctx context.Context, path string, deadline time.Time) (*net.UnixConn, error) {
+// Dial connects to the service's socket at a path. A server has room for a limited number of connections that wait to be
+// accepted. While there is none, connect(2) waits in turn, and Dial fails with EAGAIN at the deadline, or with the cause
+// of ctx. Package net does not wait, since its sockets are non-blocking.
+func Dial(ctx context.Context, path string, deadline time.Time) (*net.UnixConn, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)

@@ -1,0 +1,20 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/waittest"
+)
+
+// TestDialWaitsInTurn: commands that look wait while others wait to connect, as programs do.
+func TestDialWaitsInTurn(t *testing.T) {
+	enough := errors.New("enough")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, enough)
+	defer cancel()
+	if _, err := Dial(ctx, waittest.FullSocket(t)); !errors.Is(err, enough) {
+		t.Errorf("%v, want %v", err, enough)
+	}
+}
