@@ -82,7 +82,6 @@ func (o *options) open(name string) (*Card, error) {
 // openHost opens the way to the network. If that is left to the card, and XDP cannot be had here, it is UDP sockets.
 func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkUDP {
-		o.neighbours = nil
 		return o.openUDP(name)
 	}
 	on, err := nic.Open(name, o.nic())

@@ -61,7 +61,10 @@ func (s *service) apply(ctx context.Context, c *config.Config) (later []string) 
 		if err := s.listenForMetrics(c.Metrics.Listen); err != nil {
 			s.log.Error("no metrics", "error", err)
 		}
-		s.config.Metrics = c.Metrics
+		s.config.Metrics.Listen = c.Metrics.Listen
+	}
+	if c.Metrics.Hosts != s.config.Metrics.Hosts {
+		later = append(later, "metrics.hosts")
 	}
 	return append(later, s.applyDevices(ctx, c.Devices)...)
 }

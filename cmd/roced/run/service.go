@@ -54,7 +54,7 @@ func newService(c *config.Config, o *options, passed systemd.Sockets, level *slo
 		return nil, err
 	}
 	s.devices = newDevices(s.server, c.StateDir, log, s.stateChanged)
-	s.metrics = metrics.NewServer(s.metered, s.server, log)
+	s.metrics = metrics.NewServer(s.metered, s.server, s.config.Metrics.Hosts, log)
 	return s, nil
 }
 

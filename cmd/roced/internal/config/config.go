@@ -44,6 +44,7 @@ type Access struct {
 // Metrics says where metrics are served.
 type Metrics struct {
 	Listen string // "unix:PATH" or "HOST:PORT"; empty: nowhere
+	Hosts  string // names by which requests over TCP may name the service, with commas between
 }
 
 // Namespaces says who gets a card in the network namespace that it is in.

@@ -49,6 +49,7 @@ var containerLimitKeys = limits("limits.container.", 0, func(c *Config) *Limits 
 
 var otherKeys = []key{
 	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
+	text("metrics.hosts", `host names with commas between, such as "roced.monitoring.svc", or "" for none`, anyText, func(c *Config) *string { return &c.Metrics.Hosts }),
 
 	text("namespaces.device", fmt.Sprintf(`a name of at most %d letters, digits, and . _ -, or "" for none`, longestName), isDeviceName, func(c *Config) *string { return &c.Namespaces.Device }),
 	mode("namespaces.network", func(c *Config) *hca.Network { return &c.Namespaces.Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),

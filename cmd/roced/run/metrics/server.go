@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // Server serves the metrics over HTTP.
 type Server struct {
 	handler http.Handler
+	hosts   []string
 	log     *slog.Logger
 	passed  []*site
 	own     *site
@@ -27,15 +29,21 @@ type site struct {
 	ended  sync.WaitGroup
 }
 
-// A scrape is small: who takes longer is not scraping.
+// A scrape is small. A connection that takes longer, or sends more, is no scrape.
 const (
-	headerTime = 5 * time.Second
-	answerTime = 30 * time.Second
+	headerTime  = 5 * time.Second
+	answerTime  = 30 * time.Second
+	headerBytes = 8 << 10
+	bodyBytes   = 4 << 10
 )
 
-// NewServer serves nothing yet.
-func NewServer(devices func() []Device, programs Programs, log *slog.Logger) *Server {
-	return &Server{handler: handler(newRegistry(devices, programs)), log: log}
+// NewServer serves nothing yet. Over TCP, requests may name the service by the host names hosts, with commas between.
+func NewServer(devices func() []Device, programs Programs, hosts string, log *slog.Logger) *Server {
+	s := &Server{handler: handler(newRegistry(devices, programs)), log: log}
+	for name := range strings.SplitSeq(hosts, ",") {
+		s.hosts = append(s.hosts, strings.TrimSpace(name))
+	}
+	return s
 }
 
 func newRegistry(devices func() []Device, programs Programs) *prometheus.Registry {
@@ -50,7 +58,7 @@ func newRegistry(devices func() []Device, programs Programs) *prometheus.Registr
 func handler(registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: answerTime}))
-	return mux
+	return http.MaxBytesHandler(mux, bodyBytes)
 }
 
 // Serve serves on a socket that stays until Close.
@@ -62,13 +70,18 @@ func (s *Server) Serve(l net.Listener) {
 func (s *Server) ServeOwn(l net.Listener) { s.own = s.start(l) }
 
 func (s *Server) start(l net.Listener) *site {
+	handler := s.handler
+	if l.Addr().Network() != "unix" { // which no browser reaches
+		handler = checkHost(handler, s.hosts)
+	}
 	one := &site{server: &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
+		MaxHeaderBytes: headerBytes,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}}
 	s.log.Info("metrics", "listen", l.Addr())
 	one.ended.Go(func() {
-		if err := one.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := one.server.Serve(&limited{Listener: l, log: s.log}); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("no metrics any more", "listen", l.Addr(), "error", err)
 		}
 	})
