@@ -13,7 +13,7 @@ import (
 // A Source may be another device for each network namespace. While there is such a one, a program has to do only with
 // devices of its own namespace: those of the others belong to the service's.
 
-// Caller is whom a device is for: the user, and the network namespace, of the process that has connected.
+// Caller is whom a device is for: the user, and the network namespace, of the socket that has connected.
 type Caller struct {
 	UID, Owner uint32 // as of the socket, and whose uid that is
 	Namespace  Namespace
@@ -36,8 +36,7 @@ type ofCaller interface {
 // ErrUnknownCaller is that the service cannot tell in which network namespace a program is.
 var ErrUnknownCaller = fmt.Errorf("%w: the caller's network namespace is not known", verbs.ErrPermission)
 
-// CanTellCallers says whether the kernel says who is at the other end of a socket so that it cannot be mistaken
-// (SO_PEERPIDFD, Linux 6.5).
+// CanTellCallers checks that the service can have the kernel return the network namespace of a socket (SIOCGSKNS).
 func CanTellCallers() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -45,34 +44,24 @@ func CanTellCallers() error {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	pidfd, err := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	file, err := namespaceOf(pair[0])
 	if err != nil {
-		return fmt.Errorf("%w: cards in callers' network namespaces need SO_PEERPIDFD, Linux 6.5 or newer: %w", verbs.ErrUnsupported, err)
+		return fmt.Errorf("%w: cards in callers' network namespaces: %w", verbs.ErrUnsupported, err)
 	}
-	return unix.Close(pidfd)
+	return file.Close()
 }
 
-// namespaceOf opens the network namespace of the process at the other end. The number of a process that has ended may be
-// another's by now, so what its name says counts only if the process is alive afterwards: the descriptor is of the one
-// that has connected.
-func namespaceOf(socket, pid int) (*os.File, error) {
-	pidfd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+// namespaceOf opens the network namespace of an accepted socket. It is the one in which the other end was made, whichever
+// namespace its process has entered since. Being able to speak over a socket says nothing about the process.
+func namespaceOf(socket int) (*os.File, error) {
+	fd, err := unix.IoctlRetInt(socket, unix.SIOCGSKNS)
+	if errors.Is(err, unix.EPERM) {
+		return nil, fmt.Errorf("%w: it needs CAP_NET_ADMIN in the user namespace that owns the network namespace", err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("ioctl SIOCGSKNS", err)
 	}
-	defer unix.Close(pidfd)
-	if pid == 0 {
-		return nil, errors.New("the service does not see the process: it is in another process namespace")
-	}
-	file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.PidfdSendSignal(pidfd, 0, nil, 0); err != nil && !errors.Is(err, unix.EPERM) {
-		_ = file.Close()
-		return nil, fmt.Errorf("the process has ended: %w", err)
-	}
-	return file, nil
+	return os.NewFile(uintptr(fd), "network namespace"), nil
 }
 
 // identifyNamespace says which a file is of.
@@ -93,7 +82,7 @@ func (c *connection) findCaller() (*Caller, error) {
 	}
 	var file *os.File
 	var failed error
-	if err := raw.Control(func(fd uintptr) { file, failed = namespaceOf(int(fd), c.peer.pid) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { file, failed = namespaceOf(int(fd)) }); err != nil {
 		return nil, err
 	}
 	if failed != nil {

@@ -5,48 +5,80 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestNamespaceOfTheGone: the namespace of a process that has ended is not that of who has its number now.
-func TestNamespaceOfTheGone(t *testing.T) {
+// TestNamespaceOfASocket: a connection's network namespace is that in which the program made its socket. That the
+// program enters another one before it says hello, or ends, changes nothing.
+func TestNamespaceOfASocket(t *testing.T) {
 	check(t, CanTellCallers())
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	check(t, err)
 	defer listener.Close()
-	child := exec.Command(os.Args[0], path)
-	child.Env = append(os.Environ(), childVariable+"=connects")
-	check(t, child.Start())
-	socket, err := listener.AcceptUnix()
+	own, err := identifyNamespace("/proc/self/ns/net")
 	check(t, err)
-	defer socket.Close()
-	raw, err := socket.SyscallConn()
-	check(t, err)
-	of := func(pid int) (file *os.File, err error) {
-		failed := raw.Control(func(fd uintptr) { file, err = namespaceOf(int(fd), pid) })
-		check(t, failed)
-		return file, err
-	}
-	file, err := of(child.Process.Pid)
-	check(t, err)
-	check(t, file.Close())
-	check(t, child.Process.Signal(unix.SIGKILL))
-	_ = child.Wait()
-	if file, err := of(os.Getpid()); err == nil { // as if this process had got the number
-		t.Errorf("a namespace of a process that has ended: %v", file.Close())
-	}
-	if _, err := of(0); err == nil {
-		t.Error("a namespace of a process that the service does not see")
+	for child, here := range map[string]bool{"connects": true, "moves": true, "comes": false} {
+		t.Run(child, func(t *testing.T) {
+			program := exec.Command(os.Args[0], path)
+			program.Env = append(os.Environ(), childVariable+"="+child)
+			check(t, program.Start())
+			socket, err := listener.AcceptUnix()
+			check(t, err)
+			defer socket.Close()
+			c := &connection{socket: socket}
+			_, err = socket.Read(make([]byte, 1)) // it is where it wants to be
+			check(t, err)
+			caller, err := c.findCaller()
+			check(t, err)
+			defer caller.close()
+			if (caller.Namespace == own) != here {
+				t.Errorf("%+v; the service's is %+v", caller.Namespace, own)
+			}
+			check(t, program.Process.Signal(unix.SIGKILL))
+			_ = program.Wait()
+			after, err := (&connection{socket: socket}).findCaller()
+			check(t, err)
+			defer after.close()
+			if after.Namespace != caller.Namespace {
+				t.Errorf("%+v, and %+v when the program has ended", caller.Namespace, after.Namespace)
+			}
+		})
 	}
 }
 
 // connects is a program that connects and stays.
-func connects(path string) error {
+func connects(path string) error { return connectBetween(path, nil, nil) }
+
+// moves connects, enters another network namespace, and stays.
+func moves(path string) error { return connectBetween(path, nil, enterNew) }
+
+// comes enters another network namespace, connects, and stays.
+func comes(path string) error { return connectBetween(path, enterNew, nil) }
+
+func enterNew() error { return unix.Unshare(unix.CLONE_NEWNET) }
+
+// connectBetween connects between two steps, all on one thread, and says when it is done.
+func connectBetween(path string, before, after func() error) error {
+	runtime.LockOSThread()
+	if before != nil {
+		if err := before(); err != nil {
+			return err
+		}
+	}
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
+		return err
+	}
+	if after != nil {
+		if err := after(); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.Write([]byte{1}); err != nil {
 		return err
 	}
 	_, err = conn.Read(make([]byte, 1))

@@ -30,6 +30,8 @@ var children = map[string]func(path string) error{
 	"idle client":      idleClient,
 	"connected client": connectedClient,
 	"connects":         connects,
+	"moves":            moves,
+	"comes":            comes,
 	"daemon":           childDaemon,
 }
 

@@ -160,7 +160,7 @@ func TestMounts(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	all := buildAll(t)
-	xdp := []corev1.Capability{"BPF", "IPC_LOCK", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_ADMIN", "SYS_PTRACE"}
+	xdp := []corev1.Capability{"BPF", "IPC_LOCK", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_ADMIN"}
 	for folder, o := range all {
 		for name, pod := range o.pods {
 			if folder == "example" {

@@ -41,7 +41,7 @@ type card struct {
 	users     int // under Device.mu: sessions, and those that wait for it; 0 while it is closed
 }
 
-// New makes the device, without a card. verbs.ErrUnsupported where the kernel cannot say who calls.
+// New makes the device, without a card. verbs.ErrUnsupported if the kernel does not return the network namespaces of sockets.
 func New(c config.Namespaces, log *slog.Logger, options ...hca.Option) (*Device, error) {
 	if err := server.CanTellCallers(); err != nil {
 		return nil, err

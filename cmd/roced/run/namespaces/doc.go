@@ -6,8 +6,8 @@
 //	access.go      who may have one
 //	counters.go    the sums over all cards
 //
-//	program ── socket ── verbs/server (who calls: SO_PEERPIDFD) ── Device ── a card for each namespace
+//	program ── socket ── verbs/server (from where: SIOCGSKNS) ── Device ── a card for each namespace
 //
-// A program names no namespace: it has the card of the one that it is in. Its addresses are the card's GIDs, so no
+// A program names no namespace: it has the card of the one in which its socket was made. Its addresses are the card's GIDs, so no
 // translation of addresses (NAT) comes between.
 package namespaces
