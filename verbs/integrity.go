@@ -82,9 +82,9 @@ type MRStatus struct {
 	SigErr     SigErr // with MRCheckSigStatus in FailStatus
 }
 
-// CheckMRStatus says whether a check of the region's signatures has failed, and the first block that did
-// (ib_check_mr_status), since the region was registered or asked. A failed check ends no request: a program asks when its
-// requests have completed. ErrInvalid for other checks, and a region without signatures.
+// CheckMRStatus returns and clears the status of the region's signatures (ib_check_mr_status): the first block whose check
+// failed since the region was registered or CheckMRStatus was called. A failed check ends no request: a program calls
+// CheckMRStatus after its requests have completed. ErrInvalid for other checks, and for a region without signatures.
 func (m *MR) CheckMRStatus(checks uint32) (MRStatus, error) {
 	if m == nil {
 		return MRStatus{}, fmt.Errorf("check MR status: %w", errNil)

@@ -21,7 +21,7 @@ type integrity struct {
 
 	out, in stream
 	last    *uint64 // of the stream in hand: the place that next has given memory from
-	failed  bool    // a check has, and nobody has asked
+	failed  bool    // a check failed since the last SigStatus
 	err     ring.SigErr
 }
 
@@ -106,11 +106,19 @@ func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
 	} else {
 		n.give(bytes, m.fast)
 	}
-	if err, failed := s.transfer.Failed(); failed && !n.failed {
-		n.failed = true
-		n.err = ring.SigErr{Type: ring.SigErrType(err.Type), Expected: err.Expected, Actual: err.Actual, Offset: err.Offset, Key: ring.RKey(m.LKey)}
+	if err, failed := s.transfer.Failed(); failed {
+		s.transfer.Forget()
+		n.keep(err, m.LKey)
 	}
 	return true
+}
+
+// keep records a failed check, unless there is an earlier one that SigStatus has not returned yet.
+func (n *integrity) keep(err t10.Err, key ring.LKey) {
+	if !n.failed {
+		n.failed = true
+		n.err = ring.SigErr{Type: ring.SigErrType(err.Type), Expected: err.Expected, Actual: err.Actual, Offset: err.Offset, Key: ring.RKey(key)}
+	}
 }
 
 // seek goes to an offset of the wire.
@@ -206,7 +214,7 @@ func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 	return list.piece(*at, min(uint64(length), left))
 }
 
-// SigStatus says whether a check of the region's signatures has failed since it was registered or asked, and how.
+// SigStatus returns the first failed check of the region's signatures since the region was registered or SigStatus was called.
 func (m *MR) SigStatus() (err ring.SigErr, failed bool) {
 	if m.fast == nil || m.fast.integrity == nil {
 		return err, false

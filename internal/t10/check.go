@@ -1,6 +1,6 @@
 package t10
 
-// check compares the source's field with what it should be, and keeps the first difference.
+// check compares the source's field with the expected one, and keeps the first difference until Forget.
 func (t *Transfer) check() {
 	if t.failed || t.mask == 0 {
 		return

@@ -20,7 +20,7 @@
 //	some     some          checked and passed: each tag that both domains name alike is copied, so that an error
 //	                       is found at the end too; what they name differently is made anew
 //
-// A failed check ends nothing. The first block that failed is kept, and asked for with Transfer.Failed.
+// A failed check ends nothing. Transfer.Failed returns the first block that failed, until Transfer.Forget.
 //
 // Names and meanings are those of the kernel's struct ib_sig_attrs, ib_sig_domain, ib_t10_dif_domain and
 // ib_sig_err. Pure: no clock, no memory but the caller's slices, no allocation.

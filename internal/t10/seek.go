@@ -2,7 +2,7 @@ package t10
 
 // Seek goes to a place of the destination, in bytes from its beginning: where a packet is made again. The source is
 // to be given from the place returned, and so many bytes be thrown away (Discard) before those that are wanted: a
-// guard is only known with its whole block. What failed stays known.
+// guard is only known with its whole block. A failed check is kept.
 func (t *Transfer) Seek(to uint64) (source uint64, discard int) {
 	unit := t.unit()
 	from := unit + t.from.fields(unit)

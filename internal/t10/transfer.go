@@ -144,8 +144,11 @@ func (t *Transfer) makeField() {
 	}
 }
 
-// Failed gives the first block that failed its check.
+// Failed returns the first block that failed its check since the transfer began or Forget was called.
 func (t *Transfer) Failed() (Err, bool) { return t.err, t.failed }
+
+// Forget discards the failure that Failed returns, so that the next one is kept.
+func (t *Transfer) Forget() { t.failed = false }
 
 // Whole says whether the transfer stands between two blocks on both sides: where a message may end.
 func (t *Transfer) Whole() bool {

@@ -152,6 +152,15 @@ func TestTheFirstBlockThatFailedIsKept(t *testing.T) {
 	if err, failed := send.Failed(); !failed || err != want {
 		t.Errorf("%v %+v, want %+v", failed, err, want)
 	}
+	send.Forget()
+	if err, failed := send.Failed(); failed {
+		t.Errorf("%+v is there after Forget", err)
+	}
+	send.Seek(0)
+	send.Discard(32, src)
+	if err, failed := send.Failed(); !failed || err != want {
+		t.Errorf("the same blocks again: %v %+v, want %+v", failed, err, want)
+	}
 	if text := want.Error(); text != "reference tag at byte 28 is 0x9, not 0x0" {
 		t.Error(text)
 	}

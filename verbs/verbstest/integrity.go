@@ -15,6 +15,7 @@ import (
 var integrityTests = []rig.Test{
 	{Name: "signatures", Run: signatures},
 	{Name: "signatures that are wrong", Run: wrongSignatures},
+	{Name: "signatures of later messages", Run: laterSignatures},
 	{Name: "checksums of blocks", Run: checksums},
 	{Name: "signatures refused", Run: signaturesRefused},
 }
@@ -284,6 +285,38 @@ func wrongSignatures(t *testing.T, w *rig.World) {
 			check(way, s)
 			rig.Check(t, s.mr.Close())
 		}
+	}
+}
+
+// A status concerns the messages since the one before it: after an error that was reported a correct message passes, and the
+// next wrong message is reported with its own error, whichever it is.
+func laterSignatures(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	wrong := map[int]any{513: verbs.SigBadGuard, 514: verbs.SigBadAppTag, 519: verbs.SigBadRefTag}
+	right, _ := onWire(rig.Pattern(sigData, 1), dif(0))
+	move := func(way string, s *signed, source []byte, do func(*signed)) {
+		for at, kind := range wrong {
+			for _, block := range []int{0, 17, sigBlocks - 1} {
+				copy(source, right)
+				source[block*(sigBlock+sigField)+at] ^= 0x40
+				do(s)
+				if err, failed := s.status(); !failed || any(err.Type) != kind || err.Offset/(sigBlock+sigField) != uint64(block) {
+					t.Errorf("%s: byte %d of block %d is wrong; found %v, %+v", way, at, block, failed, err)
+				}
+				copy(source, right)
+				do(s)
+				if err, failed := s.status(); failed {
+					t.Errorf("%s: a correct message behind a wrong one: %+v", way, err)
+				}
+			}
+		}
+		rig.Check(t, s.mr.Close())
+	}
+	for way, do := range outOfRegion {
+		move(way, newSigned(t, w, p, sigCase{true, true, true, 0}.attrs(), true), p.B.MR.Bytes(), do)
+	}
+	for way, do := range intoRegion {
+		move(way, newSigned(t, w, p, sigCase{false, true, false, 0}.attrs(), false), p.A.MR.Bytes(), do)
 	}
 }
 
