@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"datapath/runner":         {},
 	"verbs/hca":               {"datapath", "datapath/conn/dcqcn", "datapath/link", "datapath/region", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/futex", "internal/host", "internal/release", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/quota", "verbs/hca/udpnet", "verbs/provider"},
 	"verbs/hca/cm":            {"datapath/wire", "internal/timers", "verbs"},
-	"verbs/hca/ids":           {"datapath/wire", "internal/fault", "verbs", "verbs/hca/cm", "verbs/hca/network", "verbs/hca/paths", "verbs/provider"},
+	"verbs/hca/ids":           {"datapath/wire", "internal/errno", "internal/fault", "verbs", "verbs/hca/cm", "verbs/hca/network", "verbs/hca/paths", "verbs/provider"},
 	"verbs/hca/memnet":        {"datapath/link", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},
 	"verbs/hca/network":       {"datapath/link", "datapath/wire", "datapath/xsk", "internal/errno", "internal/host", "verbs"},
 	"verbs/hca/nic":           {"bpf", "datapath/link", "datapath/wire", "datapath/xsk", "internal/capability", "internal/host", "internal/journal", "mcast/membership", "verbs", "verbs/hca/network"},

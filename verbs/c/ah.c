@@ -133,7 +133,7 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 
 /* For providers: here the service resolves. */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],
-	uint16_t *vid) { return EOPNOTSUPP; }
+	uint16_t *vid) { return result(EOPNOTSUPP); }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {

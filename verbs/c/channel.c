@@ -47,7 +47,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	int failed = 0;
 	if (!forked(c)) {
 		pthread_mutex_lock(&ibv->context->mutex);
-		failed = ibv->refcnt ? EBUSY : 0;
+		failed = result(ibv->refcnt ? EBUSY : 0);
 		pthread_mutex_unlock(&ibv->context->mutex);
 	}
 	if (!failed)

@@ -40,7 +40,7 @@ int destroy_counters(struct ibv_counters *ibv)
 
 /* Flows, to which libibverbs attaches counters, are not built: there is no flow that could be given. */
 int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
-	struct ibv_flow *flow) { return EOPNOTSUPP; }
+	struct ibv_flow *flow) { return result(EOPNOTSUPP); }
 
 int read_counters(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {
@@ -48,7 +48,7 @@ int read_counters(struct ibv_counters *ibv, uint64_t *values, uint32_t count, ui
 	struct roced_read_qp_counters_grant g;
 
 	if (count > sizeof(g) / sizeof(uint64_t))
-		return EINVAL;
+		return result(EINVAL);
 	int failed = roced_ask_simple(context_of(ibv->context)->session, ROCED_READ_QP_COUNTERS, &r, &g);
 	if (!failed)
 		memcpy(values, &g, count * sizeof(*values));

@@ -230,7 +230,7 @@ static int resize(struct ibv_cq *ibv, int entries)
 
 	pthread_mutex_lock(&cq->lock);
 	if (roced_cq_count(&cq->queue) > (uint32_t)entries)
-		failed = EINVAL;
+		failed = result(EINVAL);
 	pthread_mutex_unlock(&cq->lock);
 	if (!failed)
 		failed = roced_ask_simple(s, ROCED_RESIZE_CQ, &r, &g);
@@ -261,9 +261,9 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 	struct cq *cq = OF(struct cq, ibv, ibv);
 
 	if (forked(cq->ctx))
-		return EIO;
+		return result(EIO);
 	if (entries < 1)
-		return EINVAL;
+		return result(EINVAL);
 	pthread_mutex_lock(&cq->resizing);
 	int failed = resize(ibv, entries);
 	pthread_mutex_unlock(&cq->resizing);
@@ -276,7 +276,7 @@ int modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 		.period = attr->moderate.cq_period };
 
 	if (attr->attr_mask != IBV_CQ_MODERATE)
-		return attr->attr_mask & ~(uint32_t)IBV_CQ_MODERATE ? EOPNOTSUPP : EINVAL;
+		return result(attr->attr_mask & ~(uint32_t)IBV_CQ_MODERATE ? EOPNOTSUPP : EINVAL);
 	return roced_tell(context_of(ibv->context)->session, ROCED_MODIFY_CQ, &r, sizeof(r));
 }
 

@@ -25,9 +25,9 @@ static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t
 	struct dm *dm = OF(struct dm, ibv, ibv);
 
 	if (!within(dm, offset, length))
-		return EINVAL;
+		return result(EINVAL);
 	if (is_parents(dm))
-		return EIO;
+		return result(EIO);
 	memcpy(dm->memory + offset, host, length);
 	return 0;
 }
@@ -37,9 +37,9 @@ static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t len
 	struct dm *dm = OF(struct dm, ibv, ibv);
 
 	if (!within(dm, offset, length))
-		return EINVAL;
+		return result(EINVAL);
 	if (is_parents(dm))
-		return EIO;
+		return result(EIO);
 	memcpy(host, dm->memory + offset, length);
 	return 0;
 }

@@ -135,7 +135,7 @@ static int take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_
 	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
 		g->max_inline_data };
 	if (!qp_holds(qp, &attr->cap))
-		return EPROTO;
+		return result(EPROTO);
 	qp->cap = attr->cap;
 	return 0;
 }
@@ -147,7 +147,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct roced_modify_qp_grant g;
 
 	if (forked(qp->ctx))
-		return EIO;
+		return result(EIO);
 	mask = needed(ibv, mask);
 	ask_for(&r, attr, mask);
 	leave_out(&r, mask);

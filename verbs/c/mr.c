@@ -247,7 +247,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 enum { REREG_INPUT = -1,
 	REREG_KNOWN = ROCED_REREG_MR_CHANGE_TRANSLATION | ROCED_REREG_MR_CHANGE_PD | ROCED_REREG_MR_CHANGE_ACCESS };
 
-static int refuse(int failed)
+static int rereg_refuse(int failed)
 {
 	errno = failed;
 	return REREG_INPUT;
@@ -300,9 +300,9 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	int failed;
 
 	if (flags & ~REREG_KNOWN || ((flags & ROCED_REREG_MR_CHANGE_PD) && !pd))
-		return refuse(EINVAL);
+		return rereg_refuse(EINVAL);
 	if ((flags & ROCED_REREG_MR_CHANGE_TRANSLATION) && (!addr || length == 0 || length > INT64_MAX))
-		return refuse(EINVAL);
+		return rereg_refuse(EINVAL);
 	if (!(flags & ROCED_REREG_MR_CHANGE_PD))
 		pd = NULL;
 	if (flags & ROCED_REREG_MR_CHANGE_TRANSLATION) {
@@ -314,7 +314,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		failed = rereg_kept(mr, flags, pd, access);
 	}
 	if (failed)
-		return refuse(failed);
+		return rereg_refuse(failed);
 	if (flags & ROCED_REREG_MR_CHANGE_ACCESS)
 		mr->access = (unsigned)access;
 	if (pd) {
@@ -369,9 +369,9 @@ int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *lis
 	enum { LAST_ADVICE = 2, FLUSH = 1 };
 
 	if (advice < 0 || advice > LAST_ADVICE)
-		return EOPNOTSUPP;
+		return result(EOPNOTSUPP);
 	if ((flags & ~(uint32_t)FLUSH) || count == 0 || !list)
-		return EINVAL;
+		return result(EINVAL);
 	return gone(context_of(pd->context)->session);
 }
 

@@ -83,7 +83,7 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *b, void *addr, 
 }
 
 /* What the card lacks answers as without a provider's support. */
-int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size) { return EOPNOTSUPP; }
+int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size) { return result(EOPNOTSUPP); }
 void *ibv_create_comp_cntr(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
 void *ibv_alloc_dmah(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, void *attr) { return fail(EOPNOTSUPP); }
@@ -99,7 +99,7 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf) { return no_descriptor(ENODATA
 
 #define STUB(name) \
 	__attribute__((visibility("default"))) int name(void); \
-	int name(void) { return EOPNOTSUPP; }
+	int name(void) { return result(EOPNOTSUPP); }
 
 STUB(ibv_dealloc_dmah)
 STUB(ibv_destroy_comp_cntr)

@@ -333,11 +333,19 @@ static inline void await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, cons
 	pthread_mutex_unlock(mutex);
 }
 
-/* For functions that give a pointer. */
+/* For functions that return a pointer. */
 static inline void *fail(int failed)
 {
 	errno = failed;
 	return NULL;
+}
+
+/* For functions that return an errno or 0: an error sets errno too, as roced_ask does for what the service refuses. */
+static inline int result(int failed)
+{
+	if (failed)
+		errno = failed;
+	return failed;
 }
 
 /* TWICE gives a name for providers the versions of releases before 65 and since. */

@@ -29,7 +29,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	struct roced_dealloc_pd_request r = { .pd = ibv->handle };
 
 	if (pd->parents)
-		return EBUSY;
+		return result(EBUSY);
 	if (pd->of) {
 		pd->of->parents--;
 		if (pd->td)
@@ -62,7 +62,7 @@ int dealloc_td(struct ibv_td *ibv)
 	struct td *td = OF(struct td, ibv, ibv);
 
 	if (td->parents)
-		return EBUSY;
+		return result(EBUSY);
 	free(td);
 	return 0;
 }

@@ -337,8 +337,10 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, int opcode, uint32_t flags) { return 0; }
 
 /* Options of vendors: there are none. */
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece) { return ece->vendor_id || ece->options ||
-	ece->comp_mask ? EOPNOTSUPP : 0; }
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return result(ece->vendor_id || ece->options || ece->comp_mask ? EOPNOTSUPP : 0);
+}
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {

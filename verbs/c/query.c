@@ -82,7 +82,7 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 	int failed;
 
 	if ((input && input->comp_mask) || size < sizeof(a.orig_attr))
-		return EINVAL;
+		return result(EINVAL);
 	failed = ask_device(context, &g);
 	if (failed)
 		return failed;
@@ -189,10 +189,10 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	int failed;
 
 	if (flags || size < offsetof(struct ibv_gid_entry, ndev_ifindex))
-		return flags ? EOPNOTSUPP : EINVAL;
+		return result(flags ? EOPNOTSUPP : EINVAL);
 	struct roced_query_gid_table_grant *g = gid_table(context, port, &failed);
 	if (!g)
-		return failed;
+		return result(failed);
 	failed = index < (uint64_t)g->table_length ? ENODATA : EINVAL;
 	for (uint32_t i = 0; failed == ENODATA && i < g->gids_count; i++)
 		if (g->gids[i].index == index) {
@@ -201,7 +201,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 			failed = 0;
 		}
 	free(g);
-	return failed;
+	return result(failed);
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most,
@@ -212,10 +212,10 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	int failed = 0;
 
 	if (flags || size < sizeof(found))
-		return flags ? -EOPNOTSUPP : -EINVAL;
+		return -result(flags ? EOPNOTSUPP : EINVAL);
 	struct roced_query_gid_table_grant *g = gid_table(context, 1, &failed);
 	if (!g)
-		return -failed;
+		return -result(failed);
 	for (; n < g->gids_count && n < most; n++) {
 		fill_gid(&found, &g->gids[n]);
 		memset((char *)entries + n * size, 0, size);
@@ -224,7 +224,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (n < g->gids_count)
 		failed = EINVAL;
 	free(g);
-	return failed ? -failed : (ssize_t)n;
+	return failed ? -result(failed) : (ssize_t)n;
 }
 
 /* An index that is not in use is a GID of zeros. */
@@ -286,7 +286,7 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 	int failed;
 
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_RAW_CLOCK)
-		return EINVAL;
+		return result(EINVAL);
 	failed = roced_ask(session_here(context), ROCED_QUERY_RT_VALUES, NULL, 0, &g, sizeof(g), NULL,
 		NULL, NULL);
 	if (failed)

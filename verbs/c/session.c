@@ -57,10 +57,12 @@ void roced_debug(const char *format, ...)
 	errno = was;
 }
 
+/* The kernel sets errno when it refuses an ioctl, and programs read it beside what libibverbs returns. */
 static int note(int failed, uint16_t command, const char *text)
 {
 	snprintf(last_failure, sizeof(last_failure), "%s", text);
 	roced_debug("command %u: %s (%s)", command, text, strerror(failed));
+	errno = failed;
 	return failed;
 }
 

@@ -82,7 +82,8 @@ ROCED_EXPORT void roced_session_close(struct roced_session *session);
 ROCED_EXPORT struct roced_session *roced_session_here(struct roced_session *session);
 
 /*
- * roced_ask gives a command, by its number in enum roced_command, and waits for the answer.
+ * roced_ask gives a command, by its number in enum roced_command, and waits for the answer. On failure it
+ * sets errno to the error that it returns.
  *
  * request is the command's structure in proto.h, with its list behind it if it has one; NULL and 0 if it
  * has no fields. The grant goes to grant, of which grant_cap bytes are there; longer grants are EPROTO.

@@ -214,7 +214,7 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	int failed;
 
 	if (forked(srq->ctx))
-		return EIO;
+		return result(EIO);
 	pthread_mutex_lock(&srq->lock);
 	waiting(srq); /* the next resize frees the memory of queues that were empty at this one */
 	pthread_mutex_unlock(&srq->lock);

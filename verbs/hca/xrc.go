@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/quota"
@@ -68,6 +69,9 @@ type xrcd struct {
 	domain *domain
 	users  int
 }
+
+// errNoDomain is EAGAIN first, the errno that crosses to C, as of the kernel.
+var errNoDomain = errno.Kin("the inode has no XRC domain; request that one is made (O_CREAT)", unix.EAGAIN, verbs.ErrInvalid)
 
 // inodeOf finds the inode of an open file. It does not ask a file system that may be slow to answer.
 func inodeOf(file syscall.Conn) (i inode, err error) {
@@ -135,7 +139,7 @@ func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest, by *datapa
 		case d != nil:
 			return d, nil
 		case !r.Create:
-			return nil, fmt.Errorf("%w: %w: the inode has no XRC domain; ask for one to be made (O_CREAT)", verbs.ErrInvalid, unix.EAGAIN)
+			return nil, errNoDomain
 		}
 	}
 	return &domain{

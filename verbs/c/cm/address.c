@@ -76,7 +76,7 @@ int cm_address_from(struct cm_address *to, const struct sockaddr *from, enum rdm
 	}
 	if (from->sa_family == CM_AF_IB)
 		return from_ib(to, (const struct sockaddr_ib *)from, ps);
-	return EAFNOSUPPORT;
+	return EINVAL; /* as librdmacm, which knows no length of it */
 }
 
 void cm_address_to(struct sockaddr_storage *to, const struct cm_address *from)

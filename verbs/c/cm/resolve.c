@@ -119,7 +119,7 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src, struct so
 
 	if (!dst)
 		return cm_result(EINVAL);
-	error = cm_address_from(&source, src, public->ps);
+	error = cm_address_from(&source, src && src->sa_family != AF_UNSPEC ? src : NULL, public->ps);
 	if (!error)
 		error = cm_address_from(&dest, dst, public->ps);
 	if (error)

@@ -92,6 +92,7 @@ func TestCM(t *testing.T) {
 	if os.Getenv("ROCED_SANITIZE") != "thread" { // TSan's own locks stay taken in the child of a process with threads
 		t.Run("forking", func(t *testing.T) { r.run(t, "forking") })
 	}
+	t.Run("errors", func(t *testing.T) { serve(t).output(t, glibc().program(t, "cm/tests/errors")) }) // of an ordinary user
 	pid := strconv.Itoa(r.service.Pid)
 	t.Run("waking", func(t *testing.T) { r.patient(t).run(t, "waking", pid) }) // it stops the service for a moment
 	t.Run("datagrams", func(t *testing.T) { r.run(t, "datagrams", "127.0.0.1") })

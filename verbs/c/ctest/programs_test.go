@@ -22,7 +22,7 @@ import (
 // TestC runs the programs of tests/, each against a service of its own.
 func TestC(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order", "descriptors", "resize", "sharedmemory", "readonly"} {
+	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order", "descriptors", "resize", "sharedmemory", "readonly", "errors"} {
 		t.Run(name, func(t *testing.T) { serve(t).program(t, name) })
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
@@ -216,8 +217,8 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 	}
 	rules := s.manager.Card.PortRules()
 	if to.Port() != 0 && int(to.Port()) < rules.Unprivileged && !s.program.MayBindService() {
-		return fmt.Errorf("%w: %w: port %d; those below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
-			verbs.ErrPermission, unix.EACCES, to.Port(), rules.Unprivileged, s.program.BindPrivilege())
+		return errno.Kin(fmt.Sprintf("not permitted: port %d; ports below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
+			to.Port(), rules.Unprivileged, s.program.BindPrivilege()), unix.EACCES, verbs.ErrPermission) // EACCES crosses to C, as of bind(2)
 	}
 	if !i.afonlySet { // as the kernel's cma has it
 		i.afonly = address.Is4() || rules.BindV6Only
