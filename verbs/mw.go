@@ -75,26 +75,27 @@ type MWBind struct {
 // windowAccess is what a window may allow.
 const windowAccess = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic | AccessZeroBased
 
-func (b *MWBind) check(key RKey) error {
+func (b *MWBind) check() error {
 	switch {
 	case b == nil || b.MW == nil || b.MR == nil && b.Length > 0:
 		return fmt.Errorf("%w: a bind needs SendWR.Bind, with the window (MW) and the region (MR)", ErrInvalid)
-	case (key^b.MW.RKey())&^keyMask != 0:
-		return fmt.Errorf("%w: RKey 0x%x for the window of 0x%x; only the low 8 bits are free to choose", ErrInvalid, uint32(key), uint32(b.MW.RKey()))
 	case b.Access&^windowAccess != 0:
 		return fmt.Errorf("%w: a memory window cannot have the access flags %v", ErrInvalid, b.Access&^windowAccess)
 	}
 	return nil
 }
 
+// key is the key of the bind: the window's, with the low 8 bits that the program has chosen.
+func (b *MWBind) key(chosen RKey) RKey { return b.MW.RKey()&^keyMask | chosen&keyMask }
+
 // put writes the bind into the request's slot. The window shows the new key from then on.
-func (b *MWBind) put(data []byte, key RKey) {
+func (b *MWBind) put(data []byte, chosen RKey) {
 	bind := ring.Bind{Length: b.Length, Access: b.Access}
 	if b.MR != nil {
 		bind.LKey = b.MR.cardKey()
 	}
 	ring.PutBind(data, bind)
-	b.MW.rkey.Store(uint32(key))
+	b.MW.rkey.Store(uint32(b.key(chosen)))
 }
 
 // BindMW posts the bind of a window of type 1, under its next key (ibv_bind_mw). One of type 2 is bound

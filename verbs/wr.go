@@ -29,7 +29,7 @@ type SendWR struct {
 	RKey             RKey    // of the peer's region or window
 	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
 	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window or fast region of this program
-	Bind             *MWBind // WRBindMW; RKey is the window's new one
+	Bind             *MWBind // WRBindMW; the low 8 bits of RKey are those of the window's new key
 	Reg              *RegMR  // WRRegMR
 	RemoteSRQN       SRQN    // of an XRC initiator: the peer's SRQ, by its number (SRQ.Number)
 }

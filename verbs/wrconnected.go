@@ -24,7 +24,7 @@ func (q *QP) checkConnected(wr *SendWR) error {
 	case wr.RemoteSRQN > wire.SRQNMax:
 		return fmt.Errorf("%w: number 0x%x of an SRQ has more than 24 bits", ErrInvalid, uint32(wr.RemoteSRQN))
 	case wr.Opcode == WRBindMW:
-		return wr.Bind.check(wr.RKey)
+		return wr.Bind.check()
 	case wr.Opcode == WRRegMR || wr.Opcode == WRRegMRIntegrity:
 		return wr.Reg.check(q.pd, wr.Opcode == WRRegMRIntegrity)
 	}
@@ -44,7 +44,7 @@ func (q *QP) putFixedConnected(wr *SendWR, sges, inline int) []byte {
 	case WRSendWithInv, WRLocalInv:
 		s.Imm = uint32(wr.InvalidateRKey)
 	case WRBindMW:
-		s.RemoteAddr = wr.Bind.Addr
+		s.RemoteAddr, s.RKey = wr.Bind.Addr, wr.Bind.key(wr.RKey)
 	case WRRegMR, WRRegMRIntegrity:
 		s.RemoteAddr, s.RKey = wr.Reg.MR.IOVA(), wr.Reg.Key
 	}

@@ -109,12 +109,13 @@ int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
 	const unsigned rights = ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ |
 		ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_ZERO_BASED;
 	const unsigned ignored = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_MW_BIND; /* they are the region's */
+	const uint32_t chosen = 0xff; /* the bits of the key that the program chooses */
 	struct roced_rdma_wqe *wqe = (struct roced_rdma_wqe *)slot;
 	struct roced_bind *bind = (struct roced_bind *)(slot + qp->send.header);
 
-	if (!mw || (!info->mr && info->length) || ((rkey ^ mw->rkey) & ~UINT32_C(0xff)) ||
-		(info->mw_access_flags & ~(rights | ignored)))
+	if (!mw || (!info->mr && info->length) || (info->mw_access_flags & ~(rights | ignored)))
 		return EINVAL;
+	rkey = (mw->rkey & ~chosen) | (rkey & chosen);
 	wqe->remote_addr = info->addr;
 	wqe->rkey = rkey;
 	bind->length = info->length;

@@ -91,6 +91,18 @@ func windowsOfType2(t *testing.T, w *rig.World) {
 	if p.Reaches(mw.RKey(), 0, 1) != verbs.WCRemAccessErr {
 		t.Error("a key that the peer has invalidated has a part")
 	}
+	index := mw.RKey() &^ 0xFF
+	for _, chosen := range []verbs.RKey{0, 0x17, 0xFF, ^mw.RKey()} { // only the low 8 bits are the program's to choose
+		bind := p.B.Bind(mw, 0, 50, zeroBased)
+		bind.RKey = ^index&^0xFF | chosen&0xFF
+		p.B.Post(bind)
+		p.B.Expect(rig.OK(1))
+		if want := index | chosen&0xFF; mw.RKey() != want || p.Reaches(want, 0, 50) != verbs.WCSuccess || p.Reaches(bind.RKey, 0, 50) != verbs.WCRemAccessErr {
+			t.Errorf("bound under %#x: the window's key is %#x, want %#x", bind.RKey, mw.RKey(), want)
+		}
+		p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: mw.RKey()})
+		p.B.Expect(rig.OK(1))
+	}
 	p.B.Bound(mw, 0, 50, zeroBased)
 	rig.Check(t, mw.Close())
 }
@@ -156,12 +168,11 @@ func bindsThatAreRefused(t *testing.T, w *rig.World) {
 		rig.Refused(t, err, unix.EINVAL, "there are 1 and 2")
 	}
 	p := w.Connect(verbs.QPTypeUC, nil)
-	mw, other := p.A.Window(verbs.MWType2), p.A.Window(verbs.MWType1)
+	mw := p.A.Window(verbs.MWType2)
 	for says, spoil := range map[string]func(*verbs.SendWR){
 		"needs SendWR.Bind":      func(wr *verbs.SendWR) { wr.Bind = nil },
 		"with the window":        func(wr *verbs.SendWR) { wr.Bind.MW = nil },
 		"and the region":         func(wr *verbs.SendWR) { wr.Bind.MR = nil },
-		"only the low 8 bits":    func(wr *verbs.SendWR) { wr.RKey = other.RKey() },
 		"access flags LOCAL_WRI": func(wr *verbs.SendWR) { wr.Bind.Access |= verbs.AccessLocalWrite },
 		"takes no SGEs":          func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
 		"SendInline":             func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
