@@ -492,7 +492,6 @@ const (
 	DeviceShutdownPort        = ring.DeviceShutdownPort
 	DeviceInitType            = ring.DeviceInitType
 	DeviceUDIPCSum            = ring.DeviceUDIPCSum
-	DeviceMemMgtExtensions    = ring.DeviceMemMgtExtensions
 	DeviceMemWindowType2A     = ring.DeviceMemWindowType2A
 	DeviceRCIPCSum            = ring.DeviceRCIPCSum
 	DeviceRawIPCSum           = ring.DeviceRawIPCSum
@@ -507,7 +506,8 @@ const (
 	DeviceNNotifyCQ           = ring.DeviceNNotifyCQ // an event after n completions
 	DeviceMemWindow           = ring.DeviceMemWindow
 	DeviceXRC                 = ring.DeviceXRC
-	DeviceMemWindowType2B     = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
+	DeviceMemMgtExtensions    = ring.DeviceMemMgtExtensions // WRRegMR, WRLocalInv, WRSendWithInv
+	DeviceMemWindowType2B     = ring.DeviceMemWindowType2B  // of type 2, bound to queue pair and PD
 )
 
 // What atomic operations are atomic to.

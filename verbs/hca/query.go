@@ -51,7 +51,7 @@ func describeCard(attr *verbs.DeviceAttr) {
 	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
 	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
 		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ |
-		verbs.DeviceRCRNRNAKGen | verbs.DeviceMemWindow | verbs.DeviceMemWindowType2B | verbs.DeviceXRC
+		verbs.DeviceRCRNRNAKGen | verbs.DeviceMemWindow | verbs.DeviceMemWindowType2B | verbs.DeviceXRC | verbs.DeviceMemMgtExtensions
 	attr.AtomicCap = verbs.AtomicHCA
 	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16

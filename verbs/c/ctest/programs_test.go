@@ -108,7 +108,7 @@ func TestSocketOfAnotherUser(t *testing.T) {
 func TestDevinfo(t *testing.T) {
 	s := serve(t)
 	out := s.output(t, "ibv_devinfo", "-v")
-	for _, want := range []string{"hca_id:\tloop", "PORT_ACTIVE (4)", "link_layer:\t\tEthernet", "RoCE v2", "phys_port_cnt:\t\t\t1"} {
+	for _, want := range []string{"hca_id:\tloop", "PORT_ACTIVE (4)", "link_layer:\t\tEthernet", "RoCE v2", "phys_port_cnt:\t\t\t1", "MEM_MGT_EXTENSIONS"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("ibv_devinfo -v does not say %q:\n%s", want, out)
 		}
