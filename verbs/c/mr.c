@@ -8,7 +8,7 @@
 /* A memory region. */
 struct mr {
 	struct ibv_mr ibv;
-	unsigned access;
+	unsigned access;            /* zero-based: its addresses begin at 0, not at the memory's */
 	bool writable;              /* its memory was writable when the region got it, or later when it allowed writing */
 	void *shared;               /* what of the program's memory is in the process file for it */
 	size_t shared_length;       /* 0: nothing is */
@@ -174,11 +174,20 @@ static void settle_place(const struct place *at, bool registered, struct mr *mr,
 	}
 }
 
+/*
+ * The address that a region begins at. <infiniband/verbs.h> calls ibv_reg_mr_iova2 for ibv_reg_mr too, with the memory's
+ * address as iova, so that this iova stands for none.
+ */
+static uint64_t base_of(const void *addr, uint64_t iova, unsigned access)
+{
+	return (access & ROCED_ACCESS_ZERO_BASED) && iova == (uintptr_t)addr ? 0 : iova;
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
 	struct context *c = context_of(pd->context);
 	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length,
-		.iova = iova };
+		.iova = base_of(addr, iova, access) };
 	struct roced_reg_mr_grant g;
 	struct place at;
 
@@ -253,14 +262,22 @@ static int rereg_refuse(int failed)
 	return REREG_INPUT;
 }
 
+/* The access of the region when the call has succeeded. */
+static unsigned access_after(const struct mr *mr, int flags, int access)
+{
+	return flags & ROCED_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access;
+}
+
 static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct context *c = context_of(mr->ibv.context);
+	unsigned after = access_after(mr, flags, access);
 	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags,
 		.pd = pd ? pd->handle : 0,
-		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length };
+		.access = (uint32_t)access, .iova = (after & ROCED_ACCESS_ZERO_BASED) ? 0 : (uintptr_t)addr,
+		.length = (int64_t)length };
 	struct mr before = *mr;
-	bool write = writes(flags & ROCED_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access);
+	bool write = writes(after);
 	struct place at;
 	int failed = share(mr->ibv.context, addr, length, write, &at);
 
@@ -315,8 +332,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	}
 	if (failed)
 		return rereg_refuse(failed);
-	if (flags & ROCED_REREG_MR_CHANGE_ACCESS)
-		mr->access = (unsigned)access;
+	mr->access = access_after(mr, flags, access);
 	if (pd) {
 		ibv->context = pd->context;
 		ibv->pd = pd;

@@ -242,6 +242,71 @@ static void regions(void)
 	CHECK(!ibv_reg_mr(p.pd, (void *)0x1000, 100, 0));
 }
 
+/* A peer reads from an address of a region, and the region's program writes from it. */
+static void reached_at(struct ibv_mr *mr, uint64_t addr, const char *text)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p.a);
+	char *here = (char *)p.memory + 8192;
+
+	memset(here, 0, 2 * 64);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_read(ex, mr->rkey, addr);
+	ibv_wr_set_sge(ex, p.mr->lkey, (uintptr_t)here, 5);
+	ibv_wr_rdma_write(ex, p.mr->rkey, (uintptr_t)here + 64);
+	ibv_wr_set_sge(ex, mr->lkey, addr, 5);
+	CHECK_IS(ibv_wr_complete(ex), 0);
+	each(2, read_any);
+	CHECK(strcmp(here, text) == 0 && strcmp(here + 64, text) == 0);
+}
+
+/* Addresses of a zero-based region count from its first byte, however it is registered; windows too. */
+static void zero_based(void)
+{
+	enum { ZERO_BASED = ALL_ACCESS | IBV_ACCESS_ZERO_BASED };
+	volatile unsigned access = ZERO_BASED; /* not a constant: the header calls ibv_reg_mr_iova2 */
+	char *first = (char *)p.memory + 100, *second = (char *)p.memory + 300;
+	struct ibv_mr *mrs[] = {
+		ibv_reg_mr(p.pd, first, 50, ZERO_BASED),
+		ibv_reg_mr(p.pd, first, 50, access),
+		ibv_reg_mr_iova(p.pd, first, 50, 0, ZERO_BASED),
+	};
+	struct ibv_mw *mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = { .bind_info = { NULL, 10, 20, IBV_ACCESS_REMOTE_READ } };
+
+	strcpy(first + 10, "zero");
+	strcpy(second + 10, "next");
+	for (int i = 0; i < 3; i++) {
+		CHECK(mrs[i] && mrs[i]->addr == first && mrs[i]->length == 50);
+		reached_at(mrs[i], 10, "zero");
+		CHECK_IS(ibv_rereg_mr(mrs[i], IBV_REREG_MR_CHANGE_TRANSLATION, NULL, second, 60, 0), 0);
+		reached_at(mrs[i], 10, "next");
+		CHECK_IS(ibv_rereg_mr(mrs[i], IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, NULL, first, 50,
+				 ALL_ACCESS),
+			0);
+		reached_at(mrs[i], (uintptr_t)first + 10, "zero");
+		CHECK_IS(ibv_rereg_mr(mrs[i], IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, NULL, second, 50,
+				 ZERO_BASED),
+			0);
+		reached_at(mrs[i], 10, "next");
+	}
+	CHECK(mw);
+	bind.bind_info.mr = mrs[0];
+	CHECK_IS(ibv_bind_mw(p.a, mw, &bind), 0);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p.a);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_read(ex, mw->rkey, 10);
+	ibv_wr_set_sge(ex, mrs[1]->lkey, 30, 5);
+	CHECK_IS(ibv_wr_complete(ex), 0);
+	each(2, read_any);
+	CHECK(strcmp(second + 30, "next") == 0);
+	CHECK_IS(ibv_dealloc_mw(mw), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_IS(ibv_dereg_mr(mrs[i]), 0);
+	errno = 0;
+	CHECK(!ibv_reg_mr_iova(p.pd, first, 50, 0x5000, ZERO_BASED));
+	CHECK_IS(errno, EINVAL);
+}
+
 static void refused(void *addr, size_t length, int error)
 {
 	errno = 0;
@@ -306,6 +371,7 @@ int main(void)
 	queries();
 	domains();
 	regions();
+	zero_based();
 	large_regions();
 	CHECK_IS(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), EBUSY);
 	CHECK_IS(ibv_destroy_qp(p.a), 0);
