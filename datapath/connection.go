@@ -125,7 +125,7 @@ var drops = [conn.Reasons]Drop{
 	conn.Taken: DropNone, conn.QPState: DropQPState, conn.Duplicate: DropDuplicate, conn.OutOfSequence: DropOutOfSequence,
 	conn.StrayAnswer: DropStrayAnswer, conn.InvalidRequest: DropInvalidRequest, conn.RemoteAccess: DropRemoteAccess,
 	conn.NoReceive: DropNoReceive, conn.NoRoom: DropNoRoom, conn.Protection: DropProtection, conn.CQFull: DropCQFull,
-	conn.XRCDomain: DropXRCDomain,
+	conn.XRCDomain: DropXRCDomain, conn.NotInvalidated: DropInvalidRequest,
 }
 
 // receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it.

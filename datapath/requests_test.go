@@ -60,7 +60,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		"SEND inline, as much as fits":    {wire.ServiceRC, nil, inline(ring.WRSend, 64), nil, ring.WCSuccess},
 		"SEND inline, a byte too much":    {wire.ServiceRC, nil, inline(ring.WRSend, 65), nil, ring.WCLocLenErr},
 		"SEND inline, more than is there": {wire.ServiceRC, nil, inline(ring.WRSend, 1<<31), nil, ring.WCLocLenErr},
-		"invalidates what is no window":   {wire.ServiceRC, nil, to(ring.WRLocalInv, 0), nil, ring.WCLocQPOpErr},
+		"invalidates what is no window":   {wire.ServiceRC, nil, to(ring.WRLocalInv, 0), nil, ring.WCMWBindErr},
 		"binds what is no window":         {wire.ServiceUC, nil, to(ring.WRBindMW, 0), nil, ring.WCMWBindErr},
 	} {
 		x := newExchange(t, row.service, row.change)

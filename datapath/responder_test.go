@@ -196,7 +196,7 @@ func TestResponderEnds(t *testing.T) {
 		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: ring.MaxMessage}, 256, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
 		"WRITE, of another PD": {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess,
-			"ACKNOWLEDGE 0 0x62 msn 0, 100: remote access error, 101: flushed"}}, none},
+			"ACKNOWLEDGE 0 0x62 msn 0, 100: local access error, 101: flushed"}}, none},
 		"WRITE in the place of a SEND": {nil, []line{
 			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
 			{ask(wire.OpWriteMiddle, 1), 256, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
@@ -208,7 +208,9 @@ func TestResponderEnds(t *testing.T) {
 			{ask(wire.OpSendLast, 1), 9, DropNoRoom, "ACKNOWLEDGE 1 0x61 msn 0, 100: local length error, 101: flushed"},
 		}, none},
 		"SEND, invalidates what is no window": {nil, []line{{ask(wire.OpSendOnlyInvalidate, 0), 8, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
+			"ACKNOWLEDGE 0 0x01 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
+		"SEND, invalidates what is no window, asks for no answer": {nil, []line{{quiet(ask(wire.OpSendOnlyInvalidate, 0)), 8, DropInvalidRequest,
+			"ACKNOWLEDGE 0 0x01 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
 		x.postRecv(100, at(4096, 264))

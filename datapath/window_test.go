@@ -79,7 +79,7 @@ const (
 	isBound       = "0: bind memory window 0B"
 	isInvalidated = "0: local invalidate 0B"
 	bindRefused   = "0: memory management operation error"
-	invRefused    = "0: local QP operation error"
+	invRefused    = "0: memory management operation error"
 )
 
 // What may be bound to what (IBA 10.6.6.2, 11.6.2).

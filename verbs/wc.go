@@ -12,13 +12,13 @@ import (
 // statuses say what happened, and what to do about it.
 var statuses = map[WCStatus]error{
 	WCLocLenErr:    errno.New("local length error: the message is longer than the active MTU (datagrams), or than the receive; send less, or raise the interface's MTU or the receive's length", unix.EMSGSIZE),
-	WCLocQPOpErr:   errno.New("local QP operation error: the queue pair does not have this operation (a read or atomic needs max_rd_atomic), the address handle is closed or belongs to another PD, or the key to invalidate is no window's", unix.EINVAL),
+	WCLocQPOpErr:   errno.New("local QP operation error: the queue pair does not have this operation (a read or atomic needs max_rd_atomic), or the address handle is closed or belongs to another PD", unix.EINVAL),
 	WCLocProtErr:   errno.New("local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT),
-	WCMWBindErr:    errno.New("memory window bind error: the window belongs to another PD, or is of type 2 and bound already; or the region lacks AccessMWBind, lacks AccessLocalWrite for remote writing, or does not hold the range", unix.EINVAL),
+	WCMWBindErr:    errno.New("memory management error: a bind (the window belongs to another PD, or is of type 2 and bound already; or the region lacks AccessMWBind, lacks AccessLocalWrite for remote writing, or does not hold the range), a fast registration, or an invalidation of a key that no window of type 2 of this queue pair and no fast region of its PD has", unix.EINVAL),
 	WCBadRespErr:   errno.New("bad response error: the peer's answer does not fit the request; the peer does not work as it should, or another host has its address", unix.EPROTO),
-	WCLocAccessErr: errno.New("local access error: the peer wrote to memory of this side that it may not write to", unix.EACCES),
+	WCLocAccessErr: errno.New("local access error: a write with immediate data of the peer's named memory of this side that it may not write to", unix.EACCES),
 	WCRemInvReqErr: errno.New("remote invalid request error: the responder's receive is too short, its queue pair does not allow this access, an atomic's address is no multiple of 8, "+
-		"the key to invalidate is none, or there are more reads and atomics at once than its max_dest_rd_atomic", errno.RemoteIO),
+		"or there are more reads and atomics at once than its max_dest_rd_atomic; of a receive: its message breaks the protocol, or names a key that cannot be invalidated", errno.RemoteIO),
 	WCRemAccessErr:   errno.New("remote access error: no region or window of the peer with that RKey covers the range, or it does not allow this access", unix.EACCES),
 	WCRemOpErr:       errno.New("remote operation error: the peer could not carry out the request; its queue pair went to ERR, and its completions say why", errno.RemoteIO),
 	WCRetryExcErr:    errno.New("the peer does not answer: no response after retry_cnt timeouts; does the peer's queue pair exist, in RTR or RTS, and does the network carry packets to it?", unix.ETIMEDOUT),

@@ -171,7 +171,8 @@ func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
 	m := &r.message
 	m.kind = 0
 	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ring.RKey(packet.InvalidateRKey()), true) {
-		return InvalidRequest
+		r.failRecv(ring.WCRemInvReqErr)
+		return NotInvalidated
 	}
 	r.countMessage()
 	if !means.Is(wire.MeansReceive) {

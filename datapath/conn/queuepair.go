@@ -111,6 +111,7 @@ const (
 	Protection                   // the program's own memory may not be written
 	CQFull                       // the completion queue was overrun
 	XRCDomain                    // it names no shared receive queue of the XRC domain
+	NotInvalidated               // a SEND has arrived whose key cannot be invalidated
 
 	Reasons int = iota // how many there are
 )

@@ -178,7 +178,7 @@ func (r *Requester) runLocal(w *work) ring.WCStatus {
 		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)), w.Opcode == ring.WRRegMRIntegrity)
 	}
 	if !r.QP.Invalidate(w.InvalidateRKey(), false) {
-		return ring.WCLocQPOpErr
+		return ring.WCMWBindErr // a memory management operation, like the others (IBA 11.6.2)
 	}
 	return ring.WCSuccess
 }

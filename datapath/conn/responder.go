@@ -98,6 +98,10 @@ func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	default:
 		r.nakSent = false
 		r.ExpectedPSN = r.ExpectedPSN.Plus(packets)
+		if reason == NotInvalidated { // the last answer: it is for all requests up to this one
+			r.acknowledge()
+			r.turn = TurnNow
+		}
 	}
 	return reason
 }
@@ -121,10 +125,11 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 }
 
 // syndromeOf is what a peer is told of a packet that was not taken. A number of an SRQ that may not be used is a
-// mistake in the request, like a field that may not be (IBA 9.7.5.2.4; A14 has no NAK of its own for it).
+// mistake in the request, like a field that may not be (IBA 9.7.5.2.4; A14 has no NAK of its own for it). A SEND whose key
+// cannot be invalidated has arrived: no NAK tells of that (class J); only its receive's completion does.
 func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	switch reason {
-	case Taken:
+	case Taken, NotInvalidated:
 		return wire.SyndromeACK
 	case NoReceive:
 		return wire.SyndromeRNR | wire.Syndrome(r.MinRNRTimer&0x1F)
@@ -144,7 +149,7 @@ func (r *Responder) failPeer(s wire.Syndrome) {
 	}
 	status, event := ring.WCRemInvReqErr, ring.EventQPReqErr
 	if s == wire.NAKRemoteAccess {
-		status, event = ring.WCRemAccessErr, ring.EventQPAccessErr
+		status, event = ring.WCLocAccessErr, ring.EventQPAccessErr // of a WRITE with immediate data (IBA 11.6.2)
 	}
 	if r.message.hasRecv {
 		r.completeTaken(status)

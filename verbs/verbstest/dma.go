@@ -188,5 +188,5 @@ func dmaKeyForPeers(t *testing.T, w *rig.World) {
 		}
 	}
 	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: verbs.RKey(p.B.PD.LocalDMALKey())})
-	p.B.Expect(rig.Ended(1, verbs.WCLocQPOpErr))
+	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr))
 }

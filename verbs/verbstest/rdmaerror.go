@@ -13,6 +13,7 @@ import (
 var rdmaErrorTests = []rig.Test{
 	{Name: "what a peer may not do", Run: remoteErrors},
 	{Name: "what an unreliable peer may not do", Run: unreliableErrors},
+	{Name: "keys that cannot be invalidated", Run: notInvalidated},
 	{Name: "own memory that may not be used", Run: localErrors},
 	{Name: "a peer that does not answer", Run: silentPeers},
 	{Name: "a peer without a receive", Run: peerNotReady},
@@ -93,14 +94,6 @@ var mistakes = []mistake{
 		status: verbs.WCRemInvReqErr, recv: verbs.WCWRFlushErr, event: verbs.EventQPReqErr,
 	},
 	{
-		name: "key to invalidate that is none", ops: []verbs.Opcode{verbs.WRSendWithInv}, spoil: func(_ *rig.Peers, wr *verbs.SendWR) { wr.InvalidateRKey = 7 },
-		status: verbs.WCRemInvReqErr, recv: verbs.WCRemInvReqErr,
-	},
-	{
-		name: "key to invalidate that is a region's", ops: []verbs.Opcode{verbs.WRSendWithInv}, spoil: func(p *rig.Peers, wr *verbs.SendWR) { wr.InvalidateRKey = p.B.MR.RKey() },
-		status: verbs.WCRemInvReqErr, recv: verbs.WCRemInvReqErr,
-	},
-	{
 		name: "reads and atomics that are not to be outstanding", ops: slices.Concat(rig.OpsOfRead, rig.OpsOfAtomic), attr: func(a *verbs.QPAttr) { a.MaxRDAtomic = 0 },
 		status: verbs.WCLocQPOpErr, leaves: true,
 	},
@@ -172,7 +165,7 @@ func (m *mistake) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
 	t.Helper()
 	recv, event := m.recv, m.event
 	if op == verbs.WRRDMAWriteWithImm && m.status == verbs.WCRemAccessErr {
-		recv, event = m.status, rig.NoEvent // it has begun to use the receive, whose completion tells
+		recv, event = verbs.WCLocAccessErr, rig.NoEvent // it has begun to use the receive, whose completion tells (IBA 11.6.2)
 	}
 	if !m.leaves {
 		p.B.Expect(rig.Ended(recvID, recv))
@@ -217,6 +210,49 @@ func unreliableErrors(t *testing.T, w *rig.World) {
 			})
 		}
 	}
+}
+
+// A SEND whose key the peer cannot invalidate has arrived all the same: it is acknowledged, and no NAK follows (class J). Its
+// receive completes with an error, and the peer's queue pair goes to ERR. A key of its own that a program cannot
+// invalidate is a memory management error of the request.
+func notInvalidated(t *testing.T, w *rig.World) {
+	another := w.Connect(verbs.QPTypeRC, nil)
+	for name, keyOf := range map[string]func(p *rig.Peer) verbs.RKey{
+		"none":                          func(*rig.Peer) verbs.RKey { return 7 },
+		"a region's":                    func(p *rig.Peer) verbs.RKey { return p.MR.RKey() },
+		"a window's of type 1":          func(p *rig.Peer) verbs.RKey { return boundKey(p, verbs.MWType1, p) },
+		"a window's, of another":        func(p *rig.Peer) verbs.RKey { return boundKey(p, verbs.MWType2, &another.B) },
+		"a window's that is not bound":  func(p *rig.Peer) verbs.RKey { return p.Window(verbs.MWType2).RKey() },
+		"a window's, of another number": func(p *rig.Peer) verbs.RKey { return verbs.IncRKey(boundKey(p, verbs.MWType2, p)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := w.Connect(verbs.QPTypeRC, nil)
+			copy(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 5))
+			p.B.Recv(recvID, 1000, 100)
+			copy(p.A.MR.Bytes(), "arrived")
+			wr := p.A.Request(verbs.WRSendWithInv, &p.B, 7)
+			wr.InvalidateRKey = keyOf(&p.B)
+			p.A.Post(wr)
+			p.A.Expect(rig.OK(1))
+			m := mistake{recv: verbs.WCRemInvReqErr}
+			m.judge(t, p, verbs.WRSendWithInv)
+			if string(p.B.MR.Bytes()[1000:1007]) != "arrived" {
+				t.Error("the message has not arrived")
+			}
+			p.Again()
+			p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: wr.InvalidateRKey})
+			p.B.Expect(rig.Ended(1, verbs.WCMWBindErr))
+		})
+	}
+}
+
+// boundKey is the key of a window of a peer's region that a queue pair has bound.
+func boundKey(p *rig.Peer, kind verbs.MWType, by *rig.Peer) verbs.RKey {
+	p.Helper()
+	mw := p.Window(kind)
+	by.Post(p.Bind(mw, 0, 10, verbs.AccessRemoteRead))
+	by.Expect(rig.OK(1))
+	return mw.RKey()
 }
 
 // Own memory is checked before anything is sent, and an answer is written to it only where it may be.

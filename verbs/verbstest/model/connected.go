@@ -84,8 +84,8 @@ func (s *side) converse() {
 	}
 	tasks, wrs := from.tasks(to)
 	s.note(from.side, "converse by %v: %+v; receives %+v", t.kind, tasks, to.model.recvs)
-	from.model.carryOut(to.model, tasks)
-	s.want("post send", from.qp.PostSend(wrs), 0)
+	posted := from.model.carryOut(to.model, tasks)
+	s.want("post send", from.qp.PostSend(wrs[:posted]), 0)
 	s.takeEach(t.ends[:])
 	for i, end := range []*talker{from, to} {
 		end.compare()

@@ -52,9 +52,11 @@ func isLocal(s verbs.WCStatus) bool {
 	return s == verbs.WCLocProtErr || s == verbs.WCMWBindErr || s == verbs.WCLocQPOpErr
 }
 
-// carryOut does what requests ask for, and notes what completes at both ends.
-func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
-	for i := range tasks {
+// carryOut does what requests ask for, and notes what completes at both ends. It returns how many requests there are up to a
+// SEND that ends the peer and is acknowledged: those behind it would wait for their retries.
+func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) (posted int) {
+	posted = len(tasks)
+	for i := 0; i < posted; i++ {
 		task := &tasks[i]
 		if e.state != verbs.QPStateRTS {
 			e.done = append(e.done, rig.Flushed(task.own.id))
@@ -70,6 +72,8 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
 			e.state = verbs.QPStateSQE
 		case status != verbs.WCSuccess:
 			e.state = verbs.QPStateErr
+		case peer.state == verbs.QPStateErr && !e.unreliable:
+			posted = i + 1
 		}
 	}
 	for _, end := range []*modelEnd{e, peer} {
@@ -80,6 +84,7 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
 			end.recvs = nil
 		}
 	}
+	return posted
 }
 
 // do carries one request out.
@@ -88,7 +93,7 @@ func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
 	case t.op == verbs.WRRegMR:
 		return e.register(t.reg)
 	case t.op == verbs.WRLocalInv && !e.invalidate(t.key, false):
-		return verbs.WCLocQPOpErr
+		return verbs.WCMWBindErr
 	case t.op == verbs.WRLocalInv:
 		return verbs.WCSuccess
 	case !e.may(&t.own, t.op == verbs.WRRDMARead || isAtomicOp(t.op)):
@@ -179,7 +184,8 @@ func (e *modelEnd) takeSend(data []byte, t *modelTask) verbs.WCStatus {
 	}
 	if t.op == verbs.WRSendWithInv && !e.invalidate(t.key, true) {
 		e.complete(verbs.WCRemInvReqErr)
-		return e.fail(verbs.WCRemInvReqErr, rig.NoEvent)
+		e.state = verbs.QPStateErr
+		return verbs.WCSuccess // it has arrived
 	}
 	e.complete(verbs.WCSuccess)
 	return verbs.WCSuccess
@@ -193,7 +199,7 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 	}
 	if status := e.check(&t.peers, verbs.AccessRemoteWrite, !imm || !single); status != verbs.WCSuccess {
 		if imm && single && status == verbs.WCRemAccessErr && !e.unreliable {
-			e.complete(status)
+			e.complete(verbs.WCLocAccessErr)
 		}
 		return status
 	}

@@ -121,7 +121,7 @@ var mustSee = []string{
 	"drop qp_state", "drop qkey", "drop no_receive", "drop no_room", "drop protection", "drop cq_full", "drop self_loopback",
 	"state RESET", "state INIT", "state RTR", "state RTS", "state SQD", "state SQE", "state ERR",
 	"event CQ error", "event local work queue catastrophic error", "event send queue drained", "event SRQ limit reached", "event last WQE reached", "copy to a group", "overrun",
-	"connected success", "connected WR_FLUSH_ERR", "connected LOC_LEN_ERR", "connected LOC_PROT_ERR", "connected MW_BIND_ERR", "connected LOC_QP_OP_ERR", "connected REM_INV_REQ_ERR",
+	"connected success", "connected WR_FLUSH_ERR", "connected LOC_LEN_ERR", "connected LOC_PROT_ERR", "connected MW_BIND_ERR", "connected LOC_ACCESS_ERR", "connected REM_INV_REQ_ERR",
 	"connected REM_ACCESS_ERR", "connected REM_OP_ERR", "connected RNR_RETRY_EXC_ERR",
 	"wrong signature", "XRC target in RTS", "XRC target in ERR",
 	"event invalid request local work queue error", "event local access violation work queue error",
@@ -144,5 +144,5 @@ func (s tallies) check(t *testing.T) {
 var statusNames = map[verbs.WCStatus]string{
 	verbs.WCSuccess: "success", verbs.WCWRFlushErr: "WR_FLUSH_ERR", verbs.WCLocLenErr: "LOC_LEN_ERR",
 	verbs.WCLocProtErr: "LOC_PROT_ERR", verbs.WCMWBindErr: "MW_BIND_ERR", verbs.WCLocQPOpErr: "LOC_QP_OP_ERR",
-	verbs.WCRemInvReqErr: "REM_INV_REQ_ERR", verbs.WCRemAccessErr: "REM_ACCESS_ERR", verbs.WCRemOpErr: "REM_OP_ERR", verbs.WCRNRRetryExcErr: "RNR_RETRY_EXC_ERR",
+	verbs.WCLocAccessErr: "LOC_ACCESS_ERR", verbs.WCRemInvReqErr: "REM_INV_REQ_ERR", verbs.WCRemAccessErr: "REM_ACCESS_ERR", verbs.WCRemOpErr: "REM_OP_ERR", verbs.WCRNRRetryExcErr: "RNR_RETRY_EXC_ERR",
 }
