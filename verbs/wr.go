@@ -132,7 +132,7 @@ func (q *QP) checkSend(wr *SendWR) error {
 	case state < QPStateRTS && !q.failedIn(state):
 		return q.wrongState("send requests can be posted from RTS on", state)
 	case !q.connected && !wr.Opcode.On(wire.ServiceUD):
-		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
+		return noOperation(wr.Opcode, "datagrams; set Opcode to WRSend or WRSendWithImm")
 	case wr.Flags&^sendFlags != 0:
 		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
@@ -143,6 +143,15 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return q.checkConnected(wr)
 	}
 	return q.checkDatagram(wr)
+}
+
+// noOperation is the error of an operation that a kind of queue pair does not have, or none has.
+func noOperation(o Opcode, of string) error {
+	switch o {
+	case WRTSO, WRDriver1, WRFlush, WRAtomicWrite:
+		return fmt.Errorf("%w: %v (%d); no queue pair has this operation", ErrUnsupported, o, uint8(o))
+	}
+	return fmt.Errorf("%w: %v (%d) is not an operation of %s", ErrInvalid, o, uint8(o), of)
 }
 
 // checkDatagram finds mistakes in what only datagrams have.

@@ -14,7 +14,7 @@ var services = [...]wire.Service{QPTypeRC: wire.ServiceRC, QPTypeUC: wire.Servic
 func (q *QP) checkConnected(wr *SendWR) error {
 	switch service, means := services[q.init.Type], wr.Opcode.Means(); {
 	case !wr.Opcode.On(service):
-		return fmt.Errorf("%w: %v (%d) is not an operation of %v queue pairs", ErrInvalid, wr.Opcode, uint8(wr.Opcode), q.init.Type)
+		return noOperation(wr.Opcode, fmt.Sprintf("%v queue pairs", q.init.Type))
 	case wr.Flags&SendInline != 0 && !means.Is(wire.MeansSend|wire.MeansWrite):
 		return fmt.Errorf("%w: SendInline with %v, which sends no data", ErrInvalid, wr.Opcode)
 	case means.Is(wire.MeansAtomic) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):

@@ -13,6 +13,7 @@ enum {
 	DATA = 16,               /* the request sends data, which may be inline */
 	ATOMIC = 32,
 	LOCAL = 64,              /* carried out here, without packets */
+	NOT_BUILT = 128,         /* no service has it */
 };
 
 /* What each opcode is, and which services have it. */
@@ -27,6 +28,10 @@ static const uint8_t operations[16] = {
 	[ROCED_WR_LOCAL_INV] = CONNECTED | LOCAL,
 	[ROCED_WR_BIND_MW] = CONNECTED | LOCAL,
 	[ROCED_WR_SEND_WITH_INV] = RELIABLE | DATA,
+	[ROCED_WR_TSO] = NOT_BUILT,
+	[ROCED_WR_DRIVER1] = NOT_BUILT,
+	[ROCED_WR_FLUSH] = NOT_BUILT,
+	[ROCED_WR_ATOMIC_WRITE] = NOT_BUILT,
 };
 
 static uint8_t service_of(int type)
@@ -68,6 +73,8 @@ static int check(const struct qp *qp, const struct ibv_send_wr *wr, uint8_t serv
 	const unsigned flags = ROCED_SEND_FENCE | ROCED_SEND_SIGNALED | ROCED_SEND_SOLICITED | ROCED_SEND_INLINE;
 	unsigned opcode = (unsigned)wr->opcode;
 
+	if (opcode < sizeof(operations) && operations[opcode] == NOT_BUILT)
+		return EOPNOTSUPP;
 	if (opcode >= sizeof(operations) || !(operations[opcode] & service) || (wr->send_flags & ~flags))
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)

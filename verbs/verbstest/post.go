@@ -11,6 +11,7 @@ import (
 
 var postTests = []rig.Test{
 	{Name: "post send refuses", Run: postSendRefuses},
+	{Name: "operations that are not built", Run: postUnsupported},
 	{Name: "post receive refuses", Run: postRecvRefuses},
 }
 
@@ -67,6 +68,17 @@ func postSendRefuses(t *testing.T, w *rig.World) {
 			rig.To(t, b.QP, verbs.QPStateReset)
 			rig.Check(t, b.QP.Activate(rig.TestQKey))
 		})
+	}
+}
+
+// Operations of libibverbs that are not built are unsupported, of every type of queue pair; a number of none is invalid.
+func postUnsupported(t *testing.T, w *rig.World) {
+	connected := w.Connect(verbs.QPTypeRC, nil)
+	for _, qp := range []*verbs.QP{w.A.QP, connected.A.QP} {
+		for _, op := range []verbs.Opcode{verbs.WRTSO, verbs.WRDriver1, verbs.WRFlush, verbs.WRAtomicWrite} {
+			rig.Refused(t, qp.PostSend([]verbs.SendWR{{Opcode: op}}), unix.EOPNOTSUPP, op.String())
+		}
+		rig.Refused(t, qp.PostSend([]verbs.SendWR{{Opcode: 12}}), unix.EINVAL, "(12) is not an operation")
 	}
 }
 

@@ -182,6 +182,28 @@ static void queue_pairs(void)
 	CHECK_IS(ibv_destroy_qp(qp), 0);
 }
 
+/* A request that is refused returns its errno, and names itself. */
+static void requests(void)
+{
+	const int not_built[] = { IBV_WR_TSO, IBV_WR_DRIVER1, 14, 15 }; /* 14, 15: flush and atomic write of later headers */
+	struct ibv_sge two[2] = { { (uintptr_t)p.memory, 8, p.mr->lkey }, { (uintptr_t)p.memory, 8, p.mr->lkey } };
+	struct ibv_send_wr wr = { .sg_list = two, .num_sge = 1 }, *bad = NULL;
+
+	for (size_t i = 0; i < sizeof(not_built) / sizeof(not_built[0]); i++) {
+		wr.opcode = (enum ibv_wr_opcode)not_built[i];
+		CHECK_IS(ibv_post_send(p.a, &wr, &bad), EOPNOTSUPP);
+		CHECK(bad == &wr);
+	}
+	wr.opcode = (enum ibv_wr_opcode)12;
+	CHECK_IS(ibv_post_send(p.a, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.num_sge = 2;
+	CHECK_IS(ibv_post_send(p.a, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.send_flags = IBV_SEND_INLINE;
+	CHECK_IS(ibv_post_send(p.a, &wr, &bad), EINVAL);
+}
+
 /* Regions and memory. */
 static void regions(void)
 {
@@ -221,6 +243,7 @@ int main(void)
 	domains();
 	tables();
 	queue_pairs();
+	requests();
 	regions();
 	others();
 	close_pair(&p);
