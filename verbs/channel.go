@@ -56,6 +56,9 @@ const getting = "get CQ event"
 // may wait; each notification goes to one of them. ErrObjectClosed when the channel is closed,
 // ErrClosed or ErrDeviceFatal when the card is gone.
 func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
+	if c == nil {
+		return nil, fmt.Errorf(getting+": %w", errNil)
+	}
 	if err := checkContext(ctx); err != nil {
 		return nil, fmt.Errorf(getting+": %w", err)
 	}

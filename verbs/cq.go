@@ -61,7 +61,7 @@ func (c *Context) CreateCQ(entries int) (*CQ, error) {
 // CreateCQEx is CreateCQ with all attributes (ibv_create_cq_ex). ErrUnsupported for flags that the card
 // cannot fulfil.
 func (c *Context) CreateCQEx(attr *CQInitAttr) (*CQ, error) {
-	if attr == nil {
+	if c == nil || attr == nil {
 		return nil, fmt.Errorf("create CQ: %w", errNil)
 	}
 	var cq *CQ

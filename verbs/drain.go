@@ -26,6 +26,9 @@ const (
 // It says nothing of whether the device still works: when that has failed, requests that the card had
 // taken are carried out or flushed, and nil says so; ErrDeviceFatal is for those that it will not take.
 func (q *QP) Drain(ctx context.Context) error {
+	if q == nil {
+		return fmt.Errorf("drain QP: %w", errNil)
+	}
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain QP: %w", err)
 	}

@@ -33,6 +33,9 @@ type AsyncEvent struct {
 // if events were left. With an error there is no event: look at that first, since the zero AsyncEvent
 // has the Type EventCQErr, which is libibverbs' number 0.
 func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
+	if c == nil {
+		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", errNil)
+	}
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", err)
 	}

@@ -37,6 +37,9 @@ func (q *CQ) queued() int { return len(q.kept) + int(q.queue.Available(q.queue.E
 // An armed queue may be armed again; the next completion includes a solicited one. A queue with neither channel nor
 // CompHandler may be armed too, and tells nobody. Wait needs no channel, and no arming.
 func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
+	if q == nil {
+		return false, fmt.Errorf("arm CQ: %w", errNil)
+	}
 	which := flags &^ CQReportMissedEvents
 	if which != CQSolicited && which != CQNextComp {
 		return false, fmt.Errorf("arm CQ: %w: flags %#x, where exactly one of CQSolicited and CQNextComp is needed", ErrInvalid, uint8(flags))

@@ -17,6 +17,9 @@ import (
 //
 // With an embedded card, a program that waits alone runs the card meanwhile, asleep on its sockets.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
+	if q == nil {
+		return 0, fmt.Errorf("wait for CQ: %w", errNil)
+	}
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for CQ: %w", err)
 	}

@@ -1,10 +1,13 @@
 package structure
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -42,8 +45,10 @@ func TestNilReceivers(t *testing.T) {
 			kind := reflect.TypeOf(one)
 			for _, name := range methods[kind.Elem().Name()] {
 				method, _ := kind.MethodByName(name)
-				if err := callNil(reflect.ValueOf(one), method); err != nil {
-					t.Errorf("%v.%s of nil: %v", kind, name, err)
+				for what, argument := range map[string]func(reflect.Type) reflect.Value{"zero": reflect.Zero, "some": some} {
+					if err := callNil(reflect.ValueOf(one), method, argument); err != nil {
+						t.Errorf("%v.%s of nil, with %s arguments: %v", kind, name, what, err)
+					}
 				}
 			}
 			delete(methods, kind.Elem().Name())
@@ -58,8 +63,42 @@ func TestNilReceivers(t *testing.T) {
 
 var errorType = reflect.TypeFor[error]()
 
-// callNil calls a method with arguments that are nothing.
-func callNil(receiver reflect.Value, method reflect.Method) (failed error) {
+// some is an argument that is not its type's zero value: nothing that a method checks first may hide that its receiver is nil.
+func some(of reflect.Type) reflect.Value {
+	value := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(of.Elem()))
+	case reflect.Slice:
+		value.Set(reflect.MakeSlice(of, 1, 1))
+	case reflect.String:
+		value.SetString("127.0.0.1:1")
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		value.SetInt(1)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		value.SetUint(1)
+	case reflect.Func:
+		value.Set(reflect.MakeFunc(of, func([]reflect.Value) (results []reflect.Value) {
+			for i := range of.NumOut() {
+				results = append(results, reflect.Zero(of.Out(i)))
+			}
+			return results
+		}))
+	case reflect.Interface:
+		for _, one := range []any{context.Background(), &net.UDPAddr{}, new(bytes.Buffer)} {
+			if reflect.TypeOf(one).Implements(of) {
+				value.Set(reflect.ValueOf(one))
+				break
+			}
+		}
+	}
+	return value
+}
+
+// callNil calls a method with arguments that argument makes.
+func callNil(receiver reflect.Value, method reflect.Method, argument func(reflect.Type) reflect.Value) (failed error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			failed = fmt.Errorf("panic: %v", cause)
@@ -67,7 +106,7 @@ func callNil(receiver reflect.Value, method reflect.Method) (failed error) {
 	}()
 	arguments := []reflect.Value{receiver}
 	for i := 1; i < method.Type.NumIn(); i++ {
-		arguments = append(arguments, reflect.Zero(method.Type.In(i)))
+		arguments = append(arguments, argument(method.Type.In(i)))
 	}
 	call := method.Func.Call
 	if method.Type.IsVariadic() {

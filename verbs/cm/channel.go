@@ -118,6 +118,9 @@ const getting = "get CM event"
 // verbs.ErrObjectClosed when the channel is closed. When all devices are gone, and their events have been
 // given, verbs.ErrClosed or verbs.ErrDeviceFatal.
 func (c *EventChannel) Get(ctx context.Context) (*Event, error) {
+	if c == nil {
+		return nil, fmt.Errorf(getting+": %w", errNil)
+	}
 	if ctx == nil {
 		return nil, fmt.Errorf(getting+": %w: no context; context.Background() waits without an end", verbs.ErrInvalid)
 	}
