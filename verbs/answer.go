@@ -3,20 +3,19 @@ package verbs
 import (
 	"context"
 	"fmt"
+
+	"github.com/roced/roced/datapath/wire"
 )
 
 // ecnBits of a traffic class report congestion on the path (RFC 3168). An answer does not repeat
 // them: they say nothing about the path back.
 const ecnBits = 3
 
-// answerHopLimit is that of answers, as ib_init_ah_from_wc has it.
-const answerHopLimit = 255
-
 // InitAHFromWC gives the attributes for an answer to a completion's sender (ibv_init_ah_from_wc).
 // The answer goes to the GRH's source, from the address that the message was sent to. If that was
 // a group, it goes from an address of the same IP version: a link-local one only if the sender's is
 // link-local, or if there is no other. Traffic class (except ECN), flow label and service level are
-// the message's; the hop limit is 255, as in the kernel, since the way back may be longer. As there, the
+// the message's; the hop limit is 64, the default of routes, which the kernel has from the route. As there, the
 // completion's NetworkHeader says which header it is, if the completion has it (WCWithNetworkHdrType), else the
 // header itself does.
 func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
@@ -39,7 +38,7 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which this port does not have any more", ErrNoGID, own)
 	}
 	return AHAttr{Port: port, SL: wc.SL, GRH: GlobalRoute{
-		DGID: sender, SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits, HopLimit: answerHopLimit,
+		DGID: sender, SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits, HopLimit: wire.DefaultHopLimit,
 	}}, nil
 }
 

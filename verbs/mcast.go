@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -107,7 +108,7 @@ func (m *Membership) AHAttr() (AHAttr, error) {
 	}
 	for _, entry := range slices.Backward(entries) { // the address's own entry, not the default's copy
 		if entry.GID == m.grant.SGID {
-			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index}}, nil
+			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index, HopLimit: wire.DefaultHopLimit}}, nil
 		}
 	}
 	if m.grant.SGID.IsZero() {

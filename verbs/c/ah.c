@@ -98,7 +98,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 	attr->port_num = port;
 	attr->sl = wc->sl;
 	attr->is_global = 1;
-	attr->grh.hop_limit = 255;
+	attr->grh.hop_limit = HOP_LIMIT;
 	from_grh(grh, &sgid, &dgid, attr);
 	attr->grh.dgid = sgid;
 	bool group = dgid.raw[0] == 0xff || (is_ipv4(grh) && dgid.raw[12] >> 4 == 0xe);

@@ -315,6 +315,9 @@ void qpex_init(struct qp *qp, uint64_t ops);
 /* A flow label has 20 bits, a PSN 24. Cards leave out what else a program sets, as UCX does. */
 enum { FLOW_LABEL = 0xfffff, PSN = 0xffffff };
 
+/* The default of routes: of answers and groups. */
+enum { HOP_LIMIT = 64 };
+
 /* ah.c */
 void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index,
 	uint32_t flow_label, uint8_t hop_limit,

@@ -142,7 +142,7 @@ func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
 	port := card.port()
 	return verbs.AHAttr{
 		Port: 1, SL: port.Egress[host.TOSPriority(class)],
-		GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: port.gids.index[ends.Source], TrafficClass: class},
+		GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: port.gids.index[ends.Source], TrafficClass: class, HopLimit: wire.DefaultHopLimit},
 	}
 }
 

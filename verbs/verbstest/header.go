@@ -29,7 +29,7 @@ func answerAttributes(t *testing.T, w *rig.World) {
 	attr, err := b.Ctx.InitAHFromWC(&wc, grh, 1)
 	rig.Check(t, err)
 	want := verbs.GlobalRoute{
-		DGID: rig.GID(a.End.IPv6), SGIDIndex: b.Line(b.End.IPv6), HopLimit: 255, TrafficClass: 0x2E << 2, FlowLabel: grh.FlowLabel(),
+		DGID: rig.GID(a.End.IPv6), SGIDIndex: b.Line(b.End.IPv6), HopLimit: 64, TrafficClass: 0x2E << 2, FlowLabel: grh.FlowLabel(),
 	}
 	if attr.GRH != want || attr.SL != wc.SL || attr.Port != 1 {
 		t.Errorf("%+v, want %+v", attr, want)

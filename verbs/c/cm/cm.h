@@ -105,6 +105,7 @@ struct cm_join {
 	void *context;
 	bool full;      /* it receives */
 	bool attached;  /* the id's queue pair, to mgid */
+	bool reported;  /* the program has its event, and has not acknowledged it */
 	union ibv_gid mgid;
 };
 
@@ -149,6 +150,7 @@ struct cm_id {
 struct cm_event {
 	struct rdma_cm_event event; /* what the program sees */
 	struct cm_id *counted;      /* the id that waits for its acknowledgement */
+	struct cm_join *join;       /* of counted, which waits for it too */
 	struct cm_event *next;      /* of local ones */
 	uint8_t private_data[CM_MAX_PRIVATE_DATA];
 };
@@ -210,6 +212,8 @@ int cm_get_event(struct cm_channel *channel, struct cm_event **event);
 void cm_event_count(struct cm_id *id);
 void cm_event_uncount(struct cm_id *id);
 void cm_event_drop(struct cm_event *event);
+void cm_event_of_join(struct cm_event *event, struct cm_join *join);
+void cm_join_wait(struct cm_id *id, const struct cm_join *join);
 void cm_events_wait(struct cm_id *id);
 int cm_complete(struct cm_id *id);
 

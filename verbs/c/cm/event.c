@@ -27,11 +27,33 @@ void cm_event_count(struct cm_id *id)
 	pthread_mutex_unlock(&counts);
 }
 
-void cm_event_uncount(struct cm_id *id)
+static void uncount(struct cm_id *id, struct cm_join *join)
 {
 	pthread_mutex_lock(&counts);
+	if (join)
+		join->reported = false;
 	id->completed++;
 	pthread_cond_broadcast(&id->acked);
+	pthread_mutex_unlock(&counts);
+}
+
+void cm_event_uncount(struct cm_id *id) { uncount(id, NULL); }
+
+/* cm_event_of_join has rdma_leave_multicast wait for the acknowledgement of an event that reports a join. */
+void cm_event_of_join(struct cm_event *event, struct cm_join *join)
+{
+	pthread_mutex_lock(&counts);
+	join->reported = true;
+	event->join = join;
+	pthread_mutex_unlock(&counts);
+}
+
+/* cm_join_wait waits until the event of a join of the id is acknowledged, if the program has it. */
+void cm_join_wait(struct cm_id *id, const struct cm_join *join)
+{
+	pthread_mutex_lock(&counts);
+	while (join->reported)
+		pthread_cond_wait(&id->acked, &counts);
 	pthread_mutex_unlock(&counts);
 }
 
@@ -47,7 +69,7 @@ void cm_events_wait(struct cm_id *id)
 void cm_event_drop(struct cm_event *event)
 {
 	if (event->counted)
-		cm_event_uncount(event->counted);
+		uncount(event->counted, event->join);
 	free(event);
 }
 

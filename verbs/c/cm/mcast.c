@@ -128,6 +128,7 @@ bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token)
 		free(take(id, token));
 		return true;
 	}
+	cm_event_of_join(event, j);
 	if (!j->full || !id->id.qp)
 		return true;
 	j->mgid = event->event.param.ud.ah_attr.grh.dgid;
@@ -140,12 +141,12 @@ bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token)
 	return true;
 }
 
-static int leave(struct cm_id *id, const struct cm_address *group)
+/* leave gives the join that has ended, which is the caller's, and NULL for one whose event says that it failed. */
+static int leave(struct cm_id *id, const struct cm_address *group, struct cm_join **left)
 {
 	struct roced_leave_id_request r;
 	struct roced_leave_id_grant grant;
 	struct cm_part *part;
-	struct cm_join *j;
 	int error = cm_one(id, &part);
 
 	if (error)
@@ -157,23 +158,37 @@ static int leave(struct cm_id *id, const struct cm_address *group)
 	error = roced_ask_simple(part->device->session, ROCED_LEAVE_ID, &r, &grant);
 	if (error)
 		return error;
-	j = take(id, grant.context);
-	if (j && j->attached)
-		detach(id, j);
-	free(j);
+	*left = take(id, grant.context);
+	if (*left && (*left)->attached)
+		detach(id, *left);
 	return 0;
+}
+
+/* drop_event acknowledges the event of a join that a synchronous id still has. */
+static void drop_event(struct cm_id *id)
+{
+	if (id->sync && id->id.event && id->id.event->event == RDMA_CM_EVENT_MULTICAST_JOIN) {
+		rdma_ack_cm_event(id->id.event);
+		id->id.event = NULL;
+	}
 }
 
 int rdma_leave_multicast(struct rdma_cm_id *public, struct sockaddr *addr)
 {
 	struct cm_id *id = cm_id_of(public);
+	struct cm_join *left = NULL;
 	struct cm_address group;
 	int error = addr ? cm_address_from(&group, addr, public->ps) : EINVAL;
 
 	if (error)
 		return cm_result(error);
 	pthread_mutex_lock(&id->lock);
-	error = leave(id, &group);
+	error = leave(id, &group, &left);
 	pthread_mutex_unlock(&id->lock);
+	if (left) {
+		drop_event(id);
+		cm_join_wait(id, left); /* without the lock: the thread that acknowledges may need it before */
+		free(left);
+	}
 	return cm_result(error);
 }

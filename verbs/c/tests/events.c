@@ -130,6 +130,7 @@ static void datagrams(void)
 		CHECK_IS(wc.sl, 2); /* IPv4 */
 		CHECK_IS(ibv_init_ah_from_wc(p.context, 1, &wc, (struct ibv_grh *)(p.memory + 4096), &back), 0);
 		CHECK(memcmp(&back.grh.dgid, &p.gid, sizeof(p.gid)) == 0);
+		CHECK_IS(back.grh.hop_limit, 64);
 		struct ibv_ah *answer = ibv_create_ah_from_wc(p.pd, &wc, (struct ibv_grh *)(p.memory + 4096), 1);
 		CHECK(answer);
 		CHECK_IS(ibv_destroy_ah(answer), 0);

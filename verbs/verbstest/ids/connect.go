@@ -127,7 +127,7 @@ func idOwnService(t *testing.T, w *rig.World) {
 	client := other.connect(port(netip.IPv4Unspecified(), at), "")
 	asked := e.request(service)
 	rig.Check(t, asked.ID.Accept(&cm.ConnParam{QPN: w.A.QP.Number(), QKey: 7}))
-	if answer := other.event(client, cm.EventEstablished); answer.QPN != w.A.QP.Number() || answer.QKey != 7 || answer.AH.GRH.DGID != rig.GID(w.A.End.IPv4) {
+	if answer := other.event(client, cm.EventEstablished); answer.QPN != w.A.QP.Number() || answer.QKey != 7 || answer.AH.GRH.HopLimit != 64 || answer.AH.GRH.DGID != rig.GID(w.A.End.IPv4) {
 		t.Errorf("%+v", answer)
 	}
 }

@@ -70,7 +70,7 @@ func idConnection(t *testing.T, w *rig.World) {
 		if peer != mine || mine.Addr() != own[0] || !saysFirst(asked.PrivateData, "who are you?") {
 			t.Errorf("from %v, is %v: %q", peer, mine, asked.PrivateData)
 		}
-		if asked.ResponderResources != 3 || asked.InitiatorDepth != 2 || asked.RetryCount != 7 || asked.RNRRetryCount != 6 || asked.AH.GRH.DGID != rig.GID(own[0]) {
+		if asked.ResponderResources != 3 || asked.InitiatorDepth != 2 || asked.RetryCount != 7 || asked.RNRRetryCount != 6 || asked.AH.GRH.HopLimit != 64 || asked.AH.GRH.DGID != rig.GID(own[0]) {
 			t.Errorf("%+v", asked)
 		}
 		to := otherQPN()

@@ -57,7 +57,7 @@ func idGroup(t *testing.T, w *rig.World) {
 			t.Errorf("%+v", event)
 		}
 		event := a.event(sender, cm.EventMulticastJoin)
-		if event.Context != 7 || event.QPN != verbs.MulticastQPN || event.QKey != verbs.UDPQKey || event.AH.GRH.DGID != rig.GID(row.group) {
+		if event.Context != 7 || event.QPN != verbs.MulticastQPN || event.QKey != verbs.UDPQKey || event.AH.GRH.HopLimit != 64 || event.AH.GRH.DGID != rig.GID(row.group) {
 			t.Errorf("%+v", event)
 		}
 		b.ReceiveOn(to, 0)

@@ -161,7 +161,7 @@ static void groups(void)
 	CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, &group) == 0);
 	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
 	CHECK(event->param.ud.private_data == &group && event->param.ud.qp_num == 0xFFFFFF);
-	CHECK(event->param.ud.ah_attr.grh.dgid.raw[12] == 239);
+	CHECK(event->param.ud.ah_attr.grh.dgid.raw[12] == 239 && event->param.ud.ah_attr.grh.hop_limit == 64);
 	CHECK(rdma_ack_cm_event(event) == 0);
 	CHECK(rdma_join_multicast_ex(id, &join, NULL) == 0);
 	expect_done(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
@@ -237,6 +237,39 @@ static void destroying(void)
 	CHECK(rdma_ack_cm_event(event) == 0 && rdma_destroy_id(id) == 0);
 }
 
+static bool acknowledged;
+
+static void *acknowledge_join(void *event)
+{
+	usleep(20000); /* time for rdma_leave_multicast to return too early */
+	__atomic_store_n(&acknowledged, true, __ATOMIC_SEQ_CST);
+	CHECK(rdma_ack_cm_event(event) == 0);
+	return NULL;
+}
+
+/* leaving waits for the acknowledgement of the join's event, but not for one that nobody has got. */
+static void leaving(void)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010204) };
+	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	CHECK(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP) == 0);
+	CHECK(rdma_bind_addr(id, self(0)) == 0);
+	CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL) == 0);
+	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	CHECK(pthread_create(&thread, NULL, acknowledge_join, event) == 0);
+	CHECK(rdma_leave_multicast(id, (struct sockaddr *)&group) == 0);
+	CHECK(__atomic_load_n(&acknowledged, __ATOMIC_SEQ_CST));
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL) == 0);
+	CHECK(poll(&ready, 1, 10000) == 1);
+	CHECK(rdma_leave_multicast(id, (struct sockaddr *)&group) == 0);
+	CHECK(rdma_destroy_id(id) == 0);
+}
+
 static void errors(void)
 {
 	struct sockaddr_in strange = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr("203.0.113.7") };
@@ -274,6 +307,7 @@ int main(void)
 	groups();
 	unheard();
 	destroying();
+	leaving();
 	errors();
 	for (n = 0; n < 20; n++)
 		connections();
