@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,45 @@ func TestEveryNameBehaves(t *testing.T) {
 		case !absent && !tests[b.test]:
 			t.Errorf("%s: no test %q in verbs/verbstest, or of a function that needs no card", b.name, b.test)
 		}
+	}
+}
+
+// TestDifferencesAgree: a name that behaves the same has no difference in VERBS.md or CM.md: the cell is empty or begins with
+// "same: ", unless the row is of another name too that differs. One that differs has a cell that says how.
+func TestDifferencesAgree(t *testing.T) {
+	how := map[string]behaviour{}
+	for _, b := range behaviours(t) {
+		how[b.name] = b
+	}
+	compared := 0
+	for _, d := range namesDocuments {
+		for _, r := range d.table(t) {
+			var names []behaviour
+			for _, name := range quotedIn(r.theirs) {
+				if b, is := how[name]; is && strings.HasPrefix(b.ours, "cm.") == (d.folder == "verbs/cm") {
+					names = append(names, b)
+				}
+			}
+			if len(names) == 0 {
+				continue
+			}
+			compared++
+			cell := strings.TrimSpace(strings.TrimSuffix(r.differences, "|"))
+			says := cell != "" && !strings.HasPrefix(cell, "same: ")
+			differs := slices.ContainsFunc(names, func(b behaviour) bool { return b.how != "same" })
+			if says && !differs {
+				t.Errorf("%s: %s says %q, testdata/behaviour.txt says same", r.theirs, d.file, cell)
+			}
+			if strings.HasPrefix(cell, "same: ") && differs {
+				t.Errorf("%s: %s says %q, testdata/behaviour.txt says different", r.theirs, d.file, cell)
+			}
+			if cell == "" && differs {
+				t.Errorf("%s: %s names no difference, testdata/behaviour.txt does", r.theirs, d.file)
+			}
+		}
+	}
+	if compared < 80 {
+		t.Errorf("only %d rows compared", compared)
 	}
 }
 
