@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rsapi.h"
 #include "rsocket.h"
@@ -135,6 +136,21 @@ static struct rsocket *first_of(struct rs_backlog *b)
 	return s;
 }
 
+/*
+ * number gives a socket the lowest free number, as accept does, and enters it into the table. librspreload, which opens a
+ * descriptor before raccept, finds a socket ready only if its number is the higher one.
+ */
+static int number(struct rsocket *s)
+{
+	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno;
+	close(s->fd);
+	s->fd = s->channel->fd = fd;
+	return rs_enter(s);
+}
+
 /* next_accepted waits for a socket, as long as the listener may. The worker goes on where there was no room, or an error. */
 static int next_accepted(struct rsocket *listener, struct rsocket **out)
 {
@@ -144,7 +160,7 @@ static int next_accepted(struct rsocket *listener, struct rsocket **out)
 
 	if (error)
 		return error;
-	error = b->error ? b->error : rs_enter(b->first);
+	error = b->error ? b->error : number(b->first);
 	if (!error)
 		*out = first_of(b);
 	if (b->error != EIO) /* which is for good: there is no device any more, or this is the child of a fork */
