@@ -252,6 +252,9 @@ static void received(struct rsocket *s, struct ds_queue *q, const struct ibv_wc 
 		ds_done(s, m);
 }
 
+/* is_there reports whether the service goes on, and this is not the child of a fork. */
+static bool is_there(const struct ds_queue *q) { return atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE; }
+
 /*
  * ds_queue_take takes all completions, as many as there were at first: a peer that goes on sending does not keep the call
  * here. An armed queue tells of those that came since.
@@ -263,7 +266,7 @@ void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 
 	if (s->state == RS_FAILED)
 		return;
-	for (; atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE && (count = roced_poll_cq(q->cq, 16, wc)) > 0 && left > 0; left -= count)
+	for (; left > 0 && is_there(q) && (count = roced_poll_cq(q->cq, 16, wc)) > 0; left -= count)
 		for (n = 0; n < count; n++) {
 			bool message = wc[n].opcode & ROCED_WC_RECV;
 

@@ -110,6 +110,7 @@ static void free_queue(struct rsocket *s)
 	s->sbuf = s->rbuf = NULL;
 	s->target = NULL;
 	s->arrivals = NULL;
+	s->arrivals_head = s->arrivals_tail = s->head_read = 0;
 	s->unacked = 0;
 }
 
@@ -132,8 +133,11 @@ void rs_destroy(struct rsocket *s)
 /* new_id gives a stream an id, which has no address yet. */
 static int new_id(struct rsocket *s)
 {
-	if (rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) != 0)
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(s->channel, &id, s, RDMA_PS_TCP) != 0)
 		return errno;
+	s->id = id;
 	s->id->route.addr.src_addr.sa_family = (sa_family_t)s->domain;
 	return 0;
 }
@@ -157,14 +161,18 @@ static int new_stream(int domain, int type)
 /* rs_renew has a stream whose connection has failed be new, so that the program may try again, as with TCP. */
 int rs_renew(struct rsocket *s)
 {
+	struct rdma_cm_id *before = s->id;
+	int error;
+
 	free_queue(s);
-	if (s->id)
-		rdma_destroy_id(s->id);
-	s->id = NULL;
+	error = new_id(s);
+	if (error)
+		return error;
+	rdma_destroy_id(before);
 	s->error = 0;
 	s->pending = false;
 	s->state = RS_INIT;
-	return new_id(s);
+	return 0;
 }
 
 int rsocket(int domain, int type, int protocol)

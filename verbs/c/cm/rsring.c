@@ -161,7 +161,7 @@ static void ended(struct rsocket *s, const struct ibv_wc *wc)
 void rs_take(struct rsocket *s)
 {
 	struct ibv_wc wc[16];
-	int n, count;
+	int n, count, left = (int)(s->sq_size + s->rq_size + RS_CONTROLS); /* as many as there were at first, as ds_queue_take */
 
 	if (s->datagram)
 		ds_take(s);
@@ -171,7 +171,7 @@ void rs_take(struct rsocket *s)
 		rs_fail(s, EIO);
 		return;
 	}
-	while ((count = roced_poll_cq(s->cq, 16, wc)) > 0)
+	for (; left > 0 && (count = roced_poll_cq(s->cq, 16, wc)) > 0; left -= count)
 		for (n = 0; n < count; n++) {
 			if (wc[n].status != 0) {
 				rs_fail(s, ECONNRESET);
@@ -182,7 +182,7 @@ void rs_take(struct rsocket *s)
 				ended(s, &wc[n]);
 			}
 		}
-	if (count < 0)
+	if (left > 0 && count < 0)
 		rs_fail(s, EIO);
 	if (s->state == RS_CONNECTED) {
 		rs_give_credits(s);
