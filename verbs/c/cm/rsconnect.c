@@ -184,8 +184,8 @@ static int next(struct rsocket *s, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return 0;
-	default:
-		return failure_of(event);
+	default: /* a listener that closes rejects connections that it has not accepted */
+		return s->state == RS_CONNECTED && event->event == RDMA_CM_EVENT_REJECTED ? ECONNRESET : failure_of(event);
 	}
 }
 

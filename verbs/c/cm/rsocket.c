@@ -262,6 +262,8 @@ int rlisten(int socket, int backlog)
 	return cm_result(error);
 }
 
+enum { CONFIRM_MS = 2000 };
+
 static bool all_sent(struct rsocket *s)
 {
 	if (s->datagram)
@@ -275,22 +277,22 @@ static int shut_stream(struct rsocket *s, int how)
 	bool was;
 	int error = 0;
 
-	if (s->state == RS_ACCEPTING) /* to the program it is connected */
-		rs_flush(s, rs_is_connected);
+	if (s->state == RS_ACCEPTING) /* to the program it is connected; the peer, which has to confirm it, may be gone */
+		rs_flush(s, rs_is_connected, CONFIRM_MS);
 	if (s->state != RS_CONNECTED)
 		return s->state < RS_LISTENING || s->state == RS_FAILED ? ENOTCONN : 0;
 	was = s->readable || s->writable;
 	if (how == SHUT_RD || how == SHUT_RDWR)
 		s->readable = false;
 	rs_ring(s);
-	rs_flush(s, all_sent);
+	rs_flush(s, all_sent, 0);
 	if (how != SHUT_RD)
 		s->writable = false;
 	if (was && !s->readable && !s->writable)
 		error = rs_post_control(s, RS_CTRL_DISCONNECT);
 	else if (how == SHUT_WR)
 		error = rs_post_control(s, RS_CTRL_SHUTDOWN);
-	rs_flush(s, all_sent);
+	rs_flush(s, all_sent, 0);
 	if (!s->readable && !s->writable)
 		s->state = RS_OVER;
 	rs_ring(s);
@@ -320,10 +322,10 @@ int rclose(int socket)
 		return -1;
 	if (s->datagram) { /* what waits for its way is sent first */
 		pthread_mutex_lock(&s->lock);
-		rs_flush(s, all_sent);
+		rs_flush(s, all_sent, 0);
 		pthread_mutex_unlock(&s->lock);
 	}
-	if (s->state == RS_CONNECTED && (s->readable || s->writable))
+	if (s->state == RS_ACCEPTING || (s->state == RS_CONNECTED && (s->readable || s->writable)))
 		rshutdown(socket, SHUT_RDWR);
 	if (!rs_leave(s)) /* another thread closes it too */
 		return cm_result(EBADF);

@@ -230,7 +230,7 @@ bool rs_can_receive(struct rsocket *s);
 /* rswait.c. The caller holds the lock. */
 int64_t rs_now_ms(void);
 int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags, int ms);
-void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s));
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s), int ms);
 void rs_give_way(struct rsocket *s);
 void rs_hold_signals(sigset_t *before);
 void rs_let_signals(const sigset_t *before);

@@ -53,12 +53,15 @@ struct watched {
 	struct pollfd *fd;
 	struct rsocket *socket;
 	unsigned since; /* of rs_lie_down */
+	int wake, completions; /* the descriptors of a socket; -1: none */
 };
 
 /* lie_down comes before a sleep: the descriptors tell of what comes next. */
 static void lie_down(struct watched *w)
 {
 	rs_arm(w->socket);
+	w->wake = rs_wake_fd(w->socket);
+	w->completions = w->socket->events ? w->socket->events->fd : -1;
 	w->since = rs_lie_down(w->socket);
 }
 
@@ -92,11 +95,10 @@ static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all
 	int ready = 0, error;
 
 	for (n = 0; n < count; n++) {
-		const struct rsocket *s = list[n].socket;
-		short events = list[n].fd->events;
+		const struct watched *w = &list[n];
 
-		all[at++] = (struct pollfd){ .fd = s ? rs_wake_fd(s) : list[n].fd->fd, .events = s ? POLLIN : events };
-		all[at++] = (struct pollfd){ .fd = s && s->events ? s->events->fd : -1, .events = POLLIN };
+		all[at++] = (struct pollfd){ .fd = w->socket ? w->wake : w->fd->fd, .events = w->socket ? POLLIN : w->fd->events };
+		all[at++] = (struct pollfd){ .fd = w->completions, .events = POLLIN };
 	}
 	error = rs_sleep(all, at, ms, signals);
 	if (error < 0)
@@ -179,7 +181,7 @@ static nfds_t hold(struct watched *list, struct pollfd *fds, nfds_t count)
 	nfds_t n, found = 0;
 
 	for (n = 0; n < count; n++) {
-		list[n] = (struct watched){ .fd = &fds[n], .socket = rs_hold(fds[n].fd) };
+		list[n] = (struct watched){ .fd = &fds[n], .socket = rs_hold(fds[n].fd), .wake = -1, .completions = -1 };
 		found += list[n].socket != NULL;
 		fds[n].revents = 0;
 	}

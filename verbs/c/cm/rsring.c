@@ -165,7 +165,7 @@ void rs_take(struct rsocket *s)
 
 	if (s->datagram)
 		ds_take(s);
-	if (!s->cq)
+	if (!s->cq || s->state == RS_ACCEPTING) /* a message may come before the event that the connection is there */
 		return;
 	if (atomic_load(&roced_session_of(s->id->verbs)->gone) != ROCED_THERE) { /* or this is the child of a fork */
 		rs_fail(s, EIO);

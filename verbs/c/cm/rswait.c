@@ -184,9 +184,12 @@ int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags, int m
 	return done(s) ? 0 : last_look(s, done);
 }
 
-/* rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. */
-void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s))
+/*
+ * rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. It waits
+ * for ms at most, unless they are 0.
+ */
+void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s), int ms)
 {
-	while (wait(s, done, 0) == EINTR)
+	while (wait(s, done, ms) == EINTR)
 		;
 }
