@@ -100,7 +100,7 @@ perform() {
 	*) export GOFLAGS=-trimpath ;;
 	esac
 	if ! sh -c "$1" >"$said" 2>&1; then
-		grep -B 40 -A 5 -E '^ *--- FAIL|^FAIL|^(panic|fatal error): ' "$said" | tail -n 400
+		grep -B 40 -A 5 -E '^ *--- FAIL|^FAIL[[:space:]]|^(panic|fatal error): ' "$said" | tail -n 400
 		tail -n 20 "$said"
 		echo "$job: failed: $1"
 		exit 1

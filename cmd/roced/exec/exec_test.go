@@ -225,7 +225,9 @@ func TestSysfs(t *testing.T) {
 	args := []string{"--sysfs", "--libraries", newLibraries(t), "sh", "-c", script}
 	t.Run("self", func(t *testing.T) {
 		user := os.Geteuid()
-		if user != 0 {
+		if user == 0 {
+			needs.Root(t)
+		} else {
 			needs.UserNamespace(t)
 		}
 		if got := run(t, nil, args...); got.code != 0 || got.out != fmt.Sprintf("%s%d\n", want, user) {

@@ -33,6 +33,7 @@ func hasLink(ns *lab.Namespace) bool {
 
 // TestNetdev: ping of both versions, groups, and TCP, over each way to the network; and nothing is left.
 func TestNetdev(t *testing.T) {
+	needs.Root(t)
 	needs.TUN(t)
 	for _, way := range []string{"--network xdp", "--network udp", "--network udp --mtu 9000"} {
 		t.Run(way, func(t *testing.T) {
@@ -74,6 +75,7 @@ func routeGroups(t *testing.T, ns *lab.Namespace) {
 // TestKilled: a process that is killed leaves nothing, and one that is started again is found.
 func TestKilled(t *testing.T) {
 	t.Parallel()
+	needs.Root(t)
 	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	cmdtest.Start(t, args(hosts.A, addressA)...).Await(t, says)
@@ -91,6 +93,7 @@ func TestKilled(t *testing.T) {
 // TestFlood: while one sends as fast as it can, to hosts that are there and are not, others still get answers.
 func TestFlood(t *testing.T) {
 	t.Parallel()
+	needs.Root(t)
 	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	a := cmdtest.Start(t, args(hosts.A, "--neighbours 64 "+addressA)...)
@@ -125,6 +128,7 @@ func TestFlood(t *testing.T) {
 // TestMTUFollows: the interface's MTU is what a datagram takes, also when the network below takes longer ones.
 func TestMTUFollows(t *testing.T) {
 	t.Parallel()
+	needs.Root(t)
 	needs.TUN(t)
 	hosts := labtest.Pair(t)
 	cmdtest.CheckSays(t, cmdtest.Start(t, args(hosts.A, "--network udp "+addressA)...).Await(t, says), "MTU 1280:")
@@ -143,6 +147,7 @@ func TestMTUFollows(t *testing.T) {
 // TestOverAService: two hosts share nothing but the service's network in memory.
 func TestOverAService(t *testing.T) {
 	t.Parallel()
+	needs.Root(t)
 	needs.TUN(t)
 	socket := cmdtest.ServeMemory(t)
 	a, b := labtest.New(t, "labtest-a"), labtest.New(t, "labtest-b")

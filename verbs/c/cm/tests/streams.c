@@ -1,4 +1,5 @@
 /* Streams of rsockets: a peer that lies, and what a socket that does not wait still does. */
+#define _GNU_SOURCE /* memfd_create */
 #include "streams.h"
 
 #include <endian.h>
@@ -21,7 +22,8 @@ struct hello {
 /* call is a peer that is none of rsockets, on the way. It has memory where it is told of room. */
 static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port)
 {
-	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int file = memfd_create("room", MFD_CLOEXEC), sized = ftruncate(file, 4096);
+	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { htobe64((uintptr_t)room), 0, htobe32(2) } };
 	struct rdma_conn_param param = { .private_data = &h, .private_data_len = sizeof(h), .retry_count = 7 };
 	struct ibv_recv_wr receive = { 0 }, *bad;
@@ -31,7 +33,8 @@ static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port
 
 	CHECK(rdma_create_qp(id, NULL, &attr) == 0);
 	CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
-	CHECK((mr = ibv_reg_mr(id->pd, room, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+	CHECK(sized == 0 && (mr = ibv_reg_mr(id->pd, room, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
+	close(file);
 	h.target_sgl.key = htobe32(mr->rkey);
 	id->context = mr;
 	CHECK(rdma_connect(id, &param) == 0);
