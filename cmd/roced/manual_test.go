@@ -111,7 +111,7 @@ func TestPagesAreRoff(t *testing.T) {
 
 // TestManShowsAPage of a command, of one below another, of the configuration and of roced itself.
 func TestManShowsAPage(t *testing.T) {
-	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `no page of "pings"`)
+	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `unknown command "pings"; did you mean ping?`)
 	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "no COMMAND")
 	needs.Tools(t, "man")
 	for args, want := range map[string]string{"man": "roced - ", "man ping": "roced-ping - ", "man show gid": "roced-show-gid - ", "man roced.toml": "roced.toml - "} {
@@ -119,6 +119,22 @@ func TestManShowsAPage(t *testing.T) {
 		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("%s: exit code %d, %s\n%s", args, code, stderr, stdout)
 		}
+	}
+}
+
+// TestManOfABrokenPipe: man(1) can end by SIGPIPE, which this process ignores, and then nothing is printed.
+func TestManOfABrokenPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "man"), []byte("#!/bin/sh\nwhile :; do echo line; done\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	child := cmdtest.Command(t, "man")
+	child.Env = append(child.Env, "PATH="+dir)
+	child.Start(t)
+	child.Await(t, "line")
+	child.CloseOutput()
+	if code, _ := child.End(t); code != cli.ExitPipe || child.Said() != "" {
+		t.Errorf("exit code %d: %s", code, child.Said())
 	}
 }
 

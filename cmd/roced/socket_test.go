@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/waittest"
 )
@@ -89,10 +91,28 @@ func TestSocketsOfContainers(t *testing.T) {
 	}
 }
 
+// makeSocket makes a folder with a socket roced.sock.
+func makeSocket(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unixpacket", filepath.Join(folder, "roced.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+}
+
 // TestCDI: what the specification of the Container Device Interface asks of one.
 func TestCDI(t *testing.T) {
 	t.Parallel()
-	code, text, said := cmdtest.Run(t, "cdi", "generate", "web1", "--service=/srv/roced/roced.sock", "--libraries=/opt/lib")
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "sockets", "web1")
+	args := []string{"cdi", "generate", "web1", "--service=" + filepath.Join(dir, "roced.sock"), "--libraries=/opt/lib"}
+	cmdtest.CheckFailure(t, args, cli.ExitFailed, "socket web1: ", "no such file", "roced socket add web1 makes it")
+	makeSocket(t, folder)
+	code, text, said := cmdtest.Run(t, args...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
@@ -114,7 +134,7 @@ func TestCDI(t *testing.T) {
 	}
 	edits := s.Devices[0].ContainerEdits
 	const search = "LD_LIBRARY_PATH=/usr/lib/roced;/usr/lib/roced:/usr/lib/roced/musl"
-	if len(edits.Mounts) != 2 || edits.Mounts[0].HostPath != "/srv/roced/sockets/web1" || edits.Mounts[1].HostPath != "/opt/lib" || len(edits.Env) != 2 || edits.Env[1] != search {
+	if len(edits.Mounts) != 2 || edits.Mounts[0].HostPath != folder || edits.Mounts[1].HostPath != "/opt/lib" || len(edits.Env) != 2 || edits.Env[1] != search {
 		t.Error(text)
 	}
 }
@@ -124,9 +144,7 @@ func TestCDI(t *testing.T) {
 func TestSocketOfTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sockets", "web1")
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	makeSocket(t, path)
 	t.Setenv("ROCED_SOCKET", filepath.Join(dir, "roced.sock"))
 	for _, row := range []struct {
 		want string

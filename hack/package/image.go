@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -72,6 +71,10 @@ type layout struct {
 	have map[string]bool
 }
 
+// imageName is the name under which programs load the image. It is the one that the Makefile and deploy/ use; the version
+// is in the image's labels.
+const imageName = "localhost/roced:latest"
+
 // image writes one image for all processors: the binary, the C libraries, and nothing else.
 func (r *release) image() error {
 	var b bytes.Buffer
@@ -88,9 +91,7 @@ func (r *release) image() error {
 	if err != nil {
 		return err
 	}
-	// By this name programs that load the image call it; a tag has neither ~ nor +.
-	name := "localhost/roced:" + strings.NewReplacer("~", "-", "+", "-").Replace(r.version)
-	whole.Annotations = map[string]string{"org.opencontainers.image.ref.name": name, "io.containerd.image.name": name}
+	whole.Annotations = map[string]string{"org.opencontainers.image.ref.name": imageName, "io.containerd.image.name": imageName}
 	top, err := json.Marshal(index{Schema: 2, MediaType: typeIndex, Manifests: []descriptor{whole}})
 	if err != nil {
 		return err

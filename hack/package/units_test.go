@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -10,6 +12,31 @@ import (
 
 // mostExposure is what systemd-analyze may say of a unit at most, of 10.
 const mostExposure = 2.0
+
+// TestOneImageName: what make image writes has the name that the Makefile, the manifests and the documents use.
+func TestOneImageName(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"Makefile", "docs/*.md", "README.md", "deploy/kubernetes/Containerfile", "deploy/*/*.md", "hack/containers/*"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range regexp.MustCompile(`localhost/roced:[\w.-]+`).FindAllString(string(text), -1) {
+				if found++; name != imageName {
+					t.Errorf("%s: %s, want %s", file, name, imageName)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the image is named nowhere")
+	}
+}
 
 var exposure = regexp.MustCompile(`exposure level for .*: ([0-9.]+)`)
 

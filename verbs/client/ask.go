@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
 )
@@ -97,7 +98,7 @@ func (c *Client) await(ctx context.Context, id uint32, answers chan answer, mayG
 			}
 		case <-cancelled:
 			if mayGiveUp {
-				return answer{}, fmt.Errorf("%w: the service does not answer: %w; is it stopped? systemctl status roced", verbs.ErrHost, ctx.Err())
+				return answer{}, fmt.Errorf("%w: the service does not answer: %w; %s", verbs.ErrHost, ctx.Err(), unit.Answering())
 			}
 			cancelled = nil
 			_ = c.conn.Send(proto.EncodeCancel(id, reason(ctx)))

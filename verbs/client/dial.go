@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
@@ -99,7 +100,7 @@ func (a *attempt) fail(err error) error {
 	case a.ctx.Err() != nil:
 		return fmt.Errorf("reach the service at %s: %w", a.path, context.Cause(a.ctx))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w; it does not answer: is it stopped? systemctl status roced", err)
+		return fmt.Errorf("%w; it does not answer: %s", err, unit.Answering())
 	}
 	return err
 }
@@ -118,9 +119,9 @@ func hint(path string, err error) string {
 	case errors.Is(err, os.ErrPermission):
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return "is it running? systemctl status roced"
+		return unit.Running()
 	case errors.Is(err, unix.EAGAIN):
-		return "others wait to connect too, and it does not answer: is it stopped? systemctl status roced"
+		return "others wait to connect too, and it does not answer: " + unit.Answering()
 	}
 	return "is it a socket of roced?"
 }

@@ -2,10 +2,14 @@ package cdi
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
@@ -16,7 +20,7 @@ const help = `Writes a specification of the Container Device Interface (CDI) for
 roced.dev/verbs=NAME: the container gets the socket NAME (roced socket add), the C
 libraries (those for glibc, and below them, in musl, those for musl, of which a program
 loads its own), and the environment by which programs find both. Write it to /etc/cdi, then
-"podman run --device roced.dev/verbs=NAME".`
+"podman run --device roced.dev/verbs=NAME". The sockets must exist.`
 
 // kind is what the devices are called by.
 const kind = "roced.dev/verbs"
@@ -25,6 +29,7 @@ const kind = "roced.dev/verbs"
 const (
 	socketInside    = "/run/roced"
 	librariesInside = "/usr/lib/roced"
+	socketName      = "roced.sock"
 )
 
 // specification is one of CDI 0.5.0, which engines from podman 4.1 and containerd 1.7 on read.
@@ -67,6 +72,9 @@ func New() *cobra.Command {
 			}
 			s := specification{Version: "0.5.0", Kind: kind}
 			for _, name := range names {
+				if err := exists(filepath.Join(sockets, name, socketName)); err != nil {
+					return fmt.Errorf("socket %s: %w; roced socket add %[1]s makes it, roced socket list shows those that exist", name, err)
+				}
 				s.Devices = append(s.Devices, describe(name, filepath.Join(sockets, name), folder))
 			}
 			e := json.NewEncoder(cmd.OutOrStdout())
@@ -80,10 +88,19 @@ func New() *cobra.Command {
 	return cmd
 }
 
+// exists fails if there is no socket at a path.
+func exists(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Type() != fs.ModeSocket {
+		err = &fs.PathError{Op: "stat", Path: path, Err: unix.ENOTSOCK}
+	}
+	return err
+}
+
 func describe(name, socket, folder string) device {
 	options := []string{"ro", "nosuid", "nodev", "bind"}
 	return device{name, edits{
-		Env:    []string{"ROCED_SOCKET=" + socketInside + "/roced.sock", "LD_LIBRARY_PATH=" + libraries.SearchPath(librariesInside)},
+		Env:    []string{"ROCED_SOCKET=" + socketInside + "/" + socketName, "LD_LIBRARY_PATH=" + libraries.SearchPath(librariesInside)},
 		Mounts: []mount{{socket, socketInside, options}, {folder, librariesInside, options}},
 	}}
 }

@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 		{"capabilities", func(f *facts) { f.missing, f.xdpSocket = []capability.Capability{capability.BPF}, unix.EPERM }, warning, "missing CAP_BPF", "as root"},
 		{"user namespace", func(f *facts) { f.program = unix.EPERM }, warning, "takes no XDP program", "UDP sockets"},
 		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
-		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "systemctl start"},
+		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "start"},
 		{"service not for this user", func(f *facts) { f.service = unix.EACCES }, warning, "does not let", "usermod -aG"},
 		{"service stopped", func(f *facts) { f.service = errNoAnswer }, warning, "does not answer", "stopped"},
 		{"service fails", func(f *facts) { f.service = errors.New("odd") }, warning, "odd", "journalctl"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
+	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -19,13 +20,13 @@ func checkService(f *facts) []finding {
 	case f.service == nil:
 		return ok("service", "runs; devices: "+strings.Join(f.deviceNames(), ", "))
 	case errors.Is(f.service, errNoAnswer), errors.Is(f.service, os.ErrDeadlineExceeded):
-		return says("service", warning, "does not answer", "systemctl status roced: it may be stopped, or hang")
+		return says("service", warning, "does not answer", unit.Answering())
 	case errors.Is(f.service, unix.EACCES):
 		return says("service", warning, "runs, and does not let this user in", "usermod -aG roced USER, and log in again")
 	case errors.Is(f.service, unix.ENOENT), errors.Is(f.service, unix.ECONNREFUSED):
-		return says("service", note, "does not run", "systemctl start roced, if programs are to share devices")
+		return says("service", note, "does not run", unit.Start()+", if programs are to share devices")
 	}
-	return says("service", warning, f.service.Error(), "journalctl -u roced")
+	return says("service", warning, f.service.Error(), unit.Log())
 }
 
 func (f *facts) deviceNames() (names []string) {

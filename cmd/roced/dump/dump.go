@@ -24,7 +24,7 @@ type options struct {
 	file   string
 	qp     string
 	group  string
-	snap   uint32
+	snap   int
 	filter proto.CaptureRequest
 }
 
@@ -66,7 +66,7 @@ func New() *cobra.Command {
 	f.StringVarP(&o.file, "write", "w", "-", "`file` to write to; -: standard output")
 	f.StringVar(&o.qp, "qp", "", "only packets from or to the queue pair of this `number`")
 	f.StringVar(&o.group, "group", "", "only packets to this multicast `address`")
-	f.Uint32VarP(&o.snap, "snaplen", "s", 0, "`bytes` to keep of each packet; 0: all")
+	cli.AddSize(f, &o.snap, "snaplen", "s", 0, "`bytes` to keep of each packet; 0: all")
 	return cmd
 }
 
@@ -78,7 +78,10 @@ func (o *options) check(out io.Writer) error {
 	if o.file == "-" && cli.IsTerminal(out) {
 		return errors.New("pcapng is not for a terminal: -w FILE, or pipe it to tshark -i -")
 	}
-	o.filter.Snap = o.snap
+	if o.snap < 0 {
+		return fmt.Errorf("--snaplen %d: 0 or more bytes", o.snap)
+	}
+	o.filter.Snap = uint32(o.snap)
 	if o.qp != "" {
 		number, err := strconv.ParseUint(o.qp, 0, 32)
 		if err != nil || number == 0 || number > maxQPN {

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	osexec "os/exec"
@@ -34,6 +35,7 @@ type options struct {
 	guard     bool // the process guards a folder, and does nothing else
 	guarded   bool // the service's folder gets a guard
 	log       *slog.Logger
+	errOut    io.Writer
 }
 
 const help = `Runs a program that uses libibverbs or librdmacm over roced, as it is: no RDMA device, no
@@ -47,12 +49,14 @@ in-memory network, on which each process is a host with the lowest free address,
 Programs that are to reach each other there run below one "roced exec", for instance in
 a shell; a program that waits alone is reported on standard error. Separate commands
 share the network of "roced run --loopback". --network loopback asks for a service of its
-own in any case. With --hosts there are devices whose addresses are known beforehand, as
-well, and no other addresses; programs that open one share it.
+own in any case, and so do --hosts, --report, --capture and the flags of a bad network
+below. With --hosts there are devices whose addresses are known beforehand, as well, and
+no other addresses; programs that open one share it.
 
 --network udp has a service of its own over UDP sockets of an interface, with the host's
 own addresses: no privilege is needed, and the peers are on the network. --network xdp is
 the same over AF_XDP, and needs root or capabilities. RoCEv2's port, UDP 4791, must be free.
+Without --device it is the interface of the default route, which a line on standard error names.
 
 --report and --capture tell of that service: what was dropped, by the counters' names
 (roced show stat), and what was sent again; and all packets, for tshark and Wireshark. On a
@@ -107,6 +111,7 @@ func New(log *slog.Logger) *cobra.Command {
 		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong -g 0 & sleep 1; ibv_rc_pingpong -g 0 localhost'",
 		Args:    takesProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.errOut = cmd.ErrOrStderr()
 			if o.guard {
 				return guardFolder(args[0])
 			}
@@ -125,12 +130,12 @@ func New(log *slog.Logger) *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	daemon.AddSocket(f, &o.socket, "`path` of the service's socket")
-	f.StringVar(&o.network, "network", "", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
-	f.StringVarP(&o.device, "device", "d", "", "with --network udp or xdp: `interface` (default that of the default route)")
-	f.IntVar(&o.hosts, "hosts", 0, "with a network in memory of its own: `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
-	o.weather.Add(f, "with --network loopback: ")
-	f.BoolVar(&o.report, "report", false, "with --network: at the end, say on standard error what was dropped, what was sent again, and what was marked and slowed down by congestion")
-	f.StringVar(&o.capture, "capture", "", "with --network: `file` for all packets, as pcapng, with what became of each")
+	f.Var(&cli.Choice{List: []string{inMemory, "udp", "xdp"}, Value: &o.network}, "network", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
+	f.VarP(&cli.Interface{One: &o.device}, "device", "d", "with --network udp or xdp: `interface` (default that of the default route)")
+	f.IntVar(&o.hosts, "hosts", 0, "an in-memory network of its own with this `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
+	o.weather.Add(f, "an in-memory network of its own: ")
+	f.BoolVar(&o.report, "report", false, "a service of its own: at the end, report on standard error what was dropped, what was sent again, and what was marked and slowed down by congestion")
+	f.StringVar(&o.capture, "capture", "", "a service of its own: `file` for all packets, as pcapng, with what became of each")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
 	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband and /dev/infiniband too")
@@ -186,7 +191,12 @@ func (o *options) run(args []string) (err error) {
 // maxHosts is how many hosts --hosts makes at most.
 const maxHosts = 1000
 
+// check finds mistakes before anything is opened. Flags of an in-memory network of its own choose that network.
 func (o *options) check() error {
+	own := o.ownFlag()
+	if own != "" && o.network == "" && o.socket == "" {
+		o.network = inMemory
+	}
 	way, known := networks[o.network]
 	switch {
 	case !known:
@@ -195,16 +205,29 @@ func (o *options) check() error {
 		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
 	case o.device != "" && way == "":
 		return errors.New("--device is for --network udp or xdp: add one of them")
-	case o.weather.Given() != "" && o.network != inMemory:
-		return fmt.Errorf("--%s is for a network in memory of its own: add --network loopback", o.weather.Given())
-	case o.network == "" && (o.report || o.capture != ""):
-		return errors.New("--report and --capture are of a service of its own: add --network loopback; of one that runs, roced show stat and roced dump tell")
+	case o.socket != "" && own != "":
+		return fmt.Errorf("--%s is for a service of the command's own, --socket names another: leave one of them out; roced show stat and roced dump report on that service", own)
 	case o.hosts < 0 || o.hosts > maxHosts:
 		return fmt.Errorf("--hosts %d: 0 to %d", o.hosts, maxHosts)
-	case o.hosts > 0 && o.network != inMemory:
-		return errors.New("--hosts is for a network in memory of its own: add --network loopback")
+	case way != "" && (o.weather.Given() != "" || o.hosts > 0):
+		return fmt.Errorf("--%s is for --network loopback, not %s: leave one of them out", own, o.network)
 	case way == "":
 		return o.describeMemory()
 	}
 	return nil
+}
+
+// ownFlag returns the first given flag that needs a service of the command's own; empty if there is none.
+func (o *options) ownFlag() string {
+	switch {
+	case o.weather.Given() != "":
+		return o.weather.Given()
+	case o.hosts != 0:
+		return "hosts"
+	case o.report:
+		return "report"
+	case o.capture != "":
+		return "capture"
+	}
+	return ""
 }

@@ -87,6 +87,7 @@ func (o *options) openInterface(way hca.Network) (network, error) {
 		if name, err = defaultInterface(); err != nil {
 			return nil, fmt.Errorf("--network %s: %w", o.network, err)
 		}
+		fmt.Fprintf(o.errOut, "roced: --network %s uses interface %s; --device chooses another\n", o.network, name)
 	}
 	card, err := hca.Open(name, hca.WithNetwork(way), hca.WithoutInline(), hca.WithLogger(o.log))
 	if err != nil {
@@ -116,7 +117,7 @@ func (c interfaceCard) Close() error {
 func (c interfaceCard) Devices() []loopback.Device { return []loopback.Device{c.Card} }
 func (c interfaceCard) Sources() []server.Source   { return []server.Source{c.Card} }
 
-// defaultInterface is that of the default route, or the only one with an address that others reach.
+// defaultInterface is the interface of the default route, or the only one with an address that others reach.
 func defaultInterface() (string, error) {
 	routes, err := netlink.RouteList(nil, unix.AF_UNSPEC)
 	if err != nil {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/manual"
@@ -48,7 +51,11 @@ func show(cmd *cobra.Command, args []string) error {
 		page = pages[args[0]+".5"] // roced.toml
 	}
 	if page == "" {
-		return cli.Usage(fmt.Errorf("there is no page of %q; roced help lists the commands", strings.Join(args, " ")))
+		of, rest, err := cmd.Root().Traverse(args)
+		if err != nil || len(rest) == 0 {
+			of, rest = cmd.Root(), args
+		}
+		return cli.Unknown(of, rest[0])
 	}
 	viewer, err := exec.LookPath("man")
 	if err != nil {
@@ -57,11 +64,20 @@ func show(cmd *cobra.Command, args []string) error {
 	return run(cmd, viewer, page)
 }
 
+// run runs man(1). Its reader may go before the end of the page, as head(1) does: that is no error. SIGPIPE is ignored
+// by this process, and would be ignored by man(1) too, which then complains.
 func run(cmd *cobra.Command, viewer, page string) error {
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, unix.SIGPIPE)
+	defer signal.Ignore(unix.SIGPIPE)
 	said := &strings.Builder{}
 	man := exec.CommandContext(cmd.Context(), viewer, "--local-file", "-")
 	man.Stdin, man.Stdout, man.Stderr = strings.NewReader(page), cmd.OutOrStdout(), io.Writer(said)
-	if err := man.Run(); err != nil {
+	err := man.Run()
+	if status, is := man.ProcessState.Sys().(syscall.WaitStatus); is && (status.Signal() == unix.SIGPIPE || status.ExitStatus() == cli.ExitPipe) {
+		return cli.Ended{Code: cli.ExitPipe}
+	}
+	if err != nil {
 		return fmt.Errorf("man: %w: %s", err, strings.TrimSpace(said.String()))
 	}
 	return nil

@@ -107,7 +107,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.Var(&o.membership, "membership", "`how` the host joins IPv4 groups: auto, netlink (an address with autojoin), socket")
 	f.BoolVar(&o.send, "send", false, "send")
 	f.BoolVar(&o.sendOnly, "send-only", false, "with --send: as a send-only member")
-	f.IntVarP(&o.size, "size", "s", 100, "with --send: `bytes` of payload")
+	cli.AddSize(f, &o.size, "size", "s", 100, "with --send: `bytes` of payload")
 	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` a second; 0: as fast as it goes")
 	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (this QP's number), none, or 32 bits")
 	f.BoolVar(&o.byID, "cm", false, "join by a connection id (rdma_cm), which needs an address")

@@ -30,14 +30,18 @@ func (n *number32) Type() string { return "number" }
 type methodFlag struct{ hca.MembershipMethod }
 
 func (m *methodFlag) Set(text string) error {
-	methods := []hca.MembershipMethod{hca.MembershipAuto, hca.MembershipNetlink, hca.MembershipSocket}
-	if m.MembershipMethod = hca.MembershipMethod(text); !slices.Contains(methods, m.MembershipMethod) {
+	if m.MembershipMethod = hca.MembershipMethod(text); !slices.Contains(m.Choices(), text) {
 		return fmt.Errorf("auto, netlink or socket")
 	}
 	return nil
 }
 
 func (m *methodFlag) String() string { return string(cmp.Or(m.MembershipMethod, hca.MembershipAuto)) }
+
+// Choices implements cli.Choices.
+func (m *methodFlag) Choices() []string {
+	return []string{string(hca.MembershipAuto), string(hca.MembershipNetlink), string(hca.MembershipSocket)}
+}
 
 func (m *methodFlag) Type() string { return "method" }
 

@@ -52,7 +52,7 @@ func New(log *slog.Logger) *cobra.Command {
 		Short:   "Carry IP between hosts: an interface whose packets travel over RoCEv2",
 		Long:    help,
 		Example: examples,
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.out = cmd.OutOrStdout()
 			if err := o.check(); err != nil {
@@ -73,7 +73,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.StringArrayVarP(&o.addresses, "address", "a", nil, "`address` of the interface with its length, such as 192.168.7.1/24; may be repeated")
 	f.IntVar(&o.id, "id", 0, "`network`, 0 to 65535: hosts of one id hear each other")
 	f.StringVar(&o.group, "group", "", "the network's multicast `group`, instead of the one of the id")
-	f.IntVar(&o.device.MTU, "mtu", 0, "the interface's MTU in `bytes`, the same on all hosts; 0: a datagram, 1280 at least")
+	cli.AddSize(f, &o.device.MTU, "mtu", "", 0, "the interface's MTU in `bytes`, the same on all hosts; 0: a datagram, 1280 at least")
 	f.IntVar(&o.device.MaxNeighbours, "neighbours", 1024, "how many `hosts` are known at most")
 }
 

@@ -26,6 +26,7 @@ type options struct {
 	trafficClass uint8
 	timeout      time.Duration
 	check        bool
+	verbose      bool
 	waiting      card.Waiting
 	byID         bool
 	rc, uc, srq  bool
@@ -96,18 +97,20 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.Flags.Add(f)
-	f.IntVarP(&o.size, "size", "s", 1024, "`bytes` of payload")
-	f.IntVarP(&o.count, "count", "n", 1000, "`messages` each way")
+	cli.AddSize(f, &o.size, "size", "s", 1024, "`bytes` of payload, with an optional k or M")
+	f.IntVarP(&o.count, "count", "c", 1000, "`messages` each way, as ping(8)'s -c")
+	f.IntVarP(&o.count, "iters", "n", 1000, "the same, as the -n of ibv_*_pingpong: `messages` each way")
 	f.IntVarP(&o.rxDepth, "rx-depth", "r", 500, "`receives` that are posted ahead")
 	f.DurationVarP(&o.timeout, "timeout", "W", 5*time.Second, "how long to wait for a message until it counts as lost")
-	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
+	f.BoolVar(&o.check, "check", false, "check every received byte; both sides need it, as the -c of ibv_*_pingpong")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print each received message, and the time of its round trip")
 	o.waiting.Add(f, "e", "")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON, times in nanoseconds")
 	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP (with --rc TCP), instead of over TCP")
 	f.BoolVar(&o.rc, "rc", false, "a reliable connection, as ibv_rc_pingpong's, instead of datagrams")
 	f.BoolVar(&o.uc, "uc", false, "an unreliable connection, as ibv_uc_pingpong's")
 	f.BoolVar(&o.srq, "srq", false, "a reliable connection whose receives are an SRQ's, as ibv_srq_pingpong's (with -q 1)")
-	f.IntVarP(&o.mtu, "mtu", "m", 1024, "path MTU of a connection, in `bytes`; both sides need the same")
+	cli.AddSize(f, &o.mtu, "mtu", "m", 1024, "path MTU of a connection, in `bytes`; both sides need the same")
 	f.Uint8Var(&o.trafficClass, "tclass", 0, "traffic `class` (TOS) of what is sent")
 }
 

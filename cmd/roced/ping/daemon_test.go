@@ -13,7 +13,7 @@ import (
 func TestPingOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("ping --socket=" + socket + " -n 50 -c " + rest) }
+	args := func(rest string) []string { return strings.Fields("ping --socket=" + socket + " -n 50 --check " + rest) }
 	server, port := cmdtest.StartWaiting(t, args("-e -d left"))
 	code, stdout, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1")...)
 	if code != 0 || stderr != "" {
@@ -44,7 +44,7 @@ func TestPingByIDOverADaemon(t *testing.T) {
 // checkPingByID runs both sides.
 func checkPingByID(t *testing.T, server, client []string, says string) {
 	t.Helper()
-	both := []string{"-n", "50", "-c"}
+	both := []string{"-n", "50", "--check"}
 	background, port := cmdtest.StartWaiting(t, append(server, both...))
 	code, stdout, stderr := cmdtest.Run(t, append(append(client, both...), "-p", port)...)
 	if code != 0 || stderr != "" {

@@ -28,13 +28,13 @@ func TestPing(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ name, both, host, client, gid string }{
 		{"IPv4", "-n 50", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
-		{"IPv6", "-n 50 -c", "fd77::1", "", "GID fd77::1"},
-		{"IPv6, met over IPv4", "-n 50 -c", "10.77.0.1", "-g 1", "GID fd77::1"},
+		{"IPv6", "-n 50 --check", "fd77::1", "", "GID fd77::1"},
+		{"IPv6, met over IPv4", "-n 50 --check", "10.77.0.1", "-g 1", "GID fd77::1"},
 		{"asleep, no bytes, one receive", "-n 50 -e -s 0 -r 1 --tclass 8", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
-		{"reliable connection, IPv6", "-n 50 -c --rc -s 10000", "fd77::1", "", "GID fd77::1"},
-		{"unreliable connection, asleep", "-n 50 -c -e --uc -s 3000", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
-		{"shared receives", "-n 50 -c --srq -m 512 -r 3 -s 2000", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
-		{"once", "-n 1 -c", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+		{"reliable connection, IPv6", "-n 50 --check --rc -s 10000", "fd77::1", "", "GID fd77::1"},
+		{"unreliable connection, asleep", "-n 50 --check -e --uc -s 3000", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+		{"shared receives", "-n 50 --check --srq -m 512 -r 3 -s 2000", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+		{"once", "-n 1 --check", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, row.both))

@@ -171,6 +171,9 @@ func (r *meeting) play(ctx context.Context) error {
 	if o.check {
 		p.Payload = payload
 	}
+	if o.verbose {
+		p.Each = func() { printMessage(o.notes(), r.peer.GID.Addr(), p) }
+	}
 	line := cli.StartProgress(o.errOut, fmt.Sprintf("ping of %d bytes", o.size))
 	failed := p.Run(ctx, line)
 	line.End()

@@ -3,6 +3,7 @@ package ping
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -10,6 +11,15 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
 )
+
+// printMessage prints the message that has come last, and its round trip if this side has sent one before it.
+func printMessage(out io.Writer, from netip.Addr, p *pingpong.Exchange) {
+	text := fmt.Sprintf("%d bytes from %v: message %d", p.Size, from.Unmap(), p.Received)
+	if p.Sent > 0 {
+		text += fmt.Sprintf(", %.1f usec", float64(p.Trips[len(p.Trips)-1])/1e3)
+	}
+	fmt.Fprintln(out, text)
+}
 
 // printTotals is what ibv_ud_pingpong prints at the end, and the times of the round trips.
 func printTotals(out io.Writer, p *pingpong.Exchange) error {

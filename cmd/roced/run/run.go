@@ -80,7 +80,7 @@ func New() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
-	f.StringArrayVarP(&o.devices, "device", "d", nil, "network `interface` to make a device of; may be given several times")
+	f.VarP(&cli.Interface{Many: &o.devices}, "device", "d", "network `interface` to make a device of; may be given several times")
 	o.network.Add(f)
 	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback roced.sock in XDG_RUNTIME_DIR, else in the folder roced-UID for temporary files)")
 	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
@@ -168,11 +168,30 @@ func (o *options) run(ctx context.Context, errOut io.Writer) error {
 	}
 	level := new(slog.LevelVar)
 	level.Set(c.LogLevel)
+	o.sayMissing(errOut)
 	s, err := newService(c, o, sockets, level, systemd.NewLogger(os.Stderr, level))
 	if err != nil {
 		return err
 	}
 	return s.run(ctx)
+}
+
+// sayMissing names, on a terminal, the interfaces of --device that do not exist: most are typos. The log says so too, but
+// among other lines.
+func (o *options) sayMissing(out io.Writer) {
+	interfaces, err := net.Interfaces()
+	if !cli.IsTerminal(out) || err != nil {
+		return
+	}
+	var names []string
+	for _, i := range interfaces {
+		names = append(names, i.Name)
+	}
+	for _, name := range o.devices {
+		if !slices.Contains(names, name) {
+			fmt.Fprintf(out, "roced: there is no interface %q; there are %s. The service waits for it; Ctrl-C ends it\n", name, strings.Join(names, ", "))
+		}
+	}
 }
 
 // listMistakes prints a line for each of several mistakes, as roced config check does, and gives what is

@@ -18,7 +18,7 @@ type InterfaceFlags struct {
 
 // Add adds the flags to a command's.
 func (i *InterfaceFlags) Add(f *pflag.FlagSet) {
-	f.StringVarP(&i.Device, "device", "d", "", "network `interface` to make a card of")
+	f.VarP(&cli.Interface{One: &i.Device}, "device", "d", "network `interface` to make a card of")
 	f.StringVar(&i.Namespace, "netns", "", "`name` or file of the network namespace to be in")
 }
 

@@ -108,4 +108,12 @@ func (m *modeFlag[Mode]) String() string {
 	return string(m.chosen)
 }
 
+// Choices implements cli.Choices.
+func (m *modeFlag[Mode]) Choices() (list []string) {
+	for _, mode := range m.list {
+		list = append(list, string(mode))
+	}
+	return list
+}
+
 func (m *modeFlag[Mode]) Type() string { return "mode" }

@@ -19,6 +19,7 @@ const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	ExitSignal = 128
+	ExitPipe   = ExitSignal + int(unix.SIGPIPE) // the reader of the output has closed it
 )
 
 // Commands makes the subcommands. Their log is the one that --log-level is for.
@@ -43,7 +44,7 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 		return 0
 	}
 	if isBrokenPipe(err) {
-		return ExitSignal + int(unix.SIGPIPE)
+		return ExitPipe
 	}
 	if ended := (Ended{}); errors.As(err, &ended) {
 		return ended.Code
@@ -89,22 +90,17 @@ func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "roced",
 		Short:         "Software RoCEv2 for any Linux network card",
-		Args:          isKnown,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().TextVar(&level, "log-level", &level, "least `level` of messages on stderr: debug, info, warn, error; run has its configuration's, unless given")
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(commands(log)...)
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newHelpCommand())
+	addGroups(root)
+	addCompletions(root)
 	addVersion(root)
 	return root
-}
-
-// isKnown finds what is no subcommand.
-func isKnown(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return Usage(fmt.Errorf("unknown command %q; roced help lists them", args[0]))
-	}
-	return nil
 }

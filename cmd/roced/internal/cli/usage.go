@@ -63,6 +63,8 @@ func wrongValue(invalid *pflag.InvalidValueError) string {
 		return fmt.Sprintf("%q is not a number", number.Num)
 	case is:
 		return fmt.Sprintf("%q is not a whole number", number.Num)
+	case invalid.GetFlag().Value.Type() == "bytes":
+		return errors.Unwrap(invalid).Error()
 	case invalid.GetFlag().Value.Type() == "duration":
 		return fmt.Sprintf("%q is not a time, such as 200ms, 5s or 1m30s", invalid.GetValue())
 	}

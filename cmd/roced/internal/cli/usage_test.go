@@ -15,7 +15,8 @@ func TestWrongValues(t *testing.T) {
 		{"-n=1.5", `--count: "1.5" is not a whole number; see roced --help`},
 		{"--count=99999999999999999999", `--count: 99999999999999999999 is too large or too small; see roced --help`},
 		{"--length=-1", `--length: "-1" is not a whole number from 0 on; see roced --help`},
-		{"--sizes=1,,2", `--sizes: "" is not a whole number; see roced --help`},
+		{"--sizes=1,,2", `--sizes: "" is not a number of bytes, such as 4096, 64k or 1M; see roced --help`},
+		{"--size=64x", `--size: "64x" is not a number of bytes, such as 4096, 64k or 1M; see roced --help`},
 		{"--part=half", `--part: "half" is not a number; see roced --help`},
 		{"--spin=maybe", `--spin: "maybe" is neither true nor false; see roced --help`},
 		{"--every=5", `--every: "5" is not a time, such as 200ms, 5s or 1m30s; see roced --help`},
@@ -25,7 +26,10 @@ func TestWrongValues(t *testing.T) {
 		cmd.SetFlagErrorFunc(flagError)
 		cmd.Flags().IntP("count", "n", 0, "")
 		cmd.Flags().Uint32("length", 0, "")
-		cmd.Flags().IntSlice("sizes", nil, "")
+		var size int
+		var sizes []int
+		AddSize(cmd.Flags(), &size, "size", "", 1, "")
+		AddSizes(cmd.Flags(), &sizes, "sizes", "", nil, "")
 		cmd.Flags().Float64("part", 0, "")
 		cmd.Flags().Bool("spin", false, "")
 		cmd.Flags().Duration("every", time.Second, "")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
@@ -54,7 +55,7 @@ func (c *Connection) greet() error {
 	case c.ended() != nil:
 		return c.ended()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the service at %s does not answer: is it stopped? systemctl status roced (%w)", c.path, err)
+		return fmt.Errorf("the service at %s does not answer: %s (%w)", c.path, unit.Answering(), err)
 	case err != nil:
 		return fmt.Errorf("greet the service at %s: %w", c.path, err)
 	}
@@ -68,9 +69,9 @@ func hint(path string, err error) string {
 	case errors.Is(err, os.ErrPermission):
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return "is it running? systemctl status roced; --socket names another socket"
+		return unit.Running() + "; --socket names another socket"
 	case errors.Is(err, unix.EAGAIN):
-		return "too many wait for it to answer: is it stopped? systemctl status roced"
+		return "too many wait for it to answer: " + unit.Answering()
 	}
 	return "is it a socket of roced?"
 }

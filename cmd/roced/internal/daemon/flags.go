@@ -17,8 +17,29 @@ type Flags struct {
 
 // Add adds the flags to a command's.
 func (s *Flags) Add(f *pflag.FlagSet) {
-	f.StringVarP(&s.Device, "device", "d", "", "`name` of the one device to look at (default all)")
+	f.VarP((*deviceValue)(s), "device", "d", "`name` of the one device to look at (default all)")
 	AddDefaultSocket(f, &s.Socket)
+}
+
+// deviceValue is the name of a device of the service.
+type deviceValue Flags
+
+// Set implements pflag.Value.
+func (v *deviceValue) Set(text string) error {
+	v.Device = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (v *deviceValue) String() string { return v.Device }
+
+// Type implements pflag.Value.
+func (v *deviceValue) Type() string { return "name" }
+
+// Choices are the service's devices; none if the service cannot be reached.
+func (v *deviceValue) Choices() []string {
+	names, _ := client.Devices(v.Socket)
+	return names
 }
 
 // AddDefaultSocket is AddSocket for a service that need not be named. The help says the rule and not what follows from

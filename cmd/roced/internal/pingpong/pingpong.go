@@ -34,6 +34,7 @@ type Exchange struct {
 	Sleep    bool          // while waiting; else it spins
 	Numbers  bool          // messages carry their number, from 1 on
 	Payload  []byte        // of each message that comes; nil for any
+	Each     func()        // is called for each message that has come; may be nil
 
 	Sent, Received int
 	start          time.Time
@@ -158,6 +159,9 @@ func (p *Exchange) take(m *ud.Message) error {
 	if err := p.check(m.Data); err != nil {
 		return fmt.Errorf("message %d: %w", p.Received, err)
 	}
+	if p.Each != nil {
+		p.Each()
+	}
 	return nil
 }
 
@@ -173,5 +177,5 @@ func (p *Exchange) check(payload []byte) error {
 	for payload[wrong] == p.Payload[wrong] {
 		wrong++
 	}
-	return fmt.Errorf("byte %d of %d is 0x%02x, not 0x%02x; do both sides use -c? %w", wrong, p.Size, payload[wrong], p.Payload[wrong], unix.EBADMSG)
+	return fmt.Errorf("byte %d of %d is 0x%02x, not 0x%02x; do both sides use --check? %w", wrong, p.Size, payload[wrong], p.Payload[wrong], unix.EBADMSG)
 }

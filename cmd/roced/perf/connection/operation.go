@@ -2,6 +2,7 @@ package connection
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
@@ -23,11 +24,15 @@ const (
 // AtomicSize is how many bytes an atomic is of.
 const AtomicSize = 8
 
+// Operations are their names.
+func Operations() []string {
+	return []string{string(Send), string(Write), string(Read), string(Atomic), string(Swap)}
+}
+
 // ParseOperation is the operation of a name.
 func ParseOperation(name string) (Operation, error) {
-	switch o := Operation(name); o {
-	case Send, Write, Read, Atomic, Swap:
-		return o, nil
+	if slices.Contains(Operations(), name) {
+		return Operation(name), nil
 	}
 	return "", errno.New(fmt.Sprintf("--op %s: send, write, read, atomic or swap", name), unix.EINVAL)
 }

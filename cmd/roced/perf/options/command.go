@@ -3,6 +3,7 @@ package options
 import (
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/perf/connection"
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 	o.Flags.Add(f)
 	f.BoolVar(&o.Once, "once", false, "server: end after one client, as it always does with --perftest, --rc and --uc")
-	f.IntSliceVarP(&o.Sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list; with --perftest, --rc and --uc one size, on both sides")
+	cli.AddSizes(f, &o.Sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list, each with an optional k or M; with --perftest, --rc and --uc one size, on both sides")
 	f.DurationVar(&o.Duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth; not with --perftest, --rc and --uc, which send --count messages")
 	f.IntVarP(&o.Trips, "count", "n", 10000, "client: round `trips`, for each size of latency; with --perftest, --rc and --uc messages, of each queue pair, on both sides (by itself 1000, and 5000 WRITEs)")
 	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given); with --perftest, --rc and --uc one of the two, on both sides")
@@ -26,8 +27,9 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.DurationVarP(&o.Timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
 	f.BoolVar(&o.RC, "rc", false, "over reliable connections, instead of datagrams; the other end is roced perf --rc, or perftest -c RC")
 	f.BoolVar(&o.uc, "uc", false, "over unreliable connections; the other end is roced perf --uc, or perftest -c UC")
-	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read, atomic or swap (ib_send_bw, ib_write_bw, ..., ib_atomic_bw -A CMP_AND_SWAP)")
+	o.op = string(connection.Send)
+	f.Var(&cli.Choice{List: connection.Operations(), Value: &o.op}, "op", "connections: `operation`: send, write, read, atomic or swap (ib_send_bw, ib_write_bw, ..., ib_atomic_bw -A CMP_AND_SWAP)")
 	f.IntVarP(&o.Pairs, "qps", "q", 1, "connections: `queue pairs` on each side, for bandwidth")
 	f.IntVarP(&o.Depth, "depth", "t", 128, "connections: `requests` of a queue pair that are outstanding at most")
-	f.IntVarP(&o.MTU, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")
+	cli.AddSize(f, &o.MTU, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")
 }

@@ -16,7 +16,7 @@ type server struct {
 	options  *options.Options
 }
 
-// RunServer serves until ctx is done, which is its normal end, or for one client.
+// RunServer serves clients until ctx is done, which is its normal end; with Once it serves one client, and ctx interrupts it.
 func RunServer(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
 	s := &server{device: d, options: o}
 	if s.listener, err = meet.Listen(ctx, namespace, o.TCPPort); err != nil {
@@ -27,10 +27,12 @@ func RunServer(ctx context.Context, d *card.Device, namespace string, o *options
 	err = meet.Announce(d, o.Out, s.listener.Addr(), "clients", o.GIDIndex)
 	for err == nil {
 		err = s.acceptOne(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil && o.Once:
+			return context.Cause(ctx)
+		case ctx.Err() != nil:
 			return nil
-		}
-		if o.Once {
+		case o.Once:
 			return err
 		}
 	}
