@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,11 +18,11 @@ func TestStatusAfterASignal(t *testing.T) {
 	socket := cmdtest.ServeMemory(t)
 	const interrupted = cli.ExitSignal
 	for _, row := range []struct {
-		args, begun string // what the command prints when it has begun; empty: it is a client of the service
+		args, begun string // what the command prints when it has begun; empty: run, which offers a device then
 		status      int    // 0, or interrupted and the signal's number is added
 	}{
 		{"run --loopback --socket " + filepath.Join(t.TempDir(), "roced.sock"), "", 0},
-		{"monitor", "", 0},
+		{"monitor", "right", 0},
 		{"dump -d left", "\n", 0},
 		{"show dev --watch", "NETDEV", 0},
 		{"show qp --watch=1h --json", "[", 0},
@@ -46,18 +45,14 @@ func TestStatusAfterASignal(t *testing.T) {
 			c := cmdtest.Command(t, args...)
 			c.Start(t)
 			switch {
+			case args[0] == "monitor":
+				causeEvents(t, socket, func() { c.Await(t, row.begun) })
 			case row.begun != "":
 				c.Await(t, row.begun)
-			case args[0] == "run":
+			default:
 				waittest.Eventually(t, "the service runs", func() bool {
 					code, _, _ := cmdtest.Run(t, "show", "dev", "--socket", args[len(args)-1])
 					return code == 0
-				})
-			default:
-				pid := fmt.Sprintf(`"pid":%d,`, c.Process.Pid)
-				waittest.Eventually(t, "the command is connected", func() bool {
-					_, stdout, _ := cmdtest.Run(t, "show", "client", "-j", "--socket", socket)
-					return strings.Contains(stdout, pid)
 				})
 			}
 			if err := c.Process.Signal(signal); err != nil {
@@ -72,4 +67,25 @@ func TestStatusAfterASignal(t *testing.T) {
 			}
 		}
 	}
+}
+
+// causeEvents makes events of programs until a function returns: one before a monitor's subscription is not shown.
+func causeEvents(t *testing.T, socket string, until func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for more := true; more; {
+			cmdtest.Run(t, strings.Fields("mcast -d right 239.1.2.3 --send --quiet --socket "+socket)...)
+			select {
+			case <-done:
+				more = false
+			default:
+			}
+		}
+	}()
+	defer func() {
+		close(done)
+		<-ended
+	}()
+	until()
 }
