@@ -93,5 +93,15 @@ func (t *table[T]) handle(place uint32) provider.Handle {
 	return provider.Handle(datapath.HandleFor(place, t.generations[place]))
 }
 
+// Distinct returns a handle of a session as a number that no object of its kind in another session has, as long as the
+// sessions' own numbers, which are from 1 on, differ. It is 0 for no object.
+func Distinct(session uint32, handle provider.Handle) provider.Handle {
+	place, generation := datapath.SplitHandle(uint32(handle))
+	if generation == 0 {
+		return 0
+	}
+	return provider.Handle(datapath.HandleFor(place, session))
+}
+
 // count is how many objects there are.
 func (t *table[T]) count() int { return len(t.objects) - len(t.free) }

@@ -23,6 +23,7 @@ import (
 type connection struct {
 	server  *Server
 	number  uint64 // counts connections; from 1
+	slot    uint32 // of Server.slots
 	socket  *net.UnixConn
 	conn    *proto.Conn
 	log     *slog.Logger

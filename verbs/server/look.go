@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // looks are the commands of those who look, by their codes. They need no session.
@@ -112,6 +113,32 @@ func commandOf(pid int) string {
 	return strings.ToValidUTF8(strings.TrimSuffix(string(text), "\n"), "?")
 }
 
+// slots are small numbers, from 1 on, of the connections that exist: a released one is used again.
+type slots struct {
+	last uint32
+	free []uint32
+}
+
+func (s *slots) acquire() uint32 {
+	if n := len(s.free); n > 0 {
+		slot := s.free[n-1]
+		s.free = s.free[:n-1]
+		return slot
+	}
+	s.last++
+	return s.last
+}
+
+func (s *slots) release(slot uint32) { s.free = append(s.free, slot) }
+
+// shown returns the object with numbers that are unique among all clients of the service, in place of the session's handles.
+func (c *connection) shown(o proto.Object) proto.Object {
+	for _, h := range []*provider.Handle{&o.Handle, &o.PD, &o.SRQ, &o.SendCQ, &o.RecvCQ} {
+		*h = hca.Distinct(c.slot, *h)
+	}
+	return o
+}
+
 // objectKinds are the kinds of objects in the words of package hca.
 var objectKinds = map[proto.ObjectKind]hca.ObjectKind{
 	proto.PDs: hca.ObjectPD, proto.CQs: hca.ObjectCQ, proto.QPs: hca.ObjectQP, proto.SRQs: hca.ObjectSRQ, proto.MRs: hca.ObjectMR,
@@ -128,7 +155,7 @@ func (c *connection) listObjects(r proto.ListObjectsRequest) (grant proto.Object
 		list, next, more, _ := s.Objects(kind, from, proto.PageEntries-len(grant.Objects))
 		for _, o := range list {
 			grant.Objects = append(grant.Objects, proto.ClientObject{
-				Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, Object: proto.Object(o),
+				Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, Object: other.shown(proto.Object(o)),
 			})
 		}
 		return next, more
@@ -141,6 +168,7 @@ func (c *connection) listIDs(r proto.ListIDsRequest) (grant proto.IDList, _ erro
 	grant.Next, grant.More = c.page(r.From, func(other *connection, s *hca.Session, from hca.Cursor) (hca.Cursor, bool) {
 		list, next, more, _ := s.IDs(from, proto.PageIDs-len(grant.IDs))
 		for _, i := range list {
+			i.Handle = hca.Distinct(other.slot, i.Handle)
 			grant.IDs = append(grant.IDs, proto.ClientID{Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, ID: proto.ID(i)})
 		}
 		return next, more

@@ -83,6 +83,37 @@ func TestListObjects(t *testing.T) {
 	}
 }
 
+// TestNumbersAreUnique: what is shown of different clients has different numbers, and refers to its own client's objects.
+func TestNumbersAreUnique(t *testing.T) {
+	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
+	ended := newProgram(t, r.a.dial(t))
+	newProgram(t, r.a.dial(t))
+	check(t, ended.ctx.Close())
+	newProgram(t, r.a.dial(t)) // it may have the slot of the one that has ended
+	newProgram(t, r.a.dial(t))
+	look := r.a.looker(0)
+	owner := map[proto.ObjectKind]map[provider.Handle]uint64{}
+	for _, kind := range []proto.ObjectKind{proto.PDs, proto.CQs, proto.MRs} {
+		owner[kind] = map[provider.Handle]uint64{}
+		list := look.listed(t, kind)
+		for _, o := range list {
+			if _, twice := owner[kind][o.Handle]; twice || o.Handle == 0 {
+				t.Errorf("kind %d: number %d is there twice", kind, o.Handle)
+			}
+			owner[kind][o.Handle] = o.Client
+		}
+		if len(list) < 3 {
+			t.Errorf("kind %d: %+v", kind, list)
+		}
+	}
+	for _, q := range look.listed(t, proto.QPs) {
+		if owner[proto.PDs][q.PD] != q.Client || owner[proto.CQs][q.SendCQ] != q.Client || owner[proto.CQs][q.RecvCQ] != q.Client || q.SRQ != 0 {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
 // Clients are listed with what they have.
 func TestListClients(t *testing.T) {
 	r := newRig(t, anyone)

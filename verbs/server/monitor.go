@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // maxEvents is how many events are kept for a monitor that does not ask.
@@ -190,6 +191,9 @@ func (c *connection) observe(device string) func(hca.ObjectEvent) {
 		}
 		e := c.event(kind, device)
 		e.Type, e.State, e.Number = o.Type, o.State, o.Number
+		if o.Kind != hca.ObjectQP {
+			e.Number = uint32(hca.Distinct(c.slot, provider.Handle(o.Number)))
+		}
 		for number, is := range objectKinds {
 			if is == o.Kind {
 				e.Object = number

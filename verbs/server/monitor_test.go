@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -81,7 +82,13 @@ func TestMonitorOfObjects(t *testing.T) {
 	look, m := r.a.hear(0)
 	check(t, qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{p.mr.SGE(0, 64)}}, {ID: 2, SGList: []verbs.SGE{p.mr.SGE(64, 64)}}}))
 	check(t, qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState))
-	if e := look.next(t, m); e.Kind != proto.ObjectEvent || e.Object != proto.CQs || e.Type != verbs.EventCQErr {
+	shown := look.listed(t, proto.CQs)
+	known := func(e proto.Event) bool {
+		return slices.ContainsFunc(shown, func(o proto.ClientObject) bool {
+			return uint32(o.Handle) == e.Number && o.Client == e.Client && o.Failed
+		})
+	}
+	if e := look.next(t, m); e.Kind != proto.ObjectEvent || e.Object != proto.CQs || e.Type != verbs.EventCQErr || !known(e) {
 		t.Errorf("%+v", e)
 	}
 	if e, err := p.ctx.GetAsyncEvent(guard(t)); err != nil || e.Type != verbs.EventCQErr {

@@ -79,7 +79,8 @@ type Server struct {
 	connections map[*connection]struct{}
 	listeners   []net.Listener
 	closed      bool
-	last        uint64         // connection's number
+	last        uint64 // connection's number
+	slots       slots
 	all         sync.WaitGroup // connections
 
 	hurry chan struct{} // closed when Close has waited long enough for memory
@@ -249,13 +250,14 @@ func (s *Server) start(c *connection, listener net.Listener) {
 	}
 	defer s.mu.Unlock()
 	s.last++
-	c.number = s.last
+	c.number, c.slot = s.last, s.slots.acquire()
 	s.connections[c] = struct{}{}
 	s.all.Go(func() {
 		c.run()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.connections, c)
+		s.slots.release(c.slot)
 	})
 }
 

@@ -13,7 +13,9 @@ import (
 func TestPingOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("ping --socket=" + socket + " -n 50 --check " + rest) }
+	args := func(rest string) []string {
+		return strings.Fields("ping --socket=" + socket + " -n 50 --check " + rest)
+	}
 	server, port := cmdtest.StartWaiting(t, args("-e -d left"))
 	code, stdout, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1")...)
 	if code != 0 || stderr != "" {

@@ -181,7 +181,7 @@ func TestShowDaemonErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", "/no/such.sock"}, cli.ExitFailed, "is it running?")
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
-	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `knows no "nothing"`)
+	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `unknown command "nothing" of roced show`)
 }
 
 // TestShowTheWay: to the network, and why packets do not leave in trains.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -134,18 +134,18 @@ func (o *gidOptions) write(out io.Writer, entries []verbs.GIDEntry) error {
 	if o.json {
 		return json.NewEncoder(out).Encode(lines)
 	}
-	return writeGIDs(out, lines)
+	rows := make([]row, len(lines))
+	for i := range lines {
+		rows[i] = &lines[i]
+	}
+	_, err := io.WriteString(out, table([]string{"INDEX", "GID", "TYPE", "IP", "NETDEV", "DEFAULT"}, rows, widthOf(out)))
+	return err
 }
 
-func writeGIDs(out io.Writer, lines []gidLine) error {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "INDEX\tGID\tTYPE\tIP\tNETDEV\tDEFAULT")
-	for _, l := range lines {
-		mark := ""
-		if l.Default {
-			mark = "default"
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Index, l.GID, l.Type, l.Version, l.Interface, mark)
+func (l *gidLine) cells() []string {
+	mark := ""
+	if l.Default {
+		mark = "default"
 	}
-	return w.Flush()
+	return []string{strconv.Itoa(l.Index), l.GID, l.Type, l.Version, l.Interface, mark}
 }

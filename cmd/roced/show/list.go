@@ -117,7 +117,7 @@ func (o *listOptions) write(out io.Writer, n *noun, rows []row) error {
 		}
 		return json.NewEncoder(out).Encode(rows)
 	}
-	text := table(n.header, rows)
+	text := table(n.header, rows, widthOf(out))
 	if _, is := out.(*screen); o.watch > 0 && !is {
 		text += "\n"
 	}

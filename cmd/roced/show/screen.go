@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -45,13 +46,31 @@ func (s *screen) Write(text []byte) (int, error) {
 
 // heightOf is a terminal's height in lines; 0 if it is not known.
 func heightOf(out io.Writer) int {
+	rows, _ := sizeOf(out)
+	return rows
+}
+
+// widthOf is the number of columns of a terminal, or else that of the environment's COLUMNS; 0 if it is not known.
+func widthOf(out io.Writer) int {
+	if s, is := out.(*screen); is {
+		out = s.out
+	}
+	if _, columns := sizeOf(out); columns > 0 {
+		return columns
+	}
+	columns, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	return max(0, columns)
+}
+
+// sizeOf is the size of a terminal in characters; 0 if it is not known.
+func sizeOf(out io.Writer) (rows, columns int) {
 	file, is := out.(*os.File)
 	if !is {
-		return 0
+		return 0, 0
 	}
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return int(size.Row)
+	return int(size.Row), int(size.Col)
 }

@@ -10,8 +10,12 @@ import (
 // gap is between columns.
 const gap = "  "
 
-// table is a header, and a line for each row, in columns. Those of numbers are aligned at their right.
-func table(header []string, rows []row) string {
+// indent begins the lines of a row after its first.
+const indent = "  "
+
+// table is a header, and a row for each of rows, in columns. Columns of numbers are aligned at their right. Where a row does
+// not fit the width, its columns continue on further lines; 0 is unlimited.
+func table(header []string, rows []row, width int) string {
 	lines := [][]string{header}
 	for _, r := range rows {
 		cells := r.cells()
@@ -21,11 +25,35 @@ func table(header []string, rows []row) string {
 		lines = append(lines, cells)
 	}
 	columns := columnsOf(lines)
+	breaks := columns.breaks(width)
 	var b strings.Builder
 	for _, cells := range lines {
-		b.WriteString(columns.line(cells) + "\n")
+		for i, from := range breaks[:len(breaks)-1] {
+			text := columns[from:breaks[i+1]].line(cells[from:breaks[i+1]])
+			if i > 0 && text != "" {
+				text = indent + strings.Join(fold(text, width-len(indent)), "\n"+indent)
+			}
+			if text != "" {
+				b.WriteString(text + "\n")
+			}
+		}
 	}
 	return b.String()
+}
+
+// fold breaks a text between words into lines of a width. A longer word has a line of its own.
+func fold(text string, width int) (lines []string) {
+	for utf8.RuneCountInString(text) > width {
+		at := strings.LastIndexByte(text[:len(string([]rune(text)[:width+1]))], ' ')
+		if at <= 0 {
+			at = strings.IndexByte(text, ' ')
+		}
+		if at <= 0 {
+			break
+		}
+		lines, text = append(lines, strings.TrimRight(text[:at], " ")), strings.TrimLeft(text[at:], " ")
+	}
+	return append(lines, text)
 }
 
 // column is how wide one is, and whether all below its header are numbers.
@@ -48,6 +76,18 @@ func columnsOf(lines [][]string) columns {
 		}
 	}
 	return list
+}
+
+// breaks are the columns at which a row's lines begin, and the end.
+func (c columns) breaks(width int) []int {
+	list, used := []int{0}, 0
+	for i, column := range c {
+		if used += column.width; width > 0 && used > width && i > list[len(list)-1] {
+			list, used = append(list, i), len(indent)+column.width
+		}
+		used += len(gap)
+	}
+	return append(list, len(c))
 }
 
 func (c columns) line(cells []string) string {

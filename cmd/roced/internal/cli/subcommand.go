@@ -53,8 +53,8 @@ func Unknown(cmd *cobra.Command, name string) error {
 // newHelpCommand is "roced help COMMAND". Cobra's own ends with status 0 for an unknown command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the help of a command",
+		Use:               "help [COMMAND]",
+		Short:             "Show the help of a command",
 		ValidArgsFunction: completeCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Traverse(args)
