@@ -97,8 +97,8 @@ func TestPerftestErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--latency 10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ib_send_lat -c UD")
 	cmdtest.CheckFailure(t, connectionArgs(hosts.B, "--rc --bandwidth --op read 10.77.0.1 -p 1"), cli.ExitFailed, "is the server running there (roced perf --rc, or ib_read_bw -c RC, without -R)?")
 	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -s 1025"))
-	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), cli.ExitFailed, "closed the connection")
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "RDMA MTU is 1024") {
+	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), cli.ExitFailed, "add --sizes 1025 here, or leave it out there")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "add --sizes 1025 there, or leave it out here") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 	server, port = cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -g 1"))

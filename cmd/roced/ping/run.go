@@ -97,7 +97,7 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 
 func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) {
 	if r.options.Host == "" {
-		return meet.Answer(conn, r.options.addresses(), func(peer meet.Destination) (meet.Destination, error) {
+		return meet.Answer(conn, r.terms(), r.options.addresses(), func(peer meet.Destination) (meet.Destination, error) {
 			if err := r.listen(peer.GID); err != nil {
 				return meet.Destination{}, err
 			}
@@ -107,11 +107,22 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	if err := r.listen(verbs.GID{}); err != nil {
 		return err
 	}
-	peer, err := meet.Introduce(conn, r.own(), r.options.addresses())
+	peer, err := meet.Introduce(conn, r.terms(), r.own(), r.options.addresses())
 	if err != nil {
 		return err
 	}
 	return r.aim(ctx, peer)
+}
+
+// terms are what both sides need alike.
+func (r *meeting) terms() *meet.Terms {
+	o := r.options
+	t := &meet.Terms{Program: "ping", Payload: o.size, MTU: r.device.MTU}
+	t.Flag("--rc", o.rc && !o.srq).Flag("--uc", o.uc).Flag("--srq", o.srq).Value("--size", o.size).Value("--count", o.count).Flag("--check", o.check)
+	if o.connects() {
+		t.Value("--mtu", o.mtu).Payload = o.mtu
+	}
+	return t
 }
 
 // listen makes the endpoint, with an address that suits the peer's.

@@ -44,7 +44,7 @@ func FakeServer(t *testing.T, hosts *labtest.PairLab, play func(conn net.Conn)) 
 			if err != nil {
 				return
 			}
-			meet.Answer(conn, 1, func(peer meet.Destination) (meet.Destination, error) {
+			meet.Answer(conn, &meet.Terms{}, 1, func(peer meet.Destination) (meet.Destination, error) {
 				return meet.Destination{QPN: 0x1234, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 15: 1}}, nil
 			})
 			bufio.NewReader(conn).ReadString('\n')

@@ -14,10 +14,15 @@ const DoneMessage = "done\x00"
 // queue pairs (-q). The others send one.
 const SRQAddresses = 256
 
-// Introduce is the client's half of the exchange: it speaks first. It sends so many addresses, of which
-// the first counts, and the peer as many.
-func Introduce(conn io.ReadWriter, own Destination, addresses int) (peer Destination, err error) {
-	if err := sendDestinations(conn, own, addresses); err != nil {
+// Introduce is the client's half of the exchange: it speaks first, and exchanges terms with another roced. It sends so many
+// addresses, of which the first counts, and the peer as many.
+func Introduce(conn io.ReadWriter, terms *Terms, own Destination, addresses int) (peer Destination, err error) {
+	message := own.Message()
+	terms.markAddresses(message, addresses)
+	if err := sendDestinations(conn, message, addresses); err != nil {
+		return peer, err
+	}
+	if conn, err = terms.Offer(conn); err != nil {
 		return peer, err
 	}
 	if peer, err = readDestinations(conn, addresses); err != nil {
@@ -31,8 +36,15 @@ func Introduce(conn io.ReadWriter, own Destination, addresses int) (peer Destina
 
 // Answer is the server's half. It calls prepare with the client's address; prepare returns this
 // side's when the queue pair is ready.
-func Answer(conn io.ReadWriter, addresses int, prepare func(peer Destination) (own Destination, err error)) error {
-	peer, err := readDestinations(conn, addresses)
+func Answer(conn io.ReadWriter, terms *Terms, addresses int, prepare func(peer Destination) (own Destination, err error)) error {
+	begin, kind, err := terms.ReadFirst(conn)
+	if err != nil {
+		return err
+	}
+	if kind == Perftest {
+		return fmt.Errorf("the client's first words are %q: it is a program of perftest; roced perf --perftest, --rc or --uc is its server: %w", begin, unix.EPROTONOSUPPORT)
+	}
+	peer, err := readDestinations(&continued{conn, begin}, addresses)
 	if err != nil {
 		return err
 	}
@@ -40,7 +52,7 @@ func Answer(conn io.ReadWriter, addresses int, prepare func(peer Destination) (o
 	if err != nil {
 		return err
 	}
-	if err := sendDestinations(conn, own, addresses); err != nil {
+	if err := sendDestinations(conn, own.Message(), addresses); err != nil {
 		return err
 	}
 	var done [len(DoneMessage)]byte
@@ -53,9 +65,8 @@ func Answer(conn io.ReadWriter, addresses int, prepare func(peer Destination) (o
 	return nil
 }
 
-// sendDestinations sends this side's address, and none behind it.
-func sendDestinations(conn io.Writer, own Destination, addresses int) error {
-	message := own.Message()
+// sendDestinations sends this side's address, and empty ones behind it.
+func sendDestinations(conn io.Writer, message []byte, addresses int) error {
 	for range addresses - 1 {
 		message = append(message, Destination{}.Message()...)
 	}

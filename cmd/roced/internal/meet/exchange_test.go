@@ -20,7 +20,7 @@ func TestExchangeBytes(t *testing.T) {
 		result := make(chan Destination, 1)
 		go func() {
 			defer here.Close()
-			peer, _ := Introduce(here, own, 1)
+			peer, _ := Introduce(here, &Terms{}, own, 1)
 			result <- peer
 		}()
 		expect(t, there, string(own.Message()))
@@ -36,7 +36,7 @@ func TestExchangeBytes(t *testing.T) {
 		result := make(chan error, 1)
 		go func() {
 			defer here.Close()
-			result <- Answer(here, 1, func(peer Destination) (Destination, error) {
+			result <- Answer(here, &Terms{}, 1, func(peer Destination) (Destination, error) {
 				if peer != goldenDestination {
 					t.Errorf("peer %+v", peer)
 				}
@@ -72,13 +72,13 @@ func TestExchangeWithStrangers(t *testing.T) {
 	for name, row := range map[string]struct {
 		err, want error
 	}{
-		"client, web server":     {second(Introduce(stranger("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n"), Destination{}, 1)), unix.EBADMSG},
-		"client, silence":        {second(Introduce(stranger(""), Destination{}, 1)), io.EOF},
-		"client, half an answer": {second(Introduce(stranger(golden[:20]), Destination{}, 1)), io.ErrUnexpectedEOF},
-		"client, no GID":         {second(Introduce(stranger(string(Destination{QPN: 2}.Message())), Destination{}, 1)), unix.EBADMSG},
-		"server, never confirms": {Answer(stranger(golden), 1, ready), io.EOF},
-		"server, wrong word":     {Answer(stranger(golden+"nope\x00"), 1, ready), unix.EBADMSG},
-		"server, not ready":      {Answer(stranger(golden), 1, func(Destination) (Destination, error) { return Destination{}, refusal }), refusal},
+		"client, web server":     {second(Introduce(stranger("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n"), &Terms{}, Destination{}, 1)), unix.EBADMSG},
+		"client, silence":        {second(Introduce(stranger(""), &Terms{}, Destination{}, 1)), io.EOF},
+		"client, half an answer": {second(Introduce(stranger(golden[:20]), &Terms{}, Destination{}, 1)), io.ErrUnexpectedEOF},
+		"client, no GID":         {second(Introduce(stranger(string(Destination{QPN: 2}.Message())), &Terms{}, Destination{}, 1)), unix.EBADMSG},
+		"server, never confirms": {Answer(stranger(golden), &Terms{}, 1, ready), io.EOF},
+		"server, wrong word":     {Answer(stranger(golden+"nope\x00"), &Terms{}, 1, ready), unix.EBADMSG},
+		"server, not ready":      {Answer(stranger(golden), &Terms{}, 1, func(Destination) (Destination, error) { return Destination{}, refusal }), refusal},
 	} {
 		if !errors.Is(row.err, row.want) {
 			t.Errorf("%s: %v, want %v", name, row.err, row.want)

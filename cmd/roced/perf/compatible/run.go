@@ -59,12 +59,27 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	}
 	r.Control = meet.NewControl(ctx, conn, o.Peer())
 	r.Timeout = o.Timeout
-	r.exchange = perftest.Conversation{Conn: conn, Client: o.Host != "", Pairs: o.Pairs, Reports: o.Reports()}
+	r.exchange = perftest.Conversation{Conn: conn, Client: o.Host != "", Pairs: o.Pairs, Reports: o.Reports(), Terms: r.terms()}
 	defer func() { err = errors.Join(r.explainEnd(err), r.measured.Close(), r.Control.Close()) }()
 	if err := r.Handshake(r.meet); err != nil {
 		return err
 	}
 	return r.measure()
+}
+
+// terms are what both sides need alike, but for the number of messages.
+func (r *perftestRun) terms() meet.Terms {
+	o := r.options
+	t := meet.Terms{Program: "perf", MTU: r.device.MTU}
+	t.Flag(o.Mode(), true).Flag("--"+string(o.Kind()), true)
+	switch {
+	case o.Connects():
+		size, _ := r.measured.size() // which knows no error
+		t.Value("--op", o.Operation).Value("--sizes", size).Value("--qps", o.Pairs)
+	case o.OwnSizes:
+		t.Value("--sizes", o.Sizes[0]).Payload = o.Sizes[0]
+	}
+	return t
 }
 
 func newRun(d *card.Device, o *options.Options) *perftestRun {

@@ -61,7 +61,7 @@ func (o *Options) Either(perftest string) string {
 // Peer is what may have been called at the other end.
 func (o *Options) Peer() string {
 	if o.Connects() {
-		return fmt.Sprintf("roced perf %s, or %s", o.mode(), o.Program())
+		return fmt.Sprintf("roced perf %s, or %s", o.Mode(), o.Program())
 	}
 	return o.Program()
 }

@@ -32,8 +32,8 @@ func (o *Options) TakePerftest(cmd *cobra.Command) {
 // oneRun says that there is one run, as perftest's programs have it: of one kind and size, with a number of messages.
 func (o *Options) oneRun() bool { return o.Perftest || o.Connects() }
 
-// mode is the flag that has the other end be perftest, or speak as it does.
-func (o *Options) mode() string {
+// Mode is the flag that has the other end be perftest, or speak as it does.
+func (o *Options) Mode() string {
 	switch {
 	case o.RC:
 		return "--rc"
@@ -61,9 +61,9 @@ func (o *Options) checkPerftest(cmd *cobra.Command) error {
 	sender := o.Kind() == protocol.Bandwidth && o.Host != ""
 	switch {
 	case o.bandwidth && o.latency:
-		return fmt.Errorf("%s measures one thing: give --bandwidth or --latency, not both", o.mode())
+		return fmt.Errorf("%s measures one thing: give --bandwidth or --latency, not both", o.Mode())
 	case o.bandwidth == o.latency:
-		return fmt.Errorf("%s needs --bandwidth or --latency", o.mode())
+		return fmt.Errorf("%s needs --bandwidth or --latency", o.Mode())
 	case o.OwnSizes && len(o.Sizes) != 1:
 		return errors.New("--perftest, --rc and --uc measure one size: give --sizes one number")
 	case o.Timeout <= 0 || o.Timeout > cli.MaxDuration:

@@ -61,7 +61,7 @@ func (c *Client) meet() error {
 		return err
 	}
 	err = c.Exchange(func(conn io.ReadWriter) error {
-		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QPN(), GID: source.GID}, 1)
+		peer, err := meet.Introduce(conn, terms(c.device, c.options.Sizes), meet.Destination{QPN: c.endpoint.QPN(), GID: source.GID}, 1)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
@@ -32,7 +33,7 @@ type session struct {
 func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, quiet: s.options.Quiet, out: s.options.Out}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, 1, c.prepare) }); err != nil {
+	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, terms(c.device, nil), 1, c.prepare) }); err != nil {
 		return err
 	}
 	r, err := c.greet()
@@ -46,6 +47,15 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 		}
 	}
 	return nil
+}
+
+// terms have no settings: the client's are the request. Its longest message has to fit both sides.
+func terms(d *card.Device, sizes []int) *meet.Terms {
+	t := &meet.Terms{Program: "perf", MTU: d.MTU}
+	if len(sizes) > 0 {
+		t.Payload = slices.Max(sizes)
+	}
+	return t
 }
 
 // Close closes the endpoint, if there is one yet, and the connection.

@@ -1,12 +1,14 @@
 package perftest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +19,7 @@ const Version = "6.06"
 
 // The two sides send each other messages of the same kind in turn, the client first:
 //
-//	version, 16 bytes          6.06 and NULs
+//	version, 16 bytes          6.06 and NULs; of a roced marked, and its terms follow (package meet)
 //	page size, cache line      4 bytes each, big endian; they shape buffers of the peer's
 //	MTU, 2 bytes               1 to 5 as a digit, NUL: the smaller one counts
 //	keys, 108 bytes            where messages go to; of each queue pair
@@ -34,7 +36,6 @@ const Version = "6.06"
 // The kind of test, the size and the count are not exchanged: both sides have them from their command
 // lines.
 const (
-	versionLen  = 16
 	page        = 4096
 	cacheLine   = 64
 	mtuLen      = 2
@@ -47,6 +48,7 @@ type Conversation struct {
 	Client  bool
 	Pairs   int  // of queue pairs; 0 is one
 	Reports bool // ib_write_bw, ib_read_bw and ib_atomic_bw
+	Terms   meet.Terms
 
 	Own, Peer []Keys // of each queue pair
 }
@@ -101,16 +103,32 @@ func (x *Conversation) Greet(mtu wire.MTU) (wire.MTU, error) {
 	return peer, nil
 }
 
-// greetVersion insists on the version that is spoken. Another is EPROTONOSUPPORT.
+// greetVersion insists on the version that is spoken. Another is EPROTONOSUPPORT. Another roced's terms must suit.
 func (x *Conversation) greetVersion() error {
-	var own [versionLen]byte
-	copy(own[:], Version)
-	peer, err := x.swap(own[:])
-	if err != nil || string(peer) == string(own[:]) {
-		return err
+	own := x.Terms.Version(Version)
+	var peer []byte
+	kind, err := meet.Perftest, error(nil)
+	if x.Client {
+		if err = x.write(own); err == nil {
+			x.Conn, err = x.Terms.Offer(x.Conn)
+		}
+		if err == nil {
+			peer, err = x.read(len(own))
+		}
+	} else if peer, kind, err = x.Terms.ReadFirst(x.Conn); err == nil && kind == meet.Perftest {
+		err = x.write(own)
 	}
-	return fmt.Errorf("the peer's first words are %q; roced speaks with perftest %s, as its programs call themselves with -V (Debian 12's package perftest 4.5+0.17): %w",
-		peer, Version, unix.EPROTONOSUPPORT)
+	version, _, _ := bytes.Cut(peer, []byte{0})
+	switch {
+	case err != nil:
+		return err
+	case kind == meet.Pingpong:
+		return fmt.Errorf("the client's first words are %q: it is ibv_*_pingpong of rdma-core, and roced ping is its server: %w", peer, unix.EPROTONOSUPPORT)
+	case string(version) != Version:
+		return fmt.Errorf("the peer's first words are %q; roced speaks with perftest %s, as its programs call themselves with -V (Debian 12's package perftest 4.5+0.17): %w",
+			peer, Version, unix.EPROTONOSUPPORT)
+	}
+	return nil
 }
 
 // Meet exchanges keys, of one queue pair after the other. The server makes its own when it knows the
