@@ -41,9 +41,14 @@ Packets that XDP itself drops or passes to the host are not in it.
 The device does not wait: what is not read in time is lost, and the next packet says how
 many were (frame.drop_count in tshark).
 
+tshark and Wireshark take short SENDs of connections for RPC over RDMA, and then say
+"[Malformed Packet]": --disable-protocol rpcordma (Analyze, Enabled Protocols) has them
+shown as RoCE with data.
+
 Only root and the service's own user may: all programs' messages are in it.`
 
 const examples = `  roced dump -d eth0 | tshark -i -
+  roced dump -d eth0 | tshark -i - --disable-protocol rpcordma
   roced dump -d eth0 --qp 0x4711 -w qp.pcapng
   roced dump -d eth0 --group 239.1.2.3 -s 128 | tshark -i - -T fields -e frame.time -e frame.comment`
 

@@ -99,7 +99,7 @@ func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort,
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return found[0].Dest, nil
+	return found[0].Dest, r.device.CheckZone(found[0].Dest.Addr())
 }
 
 // ownAddress is the address that --gid-index chooses; without that all.

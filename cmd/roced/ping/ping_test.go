@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -214,5 +215,34 @@ func TestPingTrafficClass(t *testing.T) {
 	}
 	if !slices.Contains(classes, 0x6a) {
 		t.Errorf("no message with TOS 0x6a, but %x", classes)
+	}
+}
+
+// TestPingLinkLocal: the zone of a link-local address is the device's interface, over TCP and by connection ids; another one is
+// an error.
+func TestPingLinkLocal(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	var address string
+	waittest.Eventually(t, "A has a link-local address", func() bool {
+		list, err := hosts.A.Netlink().AddrList(cmdtest.Eth0(t, hosts.A), unix.AF_INET6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			if a.IP.IsLinkLocalUnicast() && a.Flags&unix.IFA_F_TENTATIVE == 0 {
+				address = a.IP.String()
+			}
+		}
+		return address != ""
+	})
+	for _, by := range []string{"", "--rc --cm"} {
+		server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 5 "+by))
+		code, _, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 5 "+by+" -p "+port+" "+address+"%eth0")...)
+		if code != 0 {
+			t.Fatalf("%q: exit code %d: %s", by, code, stderr)
+		}
+		server.Wait()
+		cmdtest.CheckFailure(t, pingArgs(hosts.B, by+" "+address+"%lo"), cli.ExitFailed, "is on interface lo, and the device on eth0")
 	}
 }

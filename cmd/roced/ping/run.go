@@ -83,7 +83,7 @@ func (r *meeting) Close() error {
 func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 	o := r.options
 	if o.Host != "" {
-		return meet.Dial(ctx, r.namespace, o.Host, o.TCPPort, "roced ping -d DEVICE, or ibv_ud_pingpong -g INDEX")
+		return meet.Dial(ctx, r.device, r.namespace, o.Host, o.TCPPort, "roced ping -d DEVICE, or ibv_ud_pingpong -g INDEX")
 	}
 	listener, err := meet.Listen(ctx, r.namespace, o.TCPPort)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
 )
 
 // AnyGID leaves the choice of a source address to the device.
@@ -59,6 +60,15 @@ func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, er
 	}
 	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line; it has %s; see roced show gid -d %[3]s",
 		index, verbs.ErrNoGID, d.Attr.Name, strings.Join(lines, ", "))
+}
+
+// CheckZone refuses the zone of an address that names another interface than the device's.
+func (d *Device) CheckZone(address netip.Addr) error {
+	zone := address.Zone()
+	if zone == "" || zone == d.Attr.Name {
+		return nil
+	}
+	return fmt.Errorf("%v is on interface %s, and the device on %s: leave the zone out, or give both the same: %w", address, zone, d.Attr.Name, unix.EINVAL)
 }
 
 // NoAddress is an interface whose GID table is empty.

@@ -14,11 +14,11 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// Dial connects from inside a network namespace. Names are looked up outside, and each
-// address is dialled by this goroutine alone: one that the net package would start for
+// Dial connects from inside a network namespace, to a host whose link-local address has the device's zone or none. Names are
+// looked up outside, and each address is dialled by this goroutine alone: one that the net package would start for
 // a second address would be in the wrong namespace. The error names the server's command.
-func Dial(ctx context.Context, namespace, host string, port int, server string) (conn net.Conn, err error) {
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+func Dial(ctx context.Context, d *card.Device, namespace, host string, port int, server string) (conn net.Conn, err error) {
+	found, err := lookup(ctx, d, host)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -28,9 +28,11 @@ func Dial(ctx context.Context, namespace, host string, port int, server string) 
 	dialer := net.Dialer{Timeout: ReplyTimeout}
 	var failures error
 	for _, address := range found {
-		target := net.JoinHostPort(address.Unmap().String(), strconv.Itoa(port))
-		err := hca.RunIn(namespace, func() (err error) {
-			conn, err = dialer.DialContext(ctx, "tcp", target)
+		err := hca.RunIn(namespace, func() error {
+			target, err := dialled(address)
+			if err == nil {
+				conn, err = dialer.DialContext(ctx, "tcp", net.JoinHostPort(target, strconv.Itoa(port)))
+			}
 			return err
 		})
 		if err == nil {
@@ -42,6 +44,28 @@ func Dial(ctx context.Context, namespace, host string, port int, server string) 
 		return nil, context.Cause(ctx)
 	}
 	return nil, fmt.Errorf("%w; is the server running there (%s)?", failures, server)
+}
+
+// lookup returns the addresses of a host. That of an address is itself, with its zone, which the net package drops.
+func lookup(ctx context.Context, d *card.Device, host string) ([]netip.Addr, error) {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{address}, d.CheckZone(address)
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// dialled is an address as the calling thread's namespace knows it. The net package remembers the names of zones from one
+// namespace to the next; an interface's number it does not.
+func dialled(address netip.Addr) (string, error) {
+	address = address.Unmap()
+	if address.Zone() == "" {
+		return address.String(), nil
+	}
+	link, err := net.InterfaceByName(address.Zone())
+	if err != nil {
+		return "", fmt.Errorf("zone of %v: %w", address, err)
+	}
+	return address.WithZone(strconv.Itoa(link.Index)).String(), nil
 }
 
 // Accept waits for one client, and listens no longer.

@@ -94,7 +94,7 @@ func newRun(d *card.Device, o *options.Options) *perftestRun {
 func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, error) {
 	o := r.options
 	if o.Host != "" {
-		return meet.Dial(ctx, namespace, o.Host, o.TCPPort, o.Peer()+", without -R")
+		return meet.Dial(ctx, r.device, namespace, o.Host, o.TCPPort, o.Peer()+", without -R")
 	}
 	listener, err := meet.Listen(ctx, namespace, o.TCPPort)
 	if err != nil {

@@ -35,7 +35,7 @@ func RunClient(ctx context.Context, d *card.Device, namespace string, o *options
 			return err
 		}
 	}
-	conn, err := meet.Dial(ctx, namespace, o.Host, o.TCPPort, "roced perf -d DEVICE")
+	conn, err := meet.Dial(ctx, d, namespace, o.Host, o.TCPPort, "roced perf -d DEVICE")
 	if err != nil {
 		return err
 	}
