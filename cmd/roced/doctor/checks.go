@@ -26,7 +26,7 @@ func checks(f *facts) (list []finding) {
 	if problems(kind) > 0 {
 		return list
 	}
-	looked := []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
+	looked := []check{checkUp, checkAddresses, checkARP, checkLeftovers, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
 	if f.overUDP() {
 		looked = []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkFirewall, checkSnooping}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
@@ -29,6 +30,21 @@ func TestHealthy(t *testing.T) {
 	for _, f := range checks(healthy()) {
 		if f.Severity != good || f.Do != "" {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestLoopbackHasNoNetwork: no way to the network is promised on an interface on which no device can be opened.
+func TestLoopbackHasNoNetwork(t *testing.T) {
+	for _, network := range []hca.Network{hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP} {
+		f := healthy()
+		f.network = network
+		f.link.Attrs().RawFlags |= unix.IFF_LOOPBACK
+		f.link.Attrs().EncapType = "loopback"
+		for _, one := range checks(f) {
+			if one.Subject == "network" {
+				t.Errorf("%s: %+v", network, one)
+			}
 		}
 	}
 }
@@ -54,10 +70,11 @@ func TestFaults(t *testing.T) {
 		{"capabilities", func(f *facts) { f.missing, f.xdpSocket = []capability.Capability{capability.BPF}, unix.EPERM }, warning, "missing CAP_BPF", "as root"},
 		{"user namespace", func(f *facts) { f.program = unix.EPERM }, warning, "takes no XDP program", "UDP sockets"},
 		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
-		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "start"},
+		{"a lower interface that answers ARP", func(f *facts) { f.answering = "eth1.5" }, warning, "arp_ignore is 0", "sysctl -w net.ipv4.conf.eth1/5.arp_ignore=1"},
+		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", unit.Start()},
 		{"service not for this user", func(f *facts) { f.service = unix.EACCES }, warning, "does not let", "usermod -aG"},
 		{"service stopped", func(f *facts) { f.service = errNoAnswer }, warning, "does not answer", "stopped"},
-		{"service fails", func(f *facts) { f.service = errors.New("odd") }, warning, "odd", "journalctl"},
+		{"service fails", func(f *facts) { f.service = errors.New("odd") }, warning, "odd", unit.Log()},
 		{"no interface named", func(f *facts) { f.name, f.link = "", nil }, note, "none was named", "-d eth0"},
 		{"no interface", func(f *facts) { f.found, f.link = unix.ENODEV, nil }, problem, "no such interface", "ip link"},
 		{"down", func(f *facts) { attrs(f).RawFlags = 0 }, problem, "is down", "ip link set dev eth0 up"},

@@ -37,6 +37,7 @@ type facts struct {
 	features  xdpFeatures
 	offloads  map[string]bool // by ethtool -k's names
 	queues    int             // in use; 0 if the driver does not say
+	answering string          // the interface below that answers ARP for this one's addresses; empty for none
 
 	groupsByAddress, groupLimit int // IPv4 groups joined by addresses in this namespace; igmp_max_memberships
 	rules                       string

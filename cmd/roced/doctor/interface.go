@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -24,8 +25,8 @@ func checkUp(f *facts) []finding {
 func checkKind(f *facts) []finding {
 	attrs := f.link.Attrs()
 	switch master := f.master(); {
-	case attrs.RawFlags&unix.IFF_LOOPBACK != 0:
-		return says(f.name, problem, "is a loopback interface, of which XDP sees nothing", "use another interface, or roced run --loopback")
+	case f.isLoopback():
+		return says(f.name, problem, "is a loopback interface, on which no device can be opened: neither XDP nor UDP sockets work there", "use another interface, or roced run --loopback")
 	case attrs.EncapType != "ether" && !f.overUDP():
 		return says(f.name, problem, "is not Ethernet but "+attrs.EncapType, "use an Ethernet interface, or --network udp")
 	case master != nil && (master.Type() == "bond" || master.Type() == "team"):
@@ -34,6 +35,10 @@ func checkKind(f *facts) []finding {
 		return says(f.name, warning, "is a port of bridge "+master.Attrs().Name+", so the host's addresses are the bridge's", "use "+master.Attrs().Name+", or an interface of its own")
 	}
 	return nil
+}
+
+func (f *facts) isLoopback() bool {
+	return f.link != nil && f.link.Attrs().RawFlags&unix.IFF_LOOPBACK != 0
 }
 
 func (f *facts) master() netlink.Link {
@@ -60,6 +65,15 @@ func checkAddresses(f *facts) []finding {
 }
 
 func checkLeftovers(f *facts) []finding { return f.left }
+
+// checkARP is about XDP: UDP sockets get packets of the lower interface too.
+func checkARP(f *facts) []finding {
+	if f.answering == "" || !slices.ContainsFunc(f.addresses, netip.Addr.Is4) {
+		return nil
+	}
+	return says(f.name+" ARP", warning, f.answering+", the interface below, answers ARP for this one's addresses too (arp_ignore is 0), and packets that are then sent there do not arrive here",
+		host.ARPRemedy(f.answering))
+}
 
 func checkMTU(f *facts) []finding {
 	mtu := f.link.Attrs().MTU

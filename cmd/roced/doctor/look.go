@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/features"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -106,6 +107,7 @@ func (f *facts) lookAtInterface() {
 	f.features, _ = askXDPFeatures(f.base.Attrs().Index)
 	f.lookAtDriver(f.base.Attrs().Name)
 	f.bridge = f.lookAtBridge()
+	f.answering = host.LowerAnsweringARP(f.link, netlink.LinkByIndex)
 }
 
 func (f *facts) lookAtDriver(name string) {

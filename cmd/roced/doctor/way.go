@@ -62,6 +62,8 @@ const lost = "single messages take longer, source MACs and VLANs are not seen, a
 func checkNetwork(f *facts) []finding {
 	why := strings.Join(f.withoutXDP(), "; ")
 	switch {
+	case f.isLoopback():
+		return nil // checkKind says that there is none
 	case f.network == hca.NetworkUDP:
 		return ok("network", "UDP sockets, as asked for: no privilege is needed; "+lost)
 	case why == "" && f.network == hca.NetworkXDP:

@@ -130,9 +130,8 @@ func TestPingsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, wantServer, wantClient string }{
-		{"-s 65 -n 9", "-s 64 -n 9", "the peer runs roced ping --size 64 --count 9, and this side roced ping --size 65 --count 9: give both sides the same --size", "the peer runs roced ping --size 65 --count 9"},
-		{"-n 9", "-n 10", "the same --count", "the same --count"},
-		{"--rc", "", "add --rc --mtu 1024 there, or leave it out here", "the peer runs roced ping --rc --size 1024 --count 1000 --mtu 1024, and this side roced ping --size 1024 --count 1000: add --rc --mtu 1024 here"},
+		{"-s 65 -n 9", "-s 64 -n 9", "the peer runs roced ping --size 64, and this side roced ping --size 65: give both sides the same --size", "the peer runs roced ping --size 65"},
+		{"--rc", "", "add --rc --mtu 1024 there, or leave it out here", "the peer runs roced ping --rc --size 1024 --mtu 1024, and this side roced ping --size 1024: add --rc --mtu 1024 here"},
 		{"", "--uc", "add --uc --mtu 1024 here", "add --uc --mtu 1024 there"},
 		{"--srq", "--rc", "add --rc here, or leave it out there; add --srq there", "add --srq here, or leave it out there; add --rc there"},
 		{"--rc", "--srq", "add --srq here", "add --rc here"},
@@ -144,6 +143,22 @@ func TestPingsDiffer(t *testing.T) {
 		if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), row.wantServer) {
 			t.Errorf("%q: exit code %d, want one that says %q: %s", row.server, code, row.wantServer, server.Stderr())
 		}
+	}
+}
+
+// TestPingPeerEndsEarly: what went until then is told.
+func TestPingPeerEndsEarly(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9"))
+	code, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 10 -W 3s 10.77.0.1 -p "+port)...)
+	if code != cli.ExitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	cmdtest.CheckSays(t, stdout, "\n9 iters in ")
+	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9, of 10 each way")
+	if code, _ := server.Wait(); code != 0 {
+		t.Errorf("server: exit code %d: %s", code, server.Stderr())
 	}
 }
 

@@ -114,11 +114,11 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	return r.aim(ctx, peer)
 }
 
-// terms are what both sides need alike.
+// terms are what both sides need alike, but for the number of messages.
 func (r *meeting) terms() *meet.Terms {
 	o := r.options
 	t := &meet.Terms{Program: "ping", Payload: o.size, MTU: r.device.MTU}
-	t.Flag("--rc", o.rc && !o.srq).Flag("--uc", o.uc).Flag("--srq", o.srq).Value("--size", o.size).Value("--count", o.count).Flag("--check", o.check)
+	t.Flag("--rc", o.rc && !o.srq).Flag("--uc", o.uc).Flag("--srq", o.srq).Value("--size", o.size).Flag("--check", o.check)
 	if o.connects() {
 		t.Value("--mtu", o.mtu).Payload = o.mtu
 	}

@@ -36,6 +36,9 @@ func (b *builder) warnOfConflicts() error {
 		for _, other := range sharedSubnets(list, b.link.Attrs().Index) {
 			b.warnOfARP(other)
 		}
+		if name := host.LowerAnsweringARP(b.link, b.netlink.LinkByIndex); name != "" {
+			log.Warn("the interface below answers ARP for this one's addresses too, and packets that are then sent there do not arrive here", "lower", name, "cure", host.ARPRemedy(name))
+		}
 	}
 	return nil
 }
@@ -143,16 +146,10 @@ func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 // warnOfARP warns unless the other interface answers ARP only for its own addresses.
 func (b *builder) warnOfARP(other sibling) {
 	link, err := b.netlink.LinkByIndex(other.index)
-	if err != nil || ignoresARP("all") || ignoresARP(link.Attrs().Name) {
+	if err != nil || host.IgnoresARP(link.Attrs().Name) {
 		return
 	}
 	name := link.Attrs().Name
 	b.config.Log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and packets that are then sent there do not arrive here",
-		"device", b.name, "other", name, "subnet", other.subnet, "cure", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1", strings.ReplaceAll(name, ".", "/")))
-}
-
-// ignoresARP reads arp_ignore in the calling thread's namespace, as /proc/sys/net does.
-func ignoresARP(name string) bool {
-	value := readLine(os.DirFS("/proc/sys/net/ipv4/conf"), filepath.Join(name, "arp_ignore"))
-	return value != "" && value != "0"
+		"device", b.name, "other", name, "subnet", other.subnet, "cure", host.ARPRemedy(name))
 }
