@@ -121,7 +121,7 @@ func TestEveryFieldOfJSONIsDocumented(t *testing.T) {
 	}
 	found := 0
 	err = filepath.WalkDir("../../cmd/roced", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || path.Base(name) == "protocol.go" {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || slices.Contains([]string{"protocol.go", "terms.go"}, path.Base(name)) {
 			return err
 		}
 		source, err := os.ReadFile(name)

@@ -121,7 +121,7 @@ func TestPingClientErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "has no such line; it has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
 	// FakeServer's address is of QP 0x1234, which the client cannot reach.
-	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0, of 1000 each way", "timed out")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0, of 1000 each way", "pass UDP port 4791 (nft list ruleset)", "carry messages of 1024 bytes", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "of the other IP version")
 }
 
