@@ -215,9 +215,10 @@ func TestEndsInNamespaces(t *testing.T) {
 	if err := o.B.Netlink().LinkDel(cmdtest.Eth0(t, o.B)); err != nil { // as when its namespace is deleted
 		t.Fatal(err)
 	}
-	if code, said := o.says(t, o.B, "ping -d net0"); code == 0 || !strings.Contains(said, "no interface") {
-		t.Errorf("a card without an interface: exit code %d: %s", code, said)
-	}
+	waittest.Eventually(t, "the error of a program names the missing interface, once the service has noticed", func() bool {
+		code, said := o.says(t, o.B, "ping -d net0")
+		return code != 0 && strings.Contains(said, "no interface")
+	})
 	if err := o.service.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
