@@ -124,9 +124,9 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 	return packets, r.syndromeOf(reason), reason
 }
 
-// syndromeOf is what a peer is told of a packet that was not taken. A number of an SRQ that may not be used is a
-// mistake in the request, like a field that may not be (IBA 9.7.5.2.4; A14 has no NAK of its own for it). A SEND whose key
-// cannot be invalidated has arrived: no NAK tells of that (class J); only its receive's completion does.
+// syndromeOf returns the syndrome that answers a packet which was not accepted. An invalid SRQ number is an invalid request,
+// as an invalid field is (IBA 9.7.5.2.4; A14 has no NAK of its own for it). A SEND whose key cannot be invalidated has
+// arrived: no NAK reports that (class J), only the completion of its receive.
 func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	switch reason {
 	case Taken, NotInvalidated:

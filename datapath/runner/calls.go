@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls has a goroutine take the calls of other processes, for a worker that waits for a channel. There is none before the
-// first of them.
+// calls has a goroutine read the calls of other processes, for a worker that waits for a channel. The first registered
+// eventfd starts it.
 type calls struct {
 	mu     sync.Mutex // guards the fields below
 	set    *epollSet  // of the callers' eventfds; nil: there is no goroutine

@@ -17,8 +17,7 @@ import (
 //	                                    ▼
 //	              wake, grace, calls ─► all ────► the worker
 //
-// So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
-// (watch.go).
+// So a frame wakes either the worker or the leader. To change which of them takes one system call and no wake-up (watch.go).
 type descriptors struct {
 	frames, all epollSet
 	wakeFD      int

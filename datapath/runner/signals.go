@@ -20,7 +20,7 @@ type signals struct {
 	grace   grace
 	led     bool // a leader is there
 	watched bool // a frame wakes the worker; not while a leader is there
-	pending bool // a frame has come that has woken nobody, or the leader, which has not run a round since
+	pending bool // a frame has come and woken no goroutine, or a leader that has not run a round since
 	calls   calls
 }
 

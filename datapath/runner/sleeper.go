@@ -28,14 +28,13 @@ type sleeper interface {
 	attend()
 	// takeOver makes the caller the leader: a frame wakes it, and not the worker.
 	takeOver()
-	// handOver ends that. A frame wakes the worker from now on; but if leaders come and go quickly and
-	// nobody else waits, only after the grace. The alarm is no frame: hurry says that it will ring.
+	// handOver ends that. A frame wakes the worker from now on, or, if leaders come and go quickly and no other
+	// goroutine waits, after the grace. The alarm is no frame: hurry reports that it will ring.
 	handOver(waiters *atomic.Int32, hurry bool)
-	// leave has frames wake nobody until the grace has ended. A program that always finds a completion when it
-	// wants to wait has more to do than it can, and need not be told of more.
+	// leave mutes frames until the grace has ended. A program that always finds a completion when it wants to wait is
+	// busy, and needs no wake-up.
 	leave(waiters *atomic.Int32)
-	// ignore has frames wake nobody until attend or takeOver: programs, or the worker, look for frames all the
-	// time.
+	// ignore mutes frames until attend or takeOver: programs, or the worker, poll all the time.
 	ignore()
 
 	// sleepOn replaces the descriptors. Who sleeps is woken by the new ones from then on.

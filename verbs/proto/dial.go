@@ -15,9 +15,9 @@ import (
 // patience is how long an attempt waits in the kernel. After that it looks at its context.
 const patience = 100 * time.Millisecond
 
-// Dial connects to the service's socket at a path. A server has room for a limited number of connections that wait to be
-// accepted. While there is none, connect(2) waits in turn, and Dial fails with EAGAIN at the deadline, or with the cause
-// of ctx. Package net does not wait, since its sockets are non-blocking.
+// Dial connects to the service's socket at a path. While the socket's backlog is full, connect(2) waits in turn, and Dial
+// fails with EAGAIN at the deadline, or with the cause of ctx. Package net does not wait, since its sockets are
+// non-blocking.
 func Dial(ctx context.Context, path string, deadline time.Time) (*net.UnixConn, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,9 +14,9 @@
 // Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never
 // touched and takes no memory. Pages are made when a piece is allocated (MADV_POPULATE_WRITE), so that the
 // card never meets one that cannot be had, and zeroed when they are used again. No two sessions share a
-// memfd, so nobody sees another's memory, live or stale. A program takes no pages out of it: its session ends
-// (arenawatch.go). When the
-// session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
+// memfd, so no session sees the memory of another, live or stale. A session whose program removes pages from it ends
+// (arenawatch.go). The pages of a session that has ended return to the kernel (MADV_REMOVE), also if the client keeps
+// them mapped.
 //
 // Memory of the program's own (processfile.go). A process has one sparse memfd, of which the service maps what is
 // registered, in windows that many regions share (window.go). Its pages are the program's: the service makes none

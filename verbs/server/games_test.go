@@ -13,7 +13,7 @@ import (
 )
 
 // A client that punches holes into all of its memory, again and again, while the card uses it and makes more: it reads zeros
-// until its session ends, and nobody else notices.
+// until its session ends, and no other client notices.
 func TestHolesAllTheTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, anyone)

@@ -17,7 +17,7 @@ import (
 type fileSocket struct {
 	place   *place
 	account *account
-	fd      int           // the service's end; 0: there is none
+	fd      int           // the service's end; 0: not open
 	closed  chan struct{} // closed when the file that was passed before is; nil: there was none
 }
 

@@ -123,7 +123,7 @@ func (s *Server) enter(of holder) (*account, error) {
 	return a, nil
 }
 
-// account returns the account of a user, a new one if there is none. The caller holds mu.
+// account returns the account of a user, a new one for a new user. The caller holds mu.
 func (s *Server) account(of holder) *account {
 	a := s.accounts[of]
 	if a == nil {

@@ -58,7 +58,7 @@ func TestExampleIsRight(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	cmdtest.CheckFailure(t, []string{"config", "nonsense"}, cli.ExitUsage, "check and example")
+	cmdtest.CheckFailure(t, []string{"config", "nonsense"}, cli.ExitUsage, `unknown command "nonsense" of roced config`)
 	cmdtest.CheckFailure(t, []string{"config", "check", "a", "b"}, cli.ExitUsage, "one FILE")
 	cmdtest.CheckFailure(t, []string{"config", "check", "/nonexistent"}, cli.ExitFailed, "no such file")
 }

@@ -63,7 +63,7 @@ func checkNetwork(f *facts) []finding {
 	why := strings.Join(f.withoutXDP(), "; ")
 	switch {
 	case f.isLoopback():
-		return nil // checkKind says that there is none
+		return nil // checkKind reports that no network is available
 	case f.network == hca.NetworkUDP:
 		return ok("network", "UDP sockets, as asked for: no privilege is needed; "+lost)
 	case why == "" && f.network == hca.NetworkXDP:

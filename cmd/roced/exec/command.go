@@ -191,7 +191,7 @@ func (o *options) run(args []string) (err error) {
 // maxHosts is how many hosts --hosts makes at most.
 const maxHosts = 1000
 
-// check finds mistakes before anything is opened. Flags of an in-memory network of its own choose that network.
+// check finds invalid flags before anything is opened. Flags of an in-memory network of its own choose that network.
 func (o *options) check() error {
 	own := o.ownFlag()
 	if own != "" && o.network == "" && o.socket == "" {
@@ -217,7 +217,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// ownFlag returns the first given flag that needs a service of the command's own; empty if there is none.
+// ownFlag returns the first given flag that needs a service of the command's own; empty if none was given.
 func (o *options) ownFlag() string {
 	switch {
 	case o.weather.Given() != "":

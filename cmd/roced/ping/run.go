@@ -114,7 +114,7 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	return r.aim(ctx, peer)
 }
 
-// terms are what both sides need alike, but for the number of messages.
+// terms are the settings that both sides need alike, except the number of messages.
 func (r *meeting) terms() *meet.Terms {
 	o := r.options
 	t := &meet.Terms{Program: "ping", Payload: o.size, MTU: r.device.MTU}

@@ -117,7 +117,7 @@ static bool copy(struct rsocket *s, const uint8_t *data, size_t len, const union
 }
 
 /*
- * take_one takes a message; false if there is none. Errors of messages sent before are read too, and mean nothing. It counts
+ * take_one dequeues a message; false if the queue is empty. Errors of messages sent before are read too, and mean nothing. It counts
  * in learnt the senders that it has begun to look for.
  */
 static bool take_one(struct rsocket *s, int *learnt)

@@ -110,8 +110,8 @@ func (t *Table) TakeInTurn(ctx context.Context, ends Ends, user User) (*Path, er
 }
 
 // makeRoom frees the path that has had no users for longest, after the error err: of those that linger, or, if the user
-// has too many hops that have not answered, of those that it pays for. Packets that wait on the path are dropped. false
-// if there is none.
+// has too many hops that have not answered, of those that it pays for. Packets that wait on the path are dropped. It
+// returns false if no such path exists.
 func (t *Table) makeRoom(user *quota.Quota, err error) (freed bool) {
 	frees := func(p *Path) bool { return p.lingers }
 	if errors.Is(err, quota.ErrUnresolved) {

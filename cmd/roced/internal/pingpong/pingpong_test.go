@@ -68,7 +68,7 @@ func TestPingpongFindsWhatIsWrong(t *testing.T) {
 		spoil func(server *Exchange)
 	}{
 		{"byte 63 of 64 is 0x7a, not 0x7b", func(server *Exchange) { fillWith(server, 63, 0x7a) }},
-		{"byte 0 of 64 is 0x7b, not 0x00; do both sides use -c", func(server *Exchange) { fillWith(server, 0, 0x7b) }},
+		{"byte 0 of 64 is 0x7b, not 0x00; do both sides use --check", func(server *Exchange) { fillWith(server, 0, 0x7b) }},
 		{"64 bytes, not 63", func(server *Exchange) { server.Size = 63 }},
 	} {
 		client, server := pingpongPair(t, 64, 10)

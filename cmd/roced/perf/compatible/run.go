@@ -67,7 +67,7 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	return r.measure()
 }
 
-// terms are what both sides need alike, but for the number of messages.
+// terms are the settings that both sides need alike, except the number of messages.
 func (r *perftestRun) terms() meet.Terms {
 	o := r.options
 	t := meet.Terms{Program: "perf", MTU: r.device.MTU}

@@ -247,7 +247,7 @@ static void *acknowledge_join(void *event)
 	return NULL;
 }
 
-/* leaving waits for the acknowledgement of the join's event, but not for one that nobody has got. */
+/* leaving waits for the acknowledgement of the join's event, but not for that of an event that was never returned. */
 static void leaving(void)
 {
 	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010204) };

@@ -104,7 +104,7 @@ static void listeners(void)
 	is("connect", on->connect(l, self(port_of(l)), NAME));
 	every("listener", l);
 	is("nonblocking", on->fcntl(l, F_SETFL, nonblock));
-	is("accept with nobody there", on->accept(l, NULL, NULL));
+	is("accept with an empty backlog", on->accept(l, NULL, NULL));
 	s = new_socket(SOCK_STREAM);
 	CHECK(on->connect(s, self(port_of(l)), NAME) == 0);
 	wait_for(l, POLLIN);
@@ -224,7 +224,7 @@ static void transfers(void)
 	is("writev of too few", on->writev(e[0], two, -1));
 	is("writev of too many", on->writev(e[0], two, 2000));
 	is("sendto the peer", on->sendto(e[0], "x", 1, 0, self(1), NAME));
-	is("recv in vain", on->recv(e[0], bytes, 1, MSG_DONTWAIT));
+	is("recv of no data", on->recv(e[0], bytes, 1, MSG_DONTWAIT));
 	is("recvfrom", on->recvfrom(e[0], bytes, 1, MSG_DONTWAIT, (struct sockaddr *)&in, &len));
 	is("listen", on->listen(e[0], 1));
 	is("fcntl of no kind", on->fcntl(e[0], 99999));
@@ -291,7 +291,7 @@ static void datagrams(void)
 	uint16_t port = port_of(b);
 
 	part = "datagrams";
-	is("send to nobody", on->send(a, "x", 1, 0));
+	is("send to a closed port", on->send(a, "x", 1, 0));
 	is("getpeername", on->getpeername(a, (struct sockaddr *)&in, &len));
 	is("listen", on->listen(a, 1));
 	is("accept", on->accept(a, NULL, NULL));
@@ -473,7 +473,7 @@ enum { ALLOWED = sizeof(allowed) / sizeof(*allowed) };
 
 static bool is_value(const char *wanted, const char *value) { return !wanted || strcmp(wanted, value) == 0; }
 
-/* allowed_as finds the entry that allows a difference; ALLOWED if there is none. */
+/* allowed_as finds the entry that allows a difference; ALLOWED if no entry does. */
 static int allowed_as(const struct row *a, const struct row *b)
 {
 	int n;
