@@ -492,6 +492,7 @@ const (
 	DeviceShutdownPort        = ring.DeviceShutdownPort
 	DeviceInitType            = ring.DeviceInitType
 	DeviceUDIPCSum            = ring.DeviceUDIPCSum
+	DeviceMemMgtExtensions    = ring.DeviceMemMgtExtensions
 	DeviceMemWindowType2A     = ring.DeviceMemWindowType2A
 	DeviceRCIPCSum            = ring.DeviceRCIPCSum
 	DeviceRawIPCSum           = ring.DeviceRawIPCSum
@@ -506,8 +507,7 @@ const (
 	DeviceNNotifyCQ           = ring.DeviceNNotifyCQ // an event after n completions
 	DeviceMemWindow           = ring.DeviceMemWindow
 	DeviceXRC                 = ring.DeviceXRC
-	DeviceMemMgtExtensions    = ring.DeviceMemMgtExtensions // WRRegMR, WRLocalInv, WRSendWithInv
-	DeviceMemWindowType2B     = ring.DeviceMemWindowType2B  // of type 2, bound to queue pair and PD
+	DeviceMemWindowType2B     = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
 )
 
 // What atomic operations are atomic to.

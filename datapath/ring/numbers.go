@@ -764,6 +764,7 @@ const (
 	DeviceShutdownPort        DeviceCapFlags = 1 << 8
 	DeviceInitType            DeviceCapFlags = 1 << 9
 	DeviceUDIPCSum            DeviceCapFlags = 1 << 18
+	DeviceMemMgtExtensions    DeviceCapFlags = 1 << 21
 	DeviceMemWindowType2A     DeviceCapFlags = 1 << 23
 	DeviceRCIPCSum            DeviceCapFlags = 1 << 25
 	DeviceRawIPCSum           DeviceCapFlags = 1 << 26
@@ -778,7 +779,6 @@ const (
 	DeviceNNotifyCQ           DeviceCapFlags = 1 << 14 // an event after n completions
 	DeviceMemWindow           DeviceCapFlags = 1 << 17
 	DeviceXRC                 DeviceCapFlags = 1 << 20
-	DeviceMemMgtExtensions    DeviceCapFlags = 1 << 21 // WRRegMR, WRLocalInv, WRSendWithInv
 	DeviceMemWindowType2B     DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
 )
 

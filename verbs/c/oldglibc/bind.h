@@ -16,6 +16,9 @@
 
 #define BIND(name, version) __asm__(".symver " #name "," #name "@" version)
 
+BIND(pthread_create, FIRST);
+BIND(pthread_join, FIRST);
+BIND(pthread_detach, FIRST);
 BIND(pthread_mutex_trylock, FIRST);
 BIND(pthread_rwlock_rdlock, FIRST);
 BIND(pthread_rwlock_wrlock, FIRST);

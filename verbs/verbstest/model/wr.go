@@ -52,8 +52,11 @@ func (q *modelQP) postSend(list []*modelSend) (bad int, errno unix.Errno) {
 // memory or length is the card's to find (see carryOut), except inline data, which is copied now.
 func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	switch {
-	case q.state < verbs.QPStateRTS,
-		r.opcode != verbs.WRSend && r.opcode != verbs.WRSendWithImm,
+	case q.state < verbs.QPStateRTS:
+		return unix.EINVAL
+	case r.opcode == verbs.WRTSO, r.opcode == verbs.WRDriver1: // no queue pair has these
+		return unix.EOPNOTSUPP
+	case r.opcode != verbs.WRSend && r.opcode != verbs.WRSendWithImm,
 		r.flags&^(verbs.SendFence|verbs.SendSignaled|verbs.SendSolicited|verbs.SendInline) != 0,
 		r.data != nil && r.flags&verbs.SendInline == 0,
 		r.ah == nil || r.ah.closed || r.ah.pd != q.pd,
