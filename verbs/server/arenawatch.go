@@ -12,8 +12,8 @@ import (
 // A program can take pages out of its session's memory (fallocate, MADV_REMOVE). Meanwhile the card waits if it touches one of
 // them, uninterruptibly. The kernel has no seal that forbids this and still lets the service free the pages of a session
 // that has ended. No library of roced's does it, and the service itself frees pages at the end only. So the number of pages
-// never decreases, unless a program has taken some out: then its session ends, and its user opens none for a minute. If
-// that happens again within the minute, all sessions of the user end.
+// never decreases, unless a program has taken some out: then its connection ends, and its user opens no session for a
+// minute. If that happens again within the minute, all sessions of the user end.
 
 // arenas are the memory of all sessions.
 type arenas struct {
@@ -98,9 +98,16 @@ func (a *arenas) of(user *account) (list []*connection) {
 	return list
 }
 
+// fail ends a session. Its connection ends after the message that says so (connection.watch): until then the card still
+// touches the session's memory.
 func (a *arenas) fail(c *connection, cause error) {
 	c.server.complain(c.log, c.peer.party(), "a program's session has ended", cause)
 	c.session.Fail(cause)
+}
+
+// isArenaHole reports whether a session has ended because its program has taken pages out of its memory.
+func isArenaHole(cause error) bool {
+	return errors.Is(cause, errArenaHoles) || errors.Is(cause, errArenaHolesMore)
 }
 
 // hasShrunk reports whether the arena has fewer pages than at an earlier call. arenas calls it, under its lock.

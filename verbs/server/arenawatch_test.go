@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -57,6 +58,9 @@ func TestHolesInSessions(t *testing.T) {
 	first, second, third := r.a.openedAs(t, 4711), r.a.openedAs(t, 4711), r.a.openedAs(t, 4711)
 	if cause := first.punchUntilEnded(); !errors.Is(cause, verbs.ErrDeviceFatal) || !strings.Contains(cause.Error(), errArenaHoles.Error()) {
 		t.Errorf("the first session: %v", cause)
+	}
+	if _, _, err := first.Receive(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end the connection has %v", err)
 	}
 	if text := said.String(); !strings.Contains(text, errArenaHoles.Error()) || !strings.Contains(text, "uid=4711") {
 		t.Errorf("the log has %q", text)

@@ -8,12 +8,14 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
 // TestNamespaceOfASocket: a connection's network namespace is that in which the program made its socket. That the
 // program enters another one before it says hello, or ends, changes nothing.
 func TestNamespaceOfASocket(t *testing.T) {
+	needs.Root(t)
 	check(t, CanTellCallers())
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})

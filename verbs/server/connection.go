@@ -245,6 +245,9 @@ func (c *connection) watch(session *hca.Session) {
 	}
 	if !errors.Is(err, verbs.ErrClosed) {
 		_ = c.send(proto.EncodeFailure(proto.Ended, 0, 0, err))
+		if isArenaHole(session.Failure()) {
+			c.hangUp()
+		}
 		return
 	}
 	if c.lose() {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"testing"
 
@@ -56,8 +57,15 @@ func attempt[Q, G any](r *raw, command proto.Command[Q, G], request *Q) bool {
 	r.Helper()
 	packet, err := command.EncodeRequest(1, request)
 	check(r, err)
-	check(r, r.Send(packet))
+	err = r.Send(packet)
+	if errors.Is(err, unix.EPIPE) { // the service has hung up after its last message
+		return false
+	}
+	check(r, err)
 	m, _, err := r.Receive()
+	if errors.Is(err, io.EOF) {
+		return false
+	}
 	check(r, err)
 	if m.Kind == proto.Failure {
 		cause, err := proto.DecodeFailure(m.Body)
