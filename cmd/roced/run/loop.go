@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"time"
 
-	"github.com/roced/roced/cmd/roced/run/systemd"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,11 +20,11 @@ func hangups() (signals <-chan os.Signal, stop func()) {
 // more.
 func (s *service) loop(ctx context.Context, hangups <-chan os.Signal) error {
 	links := followLinks(ctx, s.log)
-	watchdog, stop, err := startWatchdog()
+	watchdog, err := newWatchdog(s.notify.Alive, s.log)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	go watchdog.run(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,25 +38,15 @@ func (s *service) loop(ctx context.Context, hangups <-chan os.Signal) error {
 			s.tellStatus()
 		case name := <-links:
 			s.devices.linkChanged(name)
-		case <-watchdog:
+		case question := <-watchdog.questions:
 			s.watch()
+			close(question)
 		}
 	}
 }
 
-// startWatchdog ticks twice in the time in which systemd wants to hear of the service; never if it
-// does not want to.
-func startWatchdog() (ticks <-chan time.Time, stop func(), err error) {
-	interval, err := systemd.WatchdogInterval()
-	if err != nil || interval == 0 {
-		return nil, func() {}, err
-	}
-	ticker := time.NewTicker(interval / 2)
-	return ticker.C, ticker.Stop, nil
-}
-
-// watch tells the watchdog that all works, once all have answered. If something hangs, this does too,
-// and systemd ends the process.
+// watch notifies systemd's watchdog when everything has responded. If something hangs, this does too, and systemd ends the
+// process.
 func (s *service) watch() {
 	if err := s.check(); err != nil {
 		s.log.Error("not well", "error", err)
