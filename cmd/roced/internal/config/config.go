@@ -54,7 +54,7 @@ type Namespaces struct {
 	Users     string // names or numbers, with commas; empty: any who may connect
 	Folder    string // with names of the namespaces; empty: any namespace
 	Cards     int    // at once
-	UserCards int    // of one user
+	UserCards int    // of one user, to whom the last eighth of all is not available
 }
 
 // Device is a card of an interface.

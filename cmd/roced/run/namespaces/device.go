@@ -162,19 +162,25 @@ func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
 	return on, true, nil
 }
 
-// roomFor says whether one more card may be opened. The caller holds mu.
+// keptParts: an eighth of all cards is reserved for users without one.
+const keptParts = 8
+
+// roomFor checks that one more card may be opened. The caller holds mu.
 func (d *Device) roomFor(caller *server.Caller) error {
-	own := 0
+	all, own, kept := len(d.cards), 0, d.config.Cards/keptParts
 	for _, other := range d.cards {
 		if other.owner == caller.Owner {
 			own++
 		}
 	}
 	switch {
-	case len(d.cards) >= d.config.Cards:
-		return fmt.Errorf("%w: %d network namespaces have a card, and namespaces.cards allows no more", verbs.ErrLimit, len(d.cards))
+	case all >= d.config.Cards:
+		return fmt.Errorf("%w: %d network namespaces have a card, and namespaces.cards allows no more", verbs.ErrLimit, all)
 	case own >= d.config.UserCards:
 		return fmt.Errorf("%w: user %d has cards in %d network namespaces, and namespaces.user_cards allows no more", verbs.ErrLimit, caller.Owner, own)
+	case own > 0 && all >= d.config.Cards-kept:
+		return fmt.Errorf("%w: %d network namespaces have a card, user %d has %d of them, and the last %d of namespaces.cards are for users without one",
+			verbs.ErrLimit, all, caller.Owner, own, kept)
 	}
 	return nil
 }

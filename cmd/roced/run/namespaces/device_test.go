@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/internal/errtest"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
@@ -15,20 +18,33 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
+// newDevice makes a device with so many cards, of any users, until the test ends.
+func newDevice(t *testing.T, cards int) *Device {
+	t.Helper()
+	d, err := New(config.Namespaces{Device: "net0", Network: hca.NetworkUDP, Cards: cards, UserCards: cards}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// callerIn is a user's program in a namespace.
+func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *server.Caller {
+	t.Helper()
+	var stat unix.Stat_t
+	if err := unix.Stat(ns.Path(), &stat); err != nil {
+		t.Fatal(err)
+	}
+	return &server.Caller{UID: user, Owner: user, Namespace: server.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: ns.Path()}
+}
+
 // TestProgramsInARow: a program that comes while the last one's card is closed gets the next card, not an error.
 func TestProgramsInARow(t *testing.T) {
 	t.Parallel()
 	host := labtest.Pair(t).A
-	var stat unix.Stat_t
-	if err := unix.Stat(host.Path(), &stat); err != nil {
-		t.Fatal(err)
-	}
-	caller := &server.Caller{Namespace: server.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: host.Path()}
-	d, err := New(config.Namespaces{Device: "net0", Network: hca.NetworkUDP, Cards: 1, UserCards: 1}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	caller := callerIn(t, host, 0)
+	d := newDevice(t, 1)
 	ended := time.Now().Add(2 * time.Second)
 	var programs sync.WaitGroup
 	for range 3 {
@@ -46,4 +62,30 @@ func TestProgramsInARow(t *testing.T) {
 		})
 	}
 	programs.Wait()
+}
+
+// TestCardsAreKept: a user cannot have the last eighth of all cards, of which another one gets one.
+func TestCardsAreKept(t *testing.T) {
+	t.Parallel()
+	const cards = 8
+	var hosts []*lab.Namespace
+	for range cards / 2 {
+		pair := labtest.Pair(t)
+		hosts = append(hosts, pair.A, pair.B)
+	}
+	d := newDevice(t, cards)
+	open := func(ns *lab.Namespace, user uint32) error {
+		session, err := d.NewSessionOf(callerIn(t, ns, user), hca.SessionConfig{})
+		if err == nil {
+			t.Cleanup(func() { errtest.Check(t, session.Close()) })
+		}
+		return err
+	}
+	for _, host := range hosts[1:] {
+		errtest.Check(t, open(host, 1))
+	}
+	errtest.Refused(t, open(hosts[0], 1), verbs.ErrLimit, "7 network namespaces have a card, user 1 has 7 of them, and the last 1 of namespaces.cards")
+	errtest.Check(t, open(hosts[1], 1)) // a second program in a namespace that has a card
+	errtest.Check(t, open(hosts[0], 2))
+	errtest.Refused(t, open(labtest.Pair(t).A, 3), verbs.ErrLimit, "8 network namespaces have a card, and namespaces.cards allows no more")
 }
