@@ -2,7 +2,7 @@
 //
 //	names.go      every metric: name, help, labels
 //	collector.go  where their values come from, at each scrape
-//	limit.go      how many connections, and for which host names
+//	limit.go      the connections: how many, which are replaced, and for which host names
 //	server.go     HTTP, on sockets of systemd's and one of the service's own
 //
 // The metrics are documented in docs/METRICS.md. A test compares that with names.go, and another test does so with

@@ -1,12 +1,14 @@
 package metrics
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/roced/roced/internal/waittest"
@@ -46,39 +48,161 @@ func scrape(t *testing.T, address, host string) int {
 	return answer.StatusCode
 }
 
-// TestConnectionsAreLimited: sixteen connections are open, further ones are closed, and a scrape is served when one has
-// ended.
+const request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// dial makes a connection that sends a text.
+func dial(t *testing.T, address, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestConnectionsAreLimited: with sixteen connections open, further ones replace those without a complete request.
 func TestConnectionsAreLimited(t *testing.T) {
-	var log strings.Builder
-	address := serve(t, &log)
-	var open []net.Conn
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		return conn
+	for name, text := range map[string]string{"silent": "", "half a request": request[:20]} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			address := serve(t, &log)
+			var open []net.Conn
+			for range mostConnections {
+				open = append(open, dial(t, address, text))
+			}
+			for range 2 {
+				if got := scrape(t, address, "localhost"); got != http.StatusOK {
+					t.Fatalf("status %d", got)
+				}
+			}
+			_, _ = io.Copy(io.Discard, open[0]) // until it is closed
+			if n := strings.Count(log.String(), "are closed for new ones"); n != 1 {
+				t.Errorf("%d lines of the log", n)
+			}
+		})
 	}
+}
+
+// TestFullServerKeepsNoConnections: while all places are taken, a connection ends after its answer, whatever requests follow.
+func TestFullServerKeepsNoConnections(t *testing.T) {
+	address := serve(t, io.Discard)
+	for range mostConnections - 1 {
+		dial(t, address, "")
+	}
+	answer, err := io.ReadAll(dial(t, address, request+request))
+	if err != nil || strings.Count(string(answer), "HTTP/1.1 200 OK") != 1 || !strings.Contains(string(answer), "Connection: close") {
+		t.Errorf("%.300s, %v", answer, err)
+	}
+}
+
+// TestBodiesAreNotAwaited: a request whose body does not come is refused.
+func TestBodiesAreNotAwaited(t *testing.T) {
+	conn := dial(t, serve(t, io.Discard), strings.TrimSuffix(request, "\r\n")+"Content-Length: 10\r\n\r\n")
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
+		t.Errorf("%.300s, %v", answer, err)
+	}
+}
+
+// TestActiveConnectionsStay: no connection with a request is closed for another, which waits.
+func TestActiveConnectionsStay(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLimited(listener, slog.New(slog.DiscardHandler))
+	connect := func() *counted {
+		server, client := net.Pipe()
+		t.Cleanup(func() { server.Close(); client.Close() })
+		return &counted{Conn: server, of: l}
+	}
+	var open []*counted
 	for range mostConnections {
-		conn := dial()
-		if _, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
+		c := connect()
+		if !l.enter(c) {
+			t.Fatal("closed")
 		}
-		if _, err := conn.Read(make([]byte, 1)); err != nil { // it is counted
-			t.Fatal(err)
-		}
-		open = append(open, conn)
+		l.track(c, http.StateActive)
+		open = append(open, c)
 	}
-	for range 50 {
-		if n, err := dial().Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Fatalf("a further connection is served: %d, %v", n, err)
-		}
+	next := connect()
+	if wait, entered := l.tryEnter(next); entered || wait != nil {
+		t.Errorf("entered %v, wait %v", entered, wait)
 	}
-	open[0].Close()
-	waittest.Eventually(t, "a scrape", func() bool { return scrape(t, address, "localhost") == http.StatusOK })
-	if n := strings.Count(log.String(), "connections for metrics are refused"); n != 1 {
-		t.Errorf("%d lines of the log", n)
+	if err := open[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if !l.enter(next) || len(l.open) != mostConnections {
+		t.Errorf("%d are open", len(l.open))
+	}
+	l.track(next, http.StateActive)
+	l.track(open[1], http.StateIdle)
+	last := connect()
+	if wait, entered := l.tryEnter(last); entered || wait != nil {
+		t.Errorf("a connection whose data are not read yet: entered %v, wait %v", entered, wait)
+	}
+	go func() { _, _ = open[1].Read(make([]byte, 1)) }()
+	if !l.enter(last) || len(l.open) != mostConnections {
+		t.Error("an idle connection is not replaced")
+	}
+	if _, idle := l.open[open[1]]; idle {
+		t.Error("another connection than the idle one is replaced")
+	}
+	l.track(last, http.StateActive)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if l.enter(connect()) {
+		t.Error("a closed listener has accepted a connection")
+	}
+}
+
+// TestScrapesDuringAFlood: each scrape is served while 64 clients reconnect all the time.
+func TestScrapesDuringAFlood(t *testing.T) {
+	for name, text := range map[string]string{"silent": "", "half a request": request[:20], "requests": strings.Repeat(request, 5)} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, io.Discard)
+			ctx, stop := context.WithCancel(waittest.Guard(t))
+			var clients sync.WaitGroup
+			defer clients.Wait()
+			defer stop()
+			for range 64 {
+				clients.Go(func() {
+					for ctx.Err() == nil {
+						reconnect(ctx, address, text)
+					}
+				})
+			}
+			for range 3 {
+				if got := scrape(t, address, "localhost"); got != http.StatusOK {
+					t.Errorf("status %d", got)
+				}
+			}
+		})
+	}
+}
+
+// reconnect sends a text and reads until the connection or the context has ended.
+func reconnect(ctx context.Context, address, text string) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_, _ = io.WriteString(conn, text)
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+// TestLargeHeaders are answered, and the connection ends without a reset.
+func TestLargeHeaders(t *testing.T) {
+	conn := dial(t, serve(t, io.Discard), strings.TrimSuffix(request, "\r\n")+"A: "+strings.Repeat("a", 200<<10))
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 431 ") {
+		t.Errorf("%q, %v", answer, err)
 	}
 }
 

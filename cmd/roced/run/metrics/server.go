@@ -34,7 +34,6 @@ const (
 	headerTime  = 5 * time.Second
 	answerTime  = 30 * time.Second
 	headerBytes = 8 << 10
-	bodyBytes   = 4 << 10
 )
 
 // NewServer serves nothing yet. Over TCP, requests may name the service by the host names hosts, with commas between.
@@ -57,8 +56,21 @@ func newRegistry(devices func() []Device, programs Programs) *prometheus.Registr
 
 func handler(registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: answerTime}))
-	return http.MaxBytesHandler(mux, bodyBytes)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return refuseBodies(mux)
+}
+
+// refuseBodies answers requests with a body without waiting for it.
+func refuseBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // else the server reads the body before it answers
+		w.Header().Set("Connection", "close")
+		http.Error(w, "a request for metrics has no body", http.StatusRequestEntityTooLarge)
+	})
 }
 
 // Serve serves on a socket that stays until Close.
@@ -74,14 +86,15 @@ func (s *Server) start(l net.Listener) *site {
 	if l.Addr().Network() != "unix" { // which no browser reaches
 		handler = checkHost(handler, s.hosts)
 	}
+	limited := newLimited(l, s.log)
 	one := &site{server: &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
+		Handler: limited.closeIfFull(handler), ConnState: limited.track, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
 		MaxHeaderBytes: headerBytes,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}}
 	s.log.Info("metrics", "listen", l.Addr())
 	one.ended.Go(func() {
-		if err := one.server.Serve(&limited{Listener: l, log: s.log}); !errors.Is(err, http.ErrServerClosed) {
+		if err := one.server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("no metrics any more", "listen", l.Addr(), "error", err)
 		}
 	})
