@@ -106,7 +106,7 @@ func TestConnectionsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, want string }{
-		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n and -q?"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n, -q and --op?"},
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "40 messages came, not 50"},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
 		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?"},

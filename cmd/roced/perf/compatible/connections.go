@@ -134,8 +134,8 @@ func ofLink(changed []card.Counter) (text string) {
 
 // await is the server of reads and atomics, whose card answers by itself.
 func (c *connections) await() error {
-	if err := c.exchange.AwaitEnd(); err != nil {
-		return c.Explain(err)
+	if err := c.untilEnd(c.watchCard); err != nil {
+		return err
 	}
 	return c.Handshake(func(io.ReadWriter) error { return c.exchange.End() })
 }
@@ -164,7 +164,7 @@ func (c *connections) request(line *cli.Progress) error {
 func (c *connections) receive(line *cli.Progress) error {
 	take := traffic.Take(c.pairs.Receive).Shown(&c.pairs.Received, line)
 	w := traffic.Watch{Take: take, Taken: &c.pairs.Received, Limit: c.options.Quiet}
-	err := c.untilEnd(func(ctx context.Context) error { return w.Until(ctx, c.test.Sleep) })
+	err := c.untilEnd(func(ctx context.Context) error { return c.explainQuiet(w.Until(ctx, c.test.Sleep)) })
 	if err != nil {
 		return err
 	}
@@ -181,12 +181,16 @@ func (c *connections) receive(line *cli.Progress) error {
 // awaitResult is the server of bandwidth whose card does all by itself. Of messages of another size than it was given it
 // reports nothing, and parts without a word, which is the one way to tell the client that perftest's protocol has.
 func (c *connections) awaitResult() error {
-	told, err := c.exchange.AwaitResult()
-	if err != nil {
-		return c.Explain(err)
+	var told perftest.Result
+	step := func() (err error) { told, err = c.exchange.AwaitResult(); return err }
+	if err := c.until(step, c.watchCard); err != nil {
+		return err
 	}
 	if told.Size != uint64(c.test.Size) {
-		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s: %w", told.Size, c.test.Size, unix.EMSGSIZE)
+		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s and --op: %w", told.Size, c.test.Size, unix.EMSGSIZE)
+	}
+	if err := c.checkOperation(told); err != nil {
+		return err
 	}
 	if err := c.addTold(told); err != nil {
 		return err
@@ -215,7 +219,7 @@ func (c *connections) checkCount(messages uint64) error {
 	if messages == c.all() {
 		return nil
 	}
-	return fmt.Errorf("%d messages came, not %d (%s); was the peer (%s) given the same -n and -q?", messages, c.all(), c.device.DropsSince(c.before), c.options.Peer())
+	return fmt.Errorf("%d messages came, not %d (%s); was the peer (%s) given the same -n, -q and --op?", messages, c.all(), c.device.DropsSince(c.before), c.options.Peer())
 }
 
 // over says what the connections are.

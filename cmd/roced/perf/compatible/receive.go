@@ -52,13 +52,18 @@ func (d *datagrams) receiveUntilEnd(a *traffic.Arrivals) error {
 	})
 }
 
-// untilEnd has a server count messages, until the client's last words end the context.
+// untilEnd has a server count messages until the client's last keys end the context.
 func (r *perftestRun) untilEnd(count func(context.Context) error) error {
+	return r.until(r.exchange.AwaitEnd, count)
+}
+
+// until has a server count until a step of the conversation is complete, which ends the context.
+func (r *perftestRun) until(step func() error, count func(context.Context) error) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	word := make(chan error, 1)
 	go func() {
-		word <- r.exchange.AwaitEnd()
+		word <- step()
 		stop()
 	}()
 	if err := count(ctx); err != nil {
