@@ -99,7 +99,8 @@ func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort,
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return found[0].Dest, r.device.CheckZone(found[0].Dest.Addr())
+	address, err := r.device.InZone(found[0].Dest.Addr())
+	return netip.AddrPortFrom(address, found[0].Dest.Port()), err
 }
 
 // ownAddress is the address that --gid-index chooses; without that all.

@@ -251,13 +251,15 @@ func TestPingLinkLocal(t *testing.T) {
 		}
 		return address != ""
 	})
-	for _, by := range []string{"", "--rc --cm"} {
-		server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 5 "+by))
-		code, _, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 5 "+by+" -p "+port+" "+address+"%eth0")...)
-		if code != 0 {
-			t.Fatalf("%q: exit code %d: %s", by, code, stderr)
+	for _, by := range []string{"", "--cm", "--rc --cm"} {
+		for _, zone := range []string{"%eth0", ""} {
+			server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 5 "+by))
+			code, _, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 5 "+by+" -p "+port+" "+address+zone)...)
+			if code != 0 {
+				t.Fatalf("%q, zone %q: exit code %d: %s", by, zone, code, stderr)
+			}
+			server.Wait()
 		}
-		server.Wait()
 		cmdtest.CheckFailure(t, pingArgs(hosts.B, by+" "+address+"%lo"), cli.ExitFailed, "is on interface lo, and the device on eth0")
 	}
 }

@@ -62,13 +62,17 @@ func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, er
 		index, verbs.ErrNoGID, d.Attr.Name, strings.Join(lines, ", "))
 }
 
-// CheckZone refuses the zone of an address that names another interface than the device's.
-func (d *Device) CheckZone(address netip.Addr) error {
+// InZone returns a link-local IPv6 address with the device's interface as its zone, and other addresses as they are. A zone
+// that names another interface is EINVAL.
+func (d *Device) InZone(address netip.Addr) (netip.Addr, error) {
 	zone := address.Zone()
-	if zone == "" || zone == d.Attr.Name {
-		return nil
+	switch {
+	case zone == "" && address.Is6() && !address.Is4In6() && address.IsLinkLocalUnicast():
+		return address.WithZone(d.Attr.Name), nil
+	case zone == "" || zone == d.Attr.Name:
+		return address, nil
 	}
-	return fmt.Errorf("%v is on interface %s, and the device on %s: leave the zone out, or give both the same: %w", address, zone, d.Attr.Name, unix.EINVAL)
+	return address, fmt.Errorf("%v is on interface %s, and the device on %s: leave the zone out, or give both the same: %w", address, zone, d.Attr.Name, unix.EINVAL)
 }
 
 // NoAddress is an interface whose GID table is empty.

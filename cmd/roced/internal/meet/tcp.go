@@ -46,12 +46,20 @@ func Dial(ctx context.Context, d *card.Device, namespace, host string, port int,
 	return nil, fmt.Errorf("%w; is the server running there (%s)?", failures, server)
 }
 
-// lookup returns the addresses of a host. That of an address is itself, with its zone, which the net package drops.
-func lookup(ctx context.Context, d *card.Device, host string) ([]netip.Addr, error) {
-	if address, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{address}, d.CheckZone(address)
+// lookup returns the addresses of a host. That of an address is itself, with its zone, which the net package drops. A link-local
+// address without a zone is in that of the device.
+func lookup(ctx context.Context, d *card.Device, host string) (found []netip.Addr, err error) {
+	if address, failed := netip.ParseAddr(host); failed == nil {
+		found = []netip.Addr{address}
+	} else if found, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, err
 	}
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range found {
+		if found[i], err = d.InZone(found[i]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // dialled is an address as the calling thread's namespace knows it. The net package remembers the names of zones from one
