@@ -32,6 +32,7 @@ func TestStatusAfterASignal(t *testing.T) {
 		{"perf -d left -p 0 --perftest --latency", "waiting for", interrupted},
 		{"ping -d left -p 0", "waiting for a client", interrupted},
 		{"ping -d left -p 0 --cm", "waiting for a client", interrupted},
+		{"ping -d left -p 0 --cm --rc", "waiting for a client", interrupted},
 		{"mcast -d left 239.1.2.3", "listening", 0},
 		{"mcast -d left 239.1.2.3 --count 1", "listening", interrupted},
 		{"mcast -d left 239.1.2.3 --send --rate 1 --count 0", "sending", 0},

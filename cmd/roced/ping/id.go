@@ -73,9 +73,7 @@ func (r *meeting) connectByID(ctx context.Context) error {
 		if to, err = r.find(ctx, cm.PortSpaceTCP); err != nil {
 			return err
 		}
-		if r.stream, err = card.DialStream(ctx, r.device, to, o.stream(own)); err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+		r.stream, err = card.DialStream(ctx, r.device, to, o.stream(own))
 	}
 	if err != nil {
 		return err

@@ -41,17 +41,17 @@ const streamSends = 16
 
 // OpenStream makes an end that is not connected yet: Connect does that.
 func OpenStream(d *Device, o StreamOptions) (*Stream, error) {
-	return d.newStream(o, func(options rc.Options) (*rc.Conn, error) { return rc.New(d.Context, options) })
+	return d.newStream(context.Background(), o, func(options rc.Options) (*rc.Conn, error) { return rc.New(d.Context, options) })
 }
 
 // DialStream connects to an address and port, where a StreamListener is.
 func DialStream(ctx context.Context, d *Device, to netip.AddrPort, o StreamOptions) (*Stream, error) {
-	return d.newStream(o, func(options rc.Options) (*rc.Conn, error) { return rc.Dial(ctx, d.Context, to, options) })
+	return d.newStream(ctx, o, func(options rc.Options) (*rc.Conn, error) { return rc.Dial(ctx, d.Context, to, options) })
 }
 
 // AcceptStream listens at an address and port, says where that is, and accepts a connection.
 func AcceptStream(ctx context.Context, d *Device, at netip.AddrPort, o StreamOptions, announce func(netip.AddrPort) error) (*Stream, error) {
-	return d.newStream(o, func(options rc.Options) (_ *rc.Conn, err error) {
+	return d.newStream(ctx, o, func(options rc.Options) (_ *rc.Conn, err error) {
 		l, err := rc.Listen(d.Context, at, options)
 		if err != nil {
 			return nil, err
@@ -64,8 +64,8 @@ func AcceptStream(ctx context.Context, d *Device, at netip.AddrPort, o StreamOpt
 	})
 }
 
-// newStream makes a stream by what makes its connection.
-func (d *Device) newStream(o StreamOptions, open func(rc.Options) (*rc.Conn, error)) (s *Stream, err error) {
+// newStream makes a stream by what makes its connection. If ctx has ended the error is its cause.
+func (d *Device) newStream(ctx context.Context, o StreamOptions, open func(rc.Options) (*rc.Conn, error)) (s *Stream, err error) {
 	if o.Spin {
 		cli.MakeRoom(2)
 	}
@@ -79,6 +79,9 @@ func (d *Device) newStream(o StreamOptions, open func(rc.Options) (*rc.Conn, err
 			Type: o.Type, Domain: s.domain, RecvDepth: o.RecvDepth, SendDepth: streamSends, MaxMessage: size,
 			Reads: 1, Source: o.Source, MTU: o.MTU, TrafficClass: o.TrafficClass, Spin: o.Spin,
 		})
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), s.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(d.named(err), s.Close())
