@@ -171,8 +171,8 @@ func TestPingBetweenMTUs(t *testing.T) {
 	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-s 2000 10.77.0.1 -p "+port), cli.ExitFailed, "the same --size")
 	server.Wait()
 	server, port = cmdtest.StartWaiting(t, pingArgs(hosts.A, "--rc -m 2048"))
-	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes do not fit the peer's RDMA MTU, 1024")
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes do not fit this side's RDMA MTU, 1024") {
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes do not fit the peer's RDMA MTU, 1024: give both sides --mtu 1024 at most, or raise the interface's MTU there")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes do not fit this side's RDMA MTU, 1024: give both sides --mtu 1024 at most, or raise the interface's MTU here") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 }

@@ -117,10 +117,11 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 // terms are the settings that both sides need alike, except the number of messages.
 func (r *meeting) terms() *meet.Terms {
 	o := r.options
-	t := &meet.Terms{Program: "ping", Payload: o.size, MTU: r.device.MTU}
+	t := &meet.Terms{Program: "ping", Payload: o.size, Longest: "--size", MTU: r.device.MTU}
 	t.Flag("--rc", o.rc && !o.srq).Flag("--uc", o.uc).Flag("--srq", o.srq).Value("--size", o.size).Flag("--check", o.check)
 	if o.connects() {
-		t.Value("--mtu", o.mtu).Payload = o.mtu
+		t.Value("--mtu", o.mtu)
+		t.Payload, t.Longest = o.mtu, "--mtu"
 	}
 	return t
 }

@@ -25,6 +25,7 @@ type Terms struct {
 	Program  string    `json:"program"`  // perf or ping; empty: terms are not exchanged
 	Settings []Setting `json:"settings"` // that both sides need
 	Payload  int       `json:"payload"`  // bytes of the longest packet's payload; 0: as the smaller MTU allows
+	Longest  string    `json:"-"`        // flag that sets Payload
 	MTU      int       `json:"rdma_mtu"` // RDMA MTU of this side's port, bytes
 }
 
@@ -134,15 +135,15 @@ func (t *Terms) compare(peer *Terms) error {
 	case remedy != "":
 		return fmt.Errorf("the peer runs %s, and this side %s: %s: %w", Printable(peer.Command()), t.Command(), remedy, unix.EPROTO)
 	case t.Payload > peer.MTU:
-		return tooLong(t.Payload, peer.MTU, "the peer's")
+		return t.tooLong(t.Payload, peer.MTU, "the peer's", "there")
 	case peer.Payload > t.MTU:
-		return tooLong(peer.Payload, t.MTU, "this side's")
+		return t.tooLong(peer.Payload, t.MTU, "this side's", "here")
 	}
 	return nil
 }
 
-func tooLong(payload, mtu int, whose string) error {
-	return fmt.Errorf("packets of %d bytes do not fit %s RDMA MTU, %d: give both sides at most that, or raise the interface's MTU there: %w", payload, whose, mtu, unix.EMSGSIZE)
+func (t *Terms) tooLong(payload, mtu int, whose, where string) error {
+	return fmt.Errorf("packets of %d bytes do not fit %s RDMA MTU, %d: give both sides %s %[3]d at most, or raise the interface's MTU %[5]s: %[6]w", payload, whose, mtu, t.Longest, where, unix.EMSGSIZE)
 }
 
 // remedy says which flags have to be given where; empty if the settings agree.

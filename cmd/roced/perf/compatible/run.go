@@ -70,7 +70,7 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 // terms are the settings that both sides need alike, except the number of messages.
 func (r *perftestRun) terms() meet.Terms {
 	o := r.options
-	t := meet.Terms{Program: "perf", MTU: r.device.MTU}
+	t := meet.Terms{Program: "perf", Longest: "--sizes", MTU: r.device.MTU}
 	t.Flag(o.Mode(), true).Flag("--"+string(o.Kind()), true)
 	switch {
 	case o.Connects():

@@ -51,7 +51,7 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 
 // terms have no settings: the client's are the request. Its longest message has to fit both sides.
 func terms(d *card.Device, sizes []int) *meet.Terms {
-	t := &meet.Terms{Program: "perf", MTU: d.MTU}
+	t := &meet.Terms{Program: "perf", Longest: "--sizes", MTU: d.MTU}
 	if len(sizes) > 0 {
 		t.Payload = slices.Max(sizes)
 	}
