@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
@@ -25,8 +26,8 @@ type socket struct {
 
 // listenUnix listens at the socket's path, with its permissions from the first moment: it is bound
 // under another name, and then renamed. That also replaces a socket that a killed service has left;
-// one that somebody serves is an error, and so is what is no socket. A directory that is missing is made, and
-// others may enter it if they may use the socket.
+// one that somebody serves is an error, and so is what is no socket. A missing directory is made in a runtime directory
+// only: elsewhere the path is probably a typo. Other users may enter it if they may use the socket.
 func listenUnix(network string, c config.Socket) (*socket, error) {
 	return listenUnixFrom(filepath.Dir(c.Path), network, c)
 }
@@ -122,7 +123,7 @@ func makeDirectory(c config.Socket) error {
 	if private {
 		mode = 0o700
 	}
-	if err := os.Mkdir(dir, mode); !errors.Is(err, fs.ErrExist) {
+	if err := makeMissing(dir, mode); err != nil {
 		return err
 	}
 	var stat unix.Stat_t
@@ -140,6 +141,24 @@ func makeDirectory(c config.Socket) error {
 		return fmt.Errorf("%w: others can write to %s, and put a socket there instead; chmod go-w %[2]s, or --socket names a path in a directory of your own", unix.EACCES, whole)
 	}
 	return nil
+}
+
+// makeMissing makes a directory that does not exist. It returns ENOENT outside the runtime directories.
+func makeMissing(dir string, mode fs.FileMode) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"/run", "/var/run", filepath.Clean(os.TempDir()), filepath.Clean(os.Getenv("XDG_RUNTIME_DIR"))}, filepath.Dir(whole)) {
+		return fmt.Errorf("%w: there is no directory %s; mkdir makes it, or --socket names another path", unix.ENOENT, whole)
+	}
+	if err := os.Mkdir(whole, mode); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil // another service has made it meanwhile
 }
 
 // Addr is the path by which programs know the socket.

@@ -64,6 +64,7 @@ func TestListenFails(t *testing.T) {
 		text string
 	}{
 		{config.Socket{Path: filepath.Join(dir, "none", "none", "s")}, fs.ErrNotExist, "listen at"},
+		{config.Socket{Path: filepath.Join(dir, "none", "s")}, fs.ErrNotExist, "there is no directory " + dir + "/none; mkdir makes it"},
 		{config.Socket{Path: filepath.Join(dir, strings.Repeat("long", 40))}, unix.ENAMETOOLONG, "--socket names a shorter path"},
 		{config.Socket{Path: dir}, fs.ErrExist, dir + " is no socket"},
 		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `no group "no-such-group"`},
@@ -82,6 +83,7 @@ func TestListenFails(t *testing.T) {
 // of the own user's alone.
 func TestDirectoryOfASocket(t *testing.T) {
 	dir := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", dir)
 	for mode, want := range map[fs.FileMode]fs.FileMode{0o600: 0o700, 0o660: 0o755} {
 		c := config.Socket{Path: filepath.Join(dir, mode.String(), "s"), Mode: mode}
 		s, err := listenUnix("unixpacket", c)

@@ -82,7 +82,7 @@ func New() *cobra.Command {
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
 	f.VarP(&cli.Interface{Many: &o.devices}, "device", "d", "network `interface` to make a device of; may be given several times")
 	o.network.Add(f)
-	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback roced.sock in XDG_RUNTIME_DIR, else in the folder roced-UID for temporary files)")
+	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to, in an existing directory (default "+config.DefaultSocket+"; with --loopback roced.sock in XDG_RUNTIME_DIR, else in the folder roced-UID for temporary files)")
 	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
 	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket, as chmod takes them (default 0660; with --loopback and no --group 0600)")
 	o.memory.add(f)
