@@ -51,7 +51,7 @@ func TestClientOfBadServers(t *testing.T) {
 		{"says go again", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Turn{}, protocol.Turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
 		{"received more than was sent", afterTheWord(protocol.Outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer says received 18,446,744,073,709,551,615 of "},
 		{"dropped too much", afterTheWord(protocol.Outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer says drops \x1b 18,446`},
-		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
+		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer; check that firewalls on both hosts and between them pass UDP port 4791"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}

@@ -2,11 +2,18 @@ package ping
 
 import (
 	"encoding/json"
+	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // TestPingOverADaemon: both sides are programs of one, without privileges.
@@ -37,10 +44,45 @@ func TestPingByIDOverADaemon(t *testing.T) {
 	args := func(rest string) []string { return strings.Fields("ping --cm --socket=" + socket + " " + rest) }
 	checkPingByID(t, args("-e -d left"), args("-d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
 	checkPingByID(t, args("-e --rc -d left"), args("--rc -d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
-	cmdtest.CheckFailure(t, args("-d right --rc -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_REJECTED", "nobody listens")
-	cmdtest.CheckFailure(t, args("-d right -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_UNREACHABLE", "status 1")
+	cmdtest.CheckFailure(t, args("-d right --rc -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_REJECTED", "nobody listens", "is the server running there (roced ping --cm --rc -d DEVICE)? Both sides need --cm, and the same --rc")
+	cmdtest.CheckFailure(t, args("-d right -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_UNREACHABLE", "status 1", "(roced ping --cm -d DEVICE)")
 	cmdtest.CheckFailure(t, args("-d right 10.99.0.1"), cli.ExitFailed, "destination unreachable")
 	cmdtest.CheckFailure(t, args("-d right -g 100 10.77.0.1"), cli.ExitFailed, "--gid-index 100")
+}
+
+// TestPingOfAConnection: a server of datagrams names --rc when its client, ibv_rc_pingpong, sends packets of a connection.
+func TestPingOfAConnection(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeMemory(t)
+	server, port := cmdtest.StartWaiting(t, strings.Fields("ping -W 3s -d left --socket="+socket))
+	d, err := card.Connect(t.Context(), socket, "right", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	stream, err := card.OpenStream(d, card.StreamOptions{Type: verbs.QPTypeRC, Size: 1024, RecvDepth: 1, MTU: verbs.MTU1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	peer, err := meet.Introduce(conn, &meet.Terms{}, destination(stream.Local()), 1)
+	if err == nil {
+		err = stream.Connect(rc.Address{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
+	}
+	if err == nil {
+		err = stream.SendAll(t.Context(), []ud.Message{{Data: make([]byte, 1024)}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of a connection came: does the peer use one (--rc, ibv_rc_pingpong)?") {
+		t.Errorf("exit code %d: %s", code, server.Stderr())
+	}
 }
 
 // checkPingByID runs both sides.

@@ -74,6 +74,7 @@ func (r *meeting) connectByID(ctx context.Context) error {
 			return err
 		}
 		r.stream, err = card.DialStream(ctx, r.device, to, o.stream(own))
+		err = r.refused(ctx, err)
 	}
 	if err != nil {
 		return err
@@ -82,9 +83,32 @@ func (r *meeting) connectByID(ctx context.Context) error {
 	return nil
 }
 
+// maxMAD is the number of bytes of a message of the connection manager.
+const maxMAD = 256
+
+// needed is the command that a client needs at the other end.
+func (r *meeting) needed() string {
+	command := "roced ping --cm"
+	switch {
+	case r.options.srq:
+		command += " --srq"
+	case r.options.rc:
+		command += " --rc"
+	}
+	return "is the server running there (" + command + " -d DEVICE)? Both sides need --cm, and the same --rc"
+}
+
+// refused adds that to the error of a client's request for a connection.
+func (r *meeting) refused(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, r.needed())
+}
+
 // patience bounds the wait for a server.
 func (r *meeting) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; is the server running there (roced ping --cm -d DEVICE)?", r.options.Host, unix.ETIMEDOUT))
+	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD)))
 }
 
 func (r *meeting) announce(at netip.AddrPort) error {
@@ -193,7 +217,7 @@ func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
 	}
 	answer, err := r.ids.await(ctx, cm.EventEstablished)
 	if err != nil {
-		return err
+		return r.refused(ctx, err)
 	}
 	return r.aim(ctx, meet.Destination{QPN: answer.QPN, GID: answer.AH.GRH.DGID})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/rc"
 	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
 )
 
 // meeting is one exchange of ping.
@@ -83,7 +84,7 @@ func (r *meeting) Close() error {
 func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 	o := r.options
 	if o.Host != "" {
-		return meet.Dial(ctx, r.device, r.namespace, o.Host, o.TCPPort, "roced ping -d DEVICE, or ibv_ud_pingpong -g INDEX")
+		return meet.Dial(ctx, r.device, r.namespace, o.Host, o.TCPPort, "roced ping -d DEVICE without --cm, or ibv_ud_pingpong -g INDEX")
 	}
 	listener, err := meet.Listen(ctx, r.namespace, o.TCPPort)
 	if err != nil {
@@ -191,6 +192,8 @@ func (r *meeting) play(ctx context.Context) error {
 	line.End()
 	if errors.Is(failed, pingpong.ErrNothingCame) {
 		failed = p.Explain(r.device, r.before)
+	} else if errors.Is(failed, unix.ETIMEDOUT) && p.Received == 0 { // of a reliable connection
+		failed = fmt.Errorf("%w; %s", failed, card.Unanswered(min(o.size, o.mtu)))
 	}
 	if p.Sent == 0 || p.Received == 0 {
 		return failed

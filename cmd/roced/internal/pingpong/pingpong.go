@@ -84,7 +84,7 @@ func (p *Exchange) isOn() bool {
 func (p *Exchange) Explain(d *card.Device, before []card.Counter) error {
 	advice := ""
 	if p.Received == 0 {
-		advice = fmt.Sprintf("; check that firewalls on both hosts and between them pass UDP port 4791 (nft list ruleset), and that all links carry messages of %d bytes (their MTU)", p.Size)
+		advice = "; " + d.Silence(before, p.Size)
 	}
 	return fmt.Errorf("sent %d messages and received %d, of %d each way; then nothing came for %v (%s)%s: %w",
 		p.Sent, p.Received, p.Count, p.Timeout, d.DropsSince(before), advice, unix.ETIMEDOUT)

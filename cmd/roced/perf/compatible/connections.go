@@ -118,7 +118,7 @@ func (c *connections) explain(err error) error {
 	if card.Count(changed, "engine", "drop_path_mtu") > 0 {
 		return fmt.Errorf("%w (%s): packets are longer than the path carries now, since an interface's MTU has fallen; connect again", err, drops)
 	}
-	return fmt.Errorf("%w (%s)%s; do firewalls pass UDP port 4791 (nft list ruleset), and all links packets of the path MTU? was the peer (%s) given the same -n, -s and -q?", err, drops, ofLink(changed), c.options.Peer())
+	return fmt.Errorf("%w (%s)%s; %s; was the peer (%s) given the same -n, -s and -q?", err, drops, ofLink(changed), card.Unanswered(min(c.test.Size, c.mtu.Bytes())), c.options.Peer())
 }
 
 // ofLink says that packets were lost on this side's way out, if some were.

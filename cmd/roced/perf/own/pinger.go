@@ -66,7 +66,7 @@ func (p *pinger) trips(ctx context.Context, trips int, progress *cli.Progress) (
 			p.lost++
 			inARow++
 		case errors.Is(err, errTripLost):
-			return times, fmt.Errorf("%d round trips in a row without an answer: %w", inARow, unix.ETIMEDOUT)
+			return times, fmt.Errorf("%d round trips in a row without an answer; %s: %w", inARow, card.Unanswered(len(p.out[0].Data)), unix.ETIMEDOUT)
 		default:
 			return times, err
 		}

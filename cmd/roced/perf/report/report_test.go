@@ -31,6 +31,25 @@ func TestLossesAddUp(t *testing.T) {
 	}
 }
 
+// TestNothingArrived: the advice is for messages of which no counter tells.
+func TestNothingArrived(t *testing.T) {
+	for _, row := range []struct {
+		sent, received uint64
+		drops          map[string]uint64
+		want           bool
+	}{
+		{100, 0, nil, true}, {100, 1, nil, false}, {0, 0, nil, false}, {100, 0, map[string]uint64{"engine drop_qkey": 100}, false},
+	} {
+		b := NewBandwidthResult(64, row.sent, time.Second, protocol.Outcome{Received: row.received})
+		b.AddDrops(nil, row.drops)
+		var text strings.Builder
+		r := Report{Bandwidth: []BandwidthResult{b}}
+		if err := r.writeNotes(&text); err != nil || strings.Contains(text.String(), "nothing arrived: check that firewalls") != row.want {
+			t.Errorf("%+v: %v, %q", row, err, text.String())
+		}
+	}
+}
+
 // TestBandwidthNotes: what is lost has a place, and an empty list is no place.
 func TestBandwidthNotes(t *testing.T) {
 	for _, row := range []struct {

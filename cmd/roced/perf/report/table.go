@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
@@ -44,7 +45,7 @@ func percent(some, all uint64) string {
 func (r *Report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		for _, note := range []string{b.losses(), b.Packets.again(), b.Packets.congestion(), b.eachByItself(), b.NotMeasured} {
+		for _, note := range []string{b.losses(), b.advice(), b.Packets.again(), b.Packets.congestion(), b.eachByItself(), b.NotMeasured} {
 			if note == "" {
 				continue
 			}
@@ -71,6 +72,14 @@ func (b *BandwidthResult) eachByItself() string {
 		return ""
 	}
 	return "no trains, each packet left by itself: " + b.NoTrains
+}
+
+// advice returns what to check if messages were sent, none arrived, and no counter tells why; else the empty string.
+func (b *BandwidthResult) advice() string {
+	if b.Sent == nil || b.Received == nil || *b.Sent == 0 || *b.Received > 0 || card.Sum(b.Drops) > 0 {
+		return ""
+	}
+	return "nothing arrived: " + card.Unanswered(b.Size)
 }
 
 // losses is empty if nothing was lost, as far as is known. Where that is not known, as of duplicates, which nobody has
