@@ -25,7 +25,7 @@ IP version that HOST is reached with, unless --gid-index says otherwise.
 With --perftest the other end is ib_send_bw -c UD or ib_send_lat -c UD of perftest
 ` + perftest.Version + ` (their -V; Debian 12's package perftest 4.5+0.17), client or server. Both sides
 then need --bandwidth or --latency, and the same size and count, which perftest does not tell
-the other (two roced compare all but the count first, and end at once with an error if they differ): --sizes (one) as their -s, --count as their -n, by themselves what
+the other (two roced compare all but the count first, and end at once with an error if they differ; a later error names different counts): --sizes (one) as their -s, --count as their -n, by themselves what
 perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
 latency is of full round trips, of which perftest prints half. The first of them makes caches
 warm and is not counted, so that -n 1000 gives 999; perftest measures one fewer too. UD may lose: then

@@ -107,9 +107,9 @@ func TestConnectionsDiffer(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, want string }{
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n, -q and --op?"},
-		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "40 messages came, not 50"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "the peer has --count 40, and this side --count 50"},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
-		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?"},
+		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?; the peer has --count 40, and this side --count 50: give both the same"},
 		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was the peer (roced perf --rc, or ib_write_lat -c RC) given the same -n, -s and -q?"},
 	} {
 		server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, row.server))

@@ -121,7 +121,7 @@ func TestPerftestCountsDiffer(t *testing.T) {
 	for _, row := range []struct{ kind, server, client, want string }{
 		// The server decides; the client, which may still wait for an answer, is stopped then.
 		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n, and not -D?"},
-		{"--bandwidth", "-n 50", "-n 60", "60 messages came, not 50"},
+		{"--bandwidth", "-n 50", "-n 60", "the peer has --count 60, and this side --count 50"},
 		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: give both sides the same --sizes"},
 		{"--latency --sleep", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40, of 50 each way; then nothing came for 3s"},
 		{"--latency", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: give both sides the same --sizes"},

@@ -49,7 +49,7 @@ const help = `Without HOST: the server, for one client. With HOST: the client, w
 This is ibv_ud_pingpong of rdma-core: each side may be that program, unmodified. The
 two find each other over TCP, then send one datagram at a time there and back. Give
 both sides the same --size and --count: two roced ping compare all but the count first, and a difference
-is an error at once on both sides; rdma-core's programs tell nothing. ibv_ud_pingpong
+is an error at once on both sides; a later error names different counts. ibv_ud_pingpong
 always needs -g, the line of its GID table to use. Its own size is 1024, as here, though
 its help says 2048, which does not fit an interface MTU of 1500 (RDMA MTU 1024).
 

@@ -116,7 +116,7 @@ func TestPingClientErrors(t *testing.T) {
 	hosts := labtest.Pair(t)
 	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	to := func(args string) []string { return pingArgs(hosts.B, args) }
-	cmdtest.CheckFailure(t, to("10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ibv_ud_pingpong -g INDEX")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -p 1"), cli.ExitFailed, "refused", "without --cm, or ibv_ud_pingpong -g INDEX")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -s 1025"), cli.ExitFailed, "RDMA MTU is 1024")
 	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "has no such line; it has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
@@ -158,7 +158,7 @@ func TestPingPeerEndsEarly(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	cmdtest.CheckSays(t, stdout, "\n9 iters in ")
-	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9, of 10 each way")
+	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9, of 10 each way", "the peer has --count 9, and this side --count 10: give both the same")
 	if code, _ := server.Wait(); code != 0 {
 		t.Errorf("server: exit code %d: %s", code, server.Stderr())
 	}

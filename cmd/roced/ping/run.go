@@ -30,7 +30,8 @@ type meeting struct {
 	source    verbs.GIDEntry
 	peer      meet.Destination
 	before    []card.Counter
-	ids       ids // with --cm
+	ids       ids        // with --cm
+	terms     meet.Terms // of this side, without --cm
 }
 
 // run meets the peer, exchanges messages, and prints how long that took.
@@ -41,6 +42,7 @@ func run(ctx context.Context, d *card.Device, namespace string, o *options) (err
 		}
 	}
 	r := &meeting{device: d, namespace: namespace, options: o}
+	r.setTerms()
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if r.before, err = d.Counters(); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 
 func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) {
 	if r.options.Host == "" {
-		return meet.Answer(conn, r.terms(), r.options.addresses(), func(peer meet.Destination) (meet.Destination, error) {
+		return meet.Answer(conn, &r.terms, r.options.addresses(), func(peer meet.Destination) (meet.Destination, error) {
 			if err := r.listen(peer.GID); err != nil {
 				return meet.Destination{}, err
 			}
@@ -108,23 +110,22 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	if err := r.listen(verbs.GID{}); err != nil {
 		return err
 	}
-	peer, err := meet.Introduce(conn, r.terms(), r.own(), r.options.addresses())
+	peer, err := meet.Introduce(conn, &r.terms, r.own(), r.options.addresses())
 	if err != nil {
 		return err
 	}
 	return r.aim(ctx, peer)
 }
 
-// terms are the settings that both sides need alike, except the number of messages.
-func (r *meeting) terms() *meet.Terms {
-	o := r.options
-	t := &meet.Terms{Program: "ping", Payload: o.size, Longest: "--size", MTU: r.device.MTU}
+// setTerms sets the settings that both sides need alike, and the number of messages.
+func (r *meeting) setTerms() {
+	o, t := r.options, &r.terms
+	*t = meet.Terms{Program: "ping", Payload: o.size, Longest: "--size", MTU: r.device.MTU, Count: o.count}
 	t.Flag("--rc", o.rc && !o.srq).Flag("--uc", o.uc).Flag("--srq", o.srq).Value("--size", o.size).Flag("--check", o.check)
 	if o.connects() {
 		t.Value("--mtu", o.mtu)
 		t.Payload, t.Longest = o.mtu, "--mtu"
 	}
-	return t
 }
 
 // listen makes the endpoint, with an address that suits the peer's.
@@ -195,6 +196,7 @@ func (r *meeting) play(ctx context.Context) error {
 	} else if errors.Is(failed, unix.ETIMEDOUT) && p.Received == 0 { // of a reliable connection
 		failed = fmt.Errorf("%w; %s", failed, card.Unanswered(min(o.size, o.mtu)))
 	}
+	failed = r.terms.ExplainCount(failed)
 	if p.Sent == 0 || p.Received == 0 {
 		return failed
 	}

@@ -22,11 +22,14 @@ import (
 //
 // and then as without them. A server that sees no mark, and a client that is answered otherwise, goes on without.
 type Terms struct {
-	Program  string    `json:"program"`  // perf or ping; empty: terms are not exchanged
-	Settings []Setting `json:"settings"` // that both sides need
-	Payload  int       `json:"payload"`  // bytes of the longest packet's payload; 0: as the smaller MTU allows
-	Longest  string    `json:"-"`        // flag that sets Payload
-	MTU      int       `json:"rdma_mtu"` // RDMA MTU of this side's port, bytes
+	Program  string    `json:"program"`         // perf or ping; empty: terms are not exchanged
+	Settings []Setting `json:"settings"`        // that both sides need
+	Payload  int       `json:"payload"`         // bytes of the longest packet's payload; 0: as the smaller MTU allows
+	Longest  string    `json:"-"`               // flag that sets Payload
+	MTU      int       `json:"rdma_mtu"`        // RDMA MTU of this side's port, bytes
+	Count    int       `json:"count,omitempty"` // of messages; the two sides' may differ
+
+	peerCount int // 0 until the exchange, and of a peer without one
 }
 
 // Setting is a flag, with its value if it has one.
@@ -130,6 +133,7 @@ func readTerms(conn io.Reader) (t Terms, err error) {
 
 // compare fails if the peer's terms do not suit.
 func (t *Terms) compare(peer *Terms) error {
+	t.peerCount = peer.Count
 	remedy := t.remedy(peer)
 	switch {
 	case remedy != "":
@@ -140,6 +144,15 @@ func (t *Terms) compare(peer *Terms) error {
 		return t.tooLong(peer.Payload, t.MTU, "this side's", "here")
 	}
 	return nil
+}
+
+// ExplainCount adds to an error that the two sides have different counts, if they have: one side then waits for messages that
+// the other does not send.
+func (t *Terms) ExplainCount(err error) error {
+	if err == nil || t.peerCount <= 0 || t.peerCount == t.Count {
+		return err
+	}
+	return fmt.Errorf("%w; the peer has --count %d, and this side --count %d: give both the same", err, t.peerCount, t.Count)
 }
 
 func (t *Terms) tooLong(payload, mtu int, whose, where string) error {

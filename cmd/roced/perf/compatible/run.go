@@ -67,10 +67,10 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	return r.measure()
 }
 
-// terms are the settings that both sides need alike, except the number of messages.
+// terms are the settings that both sides need alike, and the number of messages.
 func (r *perftestRun) terms() meet.Terms {
 	o := r.options
-	t := meet.Terms{Program: "perf", Longest: "--sizes", MTU: r.device.MTU}
+	t := meet.Terms{Program: "perf", Longest: "--sizes", MTU: r.device.MTU, Count: o.Trips}
 	t.Flag(o.Mode(), true).Flag("--"+string(o.Kind()), true)
 	switch {
 	case o.Connects():
@@ -165,7 +165,7 @@ func (r *perftestRun) aim() error {
 // measure prints the report also of what failed, if there is one.
 func (r *perftestRun) measure() error {
 	line := r.progress()
-	err := r.measured.measure(line)
+	err := r.exchange.Terms.ExplainCount(r.measured.measure(line))
 	line.End()
 	return errors.Join(err, r.report.Print(r.options))
 }
