@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/libraries"
 	"github.com/roced/roced/internal/needs"
+	"golang.org/x/sys/unix"
 )
 
 // newLibraries is a folder with files of the libraries' names.
@@ -76,6 +77,21 @@ func runChild(child *cmdtest.Child, runtimeDir string, environment []string) ran
 	child.Env = append(child.Env, environment...)
 	_ = child.Cmd.Run()
 	return ran{child.ProcessState.ExitCode(), out.String(), child.Said()}
+}
+
+// TestHardLimitOfFileSizes is reported at the start where the command cannot raise it, and is silent otherwise.
+func TestHardLimitOfFileSizes(t *testing.T) {
+	t.Parallel()
+	libraries := newLibraries(t)
+	for limit, want := range map[string]string{"4000000": "roced: the hard limit of file sizes is ", "unlimited": ""} {
+		c := cmdtest.Command(t)
+		c.Path, c.Args = "/bin/sh", []string{"sh", "-c", "ulimit -f " + limit + ` && exec "$0" "$@"`, os.Args[0], "exec", "--network", "loopback", "--libraries", libraries, "true"}
+		c.StartWithout(t, unix.CAP_SYS_RESOURCE)
+		code, _ := c.End(t)
+		if said := c.Said(); code != 0 || !strings.HasPrefix(said, want) || want == "" && said != "" || strings.Count(said, "\n") > 1 {
+			t.Errorf("%s: exit code %d, %q", limit, code, said)
+		}
+	}
 }
 
 func TestExitCodes(t *testing.T) {
