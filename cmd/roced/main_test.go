@@ -21,6 +21,11 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		{"foo", `unknown command "foo"`},
 		{"pign", `unknown command "pign"; did you mean ping?`},
+		{"pnig -d eth0", `unknown command "pnig"; did you mean ping?`},
+		{"show link --socket x", `unknown command "link" of roced show; roced show --help`},
+		{"config chekc --config x", `unknown command "chekc" of roced config; did you mean check?`},
+		{"show mw", `unknown command "mw" of roced show; did you mean mr? roced`},
+		{"show xx", `unknown command "xx" of roced show; roced show --help`},
 		{"help foo", `unknown command "foo"`},
 		{"help show gids", `"gids" of roced show; did you mean gid?`},
 		{"help ping x", "roced ping has no subcommands"},

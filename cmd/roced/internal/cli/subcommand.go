@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTypos is the number of letters in which a suggested command may differ from the given one.
+// maxTypos is the number of letters in which a suggested command may differ from the given one, and half of its letters at most.
 const maxTypos = 2
 
 // addGroups makes each command that has subcommands show its help without an argument, and reject an unknown one.
@@ -39,7 +39,7 @@ func isKnown(cmd *cobra.Command, args []string) error {
 
 // Unknown is the error of a name that is no subcommand of cmd. It names those that the name resembles.
 func Unknown(cmd *cobra.Command, name string) error {
-	cmd.SuggestionsMinimumDistance = maxTypos
+	cmd.SuggestionsMinimumDistance = min(maxTypos, len(name)/2)
 	hint := ""
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean %s? ", strings.Join(near, " or "))

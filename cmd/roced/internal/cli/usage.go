@@ -38,8 +38,12 @@ func Names(most int) func(*cobra.Command, []string) error {
 	}
 }
 
-// flagError says what is wrong with a flag, and where its help is.
+// flagError says what is wrong with a flag, and where its help is. A flag behind an unknown subcommand is that one's: the
+// error is of the subcommand.
 func flagError(cmd *cobra.Command, err error) error {
+	if names := cmd.Flags().Args(); len(names) > 0 && cmd.HasAvailableSubCommands() {
+		return Unknown(cmd, names[0])
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if wrong := wrongValue(invalid); wrong != "" {
