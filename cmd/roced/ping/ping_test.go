@@ -86,6 +86,7 @@ func TestPingServerOfBadClients(t *testing.T) {
 		{"goes away", "", "closed the connection"},
 		{"goes away halfway", cmdtest.PingpongAddress[:30], "closed the connection"},
 		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address as ibv_ud_pingpong sends it"},
+		{"perftest", "6.06" + strings.Repeat("\x00", 12), "the client is a program of perftest (6.06); start roced perf with --perftest, --rc or --uc for it: "},
 		{"no GID", address(meet.Destination{QPN: 5}), "start it with -g INDEX"},
 		{"a group", address(meet.Destination{QPN: verbs.MulticastQPN, GID: verbs.GID{0: 0xff, 15: 1}}), "a group's address"},
 		{"no queue pair", address(meet.Destination{GID: gid}), "takes no messages"},

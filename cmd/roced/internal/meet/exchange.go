@@ -3,6 +3,7 @@ package meet
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +43,8 @@ func Answer(conn io.ReadWriter, terms *Terms, addresses int, prepare func(peer D
 		return err
 	}
 	if kind == Perftest {
-		return fmt.Errorf("the client's first words are %q: it is a program of perftest; roced perf --perftest, --rc or --uc is its server: %w", begin, unix.EPROTONOSUPPORT)
+		version, _, _ := strings.Cut(string(begin), "\x00")
+		return fmt.Errorf("the client is a program of perftest (%s); start roced perf with --perftest, --rc or --uc for it: %w", version, unix.EPROTONOSUPPORT)
 	}
 	peer, err := readDestinations(&continued{conn, begin}, addresses)
 	if err != nil {

@@ -123,10 +123,10 @@ func (x *Conversation) greetVersion() error {
 	case err != nil:
 		return err
 	case kind == meet.Pingpong:
-		return fmt.Errorf("the client's first words are %q: it is ibv_*_pingpong of rdma-core, and roced ping is its server: %w", peer, unix.EPROTONOSUPPORT)
+		return fmt.Errorf("the client is ibv_*_pingpong of rdma-core; start roced ping for it: %w", unix.EPROTONOSUPPORT)
 	case string(version) != Version:
 		return fmt.Errorf("the peer's first words are %q; roced speaks with perftest %s, as its programs call themselves with -V (Debian 12's package perftest 4.5+0.17): %w",
-			peer, Version, unix.EPROTONOSUPPORT)
+			version, Version, unix.EPROTONOSUPPORT)
 	}
 	return nil
 }

@@ -92,6 +92,23 @@ func expectBytes(t *testing.T, conn io.Reader, want string) {
 	}
 }
 
+// TestFirstWords: another kind of client is named, and what has no name is quoted without the NULs behind it.
+func TestFirstWords(t *testing.T) {
+	for speech, want := range map[string]string{
+		cmdtest.PingpongAddress:     "the client is ibv_*_pingpong of rdma-core; start roced ping for it: ",
+		"GET / HTTP/1.1\r\n":        `the peer's first words are "GET / HTTP/1.1\r\n"; `,
+		"6.20" + goldenGreeting[4:]: `the peer's first words are "6.20"; roced speaks with perftest 6.06`,
+	} {
+		x := &Conversation{Conn: struct {
+			io.Reader
+			io.Writer
+		}{strings.NewReader(speech), io.Discard}}
+		if _, err := converse(x); !errors.Is(err, unix.EPROTONOSUPPORT) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", speech, err, want)
+		}
+	}
+}
+
 func TestPerftestStrangers(t *testing.T) {
 	changed := strings.Replace(clientKeys, "000011", "000012", 1)
 	for name, row := range map[string]struct {
@@ -102,7 +119,7 @@ func TestPerftestStrangers(t *testing.T) {
 		"silence":          {"", io.EOF, ""},
 		"half a version":   {"6.0", io.ErrUnexpectedEOF, ""},
 		"another version":  {"6.20" + goldenGreeting[4:], unix.EPROTONOSUPPORT, "perftest 6.06"},
-		"ibv_ud_pingpong":  {cmdtest.PingpongAddress, unix.EPROTONOSUPPORT, "0000:00004a"},
+		"ibv_ud_pingpong":  {cmdtest.PingpongAddress, unix.EPROTONOSUPPORT, "; "},
 		"an MTU of 6":      {goldenGreeting[:24] + "6\x00", unix.EBADMSG, "not an MTU"},
 		"an MTU of 0":      {goldenGreeting[:24] + "0\x00", unix.EBADMSG, "not an MTU"},
 		"an MTU of digits": {goldenGreeting[:24] + "33", unix.EBADMSG, "not an MTU"},
