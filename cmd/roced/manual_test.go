@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -161,5 +162,26 @@ func TestBrokenPipe(t *testing.T) {
 	_ = write.Close()
 	if code := child.ProcessState.ExitCode(); code != cli.ExitSignal+int(unix.SIGPIPE) || child.Said() != "" {
 		t.Errorf("exit code %d: %s", code, child.Said())
+	}
+}
+
+// TestFullDevice: a failed write is an error, whoever writes.
+func TestFullDevice(t *testing.T) {
+	commands := []string{"", "show", "show --help", "help ping", "ping --version", "version", "config example"}
+	if _, err := exec.LookPath("man"); err == nil {
+		commands = append(commands, "man run")
+	}
+	for _, args := range commands {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := cmdtest.Command(t, strings.Fields(args)...)
+		child.Stdout = full
+		_ = child.Run()
+		full.Close()
+		if code := child.ProcessState.ExitCode(); code != cli.ExitFailed || !strings.Contains(child.Said(), "no space left on device") {
+			t.Errorf("%q: exit code %d: %s", args, code, child.Said())
+		}
 	}
 }

@@ -64,6 +64,19 @@ func show(cmd *cobra.Command, args []string) error {
 	return run(cmd, viewer, page)
 }
 
+// output keeps the error of a write, which man(1) does not report.
+type output struct {
+	io.Writer
+	failed error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (n int, err error) {
+	n, err = o.Writer.Write(p)
+	o.failed = err
+	return n, err
+}
+
 // run runs man(1). Its reader may go before the end of the page, as head(1) does: that is no error. SIGPIPE is ignored
 // by this process, and would be ignored by man(1) too, which then complains.
 func run(cmd *cobra.Command, viewer, page string) error {
@@ -73,7 +86,14 @@ func run(cmd *cobra.Command, viewer, page string) error {
 	said := &strings.Builder{}
 	man := exec.CommandContext(cmd.Context(), viewer, "--local-file", "-")
 	man.Stdin, man.Stdout, man.Stderr = strings.NewReader(page), cmd.OutOrStdout(), io.Writer(said)
+	copied := &output{Writer: cmd.OutOrStdout()}
+	if !cli.IsTerminal(copied.Writer) { // a terminal is for man(1)'s pager
+		man.Stdout = copied
+	}
 	err := man.Run()
+	if copied.failed != nil {
+		return copied.failed
+	}
 	if status, is := man.ProcessState.Sys().(syscall.WaitStatus); is && (status.Signal() == unix.SIGPIPE || status.ExitStatus() == cli.ExitPipe) {
 		return cli.Ended{Code: cli.ExitPipe}
 	}

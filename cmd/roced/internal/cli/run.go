@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,11 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	helped := reportHelp(root)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = *helped
+	}
 	if err == nil {
 		return 0
 	}
@@ -51,6 +56,20 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	}
 	fmt.Fprintln(stderr, "roced:", oneLine(err)+cure(err))
 	return exitCode(err)
+}
+
+// reportHelp has the help of all commands written at once, and keeps the error of that: cobra drops it.
+func reportHelp(root *cobra.Command) (failed *error) {
+	failed = new(error)
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		out, text := cmd.OutOrStdout(), &bytes.Buffer{}
+		cmd.SetOut(text)
+		show(cmd, args)
+		cmd.SetOut(out)
+		_, *failed = text.WriteTo(out)
+	})
+	return failed
 }
 
 func exitCode(err error) int {
