@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -165,23 +164,24 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestFullDevice: a failed write is an error, whoever writes.
+// TestFullDevice: a failed write is an error, also where cobra or man(1) writes.
 func TestFullDevice(t *testing.T) {
-	commands := []string{"", "show", "show --help", "help ping", "ping --version", "version", "config example"}
-	if _, err := exec.LookPath("man"); err == nil {
-		commands = append(commands, "man run")
-	}
-	for _, args := range commands {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		child := cmdtest.Command(t, strings.Fields(args)...)
-		child.Stdout = full
-		_ = child.Run()
-		full.Close()
-		if code := child.ProcessState.ExitCode(); code != cli.ExitFailed || !strings.Contains(child.Said(), "no space left on device") {
-			t.Errorf("%q: exit code %d: %s", args, code, child.Said())
-		}
+	for _, args := range []string{"", "show", "show --help", "help ping", "ping --version", "version", "config example", "man run"} {
+		t.Run(args, func(t *testing.T) {
+			if args == "man run" {
+				needs.Tools(t, "man")
+			}
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			child := cmdtest.Command(t, strings.Fields(args)...)
+			child.Stdout = full
+			_ = child.Run()
+			if code := child.ProcessState.ExitCode(); code != cli.ExitFailed || !strings.Contains(child.Said(), "no space left on device") {
+				t.Errorf("exit code %d: %s", code, child.Said())
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,6 +38,19 @@ func sealedMemfd(size int) (fd int, err error) {
 		return -1, fmt.Errorf("memfd of %d bytes: %w", size, err)
 	}
 	return fd, nil
+}
+
+// CheckFileSize returns EFBIG if a hard limit of file sizes keeps this process from making process files, which a program
+// needs when it opens a device.
+func CheckFileSize() error {
+	fd, err := sealedMemfd(proto.ProcessFileSize)
+	if err == nil {
+		return unix.Close(fd)
+	}
+	if errors.Is(err, unix.EFBIG) {
+		return err
+	}
+	return nil
 }
 
 // fileSize serialises changes of the process's limit of file sizes.

@@ -83,7 +83,7 @@ func runChild(child *cmdtest.Child, runtimeDir string, environment []string) ran
 func TestHardLimitOfFileSizes(t *testing.T) {
 	t.Parallel()
 	libraries := newLibraries(t)
-	for limit, want := range map[string]string{"4000000": "roced: the hard limit of file sizes is ", "unlimited": ""} {
+	for limit, want := range map[string]string{"4000000": "roced: programs cannot open a device: memfd of 140737488355328 bytes: file too large: the limit of file sizes is ", "unlimited": ""} {
 		c := cmdtest.Command(t)
 		c.Path, c.Args = "/bin/sh", []string{"sh", "-c", "ulimit -f " + limit + ` && exec "$0" "$@"`, os.Args[0], "exec", "--network", "loopback", "--libraries", libraries, "true"}
 		c.StartWithout(t, unix.CAP_SYS_RESOURCE)

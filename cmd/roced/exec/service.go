@@ -3,7 +3,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/verbs/client"
-	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
 )
@@ -54,28 +52,14 @@ func (o *options) runWithOwnService(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.socket = s.folder.socket()
-	warnFileSize(o.errOut)
+	if err := server.CheckFileSize(); err != nil { // a program prints it with ROCED_DEBUG=1 only
+		fmt.Fprintln(o.errOut, "roced: programs cannot open a device:", err)
+	}
 	err = p.run()
 	if o.report {
 		err = errors.Join(err, s.report(os.Stderr))
 	}
 	return err
-}
-
-// warnFileSize reports a hard limit of file sizes that this command, as the service, cannot raise: programs then fail to open
-// a device, and print why with ROCED_DEBUG=1 only.
-func warnFileSize(out io.Writer) {
-	const need = proto.ProcessFileSize
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Max >= need {
-		return
-	}
-	raised := unix.Rlimit{Cur: limit.Cur, Max: need}
-	if unix.Setrlimit(unix.RLIMIT_FSIZE, &raised) == nil {
-		_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit) // the server raises it itself
-		return
-	}
-	fmt.Fprintf(out, "roced: the hard limit of file sizes is %d bytes, and the sparse file for a program's memory needs %d: programs cannot open a device; start roced exec where ulimit -H -f is unlimited (LimitFSIZE=infinity)\n", limit.Max, uint64(need))
 }
 
 // ownService is a service for one program and its children.
