@@ -27,7 +27,11 @@ func (c *connections) watchCard(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	w := traffic.Watch{Take: observe, Taken: &delivered, Limit: c.options.Quiet}
-	return c.explainQuiet(w.Until(ctx, true))
+	err := w.Until(ctx, true)
+	if errors.Is(err, unix.ETIMEDOUT) {
+		err = fmt.Errorf("no packet of the client was delivered for %v: %w", w.Limit, unix.ETIMEDOUT)
+	}
+	return c.explainQuiet(err)
 }
 
 // explainQuiet adds to the error of a client that was given up what the card has dropped, and the flag that may differ.
