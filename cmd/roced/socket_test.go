@@ -145,6 +145,7 @@ func TestSocketOfTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sockets", "web1")
 	makeSocket(t, path)
+	makeSocket(t, filepath.Join(dir, "sockets", ".removed-1"))
 	t.Setenv("ROCED_SOCKET", filepath.Join(dir, "roced.sock"))
 	for _, row := range []struct {
 		want string
@@ -159,6 +160,9 @@ func TestSocketOfTheEnvironment(t *testing.T) {
 		if _, out, said := cmdtest.Run(t, row.args...); !strings.Contains(out+said, row.want) {
 			t.Errorf("%q: no %q in %s%s", row.args, row.want, out, said)
 		}
+	}
+	if _, text, _ := cmdtest.Run(t, "socket", "list"); strings.Contains(text, ".removed") {
+		t.Errorf("the folder of a removed socket is listed: %s", text)
 	}
 	t.Chdir(dir)
 	_, text, _ := cmdtest.Run(t, "cdi", "generate", "web1", "--socket=./roced.sock", "--libraries=lib")

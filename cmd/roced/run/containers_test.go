@@ -3,12 +3,18 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/internal/errtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
@@ -16,7 +22,7 @@ import (
 
 // serviceIn is a service that makes sockets of containers below a folder.
 func serviceIn(folder string) *service {
-	return &service{config: &config.Config{Socket: config.Socket{Path: filepath.Join(folder, "roced.sock")}}}
+	return &service{log: slog.New(slog.DiscardHandler), config: &config.Config{Socket: config.Socket{Path: filepath.Join(folder, "roced.sock")}}}
 }
 
 // TestContainerThatWritesToItsFolder: where a container has the folder of its socket to write to, nothing that it puts
@@ -73,12 +79,7 @@ func TestOthersSocketsFolder(t *testing.T) {
 // TestSocketsAtOnce: who ends the socket of a container does not take away the folder of the next of that name.
 func TestSocketsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := serviceIn(t.TempDir())
-	var err error
-	if s.server, err = server.New(server.Config{PrivilegedGroup: -1, Listen: s.listenFor}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.server.Close()
+	s := newContainers(t, t.TempDir())
 	var asking sync.WaitGroup
 	for range 8 {
 		asking.Go(func() {
@@ -93,4 +94,136 @@ func TestSocketsAtOnce(t *testing.T) {
 		})
 	}
 	asking.Wait()
+}
+
+// newContainers makes a service with sockets of containers below a folder.
+func newContainers(t *testing.T, folder string) *service {
+	t.Helper()
+	s := serviceIn(folder)
+	var err error
+	s.server, err = server.New(server.Config{PrivilegedGroup: -1, Listen: s.listenFor, Log: s.log})
+	errtest.Check(t, err)
+	t.Cleanup(func() { s.server.Close() })
+	return s
+}
+
+// restart ends a service, and returns the next one.
+func (s *service) restart(t *testing.T) *service {
+	t.Helper()
+	s.ending.Store(true)
+	errtest.Check(t, s.server.Close())
+	waittest.Eventually(t, "no socket is served", func() bool {
+		names, err := filepath.Glob(filepath.Join(s.socketsFolder(), "*/roced.sock"))
+		return err == nil && !slices.ContainsFunc(names, func(name string) bool { return errors.Is(checkName("unixpacket", name), unix.EADDRINUSE) })
+	})
+	next := newContainers(t, filepath.Dir(s.socketsFolder()))
+	next.addSockets()
+	return next
+}
+
+// empty waits until a service has no folder of a socket.
+func (s *service) empty(t *testing.T) {
+	t.Helper()
+	waittest.Eventually(t, "nothing is left of the sockets", func() bool {
+		there, err := os.ReadDir(s.socketsFolder())
+		return err == nil && len(there) == 0
+	})
+}
+
+// TestRemovedSocketIsGone: a container that leaves files in its folder, or a link in place of the socket, does not keep the
+// socket alive. Its mount does not lead to the next socket of that name. The links that it leaves are not followed.
+func TestRemovedSocketIsGone(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	victim := filepath.Join(other, "victim")
+	errtest.Check(t, os.WriteFile(victim, nil, 0o600))
+	s := newContainers(t, dir)
+	path, err := s.server.AddSocket("web")
+	errtest.Check(t, err)
+	folder := filepath.Dir(path)
+	mount, err := os.Open(folder) // as the container's mount
+	errtest.Check(t, err)
+	defer mount.Close()
+	errtest.Check(t, errors.Join(
+		os.Remove(path), os.Symlink(victim, path), os.Symlink(other, filepath.Join(folder, "link")),
+		os.MkdirAll(filepath.Join(folder, "a/b/c"), 0o700), os.Symlink(other, filepath.Join(folder, "a/b/link")),
+		os.WriteFile(filepath.Join(folder, "a/b/file"), nil, 0o600)))
+	errtest.Check(t, s.server.RemoveSocket("web"))
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder after the removal: %v", err)
+	}
+	s.empty(t)
+	s = s.restart(t)
+	if err := s.server.RemoveSocket("web"); !errors.Is(err, verbs.ErrInvalid) {
+		t.Errorf("the socket after a restart: %v", err)
+	}
+	_, err = s.server.AddSocket("web")
+	errtest.Check(t, err)
+	old, err := mount.Stat()
+	errtest.Check(t, err)
+	now, err := os.Stat(folder)
+	errtest.Check(t, err)
+	if os.SameFile(old, now) {
+		t.Error("the next socket has the old folder")
+	}
+	if c, err := net.Dial("unixpacket", fmt.Sprintf("/proc/self/fd/%d/roced.sock", mount.Fd())); err == nil {
+		c.Close()
+		t.Error("the old mount leads to a socket")
+	}
+	if _, err := os.Lstat(victim); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSocketsAfterARestart: a socket is there again in its folder. One that its container has replaced is gone, and can be
+// made anew. What an earlier service did not remove is removed.
+func TestSocketsAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := newContainers(t, t.TempDir())
+	good, err := s.server.AddSocket("good")
+	errtest.Check(t, err)
+	bad, err := s.server.AddSocket("bad")
+	errtest.Check(t, err)
+	errtest.Check(t, errors.Join(os.Remove(bad), os.Symlink(good, bad), os.MkdirAll(filepath.Join(s.socketsFolder(), ".removed-x/y"), 0o700)))
+	before, err := os.Stat(filepath.Dir(good))
+	errtest.Check(t, err)
+	s = s.restart(t)
+	if now, err := os.Stat(filepath.Dir(good)); err != nil || !os.SameFile(before, now) {
+		t.Errorf("the folder after a restart: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Dir(bad)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder without a socket: %v", err)
+	}
+	_, err = s.server.AddSocket("bad")
+	errtest.Check(t, err)
+	errtest.Check(t, errors.Join(s.server.RemoveSocket("bad"), s.server.RemoveSocket("good")))
+	s.empty(t)
+}
+
+// TestSocketsOfAnotherService: a service leaves the folders whose sockets another service serves.
+func TestSocketsOfAnotherService(t *testing.T) {
+	t.Parallel()
+	first := newContainers(t, t.TempDir())
+	path, err := first.server.AddSocket("web")
+	errtest.Check(t, err)
+	second := newContainers(t, filepath.Dir(first.socketsFolder()))
+	second.addSockets()
+	if _, err := second.server.AddSocket("web"); !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("%v, want %v", err, unix.EADDRINUSE)
+	}
+	c, err := net.Dial("unixpacket", path)
+	errtest.Check(t, err)
+	c.Close()
+}
+
+// TestRestartInOthersFolder: a service deletes nothing in a folder that another user has put where its sockets would be.
+func TestRestartInOthersFolder(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	victim := filepath.Join(other, "victim")
+	errtest.Check(t, errors.Join(os.WriteFile(victim, nil, 0o600), os.Symlink(other, filepath.Join(dir, "sockets"))))
+	newContainers(t, dir).addSockets()
+	if _, err := os.Lstat(victim); err != nil {
+		t.Error(err)
+	}
 }

@@ -34,18 +34,8 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 
 // listenUnixFrom is listenUnix with the folder of the other name.
 func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
-	conn, err := net.Dial(network, c.Path)
-	if err == nil {
-		conn.Close()
-	}
-	if err == nil || errors.Is(err, unix.EAGAIN) { // so many wait to connect that there is no room
-		return nil, fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, c.Path)
-	}
-	if errors.Is(err, unix.EPROTOTYPE) {
-		return nil, fmt.Errorf("%w: a program that is not roced listens at %s; --socket gives this service another path", unix.EADDRINUSE, c.Path)
-	}
-	if there, err := os.Lstat(c.Path); err == nil && there.Mode().Type() != fs.ModeSocket {
-		return nil, fmt.Errorf("%w: %s is no socket, and is left as it is; --socket names another path", unix.EEXIST, c.Path)
+	if err := checkName(network, c.Path); err != nil {
+		return nil, err
 	}
 	group, err := groupID(c.Group)
 	if err != nil {
@@ -59,6 +49,28 @@ func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
 		return nil, notListening(c.Path, withoutName(err))
 	}
 	return s, nil
+}
+
+// checkName returns an error if a path names anything except a socket that no process serves. It follows no link.
+func checkName(network, path string) error {
+	there, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	if there.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%w: %s is no socket, and is left as it is; --socket names another path", unix.EEXIST, path)
+	}
+	conn, err := net.Dial(network, path)
+	if err == nil {
+		conn.Close()
+	}
+	if err == nil || errors.Is(err, unix.EAGAIN) { // so many wait to connect that there is no room
+		return fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, path)
+	}
+	if errors.Is(err, unix.EPROTOTYPE) {
+		return fmt.Errorf("%w: a program that is not roced listens at %s; --socket gives this service another path", unix.EADDRINUSE, path)
+	}
+	return nil
 }
 
 // notListening says what to do where an ordinary user may not make a socket.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -38,6 +39,8 @@ type service struct {
 	serves    int           // on how many it has not
 	changed   chan struct{} // the state of a device has
 	ending    atomic.Bool   // the service is
+	restoring bool          // sockets of containers are made again; no program is served yet
+	removing  sync.Mutex    // held while a discarded folder is removed
 	status    string        // as it was last told
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
@@ -75,6 +76,9 @@ func list() *cobra.Command {
 				return err
 			}
 			for _, name := range names {
+				if strings.HasPrefix(name.Name(), ".") { // a removed one's folder, or a socket that is being made
+					continue
+				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", name.Name(), filepath.Join(folder, name.Name(), "roced.sock"))
 			}
 			return nil
