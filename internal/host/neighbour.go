@@ -82,7 +82,7 @@ func (q *Queries) use(address netip.Addr, ext int) error {
 	return nil
 }
 
-// Forget deletes an entry that is not resolved yet. The next request is then sent at once; while an
+// Forget deletes an entry. The next request is then sent at once; while an
 // earlier one waits for its answer, the kernel repeats it only after a second.
 func (q *Queries) Forget(address netip.Addr) error {
 	err := q.handle.NeighDel(&netlink.Neigh{LinkIndex: q.index, IP: address.AsSlice()})
@@ -90,6 +90,24 @@ func (q *Queries) Forget(address netip.Addr) error {
 		return nil
 	}
 	return err
+}
+
+// SolicitedNode returns the multicast group to which the kernel sends its requests for an IPv6 neighbour (RFC 4291, 2.7.1).
+func SolicitedNode(address netip.Addr) netip.Addr {
+	group, of := netip.MustParseAddr("ff02::1:ff00:0").As16(), address.As16()
+	copy(group[13:], of[13:])
+	return netip.AddrFrom16(group)
+}
+
+// ForgetGroup deletes the entry that the kernel has made for the solicited-node group of an IPv6 neighbour, to send its
+// requests there. The kernel makes it again for the next request. An entry of the administrator stays.
+func (q *Queries) ForgetGroup(address netip.Addr) error {
+	group := SolicitedNode(address)
+	entry, err := q.Neighbour(group)
+	if err != nil || entry.State != unix.NUD_NOARP || entry.flags&unix.NTF_EXT_LEARNED != 0 {
+		return err
+	}
+	return q.Forget(group)
 }
 
 // MaxNeighbours returns the maximum number of entries in the kernel's table of neighbours, of IPv4 or of IPv6

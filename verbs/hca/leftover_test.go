@@ -61,7 +61,8 @@ func TestLeftoversAreUndone(t *testing.T) {
 	manage("10.77.0.2", 0)
 	manage("fd77::2", 0)
 	manage("10.77.0.3", netlink.NTF_EXT_LEARNED)
-	manage("10.77.0.4", 0) // the administrator's: in no journal
+	manage("fd77::ab:99", 0) // it does not answer
+	manage("10.77.0.4", 0)   // the administrator's: in no journal
 	check(t, hosts.A.Do(func() error {
 		fs, err := host.MountSysfs()
 		if err != nil {
@@ -73,7 +74,7 @@ func TestLeftoversAreUndone(t *testing.T) {
 		}
 		here, err := journal.ThisNamespace()
 		for kind, lines := range map[string][]string{
-			"neighbours": {"10.77.0.2", "fd77::2", "10.77.0.3", "10.77.0.99", "nonsense"},
+			"neighbours": {"10.77.0.2", "fd77::2", "10.77.0.3", "10.77.0.99", "fd77::ab:99", "nonsense"},
 			"knobs":      {"napi_defer_hard_irqs 2", "../../../../tmp/x 1", "nonsense"},
 		} {
 			killed := journal.New(dir, kind, journal.Place{Namespace: here, Index: index})
@@ -85,9 +86,14 @@ func TestLeftoversAreUndone(t *testing.T) {
 		return err
 	}))
 	open(t, hosts.A, WithStateDir(dir))
-	for ip, want := range map[string]bool{"10.77.0.2": false, "fd77::2": false, "10.77.0.3": true, "10.77.0.4": true} {
+	for ip, want := range map[string]bool{"10.77.0.2": false, "fd77::2": false, "fd77::ab:99": false, "10.77.0.3": true, "10.77.0.4": true} {
 		if managed(t, hosts.A, ip) != want {
 			t.Errorf("%s is managed: %v", ip, !want)
+		}
+	}
+	for _, network := range []string{"fd77::ab:99/128", "ff02::1:ffab:99/128"} {
+		if n := silentEntries(t, hosts.A, network); n != 0 {
+			t.Errorf("%d entries of %s", n, network)
 		}
 	}
 	if value := knob(t, hosts.A, "napi_defer_hard_irqs"); value != "2" {

@@ -79,6 +79,49 @@ func TestUnresolvedNeighboursOfAUser(t *testing.T) {
 	}
 }
 
+// TestGroupsOfUnresolvedNeighbours: a user that connects again and again has the kernel keep 64 entries for silent IPv6
+// neighbours and 64 for their solicited-node groups, and none when its sessions have ended. Neighbours that share a group
+// have it until the last one is released.
+func TestGroupsOfUnresolvedNeighbours(t *testing.T) {
+	t.Parallel()
+	const network, groups = "fd88::/64", "ff02::1:ffab:0/112"
+	hosts := labtest.Pair(t)
+	addRoute(t, hosts.A, netlink.Route{Scope: netlink.SCOPE_LINK}, network)
+	a := newStation(t, open(t, hosts.A))
+	expect := func(when string, neighbours, requested int) {
+		t.Helper()
+		if n, g := silentEntries(t, hosts.A, network), silentEntries(t, hosts.A, groups); n != neighbours || g != requested {
+			t.Errorf("%s: %d entries of neighbours and %d of groups, want %d and %d", when, n, g, neighbours, requested)
+		}
+	}
+	connect := func() (*Session, provider.Handle) {
+		session, err := a.device.NewSession(SessionConfig{Quota: quota.New("eve", Limits{}, nil)})
+		check(t, err)
+		pd, err := session.AllocPD()
+		check(t, err)
+		return session, pd.PD
+	}
+	for round := range 5 {
+		session, pd := connect()
+		for i := range quota.MostUnresolved {
+			check(t, a.quietly(session, pd, fmt.Sprintf("fd88::ab:%x", round*quota.MostUnresolved+i+1)))
+		}
+		refused(t, a.quietly(session, pd, "fd88::ab:ffff"), verbs.ErrLimit, "eve has 64")
+		expect(fmt.Sprint("round ", round), quota.MostUnresolved, quota.MostUnresolved)
+		check(t, session.Close())
+		expect(fmt.Sprint("after round ", round), 0, 0)
+	}
+	first, pd := connect()
+	check(t, a.quietly(first, pd, "fd88::1:ab:1"))
+	second, pd := connect()
+	check(t, a.quietly(second, pd, "fd88::2:ab:1"))
+	expect("a shared group", 2, 1)
+	check(t, first.Close())
+	expect("a shared group of one", 1, 1)
+	check(t, second.Close())
+	expect("at the end", 0, 0)
+}
+
 // TestNeighboursOfAllUsers: the cards of a process have a limited number of the kernel's entries, and it is reached by
 // several users.
 func TestNeighboursOfAllUsers(t *testing.T) {

@@ -17,11 +17,13 @@ func TestWatchdogOfAStuckThread(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		go w.run(ctx)
 		time.Sleep(9500 * time.Millisecond)
+		synctest.Wait()
 		if notified != 4 { // every second tick
 			t.Errorf("a thread is stuck: notified %d times in 9.5 s, want 4", notified)
 		}
 		notified, stuck = 0, false
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if notified != 0 {
 			t.Errorf("nothing responds: notified %d times", notified)
 		}
@@ -29,6 +31,7 @@ func TestWatchdogOfAStuckThread(t *testing.T) {
 		for range 5 {
 			close(<-w.questions)
 		}
+		synctest.Wait()
 		if notified != 0 {
 			t.Errorf("the loop responds: notified %d times besides", notified)
 		}

@@ -104,23 +104,28 @@ func unmanageAll(index int, lines []string) error {
 	}
 	for _, line := range lines {
 		if address, bad := netip.ParseAddr(line); bad == nil {
-			err = errors.Join(err, unmanageEntry(queries, address))
+			err = errors.Join(err, unmanageEntry(queries, address, false))
 		}
 	}
 	return err
 }
 
 // unmanageEntry has the kernel age an entry again, unless it is another program's by now. An entry that is not resolved
-// is deleted: the kernel would keep it, as one of a limited number, until it needs the room.
-func unmanageEntry(queries *host.Queries, address netip.Addr) error {
+// is deleted: the kernel would keep it, as one of a limited number, until it needs the room. The same holds for the entry of
+// the group that IPv6 requests go to, unless it is shared with another neighbour.
+func unmanageEntry(queries *host.Queries, address netip.Addr, shared bool) error {
 	entry, err := queries.Neighbour(address)
 	if err != nil || !entry.Managed() || entry.Foreign() {
 		return err
 	}
-	if !entry.Known() {
-		return queries.Forget(address)
+	if entry.Known() {
+		return queries.Unmanage(address)
 	}
-	return queries.Unmanage(address)
+	err = queries.Forget(address)
+	if address.Is4() || shared {
+		return err
+	}
+	return errors.Join(err, queries.ForgetGroup(address))
 }
 
 // resetKnobs sets an interface's knobs to the old values that a journal lists.

@@ -68,9 +68,19 @@ func (i *Interface) unmanage(hop netip.Addr) {
 		return
 	}
 	delete(i.managed, hop)
-	if unmanageEntry(i.queries, hop) == nil || i.gone() {
+	if unmanageEntry(i.queries, hop, i.sharesGroup(hop)) == nil || i.gone() {
 		_ = i.journals.neighbours.Remove(hop.String())
 	}
+}
+
+// sharesGroup reports whether the requests for another neighbour of ours go to the same IPv6 group.
+func (i *Interface) sharesGroup(hop netip.Addr) bool {
+	for other := range i.managed {
+		if hop.Is6() && other.Is6() && host.SolicitedNode(other) == host.SolicitedNode(hop) {
+			return true
+		}
+	}
+	return false
 }
 
 // gone reports whether the interface is gone, and its neighbours with it.

@@ -21,6 +21,7 @@ type hop struct {
 	settled  chan struct{}        // closed when it has answered, or failed
 	answered bool                 // its MAC was known at some time
 	payers   map[*quota.Quota]int // with the number of their paths over it
+	kept     *quota.Neighbours    // the table's
 }
 
 // unanswered says that the neighbour has been asked and has not answered yet.
@@ -37,17 +38,17 @@ func (t *Table) obtainHop(address netip.Addr, user *quota.Quota) (h *hop, reserv
 	if err != nil {
 		return nil, false, err
 	}
-	h = &hop{address: address, answered: status.Known, paths: map[*Path]struct{}{}, payers: map[*quota.Quota]int{}, settled: make(chan struct{})}
+	h = &hop{address: address, answered: status.Known, kept: t.Kept, paths: map[*Path]struct{}{}, payers: map[*quota.Quota]int{}, settled: make(chan struct{})}
 	if reserved, err = t.reserve(h, user); err != nil {
 		return nil, false, err
 	}
-	if err = t.Kept.Take(address.Is6(), user); err == nil {
+	if err = t.Kept.Take(address.Is6(), h.entries(), user); err == nil {
 		if err = t.askFor(h); err == nil {
 			t.hops[address] = h
 			return h, reserved, nil
 		}
 		t.Host.Release(address)
-		t.Kept.Give(address.Is6())
+		t.Kept.Give(address.Is6(), h.entries())
 	}
 	giveBack(user, reserved)
 	return nil, false, err
@@ -90,7 +91,7 @@ func (t *Table) dropHop(h *hop) {
 	if h != nil && len(h.paths) == 0 {
 		delete(t.hops, h.address)
 		t.Host.Release(h.address)
-		t.Kept.Give(h.address.Is6())
+		t.Kept.Give(h.address.Is6(), h.entries())
 	}
 }
 

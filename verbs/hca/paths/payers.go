@@ -54,7 +54,18 @@ func (h *hop) answer() {
 	for user := range h.payers {
 		user.CountNeighbours(0, -1)
 	}
+	before := h.entries()
 	h.answered = true
+	h.kept.Give(h.address.Is6(), before-h.entries())
+}
+
+// entries returns the number of entries that the kernel has for the hop. To request an IPv6 neighbour it makes a second one,
+// for the neighbour's solicited-node group.
+func (h *hop) entries() uint64 {
+	if h.address.Is6() && !h.answered {
+		return 2
+	}
+	return 1
 }
 
 // unresolved is 1 if the hop has not answered yet.

@@ -116,6 +116,45 @@ func TestKeptAreBounded(t *testing.T) {
 	})
 }
 
+// TestSilentIPv6CountsTwice: the host keeps two entries for an IPv6 hop until it has answered, and one afterwards.
+func TestSilentIPv6CountsTwice(t *testing.T) {
+	table, a := limitedTable(16)
+	hop := func(i int) string { return fmt.Sprintf("fd01::%x", i+1) }
+	for i := range 100 {
+		a.neighbours[netip.MustParseAddr(hop(i))] = network.Neighbour{}
+	}
+	var taken []*Path
+	fill := func(want int) {
+		t.Helper()
+		for len(taken) < 100 {
+			p, err := table.Take(to(hop(len(taken))), newUser(nil))
+			if err != nil {
+				refused(t, err, verbs.ErrLimit, "of 16", "net.ipv6.neigh.default.gc_thresh3")
+				break
+			}
+			taken = append(taken, p)
+		}
+		if len(taken) != want || len(a.held) != want {
+			t.Fatalf("%d paths, %d held; want %d", len(taken), len(a.held), want)
+		}
+	}
+	fill(8)
+	for i := range 4 {
+		a.says(hop(i), network.Neighbour{Known: true})
+	}
+	check(t, table.AskHops(false))
+	fill(10)
+	for _, p := range taken {
+		table.Leave(p, newUser(nil))
+	}
+	table.Close()
+	if len(a.held) != 0 {
+		t.Errorf("%v are held", a.held)
+	}
+	check(t, table.Kept.Take(true, 14, nil)) // all has been given back
+	refused(t, table.Kept.Take(true, 3, nil), verbs.ErrLimit)
+}
+
 // TestTakeInTurn: a caller at the limit waits until one of its next hops has answered, or for some seconds.
 func TestTakeInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

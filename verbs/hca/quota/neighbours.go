@@ -72,8 +72,8 @@ func (q *Quota) Decreased() <-chan struct{} {
 	return q.hops.room
 }
 
-// Neighbours counts the next hops that the kernel keeps for the cards of a process, of IPv4 and of IPv6. All network
-// namespaces of a machine share the kernel's tables.
+// Neighbours counts the entries that the kernel keeps for next hops of the cards of a process, of IPv4 and of IPv6. All
+// network namespaces of a machine share the kernel's tables.
 type Neighbours struct {
 	most func(v6 bool) uint64
 
@@ -86,8 +86,8 @@ func NewNeighbours(most func(v6 bool) uint64) *Neighbours {
 	return &Neighbours{most: most, used: map[bool]uint64{}}
 }
 
-// Take takes a next hop for an owner; ErrLimit if too few are left. A nil Neighbours has no limit.
-func (n *Neighbours) Take(v6 bool, q *Quota) error {
+// Take takes the entries of a next hop for an owner; ErrLimit if too few are left. A nil Neighbours has no limit.
+func (n *Neighbours) Take(v6 bool, entries uint64, q *Quota) error {
 	if n == nil {
 		return nil
 	}
@@ -99,21 +99,21 @@ func (n *Neighbours) Take(v6 bool, q *Quota) error {
 		owner, own = q.owner, q.hops.all
 		q.mu.Unlock()
 	}
-	shared := Shared{Noun: "neighbours", Used: n.used[v6], Most: n.most(v6)}
-	if err := shared.admit(owner, own, 1); err != nil {
+	shared := Shared{Noun: "entries for neighbours", Used: n.used[v6], Most: n.most(v6)}
+	if err := shared.admit(owner, own, entries); err != nil {
 		family := map[bool]string{false: "ipv4", true: "ipv6"}[v6]
 		return fmt.Errorf("%w, or increase net.%s.neigh.default.gc_thresh3 of the machine, half of which is for RDMA", err, family)
 	}
-	n.used[v6]++
+	n.used[v6] += entries
 	return nil
 }
 
-// Give gives a next hop back.
-func (n *Neighbours) Give(v6 bool) {
+// Give gives entries back.
+func (n *Neighbours) Give(v6 bool, entries uint64) {
 	if n == nil {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.used[v6]--
+	n.used[v6] -= entries
 }
