@@ -139,7 +139,7 @@ func TestManyDeadPeers(t *testing.T) {
 			p.a.engine.Do(func() { live.c.Timeout = 31 }) // hours: nobody is late
 			all := p.dead(dead, 8)
 			for _, one := range all {
-				p.a.engine.Do(func() { one.c.MaxRDAtomic = 16 })
+				p.a.engine.Do(func() { one.c.MaxRDAtomic, one.c.Timeout = 16, 31 })
 				for range 3 {
 					one.post(to(opcode, 0), ring.Atomic{}, at(0, 1<<20))
 				}

@@ -89,7 +89,7 @@ func (c *connection) listClients(r proto.ListClientsRequest) (grant proto.Client
 
 // info is what there is to say about a client.
 func (c *connection) info() proto.ClientInfo {
-	peer := c.peer
+	peer := &c.peer // another goroutine may write confined
 	session, device := c.use()
 	info := proto.ClientInfo{
 		Number: c.number, PID: uint32(peer.pid), UID: peer.uid, Owner: peer.owner, Command: commandOf(peer.pid), Device: device, Since: uint64(c.since.UnixNano()),

@@ -3,37 +3,40 @@ package run
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // TestWatchdogOfAStuckThread: while the loop does not respond, systemd is notified if a thread is stuck in the kernel, and
-// not if none is. It is again when the loop responds.
+// not if none is. The loop notifies it when it responds.
 func TestWatchdogOfAStuckThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		notified, stuck := 0, true
-		w := &watchdog{interval: 4 * time.Second, questions: make(chan chan struct{}), notify: func() { notified++ }, stuck: func() bool { return stuck }, log: slog.New(slog.DiscardHandler)}
+		var notified atomic.Int32
+		var stuck atomic.Bool
+		stuck.Store(true)
+		w := &watchdog{
+			interval: 4 * time.Second, questions: make(chan chan struct{}), notify: func() { notified.Add(1) }, stuck: stuck.Load,
+			log: slog.New(slog.DiscardHandler),
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		go w.run(ctx)
 		time.Sleep(9500 * time.Millisecond)
-		synctest.Wait()
-		if notified != 4 { // every second tick
-			t.Errorf("a thread is stuck: notified %d times in 9.5 s, want 4", notified)
+		if n := notified.Swap(0); n != 4 { // every second tick
+			t.Errorf("a thread is stuck: notified %d times in 9.5 s, want 4", n)
 		}
-		notified, stuck = 0, false
+		stuck.Store(false)
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if notified != 0 {
-			t.Errorf("nothing responds: notified %d times", notified)
+		if n := notified.Swap(0); n != 0 {
+			t.Errorf("nothing responds: notified %d times", n)
 		}
-		stuck = true
+		stuck.Store(true)
 		for range 5 {
 			close(<-w.questions)
 		}
-		synctest.Wait()
-		if notified != 0 {
-			t.Errorf("the loop responds: notified %d times besides", notified)
+		if n := notified.Swap(0); n != 0 {
+			t.Errorf("the loop responds: notified %d times besides", n)
 		}
 		stop()
 		synctest.Wait()

@@ -46,8 +46,8 @@ func TestUnresolvedAreBounded(t *testing.T) {
 	eve, mia := userOf("eve"), userOf("mia")
 	taken, err := takeSilent(table, eve)
 	refused(t, err, verbs.ErrLimit, "eve has 64", "check their addresses")
-	if len(taken) != quota.MostUnresolved || len(a.held) != quota.MostUnresolved {
-		t.Fatalf("%d paths, %d next hops are held", len(taken), len(a.held))
+	if len(taken) != quota.MostUnresolved || len(a.kept()) != quota.MostUnresolved {
+		t.Fatalf("%d paths, %d next hops are held", len(taken), len(a.kept()))
 	}
 	again, err := table.Take(taken[0].Ends(), eve) // it pays already
 	check(t, err)
@@ -64,8 +64,8 @@ func TestUnresolvedAreBounded(t *testing.T) {
 	for _, p := range append(taken, again, known) {
 		table.Leave(p, eve)
 	}
-	if n := eve.pays.Unresolved(); n != 0 || len(a.held) != 2 {
-		t.Errorf("eve pays for %d, %v are held", n, a.held)
+	if n := eve.pays.Unresolved(); n != 0 || len(a.kept()) != 2 {
+		t.Errorf("eve pays for %d, %v are held", n, a.kept())
 	}
 	a.says(silent(0), network.Neighbour{Known: true})
 	check(t, table.AskHops(false))
@@ -91,8 +91,8 @@ func TestKeptAreBounded(t *testing.T) {
 			}
 			taken = append(taken, p)
 		}
-		if len(taken) != 56 || len(a.held) != 56 {
-			t.Fatalf("%d paths, %d held", len(taken), len(a.held))
+		if len(taken) != 56 || len(a.kept()) != 56 {
+			t.Fatalf("%d paths, %d held", len(taken), len(a.kept()))
 		}
 		p, err := table.Take(to("10.0.0.2"), mia)
 		check(t, err)
@@ -104,14 +104,14 @@ func TestKeptAreBounded(t *testing.T) {
 			p, err := table.Take(to(fmt.Sprintf("10.0.2.%d", i)), eve)
 			check(t, err)
 			table.Leave(p, eve)
-			if len(a.held) > 64 {
-				t.Fatalf("%d held", len(a.held))
+			if len(a.kept()) > 64 {
+				t.Fatalf("%d held", len(a.kept()))
 			}
 		}
 		time.Sleep(3 * pathLinger)
 		synctest.Wait()
-		if len(a.held) != 0 || table.lingering != 0 || eve.pays.Unresolved() != 0 {
-			t.Errorf("left: %v, %d linger", a.held, table.lingering)
+		if len(a.kept()) != 0 || table.lingering != 0 || eve.pays.Unresolved() != 0 {
+			t.Errorf("left: %v, %d linger", a.kept(), table.lingering)
 		}
 	})
 }
@@ -134,8 +134,8 @@ func TestSilentIPv6CountsTwice(t *testing.T) {
 			}
 			taken = append(taken, p)
 		}
-		if len(taken) != want || len(a.held) != want {
-			t.Fatalf("%d paths, %d held; want %d", len(taken), len(a.held), want)
+		if len(taken) != want || len(a.kept()) != want {
+			t.Fatalf("%d paths, %d held; want %d", len(taken), len(a.kept()), want)
 		}
 	}
 	fill(8)
@@ -148,8 +148,8 @@ func TestSilentIPv6CountsTwice(t *testing.T) {
 		table.Leave(p, newUser(nil))
 	}
 	table.Close()
-	if len(a.held) != 0 {
-		t.Errorf("%v are held", a.held)
+	if len(a.kept()) != 0 {
+		t.Errorf("%v are held", a.kept())
 	}
 	check(t, table.Kept.Take(true, 14, nil)) // all has been given back
 	refused(t, table.Kept.Take(true, 3, nil), verbs.ErrLimit)
@@ -200,19 +200,19 @@ func TestPayersFollowTheRoute(t *testing.T) {
 		}
 	})
 	check(t, table.Update(Change{Up: true, Changes: Changes{AllRoutes: true}}))
-	if e, m := eve.pays.Unresolved(), mia.pays.Unresolved(); e != 1 || m != 1 || len(a.held) != 1 {
-		t.Errorf("behind one router: %d and %d, %v held", e, m, a.held)
+	if e, m := eve.pays.Unresolved(), mia.pays.Unresolved(); e != 1 || m != 1 || len(a.kept()) != 1 {
+		t.Errorf("behind one router: %d and %d, %v held", e, m, a.kept())
 	}
 	a.set(func(a *around) { clear(a.hops) })
 	check(t, table.Update(Change{Up: true, Changes: Changes{AllRoutes: true}}))
-	if e, m := eve.pays.Unresolved(), mia.pays.Unresolved(); e != 10 || m != 1 || len(a.held) != 10 {
-		t.Errorf("on the link again: %d and %d, %v held", e, m, a.held)
+	if e, m := eve.pays.Unresolved(), mia.pays.Unresolved(); e != 10 || m != 1 || len(a.kept()) != 10 {
+		t.Errorf("on the link again: %d and %d, %v held", e, m, a.kept())
 	}
 	for _, p := range taken {
 		table.Leave(p, eve)
 	}
-	if e := eve.pays.Unresolved(); e != 0 || len(a.held) != 1 {
-		t.Errorf("eve pays for %d, %v held", e, a.held)
+	if e := eve.pays.Unresolved(); e != 0 || len(a.kept()) != 1 {
+		t.Errorf("eve pays for %d, %v held", e, a.kept())
 	}
 }
 
@@ -224,8 +224,8 @@ func TestCloseRefunds(t *testing.T) {
 	used, err := table.Take(to(silent(1)), mia)
 	check(t, err)
 	table.Close()
-	if len(a.held) != 1 {
-		t.Errorf("%v are held", a.held)
+	if len(a.kept()) != 1 {
+		t.Errorf("%v are held", a.kept())
 	}
 	table.Leave(used, mia)
 	other, _ := newTable()
@@ -233,8 +233,8 @@ func TestCloseRefunds(t *testing.T) {
 	for i := range 8 {
 		take(t, other, fmt.Sprintf("10.0.0.%d", i+2))
 	}
-	if len(a.held) != 0 || mia.pays.Unresolved() != 0 {
-		t.Errorf("%v are held", a.held)
+	if len(a.kept()) != 0 || mia.pays.Unresolved() != 0 {
+		t.Errorf("%v are held", a.kept())
 	}
 }
 

@@ -70,6 +70,13 @@ func (a *around) Release(hop netip.Addr) {
 	a.held = slices.DeleteFunc(a.held, func(one netip.Addr) bool { return one == hop })
 }
 
+// kept lists the next hops that are held.
+func (a *around) kept() []netip.Addr {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.held)
+}
+
 func (a *around) Do(change func()) { change() }
 
 func (a *around) SetPath(p *datapath.Path, attr datapath.PathAttr) { a.shown[p] = attr }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/roced/roced/internal/needs"
@@ -19,7 +20,27 @@ type Child struct {
 	*exec.Cmd
 	stdout *bufio.Reader
 	pipe   io.Closer
-	errOut strings.Builder
+	errOut text
+}
+
+// text is what a child has written so far.
+type text struct {
+	mu      sync.Mutex
+	written strings.Builder
+}
+
+// Write implements io.Writer.
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.written.Write(p)
+}
+
+// String returns the text.
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.written.String()
 }
 
 var errNotStarted = errors.New("the test did not start it")
@@ -44,7 +65,7 @@ func Command(t *testing.T, args ...string) *Child {
 	return c
 }
 
-// Said is what the child has said on stderr, once it has ended.
+// Said returns what the child has written to stderr so far.
 func (c *Child) Said() string { return c.errOut.String() }
 
 // CloseOutput has nobody read what the child prints.
