@@ -112,7 +112,7 @@ static int make_queue(struct rsocket *s)
 		.max_recv_sge = 1, .max_inline_data = s->inline_size };
 	if (rdma_create_qp(s->id, NULL, &attr) != 0)
 		return errno;
-	s->inline_size = attr.cap.max_inline_data;
+	s->inline_size = attr.cap.max_inline_data < RS_MAX_INLINE ? attr.cap.max_inline_data : RS_MAX_INLINE;
 	for (n = 0; n < receives && !error; n++)
 		error = rs_post_receive(s);
 	return error;

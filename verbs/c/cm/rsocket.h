@@ -34,6 +34,7 @@ enum {
 	RS_QUEUE = 384,
 	RS_BUFFER = 1 << 17,
 	RS_INLINE = 64,
+	RS_MAX_INLINE = 512,
 	RS_BACKLOG = 64,      /* the most sockets that wait for raccept: each has about five descriptors and 256 KiB */
 };
 

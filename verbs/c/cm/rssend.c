@@ -23,29 +23,60 @@ static struct rs_sge take_room(struct rsocket *s, uint32_t n)
 	return taken;
 }
 
-/* send_some sends what fits into one message; the number of bytes. */
-static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *sent)
+/* pieces are the bytes of a call that are not sent yet: those of iov, the first of which has sent some. */
+struct pieces {
+	const struct iovec *iov;
+	size_t sent, left; /* of iov[0]; of all */
+};
+
+/* copy_pieces copies the next n bytes. */
+static void copy_pieces(uint8_t *to, const struct pieces *from, uint32_t n)
+{
+	const struct iovec *iov = from->iov;
+	size_t at = from->sent;
+
+	for (; n > 0; iov++, at = 0) {
+		uint32_t part = iov->iov_len - at < n ? (uint32_t)(iov->iov_len - at) : n;
+
+		if (part > 0)
+			memcpy(to, (const uint8_t *)iov->iov_base + at, part);
+		to += part;
+		n -= part;
+	}
+}
+
+static void skip_pieces(struct pieces *p, uint32_t n)
+{
+	p->left -= n;
+	for (p->sent += n; p->left > 0 && p->sent >= p->iov->iov_len; p->iov++)
+		p->sent -= p->iov->iov_len;
+}
+
+/* send_some sends what fits into one message. */
+static int send_some(struct rsocket *s, struct pieces *p)
 {
 	uint32_t room = s->target[s->target_at].length;
-	uint32_t n = least(len > RS_MAX_TRANSFER ? RS_MAX_TRANSFER : (uint32_t)len, room);
+	uint32_t n = least(p->left > RS_MAX_TRANSFER ? RS_MAX_TRANSFER : (uint32_t)p->left, room);
+	uint8_t travels[RS_MAX_INLINE], *data = travels; /* with the work request */
+	bool own = n > s->inline_size;
 	struct rs_sge to;
 	int error;
 
-	if (n > s->inline_size) {
+	if (own) {
 		n = least(n, least(s->sbuf_free, s->sbuf_size - s->sbuf_at));
-		memcpy(s->sbuf + s->sbuf_at, data, n);
 		data = s->sbuf + s->sbuf_at;
 	}
+	copy_pieces(data, p, n);
 	to = take_room(s, n);
 	error = rs_post(s, RS_OP_DATA, rs_message(RS_OP_DATA, n), data, n, to.addr, to.key);
 	if (error)
 		return error;
-	if (data == s->sbuf + s->sbuf_at) {
+	if (own) {
 		s->sbuf_free -= n;
 		s->sbuf_at = (s->sbuf_at + n) % s->sbuf_size;
 	}
 	s->sent++;
-	*sent = n;
+	skip_pieces(p, n);
 	return 0;
 }
 
@@ -82,25 +113,6 @@ static void end(struct rsocket *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* send_all sends bytes until the call may not wait; their number, or -1 if there were none. */
-static ssize_t send_all(struct rsocket *s, const void *data, size_t len, int flags)
-{
-	size_t done = 0;
-	int error = 0;
-
-	while (done < len && !error) {
-		uint32_t n = 0;
-
-		error = rs_wait(s, rs_can_send, flags, s->timeout.send);
-		if (!error && s->state == RS_CONNECTED && s->writable)
-			error = send_some(s, (const uint8_t *)data + done, len - done, &n);
-		else if (!error)
-			error = s->state < RS_CONNECTED ? ENOTCONN : s->error ? s->error : EPIPE;
-		done += n;
-	}
-	return done > 0 || !error ? (ssize_t)done : cm_result(error);
-}
-
 static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int flags)
 {
 	ssize_t sent;
@@ -111,34 +123,37 @@ static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int fla
 	return sent;
 }
 
-/* send_pieces sends the pieces of a stream's bytes; how many bytes, or -1. */
-static ssize_t send_pieces(struct rsocket *s, const struct iovec *iov, int count, int flags)
+/* send_pieces sends bytes until the call may not wait; their number, or -1 with an error if there were none. */
+static ssize_t send_pieces(struct rsocket *s, struct pieces *p, int flags)
 {
-	ssize_t done = 0;
-	int n, error = s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags, s->timeout.send) : 0;
+	size_t all = p->left;
+	int error = s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags, s->timeout.send) : 0;
 
-	if (error)
-		return cm_result(error);
-	for (n = 0; n < count; n++) {
-		ssize_t sent = send_all(s, iov[n].iov_base, iov[n].iov_len, flags);
-
-		if (sent < 0)
-			return done > 0 ? done : -1;
-		done += sent;
-		if ((size_t)sent < iov[n].iov_len)
-			break;
+	while (p->left > 0 && !error) {
+		error = rs_wait(s, rs_can_send, flags, s->timeout.send);
+		if (!error && s->state == RS_CONNECTED && s->writable)
+			error = send_some(s, p);
+		else if (!error)
+			error = s->state < RS_CONNECTED ? ENOTCONN : s->error ? s->error : EPIPE;
 	}
-	return done;
+	return p->left < all || !error ? (ssize_t)(all - p->left) : cm_result(error);
 }
 
 static ssize_t send_stream(struct rsocket *s, const struct iovec *iov, int count, int flags)
 {
+	struct pieces all = { .iov = iov };
 	ssize_t sent;
-	int error = s->state < RS_RESOLVING ? ENOTCONN : begin(s, flags);
+	int n, error;
 
+	for (n = 0; n < count; n++) {
+		if (iov[n].iov_len > SSIZE_MAX - all.left)
+			return cm_result(EINVAL);
+		all.left += iov[n].iov_len;
+	}
+	error = s->state < RS_RESOLVING ? ENOTCONN : begin(s, flags);
 	if (error)
 		return cm_result(error);
-	sent = send_pieces(s, iov, count, flags);
+	sent = send_pieces(s, &all, flags);
 	end(s);
 	return sent;
 }

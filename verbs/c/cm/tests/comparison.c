@@ -196,13 +196,16 @@ static void progress(void)
 static void transfers(void)
 {
 	char bytes[16] = { 0 };
+	static char large[2002], ones[2000];
 	struct iovec two[2] = { { bytes, 2 }, { bytes + 2, 3 } };
+	struct iovec pieces[4] = { { "a", 1 }, { NULL, 0 }, { ones, sizeof(ones) }, { "z", 1 } };
 	struct msghdr msg = { .msg_iov = two, .msg_iovlen = 2, .msg_flags = -1 };
 	struct sockaddr_in in;
 	socklen_t len = sizeof(in);
 	int e[2];
 
 	part = "stream";
+	memset(ones, '1', sizeof(ones));
 	connected(e);
 	ready("poll", e[0]);
 	is("recv", on->recv(e[1], bytes, 1, MSG_DONTWAIT));
@@ -219,7 +222,10 @@ static void transfers(void)
 	is("wait for all", on->recv(e[1], bytes, 3, MSG_WAITALL));
 	row("all", "%.3s", bytes);
 	is("writev", on->writev(e[0], two, 2));
-	is("readv", on->readv(e[1], two, 2));
+	is("readv", on->readv(e[1], two, 2)); /* of one segment and of one message: what is sent at once comes at once */
+	is("sendmsg of pieces", on->sendmsg(e[0], &(struct msghdr){ .msg_iov = pieces, .msg_iovlen = 4 }, 0));
+	is("all of them", on->recv(e[1], large, sizeof(large), MSG_WAITALL));
+	row("in order", "%c %c %c %c", large[0], large[1], large[2000], large[2001]);
 	is("writev of no vectors", on->writev(e[0], two, 0));
 	is("writev of too few", on->writev(e[0], two, -1));
 	is("writev of too many", on->writev(e[0], two, 2000));
