@@ -47,12 +47,11 @@ func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 	return true
 }
 
-// overrun fails a CQ and all queue pairs that complete to it.
+// overrun fails a CQ and all queue pairs that complete to it. The program is notified when the round's completions are
+// published: see publish.
 func (cs *completions) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
-	cq.Queue.Fail()
-	cq.NoteOverrun()
 	for qp := range cq.QPs {
 		cs.engine.fail(qp, true)
 	}
@@ -67,6 +66,10 @@ func (e *Engine) publish() {
 		solicited := cq.solicited
 		cq.dirty, cq.solicited = false, false
 		cq.Queue.Publish()
+		if cq.overrun {
+			cq.Queue.Fail() // behind the index: a program that finds the mark looks for completions once more
+			cq.NoteOverrun()
+		}
 		if cq.Queue.Armed() != 0 {
 			e.notify(cq, solicited)
 		} else {

@@ -1,6 +1,10 @@
 package datapath
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+)
 
 // However many completions a burst has, its CQ is published once.
 func TestPublishedOnceABurst(t *testing.T) {
@@ -17,5 +21,28 @@ func TestPublishedOnceABurst(t *testing.T) {
 	})
 	if got := r.completions(); len(got) != 3 {
 		t.Errorf("completions %+v", got)
+	}
+}
+
+// TestOverrunIsReportedLast checks that a CQ is marked as overrun only when its completions are published: a program that finds
+// it marked and empty has read them all.
+func TestOverrunIsReportedLast(t *testing.T) {
+	r := newRig(t)
+	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })
+	r.makeQP(r.makeCQ(2))
+	for i := range uint64(3) {
+		r.postRecv(i, piece(0, 100))
+		r.link.in = append(r.link.in, datagram(nil))
+	}
+	r.engine.Do(func() {
+		r.engine.AddQP(r.qp)
+		r.engine.SetState(r.qp, ring.QPStateRTS)
+		r.engine.receive(listens)
+		if !r.qp.RecvCQ.overrun || r.cq.Failed() || r.overruns > 0 {
+			t.Errorf("overrun %v, marked %v before its completions are published", r.qp.RecvCQ.overrun, r.cq.Failed())
+		}
+	})
+	if n := r.cq.Available(2); n != 2 || !r.cq.Failed() || r.overruns != 1 {
+		t.Errorf("%d completions, marked %v, reported %d times", n, r.cq.Failed(), r.overruns)
 	}
 }

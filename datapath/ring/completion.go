@@ -151,7 +151,7 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 // Publish makes all entries put so far visible to the program.
 func (q *CompletionProducer) Publish() { q.publish() }
 
-// Fail marks the queue as overrun, for good.
+// Fail marks the queue as overrun, for good. The caller has published the entries before it.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
 // Stamped reports whether entries need timestamps.
