@@ -1,0 +1,53 @@
+package verbs
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// lastRound is a card that publishes a completion and ends, while a poll that has found nothing runs it.
+type lastRound struct {
+	provider.Provider
+	provider.Progressor
+	end func()
+}
+
+func (l *lastRound) Progress() bool {
+	l.end()
+	l.end = func() {}
+	return false
+}
+
+func (l *lastRound) Err() error { return ErrDeviceFatal }
+
+// TestCompletionsComeBeforeTheEnd checks that a poll reports the end of the card only when no completion is left, though the
+// card has published the last one after the poll has looked.
+func TestCompletionsComeBeforeTheEnd(t *testing.T) {
+	queues, cards := spinning(t, &busyHost{}, 1)
+	cq, ctx, done := queues[0], queues[0].ctx, make(chan struct{})
+	token, err := ctx.slots.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx.slots.at(token).qp.Store(&QP{})
+	card := &lastRound{end: func() {
+		cards[0].Put(&ring.CQE{Token: token})
+		cards[0].Publish()
+		close(done)
+	}}
+	ctx.manners, ctx.provider, ctx.progress, ctx.done = nil, card, card, done
+	var wcs [1]WC
+	n, err := cq.Poll(wcs[:])
+	if n == 0 && err == nil {
+		n, err = cq.Poll(wcs[:])
+	}
+	if n != 1 || err != nil {
+		t.Errorf("%d completions, %v; want the last one", n, err)
+	}
+	if _, err := cq.Poll(wcs[:]); !errors.Is(err, ErrDeviceFatal) {
+		t.Errorf("%v after the last completion", err)
+	}
+}
