@@ -87,16 +87,17 @@ static int take(struct cq *cq, int most, struct ibv_wc *wc)
 
 /*
  * A poll that has found nothing: completions were lost, or the device is gone and what is outstanding
- * is flushed.
+ * is flushed. The card publishes its last completions before it says so: the queue is looked at once more.
  */
 static int take_last(struct cq *cq, int most, struct ibv_wc *wc)
 {
-	int n = 0;
+	bool failed = roced_cq_failed(&cq->queue), over = gone(cq->ctx->session) != 0;
+	int n = failed || over ? take(cq, most, wc) : 0;
 
-	if (roced_cq_failed(&cq->queue))
+	if (n > 0 || (!failed && !over))
+		return n;
+	if (failed)
 		return -EOVERFLOW;
-	if (!gone(cq->ctx->session))
-		return 0;
 	while (n < most && flush_one(cq, &cq->flushed))
 		fill_wc(&wc[n++], &cq->flushed.cqe);
 	return n;

@@ -26,17 +26,35 @@ static void leave(struct cq *cq)
 		atomic_fetch_add_explicit(recv ? &c->recv_polled : &c->send_polled, 1, memory_order_release);
 }
 
-/* The oldest completion of a queue pair that is still there. */
-static int enter(struct cq *cq)
+/* The oldest completion of a queue pair that is still there; false if there is none. */
+static bool find(struct cq *cq)
 {
 	while ((cq->now = roced_cq_oldest(&cq->queue)) != NULL && !token_find(cq->ctx, cq->now->cqe.token))
 		leave(cq);
-	if (!cq->now && roced_cq_failed(&cq->queue))
+	return cq->now != NULL;
+}
+
+/* What find has not found: as take_last of cq.c, with another look at the queue. */
+static int find_last(struct cq *cq)
+{
+	bool failed = roced_cq_failed(&cq->queue), over = gone(cq->ctx->session) != 0;
+
+	if ((!failed && !over) || find(cq))
+		return cq->now ? 0 : ENOENT;
+	if (failed)
 		return EOVERFLOW;
-	if (!cq->now && gone(cq->ctx->session) && flush_one(cq, &cq->flushed))
-		cq->now = &cq->flushed;
-	if (!cq->now)
+	if (!flush_one(cq, &cq->flushed))
 		return ENOENT;
+	cq->now = &cq->flushed;
+	return 0;
+}
+
+static int enter(struct cq *cq)
+{
+	int failed = find(cq) ? 0 : find_last(cq);
+
+	if (failed)
+		return failed;
 	cq->ex.wr_id = cq->now->cqe.id;
 	cq->ex.status = cq->now->cqe.status;
 	return 0;

@@ -14,6 +14,11 @@ $(OUT)/tests/queueside: tests/queueside.c $(SHARED)
 	@mkdir -p $(dir $@)
 	$(CC) -std=gnu11 -Wall -Wextra -Werror -O2 $< -o $@
 
+# With the sources of completion queues, as far as it calls them.
+$(OUT)/tests/lastlook: tests/lastlook.c $(wildcard cq*.c) $(HEADERS) $(SHARED)
+	@mkdir -p $(dir $@)
+	$(CC) -std=c11 -Wall -Wextra -Werror -Wno-unused-parameter -O2 -g -pthread -ffunction-sections -Wl,--gc-sections $(CPPFLAGS) $< -o $@
+
 $(OUT)/tests/%.so: tests/%.c $(SHARED)
 	@mkdir -p $(dir $@)
 	$(CC) -Wall -Wextra -Werror -O1 -shared -fPIC $< -o $@

@@ -66,6 +66,15 @@ func TestQueues(t *testing.T) {
 	}
 }
 
+// TestLastLook has polls find completions that are published just before the queue or the session ends.
+func TestLastLook(t *testing.T) {
+	t.Parallel()
+	needs.Tools(t, compiler...)
+	if out, err := exec.Command(glibc().alone(t, "tests/lastlook")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func newHalves(t *testing.T, seed uint64) *halves {
 	needs.Tools(t, compiler...)
 	dir := t.TempDir()
