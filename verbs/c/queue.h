@@ -220,12 +220,15 @@ static inline bool roced_cq_open(struct roced_cq *q, void *memory, uint64_t leng
 	return true;
 }
 
-/* How many completions lie in the queue, as far as this side has to know: at least one if there is one. */
+/*
+ * How many completions lie in the queue, as far as this side has to know: at least one if there is one. The load of the
+ * index is sequentially consistent: after roced_cq_arm it must not pass the arming.
+ */
 static inline uint32_t roced_cq_ready(struct roced_cq *q)
 {
 	if (q->produced != q->at.next)
 		return q->produced - q->at.next;
-	uint32_t produced = atomic_load_explicit(roced_word(&q->at, ROCED_PRODUCER_WORDS), memory_order_acquire);
+	uint32_t produced = atomic_load(roced_word(&q->at, ROCED_PRODUCER_WORDS));
 	if (produced - q->at.next > q->at.entries)
 		return 0;
 	q->produced = produced;
@@ -235,7 +238,7 @@ static inline uint32_t roced_cq_ready(struct roced_cq *q)
 /* All that are there now, with those that were kept. */
 static inline uint32_t roced_cq_count(struct roced_cq *q)
 {
-	uint32_t produced = atomic_load_explicit(roced_word(&q->at, ROCED_PRODUCER_WORDS), memory_order_acquire);
+	uint32_t produced = atomic_load(roced_word(&q->at, ROCED_PRODUCER_WORDS)); /* as in roced_cq_ready */
 
 	if (produced - q->at.next <= q->at.entries)
 		q->produced = produced;
