@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"internal/host":           {"internal/errno", "internal/journal"},
 	"internal/journal":        {},
 	"internal/lab":            {},
+	"internal/litmus":         {},
 	"internal/mounts":         {},
 	"internal/needs":          {"internal/tools"},
 	"internal/pcapng":         {},

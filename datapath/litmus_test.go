@@ -1,0 +1,173 @@
+package datapath_test
+
+import (
+	"testing"
+
+	"github.com/roced/roced/internal/litmus"
+)
+
+const (
+	plain   = litmus.Plain
+	acquire = litmus.Acquire
+	release = litmus.Release
+	atomics = litmus.Atomic
+)
+
+func one(int) int  { return 1 }
+func none(int) int { return 0 }
+
+// TestLitmusDeregister removes a region from the tables while a round writes to it. The program then copies the page
+// (memory_move_apart in verbs/c) and uses it for something else.
+func TestLitmusDeregister(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"lease: store plain":  "what follows waits for the load of the lock",
+		"answer: store plain": "no round runs before the key is cleared: the lease is held until then",
+	}, func(p *litmus.Program) {
+		p.Set("key", 1)
+		var key, copied, reused litmus.Reg
+		p.Thread("round", func(t *litmus.Thread) {
+			t.Lock("lease", "lease")
+			key = t.Load("Table.Remote", "key", plain)
+			t.If(key.Is(1), func() { t.Store("writeRemote", "page", plain, 1) })
+			t.Unlock("lease.Unlock", "lease")
+		})
+		p.Thread("control", func(t *litmus.Thread) {
+			t.Lock("lease", "lease")
+			t.Store("Do, ClearKey", "key", plain, 0)
+			t.Unlock("lease.Unlock", "lease")
+			t.Store("answer", "answer", release, 1)
+		})
+		p.Thread("program", func(t *litmus.Thread) {
+			t.Await("link_ask", "answer", acquire, 1)
+			copied = t.Load("memory_move_apart", "page", plain)
+			t.Store("reuse", "page", plain, 2)
+			reused = p.Memory("page")
+		})
+		p.Never("a WRITE is lost", key.Is(1).And(copied.Is(0)))
+		p.Never("a WRITE after the answer", reused.Is(1))
+	})
+}
+
+// TestLitmusKick has a program post and find the card asleep. The program runs a round, or wakes the worker if another round
+// holds the lease. The engine's own fields are not atomic: the lease passes them from round to round.
+func TestLitmusKick(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"lease: store plain":   "what follows waits for the load of the lock",
+		"set: load plain":      "the store counts",
+		"Collect: store plain": "the unlocking releases",
+	}, kick, call)
+}
+
+// kick is a post while the worker runs its last round.
+func kick(p *litmus.Program) {
+	p.Thread("program", func(t *litmus.Thread) {
+		t.Change("set", "bits", atomics, one)
+		t.TryLock("lease", "lease", func() { round(t) }, func() { wake(t) })
+	})
+	p.Thread("worker", func(t *litmus.Thread) {
+		t.Store("turnTo", "doing", atomics, 1)
+		t.Lock("lease", "lease")
+		round(t)
+	})
+	kicks := p.Memory("kicks")
+	p.Never("a post that no round finds", p.Memory("bits").Is(1).And(p.Memory("woken").Is(0)))
+	p.Never("a round that is not counted", kicks.Is(1).And(p.Memory("woken").Is(0)))
+}
+
+// call is a post while another program's round holds the lease, which the worker acquires afterwards.
+func call(p *litmus.Program) {
+	var rung litmus.Reg
+	p.Thread("program", func(t *litmus.Thread) {
+		t.Change("set", "bits", atomics, one)
+		wake(t)
+	})
+	p.Thread("worker", func(t *litmus.Thread) {
+		t.Store("turnTo", "doing", atomics, 1)
+		rung = t.Load("Collect", "bits", atomics)
+	})
+	p.Never("a post that no round finds", rung.Is(0).And(p.Memory("woken").Is(0)))
+}
+
+// round is a round. The field kicks stands for all fields of the engine.
+func round(t *litmus.Thread) {
+	kicks := t.Load("kicks", "kicks", plain)
+	t.StoreValue("kicks", "kicks", plain, func(v litmus.Values) int { return v(kicks) + 1 })
+	rung := t.Load("Collect", "bits", atomics)
+	t.If(rung.Is(1), func() { t.Change("Collect", "bits", atomics, none) })
+	t.Unlock("lease.Unlock", "lease")
+}
+
+// wake is Runner.Call.
+func wake(t *litmus.Thread) {
+	doing := t.Load("Runner.State", "doing", atomics)
+	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", plain, 1) })
+}
+
+// TestLitmusInbox hands over a packet to an engine whose worker falls asleep. The model leaves out the inbox's lock, on which
+// the wake-up does not depend.
+func TestLitmusInbox(t *testing.T) {
+	litmus.Check(t, nil, func(p *litmus.Program) {
+		p.Thread("sender", func(t *litmus.Thread) {
+			t.Store("put", "came", plain, 1)
+			t.Store("put, count", "count", atomics, 1)
+			asleep := t.Load("put, asleep", "asleep", atomics)
+			t.If(asleep.Is(1), func() { t.Store("tell", "told", plain, 1) })
+		})
+		p.Thread("worker", func(t *litmus.Thread) {
+			t.Store("setAsleep", "asleep", atomics, 1)
+			count := t.Load("take", "count", atomics)
+			t.If(count.Is(0), func() {
+				t.Await("sleep", "told", plain, 1)
+				t.Await("take", "count", atomics, 1)
+			})
+			p.Never("no packet", t.Load("take, came", "came", plain).Is(0))
+		})
+	})
+}
+
+// TestLitmusFull has an engine find an inbox full while its owner empties it.
+func TestLitmusFull(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"take, count: store plain": "the swap fails if waited is stored meanwhile",
+		"waited.Swap: load plain":  "likewise",
+		"waited.Swap: store plain": "likewise",
+	}, func(p *litmus.Program) {
+		p.Set("count", 1)
+		p.Thread("sender", func(t *litmus.Thread) {
+			t.Store("full, waited", "waited", atomics, 1)
+			count := t.Load("full", "count", atomics)
+			t.If(count.Is(1), func() { t.Await("crowded", "called", plain, 1) })
+		})
+		p.Thread("owner", func(t *litmus.Thread) {
+			t.Store("take, count", "count", atomics, 0)
+			waited := t.Change("waited.Swap", "waited", atomics, none)
+			t.If(waited.Is(1), func() { t.Store("callWaiting", "called", plain, 1) })
+		})
+	})
+}
+
+// TestLitmusSuspend suspends a session with a quiet doorbell while its program posts.
+func TestLitmusSuspend(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"suspendQuiet: store plain": "SetAsleep releases",
+		"Ring: load plain":          "the store counts",
+		"call: load acquire":        "the load of asleep acquires",
+		"call: load plain":          "likewise",
+	}, func(p *litmus.Program) {
+		var seen litmus.Reg
+		p.Thread("card", func(t *litmus.Thread) {
+			t.Store("suspendQuiet", "suspended", atomics, 1)
+			t.Store("SetAsleep", "asleep", atomics, 1)
+			seen = t.Load("Pending", "summary", atomics)
+		})
+		p.Thread("program", func(t *litmus.Thread) {
+			t.Change("Ring", "summary", atomics, one)
+			asleep := t.Load("Ring, asleep", "asleep", atomics)
+			t.If(asleep.Is(1), func() {
+				suspended := t.Load("call", "suspended", atomics)
+				t.If(suspended.Is(1), func() { t.Store("call, called", "called", plain, 1) })
+			})
+		})
+		p.Never("a post that the card does not find", seen.Is(0).And(p.Memory("called").Is(0)))
+	})
+}

@@ -1,0 +1,242 @@
+package ring_test
+
+import (
+	"testing"
+
+	"github.com/roced/roced/internal/litmus"
+)
+
+const (
+	plain   = litmus.Plain
+	acquire = litmus.Acquire
+	release = litmus.Release
+	atomics = litmus.Atomic
+)
+
+func one(int) int  { return 1 }
+func none(int) int { return 0 }
+
+// TestLitmusQueue uses a queue of one slot, so that the second entry wraps. The labels name Go's functions; verbs/c/queue.h
+// does the same, with memory_order_acquire for the card's index.
+func TestLitmusQueue(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"consumer.available: load acquire": "C has that",
+		"producer.free: load acquire":      "C has that",
+		"producer.free: load plain":        "a store does not pass the branch before it; a compiler may move it",
+	}, func(p *litmus.Program) {
+		p.Thread("producer", func(t *litmus.Thread) {
+			t.Store("Put", "slot", plain, 1)
+			t.Store("producer.publish", "produced", atomics, 1)
+			t.Await("producer.free", "consumed", atomics, 1)
+			t.Store("Put", "slot", plain, 2)
+			t.Store("producer.publish", "produced", atomics, 2)
+		})
+		p.Thread("consumer", func(t *litmus.Thread) {
+			for entry := 1; entry <= 2; entry++ {
+				t.Await("consumer.available", "produced", atomics, entry)
+				p.Never("another entry", t.Load("Get", "slot", plain).IsNot(entry))
+				t.Store("consumer.publish", "consumed", atomics, entry)
+			}
+		})
+	})
+}
+
+// TestLitmusDoorbell models a post by Go or by C (post_list, roced_ring, roced_wake) to a card that falls asleep.
+func TestLitmusDoorbell(t *testing.T) {
+	litmus.Check(t, nil, postAgain, postTwo)
+}
+
+// postAgain is a post to a queue pair whose bit is set, by an earlier post.
+func postAgain(p *litmus.Program) {
+	for _, place := range []string{"produced", "bits", "summary"} {
+		p.Set(place, 1)
+	}
+	p.Thread("program", func(t *litmus.Thread) {
+		t.Store("producer.publish", "produced", atomics, 2)
+		set(t, "bits")
+		set(t, "summary")
+		wake(t)
+	})
+	p.Thread("card", func(t *litmus.Thread) {
+		first := collect(t)
+		t.Store("SetAsleep", "asleep", atomics, 1)
+		last := collect(t)
+		unseen := func(v litmus.Values) bool { return v(first) != 2 && v(last) != 2 }
+		t.If(unseen, func() { t.Await("sleep", "woken", plain, 1) })
+	})
+}
+
+// postTwo is two posts to queue pairs whose bits are in one word. The model has only the summary bit of the other one.
+func postTwo(p *litmus.Program) {
+	p.Thread("program", func(t *litmus.Thread) {
+		set(t, "bits")
+		set(t, "summary")
+		wake(t)
+	})
+	p.Thread("other", func(t *litmus.Thread) {
+		set(t, "summary")
+		wake(t)
+	})
+	p.Thread("card", func(t *litmus.Thread) {
+		t.Store("SetAsleep", "asleep", atomics, 1)
+		collect(t)
+	})
+	left := p.Memory("bits").Is(1)
+	p.Never("a bit that the summary does not show", left.And(p.Memory("summary").Is(0)))
+	p.Never("a bit, and the card is not woken", left.And(p.Memory("woken").Is(0)))
+}
+
+// set is set of doorbell.go, or roced_set_bit.
+func set(t *litmus.Thread, word string) {
+	was := t.Load("set "+word, word, atomics)
+	t.If(was.Is(0), func() { t.Change("set "+word, word, atomics, one) })
+}
+
+// wake is the end of Ring.
+func wake(t *litmus.Thread) {
+	asleep := t.Load("Ring", "asleep", atomics)
+	t.If(asleep.Is(1), func() { t.Store("Wake", "woken", plain, 1) })
+}
+
+// collect is Doorbell.Collect, and the look at the queue of a bit.
+func collect(t *litmus.Thread) (produced litmus.Reg) {
+	take := func(word string, then func()) {
+		some := t.Load("take "+word, word, atomics)
+		t.If(some.Is(1), func() {
+			t.Change("take "+word, word, atomics, none)
+			then()
+		})
+	}
+	take("summary", func() {
+		take("bits", func() { produced = t.Load("consumer.available", "produced", atomics) })
+	})
+	return produced
+}
+
+// arm is a program that arms a queue, looks once more, and sleeps. again is the order of that look's load.
+func arm(again litmus.Order) func(p *litmus.Program) {
+	return func(p *litmus.Program) {
+		p.Thread("card", func(t *litmus.Thread) {
+			t.Store("Put", "cqe", plain, 1)
+			t.Store("CompletionProducer.Publish", "produced", atomics, 1)
+			armed := t.Load("Due", "armed", atomics)
+			t.If(armed.Is(1), func() {
+				was := t.Change("Disarm", "armed", atomics, none)
+				t.If(was.Is(1), func() { t.Store("Notify", "event", release, 1) })
+			})
+		})
+		p.Thread("program", func(t *litmus.Thread) {
+			t.Change("arm", "armed", atomics, one)
+			ready := t.Load("Available", "produced", again)
+			t.If(ready.Is(0), func() {
+				t.Await("sleep", "event", acquire, 1)
+				p.Never("an event, and no completion", t.Load("Available", "produced", again).Is(0))
+			})
+			p.Never("an empty entry", t.Load("Get", "cqe", plain).Is(0))
+		})
+	}
+}
+
+// TestLitmusArm shows that the load after an arming has to be sequentially consistent in C, too: acquire is too weak.
+func TestLitmusArm(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"Disarm: load plain":  "nothing depends on it",
+		"Disarm: store plain": "nothing depends on it",
+		"arm: load plain":     "the store counts",
+		"Notify: store plain": "the loads before it acquire, and the index was published before them",
+	}, arm(atomics))
+	if litmus.Fault(arm(acquire)) == nil {
+		t.Error("acquire is enough")
+	}
+}
+
+// TestLitmusFlush posts a receive to a queue pair that enters ERR: the card flushes it, or the post rings.
+func TestLitmusFlush(t *testing.T) {
+	litmus.Check(t, nil, func(p *litmus.Program) {
+		var flushed, rings litmus.Reg
+		p.Thread("program", func(t *litmus.Thread) {
+			t.Store("producer.publish", "produced", atomics, 1)
+			rings = t.Load("MustRing", "flush", atomics)
+		})
+		p.Thread("card", func(t *litmus.Thread) {
+			t.Store("SetFlush", "flush", atomics, 1)
+			flushed = t.Load("Peek", "produced", atomics)
+		})
+		p.Never("a receive that stays", rings.Is(0).And(flushed.Is(0)))
+	})
+}
+
+// ends is a queue that fails, or whose session ends. The card publishes its completions first if publishes is set, and the
+// program, whose poll was empty, looks once more after the end if looks is set.
+func ends(publishes, looks bool) func(p *litmus.Program) {
+	return func(p *litmus.Program) {
+		p.Thread("card", func(t *litmus.Thread) {
+			t.Store("Put", "cqe", plain, 1)
+			if publishes {
+				t.Store("Publish", "produced", atomics, 1)
+			}
+			t.Store("Fail", "failed", atomics, 1)
+			if !publishes {
+				t.Store("Publish", "produced", atomics, 1)
+			}
+		})
+		p.Thread("program", func(t *litmus.Thread) {
+			ready := t.Load("Available", "produced", atomics)
+			failed := t.Load("Failed", "failed", atomics)
+			if looks {
+				t.If(ready.Is(0).And(failed.Is(1)), func() { ready = t.Load("Available", "produced", atomics) })
+			}
+			p.Never("the error comes before the completion", failed.Is(1).And(ready.Is(0)))
+		})
+	}
+}
+
+// TestLitmusEnds shows that both are needed: the order of the card, and the second look of the program.
+func TestLitmusEnds(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"Available: load acquire": "the second look follows a load that acquires",
+		"Available: load plain":   "likewise",
+		"Failed: load acquire":    "nothing is stored before it",
+		"Publish: store plain":    "Fail releases",
+	}, ends(true, true))
+	for _, test := range []struct{ publishes, looks bool }{{true, false}, {false, true}} {
+		if litmus.Fault(ends(test.publishes, test.looks)) == nil {
+			t.Errorf("no fault: %+v", test)
+		}
+	}
+}
+
+// TestLitmusCounted has one thread of a C program poll a CQ of one entry, and another one post as soon as the completion is
+// counted. See roced_cq_publish in verbs/c/queue.h, settle in verbs/c/cq.c, and qp_send_room in verbs/c/post.c.
+func TestLitmusCounted(t *testing.T) {
+	litmus.Check(t, map[string]string{
+		"SendConsumer.Publish: store plain":    "CompletionProducer.Publish releases",
+		"SendConsumer.Available: load acquire": "message passing",
+		"producer.free: load acquire":          "SendConsumer.Available acquires before it",
+		"producer.free: load plain":            "likewise",
+		"roced_cq_publish: store plain":        "settle releases",
+		"roced_send_progress: load plain":      "qp_send_room acquires before it",
+	}, func(p *litmus.Program) {
+		p.Thread("card", func(t *litmus.Thread) {
+			t.Store("SendConsumer.Publish", "progress", atomics, 1)
+			t.Store("Put", "cqe", plain, 1)
+			t.Store("CompletionProducer.Publish", "completed", atomics, 1)
+			t.Await("SendConsumer.Available", "posted", atomics, 2)
+			p.Never("no room for a completion", t.Load("producer.free", "consumed", atomics).Is(0))
+			p.Never("an old request", t.Load("Get", "wqe", plain).IsNot(2))
+			t.Store("Put", "cqe", plain, 2)
+		})
+		p.Thread("poller", func(t *litmus.Thread) {
+			t.Await("roced_cq_ready", "completed", acquire, 1)
+			p.Never("a later completion", t.Load("fill_wc", "cqe", plain).IsNot(1))
+			t.Store("roced_cq_publish", "consumed", release, 1)
+			t.Change("settle", "polled", release, one)
+		})
+		p.Thread("poster", func(t *litmus.Thread) {
+			t.Await("qp_send_room", "polled", acquire, 1)
+			p.Never("more polled than written", t.Load("roced_send_progress", "progress", acquire).Is(0))
+			t.Store("put", "wqe", plain, 2)
+			t.Store("roced_send_publish", "posted", atomics, 2)
+		})
+	})
+}
