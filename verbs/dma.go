@@ -142,8 +142,12 @@ func (c *Context) DMASyncSingleForCPU(addr DMAAddr, size int, d DMADirection) { 
 // and moves nothing. Posting a request does so too.
 func (c *Context) DMASyncSingleForDevice(addr DMAAddr, size int, d DMADirection) { order() }
 
-// order orders memory: no access moves across an atomic change of a word.
-func order() { ordered.Add(1) }
+// order is a full memory barrier: a store and a load of one word. An atomic addition is none on arm64 without LSE, where
+// accesses before it and behind it meet between its load and its store (TestLitmusOrder).
+func order() {
+	ordered.Store(0)
+	ordered.Load()
+}
 
 var ordered atomic.Uint32
 
