@@ -67,7 +67,7 @@ func (e *Engine) publish() {
 		cq.dirty, cq.solicited = false, false
 		cq.Queue.Publish()
 		if cq.overrun {
-			cq.Queue.Fail() // behind the index: a program that finds the mark looks for completions once more
+			cq.Queue.Fail() // behind the index: pairs with CQ.failure in verbs, and take_last in verbs/c/cq.c
 			cq.NoteOverrun()
 		}
 		if cq.Queue.Armed() != 0 {

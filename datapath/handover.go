@@ -87,6 +87,7 @@ func (e *Engine) Prefers(number wire.QPN) bool {
 // homes are the engines of queue pairs, by the low bits of their numbers.
 type homes [maxQPs]atomic.Int32 // 0: none has it
 
+// set pairs with of. The lease and the inbox of the queue pair's engine order all else.
 func (h *homes) set(number wire.QPN, e *Engine) {
 	place := int32(0)
 	if e != nil {

@@ -69,7 +69,7 @@ func (in *inbox) put(h handed) {
 	frame := append(to.frame[:0], h.frame...)
 	*to = h
 	to.frame = frame
-	in.count.Store(int32(n + 1))
+	in.count.Store(int32(n + 1)) // then asleep: pairs with setAsleep, and then take
 	if in.asleep.Load() && !in.closed {
 		in.tell()
 	}
@@ -90,7 +90,7 @@ func (in *inbox) full() bool {
 	if in.count.Load() < inboxRoom {
 		return false
 	}
-	in.waited.Store(true)
+	in.waited.Store(true) // then count: pairs with take, and then the swap in receiveHanded and sendRelayed
 	return in.count.Load() >= inboxRoom
 }
 
@@ -106,13 +106,14 @@ func (in *inbox) take() *handed {
 		}
 		in.mu.Lock()
 		in.taken, in.came = in.came, in.taken[:0]
-		in.count.Store(0)
+		in.count.Store(0) // pairs with full
 		in.mu.Unlock()
 	}
 	in.next++
 	return &in.taken[in.next-1]
 }
 
+// setAsleep pairs with put: asleep is stored, then count is loaded in the last round (take).
 func (in *inbox) setAsleep(asleep bool) {
 	in.asleep.Store(asleep)
 	if !asleep && in.fd >= 0 {

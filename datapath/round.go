@@ -150,7 +150,8 @@ func (e *Engine) LastRound() (worked, more bool) {
 	return e.runRound(), e.more()
 }
 
-// Rest implements runner.Rounds.
+// Rest implements runner.Rounds. Its stores pair with announceRest, port.noteArrived and inbox.put: the worker's last
+// round comes after it.
 func (e *Engine) Rest(state runner.State) {
 	e.rests.Store(state != runner.Busy)
 	e.link.SetAsleep(state == runner.Asleep)

@@ -143,7 +143,7 @@ func (d *doorbells) suspendQuiet() {
 	if s.quiet < quietRounds {
 		return
 	}
-	s.suspended.Store(true) // before "asleep", so that a call finds it set
+	s.suspended.Store(true) // before "asleep", so that a call finds it set; pairs with call
 	s.doorbell.SetAsleep(true)
 	if s.doorbell.Pending() { // rung in between, by a program that did not call
 		d.resumeSession(s)
@@ -156,7 +156,7 @@ func (d *doorbells) suspendQuiet() {
 func (d *doorbells) resumeCalled() {
 	for s := d.called.Swap(nil); s != nil; {
 		next := s.nextCall
-		s.called.Store(false) // from now on it may be in the list again
+		s.called.Store(false) // from now on it may be in the list again; pairs with the swap in call
 		if s.suspended.Load() && !s.removed {
 			d.resumeSession(s)
 			d.sessions = append(d.sessions, s)
@@ -173,7 +173,8 @@ func (d *doorbells) resumeSession(s *Session) {
 	s.doorbell.SetAsleep(d.resting)
 }
 
-// call makes the next round look at a session's doorbell. Any goroutine may call it at any time.
+// call makes the next round look at a session's doorbell. Any goroutine may call it at any time. It pairs with suspendQuiet
+// and resumeCalled: its program has set the doorbell's bits before.
 func (d *doorbells) call(s *Session) {
 	if !s.suspended.Load() || s.called.Swap(true) {
 		return
@@ -190,7 +191,7 @@ func (d *doorbells) call(s *Session) {
 // round begins with it, so that the worker need not wait for the lease that a polling program holds
 // most of the time. The caller holds the lease.
 func (d *doorbells) announceRest() {
-	rests := d.rests.Load()
+	rests := d.rests.Load() // pairs with Engine.Rest; the lease comes between, and SetAsleep pairs with Ring
 	if rests == d.resting {
 		return
 	}

@@ -158,9 +158,9 @@ func (t *tally) count(op WCOpcode) {
 
 func (t *tally) settle() {
 	if t.sends > 0 {
-		t.qp.sendPolled.Add(t.sends)
+		t.qp.sendPolled.Add(t.sends) // pairs with PostSend; the slots of the CQ were given back before
 	}
 	if t.recvs > 0 {
-		t.qp.recvPolled.Add(t.recvs)
+		t.qp.recvPolled.Add(t.recvs) // pairs with PostRecv
 	}
 }

@@ -143,7 +143,8 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 }
 
 // writeEnd writes a WRITE's last packet. A program may poll for the last byte, and write there itself once it has it: the
-// others are there before it, and it is stored once. copy stores some bytes twice.
+// others are there before it, and it is stored once. copy stores some bytes twice. It pairs with the program's load: of a
+// stream rs_can_send in verbs/c/cm/rsring.c, of its mappings find in rsiomap.c.
 func (r *Responder) writeEnd(memory, payload []byte) {
 	before := len(memory) - tailSize(memory)
 	writeRemote(memory, payload[:before])

@@ -29,7 +29,7 @@ func (p *port) TakeWakes() (owed []Port) {
 // noteArrived updates p.arrived and has a sleeping worker woken, or the sender help, which is nil if it cannot. The
 // caller holds mu.
 func (p *port) noteArrived(sender *port) {
-	p.arrived.Store(int64(p.in.count))
+	p.arrived.Store(int64(p.in.count)) // then asleep: pairs with SetAsleep, and then Receive
 	switch {
 	case p.in.count == 0 || !p.asleep.Load() || p.closed:
 	case sender != nil && sender.helps(p):

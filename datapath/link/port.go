@@ -104,7 +104,7 @@ func (p *port) SetUp(up bool) {
 
 // Receive implements Link.
 func (p *port) Receive() int {
-	if p.arrived.Load() == 0 {
+	if p.arrived.Load() == 0 { // pairs with noteArrived; before a sleep SetAsleep has come before it
 		return 0
 	}
 	p.mu.Lock()
@@ -311,7 +311,7 @@ func (p *port) Refused() int { return 0 }
 // Descriptors implements Link: see SetWake.
 func (p *port) Descriptors() []int { return nil }
 
-// SetAsleep implements Link.
+// SetAsleep implements Link. It pairs with noteArrived: asleep is stored, then arrived is loaded (Receive).
 func (p *port) SetAsleep(asleep bool) { p.asleep.Store(asleep) }
 
 // Close implements Link.

@@ -41,7 +41,8 @@ func newArms(memory []byte) arms {
 	return arms{word(memory, cqArmedWord), word(memory, cqThresholdWord)}
 }
 
-// Armed is what the queue is armed for.
+// Armed returns the armings of the queue. It pairs with arm and roced_cq_arm in verbs/c/queue.h: the card stores the index,
+// then it loads this word.
 func (a *arms) Armed() Arming { return Arming(a.armed.Load()) }
 
 // Due is the part of what the queue is armed for that is due now that completions have been
@@ -70,7 +71,7 @@ func (q *CompletionProducer) Disarm(due Arming) (ended Arming) {
 // HandOver moves the armings to the queue that the card writes from now on.
 func (q *CompletionProducer) HandOver(to *CompletionProducer) {
 	to.threshold.Store(q.threshold.Load())
-	to.armed.Or(q.armed.Swap(0))
+	to.armed.Or(q.armed.Swap(0)) // pairs with TakeLate and roced_cq_move
 }
 
 // Arm asks for a notification of the next completion, or only of the next solicited or failed one. The
@@ -85,7 +86,7 @@ func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 }
 
 // SetThreshold sets the number of unread completions that ArmCount asks for. It may change while the
-// queue is armed.
+// queue is armed. It pairs with Due.
 func (q *CompletionConsumer) SetThreshold(unread uint32) { q.threshold.Store(unread) }
 
 // ArmCount asks for a notification when as many completions are unread as the threshold says. The card
@@ -107,4 +108,5 @@ func (q *CompletionConsumer) TakeLate(from *CompletionConsumer) (late Arming) {
 	return late
 }
 
+// arm pairs with Armed: the program changes this word, then it loads the index (CompletionConsumer.Available).
 func (a *arms) arm(bits Arming) { a.armed.Or(uint32(bits)) }

@@ -152,6 +152,7 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 func (q *CompletionProducer) Publish() { q.publish() }
 
 // Fail marks the queue as overrun, for good. The caller has published the entries before it.
+// It pairs with Failed and roced_cq_failed.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
 // Stamped reports whether entries need timestamps.

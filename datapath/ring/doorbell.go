@@ -56,11 +56,12 @@ func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
 	index := queuePair % MaxQueuePairs
 	set(&d.bits[index/64], index%64)
 	set(&d.summary[index/64/64], index/64%64)
-	return d.asleep.Load() != 0
+	return d.asleep.Load() != 0 // pairs with SetAsleep: the bits are stored, then asleep is loaded
 }
 
 // set sets a bit. If it is already set, the card has not taken it yet and will see what was
-// published before.
+// published before. It pairs with take, as roced_set_bit in verbs/c/queue.h does: the index is stored, then the bit is
+// loaded.
 func set(word *atomic.Uint64, bit uint32) {
 	if word.Load()&(1<<bit) == 0 {
 		word.Or(1 << bit)
@@ -102,6 +103,7 @@ func giveBack(word *atomic.Uint64, bits uint64) {
 	}
 }
 
+// take pairs with set: the bits are cleared, then the index is loaded (consumer.available).
 func take(word *atomic.Uint64) uint64 {
 	if word.Load() == 0 {
 		return 0
@@ -126,7 +128,8 @@ func (d *Doorbell) Pending() bool {
 	return false
 }
 
-// SetAsleep is for the card: it sets asleep before its last look at the doorbell.
+// SetAsleep is for the card: it sets asleep before its last look at the doorbell. It pairs with Ring and roced_ring:
+// asleep is stored, then the bits are loaded (Collect, Pending).
 func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
 
 // Asleep reports whether the card has set asleep.

@@ -76,7 +76,7 @@ func (p *producer) free(want uint32) uint32 {
 	if free := p.entries - (p.next - p.consumed); free >= want {
 		return free
 	}
-	consumed := p.peer.Load()
+	consumed := p.peer.Load() // pairs with consumer.publish and, of CQs, roced_cq_publish in verbs/c/queue.h
 	if p.next-consumed > p.entries {
 		return 0 // out of bounds: ignored until it is in bounds again
 	}
@@ -84,7 +84,8 @@ func (p *producer) free(want uint32) uint32 {
 	return p.entries - (p.next - consumed)
 }
 
-// publish makes everything before next visible to the consumer.
+// publish makes everything before next visible to the consumer. It pairs with consumer.available and, of CQs,
+// roced_cq_ready in verbs/c/queue.h.
 func (p *producer) publish() { p.shared.Store(p.next) }
 
 // consumer is the reading end of a queue.
@@ -103,7 +104,7 @@ func (c *consumer) available(want uint32) uint32 {
 	if n >= want {
 		return n
 	}
-	produced := c.peer.Load()
+	produced := c.peer.Load() // pairs with producer.publish, roced_send_publish and roced_recv_publish
 	if produced-c.produced > c.entries-n {
 		return n // out of bounds, or back: what was seen is not taken away
 	}
@@ -111,7 +112,7 @@ func (c *consumer) available(want uint32) uint32 {
 	return produced - c.next
 }
 
-// publish gives the slots before next back to the producer.
+// publish gives the slots before next back to the producer. It pairs with producer.free and roced_recv_waiting.
 func (c *consumer) publish() { c.shared.Store(c.next) }
 
 // skip drops all entries in the queue.

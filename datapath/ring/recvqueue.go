@@ -60,7 +60,7 @@ func (q *RecvProducer) Waiting() uint32 { return min(q.next-q.peer.Load(), q.ent
 func (q *RecvProducer) Posted() uint32 { return q.next }
 
 // MustRing reports that the queue pair is in ERR, where a post must ring the doorbell to be
-// flushed.
+// flushed. It pairs with SetFlush: the index is stored, then this word is loaded.
 func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
 // Put writes a request into the next slot. The caller has checked that a slot is free and that the
@@ -134,7 +134,8 @@ func (q *RecvConsumer) Publish() { q.publish() }
 // Advance steps over the request that Peek read.
 func (q *RecvConsumer) Advance() { q.next++ }
 
-// SetFlush tells the program whether what it posts has to be flushed.
+// SetFlush tells the program whether its posts have to be flushed. It pairs with MustRing and roced_recv_must_ring:
+// this word is stored, then the index is loaded (Peek).
 func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -104,7 +104,7 @@ func newSendProducer(memory []byte, g Geometry, header uint32) (*SendProducer, e
 // this queue polled so far, modulo 2³². The card publishes both of its numbers in one word, so the
 // result is never too small.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
-	progress := q.progress.Load()
+	progress := q.progress.Load() // pairs with SendConsumer.Publish; polled was loaded before
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled
 	if q.next-consumed > q.entries || waiting > q.entries {
 		return q.entries // out of bounds: treated as full
@@ -227,10 +227,10 @@ func (q *SendConsumer) Advance(signaled bool) {
 
 // Publish gives the slots of the requests read back to the program, together with the number of
 // completions written. Both are in one word: a program that saw only one of them change would count
-// requests twice.
+// requests twice. It pairs with Outstanding and roced_send_progress, and comes before the completions are published.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
 
-// SetFailed tells the program whether the queue pair is in ERR.
+// SetFailed tells the program whether the queue pair is in ERR. It pairs with Failed and roced_send_failed.
 func (q *SendConsumer) SetFailed(failed bool) { q.failed.Store(asWord(failed)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -90,7 +90,7 @@ func (r *Runner) runAsLeader(uintptr) (over bool) {
 	if r.runUntilOver() {
 		return true
 	}
-	l.asleep.Store(true) // before the last look, so that nothing is missed
+	l.asleep.Store(true) // before the last look, so that nothing is missed: pairs with WakeLeader
 	return l.waiter.over()
 }
 
@@ -124,7 +124,8 @@ func (r *Runner) runUntilOver() (over bool) {
 	return over
 }
 
-// WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it.
+// WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it. It pairs with runAsLeader:
+// the event was sent before.
 func (r *Runner) WakeLeader() {
 	if r.leader.asleep.Load() {
 		r.sleeper.wakeLeader()

@@ -108,7 +108,8 @@ func (r *Runner) Close() { r.alarm.close() }
 // State is what the worker does.
 func (r *Runner) State() State { return r.worker.state() }
 
-// Call wakes a worker that sleeps or is parked. The caller has published the work before. Any goroutine may call it.
+// Call wakes a worker that sleeps or is parked. The caller has published the work before, and State pairs with turnTo. Any
+// goroutine may call it.
 func (r *Runner) Call() {
 	switch r.State() {
 	case Asleep:
@@ -142,7 +143,7 @@ func (r *Runner) NoteKick() {
 // BeginWait announces that a program is about to sleep until a completion comes. From now on the
 // worker or a leader runs the rounds, even while other programs poll.
 func (r *Runner) BeginWait() {
-	r.waiters.Add(1)
+	r.waiters.Add(1) // then State: pairs with turnTo, and then park
 	r.kicks.Store(0)
 	r.ready.Store(0)
 	if r.State() == Parked {

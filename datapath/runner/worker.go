@@ -146,7 +146,7 @@ func (r *Runner) rest(state State) {
 }
 
 func (r *Runner) turnTo(state State) {
-	r.worker.doing.Store(uint32(state))
+	r.worker.doing.Store(uint32(state)) // pairs with State in Call and BeginWait: the last round, or park, comes after it
 	r.rounds.Rest(state)
 }
 
@@ -160,7 +160,7 @@ func (r *Runner) lastRound(state State) (worked, more bool) {
 // park waits for a call, at most for RetryTime. It does not wait if a program waits for a
 // completion.
 func (r *Runner) park() {
-	if r.waiters.Load() != 0 {
+	if r.waiters.Load() != 0 { // pairs with BeginWait; turnTo has come before it
 		return
 	}
 	timer := time.NewTimer(RetryTime)

@@ -36,11 +36,12 @@ func (p *producer[T]) put(entry T) {
 	p.next++
 }
 
-// publish makes all entries put so far visible to the kernel.
+// publish makes all entries put so far visible to the kernel. It pairs with the smp_load_acquire of xskq_cons_peek_desc and
+// xskq_cons_peek_addr (net/xdp/xsk_queue.h).
 func (p *producer[T]) publish() { p.index.Store(p.next) }
 
 // pending is the number of entries that the kernel has not taken, including unpublished ones. If
-// the kernel's index is out of bounds, it counts as one that has taken nothing.
+// the kernel's index is out of bounds, it counts as one that has taken nothing. It pairs with xskq_cons_release.
 func (p *producer[T]) pending() uint32 {
 	return min(p.next-p.peer.Load(), p.size())
 }
@@ -50,12 +51,14 @@ func (p *producer[T]) room() uint32 { return p.size() - p.pending() }
 
 func (p *producer[T]) size() uint32 { return uint32(len(p.entries)) }
 
-// needWakeup reports whether the kernel sleeps until a system call wakes it.
+// needWakeup reports whether the kernel sleeps until a system call wakes it. It pairs with xsk_set_tx_need_wakeup and
+// xsk_set_rx_need_wakeup: the index is stored, then the flags are loaded.
 func (p *producer[T]) needWakeup() bool {
 	return p.flags.Load()&unix.XDP_RING_NEED_WAKEUP != 0
 }
 
-// available is the number of entries that can be taken; 0 if the kernel's index is out of bounds.
+// available is the number of entries that can be taken; 0 if the kernel's index is out of bounds. It pairs with the
+// smp_store_release of xskq_prod_submit.
 func (c *consumer[T]) available() uint32 {
 	n := c.peer.Load() - c.next
 	if n > c.size() {
@@ -67,7 +70,7 @@ func (c *consumer[T]) available() uint32 {
 // at copies the i-th available entry out.
 func (c *consumer[T]) at(i uint32) T { return c.entries[(c.next+i)&c.mask] }
 
-// release gives the first n entries back to the kernel.
+// release gives the first n entries back to the kernel. It pairs with the load in xskq_prod_nb_free.
 func (c *consumer[T]) release(n uint32) {
 	c.next += n
 	c.index.Store(c.next)

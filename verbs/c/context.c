@@ -230,6 +230,7 @@ void *context_named(struct context *c, uint64_t id, enum kind kind)
 
 /* ---------------------------------------------------------------------- tokens */
 
+/* Pairs with token_find: the owner is stored before the token. */
 static void token_set(struct context *c, uint32_t token, struct completer *owner)
 {
 	struct roced_token *t = &c->tokens[roced_token_slot(token)];

@@ -10,6 +10,7 @@ struct tally {
 	uint32_t token, sends, recvs;
 };
 
+/* Pairs with qp_send_room and post_recvs of post.c: the slots of the CQ were given back before. */
 static void settle(struct tally *t)
 {
 	if (t->sends)

@@ -112,6 +112,7 @@ static void fill(struct asked *a, const struct roced_message *head, const unsign
 	p->nfds = 0;
 }
 
+/* Pairs with gone of objects.h. */
 static void end(struct link *l)
 {
 	l->over = true;
@@ -140,7 +141,7 @@ static void take(struct link *l, struct packet *p)
 			a = a->next;
 		if (head.kind == ROCED_ENDED) {
 			if (l->gone)
-				atomic_store(l->gone, ROCED_ENDED_BY_SERVICE);
+				atomic_store(l->gone, ROCED_ENDED_BY_SERVICE); /* pairs with gone of objects.h */
 		} else if (head.kind != ROCED_REPLY && head.kind != ROCED_FAILURE) {
 			end(l);
 		} else if (a) {

@@ -10,7 +10,7 @@
 
 static struct memory *started(void)
 {
-	struct memory *m = __atomic_load_n(&roced_memory, __ATOMIC_ACQUIRE);
+	struct memory *m = __atomic_load_n(&roced_memory, __ATOMIC_ACQUIRE); /* pairs with start of memorystate.c */
 
 	if (!m)
 		memory_tell("this process has no process file: no device is open (a child of fork must open its own)");

@@ -165,7 +165,7 @@ static int start(int fd)
 		memory_tell("no memory for the table of shared pages");
 		return error;
 	}
-	__atomic_store_n(&roced_memory, m, __ATOMIC_RELEASE);
+	__atomic_store_n(&roced_memory, m, __ATOMIC_RELEASE); /* pairs with started of memory.c, and others there */
 	return 0;
 }
 

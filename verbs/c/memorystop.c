@@ -70,7 +70,7 @@ static struct slot *slot_of(siginfo_t *info)
 
 /*
  * stop_here waits in the handler. From the moment that it says so, its stack may be copied: the loop keeps
- * all in registers.
+ * all in registers. Pairs with stopped: the thread's writes are stored before slot->stopped.
  */
 static void stop_here(int signal, siginfo_t *info, void *context)
 {
@@ -222,7 +222,7 @@ static bool ended(int thread)
 	return end[2] == 'Z' || end[2] == 'X' || strncmp(name, "(iou-", 5) == 0;
 }
 
-/* stopped waits for one thread until the deadline. */
+/* stopped waits for one thread until the deadline. Pairs with stop_here. */
 static bool stopped(struct slot *slot, const struct timespec *deadline)
 {
 	for (int waited = 0;;) {
@@ -280,6 +280,7 @@ int memory_stop(struct memory *m)
 	return memory_fail(m, error, "a thread did not stop within 5 s: pages that it may write to cannot move");
 }
 
+/* memory_go releases the threads. Pairs with stop_here: the pages have moved before. */
 void memory_go(void)
 {
 	stop->released = stop->round;

@@ -211,7 +211,10 @@ int token_take(struct context *c, uint32_t *token);              /* ENOMEM if al
 void token_own(struct context *c, uint32_t token, struct completer *owner);
 void token_release(struct context *c, uint32_t token);
 
-/* The completer of a token; NULL if its generation is over. The caller holds the lock of the CQ. */
+/*
+ * The completer of a token; NULL if its generation is over. The caller holds the lock of the CQ. Pairs with token_set of
+ * context.c.
+ */
 static inline struct completer *token_find(struct context *c, uint32_t token)
 {
 	struct roced_token *t = &c->tokens[roced_token_slot(token)];

@@ -61,6 +61,7 @@ void qp_ring(struct qp *qp)
 		roced_wake(qp->ctx->session);
 }
 
+/* Pairs with settle of cq.c. The count is loaded before the card's numbers, which are never behind it. */
 uint32_t qp_send_room(struct qp *qp)
 {
 	uint32_t polled = atomic_load_explicit(&qp->completer.send_polled, memory_order_acquire);
@@ -237,7 +238,7 @@ int post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **b
 
 static int post_recvs(struct qp *qp, struct ibv_recv_wr **at)
 {
-	uint32_t polled = atomic_load_explicit(&qp->completer.recv_polled, memory_order_acquire);
+	uint32_t polled = atomic_load_explicit(&qp->completer.recv_polled, memory_order_acquire); /* pairs with settle of cq.c */
 	uint32_t room = qp->recv.at.entries - roced_recv_outstanding(&qp->recv, polled), start = qp->recv.at.next;
 	int failed = 0;
 

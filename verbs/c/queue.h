@@ -65,7 +65,10 @@ static inline void roced_set_bit(uint64_t *word, uint32_t bit)
 {
 	_Atomic uint64_t *w = (_Atomic uint64_t *)word;
 
-	/* If it is set the card has not taken it yet, and will see what was published before. */
+	/*
+	 * If it is set the card has not taken it yet, and will see what was published before. Pairs with take of
+	 * doorbell.go: the index was stored before.
+	 */
 	if ((atomic_load(w) & (UINT64_C(1) << bit)) == 0)
 		atomic_fetch_or(w, UINT64_C(1) << bit);
 }
@@ -76,7 +79,7 @@ static inline bool roced_ring(struct roced_doorbell *d, uint32_t index)
 	index %= ROCED_MAX_QUEUE_PAIRS;
 	roced_set_bit(&d->bits[index / 64], index % 64);
 	roced_set_bit(&d->summary[index / 64 / 64], index / 64 % 64);
-	return atomic_load((_Atomic uint32_t *)&d->asleep) != 0;
+	return atomic_load((_Atomic uint32_t *)&d->asleep) != 0; /* pairs with SetAsleep of doorbell.go */
 }
 
 /* ------------------------------------------------------------------ send queues */
@@ -96,6 +99,7 @@ static inline bool roced_send_open(struct roced_send_queue *q, void *memory, uin
 	return true;
 }
 
+/* Pairs with SendConsumer.Publish. */
 static inline uint64_t roced_send_progress(const struct roced_send_queue *q)
 {
 	return atomic_load_explicit((_Atomic uint64_t *)(q->at.memory + ROCED_CONSUMER_WORDS), memory_order_acquire);
@@ -130,7 +134,7 @@ static inline uint32_t roced_send_waiting(const struct roced_send_queue *q)
 static inline uint32_t roced_send_signaled(const struct roced_send_queue *q)
 	{ return (uint32_t)(roced_send_progress(q) >> 32); }
 
-/* The queue pair is in ERR: posts are taken, and flushed. */
+/* The queue pair is in ERR: posts are taken, and flushed. Pairs with SendConsumer.SetFailed. */
 static inline bool roced_send_failed(const struct roced_send_queue *q)
 {
 	return atomic_load(roced_word(&q->at, ROCED_SEND_ERROR)) != 0;
@@ -140,7 +144,7 @@ static inline bool roced_send_failed(const struct roced_send_queue *q)
 static inline uint8_t *roced_send_next(struct roced_send_queue *q) { return roced_slot(&q->at,
 	q->at.next++); }
 
-/* The card sees all requests so far. Then ring. */
+/* The card sees all requests so far. Then ring. Pairs with consumer.available of index.go. */
 static inline void roced_send_publish(struct roced_send_queue *q)
 {
 	atomic_store(roced_word(&q->at, ROCED_PRODUCER_WORDS), q->at.next);
@@ -169,7 +173,7 @@ static inline uint32_t roced_recv_outstanding(const struct roced_recv_queue *q, 
 	return n < q->at.entries ? n : q->at.entries;
 }
 
-/* Of a shared queue: how many requests the card has not taken. */
+/* Of a shared queue: how many requests the card has not taken. Pairs with consumer.publish of index.go. */
 static inline uint32_t roced_recv_waiting(const struct roced_recv_queue *q)
 {
 	uint32_t n = q->at.next - atomic_load_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS),
@@ -190,12 +194,16 @@ static inline void roced_recv_put(struct roced_recv_queue *q, uint64_t id, const
 		memcpy(wqe + 1, sges, count * sizeof(*sges));
 }
 
+/* Pairs with consumer.available of index.go. */
 static inline void roced_recv_publish(struct roced_recv_queue *q)
 {
 	atomic_store(roced_word(&q->at, ROCED_PRODUCER_WORDS), q->at.next);
 }
 
-/* The queue pair is in ERR: what was published must ring, to be flushed. Never of shared queues. */
+/*
+ * The queue pair is in ERR: what was published must ring, to be flushed. Never of shared queues. Pairs with
+ * RecvConsumer.SetFlush: the index was stored before.
+ */
 static inline bool roced_recv_must_ring(const struct roced_recv_queue *q)
 {
 	return atomic_load(roced_word(&q->at, ROCED_RECV_FLUSH)) != 0;
@@ -222,7 +230,8 @@ static inline bool roced_cq_open(struct roced_cq *q, void *memory, uint64_t leng
 
 /*
  * How many completions lie in the queue, as far as this side has to know: at least one if there is one. The load of the
- * index is sequentially consistent: after roced_cq_arm it must not pass the arming.
+ * index is sequentially consistent: after roced_cq_arm it must not pass the arming. Pairs with producer.publish of
+ * index.go.
  */
 static inline uint32_t roced_cq_ready(struct roced_cq *q)
 {
@@ -271,18 +280,21 @@ static inline void roced_cq_step(struct roced_cq *q)
 
 /*
  * The card may write the slots of what was stepped over. Before completions are counted for their
- * queue pairs.
+ * queue pairs. Pairs with producer.free of index.go.
  */
 static inline void roced_cq_publish(struct roced_cq *q)
 {
 	atomic_store_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS), q->at.next, memory_order_release);
 }
 
-/* Completions were lost. */
+/* Completions were lost. Pairs with CompletionProducer.Fail. */
 static inline bool roced_cq_failed(const struct roced_cq *q) { return atomic_load(roced_word(&q->at,
 	ROCED_CQ_ERROR)) != 0; }
 
-/* Asks for an event. The caller looks for completions once more before it sleeps. */
+/*
+ * Asks for an event. The caller looks for completions once more before it sleeps. Pairs with Armed of arming.go, which
+ * the card loads after it has stored the index.
+ */
 static inline void roced_cq_arm(struct roced_cq *q, uint32_t bits) { atomic_fetch_or(roced_word(&q->at,
 	ROCED_CQ_ARMED), bits); }
 
@@ -332,7 +344,7 @@ static inline bool roced_cq_purge(struct roced_cq *q, bool (*wanted)(void *of,
  */
 static inline uint32_t roced_cq_move(struct roced_cq *q, const struct roced_cq *to)
 {
-	uint32_t late = atomic_load(roced_word(&q->at, ROCED_CQ_ARMED));
+	uint32_t late = atomic_load(roced_word(&q->at, ROCED_CQ_ARMED)); /* pairs with CompletionProducer.HandOver */
 
 	q->at = to->at;
 	q->produced = to->produced;

@@ -49,7 +49,10 @@ static int64_t now(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Sleeps until the card has written to the queue. */
+/*
+ * Sleeps until the card has written to the queue. Pairs with publish and report of datapath (complete.go, notify.go): the
+ * arming is stored, then the index is loaded, and FUTEX_WAIT loads it once more.
+ */
 static void doze(struct cq *cq)
 {
 	struct timespec most = { .tv_nsec = DOZE };
@@ -82,6 +85,7 @@ static void give_way(struct cq *cq)
 void wait_empty(struct cq *cq)
 {
 	struct roced_session *s = cq->ctx->session;
+	/* needs no order: roced_session_check verifies it */
 	bool ended = atomic_load_explicit((_Atomic uint32_t *)&s->doorbell->ended, memory_order_relaxed) != 0;
 
 	if (++me.polls % LOOK == 0 || (ended && !gone(s)))

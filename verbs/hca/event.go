@@ -210,7 +210,8 @@ const notedMove = 1 << 31
 
 func notedEvent(event verbs.EventType) uint32 { return 1 << event }
 
-// note is called by the engine, under its lease.
+// note is called by the engine, under its lease. It pairs with takeNoted and putNoted: the bits are stored, then listed is
+// loaded.
 func (s *Session) note(from *eventSource, what uint32) {
 	e := &s.events
 	from.noted.Or(what)
@@ -228,7 +229,7 @@ func (s *Session) note(from *eventSource, what uint32) {
 func (e *events) takeNoted() (list []*eventSource) {
 	for from := e.noted.Swap(nil); from != nil; {
 		next := from.next
-		from.listed.Store(false) // from now on it may be in the list again
+		from.listed.Store(false) // from now on it may be in the list again; its bits are loaded after that (putNoted)
 		list = append(list, from)
 		from = next
 	}

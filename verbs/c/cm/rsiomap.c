@@ -125,7 +125,7 @@ static bool can_write(struct rsocket *s)
 	return s->state != RS_CONNECTED || (s->sqe_free > 0 && s->sbuf_free > 0);
 }
 
-/* find finds the peer's mapping of an offset. */
+/* find finds the peer's mapping of an offset. It pairs with writeEnd of datapath/conn/message.go, as rs_can_send does. */
 static bool find(struct rsocket *s, uint64_t offset, struct rs_sge *to)
 {
 	uint32_t n;

@@ -47,13 +47,14 @@ int rs_post_control(struct rsocket *s, enum rs_control control)
 	return rs_post(s, RS_OP_CTRL, rs_message(RS_OP_CTRL, control), NULL, 0, 0, 0);
 }
 
+/* rs_can_send pairs with writeEnd of datapath/conn/message.go: a target's length is stored behind its address. */
 bool rs_can_send(struct rsocket *s)
 {
 	if (s->datagram)
 		return ds_can_send(s);
 	return s->state != RS_CONNECTED || !s->writable ||
 	       (s->sqe_free > 0 && s->sbuf_free > 0 && s->sent != s->may_send &&
-		__atomic_load_n(&s->target[s->target_at].length, __ATOMIC_ACQUIRE) != 0); /* the rest is there before it */
+		__atomic_load_n(&s->target[s->target_at].length, __ATOMIC_ACQUIRE) != 0);
 }
 
 bool rs_can_receive(struct rsocket *s)
@@ -74,7 +75,8 @@ static void swap_sge(const struct rsocket *s, struct rs_sge *sge)
 
 /*
  * rs_give_credits tells the peer that it may send more: when half of the receive buffer is read, and when half of the
- * messages are.
+ * messages are. The post releases the bytes that were read: it pairs with consumer.available of datapath/ring/index.go,
+ * after which the card stores the peer's next bytes there.
  */
 void rs_give_credits(struct rsocket *s)
 {
