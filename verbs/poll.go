@@ -89,7 +89,7 @@ func (q *CQ) failure(doing string, n int) error {
 	case q.queue.Failed() && q.queued() == 0: // the card publishes before it marks the queue: complete.go of datapath
 		return fmt.Errorf("%s: %w: it holds %s; make one as large as all requests that can be outstanding", doing, ErrCQOverrun, count(q.Capacity(), "completion"))
 	}
-	if err := q.ctx.gone(); err != nil && q.queued() == 0 { // the card's last completions come before its end
+	if err := q.ctx.gone(); err != nil && q.queued() == 0 { // a card that fails publishes its last completions before
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
