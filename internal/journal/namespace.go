@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roced/roced/internal/kernel"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ func ThisNamespace() (n Namespace, err error) {
 func CookieOf(fd int) (uint64, error) {
 	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	if err != nil {
-		return 0, fmt.Errorf("identity of the network namespace: %w", err)
+		return 0, kernel.Explain(fmt.Errorf("identity of the network namespace: %w", err), "devices on network interfaces")
 	}
 	return cookie, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roced/roced/internal/kernel"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -44,7 +45,7 @@ func (b *Bridge) start() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = bridgeName
 	if err := b.nl.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		return err
+		return kernel.ExplainModule(err, "bridge")
 	}
 	if err := b.Do(b.configure); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/roced/roced/internal/kernel"
 	"github.com/vishvananda/netlink"
 )
 
@@ -43,7 +44,7 @@ func Veth(a, b *Namespace, nameA, nameB string, options ...VethOption) error {
 		option(veth)
 	}
 	if err := a.nl.LinkAdd(veth); err != nil {
-		return fmt.Errorf("veth %s in %s, %s in %s: %w", nameA, a.name, nameB, b.name, err)
+		return fmt.Errorf("veth %s in %s, %s in %s: %w", nameA, a.name, nameB, b.name, kernel.ExplainModule(err, "veth"))
 	}
 	if err := start(a, b, nameA, nameB); err != nil {
 		return errors.Join(err, a.nl.LinkDel(veth))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/roced/roced/internal/kernel"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
@@ -62,7 +63,7 @@ func (a *arena) Alloc(size int) ([]byte, error) {
 	}
 	if err := unix.Madvise(fresh, unix.MADV_POPULATE_WRITE); err != nil {
 		a.Free(piece)
-		return nil, fmt.Errorf("%w: %d bytes of memory: %w", verbs.ErrLimit, size, err)
+		return nil, fmt.Errorf("%w: %d bytes of memory: %w", verbs.ErrLimit, size, kernel.Explain(err, "the service"))
 	}
 	return piece[:size], nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/roced/roced/internal/kernel"
 	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +52,16 @@ func CheckFileSize() error {
 		return err
 	}
 	return nil
+}
+
+// CheckKernel returns an error if the running kernel is too old for the service: it cannot make pages of memory without touching them.
+func CheckKernel() error {
+	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("map a page: %w", err)
+	}
+	defer unix.Munmap(page)
+	return kernel.Explain(unix.Madvise(page, unix.MADV_POPULATE_WRITE), "the service")
 }
 
 // fileSize serialises changes of the process's limit of file sizes.

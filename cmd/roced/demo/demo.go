@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/internal/kernel"
 )
 
 // demo is one run of the command.
@@ -34,6 +35,10 @@ func (d *demo) run(ctx context.Context) error {
 	switch {
 	case os.Getenv(insideVariable) != "":
 		return d.runInside(ctx)
+	case kernel.TooOld() && !d.modes.NeedsXDP():
+		d.memory = true
+		d.preface = "Its hosts are on an in-memory network, since Linux " + kernel.Release() + " is too old for other networks:"
+		return d.showAll(ctx)
 	case (len(capability.Missing(needed...)) > 0 || inUserNamespace()) && !d.modes.NeedsXDP():
 		return d.runAsUser(ctx)
 	}

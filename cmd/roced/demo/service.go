@@ -35,6 +35,9 @@ const serviceAddress = "10.88.0.1"
 
 // showService has the two programs answer each other.
 func (d *demo) showService(ctx context.Context) (err error) {
+	if err := server.CheckKernel(); err != nil {
+		return err
+	}
 	s := &service{}
 	if err := build(ctx, s, s.open, func() error { return s.connect(ctx, d) }); err != nil {
 		return err

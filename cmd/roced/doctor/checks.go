@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roced/roced/internal/kernel"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"golang.org/x/sys/unix"
@@ -36,22 +37,13 @@ func checks(f *facts) (list []finding) {
 	return list
 }
 
-// version is a release's first two numbers.
-func version(release string) (major, minor int) {
-	fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return major, minor
-}
-
-func (f *facts) olderThan(major, minor int) bool {
-	a, b := version(f.release)
-	return a < major || a == major && b < minor
-}
+func (f *facts) olderThan(major, minor int) bool { return kernel.Before(f.release, major, minor) }
 
 func checkKernel(f *facts) []finding {
 	seen := "Linux " + f.release
 	switch {
 	case f.olderThan(6, 1):
-		return says("kernel", problem, seen, "roced needs Linux 6.1 or newer")
+		return says("kernel", problem, seen, "boot Linux 6.1 or newer; an older one has in-memory networks only, and no service")
 	case f.olderThan(6, 2):
 		return says("kernel", note, seen+": no trains (6.2), and RDMA MTU 2048 at most (6.6)", "")
 	case f.olderThan(6, 6):

@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/internal/kernel"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -45,10 +46,7 @@ func look(ctx context.Context, network hca.Network, name, socket string, listen 
 }
 
 func (f *facts) lookAtHost() {
-	var name unix.Utsname
-	if unix.Uname(&name) == nil {
-		f.release = unix.ByteSliceToString(name.Release[:])
-	}
+	f.release = kernel.Release()
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if f.xdpSocket = err; err == nil {
 		unix.Close(fd)

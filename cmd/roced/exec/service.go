@@ -52,7 +52,7 @@ func (o *options) runWithOwnService(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.socket = s.folder.socket()
-	if err := server.CheckFileSize(); err != nil { // a program prints it with ROCED_DEBUG=1 only
+	if err := errors.Join(server.CheckKernel(), server.CheckFileSize()); err != nil { // a program prints it with ROCED_DEBUG=1 only
 		fmt.Fprintln(o.errOut, "roced: programs cannot open a device:", err)
 	}
 	err = p.run()

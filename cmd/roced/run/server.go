@@ -21,6 +21,9 @@ func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.List
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
 	}
+	if err := server.CheckKernel(); err != nil {
+		return nil, err
+	}
 	return server.New(server.Config{Limits: limits(c), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
 }
 

@@ -1,0 +1,65 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The oldest release that roced supports.
+const oldestMajor, oldestMinor = 6, 1
+
+// Release returns the release of the running kernel, as uname -r prints it.
+func Release() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// Before reports whether a release is older than a version. An unknown release is not.
+func Before(release string, major, minor int) bool {
+	var a, b int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n < 2 {
+		return false
+	}
+	return a < major || a == major && b < minor
+}
+
+// TooOld reports whether roced does not support the running kernel.
+func TooOld() bool { return Before(Release(), oldestMajor, oldestMinor) }
+
+// Explain adds the cause and the remedy to the error of a system call that a part of roced needs, if the error is that of an unknown
+// call and the running kernel is too old.
+func Explain(err error, part string) error { return explain(err, part, Release()) }
+
+func explain(err error, part, release string) error {
+	unknown := slices.ContainsFunc([]error{unix.EINVAL, unix.ENOPROTOOPT, unix.ENOSYS, unix.EOPNOTSUPP}, func(e error) bool { return errors.Is(err, e) })
+	if !unknown || !Before(release, oldestMajor, oldestMinor) {
+		return err
+	}
+	return fmt.Errorf("%s: Linux %d.%d or newer is needed and Linux %s runs; boot a newer kernel (%w)", part, oldestMajor, oldestMinor, release, err)
+}
+
+// ExplainModule adds the remedy to the error of a request that a kernel module serves, if the module is missing.
+func ExplainModule(err error, module string) error {
+	return explainModule(err, module, filepath.Join("/lib/modules", Release(), "modules.dep"))
+}
+
+func explainModule(err error, module, installed string) error {
+	if !errors.Is(err, unix.EOPNOTSUPP) {
+		return err
+	}
+	list, _ := os.ReadFile(installed)
+	if strings.Contains(string(list), "/"+module+".ko") {
+		return fmt.Errorf("the kernel module %s is not loaded; load it as root (modprobe %[1]s) (%w)", module, err)
+	}
+	return fmt.Errorf("the kernel has no module %s; install the package with the modules of Linux %s, or boot a kernel with CONFIG_%s (%w)",
+		module, filepath.Base(filepath.Dir(installed)), strings.ToUpper(module), err)
+}
