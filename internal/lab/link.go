@@ -44,6 +44,18 @@ func (ns *Namespace) AddAddress(ifname, cidr string) error {
 	return nil
 }
 
+// CutTrains has the kernel cut the trains that leave by a link before they reach it, so that each frame on the link is one packet.
+func (ns *Namespace) CutTrains(ifname string) error {
+	link, err := ns.nl.LinkByName(ifname)
+	if err == nil {
+		err = ns.nl.LinkSetGSOMaxSegs(link, 1)
+	}
+	if err != nil {
+		return fmt.Errorf("cut trains on %s in %s: %w", ifname, ns.name, err)
+	}
+	return nil
+}
+
 func (ns *Namespace) bringUp(ifname string) error {
 	link, err := ns.nl.LinkByName(ifname)
 	if err == nil {

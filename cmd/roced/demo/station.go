@@ -22,12 +22,16 @@ type station struct {
 	watch *watch
 }
 
-// plugIn makes a namespace, joins it to the switch, and watches the port.
+// plugIn makes a namespace, joins it to the switch, and watches the port. No train passes the port, since a watch can read trains
+// from Linux 6.2 on only.
 func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 	if s.Namespace, err = lab.New(labPrefix); err != nil {
 		return err
 	}
 	if s.port, err = bridge.Port(s.Namespace, "eth0"); err != nil {
+		return err
+	}
+	if err := s.CutTrains("eth0"); err != nil {
 		return err
 	}
 	for i, a := range addresses {

@@ -10,6 +10,8 @@
 // Between hosts without NICs a frame may stand for many packets, and lack its checksum. Frame.Packets
 // finishes what a NIC would have.
 //
+// Before Linux 6.2 a Socket cannot read trains, and reports that it lost them; Namespace.CutTrains has the sender cut them.
+//
 // AF_PACKET sees a received frame after XDP, so frames that roced takes from the link are not seen.
 // Capture on the other end of the link.
 //

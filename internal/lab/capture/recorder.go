@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/lab"
+	"golang.org/x/sys/unix"
 )
 
 // Recorded is a frame and the time when it was captured.
@@ -37,13 +38,18 @@ func Record(ns *lab.Namespace, link string) (*Recorder, error) {
 
 func (r *Recorder) run() {
 	defer close(r.done)
-	for r.err == nil {
+	for {
 		last := r.stopping.Load()
-		r.err = r.drain()
-		if last {
+		err := r.drain()
+		if err == nil && !last {
+			err = r.socket.wait()
+		}
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		if last || err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return
 		}
-		r.err = errors.Join(r.err, r.socket.wait())
 	}
 }
 
@@ -58,8 +64,8 @@ func (r *Recorder) drain() error {
 	return nil
 }
 
-// Stop ends the recording and returns all frames that passed before. The error is ENOBUFS if some
-// were lost.
+// Stop ends the recording and returns the frames that passed before. The error is ENOBUFS if some
+// were lost; the recorder recorded those that came after them.
 func (r *Recorder) Stop() ([]Recorded, error) {
 	r.stopping.Store(true)
 	<-r.done

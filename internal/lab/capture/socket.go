@@ -25,8 +25,9 @@ func (f *Frame) Packets() ([][]byte, error) { return f.Unfinished.Packets(f.Data
 
 // Socket captures the frames of a link from Open on.
 type Socket struct {
-	fd    int
-	frame []byte
+	fd     int
+	frame  []byte
+	trains int // that could not be read since complete
 }
 
 // Open starts to capture on a link of a namespace.
@@ -74,9 +75,9 @@ func (s *Socket) Close() error {
 }
 
 // Next returns the next captured frame; ok is false if there is none now. In that case it also
-// checks that no frame was lost, and fails with ENOBUFS if some were.
+// checks that no frame was lost, and fails with ENOBUFS if some were. The capture continues after that error.
 func (s *Socket) Next() (frame Frame, ok bool, err error) {
-	n, from, err := unix.Recvfrom(s.fd, s.frame, 0)
+	n, from, err := s.receive()
 	if errors.Is(err, unix.EAGAIN) {
 		return Frame{}, false, s.complete()
 	}
@@ -88,6 +89,18 @@ func (s *Socket) Next() (frame Frame, ok bool, err error) {
 		return Frame{}, false, fmt.Errorf("capture: %d bytes: %w", n, unix.EBADMSG)
 	}
 	return Frame{s.frame[VnetHeaderLen:n], isLink && link.Pkttype == unix.PACKET_OUTGOING, Unfinished(s.frame)}, true, nil
+}
+
+// receive reads a frame. Before Linux 6.2 the kernel cannot describe a train in an Unfinished: it drops the train, and the
+// call fails with EINVAL.
+func (s *Socket) receive() (n int, from unix.Sockaddr, err error) {
+	for {
+		n, from, err = unix.Recvfrom(s.fd, s.frame, 0)
+		if !errors.Is(err, unix.EINVAL) {
+			return n, from, err
+		}
+		s.trains++
+	}
 }
 
 // Frames iterates over the frames captured so far, as Next returns them. It ends after an error.
@@ -116,6 +129,10 @@ func (s *Socket) complete() error {
 	if err == nil && stats.Drops > 0 {
 		err = fmt.Errorf("%d frames were lost: %w", stats.Drops, unix.ENOBUFS)
 	}
+	if err == nil && s.trains > 0 {
+		err = fmt.Errorf("%d trains were lost: packet sockets read trains from Linux 6.2 on; have the sender cut them (Namespace.CutTrains): %w", s.trains, unix.ENOBUFS)
+	}
+	s.trains = 0
 	if err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
