@@ -21,3 +21,13 @@ func CheckSays(t *testing.T, text string, want ...string) {
 		}
 	}
 }
+
+// Value returns a number of a command's result, and reports if the result lacks it.
+func Value[T any](t testing.TB, name string, number *T) (value T) {
+	t.Helper()
+	if number == nil {
+		t.Errorf("the result has no %s", name)
+		return value
+	}
+	return *number
+}
