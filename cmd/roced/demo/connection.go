@@ -48,6 +48,10 @@ const (
 	longest     = 65536
 	// notReady is how long the demo's peer waits that finds no receive.
 	notReady = 10 * time.Millisecond
+	// answerTime is the ACK timeout: both ends are in this process, and a busy host may stop it for longer than usual networks need.
+	answerTime = 537 * time.Millisecond // code 17
+	// completionTime is the time that requests may take with all of their retries.
+	completionTime = 4 * card.StallTimeout
 )
 
 // requestsFor is how many there are of an operation, whose packets are many or wait for one another.
@@ -142,6 +146,7 @@ func (c *connection) connect() error {
 		attr := card.ConnectionAttr(source, gid)
 		attr.DestQPN, attr.AccessFlags = peer.qp.Number(), attr.AccessFlags|verbs.AccessRemoteAtomic
 		attr.MaxRDAtomic, attr.MaxDestRDAtomic, attr.MinRNRTimer = outstanding, outstanding, verbs.RNRTimerCode(notReady)
+		attr.Timeout = verbs.TimeoutCode(answerTime)
 		if err := own.qp.Connect(&attr); err != nil {
 			return err
 		}
@@ -214,7 +219,7 @@ func (c *connection) receive(at, size int) error {
 
 // await takes so many completions of an end.
 func (c *connection) await(ctx context.Context, e *end, n int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("requests do not complete"))
+	ctx, cancel := context.WithTimeoutCause(ctx, completionTime, errors.New("requests do not complete"))
 	defer cancel()
 	for n > 0 {
 		var wcs [outstanding]verbs.WC

@@ -142,7 +142,8 @@ func (d *demo) sendStreams(ctx context.Context) error {
 	return nil
 }
 
-// checkBalance checks that every packet is accounted for: sent = delivered + named drops.
+// checkBalance checks that every packet is accounted for: sent = delivered + named drops. A UDP socket counts a train that it
+// drops as one packet, so there the messages that were lost account for the rest.
 func (d *demo) checkBalance() error {
 	for _, way := range [][2]*host{{d.lab.left, d.lab.right}, {d.lab.right, d.lab.left}} {
 		from, err := way[0].Counters()
@@ -155,10 +156,20 @@ func (d *demo) checkBalance() error {
 		}
 		sent, delivered := card.Count(from, "engine", "sent"), card.Count(to, "engine", "delivered")
 		dropped := card.Sum(card.Losses(to))
-		if sent != delivered+dropped {
+		if missing := sent - delivered - dropped; missing != 0 && (!way[1].overUDP() || missing > d.lostBy(way[1])) {
 			return fmt.Errorf("%s sent %d packets, but %s delivered %d and dropped %d: the counters do not add up",
 				way[0].name, sent, way[1].name, delivered, dropped)
 		}
 	}
 	return nil
+}
+
+// lostBy returns the number of messages that did not arrive at a host.
+func (d *demo) lostBy(h *host) (lost uint64) {
+	for _, row := range d.rows {
+		if row.to == h {
+			lost += uint64(row.lost)
+		}
+	}
+	return lost
 }

@@ -2,7 +2,8 @@
 // table says what happened. It needs no set-up and leaves nothing behind.
 //
 //	command.go ── demo.go          two hosts on a veth pair (pair.go), a table of what happened (table.go)
-//	                │   stream.go      messages one way, every byte checked (pattern.go)
+//	                │   stream.go      messages one way, as many in flight as a socket holds (window.go), every byte
+//	                │                  checked (pattern.go), lost and late ones counted (arrivals.go, outcome.go)
 //	                │   mishap.go      messages that must be dropped, by name
 //	                │   connection.go  what a reliable connection can do, and sends again
 //	              group.go         three hosts on a switch (switch.go, station.go), and their table

@@ -44,8 +44,12 @@ func (g *groupDemo) show(ctx context.Context) error {
 	for _, r := range runs {
 		err = errors.Join(err, r.check())
 	}
+	if err != nil {
+		return err
+	}
+	conclusion, err := g.conclusion(runs)
 	if err == nil {
-		_, err = fmt.Fprint(g.out, g.conclusion())
+		_, err = fmt.Fprint(g.out, conclusion)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/verbs"
@@ -58,11 +57,15 @@ func (r *groupRun) join(context.Context) error {
 	if err := sender.JoinSendOnly(r.group); err != nil {
 		return err
 	}
+	window, err := windowOf(receiver.hosts[0])
+	if err != nil {
+		return err
+	}
 	for _, to := range receiver.hosts {
 		if err := to.Join(r.group); err != nil {
 			return err
 		}
-		s := &stream{from: sender, to: to, fromGID: source, toGID: verbs.GIDFromAddr(r.group), size: r.size, messages: r.messages}
+		s := &stream{from: sender, to: to, fromGID: source, toGID: verbs.GIDFromAddr(r.group), size: r.size, messages: r.messages, window: window}
 		s.prepare(ud.Group(r.group))
 		r.streams = append(r.streams, s)
 	}
@@ -80,22 +83,12 @@ func (r *groupRun) sendOne(ctx context.Context, group netip.Addr) error {
 
 // sendAll sends all messages, and checks what comes to each attached queue pair.
 func (r *groupRun) sendAll(ctx context.Context) error {
-	start := time.Now()
-	for _, s := range r.streams {
-		s.lastArrival = start
-	}
-	for r.slowest() < r.messages {
+	for slices.ContainsFunc(r.streams, func(s *stream) bool { return s.done() < s.messages }) {
 		if err := r.step(ctx); err != nil {
 			return err
 		}
 	}
 	return r.lab.sender.hosts[0].Finish(ctx)
-}
-
-// slowest is how many messages all attached queue pairs have got.
-func (r *groupRun) slowest() int {
-	slow := slices.MinFunc(r.streams, func(a, b *stream) int { return a.received - b.received })
-	return slow.received
 }
 
 // step sends what the window permits and takes what has arrived.
@@ -104,10 +97,10 @@ func (r *groupRun) step(ctx context.Context) error {
 		return err
 	}
 	for _, s := range r.streams {
-		if s.received == s.messages {
+		if s.done() == s.messages {
 			continue
 		}
-		if err := s.take(ctx); err != nil {
+		if err := s.receive(ctx); err != nil {
 			return fmt.Errorf("queue pair %v: %w", s.to.QPN(), err)
 		}
 	}
@@ -123,10 +116,16 @@ func (r *groupRun) step(ctx context.Context) error {
 }
 
 func (r *groupRun) send(ctx context.Context) error {
-	n := min(window-(r.sent-r.slowest()), r.messages-r.sent, card.Batch)
+	n := min(r.messages-r.sent, card.Batch)
+	for _, s := range r.streams {
+		n = min(n, s.window-s.inFlight())
+	}
 	first := r.streams[0]
 	for i := range n {
 		first.write(&first.out[i], uint32(r.sent+i))
+		for _, s := range r.streams {
+			s.expect(uint32(r.sent + i))
+		}
 	}
 	r.sent += n
 	return first.from.SendAll(ctx, first.out[:n])

@@ -9,21 +9,30 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-const groupConclusion = `
-Each attached queue pair got every message, with the right bytes, in order; the wire carried it
+const groupConclusion = `; the wire carried it
 once. The send-only member was never reported, and the switch kept the group from who is not in it.
 `
 
-const memoryConclusion = `
-Each attached queue pair got every message, with the right bytes, in order. Who is not in the group
+const memoryConclusion = `. Who is not in the group
 got none of them.
 `
 
-func (g *groupDemo) conclusion() string {
-	if g.memory {
-		return memoryConclusion
+// conclusion sums up the tables.
+func (g *groupDemo) conclusion(runs []*groupRun) (string, error) {
+	var streams []*stream
+	for _, r := range runs {
+		streams = append(streams, r.streams...)
 	}
-	return groupConclusion
+	got := "every message"
+	if sumOf(streams).lost > 0 {
+		got = "most messages"
+	}
+	outcome, err := outcomeOf(streams, g.lab.receiver.hosts[0])
+	rest := groupConclusion
+	if g.memory {
+		rest = memoryConclusion
+	}
+	return "\nEach attached queue pair got " + got + ", with the right bytes" + outcome + rest, err
 }
 
 func (g *groupDemo) printStations() error {
@@ -40,8 +49,12 @@ func (g *groupDemo) printStations() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(g.out, "\n%s messages of %d bytes to each group, Q_Key %v, at most %d in flight:\n\n",
-		cli.Grouped(uint64(g.messages)), groupSize, verbs.UDPQKey, window)
+	flight, err := windowOf(g.lab.receiver.hosts[0])
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(g.out, "\n%s messages of %d bytes to each group, Q_Key %v, at most %d in flight:\n\n",
+		cli.Grouped(uint64(g.messages)), groupSize, verbs.UDPQKey, flight)
 	return err
 }
 

@@ -18,9 +18,6 @@ import (
 // labPrefix begins the names of the demo's namespaces.
 const labPrefix = "roced-demo"
 
-// window is how many messages the demo has in flight: never more than receives are posted.
-const window = 64
-
 // pairLab is two hosts on one wire.
 type pairLab struct {
 	left, right *host

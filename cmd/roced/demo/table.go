@@ -31,7 +31,11 @@ func (d *demo) printHosts() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(d.out, "\nUnreliable datagrams, RDMA MTU %d, Q_Key %v, at most %d in flight:\n\n", d.lab.left.MTU, card.TestQKey, window)
+	flight, err := windowOf(d.lab.right)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "\nUnreliable datagrams, RDMA MTU %d, Q_Key %v, at most %d in flight:\n\n", d.lab.left.MTU, card.TestQKey, flight)
 	return err
 }
 
@@ -58,8 +62,12 @@ func (d *demo) printStreams() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(d.out, "\n%s messages, %s MB, each with the right bytes, sender, addresses and immediate data, in order; none lost.\n",
-		cli.Grouped(messages), cli.Megabytes(float64(bytes)))
+	outcome, err := outcomeOf(d.rows, d.lab.hosts()...)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "\n%s messages, %s MB, each with the right bytes, sender, addresses and immediate data%s.\n",
+		cli.Grouped(messages), cli.Megabytes(float64(bytes)), outcome)
 	return err
 }
 

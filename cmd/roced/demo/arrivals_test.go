@@ -1,0 +1,142 @@
+package demo
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
+)
+
+// TestArrivals: messages that come late, or after they were given up, count as received; a message that none equals is an error.
+func TestArrivals(t *testing.T) {
+	for _, row := range []struct {
+		name                           string
+		sent, giveUp                   int   // messages; those sent before giveUp are given up
+		arrive                         []int // their numbers
+		received, late, lost, inFlight int
+	}{
+		{"in order", 3, 0, []int{0, 1, 2}, 3, 0, 0, 0},
+		{"one overtakes", 3, 0, []int{1, 0, 2}, 3, 1, 0, 0},
+		{"one comes last", 3, 0, []int{1, 2, 0}, 3, 1, 0, 0},
+		{"one is missing", 3, 0, []int{0, 2}, 2, 0, 0, 1},
+		{"some are lost", 5, 2, []int{2, 3, 4}, 3, 0, 2, 0},
+		{"some come after all", 5, 2, []int{3, 0, 4}, 3, 1, 1, 1},
+	} {
+		a := &arrivals{}
+		for i := range row.sent {
+			if a.expect(uint32(i)); i == row.giveUp-1 {
+				a.lost = len(a.pending)
+			}
+		}
+		for _, number := range row.arrive {
+			if err := a.take(equals(number)); err != nil {
+				t.Errorf("%s: %v", row.name, err)
+			}
+		}
+		if a.received != row.received || a.late != row.late || a.lost != row.lost || a.inFlight() != row.inFlight {
+			t.Errorf("%s: %d received, %d late, %d lost, %d in flight; want %d, %d, %d, %d", row.name,
+				a.received, a.late, a.lost, a.inFlight(), row.received, row.late, row.lost, row.inFlight)
+		}
+		if err := a.take(equals(row.sent)); err == nil {
+			t.Errorf("%s: a message that was not sent", row.name)
+		}
+	}
+}
+
+// equals compares a message of a number with others.
+func equals(number int) func(uint32) error {
+	return func(other uint32) error {
+		if int(other) != number {
+			return errors.New("it is another one")
+		}
+		return nil
+	}
+}
+
+// impairedHosts are two hosts on an in-memory network that impairs packets.
+func impairedHosts(t *testing.T, impairment memnet.Impairment) []*host {
+	t.Helper()
+	network := memnet.New(57)
+	t.Cleanup(func() { network.Close() })
+	var hosts []*host
+	for i, name := range []string{"left", "right"} {
+		on, err := network.AddHost(name, netip.MustParseAddr([]string{"10.77.0.1", "10.77.0.2"}[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := hca.New(on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := card.Take(opened, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		e, err := card.Listen(d, endpointOptions(card.TestQKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		hosts = append(hosts, &host{name: name, Device: d, Endpoint: e})
+	}
+	if err := network.Impair(impairment); err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}
+
+// TestStreamOverABadNetwork: a stream ends well whose messages are lost, or overtake each other, and counts them.
+func TestStreamOverABadNetwork(t *testing.T) {
+	hosts := impairedHosts(t, memnet.Impairment{Loss: 0.02, Reordering: 0.05})
+	for _, size := range []int{0, 1, 64} {
+		s := &stream{from: hosts[0], to: hosts[1], size: size, messages: 600, version: "IPv4"}
+		if err := s.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.lost == 0 || s.received+s.lost != s.messages || size > 0 && s.late == 0 {
+			t.Errorf("%d bytes: %d received, %d lost, %d late of %d", size, s.received, s.lost, s.late, s.messages)
+		}
+		outcome, err := outcomeOf([]*stream{s}, hosts...)
+		if err != nil || !strings.Contains(outcome, " lost (no counter of the devices has them)") {
+			t.Errorf("%q, %v", outcome, err)
+		}
+	}
+}
+
+// TestStreamOverNoNetwork: a stream fails if nothing arrives any more.
+func TestStreamOverNoNetwork(t *testing.T) {
+	t.Parallel()
+	hosts := impairedHosts(t, memnet.Impairment{Loss: 1})
+	s := &stream{from: hosts[0], to: hosts[1], messages: 10 * window, version: "IPv4"}
+	if err := s.run(t.Context()); err == nil || !strings.Contains(err.Error(), "no message arrived within 5s") {
+		t.Errorf("%v, after %d messages", err, s.sent)
+	}
+}
+
+// TestStreamOverADamagingNetwork: a damaged packet is not delivered, so the stream counts it as lost, by the counter of its drop.
+func TestStreamOverADamagingNetwork(t *testing.T) {
+	t.Parallel()
+	hosts := impairedHosts(t, memnet.Impairment{Corruption: 0.05})
+	s := &stream{from: hosts[0], to: hosts[1], size: 64, messages: 200, version: "IPv4"}
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, err := outcomeOf([]*stream{s}, hosts...); err != nil || !strings.Contains(outcome, "right: ") || !strings.Contains(outcome, "engine drop_icrc ") {
+		t.Errorf("%q, %v; %d lost", outcome, err, s.lost)
+	}
+}
+
+// TestWindowIn: no more messages are in flight than a socket holds.
+func TestWindowIn(t *testing.T) {
+	for room, want := range map[int]int{0: 1, 4608: 2, 65536: 28, 425984: window, 16 << 20: window} {
+		if got := windowIn(room); got != want {
+			t.Errorf("%d bytes: %d messages, want %d", room, got, want)
+		}
+	}
+}
