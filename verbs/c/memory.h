@@ -1,6 +1,6 @@
 /*
  * The caller's memory. Programs register memory that they have from anywhere, and the service must reach
- * it. The process file, which the service makes, is a sparse memory file as large as an address space: a
+ * it. The process file, which the service makes, is a sparse memory file as large as the address space: a
  * page that is registered lies in it at the offset that is its own address. So a region needs no
  * translation, and two regions may share a page.
  *
@@ -15,6 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * roced_memory_space is the size of the process's address space, in bytes: of the process file to request.
+ */
+uint64_t roced_memory_space(void);
 
 /*
  * roced_memory_start takes the process file over: it is mapped from now on, and closed in the child of a

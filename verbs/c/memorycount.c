@@ -1,4 +1,4 @@
-/* The counts of pages: a table of two levels, of which only what is used takes memory. */
+/* The counts of pages: a table of three levels, of which only the used parts take memory, whatever the address space. */
 #define _GNU_SOURCE
 #include "memorystate.h"
 
@@ -7,7 +7,12 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define LEAF_PAGES 32768 /* of 4 KiB: 128 MiB of a program's memory */
+#define BITS 15
+#define ENTRIES (1ul << BITS) /* of a leaf: 128 MiB of a program's memory if a page has 4 KiB */
+
+struct branch {
+	uint32_t *leaves[ENTRIES];
+};
 
 static void *table(size_t size)
 {
@@ -19,27 +24,39 @@ static void *table(size_t size)
 
 int memory_count_init(struct memory *m)
 {
-	m->leaves = table((m->limit / m->page / LEAF_PAGES + 1) * sizeof *m->leaves);
-	return m->leaves ? 0 : ENOMEM;
+	m->branches = table(((m->limit / m->page >> 2 * BITS) + 1) * sizeof *m->branches);
+	return m->branches ? 0 : ENOMEM;
 }
 
 static uint32_t *count_of(struct memory *m, uintptr_t page)
 {
-	uint32_t *leaf = m->leaves[page / m->page / LEAF_PAGES];
+	uintptr_t number = page / m->page;
+	struct branch *branch = m->branches[number >> 2 * BITS];
+	uint32_t *leaf = branch ? branch->leaves[(number >> BITS) % ENTRIES] : NULL;
 
-	return leaf ? &leaf[page / m->page % LEAF_PAGES] : NULL;
+	return leaf ? &leaf[number % ENTRIES] : NULL;
+}
+
+/* reserve_leaf makes the leaf of a page, and its branch. */
+static bool reserve_leaf(struct memory *m, uintptr_t page)
+{
+	uintptr_t number = page / m->page;
+	struct branch **branch = &m->branches[number >> 2 * BITS];
+
+	if (!*branch && !(*branch = table(sizeof **branch)))
+		return false;
+	uint32_t **leaf = &(*branch)->leaves[(number >> BITS) % ENTRIES];
+	return *leaf || (*leaf = table(ENTRIES * sizeof **leaf));
 }
 
 /* memory_count_reserve sees to it that counting [start, end) cannot fail. */
 int memory_count_reserve(struct memory *m, uintptr_t start, uintptr_t end)
 {
-	size_t span = LEAF_PAGES * m->page;
+	size_t span = ENTRIES * m->page;
 
-	for (uintptr_t at = start / span * span; at < end; at += span) {
-		uint32_t **leaf = &m->leaves[at / span];
-		if (!*leaf && !(*leaf = table(LEAF_PAGES * sizeof **leaf)))
+	for (uintptr_t at = start / span * span; at < end; at += span)
+		if (!reserve_leaf(m, at))
 			return memory_fail(m, ENOMEM, "no memory for the table of shared pages");
-	}
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define WINDOW (64 * m->page) /* what moves in one step: other threads' writes to it wait for some 100 µs */
+#define WINDOW (256 << 10) /* bytes that move in one step: other threads' writes to them wait for some 100 µs */
 
 static const char too_many[] =
 	"no memory, or too many mappings in this process: raise vm.max_map_count, or register larger pieces "

@@ -56,7 +56,7 @@ struct memory {
 	ino_t inode;
 	uintptr_t limit; /* its size */
 
-	uint32_t **leaves; /* the table of counts */
+	struct branch **branches; /* the table of counts */
 	size_t held;	   /* pages with a count */
 	size_t restored;   /* runs given back as private mappings of the file since the last settling */
 

@@ -23,7 +23,7 @@ __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL
 /* Asks for the process file, or passes the one that the process has already. */
 static int ask_for_file(struct roced_session *s, int mine, int *fd)
 {
-	struct roced_share_memory_request r = { .has_file = mine >= 0 };
+	struct roced_share_memory_request r = { .has_file = mine >= 0, .size = roced_memory_space() };
 	struct roced_share_memory_grant g;
 	int count = 1, failed = 0;
 

@@ -94,7 +94,7 @@ func FuzzMessage(f *testing.F) {
 
 // memorySeeds are requests for parts of a process file, at its edges and beyond.
 func memorySeeds(f *testing.F) (seeds [][]byte) {
-	for _, offset := range []uint64{0, 4095, ProcessFileSize - 1, ProcessFileSize, math.MaxUint64} {
+	for _, offset := range []uint64{0, 4095, MaxProcessFile - 1, MaxProcessFile, math.MaxUint64} {
 		for _, length := range []int{0, 1, 1 << 30, math.MaxInt64, -1, math.MinInt64} {
 			reg, err := RegMR.EncodeRequest(1, &RegMRRequest{PD: 1, Access: 7, Length: length, IOVA: offset, Offset: offset})
 			if err != nil {

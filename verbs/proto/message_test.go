@@ -80,8 +80,8 @@ func TestRoundTrip(t *testing.T) {
 	requestCrosses(t, ModifyQP, provider.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true,
 		DestQPN: 11, RQPSN: 12, AccessFlags: 13, PathMTU: 1, PathMigState: 2, MaxRDAtomic: 14, MaxDestRDAtomic: 15, MinRNRTimer: 16, Timeout: 17, RetryCnt: 3, RNRRetry: 4,
 		AHAttr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}}})
-	requestCrosses(t, ShareMemory, ShareMemoryRequest{HasFile: true})
-	grantCrosses(t, ShareMemory, SharedMemory{Size: ProcessFileSize})
+	requestCrosses(t, ShareMemory, ShareMemoryRequest{HasFile: true, Size: 1 << 48})
+	grantCrosses(t, ShareMemory, SharedMemory{Size: MaxProcessFile})
 	requestCrosses(t, RegMR, RegMRRequest{PD: 1, Access: 2, Length: -3, IOVA: 1 << 63, Offset: 1 << 47})
 	requestCrosses(t, ReregMRMemory, ReregMRMemoryRequest{MR: 1, Flags: 2, PD: 3, Access: 4, IOVA: 5, Length: 6, Offset: 7})
 	requestCrosses(t, RegDMMR, provider.RegDMMRRequest{PD: 1, DM: 2, Offset: 3, Length: 4, Access: verbs.AccessLocalWrite})

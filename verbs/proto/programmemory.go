@@ -9,6 +9,9 @@ import (
 // process, sparse and sealed, in which each page lies at its own virtual address. The program maps pages of it over its
 // memory, and puts what was there into them. Then it registers them: RegMR names a part of the file.
 //
+// The program requests the file's size, since the addresses of programs differ by processor and kernel: they have 47 bits
+// on x86-64 and 39 to 48 on arm64, and up to 56 if a program requests a high address.
+//
 // The pages have to be in the file before: a region with pages that are not is EFAULT. As long as a region has them
 // they stay in the file. A program that takes them out all the same (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE) loses its session
 // when the card meets the hole.
@@ -25,11 +28,14 @@ var (
 	ReregFileMR = command(59, "rereg_file_mr", visitReregMRMemory, none)
 )
 
-// ProcessFileSize is the size of a process file, in bytes: of a process's address space.
-const ProcessFileSize = 1 << 47
+// MaxProcessFile is the size of the largest process file, in bytes: of the largest address space of a process.
+const MaxProcessFile = 1 << 56
 
-// ShareMemoryRequest asks for the process file.
-type ShareMemoryRequest struct{ HasFile bool }
+// ShareMemoryRequest requests the process file.
+type ShareMemoryRequest struct {
+	HasFile bool
+	Size    uint64 // bytes of the process's address space, in whole pages: the size of a new file
+}
 
 // SharedMemory is the process file, whose descriptor comes with the reply.
 type SharedMemory struct{ Size uint64 } // bytes
@@ -57,6 +63,7 @@ type ReregMRMemoryRequest struct {
 func visitShareMemory(c *coder, r *ShareMemoryRequest) {
 	c.flag("has_file", &r.HasFile)
 	c.reserved(7)
+	u64(c, "size", &r.Size)
 }
 
 func visitSharedMemory(c *coder, g *SharedMemory) { u64(c, "size", &g.Size) }

@@ -26,8 +26,8 @@ extern "C" {
 
 enum {
 	ROCED_PROTO_MAGIC = 0x64636f72,
-	ROCED_PROTO_OLDEST_VERSION = 2,
-	ROCED_PROTO_VERSION = 2,
+	ROCED_PROTO_OLDEST_VERSION = 3,
+	ROCED_PROTO_VERSION = 3,
 	ROCED_PROTO_MAX_MESSAGE = 16384,
 };
 
@@ -779,6 +779,7 @@ struct roced_alloc_null_mr_grant {
 struct roced_share_memory_request {
 	uint8_t has_file;
 	uint8_t reserved1[7]; /* 0 */
+	uint64_t size;
 };
 
 struct roced_share_memory_grant {

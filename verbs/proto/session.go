@@ -2,8 +2,8 @@ package proto
 
 // The versions of the protocol that this release has. Both sides say which they have; the highest that both have is used.
 const (
-	OldestVersion = 2
-	Version       = 2
+	OldestVersion = 3
+	Version       = 3
 )
 
 // CommonVersion is the highest version that this release has and the other side, which has those from oldest to newest;

@@ -125,7 +125,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
-	put(p, t, proto.ShareMemory, &proto.ShareMemoryRequest{})
+	put(p, t, proto.ShareMemory, &proto.ShareMemoryRequest{Size: testSpace})
 	put(p, t, proto.RegMR, &proto.RegMRRequest{PD: w.pd, Length: ownSize, Offset: ownPlace})
 	put(p, t, proto.ReregMRMemory, &proto.ReregMRMemoryRequest{MR: w.mr, Flags: verbs.ReregChangeTranslation, Length: ownSize, Offset: ownPlace})
 	put(p, t, proto.RegFileMR, &proto.RegMRRequest{PD: w.pd, Length: pageSize})

@@ -41,7 +41,7 @@ func TestEdgesOfAProcessFile(t *testing.T) {
 	refusedFirst(c, "before there is a file", proto.RegMR, reg(0, 1), verbs.ErrInvalid, unix.EINVAL)
 	fd := c.shareMemory()
 	before := r.a.Users()[0].Used
-	const end = proto.ProcessFileSize
+	const end = testSpace
 	mapOwn(t, fd, end-int64(pageSize), pageSize)
 	mapOwn(t, fd, 0, pageSize)
 	for _, part := range []struct {
@@ -93,7 +93,7 @@ func TestProcessFileIsSealed(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.opened(t)
 	fd := c.shareMemory()
-	for _, size := range []int64{0, 4096, proto.ProcessFileSize - 1, proto.ProcessFileSize + 4096} {
+	for _, size := range []int64{0, 4096, testSpace - 1, testSpace + 4096} {
 		if err := unix.Ftruncate(fd, size); !errors.Is(err, unix.EPERM) {
 			t.Errorf("truncated to %d: %v", size, err)
 		}

@@ -44,7 +44,7 @@ func sealedMemfd(size int) (fd int, err error) {
 // CheckFileSize returns EFBIG if a hard limit of file sizes keeps this process from making process files, which a program
 // needs when it opens a device.
 func CheckFileSize() error {
-	fd, err := sealedMemfd(proto.ProcessFileSize)
+	fd, err := sealedMemfd(proto.MaxProcessFile)
 	if err == nil {
 		return unix.Close(fd)
 	}

@@ -40,7 +40,7 @@ func makeUnder(t *testing.T, limit unix.Rlimit, refusal string) {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	fd, err := sealedMemfd(proto.ProcessFileSize)
+	fd, err := sealedMemfd(proto.MaxProcessFile)
 	if (err == nil) != (refusal == "") || err != nil && (!errors.Is(err, unix.EFBIG) || !strings.Contains(err.Error(), refusal)) {
 		t.Errorf("under %+v: %v; want %q", limit, err, refusal)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,7 +57,7 @@ func (p *processFiles) enterPassed(c *connection, passed int) (*processFile, err
 	f := p.all[ownedFile{is, c.peer.sharer()}]
 	switch {
 	case f == nil:
-		f, err = p.add(c.peer.sharer(), c.account.quota, func() (int, error) { return unix.FcntlInt(uintptr(passed), unix.F_DUPFD_CLOEXEC, 0) })
+		f, err = p.add(c.peer.sharer(), c.account.quota, proto.MaxProcessFile, func() (int, error) { return unix.FcntlInt(uintptr(passed), unix.F_DUPFD_CLOEXEC, 0) })
 		if err != nil {
 			return nil, err
 		}

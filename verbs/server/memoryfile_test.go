@@ -169,7 +169,7 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 		errno  unix.Errno
 	}{
 		{uint64(pageSize), 1, unix.EFAULT}, {0, 4 * pageSize, unix.EFAULT}, {end, 1, unix.EFAULT}, {end - 1, 2, unix.EFAULT}, {1 << 46, 1, unix.EFAULT},
-		{1 << 47, 1, unix.EINVAL}, {math.MaxUint64, 2, unix.EINVAL}, {1 << 63, math.MinInt64, unix.EINVAL}, {0, math.MaxInt64, unix.EINVAL},
+		{1 << 47, 1, unix.EFAULT}, {proto.MaxProcessFile, 1, unix.EINVAL}, {math.MaxUint64, 2, unix.EINVAL}, {1 << 63, math.MinInt64, unix.EINVAL}, {0, math.MaxInt64, unix.EINVAL},
 	} {
 		c.pass(good.fd)
 		refusedFirst(c, fmt.Sprint(part), proto.RegFileMR, &proto.RegMRRequest{PD: pd, Offset: part.offset, Length: part.length}, verbs.ErrInvalid, part.errno)

@@ -42,11 +42,20 @@ func (o *ownMemory) punch() {
 	check(o, unix.Fallocate(o.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, o.offset, int64(len(o.bytes))))
 }
 
-// shareMemory asks for the session's process file.
+// testSpace is the size of the process files of tests, in bytes.
+const testSpace = 1 << 47
+
+// shareMemory requests the session's process file.
 func (r *raw) shareMemory() int {
 	r.Helper()
-	g, ends := ask(r, proto.ShareMemory, &proto.ShareMemoryRequest{})
-	if g.Size != proto.ProcessFileSize || len(ends) != 1 {
+	return r.shareSpace(testSpace)
+}
+
+// shareSpace requests a process file of a size.
+func (r *raw) shareSpace(size uint64) int {
+	r.Helper()
+	g, ends := ask(r, proto.ShareMemory, &proto.ShareMemoryRequest{Size: size})
+	if g.Size != size || len(ends) != 1 {
 		r.Fatalf("%+v, %d descriptors", g, len(ends))
 	}
 	r.Cleanup(func() { proto.CloseAll(ends) })
@@ -66,7 +75,7 @@ func (p *program) ownRegion(d *daemon, offset int64, r provider.AllocMRRequest) 
 	c := d.youngest()
 	if c.file == nil {
 		var err error
-		c.file, err = c.server.files.open(c.peer.sharer(), c.account.quota)
+		c.file, err = c.server.files.open(c.peer.sharer(), c.account.quota, testSpace)
 		check(p, err)
 	}
 	start := offset &^ int64(pageSize-1)

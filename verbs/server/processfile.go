@@ -17,6 +17,7 @@ import (
 type processFile struct {
 	fd    int
 	is    ownedFile
+	space uint64 // bytes, holes included: no region lies above
 	quota *quota.Quota
 	holes *holes
 	users int                        // sessions that share it, or regions of a file that was passed; under processFiles.mu
@@ -53,19 +54,22 @@ type processFiles struct {
 	leaving sync.WaitGroup // of files that were passed
 }
 
-// open makes a file for a session of a user.
-func (p *processFiles) open(of sharer, quota *quota.Quota) (f *processFile, err error) {
+// open makes a process file of size bytes for a session of a user.
+func (p *processFiles) open(of sharer, quota *quota.Quota, size uint64) (f *processFile, err error) {
+	if size == 0 || size > proto.MaxProcessFile || size%uint64(pageSize) != 0 {
+		return nil, fmt.Errorf("%w: a process file of 0x%x bytes; request whole pages of %d bytes, at most 0x%x bytes", verbs.ErrInvalid, size, pageSize, uint64(proto.MaxProcessFile))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.add(of, quota, func() (int, error) { return sealedMemfd(proto.ProcessFileSize) })
+	return p.add(of, quota, size, func() (int, error) { return sealedMemfd(int(size)) })
 }
 
 // add has one more file, of which it owns the descriptor. The caller holds mu.
-func (p *processFiles) add(of sharer, quota *quota.Quota, open func() (fd int, err error)) (*processFile, error) {
+func (p *processFiles) add(of sharer, quota *quota.Quota, size uint64, open func() (fd int, err error)) (*processFile, error) {
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &processFile{is: ownedFile{of: of}, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
+	f := &processFile{is: ownedFile{of: of}, space: size, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
 	var err error
 	if f.fd, err = open(); err == nil {
 		if f.is.identity, err = identify(f.fd); err != nil {
@@ -141,8 +145,8 @@ func (f *processFile) close() {
 
 // mapRegion maps the part of a region. What counts as the user's is whole pages, once for each region that has them.
 func (f *processFile) mapRegion(offset uint64, length int) (m hca.Mapping, err error) {
-	if length < 0 || offset > proto.ProcessFileSize || uint64(length) > proto.ProcessFileSize-offset {
-		return m, fmt.Errorf("%w: %d bytes at 0x%x of a process file of 0x%x", verbs.ErrInvalid, length, offset, uint64(proto.ProcessFileSize))
+	if length < 0 || offset > f.space || uint64(length) > f.space-offset {
+		return m, fmt.Errorf("%w: %d bytes at 0x%x of a file of 0x%x", verbs.ErrInvalid, length, offset, f.space)
 	}
 	if length == 0 {
 		return hca.Mapping{Unmap: func() {}}, nil
@@ -151,7 +155,7 @@ func (f *processFile) mapRegion(offset uint64, length int) (m hca.Mapping, err e
 	if err := f.quota.TakeMemory(whole.size); err != nil {
 		return m, err
 	}
-	w, err := f.enter(spanOf(offset, length))
+	w, err := f.enter(spanOf(offset, length, f.space))
 	if err != nil {
 		f.quota.GiveMemory(whole.size)
 		return m, err

@@ -49,7 +49,7 @@ func registrar(path string) error {
 	if err != nil {
 		return err
 	}
-	_, file, err := say(conn, proto.ShareMemory, &proto.ShareMemoryRequest{})
+	_, file, err := say(conn, proto.ShareMemory, &proto.ShareMemoryRequest{Size: testSpace})
 	if err != nil {
 		return err
 	}

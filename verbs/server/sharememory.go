@@ -25,17 +25,17 @@ func shareMemory(c *connection, m proto.Message) error {
 	if err := c.server.barred.check(c.peer.holder(), time.Now()); err != nil {
 		return c.fail(m, err)
 	}
-	if c.file, err = c.findFile(r.HasFile); err != nil {
+	if c.file, err = c.findFile(&r); err != nil {
 		return c.fail(m, err)
 	}
 	file := c.file
 	c.background.Go(func() { c.watchFile(file, nil) })
-	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: proto.ProcessFileSize}, c.file.fd)
+	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: file.space}, c.file.fd)
 }
 
-func (c *connection) findFile(passed bool) (*processFile, error) {
-	if !passed {
-		return c.server.files.open(c.peer.sharer(), c.account.quota)
+func (c *connection) findFile(r *proto.ShareMemoryRequest) (*processFile, error) {
+	if !r.HasFile {
+		return c.server.files.open(c.peer.sharer(), c.account.quota, r.Size)
 	}
 	files, err := c.fileSocket.take()
 	defer c.fileSocket.close(files...)

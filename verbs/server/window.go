@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,14 +35,14 @@ const (
 	maxWindows = 4096
 )
 
-// spanOf is the window that a part lies in.
-func spanOf(offset uint64, length int) span {
+// spanOf is the window that a part of a file of end bytes lies in.
+func spanOf(offset uint64, length int, end uint64) span {
 	half := uint64(leastWindow)
 	for half < uint64(length) {
 		half *= 2
 	}
 	from := offset &^ (half - 1)
-	return span{from, min(2*half, proto.ProcessFileSize-from)}
+	return span{from, min(2*half, end-from)}
 }
 
 // wholePages are those of a part.

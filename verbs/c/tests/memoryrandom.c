@@ -23,9 +23,9 @@ struct cell {
 };
 
 static struct cell *arena;
-static struct cell variables[2 * PAGE / 64] = {{1, 1, ""}};
-static uint64_t want_dma[CELLS];
-static uint64_t tallies[THREADS][CELLS];
+static struct cell variables[128] = {{1, 1, ""}};
+static uint64_t want_dma[PAGES * MOST_PAGE / 64];
+static uint64_t tallies[THREADS][PAGES * MOST_PAGE / 64];
 static _Atomic int ended;
 static uint64_t state;
 
@@ -48,9 +48,9 @@ static void *neighbour(void *argument)
 	uint64_t me = (uintptr_t)argument, random = me + 1;
 
 	while (!ended) {
-		size_t page = next(&random) % PAGES, start = page * (PAGE / 64);
+		size_t cells = PAGE / 64, start = next(&random) % PAGES * cells;
 		for (int burst = 0; burst < 200; burst++)
-			for (size_t c = start + me; c < start + PAGE / 64; c += THREADS) {
+			for (size_t c = start + me; c < start + cells; c += THREADS) {
 				arena[c].count++;
 				tallies[me][c]++;
 			}

@@ -19,7 +19,8 @@
 #include "../memory.h"
 #include "../memorystate.h"
 
-#define PAGE 4096
+#define PAGE ((size_t)getpagesize())
+#define MOST_PAGE 65536 /* the largest page of any machine */
 #define MIB (1 << 20)
 
 #define CHECK(condition, ...)                                                    \
@@ -37,7 +38,7 @@ static int file;
 static void start(void)
 {
 	file = memfd_create("process", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	CHECK(file >= 0 && ftruncate(file, 1l << 47) == 0, "the process file: %s", strerror(errno));
+	CHECK(file >= 0 && ftruncate(file, (off_t)roced_memory_space()) == 0, "the process file: %s", strerror(errno));
 	CHECK(fcntl(file, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0, "seal: %s", strerror(errno));
 	int error = roced_memory_start(file);
 	CHECK(error == 0, "start: %s", strerror(error));

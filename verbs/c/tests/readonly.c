@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { PAGE = 4096, SIZE = 4 * PAGE };
+enum { PAGE = 65536, SIZE = 4 * PAGE }; /* whole pages on every machine */
 
 static const char text[SIZE] __attribute__((aligned(PAGE))) = "constant";
 
