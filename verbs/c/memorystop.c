@@ -35,11 +35,14 @@ static struct stop {
 	struct slot slots[SLOTS];
 } *stop;
 
-/* struct sigaction as the kernel has it: the C library's function refuses its own signal. */
+/*
+ * struct sigaction as the kernel has it: the C library's function refuses its own signal. The restorer is a member also on
+ * arm64, where the kernel has one of its own.
+ */
 struct kernel_action {
 	void (*handler)(int, siginfo_t *, void *);
 	unsigned long flags;
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 	void (*restorer)(void);
 #endif
 	uint64_t mask;

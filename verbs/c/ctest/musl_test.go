@@ -34,7 +34,7 @@ func muslMemory(t *testing.T) {
 	m := buildMemory(t, musl)
 	for _, guard := range memoryGuards {
 		variant := []string{"MEMORY_THREAD=1", "ROCED_MEMORY_GUARD=" + guard}
-		for _, name := range []string{"plain", "protection", "stack", "grow", "fork", "moved", "unmapped", "alloc", "limits", "space"} {
+		for _, name := range []string{"plain", "protection", "stack", "grow", "fork", "moved", "unmapped", "alloc", "limits", "space", "handler"} {
 			m.succeeds(t, variant, "memory", name)
 		}
 		m.succeeds(t, variant, "memoryrandom", "1", "1000")

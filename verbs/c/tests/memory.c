@@ -3,7 +3,9 @@
 #include "memorytest.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 /* What one side writes the other sees, and what is back is as it was. */
@@ -119,6 +121,22 @@ static void case_space(void)
 		must_unshare(p, PAGE);
 		munmap(p, PAGE);
 	}
+	nothing_left();
+}
+
+/* While the threads are stopped they take no other signal, as the kernel has understood it. */
+static void case_handler(void)
+{
+	uint64_t action[8], all = ~0ull & ~(1ull << (SIGKILL - 1)) & ~(1ull << (SIGSTOP - 1));
+
+	memset(action, 0xaa, sizeof action);
+	CHECK(memory_stop(roced_memory) == 0, "stop");
+	memory_guard_end(roced_memory);
+	CHECK(syscall(SYS_rt_sigaction, SIGRTMIN - 1, NULL, action, 8) == 0, "sigaction: %s", strerror(errno));
+	size_t written = 0;
+	while (written < 8 && action[written] != 0xaaaaaaaaaaaaaaaa)
+		written++;
+	CHECK(written > 0 && action[written - 1] == all, "the mask is %lx, the last of %zu words", (long)action[written - 1], written);
 	nothing_left();
 }
 
@@ -450,7 +468,7 @@ static const struct {
 	{"stack", case_stack},	   {"grow", case_grow},		    {"fork", case_fork},
 	{"forkfails", case_fork_fails}, {"moved", case_moved},	    {"unmapped", case_unmapped},
 	{"alloc", case_alloc},	   {"limits", case_limits},	    {"many", case_many},
-	{"costs", case_costs},	   {"space", case_space},
+	{"costs", case_costs},	   {"space", case_space},	    {"handler", case_handler},
 };
 
 int main(int argc, char **argv)
