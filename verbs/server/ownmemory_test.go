@@ -126,8 +126,7 @@ func TestOwnMemoryTraffic(t *testing.T) {
 	in, inKey := b.ownRegion(r.b, to, provider.AllocMRRequest{Length: room, Access: verbs.AccessLocalWrite, IOVA: to})
 	_, noWrite := b.ownRegion(r.b, to, provider.AllocMRRequest{Length: room, IOVA: to})
 	ah := a.ah(addressesB[0])
-	at := int(from &^ 0xfff)
-	copy(out.bytes[from-at:], "hello from here")
+	copy(out.bytes[from-out.offset:], "hello from here")
 	send := func(sge verbs.SGE) verbs.WCStatus {
 		t.Helper()
 		check(t, a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{sge}, AH: ah, RemoteQPN: b.qp.Number(), RemoteQKey: testQKey}}))

@@ -24,7 +24,7 @@ func pageTables(t testing.TB) (size uint64) {
 	return size << 10
 }
 
-// TestPageTablesAreLimited: a user who registers and deregisters one page in each 2 MiB of each window makes the service's
+// TestPageTablesAreLimited: a user that registers and deregisters a page for each page table of each window makes the service's
 // page tables grow no further than the user's limit of memory. With the last region of a window its page tables are free.
 func TestPageTablesAreLimited(t *testing.T) {
 	const most = 16 << 20
@@ -56,7 +56,7 @@ func TestPageTablesAreLimited(t *testing.T) {
 	}
 	var held []provider.Handle // one in each window
 	var refused error
-	const windows = 200 // they would have 50 MiB of page tables
+	const windows = 500 // with pages of 4 KiB they would have 66 MB of page tables, with 16 KiB 25 MB, with 64 KiB 66 MB
 	for window := uint64(0); window < windows && refused == nil; window++ {
 		for offset := uint64(0); offset < leastWindow && refused == nil; offset += tableSpan() {
 			mr, err := register(window*leastWindow + offset)
