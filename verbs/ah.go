@@ -43,7 +43,7 @@ func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, erro
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create AH: %w", errNil)
 	}
-	grant, err := p.ctx.provider.CreateAH(ctx, provider.CreateAHRequest{PD: p.handle, Attr: *attr, NoWait: noWait})
+	grant, err := provider.DoContext(ctx, p.ctx.provider, provider.CreateAH, provider.CreateAHRequest{PD: p.handle, Attr: *attr, NoWait: noWait})
 	if err != nil {
 		return nil, fmt.Errorf("create AH to %v: %w", attr.GRH.DGID, err)
 	}
@@ -61,7 +61,7 @@ func (a *AH) Modify(ctx context.Context, attr *AHAttr) error {
 	if a == nil || attr == nil {
 		return fmt.Errorf("modify AH: %w", errNil)
 	}
-	if err := a.pd.ctx.provider.ModifyAH(ctx, provider.ModifyAHRequest{AH: a.handle, Attr: *attr}); err != nil {
+	if err := provider.ExecContext(ctx, a.pd.ctx.provider, provider.ModifyAH, provider.ModifyAHRequest{AH: a.handle, Attr: *attr}); err != nil {
 		return fmt.Errorf("modify AH to %v: %w", attr.GRH.DGID, err)
 	}
 	return nil
@@ -73,7 +73,7 @@ func (a *AH) Query() (AHAttr, error) {
 	if a == nil {
 		return AHAttr{}, fmt.Errorf("query AH: %w", errNil)
 	}
-	grant, err := a.pd.ctx.provider.QueryAH(provider.QueryAHRequest{AH: a.handle})
+	grant, err := provider.Do(a.pd.ctx.provider, provider.QueryAH, provider.QueryAHRequest{AH: a.handle})
 	if err != nil {
 		return AHAttr{}, fmt.Errorf("query AH: %w", err)
 	}
@@ -86,7 +86,7 @@ func (a *AH) Close() error {
 	if a == nil {
 		return fmt.Errorf("destroy AH: %w", errNil)
 	}
-	if err := a.pd.ctx.provider.DestroyAH(provider.DestroyAHRequest{AH: a.handle}); err != nil {
+	if err := provider.Exec(a.pd.ctx.provider, provider.DestroyAH, provider.DestroyAHRequest{AH: a.handle}); err != nil {
 		return fmt.Errorf("destroy AH: %w", err)
 	}
 	a.closed.Store(true)

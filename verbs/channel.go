@@ -38,7 +38,7 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create completion channel: %w", errNil)
 	}
-	grant, err := c.provider.CreateCompChannel()
+	grant, err := provider.Do(c.provider, provider.CreateCompChannel, provider.None{})
 	if err != nil {
 		return nil, fmt.Errorf("create completion channel: %w", err)
 	}
@@ -206,7 +206,7 @@ func (c *CompChannel) Close() error {
 	if c == nil {
 		return fmt.Errorf("destroy completion channel: %w", errNil)
 	}
-	err := c.ctx.provider.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: c.handle})
+	err := provider.Exec(c.ctx.provider, provider.DestroyCompChannel, provider.DestroyCompChannelRequest{Channel: c.handle})
 	if err == nil || errors.Is(err, ErrClosed) {
 		c.release()
 	}

@@ -16,5 +16,5 @@ func (c *Context) QueryRTValues() (RTValues, error) {
 	if c == nil {
 		return RTValues{}, fmt.Errorf("query RT values: %w", errNil)
 	}
-	return c.provider.QueryRTValues()
+	return provider.Do(c.provider, provider.QueryRTValues, provider.None{})
 }

@@ -99,7 +99,7 @@ func (c *Context) QueryDevice() (DeviceAttr, error) {
 	if c == nil {
 		return DeviceAttr{}, fmt.Errorf("query device: %w", errNil)
 	}
-	return c.provider.QueryDevice()
+	return provider.Do(c.provider, provider.QueryDevice, provider.None{})
 }
 
 // QueryPort tells the state of a port; there is one, number 1 (ibv_query_port).
@@ -107,7 +107,7 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	if c == nil {
 		return PortAttr{}, fmt.Errorf("query port: %w", errNil)
 	}
-	return c.provider.QueryPort(provider.QueryPortRequest{Port: port})
+	return provider.Do(c.provider, provider.QueryPort, provider.QueryPortRequest{Port: port})
 }
 
 // QueryGID gives a GID of a port's table (ibv_query_gid). Index 0 is the default. ErrNoGID (ENODATA) for an
@@ -125,7 +125,7 @@ func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
 	if c == nil {
 		return GIDEntry{}, fmt.Errorf("query GID: %w", errNil)
 	}
-	table, err := c.provider.QueryGIDTable(provider.QueryGIDTableRequest{Port: port})
+	table, err := provider.Do(c.provider, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: port})
 	if err != nil {
 		return GIDEntry{}, err
 	}
@@ -145,7 +145,7 @@ func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
 	if c == nil {
 		return nil, fmt.Errorf("query GID table: %w", errNil)
 	}
-	grant, err := c.provider.QueryGIDTable(provider.QueryGIDTableRequest{Port: port})
+	grant, err := provider.Do(c.provider, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: port})
 	return grant.Entries, err
 }
 
@@ -154,7 +154,7 @@ func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 	if c == nil {
 		return 0, fmt.Errorf("query P_Key: %w", errNil)
 	}
-	grant, err := c.provider.QueryPKey(provider.QueryPKeyRequest{Port: port, Index: index})
+	grant, err := provider.Do(c.provider, provider.QueryPKey, provider.QueryPKeyRequest{Port: port, Index: index})
 	return grant.PKey, err
 }
 

@@ -34,7 +34,7 @@ func (c *Context) CreateCounters() (*Counters, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create counters: %w", errNil)
 	}
-	grant, err := c.provider.CreateCounters()
+	grant, err := provider.Do(c.provider, provider.CreateCounters, provider.None{})
 	if err != nil {
 		return nil, fmt.Errorf("create counters: %w", err)
 	}
@@ -78,7 +78,7 @@ func (k *Counters) attach(of provider.Handle, what CounterDescription, index int
 		return fmt.Errorf("attach counters: %w: counter %d; there are %d, from 0", ErrInvalid, index, MaxCounters)
 	}
 	r := provider.AttachCountersRequest{Counters: k.handle, Of: of, What: what, Index: uint32(index)}
-	if err := k.ctx.provider.AttachCounters(r); err != nil {
+	if err := provider.Exec(k.ctx.provider, provider.AttachCounters, r); err != nil {
 		return fmt.Errorf("attach counters: %w", err)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (k *Counters) Read(values []uint64) error {
 	if len(values) > MaxCounters {
 		return fmt.Errorf("read counters: %w: %d values; there are %d", ErrInvalid, len(values), MaxCounters)
 	}
-	grant, err := k.ctx.provider.ReadCounters(provider.ReadCountersRequest{Counters: k.handle})
+	grant, err := provider.Do(k.ctx.provider, provider.ReadCounters, provider.ReadCountersRequest{Counters: k.handle})
 	if err != nil {
 		return fmt.Errorf("read counters: %w", err)
 	}
@@ -106,7 +106,7 @@ func (k *Counters) Close() error {
 	if k == nil {
 		return fmt.Errorf("destroy counters: %w", errNil)
 	}
-	if err := k.ctx.provider.DestroyCounters(provider.DestroyCountersRequest{Counters: k.handle}); err != nil {
+	if err := provider.Exec(k.ctx.provider, provider.DestroyCounters, provider.DestroyCountersRequest{Counters: k.handle}); err != nil {
 		return fmt.Errorf("destroy counters: %w", err)
 	}
 	return nil

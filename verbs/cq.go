@@ -96,13 +96,13 @@ func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 		}
 		request.Channel = attr.Channel.handle
 	}
-	grant, err := c.provider.CreateCQ(request)
+	grant, err := provider.Do(c.provider, provider.CreateCQ, request)
 	if err != nil {
 		return nil, err
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	if err != nil {
-		_ = c.provider.DestroyCQ(provider.DestroyCQRequest{CQ: grant.CQ})
+		_ = provider.Exec(c.provider, provider.DestroyCQ, provider.DestroyCQRequest{CQ: grant.CQ})
 		return nil, err
 	}
 	q := &CQ{ctx: c, eventID: eventID, handle: grant.CQ, attr: attr, events: grant.Events, closed: make(chan struct{}), queue: queue}
@@ -180,7 +180,7 @@ func (q *CQ) destroy() error {
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
 	was := q.swap(emptyQueue())
-	err := q.ctx.provider.DestroyCQ(provider.DestroyCQRequest{CQ: q.handle})
+	err := provider.Exec(q.ctx.provider, provider.DestroyCQ, provider.DestroyCQRequest{CQ: q.handle})
 	if err != nil {
 		q.swap(was)
 		q.wakeOne()

@@ -27,7 +27,7 @@ func (c *Context) AllocDM(length int) (*DM, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate DM: %w", errNil)
 	}
-	grant, err := c.provider.AllocDM(provider.AllocDMRequest{Length: length})
+	grant, err := provider.Do(c.provider, provider.AllocDM, provider.AllocDMRequest{Length: length})
 	if err != nil {
 		return nil, fmt.Errorf("allocate DM of %d bytes: %w", length, err)
 	}
@@ -77,7 +77,7 @@ func (p *PD) RegDMMR(dm *DM, offset, length int, access AccessFlags) (*MR, error
 	used := dm.use("register DM", offset, max(length, 0), func(piece []byte) {
 		var grant provider.MRGrant
 		request := provider.RegDMMRRequest{PD: p.handle, DM: dm.handle, Offset: offset, Length: length, Access: access}
-		if grant, err = p.ctx.provider.RegDMMR(request); err == nil {
+		if grant, err = provider.Do(p.ctx.provider, provider.RegDMMR, request); err == nil {
 			grant.Memory = piece
 			mr = p.ctx.addMR(grant, 0)
 		}
@@ -98,7 +98,7 @@ func (d *DM) Close() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.ctx.provider.FreeDM(provider.FreeDMRequest{DM: d.handle}); err != nil {
+	if err := provider.Exec(d.ctx.provider, provider.FreeDM, provider.FreeDMRequest{DM: d.handle}); err != nil {
 		return fmt.Errorf("free DM: %w", err)
 	}
 	d.closed = true

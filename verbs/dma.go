@@ -157,7 +157,7 @@ func (c *Context) DMAAllocCoherent(size int) ([]byte, DMAAddr, error) {
 	if c == nil {
 		return nil, 0, fmt.Errorf("allocate coherent memory: %w", errNil)
 	}
-	grant, err := c.provider.AllocCoherent(provider.AllocCoherentRequest{Length: size})
+	grant, err := provider.Do(c.provider, provider.AllocCoherent, provider.AllocCoherentRequest{Length: size})
 	if err != nil {
 		return nil, 0, fmt.Errorf("allocate coherent memory: %w", err)
 	}

@@ -40,7 +40,7 @@ func (q *QP) Drain(ctx context.Context) error {
 	}
 	// The card has taken the last request, but may not have finished the round that sends and
 	// completes it. A command waits until that round has ended.
-	_, _ = q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
+	_, _ = provider.Do(q.ctx.provider, provider.QueryQP, provider.QueryQPRequest{QP: q.handle})
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (q *QP) drainToClose() {
 		if q.ctx.progress != nil {
 			q.ctx.progress.Progress()
 		}
-		grant, err := q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
+		grant, err := provider.Do(q.ctx.provider, provider.QueryQP, provider.QueryQPRequest{QP: q.handle})
 		if err != nil || !grant.Leaving {
 			return
 		}

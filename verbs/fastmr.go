@@ -32,7 +32,7 @@ func (p *PD) AllocFastMR(kind MRType, entries int) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate fast MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocFastMR(provider.AllocFastMRRequest{PD: p.handle, Type: kind, Entries: entries})
+	grant, err := provider.Do(p.ctx.provider, provider.AllocFastMR, provider.AllocFastMRRequest{PD: p.handle, Type: kind, Entries: entries})
 	if err != nil {
 		return nil, fmt.Errorf("allocate fast MR: %w", err)
 	}

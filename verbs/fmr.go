@@ -80,7 +80,7 @@ func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	}
 	key := IncRKey(f.RKey())
 	reg := ring.Reg{Length: uint64(len(pages)) * size, Access: f.access, Count: uint32(len(pages))}
-	if err := f.mr.ctx.provider.MapFMR(provider.MapFMRRequest{MR: f.mr.handle, Key: key, IOVA: iova, Reg: reg}); err != nil {
+	if err := provider.Exec(f.mr.ctx.provider, provider.MapFMR, provider.MapFMRRequest{MR: f.mr.handle, Key: key, IOVA: iova, Reg: reg}); err != nil {
 		return fmt.Errorf("map FMR: %w", err)
 	}
 	f.mr.UpdateFastRegKey(uint8(key))
@@ -104,7 +104,7 @@ func (f *FMR) unmap() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.mr.ctx.provider.UnmapFMR(provider.UnmapFMRRequest{MR: f.mr.handle})
+	err := provider.Exec(f.mr.ctx.provider, provider.UnmapFMR, provider.UnmapFMRRequest{MR: f.mr.handle})
 	if err == nil {
 		f.maps = 0
 	}

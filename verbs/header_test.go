@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"context"
 	"net/netip"
 	"testing"
 
@@ -95,8 +96,9 @@ type tableOf struct {
 	entries []GIDEntry
 }
 
-func (t tableOf) QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
-	return provider.QueryGIDTableGrant{Entries: t.entries}, nil
+func (t tableOf) Do(_ context.Context, _ provider.Code, _, grant any) error {
+	grant.(*provider.QueryGIDTableGrant).Entries = t.entries
+	return nil
 }
 
 func gidOf(text string) GID { return GIDFromAddr(netip.MustParseAddr(text)) }

@@ -92,7 +92,7 @@ func (m *MR) CheckMRStatus(checks uint32) (MRStatus, error) {
 	if checks != MRCheckSigStatus {
 		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; there is MRCheckSigStatus", ErrInvalid, checks)
 	}
-	grant, err := m.ctx.provider.CheckMRStatus(provider.CheckMRStatusRequest{MR: m.handle})
+	grant, err := provider.Do(m.ctx.provider, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: m.handle})
 	if err != nil || !grant.Failed {
 		return MRStatus{}, err
 	}

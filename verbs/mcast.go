@@ -27,7 +27,7 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 	if q == nil {
 		return fmt.Errorf("attach to group: %w", errNil)
 	}
-	if err := q.ctx.provider.AttachMcast(provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.AttachMcast, provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
 		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 	if q == nil {
 		return fmt.Errorf("detach from group: %w", errNil)
 	}
-	if err := q.ctx.provider.DetachMcast(provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.DetachMcast, provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -68,7 +68,7 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
-	grant, err := c.provider.JoinMulticast(provider.JoinMulticastRequest{Group: group, State: state})
+	grant, err := provider.Do(c.provider, provider.JoinMulticast, provider.JoinMulticastRequest{Group: group, State: state})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
@@ -123,7 +123,7 @@ func (m *Membership) Close() error {
 	if m == nil {
 		return fmt.Errorf("leave group: %w", errNil)
 	}
-	if err := m.ctx.provider.LeaveMulticast(provider.LeaveMulticastRequest{Membership: m.grant.Membership}); err != nil {
+	if err := provider.Exec(m.ctx.provider, provider.LeaveMulticast, provider.LeaveMulticastRequest{Membership: m.grant.Membership}); err != nil {
 		return fmt.Errorf("leave group %v: %w", m.grant.MGID, err)
 	}
 	return nil

@@ -52,7 +52,7 @@ func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, erro
 	if p == nil {
 		return nil, fmt.Errorf("allocate MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMR(provider.AllocMRRequest{PD: p.handle, Length: length, IOVA: iova, Access: access})
+	grant, err := provider.Do(p.ctx.provider, provider.AllocMR, provider.AllocMRRequest{PD: p.handle, Length: length, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
 	}
@@ -74,7 +74,7 @@ func (p *PD) RegMRIOVA(memory []byte, iova uint64, access AccessFlags) (*MR, err
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.RegMR(provider.RegMRRequest{PD: p.handle, Memory: memory, IOVA: iova, Access: access})
+	grant, err := provider.Do(p.ctx.provider, provider.RegMR, provider.RegMRRequest{PD: p.handle, Memory: memory, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
 	}
@@ -139,7 +139,7 @@ func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 	}
 	m.reregMu.Lock()
 	defer m.reregMu.Unlock()
-	if err := m.ctx.provider.ReregMR(request); err != nil {
+	if err := provider.Exec(m.ctx.provider, provider.ReregMR, request); err != nil {
 		return fmt.Errorf("reregister MR: %w", err)
 	}
 	if flags&ReregChangeTranslation != 0 {
@@ -160,7 +160,7 @@ func (m *MR) Close() error {
 	m.reregMu.Lock()
 	defer m.reregMu.Unlock()
 	m.ctx.space.remove(m, m.own)
-	if err := m.ctx.provider.DeregMR(provider.DeregMRRequest{MR: m.handle}); err != nil {
+	if err := provider.Exec(m.ctx.provider, provider.DeregMR, provider.DeregMRRequest{MR: m.handle}); err != nil {
 		if KindOf(err) == ErrBusy {
 			m.ctx.space.add(m, m.own)
 		}

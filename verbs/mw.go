@@ -26,7 +26,7 @@ func (p *PD) AllocMW(kind MWType) (*MW, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MW: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMW(provider.AllocMWRequest{PD: p.handle, Type: kind})
+	grant, err := provider.Do(p.ctx.provider, provider.AllocMW, provider.AllocMWRequest{PD: p.handle, Type: kind})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MW: %w", err)
 	}
@@ -56,7 +56,7 @@ func (w *MW) Close() error {
 	if w == nil {
 		return fmt.Errorf("deallocate MW: %w", errNil)
 	}
-	if err := w.ctx.provider.DeallocMW(provider.DeallocMWRequest{MW: w.handle}); err != nil {
+	if err := provider.Exec(w.ctx.provider, provider.DeallocMW, provider.DeallocMWRequest{MW: w.handle}); err != nil {
 		return fmt.Errorf("deallocate MW: %w", err)
 	}
 	return nil

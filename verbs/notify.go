@@ -68,7 +68,7 @@ func (q *CQ) ReqNcompNotif(n int) error {
 	if err != nil || !there {
 		return err
 	}
-	if err := q.ctx.provider.CheckCQ(provider.CheckCQRequest{CQ: q.handle, Armings: ring.ArmedCount}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.CheckCQ, provider.CheckCQRequest{CQ: q.handle, Armings: ring.ArmedCount}); err != nil {
 		return fmt.Errorf("arm CQ: %w", err)
 	}
 	return nil
@@ -98,7 +98,7 @@ func (q *CQ) Modify(count, period uint16) error {
 	if q == nil {
 		return fmt.Errorf("modify CQ: %w", errNil)
 	}
-	if err := q.ctx.provider.ModifyCQ(provider.ModifyCQRequest{CQ: q.handle, Count: count, Period: period}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.ModifyCQ, provider.ModifyCQRequest{CQ: q.handle, Count: count, Period: period}); err != nil {
 		return fmt.Errorf("modify CQ: %w", err)
 	}
 	return nil

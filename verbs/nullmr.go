@@ -14,7 +14,7 @@ func (p *PD) AllocNullMR() (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate null MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocNullMR(provider.AllocNullMRRequest{PD: p.handle})
+	grant, err := provider.Do(p.ctx.provider, provider.AllocNullMR, provider.AllocNullMRRequest{PD: p.handle})
 	if err != nil {
 		return nil, fmt.Errorf("allocate null MR: %w", err)
 	}

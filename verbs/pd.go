@@ -21,7 +21,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate PD: %w", errNil)
 	}
-	grant, err := c.provider.AllocPD()
+	grant, err := provider.Do(c.provider, provider.AllocPD, provider.None{})
 	if err != nil {
 		return nil, fmt.Errorf("allocate PD: %w", err)
 	}
@@ -43,7 +43,9 @@ func (p *PD) Close() error {
 		return fmt.Errorf("deallocate PD: %w", errNil)
 	}
 	free := func() error {
-		return p.users.close(func() error { return p.ctx.provider.DeallocPD(provider.DeallocPDRequest{PD: p.handle}) })
+		return p.users.close(func() error {
+			return provider.Exec(p.ctx.provider, provider.DeallocPD, provider.DeallocPDRequest{PD: p.handle})
+		})
 	}
 	if p.parent != nil {
 		free = p.closeParent

@@ -85,7 +85,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	if attr.SRQ != nil {
 		request.SRQ = attr.SRQ.handle
 	}
-	grant, err := p.ctx.provider.CreateQP(request)
+	grant, err := provider.Do(p.ctx.provider, provider.CreateQP, request)
 	if err != nil {
 		p.ctx.slots.release(token)
 		return nil, err
@@ -94,7 +94,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr}
 	qp.connected = attr.Type == QPTypeRC || attr.Type == QPTypeUC || attr.Type == QPTypeXRCSend
 	if err := qp.mapQueues(grant); err != nil {
-		_ = p.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: grant.QP})
+		_ = provider.Exec(p.ctx.provider, provider.DestroyQP, provider.DestroyQPRequest{QP: grant.QP})
 		p.ctx.slots.release(token)
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if mask&QPAttrState != 0 && attr.State == QPStateReset && !q.target {
 		return q.reset(attr, mask)
 	}
-	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
+	grant, err := provider.Do(q.ctx.provider, provider.ModifyQP, provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
 	if err != nil {
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
@@ -178,7 +178,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
 	token := q.ctx.slots.next(q.completionToken.Load())
-	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
+	grant, err := provider.Do(q.ctx.provider, provider.ModifyQP, provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
 	if err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
@@ -243,7 +243,7 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	if q == nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
 	}
-	grant, err := q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
+	grant, err := provider.Do(q.ctx.provider, provider.QueryQP, provider.QueryQPRequest{QP: q.handle})
 	if err != nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP %v: %w", q.number, err)
 	}
@@ -283,7 +283,7 @@ func (q *QP) Close() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	was := q.enterReset() // first: the queues' memory may be another's once the card has freed it
-	if err := q.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: q.handle}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.DestroyQP, provider.DestroyQPRequest{QP: q.handle}); err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}

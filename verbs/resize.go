@@ -20,7 +20,7 @@ func (q *CQ) Resize(entries int) error {
 	if err := q.checkRoom(entries); err != nil {
 		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
 	}
-	grant, err := q.ctx.provider.ResizeCQ(provider.ResizeCQRequest{CQ: q.handle, Entries: entries})
+	grant, err := provider.Do(q.ctx.provider, provider.ResizeCQ, provider.ResizeCQRequest{CQ: q.handle, Entries: entries})
 	if err != nil {
 		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
 	}
@@ -30,7 +30,7 @@ func (q *CQ) Resize(entries int) error {
 	}
 	q.capacity.Store(int64(grant.Geometry.Entries))
 	if owed := q.moveTo(queue); owed != 0 {
-		_ = q.ctx.provider.CheckCQ(provider.CheckCQRequest{CQ: q.handle, Armings: owed}) // fails only if the CQ is gone
+		_ = provider.Exec(q.ctx.provider, provider.CheckCQ, provider.CheckCQRequest{CQ: q.handle, Armings: owed}) // fails only if the CQ is gone
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 
 func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	asked := provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE}
-	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: asked, EventID: eventID})
+	grant, err := provider.Do(p.ctx.provider, provider.CreateSRQ, provider.CreateSRQRequest{PD: p.handle, Attr: asked, EventID: eventID})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 func (p *PD) newSRQ(attr SRQInitAttr, grant *provider.CreateSRQGrant, eventID uint64) (*SRQ, error) {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
-		_ = p.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: grant.SRQ})
+		_ = provider.Exec(p.ctx.provider, provider.DestroySRQ, provider.DestroySRQRequest{SRQ: grant.SRQ})
 		return nil, err
 	}
 	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, init: attr, attr: grant.Attr, queue: queue}, nil
@@ -192,7 +192,7 @@ func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	q.forgetEmpty()
-	grant, err := q.pd.ctx.provider.ModifySRQ(provider.ModifySRQRequest{SRQ: q.handle, Attr: *attr, Mask: mask})
+	grant, err := provider.Do(q.pd.ctx.provider, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: q.handle, Attr: *attr, Mask: mask})
 	if err == nil && grant.Memory != nil {
 		err = q.replace(&grant)
 	}
@@ -234,7 +234,7 @@ func (q *SRQ) Query() (SRQAttr, error) {
 	if q == nil {
 		return SRQAttr{}, fmt.Errorf("query SRQ: %w", errNil)
 	}
-	grant, err := q.pd.ctx.provider.QuerySRQ(provider.QuerySRQRequest{SRQ: q.handle})
+	grant, err := provider.Do(q.pd.ctx.provider, provider.QuerySRQ, provider.QuerySRQRequest{SRQ: q.handle})
 	if err != nil {
 		return SRQAttr{}, fmt.Errorf("query SRQ: %w", err)
 	}
@@ -251,7 +251,7 @@ func (q *SRQ) Close() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	q.set(&q.closing, true)
-	if err := q.pd.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: q.handle}); err != nil {
+	if err := provider.Exec(q.pd.ctx.provider, provider.DestroySRQ, provider.DestroySRQRequest{SRQ: q.handle}); err != nil {
 		q.set(&q.closing, false)
 		return fmt.Errorf("destroy SRQ: %w", err)
 	}

@@ -44,7 +44,7 @@ func (c *Context) OpenXRCD(attr *XRCDInitAttr) (*XRCD, error) {
 	if attr.File != nil {
 		request.File = attr.File
 	}
-	grant, err := c.provider.OpenXRCD(request)
+	grant, err := provider.Do(c.provider, provider.OpenXRCD, request)
 	if err != nil {
 		return nil, fmt.Errorf("open XRC domain: %w", err)
 	}
@@ -68,7 +68,7 @@ func (x *XRCD) Close() error {
 	if x == nil {
 		return fmt.Errorf("close XRC domain: %w", errNil)
 	}
-	if err := x.ctx.provider.CloseXRCD(provider.CloseXRCDRequest{XRCD: x.handle}); err != nil {
+	if err := provider.Exec(x.ctx.provider, provider.CloseXRCD, provider.CloseXRCDRequest{XRCD: x.handle}); err != nil {
 		return fmt.Errorf("close XRC domain: %w", err)
 	}
 	return nil
@@ -86,7 +86,7 @@ func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	}
 	init := QPInitAttr{Type: QPTypeXRCRecv, EventHandler: attr.EventHandler, QPContext: attr.QPContext}
 	qp, err := x.addQP(init, func(eventID uint64) (provider.OpenQPGrant, error) {
-		return x.ctx.provider.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: x.handle, EventID: eventID})
+		return provider.Do(x.ctx.provider, provider.CreateXRCTarget, provider.CreateXRCTargetRequest{XRCD: x.handle, EventID: eventID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create QP: %w", err)
@@ -112,7 +112,7 @@ func (x *XRCD) OpenQP(attr *QPOpenAttr) (*QP, error) {
 	}
 	init := QPInitAttr{Type: QPTypeXRCRecv, EventHandler: attr.EventHandler, QPContext: attr.QPContext}
 	qp, err := x.addQP(init, func(eventID uint64) (provider.OpenQPGrant, error) {
-		return x.ctx.provider.OpenQP(provider.OpenQPRequest{XRCD: x.handle, Number: attr.Number, EventID: eventID})
+		return provider.Do(x.ctx.provider, provider.OpenQP, provider.OpenQPRequest{XRCD: x.handle, Number: attr.Number, EventID: eventID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open QP %v: %w", attr.Number, err)
@@ -169,7 +169,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	if err != nil {
 		return nil, err
 	}
-	grant, err := p.ctx.provider.CreateXRCSRQ(provider.CreateXRCSRQRequest{
+	grant, err := provider.Do(p.ctx.provider, provider.CreateXRCSRQ, provider.CreateXRCSRQRequest{
 		PD: p.handle, XRCD: attr.XRCD.handle, CQ: attr.CQ.handle, Attr: provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE},
 		CompletionToken: token, EventID: eventID,
 	})
@@ -205,7 +205,7 @@ var errInitiator = fmt.Errorf("%w: an XRC initiator (XRC_SEND) receives nothing;
 func (q *QP) closeTarget() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
-	if err := q.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: q.handle}); err != nil {
+	if err := provider.Exec(q.ctx.provider, provider.DestroyQP, provider.DestroyQPRequest{QP: q.handle}); err != nil {
 		return fmt.Errorf("close QP %v: %w", q.number, err)
 	}
 	q.closed.Store(true)

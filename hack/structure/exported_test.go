@@ -125,7 +125,9 @@ var byOthers = map[string]string{
 	"verbs.CQSolicited":          "ib_cq_notify_flags",
 	"verbs.CQReport*":            "ib_cq_notify_flags",
 
-	"verbs/netdev.Device.Send": "rdma_netdev's send",
+	"verbs/netdev.Device.AttachMcast": "rdma_netdev's attach_mcast",
+	"verbs/netdev.Device.DetachMcast": "rdma_netdev's detach_mcast",
+	"verbs/netdev.Device.Send":        "rdma_netdev's send",
 
 	// Which failure it was, by errors.Is.
 	"bpf.Err*":              "sentinel errors",

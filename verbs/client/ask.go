@@ -10,77 +10,81 @@ import (
 	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// ask gives a command and waits for the answer.
-func ask[Q, G any](c *Client, command proto.Command[Q, G], request Q) (grant G, err error) {
+// Do implements provider.Provider.
+func (c *Client) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	if run, found := commands[code.Number]; found {
+		return run(ctx, c, request, grant)
+	}
+	return c.pass(ctx, code, request, grant)
+}
+
+// pass gives a command to the service and waits for the answer.
+func (c *Client) pass(ctx context.Context, code provider.Code, request, grant any) error {
+	command, found := proto.ByNumber(code.Number)
+	if !found {
+		return fmt.Errorf("%w: command %d (%s) over the service", verbs.ErrUnsupported, code.Number, code.Name)
+	}
+	if code.Waits {
+		return c.passAndWait(ctx, command, request, grant)
+	}
 	if isClosed(c.closing) {
-		return grant, verbs.ErrClosed
+		return verbs.ErrClosed
 	}
-	return exchange(context.Background(), c, command, &request, false)
-}
-
-// free gives a command that frees something. When the connection has ended, that is done already.
-func free[Q any](c *Client, command proto.Command[Q, proto.None], request Q) error {
-	_, err := ask(c, command, request)
-	if isClosed(c.ended) && errors.Is(err, verbs.ErrDeviceFatal) {
-		return nil
+	err := c.exchange(context.Background(), command, request, grant, false)
+	if code.Frees && isClosed(c.ended) && errors.Is(err, verbs.ErrDeviceFatal) {
+		return nil // the end of the connection has freed it
 	}
 	return err
 }
 
-// do gives a command that grants nothing.
-func do[Q any](c *Client, command proto.Command[Q, proto.None], request Q) error {
-	_, err := ask(c, command, request)
-	return err
-}
-
-// askAndWait gives a command that may wait. When ctx is done it is cancelled; what counts is the answer.
-func askAndWait[Q, G any](ctx context.Context, c *Client, command proto.Command[Q, G], request Q) (grant G, err error) {
+// passAndWait gives a command that may wait. When ctx is done it is cancelled; the service's answer counts.
+func (c *Client) passAndWait(ctx context.Context, command *proto.Untyped, request, grant any) error {
 	select {
 	case c.waits <- struct{}{}:
 		defer func() { <-c.waits }()
 	case <-c.closing:
 	case <-ctx.Done():
-		return grant, ctx.Err()
+		return ctx.Err()
 	}
 	if isClosed(c.closing) {
-		return grant, verbs.ErrClosed
+		return verbs.ErrClosed
 	}
-	grant, err = exchange(ctx, c, command, &request, false)
+	err := c.exchange(ctx, command, request, grant, false)
 	if ended := ctx.Err(); err != nil && ended != nil && verbs.KindOf(err) == nil {
-		return grant, ended
+		return ended
 	}
-	return grant, err
+	return err
 }
 
 // exchange sends a request and waits for its answer, or for the end of the connection. When ctx is done
 // it sends a Cancel and waits on, or, if it may give up, returns.
-func exchange[Q, G any](ctx context.Context, c *Client, command proto.Command[Q, G], request *Q, mayGiveUp bool) (grant G, err error) {
-	grant, descriptors, err := exchangeRights(ctx, c, command, request, mayGiveUp)
+func (c *Client) exchange(ctx context.Context, command *proto.Untyped, request, grant any, mayGiveUp bool) error {
+	descriptors, err := c.exchangeRights(ctx, command, request, grant, mayGiveUp)
 	proto.CloseAll(descriptors) // there should be none
-	return grant, err
+	return err
 }
 
 // exchangeRights is exchange for a reply that carries descriptors.
-func exchangeRights[Q, G any](ctx context.Context, c *Client, command proto.Command[Q, G], request *Q, mayGiveUp bool) (grant G, descriptors []int, err error) {
+func (c *Client) exchangeRights(ctx context.Context, command *proto.Untyped, request, grant any, mayGiveUp bool) (descriptors []int, err error) {
 	id, answers := c.enter()
 	defer c.leave(id)
 	packet, err := command.EncodeRequest(id, request)
 	if err != nil {
-		return grant, nil, err
+		return nil, err
 	}
 	if err := c.conn.Send(packet); err != nil {
 		_ = c.socket.Close() // the one who reads finds out too
 		<-c.ended
-		return grant, nil, c.gone()
+		return nil, c.gone()
 	}
 	a, err := c.await(ctx, id, answers, mayGiveUp)
 	if err != nil {
-		return grant, nil, err
+		return nil, err
 	}
-	grant, err = decode(c, command, a)
-	return grant, a.descriptors, err
+	return a.descriptors, c.decode(command, a, grant)
 }
 
 func (c *Client) await(ctx context.Context, id uint32, answers chan answer, mayGiveUp bool) (answer, error) {
@@ -113,17 +117,17 @@ func reason(ctx context.Context) proto.CancelReason {
 	return proto.Canceled
 }
 
-func decode[Q, G any](c *Client, command proto.Command[Q, G], a answer) (grant G, err error) {
+func (c *Client) decode(command *proto.Untyped, a answer, grant any) error {
 	if a.message.Kind == proto.Failure {
-		return grant, failureOf(a.message)
+		return failureOf(a.message)
 	}
-	if a.message.Code != command.Code {
-		return grant, fmt.Errorf("%w: %w: an answer to another command", verbs.ErrHost, proto.ErrMalformed)
+	if a.message.Code != command.Number {
+		return fmt.Errorf("%w: %w: an answer to another command", verbs.ErrHost, proto.ErrMalformed)
 	}
-	if grant, err = command.DecodeGrant(a.message.Body, c.memory); err != nil {
-		err = fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	if err := command.DecodeGrant(a.message.Body, c.memory, grant); err != nil {
+		return fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
-	return grant, err
+	return nil
 }
 
 // enter makes a request's id.

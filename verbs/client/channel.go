@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CreateCompChannel implements provider.Provider. The card writes to the channel itself.
-func (c completions) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
-	grant, events, err := openChannel(c.Client, proto.CreateCompChannel, "completion channel")
+// createCompChannel makes a completion channel. The card writes to the channel itself.
+func (c *Client) createCompChannel() (grant provider.CreateCompChannelGrant, err error) {
+	grant, events, err := openChannel(c, proto.CreateCompChannel, "completion channel")
 	grant.Events = events
 	return grant, err
 }
 
-// CreateEventChannel implements provider.Provider, likewise.
-func (c ids) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
-	grant, events, err := openChannel(c.Client, proto.CreateEventChannel, "event channel")
+// createEventChannel makes an event channel, likewise.
+func (c *Client) createEventChannel() (grant provider.CreateEventChannelGrant, err error) {
+	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
 	grant.Events = events
 	return grant, err
 }
@@ -32,7 +32,7 @@ func openChannel[G any](c *Client, command proto.Command[proto.None, G], name st
 	if isClosed(c.closing) {
 		return grant, nil, verbs.ErrClosed
 	}
-	grant, ends, err := exchangeRights(context.Background(), c, command, &proto.None{}, false)
+	ends, err := c.exchangeRights(context.Background(), command.Untyped, &proto.None{}, &grant, false)
 	if err == nil && len(ends) == 1 {
 		err = unix.SetNonblock(ends[0], true)
 	} else if err == nil {
@@ -46,9 +46,4 @@ func openChannel[G any](c *Client, command proto.Command[proto.None, G], name st
 		return *new(G), nil, err
 	}
 	return grant, os.NewFile(uintptr(ends[0]), name), nil
-}
-
-// DestroyCompChannel implements provider.Provider.
-func (c completions) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
-	return free(c.Client, proto.DestroyCompChannel, r)
 }

@@ -19,8 +19,6 @@ import (
 
 // Client is a session on a device of the service: a provider.Provider and a provider.CounterReader.
 type Client struct {
-	commands
-
 	device   string
 	conn     *proto.Conn
 	socket   *net.UnixConn
@@ -162,7 +160,7 @@ func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = c.socket.SetWriteDeadline(time.Now().Add(closeTimeout))
-	_, err := exchange(ctx, c, proto.Close, &proto.None{}, true)
+	err := c.exchange(ctx, proto.Close.Untyped, &proto.None{}, &proto.None{}, true)
 	if err == nil {
 		err = c.keepCompletions()
 	} else if errors.Is(err, verbs.ErrClosed) || isClosed(c.ended) {

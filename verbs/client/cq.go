@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -16,16 +15,13 @@ type cq struct {
 	memory, left []byte // its queue, and the one before the last resize
 }
 
-// completions are a client's completion queues and channels.
-type completions struct{ *Client }
-
-// CreateCQ implements provider.Provider. The queue's events are taken from before it is made.
-func (c completions) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
+// createCQ makes a queue. The queue's events are taken from before it is made.
+func (c *Client) createCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
 	events := make(chan struct{}, 1)
 	c.mu.Lock()
 	c.events[r.EventID] = events
 	c.mu.Unlock()
-	grant, err := ask(c.Client, proto.CreateCQ, r)
+	grant, err := pass(c, provider.CreateCQ, r)
 	grant.Events = events
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,9 +33,8 @@ func (c completions) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGran
 	return grant, err
 }
 
-// ResizeCQ implements provider.Provider.
-func (c completions) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
-	grant, err := ask(c.Client, proto.ResizeCQ, r)
+func (c *Client) resizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
+	grant, err := pass(c, provider.ResizeCQ, r)
 	if err != nil {
 		return grant, err
 	}
@@ -51,17 +46,8 @@ func (c completions) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGran
 	return grant, nil
 }
 
-// ModifyCQ implements provider.Provider.
-func (c completions) ModifyCQ(r provider.ModifyCQRequest) error {
-	return do(c.Client, proto.ModifyCQ, r)
-}
-
-// CheckCQ implements provider.Provider.
-func (c completions) CheckCQ(r provider.CheckCQRequest) error { return do(c.Client, proto.CheckCQ, r) }
-
-// DestroyCQ implements provider.Provider.
-func (c completions) DestroyCQ(r provider.DestroyCQRequest) error {
-	if err := free(c.Client, proto.DestroyCQ, r); err != nil {
+func (c *Client) destroyCQ(r provider.DestroyCQRequest) error {
+	if _, err := pass(c, provider.DestroyCQ, r); err != nil {
 		return err
 	}
 	c.mu.Lock()

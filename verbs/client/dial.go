@@ -141,7 +141,7 @@ func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) 
 		return grant, nil, fmt.Errorf("%w: the service has closed the connection: it is ending, or this user connects too often; try again later", verbs.ErrHost)
 	case err != nil:
 		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
-	case m.Kind != proto.Reply || m.Code != command.Code:
+	case m.Kind != proto.Reply || m.Code != command.Number:
 		err = failureOf(m)
 	default:
 		if grant, err = command.DecodeGrant(m.Body, nil); err != nil {
@@ -224,6 +224,5 @@ func newClient(conn *proto.Conn, socket *net.UnixConn, device string) *Client {
 		closing: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{}),
 		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1), leading: make(chan struct{}, 1),
 	}
-	c.commands = newCommands(c)
 	return c
 }

@@ -24,7 +24,8 @@ func (c *Client) GetAsyncEvent(ctx context.Context) (provider.EventReport, error
 	if isClosed(c.closing) {
 		return provider.EventReport{}, verbs.ErrClosed
 	}
-	report, err := exchange(ctx, c, proto.GetAsyncEvent, &proto.None{}, false)
+	var report provider.EventReport
+	err := c.exchange(ctx, proto.GetAsyncEvent.Untyped, &proto.None{}, &report, false)
 	if err == nil {
 		if report.Type == verbs.EventDeviceFatal {
 			c.fatalTold.Store(true)

@@ -13,25 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// xrcDomains are a client's, with the queues of them.
-type xrcDomains struct{ *Client }
-
-// OpenXRCD implements provider.Provider. The service finds the inode of the file itself.
-func (c xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (provider.OpenXRCDGrant, error) {
+// openXRCD opens a domain. The service finds the inode of the file itself.
+func (c *Client) openXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
 	request := proto.OpenXRCDRequest{HasFile: r.File != nil, Create: r.Create, Exclusive: r.Exclusive}
-	if r.File == nil {
-		return ask(c.Client, proto.OpenXRCD, request)
+	if r.File != nil {
+		c.passing.Lock() // one file at a time
+		defer c.passing.Unlock()
+		if err := c.passFile(r.File); err != nil {
+			return grant, err
+		}
 	}
-	c.passing.Lock() // one file at a time
-	defer c.passing.Unlock()
-	if err := c.passFile(r.File); err != nil {
-		return provider.OpenXRCDGrant{}, err
-	}
-	return ask(c.Client, proto.OpenXRCD, request)
+	err = c.pass(context.Background(), proto.OpenXRCD.Code, &request, &grant)
+	return grant, err
 }
 
 // passFile passes a file to the service.
-func (c xrcDomains) passFile(file syscall.Conn) error {
+func (c *Client) passFile(file syscall.Conn) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
@@ -39,7 +36,7 @@ func (c xrcDomains) passFile(file syscall.Conn) error {
 	if isClosed(c.closing) {
 		return verbs.ErrClosed
 	}
-	_, ends, err := exchangeRights(context.Background(), c.Client, proto.PassFile, &proto.None{}, false)
+	ends, err := c.exchangeRights(context.Background(), proto.PassFile.Untyped, &proto.None{}, &proto.None{}, false)
 	if err != nil {
 		return err
 	}
@@ -58,24 +55,4 @@ func (c xrcDomains) passFile(file syscall.Conn) error {
 		return fmt.Errorf("%w: pass a file to the service: %w", verbs.ErrHost, failed)
 	}
 	return nil
-}
-
-// CloseXRCD implements provider.Provider.
-func (c xrcDomains) CloseXRCD(r provider.CloseXRCDRequest) error {
-	return free(c.Client, proto.CloseXRCD, r)
-}
-
-// CreateXRCSRQ implements provider.Provider.
-func (c xrcDomains) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (provider.CreateXRCSRQGrant, error) {
-	return ask(c.Client, proto.CreateXRCSRQ, r)
-}
-
-// CreateXRCTarget implements provider.Provider.
-func (c xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (provider.OpenQPGrant, error) {
-	return ask(c.Client, proto.CreateXRCTarget, r)
-}
-
-// OpenQP implements provider.Provider.
-func (c xrcDomains) OpenQP(r provider.OpenQPRequest) (provider.OpenQPGrant, error) {
-	return ask(c.Client, proto.OpenQP, r)
 }

@@ -20,7 +20,7 @@ func (i *ID) Listen(backlog int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	err := i.each(func(p part) error {
-		return p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: backlog})
+		return provider.Exec(p.provider, provider.ListenID, provider.ListenIDRequest{ID: p.handle, Backlog: backlog})
 	})
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -47,7 +47,7 @@ func (i *ID) Connect(param *ConnParam) error {
 		return fmt.Errorf("connect: %w", errNil)
 	}
 	return i.do("connect", func(p part) error {
-		return p.provider.ConnectID(provider.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
+		return provider.Exec(p.provider, provider.ConnectID, provider.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
 	})
 }
 
@@ -67,7 +67,7 @@ func (i *ID) Accept(param *ConnParam) error {
 		}
 		err := i.accept(p, param)
 		if err != nil && i.asked {
-			_ = p.provider.RejectID(provider.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
+			_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
 			err = errors.Join(err, i.failQP())
 		}
 		i.asked = false
@@ -83,7 +83,7 @@ func (i *ID) accept(p part, param *ConnParam) error {
 			return err
 		}
 	}
-	return p.provider.AcceptID(provider.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
+	return provider.Exec(p.provider, provider.AcceptID, provider.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
 }
 
 // Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
@@ -93,7 +93,7 @@ func (i *ID) Reject(privateData []byte) error {
 		return fmt.Errorf("reject: %w", errNil)
 	}
 	return i.do("reject", func(p part) error {
-		return p.provider.RejectID(provider.RejectIDRequest{ID: p.handle, PrivateData: privateData})
+		return provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle, PrivateData: privateData})
 	})
 }
 
@@ -105,7 +105,7 @@ func (i *ID) Disconnect() error {
 		return fmt.Errorf("disconnect: %w", errNil)
 	}
 	return i.do("disconnect", func(p part) error {
-		if err := p.provider.DisconnectID(provider.DisconnectIDRequest{ID: p.handle}); err != nil {
+		if err := provider.Exec(p.provider, provider.DisconnectID, provider.DisconnectIDRequest{ID: p.handle}); err != nil {
 			return err
 		}
 		return i.failQP()
@@ -128,7 +128,7 @@ func (i *ID) Notify(event verbs.EventType) error {
 		return fmt.Errorf("notify: %w", errNil)
 	}
 	return i.do("notify", func(p part) error {
-		return p.provider.NotifyID(provider.NotifyIDRequest{ID: p.handle, Event: event})
+		return provider.Exec(p.provider, provider.NotifyID, provider.NotifyIDRequest{ID: p.handle, Event: event})
 	})
 }
 

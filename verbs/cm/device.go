@@ -14,7 +14,7 @@ import (
 // device is a device as a channel uses it.
 type device struct {
 	ctx      *verbs.Context
-	provider provider.CMProvider
+	provider provider.Provider
 	channel  provider.Handle
 	events   *os.File        // readable while there is an event
 	ready    <-chan struct{} // has a value when there may be one; nil over the service
@@ -33,7 +33,7 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
 	}
 	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[provider.Handle]*ID{}, removed: map[provider.Handle]bool{}}
-	grant, err := d.provider.CreateEventChannel()
+	grant, err := provider.Do(d.provider, provider.CreateEventChannel, provider.None{})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 
 // close frees the card's end and the program's.
 func (d *device) close() {
-	_ = d.provider.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
+	_ = provider.Exec(d.provider, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
 	_ = d.events.Close()
 }
 
@@ -55,7 +55,7 @@ func (d *device) close() {
 // why if there will be none.
 func (d *device) take() (*Event, error) {
 	for d.gone == nil {
-		grant, err := d.provider.GetCMEvent(provider.GetCMEventRequest{Channel: d.channel})
+		grant, err := provider.Do(d.provider, provider.GetCMEvent, provider.GetCMEventRequest{Channel: d.channel})
 		if err != nil {
 			d.gone, d.bereft = err, d.bound(err)
 			break

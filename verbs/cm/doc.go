@@ -3,7 +3,7 @@
 //
 //	contexts ──► EventChannel ── CreateID ──► ID   Bind, ResolveAddr, ResolveRoute, CreateQP,
 //	one a device      │                        │   JoinMulticast, Listen, Connect, Accept …
-//	                  │ Get, SyscallConn       │ commands (provider.CMProvider)
+//	                  │ Get, SyscallConn       │ commands (provider.Do)
 //	                  ▼                        ▼
 //	                Event ◄──────────────── card: the id's state, its port, every rule
 //

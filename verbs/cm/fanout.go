@@ -29,7 +29,7 @@ func (s *spread) open() (err error) {
 }
 
 func (s *spread) openOn(d *device) (part, error) {
-	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: s.space, QPType: s.kind})
+	grant, err := provider.Do(d.provider, provider.CreateID, provider.CreateIDRequest{Channel: d.channel, PortSpace: s.space, QPType: s.kind})
 	if err != nil {
 		return part{}, err
 	}
@@ -45,11 +45,11 @@ func (s *spread) openOn(d *device) (part, error) {
 }
 
 func (p part) set(o option) error {
-	return p.provider.SetIDOption(provider.SetIDOptionRequest{ID: p.handle, Option: o.option, Value: o.value})
+	return provider.Exec(p.provider, provider.SetIDOption, provider.SetIDOptionRequest{ID: p.handle, Option: o.option, Value: o.value})
 }
 
 func (p part) close() {
-	_ = p.provider.DestroyID(provider.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
+	_ = provider.Exec(p.provider, provider.DestroyID, provider.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
 	p.remove(p.handle)
 }
 
@@ -126,7 +126,7 @@ func (s *spread) owner(source, dest netip.Addr) (on part, has bool) {
 		return part{}, false
 	}
 	for _, p := range s.parts {
-		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: dest, Dest: dest}); err == nil {
+		if _, err := provider.Do(p.provider, provider.FindRoute, provider.FindRouteRequest{Source: dest, Dest: dest}); err == nil {
 			return p, true
 		}
 	}
@@ -172,7 +172,7 @@ func (s *spread) bindAll(to netip.AddrPort) error {
 }
 
 func (s *spread) bind(p part, to netip.AddrPort, shared bool) (netip.AddrPort, error) {
-	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared, Whose: s.number})
+	grant, err := provider.Do(p.provider, provider.BindID, provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared, Whose: s.number})
 	return grant.Address, err
 }
 
@@ -187,7 +187,7 @@ func (s *spread) choose(source, dest netip.Addr) (on part, err error) {
 	}
 	var failed error
 	for _, p := range s.inOrder(dest) {
-		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: source, Dest: dest}); err != nil {
+		if _, err := provider.Do(p.provider, provider.FindRoute, provider.FindRouteRequest{Source: source, Dest: dest}); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}

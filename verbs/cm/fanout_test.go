@@ -1,6 +1,7 @@
 package cm_test
 
 import (
+	"context"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -166,11 +167,11 @@ type dying struct {
 	dead atomic.Bool
 }
 
-func (d *dying) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGrant, error) {
-	if d.dead.Load() {
-		return provider.GetCMEventGrant{}, verbs.ErrDeviceFatal
+func (d *dying) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	if code == provider.GetCMEvent.Code && d.dead.Load() {
+		return verbs.ErrDeviceFatal
 	}
-	return d.Provider.GetCMEvent(r)
+	return d.Provider.Do(ctx, code, request, grant)
 }
 
 // Each id that is bound hears that its device is gone, also if the card cannot tell any more; then the

@@ -77,7 +77,7 @@ func (c *EventChannel) newID(space PortSpace, kind verbs.QPType, context any) (*
 // child is the id that a request has made on the device.
 func (d *device) child(listener *ID, handle provider.Handle) *ID {
 	if listener == nil { // it was closed just now; the card rejects the request
-		_ = d.provider.DestroyID(provider.DestroyIDRequest{ID: handle})
+		_ = provider.Exec(d.provider, provider.DestroyID, provider.DestroyIDRequest{ID: handle})
 		return nil
 	}
 	i := &ID{Context: listener.Context, joins: joins{}, asked: true, minRNRTimer: listener.rnrTimer()}
@@ -194,7 +194,7 @@ func (i *ID) query(what string) (grant provider.QueryIDGrant, err error) {
 		return grant, fmt.Errorf("%s: %w: the id", what, verbs.ErrObjectClosed)
 	}
 	for _, p := range i.parts {
-		if grant, err = p.provider.QueryID(provider.QueryIDRequest{ID: p.handle}); err == nil || !isGone(err) {
+		if grant, err = provider.Do(p.provider, provider.QueryID, provider.QueryIDRequest{ID: p.handle}); err == nil || !isGone(err) {
 			break
 		}
 	}

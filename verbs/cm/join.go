@@ -93,7 +93,7 @@ func (i *ID) join(p part, group netip.Addr, state JoinState, context any) error 
 	i.joined++
 	token := i.joined
 	i.joins[token] = &join{context: context, full: state.Receives()}
-	err := p.provider.JoinID(provider.JoinIDRequest{ID: p.handle, Group: group, State: state, Context: token})
+	err := provider.Exec(p.provider, provider.JoinID, provider.JoinIDRequest{ID: p.handle, Group: group, State: state, Context: token})
 	if err != nil {
 		delete(i.joins, token)
 	}
@@ -120,7 +120,7 @@ func (i *ID) LeaveMulticast(group netip.Addr) error {
 		return fmt.Errorf("leave group: %w", errNil)
 	}
 	return i.do(fmt.Sprintf("leave group %v", group), func(p part) error {
-		grant, err := p.provider.LeaveID(provider.LeaveIDRequest{ID: p.handle, Group: group})
+		grant, err := provider.Do(p.provider, provider.LeaveID, provider.LeaveIDRequest{ID: p.handle, Group: group})
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (s *spread) followBound(p part) error {
 		_, err = s.bind(p, s.everywhere, false)
 	}
 	if err == nil && s.backlog != nil {
-		err = p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: *s.backlog})
+		err = provider.Exec(p.provider, provider.ListenID, provider.ListenIDRequest{ID: p.handle, Backlog: *s.backlog})
 	}
 	if err != nil {
 		return fmt.Errorf("id at %v: %w", s.everywhere, err)

@@ -135,13 +135,13 @@ func (i *ID) respond(e *Event) {
 	}
 	all := ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources}
 	if err = i.bring(p, i.qp, &all, allStates...); err == nil {
-		err = p.provider.AcceptID(provider.AcceptIDRequest{ID: p.handle, Response: true})
+		err = provider.Exec(p.provider, provider.AcceptID, provider.AcceptIDRequest{ID: p.handle, Response: true})
 	}
 	if err == nil {
 		e.Type = EventEstablished
 		return
 	}
-	_ = p.provider.RejectID(provider.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
+	_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
 	_ = i.failQP()
 	e.fail(EventConnectError, err)
 }
@@ -154,7 +154,7 @@ func (i *ID) rejected() {
 }
 
 func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error) {
-	grant, err := p.provider.InitIDQPAttr(provider.InitIDQPAttrRequest{ID: p.handle, State: state})
+	grant, err := provider.Do(p.provider, provider.InitIDQPAttr, provider.InitIDQPAttrRequest{ID: p.handle, State: state})
 	return grant.Attr, grant.Mask, err
 }
 

@@ -63,7 +63,7 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	err = p.provider.ResolveIDAddr(provider.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
+	err = provider.Exec(p.provider, provider.ResolveIDAddr, provider.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
 	if err == nil {
 		i.settle(p)
 		i.bound.Store(true)
@@ -78,7 +78,7 @@ func (i *ID) ResolveRoute() error {
 		return fmt.Errorf("resolve route: %w", errNil)
 	}
 	return i.do("resolve route", func(p part) error {
-		return p.provider.ResolveIDRoute(provider.ResolveIDRouteRequest{ID: p.handle})
+		return provider.Exec(p.provider, provider.ResolveIDRoute, provider.ResolveIDRouteRequest{ID: p.handle})
 	})
 }
 
@@ -90,7 +90,7 @@ func (i *ID) SetIBPath(path verbs.AHAttr) error {
 		return fmt.Errorf("set the path: %w", errNil)
 	}
 	return i.do("set the path", func(p part) error {
-		return p.provider.SetIDPath(provider.SetIDPathRequest{ID: p.handle, Path: path})
+		return provider.Exec(p.provider, provider.SetIDPath, provider.SetIDPathRequest{ID: p.handle, Path: path})
 	})
 }
 
@@ -140,7 +140,7 @@ func (i *ID) migrate(to *EventChannel) error {
 		moved[n] = part{d, p.handle}
 	}
 	for n, p := range i.parts {
-		if err := p.provider.MigrateID(provider.MigrateIDRequest{ID: p.handle, Channel: moved[n].channel}); err != nil {
+		if err := provider.Exec(p.provider, provider.MigrateID, provider.MigrateIDRequest{ID: p.handle, Channel: moved[n].channel}); err != nil {
 			return err
 		}
 		p.remove(p.handle)

@@ -16,9 +16,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// handles is a session's address handles.
-type handles struct{ *Session }
-
 // ah is an address handle, with its attributes and its path.
 type ah struct {
 	pd     *pd
@@ -27,18 +24,18 @@ type ah struct {
 	path   *paths.Path
 }
 
-// CreateAH implements provider.Provider. It holds no lock while it waits for a neighbour.
-func (s handles) CreateAH(ctx context.Context, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
+// createAH carries out provider.CreateAH. It holds no lock while it waits for a neighbour.
+func createAH(ctx context.Context, s *Session, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
-	a, err := s.newAH(&r.Attr, func() (*pd, error) { return s.pds.get(r.PD) })
+	a, err := newAH(s, &r.Attr, func() (*pd, error) { return s.pds.get(r.PD) })
 	if err != nil {
 		return grant, err
 	}
 	defer s.life.work.Done()
-	if grant.AH, err = s.openAH(ctx, a, r.NoWait); err != nil {
-		s.abandon(a)
+	if grant.AH, err = openAH(ctx, s, a, r.NoWait); err != nil {
+		abandon(s, a)
 	}
 	return grant, network.HostError(err)
 }
@@ -60,7 +57,7 @@ func checkAH(attr *verbs.AHAttr) error {
 
 // newAH starts a handle, or one that replaces another; find gives its PD, under card.mu. PD and card
 // stay in use until the handle is abandoned or destroyed.
-func (s handles) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
+func newAH(s *Session, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -85,8 +82,8 @@ func (s handles) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error
 }
 
 // openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
-func (s handles) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
-	if err := s.findPath(ctx, a, noWait); err != nil {
+func openAH(ctx context.Context, s *Session, a *ah, noWait bool) (_ provider.Handle, err error) {
+	if err := findPath(ctx, s, a, noWait); err != nil {
 		return 0, err
 	}
 	if err := s.enter(); err != nil {
@@ -100,12 +97,12 @@ func (s handles) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Han
 	if err != nil {
 		return 0, err
 	}
-	s.showAH(handle, a)
+	showAH(s, handle, a)
 	return handle, nil
 }
 
 // findPath finds a handle's path, and waits for its neighbour unless noWait is set.
-func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
+func findPath(ctx context.Context, s *Session, a *ah, noWait bool) (err error) {
 	ends := paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}
 	if noWait {
 		a.path, err = s.card.paths.Take(ends, s)
@@ -118,7 +115,7 @@ func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
 }
 
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
-func (s handles) showAH(handle provider.Handle, a *ah) {
+func showAH(s *Session, handle provider.Handle, a *ah) {
 	entry := a.entry(s.card)
 	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
@@ -136,7 +133,7 @@ func (a *ah) entry(card *Card) *datapath.AH {
 }
 
 // abandon releases what a handle holds that could not be made, or that was destroyed.
-func (s handles) abandon(a *ah) {
+func abandon(s *Session, a *ah) {
 	if a.path != nil {
 		s.card.paths.Leave(a.path, s)
 	}
@@ -145,21 +142,21 @@ func (s handles) abandon(a *ah) {
 	a.pd.users--
 }
 
-// DestroyAH implements provider.Provider.
-func (s handles) DestroyAH(r provider.DestroyAHRequest) error {
+// destroyAH carries out provider.DestroyAH.
+func destroyAH(s *Session, r provider.DestroyAHRequest) error {
 	s.entry.Engine().SendPosted(s.entry)
-	a, err := s.takeAH(r.AH)
+	a, err := takeAH(s, r.AH)
 	if err != nil {
 		return err
 	}
 	defer s.life.work.Done()
-	s.abandon(a)
+	abandon(s, a)
 	return nil
 }
 
 // takeAH removes a handle from the engine and from the session's table. The card stays open until
 // life.work.Done.
-func (s handles) takeAH(handle provider.Handle) (*ah, error) {
+func takeAH(s *Session, handle provider.Handle) (*ah, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
@@ -174,13 +171,13 @@ func (s handles) takeAH(handle provider.Handle) (*ah, error) {
 	return a, nil
 }
 
-// ModifyAH implements provider.Provider. The new address is made ready aside, as for a new handle, and
+// modifyAH carries out provider.ModifyAH. The new address is made ready aside, as for a new handle, and
 // takes the old one's place between two bursts.
-func (s handles) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error {
+func modifyAH(ctx context.Context, s *Session, r provider.ModifyAHRequest) error {
 	if err := checkAH(&r.Attr); err != nil {
 		return err
 	}
-	next, err := s.newAH(&r.Attr, func() (*pd, error) {
+	next, err := newAH(s, &r.Attr, func() (*pd, error) {
 		a, err := s.ahs.get(r.AH)
 		if err != nil {
 			return nil, err
@@ -191,16 +188,16 @@ func (s handles) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error
 		return err
 	}
 	defer s.life.work.Done()
-	if err = s.findPath(ctx, next, false); err == nil {
-		err = s.replaceAH(r.AH, next)
+	if err = findPath(ctx, s, next, false); err == nil {
+		err = replaceAH(s, r.AH, next)
 	}
-	s.abandon(next)
+	abandon(s, next)
 	return network.HostError(err)
 }
 
 // replaceAH exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
 // is the old one afterwards.
-func (s handles) replaceAH(handle provider.Handle, next *ah) error {
+func replaceAH(s *Session, handle provider.Handle, next *ah) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -210,12 +207,12 @@ func (s handles) replaceAH(handle provider.Handle, next *ah) error {
 		return err
 	}
 	*a, *next = *next, *a
-	s.showAH(handle, a)
+	showAH(s, handle, a)
 	return nil
 }
 
-// QueryAH implements provider.Provider.
-func (s handles) QueryAH(r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
+// queryAH carries out provider.QueryAH.
+func queryAH(s *Session, r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}

@@ -34,8 +34,8 @@ type compChannel struct {
 	cqs []*cq
 }
 
-// CreateCompChannel implements provider.Provider.
-func (s completions) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
+// createCompChannel carries out provider.CreateCompChannel.
+func createCompChannel(s *Session) (grant provider.CreateCompChannelGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -54,8 +54,8 @@ func (s completions) CreateCompChannel() (grant provider.CreateCompChannelGrant,
 	return grant, nil
 }
 
-// DestroyCompChannel implements provider.Provider.
-func (s completions) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
+// destroyCompChannel carries out provider.DestroyCompChannel.
+func destroyCompChannel(s *Session, r provider.DestroyCompChannelRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func (s completions) DestroyCompChannel(r provider.DestroyCompChannelRequest) er
 		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
 	}
 	s.channels.remove(r.Channel)
-	s.shut(c)
+	shut(s, c)
 	return nil
 }
 
 // shut ends the connection: the program reads what is in it, and then its end. The caller holds card.mu.
-func (s completions) shut(c *compChannel) {
+func shut(s *Session, c *compChannel) {
 	if c.fd < 0 {
 		return
 	}

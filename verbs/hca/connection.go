@@ -22,7 +22,7 @@ const maxRDAtomic = ids.MaxRDAtomic
 const qpAccess = verbs.AccessLocalWrite | remoteAccess | verbs.AccessOptionalRange
 
 // checkConnection checks the attributes that only connected queue pairs have. The caller holds card.mu.
-func (s queuePairs) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+func checkConnection(s *Session, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	for _, limit := range []struct {
 		of          verbs.QPAttrMask
 		name        string
@@ -57,13 +57,13 @@ func (s queuePairs) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) e
 
 // preparePeer makes the address of a request's peer ready, without waiting for its neighbour. While too many neighbours
 // of the user have not answered, it waits for one of them.
-func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
-	peer, err := handles{s.Session}.newAH(&r.Attr.AHAttr, func() (*pd, error) {
+func preparePeer(s *Session, r *provider.ModifyQPRequest) (*ah, error) {
+	peer, err := newAH(s, &r.Attr.AHAttr, func() (*pd, error) {
 		q, err := s.qps.get(r.QP)
 		if err != nil {
 			return nil, err
 		}
-		_, err = s.changeOf(q, r)
+		_, err = changeOf(s, q, r)
 		return q.pd, err
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	}
 	defer s.life.work.Done() // the caller has one of its own
 	if peer.path, err = s.card.paths.TakeInTurn(context.Background(), paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}, s); err != nil {
-		handles{s.Session}.abandon(peer)
+		abandon(s, peer)
 		return nil, network.HostError(err)
 	}
 	return peer, nil

@@ -10,9 +10,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// tallies is a session's objects of counters.
-type tallies struct{ *Session }
-
 // maxCountersObjects is how many a session has at most.
 const maxCountersObjects = 1024
 
@@ -41,8 +38,8 @@ func (t *tally) value(what provider.CounterDescription) uint64 {
 	return [...]uint64{p.Received, p.ReceivedBytes, p.Sent, p.SentBytes, c.Completions, c.Errors}[what]
 }
 
-// CreateCounters implements provider.Provider.
-func (s tallies) CreateCounters() (grant provider.CreateCountersGrant, err error) {
+// createCounters carries out provider.CreateCounters.
+func createCounters(s *Session) (grant provider.CreateCountersGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -54,8 +51,8 @@ func (s tallies) CreateCounters() (grant provider.CreateCountersGrant, err error
 	return grant, err
 }
 
-// AttachCounters implements provider.Provider.
-func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
+// attachCounters carries out provider.AttachCounters.
+func attachCounters(s *Session, r provider.AttachCountersRequest) error {
 	switch {
 	case r.What > provider.CounterErrors:
 		return fmt.Errorf("%w: counter description %d", verbs.ErrInvalid, r.What)
@@ -75,9 +72,9 @@ func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
 	}
 	a := attachment{what: r.What, index: r.Index}
 	if r.What >= provider.CounterCompletions {
-		a.tally, err = s.ofCQ(r.Of)
+		a.tally, err = ofCQ(s, r.Of)
 	} else {
-		a.tally, err = s.ofQP(r.Of)
+		a.tally, err = ofQP(s, r.Of)
 	}
 	if err != nil {
 		return err
@@ -89,7 +86,7 @@ func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
 }
 
 // ofQP begins to count a queue pair, unless that is done already. The caller holds card.mu, as of ofCQ.
-func (s tallies) ofQP(handle provider.Handle) (*tally, error) {
+func ofQP(s *Session, handle provider.Handle) (*tally, error) {
 	q, err := s.qps.get(handle)
 	switch {
 	case err != nil:
@@ -104,7 +101,7 @@ func (s tallies) ofQP(handle provider.Handle) (*tally, error) {
 }
 
 // ofCQ begins to count a CQ's completions, unless that is done already.
-func (s tallies) ofCQ(handle provider.Handle) (*tally, error) {
+func ofCQ(s *Session, handle provider.Handle) (*tally, error) {
 	c, err := s.cqs.get(handle)
 	if err != nil {
 		return nil, err
@@ -116,8 +113,8 @@ func (s tallies) ofCQ(handle provider.Handle) (*tally, error) {
 	return c.tally, nil
 }
 
-// ReadCounters implements provider.Provider.
-func (s tallies) ReadCounters(r provider.ReadCountersRequest) (grant provider.ReadCountersGrant, err error) {
+// readCounters carries out provider.ReadCounters.
+func readCounters(s *Session, r provider.ReadCountersRequest) (grant provider.ReadCountersGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -134,8 +131,8 @@ func (s tallies) ReadCounters(r provider.ReadCountersRequest) (grant provider.Re
 	return grant, nil
 }
 
-// DestroyCounters implements provider.Provider. Queue pairs that nobody counts any more cost nothing again.
-func (s tallies) DestroyCounters(r provider.DestroyCountersRequest) error {
+// destroyCounters carries out provider.DestroyCounters. Queue pairs that no object counts any more cost nothing again.
+func destroyCounters(s *Session, r provider.DestroyCountersRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

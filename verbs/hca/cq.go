@@ -13,9 +13,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// completions is a session's completion queues and channels.
-type completions struct{ *Session }
-
 // cq is a completion queue, with the number of queues that complete to it.
 type cq struct {
 	handle  provider.Handle
@@ -44,7 +41,7 @@ const (
 		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
 )
 
-func checkCQ(r *provider.CreateCQRequest) error {
+func checkNewCQ(r *provider.CreateCQRequest) error {
 	switch {
 	case r.CompVector < 0 || r.CompVector >= provider.CompVectors:
 		return fmt.Errorf("%w: completion vector %d; there are %d, from 0", verbs.ErrInvalid, r.CompVector, provider.CompVectors)
@@ -64,9 +61,9 @@ func cqGeometry(entries int, stamped bool) ring.Geometry {
 	return ring.CompletionGeometry(uint32(entries))
 }
 
-// CreateCQ implements provider.Provider.
-func (s completions) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
-	if err := checkCQ(&r); err != nil {
+// createCQ carries out provider.CreateCQ.
+func createCQ(s *Session, r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
+	if err := checkNewCQ(&r); err != nil {
 		return grant, err
 	}
 	if err := s.begin(); err != nil {
@@ -75,7 +72,7 @@ func (s completions) CreateCQ(r provider.CreateCQRequest) (grant provider.Create
 	defer s.life.work.Done()
 	c := &cq{events: eventSource{id: r.EventID, kind: ObjectCQ}, stamped: r.WCFlags&stamps != 0}
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
-	queue, memory, err := s.newQueue(grant.Geometry)
+	queue, memory, err := newQueue(s, grant.Geometry)
 	if err != nil {
 		return provider.CreateCQGrant{}, err
 	}
@@ -85,8 +82,8 @@ func (s completions) CreateCQ(r provider.CreateCQRequest) (grant provider.Create
 		Queue:   queue, QPs: map[*datapath.QP]struct{}{},
 		NoteOverrun: func() { s.note(&c.events, notedEvent(verbs.EventCQErr)) },
 	}
-	c.entry.Wake, grant.Events = s.waker(r.EventID)
-	if grant.CQ, err = s.addCQ(c, r.Channel); err != nil {
+	c.entry.Wake, grant.Events = waker(s, r.EventID)
+	if grant.CQ, err = addCQ(s, c, r.Channel); err != nil {
 		s.release(memory)
 		return provider.CreateCQGrant{}, err
 	}
@@ -94,7 +91,7 @@ func (s completions) CreateCQ(r provider.CreateCQRequest) (grant provider.Create
 }
 
 // newQueue makes the card's end of a completion queue, in new memory.
-func (s completions) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
+func newQueue(s *Session, g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
 	if memory, err = s.alloc(g.Size()); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +103,7 @@ func (s completions) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, 
 }
 
 // addCQ adds a queue to the session's table, and to its channel.
-func (s completions) addCQ(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
+func addCQ(s *Session, c *cq, channel provider.Handle) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -130,7 +127,7 @@ func (s completions) addCQ(c *cq, channel provider.Handle) (handle provider.Hand
 
 // waker gives the function that wakes those who wait on a CQ: SessionConfig.Wake, or one that sends to
 // a channel.
-func (s completions) waker(id uint64) (wake func(), events chan struct{}) {
+func waker(s *Session, id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
 	}
@@ -143,8 +140,8 @@ func (s completions) waker(id uint64) (wake func(), events chan struct{}) {
 	}, events
 }
 
-// DestroyCQ implements provider.Provider.
-func (s completions) DestroyCQ(r provider.DestroyCQRequest) error {
+// destroyCQ carries out provider.DestroyCQ.
+func destroyCQ(s *Session, r provider.DestroyCQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -169,9 +166,9 @@ func (s completions) DestroyCQ(r provider.DestroyCQRequest) error {
 	return nil
 }
 
-// ResizeCQ implements provider.Provider. The card begins with the new queue between two rounds. The memory
+// resizeCQ carries out provider.ResizeCQ. The card begins with the new queue between two rounds. The memory
 // of the old one stays the CQ's, since the program reads what is left there.
-func (s completions) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
+func resizeCQ(s *Session, r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
 	if err := checkEntries(r.Entries); err != nil {
 		return grant, err
 	}
@@ -180,16 +177,16 @@ func (s completions) ResizeCQ(r provider.ResizeCQRequest) (grant provider.Resize
 	}
 	defer s.life.work.Done()
 	stamped := false
-	if err := s.withCQ(r.CQ, func(c *cq) error { stamped = c.stamped; return nil }); err != nil {
+	if err := withCQ(s, r.CQ, func(c *cq) error { stamped = c.stamped; return nil }); err != nil {
 		return grant, err
 	}
 	grant.Geometry = cqGeometry(r.Entries, stamped)
-	queue, memory, err := s.newQueue(grant.Geometry)
+	queue, memory, err := newQueue(s, grant.Geometry)
 	if err != nil {
 		return provider.ResizeCQGrant{}, err
 	}
 	grant.Memory = memory
-	if err := s.withCQ(r.CQ, func(c *cq) error { return s.moveCQ(c, queue, memory, r.Entries) }); err != nil {
+	if err := withCQ(s, r.CQ, func(c *cq) error { return moveCQ(s, c, queue, memory, r.Entries) }); err != nil {
 		s.release(memory)
 		return provider.ResizeCQGrant{}, err
 	}
@@ -197,7 +194,7 @@ func (s completions) ResizeCQ(r provider.ResizeCQRequest) (grant provider.Resize
 }
 
 // withCQ does something with a CQ under the card's lock.
-func (s completions) withCQ(handle provider.Handle, do func(c *cq) error) error {
+func withCQ(s *Session, handle provider.Handle, do func(c *cq) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -211,7 +208,7 @@ func (s completions) withCQ(handle provider.Handle, do func(c *cq) error) error 
 
 // moveCQ has the card write another queue. The program has read to its end the queue that the resize
 // before has left.
-func (s completions) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
+func moveCQ(s *Session, c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
 	s.entry.Engine().Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():
@@ -230,18 +227,18 @@ func (s completions) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte
 	return nil
 }
 
-// ModifyCQ implements provider.Provider.
-func (s completions) ModifyCQ(r provider.ModifyCQRequest) error {
+// modifyCQ carries out provider.ModifyCQ.
+func modifyCQ(s *Session, r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
-	return s.withCQ(r.CQ, func(c *cq) error {
+	return withCQ(s, r.CQ, func(c *cq) error {
 		s.entry.Engine().Do(func() { s.entry.Engine().ModerateCQ(c.entry, m) })
 		return nil
 	})
 }
 
-// CheckCQ implements provider.Provider.
-func (s completions) CheckCQ(r provider.CheckCQRequest) error {
-	return s.withCQ(r.CQ, func(c *cq) error {
+// checkCQ carries out provider.CheckCQ.
+func checkCQ(s *Session, r provider.CheckCQRequest) error {
+	return withCQ(s, r.CQ, func(c *cq) error {
 		s.entry.Engine().Do(func() { s.entry.Engine().CheckCQ(c.entry, r.Armings) })
 		return nil
 	})

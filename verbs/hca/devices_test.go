@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/vishvananda/netlink"
 )
 
@@ -43,7 +44,7 @@ func TestInterfacesComeAndGo(t *testing.T) {
 	}
 	expect("+eth0")
 	card := open(t, hosts.A, WithStateDir(t.TempDir()))
-	attr, err := card.QueryDevice()
+	attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 	check(t, err)
 	if got := <-guids; got != attr.NodeGUID {
 		t.Errorf("GUID %x, the card's is %x", got, attr.NodeGUID)

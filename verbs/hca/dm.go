@@ -15,8 +15,8 @@ type dm struct {
 	users  int
 }
 
-// AllocDM implements provider.Provider.
-func (s regions) AllocDM(r provider.AllocDMRequest) (grant provider.AllocDMGrant, err error) {
+// allocDM carries out provider.AllocDM.
+func allocDM(s *Session, r provider.AllocDMRequest) (grant provider.AllocDMGrant, err error) {
 	if r.Length < 1 || r.Length > provider.MaxDMSize {
 		return grant, fmt.Errorf("%w: %d bytes of device memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, provider.MaxDMSize)
 	}
@@ -28,7 +28,7 @@ func (s regions) AllocDM(r provider.AllocDMRequest) (grant provider.AllocDMGrant
 	if err != nil {
 		return grant, err
 	}
-	if grant.DM, err = s.addDM(&dm{memory: memory}); err != nil {
+	if grant.DM, err = addDM(s, &dm{memory: memory}); err != nil {
 		s.release(memory)
 		return grant, err
 	}
@@ -36,7 +36,7 @@ func (s regions) AllocDM(r provider.AllocDMRequest) (grant provider.AllocDMGrant
 	return grant, nil
 }
 
-func (s regions) addDM(d *dm) (provider.Handle, error) {
+func addDM(s *Session, d *dm) (provider.Handle, error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -51,8 +51,8 @@ func (s regions) addDM(d *dm) (provider.Handle, error) {
 	return s.dms.add(d)
 }
 
-// FreeDM implements provider.Provider.
-func (s regions) FreeDM(r provider.FreeDMRequest) error {
+// freeDM carries out provider.FreeDM.
+func freeDM(s *Session, r provider.FreeDMRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -69,16 +69,16 @@ func (s regions) FreeDM(r provider.FreeDMRequest) error {
 	return nil
 }
 
-// RegDMMR implements provider.Provider.
-func (s regions) RegDMMR(r provider.RegDMMRRequest) (grant provider.MRGrant, err error) {
+// regDMMR carries out provider.RegDMMR.
+func regDMMR(s *Session, r provider.RegDMMRRequest) (grant provider.MRGrant, err error) {
 	if err := checkMR(r.Length, 0, r.Access); err != nil {
 		return grant, err
 	}
-	d, err := s.useDM(&r)
+	d, err := useDM(s, &r)
 	if err != nil {
 		return grant, err
 	}
-	if grant, err = s.register(r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
+	if grant, err = register(s, r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
 		s.card.mu.Lock()
 		defer s.card.mu.Unlock()
 		d.users--
@@ -87,7 +87,7 @@ func (s regions) RegDMMR(r provider.RegDMMRRequest) (grant provider.MRGrant, err
 }
 
 // useDM finds the memory of a region, and keeps it from being freed.
-func (s regions) useDM(r *provider.RegDMMRRequest) (*dm, error) {
+func useDM(s *Session, r *provider.RegDMMRRequest) (*dm, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}

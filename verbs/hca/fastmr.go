@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// AllocFastMR implements provider.Provider. What is registered is the engine's affair.
-func (s regions) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
+// allocFastMR carries out provider.AllocFastMR. The engine registers its memory.
+func allocFastMR(s *Session, r provider.AllocFastMRRequest) (provider.MRGrant, error) {
 	switch {
 	case r.Type > verbs.MRTypeSGGaps:
 		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg, MRTypeIntegrity and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
@@ -19,18 +19,18 @@ func (s regions) AllocFastMR(r provider.AllocFastMRRequest) (provider.MRGrant, e
 		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
 	}
 	if r.Type == verbs.MRTypeIntegrity {
-		return s.registerOwn(r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
+		return registerOwn(s, r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
 	}
-	return s.registerOwn(r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
+	return registerOwn(s, r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
 }
 
-// CheckMRStatus implements provider.Provider.
-func (s regions) CheckMRStatus(r provider.CheckMRStatusRequest) (grant provider.CheckMRStatusGrant, err error) {
+// checkMRStatus carries out provider.CheckMRStatus.
+func checkMRStatus(s *Session, r provider.CheckMRStatusRequest) (grant provider.CheckMRStatusGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.region(r.MR)
+	m, err := regionOf(s, r.MR)
 	if err != nil {
 		return grant, err
 	}
@@ -41,16 +41,16 @@ func (s regions) CheckMRStatus(r provider.CheckMRStatusRequest) (grant provider.
 	return grant, nil
 }
 
-// AllocCoherent implements provider.Provider. No queue pair is of the region's PD, so that its own key is good for nothing.
-func (s regions) AllocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
+// allocCoherent carries out provider.AllocCoherent. No queue pair is of the region's PD, so that its own key is good for nothing.
+func allocCoherent(s *Session, r provider.AllocCoherentRequest) (provider.MRGrant, error) {
 	if r.Length < 1 || r.Length > maxAlloc {
 		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxAlloc)
 	}
-	return s.registerOwn(0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
+	return registerOwn(s, 0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
 }
 
 // registerOwn registers a region of so much of the session's memory.
-func (s regions) registerOwn(pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
+func registerOwn(s *Session, pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
@@ -59,15 +59,15 @@ func (s regions) registerOwn(pd provider.Handle, length int, m *mr) (grant provi
 		return grant, err
 	}
 	m.memory = m.own
-	if grant, err = s.register(pd, m); err != nil {
+	if grant, err = register(s, pd, m); err != nil {
 		s.release(m.own)
 	}
 	return grant, err
 }
 
-// MapFMR implements provider.Provider.
-func (s regions) MapFMR(r provider.MapFMRRequest) error {
-	return s.changeFast(r.MR, func(m *mr) error {
+// mapFMR carries out provider.MapFMR.
+func mapFMR(s *Session, r provider.MapFMRRequest) error {
+	return changeFast(s, r.MR, func(m *mr) error {
 		if uint32(r.Key)>>8 != uint32(m.key)>>8 {
 			return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
 		}
@@ -79,18 +79,18 @@ func (s regions) MapFMR(r provider.MapFMRRequest) error {
 	})
 }
 
-// UnmapFMR implements provider.Provider.
-func (s regions) UnmapFMR(r provider.UnmapFMRRequest) error {
-	return s.changeFast(r.MR, func(*mr) error { return nil })
+// unmapFMR carries out provider.UnmapFMR.
+func unmapFMR(s *Session, r provider.UnmapFMRRequest) error {
+	return changeFast(s, r.MR, func(*mr) error { return nil })
 }
 
 // changeFast makes a fast region free, and a change of it, between two bursts.
-func (s regions) changeFast(handle provider.Handle, change func(*mr) error) (err error) {
+func changeFast(s *Session, handle provider.Handle, change func(*mr) error) (err error) {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.region(handle)
+	m, err := regionOf(s, handle)
 	if err != nil {
 		return err
 	}

@@ -130,19 +130,19 @@ func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	s := w.a.device.session
 	var channels [2]provider.Handle
 	for i := range channels {
-		grant, err := s.CreateEventChannel()
+		grant, err := provider.Do(s, provider.CreateEventChannel, provider.None{})
 		check(t, err)
 		check(t, grant.Events.Close())
 		channels[i] = grant.Channel
 	}
-	id, err := s.CreateID(provider.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
+	id, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
 	check(t, err)
-	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
-	check(t, s.MigrateID(provider.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))
-	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[0]}))
-	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
-	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id.ID}))
-	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}))
+	refused(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
+	check(t, provider.Exec(s, provider.MigrateID, provider.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))
+	check(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[0]}))
+	refused(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
+	check(t, provider.Exec(s, provider.DestroyID, provider.DestroyIDRequest{ID: id.ID}))
+	check(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[1]}))
 }
 
 // TestDeviceRemovalOfAListener: one that listens at an address of the device is told, and one that listens at all

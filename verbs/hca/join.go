@@ -22,10 +22,10 @@ type joined struct {
 	done  bool // the host has joined; until then nobody knows the membership's handle
 }
 
-// JoinMulticast implements provider.Provider. It does not hold the card's lock while it waits for the
+// joinMulticast carries out provider.JoinMulticast. It does not hold the card's lock while it waits for the
 // kernel to join.
-func (s multicast) JoinMulticast(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
-	join, err := s.prepareJoin(r)
+func joinMulticast(s *Session, r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
+	join, err := prepareJoin(s, r)
 	if err != nil {
 		return grant, err
 	}
@@ -37,14 +37,14 @@ func (s multicast) JoinMulticast(r provider.JoinMulticastRequest) (grant provide
 
 // joining is a membership on its way: ids.Join.
 type joining struct {
-	session multicast
+	session *Session
 	joined  *joined
 	mgid    wire.GID
 	handle  provider.Handle
 }
 
-func (s multicast) prepareJoin(r provider.JoinMulticastRequest) (*joining, error) {
-	m, mgid, err := s.checkJoin(r)
+func prepareJoin(s *Session, r provider.JoinMulticastRequest) (*joining, error) {
+	m, mgid, err := checkJoin(s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (j *joining) Reserve() (err error) {
 func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	s, m := j.session, j.joined
 	defer s.life.work.Done()
-	source, err := s.sourceFor(m)
+	source, err := sourceFor(s, m)
 	if err == nil && m.full {
 		err = network.HostError(s.card.host.Join(m.group))
 	}
@@ -83,7 +83,7 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	return provider.JoinMulticastGrant{Membership: j.handle, MGID: j.mgid, SGID: source}, nil
 }
 
-func (s multicast) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
+func checkJoin(s *Session, r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
 	if r.State == 0 || r.State&^ring.AllJoinStates != 0 {
 		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ring.AllJoinStates)
 	}
@@ -99,7 +99,7 @@ func (s multicast) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID
 
 // sourceFor finds the source address for messages to a group: a link-local one only if there is no
 // other. A full member needs none, since it can still receive.
-func (s multicast) sourceFor(m *joined) (best wire.GID, err error) {
+func sourceFor(s *Session, m *joined) (best wire.GID, err error) {
 	if err := s.enter(); err != nil {
 		return best, err
 	}
@@ -112,9 +112,9 @@ func (s multicast) sourceFor(m *joined) (best wire.GID, err error) {
 	return best, nil
 }
 
-// LeaveMulticast implements provider.Provider.
-func (s multicast) LeaveMulticast(r provider.LeaveMulticastRequest) error {
-	m, err := s.takeJoin(r.Membership)
+// leaveMulticast carries out provider.LeaveMulticast.
+func leaveMulticast(s *Session, r provider.LeaveMulticastRequest) error {
+	m, err := takeJoin(s, r.Membership)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s multicast) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 }
 
 // takeJoin removes a membership from the session's table. The card stays open until life.work.Done.
-func (s multicast) takeJoin(handle provider.Handle) (*joined, error) {
+func takeJoin(s *Session, handle provider.Handle) (*joined, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}

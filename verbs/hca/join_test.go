@@ -100,7 +100,7 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
 			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the card closes
 			for _, state := range []verbs.JoinState{verbs.JoinStateSendOnlyNonMember, verbs.JoinStateSendOnlyNonMember | verbs.JoinStateSendOnlyFullMember} {
-				_, err := hosts.a.device.JoinMulticast(provider.JoinMulticastRequest{Group: address(group), State: state})
+				_, err := provider.Do(hosts.a.device, provider.JoinMulticast, provider.JoinMulticastRequest{Group: address(group), State: state})
 				check(t, err)
 			}
 			// Full members of other groups are heard: the sniffer works, and what would have

@@ -3,10 +3,16 @@
 package hca
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // life is how far a card or a session has come. It runs; it may fail, and is closed in the end:
@@ -84,4 +90,161 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// How a session ends. A bug in one step does not prevent the others.
+
+// Fail ends the session as if its device had failed, for a reason that is its program's. The program gets
+// DEVICE_FATAL, its requests are flushed, and commands fail with verbs.ErrDeviceFatal and the cause. The session still has
+// to be closed.
+func (s *Session) Fail(cause error) { s.fail(cause) }
+
+// fail ends the session as if its device had failed.
+func (s *Session) fail(cause error) {
+	failure := fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
+	first := false
+	s.card.locked(func() {
+		if first = s.Err() == nil && s.life.fail(failure); first {
+			flushEach(s)
+		}
+	})
+	if first {
+		s.sayFatal()
+	}
+}
+
+// Failure is why the session has failed, also when it is closed by now; nil if it has not.
+func (s *Session) Failure() error {
+	if failure := s.life.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
+}
+
+// flushEach is flushAll for a session whose work met a bug, which may show again. The caller holds
+// card.mu.
+func flushEach(s *Session) {
+	for _, q := range s.qps.all() {
+		if q.target != nil && q.target.shared(s) { // which goes on for the others
+			continue
+		}
+		fault.Contain(func() {
+			q.engine().Do(func() { flush(s, q) })
+		})
+	}
+}
+
+// flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
+func flushAll(s *Session) {
+	for _, q := range s.qps.all() {
+		flush(s, q)
+	}
+}
+
+func flush(s *Session, q *qp) {
+	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
+		q.state.Store(uint32(verbs.QPStateErr))
+		q.engine().SetState(q.entry, verbs.QPStateErr)
+	}
+}
+
+// sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
+func (s *Session) sayFatal() {
+	s.entry.Engine().Settle(s.entry, flushTimeout)
+	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
+	locked := func(do func()) func() { return func() { s.card.locked(do) } }
+	for _, step := range []func(){locked(s.putNoted), s.cm.RemoveDevice, locked(fatal), locked(s.wakeWaiters), s.cm.Shut} { // the last event is that of the device
+		fault.Contain(step)
+	}
+}
+
+// free frees all that the session has. No command of it runs any more. However a session ends, this
+// is the only place that frees its objects.
+func (s *Session) free() (failed error) {
+	defer close(s.life.over)
+	card := s.card
+	step := func(do func() error) { failed = errors.Join(failed, fault.Call(do)) }
+	locked := func(do func() error) {
+		step(func() (err error) {
+			card.locked(func() { err = do() })
+			return err
+		})
+	}
+	var left []*ah // peers of XRC targets
+	s.entry.Engine().EndCalls(s.config.Calls)
+	step(s.cm.End)
+	locked(func() (err error) {
+		left, err = freeDomains(s)
+		return err
+	})
+	pairs, queues := s.qps.all(), s.cqs.all()
+	locked(func() error { return forgetQPs(s, pairs) })
+	locked(func() error {
+		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
+		card.engine.SetUser(userOf(card.sessions))
+		engine := s.entry.Engine()
+		engine.Do(func() {
+			engine.RemoveSession(s.entry)
+			for _, c := range queues {
+				engine.RemoveCQ(c.entry)
+			}
+		})
+		return nil
+	})
+	step(s.cm.Free)
+	step(func() error { return s.leavePaths(left) })
+	for _, m := range s.joins.all() {
+		if m.full {
+			step(func() error { return card.host.Leave(m.group) })
+		}
+	}
+	step(s.releaseAll)
+	return network.HostError(failed)
+}
+
+// leavePaths leaves those of address handles and connections, and of peers that were left.
+func (s *Session) leavePaths(left []*ah) error {
+	for _, peer := range left {
+		s.card.paths.Leave(peer.path, s)
+	}
+	for _, a := range s.ahs.all() {
+		s.card.paths.Leave(a.path, s)
+	}
+	for _, q := range s.qps.all() {
+		if q.peer != nil {
+			s.card.paths.Leave(q.peer.path, s)
+		}
+	}
+	return nil
+}
+
+// releaseAll gives back the session's memory, and what it takes of limits.
+func (s *Session) releaseAll() error {
+	for _, q := range s.qps.all() {
+		s.release(q.memory...)
+	}
+	for _, q := range s.srqs.all() {
+		s.release(q.memory...)
+		s.release(q.unused...)
+	}
+	for _, c := range s.cqs.all() {
+		s.release(c.memory, c.left)
+	}
+	for _, k := range s.keys.all() {
+		if k.region != nil {
+			freeRegion(s, k.region)
+		}
+	}
+	for _, d := range s.dms.all() {
+		s.release(d.memory)
+	}
+	s.release(s.doorbellMemory)
+	for _, give := range []func(){
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.dms.close, s.counters.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close,
+		s.joins.close,
+		s.cmChannels.close, s.cmIDs.close,
+	} {
+		give()
+	}
+	return nil
 }

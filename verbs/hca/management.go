@@ -61,7 +61,11 @@ func (p cmProgram) Block(call func()) {
 	go call()
 }
 func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error) {
-	return multicast{p.Session}.prepareJoin(r)
+	return prepareJoin(p.Session, r)
+}
+
+func (p cmProgram) LeaveMulticast(r provider.LeaveMulticastRequest) error {
+	return leaveMulticast(p.Session, r)
 }
 
 // cmUser is whose a session is, of those that share the port numbers: ids.User. It can be compared.

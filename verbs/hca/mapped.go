@@ -25,7 +25,7 @@ func (m *mr) holds(address uintptr) bool {
 // RegMapped registers memory of the program's own. What is asked for is checked before mapped is called, which
 // maps as many bytes as the request says. The grant has no memory: the program has it. Errors: those of AllocMR,
 // and those of mapped.
-func (s regions) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, error)) (grant provider.MRGrant, err error) {
+func (s *Session) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, error)) (grant provider.MRGrant, err error) {
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return grant, err
 	}
@@ -37,7 +37,7 @@ func (s regions) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, er
 	if err != nil {
 		return grant, err
 	}
-	if grant, err = s.register(r.PD, &mr{memory: m.Memory, unmap: m.Unmap, iova: r.IOVA, access: r.Access}); err != nil {
+	if grant, err = register(s, r.PD, &mr{memory: m.Memory, unmap: m.Unmap, iova: r.IOVA, access: r.Access}); err != nil {
 		m.Unmap()
 	}
 	grant.Memory = nil
@@ -46,7 +46,7 @@ func (s regions) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, er
 
 // ReregMapped is ReregMR with ReregChangeTranslation to memory of the program's own, of this length. The region
 // is as it was when it fails.
-func (s regions) ReregMapped(r provider.ReregMRRequest, length int, mapped func() (Mapping, error)) error {
+func (s *Session) ReregMapped(r provider.ReregMRRequest, length int, mapped func() (Mapping, error)) error {
 	switch {
 	case r.Flags&verbs.ReregChangeTranslation == 0:
 		return fmt.Errorf("%w: other memory without ReregChangeTranslation; set it", verbs.ErrInvalid)
@@ -68,7 +68,7 @@ func (s regions) ReregMapped(r provider.ReregMRRequest, length int, mapped func(
 		return err
 	}
 	r.Memory = m.Memory
-	if err = s.rereg(&r, m.Unmap); err != nil {
+	if err = rereg(s, &r, m.Unmap); err != nil {
 		m.Unmap()
 	}
 	return err

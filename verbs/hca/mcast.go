@@ -16,38 +16,35 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// multicast is a session's attachments to groups, and its memberships.
-type multicast struct{ *Session }
-
 // groupLimits are a card's limits of groups. The steering table has room for as many groups.
 var groupLimits = mcast.Limits{Groups: 16384, QPsPerGroup: maxQP, Attachments: 1 << 18}
 
 // groups are a card's groups, with the queue pairs that are attached to them.
 type groups = mcast.Table[*datapath.QP]
 
-// AttachMcast implements provider.Provider. The engine has a group before XDP redirects its packets, and
+// attachMcast carries out provider.AttachMcast. The engine has a group before XDP redirects its packets, and
 // until XDP does not any more.
-func (s multicast) AttachMcast(r provider.McastRequest) error {
-	q, err := s.enterGroup(s.enter, r, (*qp).mayAttach)
+func attachMcast(s *Session, r provider.McastRequest) error {
+	q, err := enterGroup(s, s.enter, r, (*qp).mayAttach)
 	if err != nil {
 		return err
 	}
 	card, mgid := s.card, r.MGID
 	defer card.mu.Unlock()
 	if _, again := q.groups[mgid]; !again {
-		if err := s.takeAttachment(); err != nil {
+		if err := takeAttachment(s); err != nil {
 			return err
 		}
 	}
 	isNew := card.groups.Members(mgid) == nil
 	if isNew {
-		if err := s.admitGroup(); err != nil {
-			s.giveAttachment()
+		if err := admitGroup(s); err != nil {
+			giveAttachment(s)
 			return err
 		}
 	}
 	if err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
-		return s.refuseAttachment(q, mgid, err)
+		return refuseAttachment(s, q, mgid, err)
 	}
 	q.groups[mgid] = r.MLID
 	card.showGroup(mgid)
@@ -55,13 +52,13 @@ func (s multicast) AttachMcast(r provider.McastRequest) error {
 		return nil
 	}
 	if err := card.host.AddGroup(mgid.Addr()); err != nil {
-		return network.HostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
+		return network.HostError(errors.Join(err, detachQP(s, q, mgid, r.MLID)))
 	}
 	return nil
 }
 
 // takeAttachment counts a new attachment. The caller holds card.mu.
-func (s multicast) takeAttachment() error {
+func takeAttachment(s *Session) error {
 	if s.attached == s.config.Limits.Attachments {
 		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
 	}
@@ -73,21 +70,21 @@ func (s multicast) takeAttachment() error {
 }
 
 // admitGroup says whether the session's user may have a group that the card does not have yet.
-func (s multicast) admitGroup() error {
+func admitGroup(s *Session) error {
 	groups := quota.Shared{Noun: "groups of the card", Used: uint64(s.card.groups.Len()), Most: uint64(groupLimits.Groups)}
 	return s.config.Quota.Admit(quota.Attachments, groups)
 }
 
-func (s multicast) giveAttachment() {
+func giveAttachment(s *Session) {
 	s.attached--
 	s.config.Quota.Give(quota.Attachments, 1)
 }
 
 // refuseAttachment is the answer when the table of groups has not taken an attachment: nil if the
 // queue pair was attached before.
-func (s multicast) refuseAttachment(q *qp, mgid wire.GID, err error) error {
+func refuseAttachment(s *Session, q *qp, mgid wire.GID, err error) error {
 	if _, again := q.groups[mgid]; !again {
-		s.giveAttachment()
+		giveAttachment(s)
 	}
 	switch {
 	case errors.Is(err, mcast.ErrAttached):
@@ -98,18 +95,18 @@ func (s multicast) refuseAttachment(q *qp, mgid wire.GID, err error) error {
 	return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 }
 
-// DetachMcast implements provider.Provider.
-func (s multicast) DetachMcast(r provider.McastRequest) error {
-	q, err := s.enterGroup(s.enterToFree, r, s.mayDetach)
+// detachMcast carries out provider.DetachMcast.
+func detachMcast(s *Session, r provider.McastRequest) error {
+	q, err := enterGroup(s, s.enterToFree, r, func(q *qp) bool { return mayDetach(s, q) })
 	if err != nil {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	return s.detach(q, r.MGID, r.MLID)
+	return detachQP(s, q, r.MGID, r.MLID)
 }
 
 // enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
-func (s multicast) enterGroup(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
+func enterGroup(s *Session, enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
@@ -134,20 +131,20 @@ func (s multicast) enterGroup(enter func() error, r provider.McastRequest, may f
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
 // mayDetach is the same, except for a queue pair that cannot leave RESET: it could not be destroyed.
-func (s multicast) mayDetach(q *qp) bool {
+func mayDetach(s *Session, q *qp) bool {
 	stuck := false
 	s.entry.Engine().Do(func() { stuck = q.checkCQs() != nil })
 	return stuck || q.mayAttach()
 }
 
-// detach undoes an attachment. The caller holds card.mu.
-func (s multicast) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
+// detachQP undoes an attachment. The caller holds card.mu.
+func detachQP(s *Session, q *qp, mgid wire.GID, mlid wire.MLID) error {
 	card := s.card
 	if err := card.groups.Detach(mgid, mlid, q.entry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	delete(q.groups, mgid)
-	s.giveAttachment()
+	giveAttachment(s)
 	if card.groups.Members(mgid) == nil {
 		if err := card.host.RemoveGroup(mgid.Addr()); err != nil {
 			card.log.Error("cannot remove a group from the steering table", "device", card.Name(), "group", mgid, "error", err)

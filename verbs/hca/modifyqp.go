@@ -10,29 +10,29 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ModifyQP implements provider.Provider. A new peer's path is made ready aside, as for an address handle,
+// modifyQP carries out provider.ModifyQP. A new peer's path is made ready aside, as for an address handle,
 // and the queue pair has it with the other attributes.
-func (s queuePairs) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
+func modifyQP(s *Session, r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
 	defer s.life.work.Done()
 	var peer *ah
 	if r.Mask&verbs.QPAttrAV != 0 {
-		if peer, err = s.preparePeer(&r); err != nil {
+		if peer, err = preparePeer(s, &r); err != nil {
 			return grant, err
 		}
 	}
-	grant, left, err := s.modifyQP(&r, peer)
+	grant, left, err := changeQP(s, &r, peer)
 	if left != nil {
-		handles{s.Session}.abandon(left)
+		abandon(s, left)
 	}
 	return grant, err
 }
 
-// modifyQP makes the change if all of it is allowed. left is the address that is not used, or not any
+// changeQP makes the change if all of it is allowed. left is the address that is not used, or not any
 // more: the old one or, after an error, the new one.
-func (s queuePairs) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
+func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
 	if err := s.enter(); err != nil {
 		return grant, peer, err
 	}
@@ -41,14 +41,14 @@ func (s queuePairs) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provi
 	if err != nil {
 		return grant, peer, err
 	}
-	c, err := s.changeOf(q, r)
+	c, err := changeOf(s, q, r)
 	if err != nil {
 		return grant, peer, err
 	}
 	if c.peer = peer; peer != nil && peer.path.Err() != nil {
 		return grant, peer, peer.path.Err()
 	}
-	q.engine().Do(func() { left, err = s.apply(q, &c) })
+	q.engine().Do(func() { left, err = apply(s, q, &c) })
 	if err != nil {
 		return grant, peer, err
 	}
@@ -57,7 +57,7 @@ func (s queuePairs) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provi
 		// is sent and completed, and nothing else will be.
 		s.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
-	return provider.ModifyQPGrant{Attr: s.attrOf(q)}, left, nil
+	return provider.ModifyQPGrant{Attr: attrOf(s, q)}, left, nil
 }
 
 // qpChange is a change of a queue pair.
@@ -70,18 +70,18 @@ type qpChange struct {
 }
 
 // changeOf is the change that a request asks for, checked. The caller holds card.mu.
-func (s queuePairs) changeOf(q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
+func changeOf(s *Session, q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
 	c.next = c.current
 	if r.Mask&verbs.QPAttrState != 0 {
 		c.next = r.Attr.State
 	}
-	return c, s.checkModify(q.kind, &c)
+	return c, checkModify(s, q.kind, &c)
 }
 
 // checkModify checks a request before anything is changed.
-func (s queuePairs) checkModify(kind verbs.QPType, c *qpChange) error {
+func checkModify(s *Session, kind verbs.QPType, c *qpChange) error {
 	attr, mask := c.attr, c.mask
 	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
@@ -102,12 +102,12 @@ func (s queuePairs) checkModify(kind verbs.QPType, c *qpChange) error {
 	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
 		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs %s", verbs.ErrPermission, attr.QKey, s.privilege())
 	}
-	return s.checkConnection(attr, mask)
+	return checkConnection(s, attr, mask)
 }
 
 // apply makes the change, between two bursts, and gives the address that is not used any more. The
 // engine may have changed the queue pair's state since the request was checked.
-func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
+func apply(s *Session, q *qp, c *qpChange) (left *ah, err error) {
 	if now := verbs.QPState(q.state.Load()); now != c.current {
 		return nil, fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
 	}
@@ -138,8 +138,8 @@ func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
 	return left, nil
 }
 
-// QueryQP implements provider.Provider.
-func (s queuePairs) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
+// queryQP carries out provider.QueryQP.
+func queryQP(s *Session, r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -148,7 +148,7 @@ func (s queuePairs) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGr
 	if err != nil {
 		return grant, err
 	}
-	grant.Attr = s.attrOf(q)
+	grant.Attr = attrOf(s, q)
 	q.engine().Do(func() { grant.Leaving = q.engine().Leaving(q.entry) })
 	return grant, nil
 }
@@ -164,7 +164,7 @@ func (q *qp) clearAttr() {
 }
 
 // attrOf are the attributes now. The caller holds card.mu.
-func (s queuePairs) attrOf(q *qp) (attr verbs.QPAttr) {
+func attrOf(s *Session, q *qp) (attr verbs.QPAttr) {
 	q.engine().Do(func() {
 		attr = q.attr
 		attr.SQPSN = q.entry.PSN()

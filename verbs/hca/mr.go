@@ -18,8 +18,8 @@ type pd struct {
 	users  int
 }
 
-// AllocPD implements provider.Provider.
-func (s *Session) AllocPD() (grant provider.AllocPDGrant, err error) {
+// allocPD carries out provider.AllocPD.
+func allocPD(s *Session) (grant provider.AllocPDGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -31,8 +31,8 @@ func (s *Session) AllocPD() (grant provider.AllocPDGrant, err error) {
 	return grant, err
 }
 
-// DeallocPD implements provider.Provider.
-func (s *Session) DeallocPD(r provider.DeallocPDRequest) error {
+// deallocPD carries out provider.DeallocPD.
+func deallocPD(s *Session, r provider.DeallocPDRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -47,9 +47,6 @@ func (s *Session) DeallocPD(r provider.DeallocPDRequest) error {
 	s.pds.remove(r.PD)
 	return nil
 }
-
-// regions is a session's memory regions and windows.
-type regions struct{ *Session }
 
 // mr is a memory region.
 type mr struct {
@@ -67,8 +64,8 @@ type mr struct {
 	access verbs.AccessFlags
 }
 
-// AllocMR implements provider.Provider.
-func (s regions) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
+// allocMR carries out provider.AllocMR.
+func allocMR(s *Session, r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if r.Length > maxAlloc {
 		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR makes regions of at most %d bytes; larger ones are of the program's own memory, or several", verbs.ErrInvalid, maxAlloc)
 	}
@@ -83,27 +80,27 @@ func (s regions) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if err != nil {
 		return provider.MRGrant{}, err
 	}
-	grant, err := s.register(r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
+	grant, err := register(s, r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
 	if err != nil {
 		s.release(memory)
 	}
 	return grant, err
 }
 
-// RegMR implements provider.Provider. If SessionConfig sets Memory, the card cannot access the
+// regMR carries out provider.RegMR. If SessionConfig sets Memory, the card cannot access the
 // program's own memory.
-func (s regions) RegMR(r provider.RegMRRequest) (provider.MRGrant, error) {
-	if err := s.checkReach(); err != nil {
+func regMR(s *Session, r provider.RegMRRequest) (provider.MRGrant, error) {
+	if err := checkReach(s); err != nil {
 		return provider.MRGrant{}, err
 	}
 	if err := checkMR(len(r.Memory), r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}
-	return s.register(r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
+	return register(s, r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
 
 // checkReach refuses memory of the program's own that the card cannot access.
-func (s regions) checkReach() error {
+func checkReach(s *Session) error {
 	if _, reached := s.config.Memory.(goMemory); !reached {
 		return fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 	}
@@ -152,7 +149,7 @@ func whyNoAccess(access verbs.AccessFlags) string {
 }
 
 // register makes a memory region.
-func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
+func register(s *Session, pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -191,29 +188,29 @@ func (m *mr) newEntry(key verbs.LKey) *region.MR {
 	}
 }
 
-// DeregMR implements provider.Provider. When it returns, no request that uses the region is running;
+// deregMR carries out provider.DeregMR. When it returns, no request that uses the region is running;
 // later ones fail.
-func (s regions) DeregMR(r provider.DeregMRRequest) error {
+func deregMR(s *Session, r provider.DeregMRRequest) error {
 	s.entry.Engine().SendPosted(s.entry)
-	m, err := s.unregister(r.MR)
+	m, err := unregister(s, r.MR)
 	if err != nil {
 		return err
 	}
-	s.freeRegion(m)
+	freeRegion(s, m)
 	return nil
 }
 
 // unregister takes a region out of the tables. The card touches its memory no more.
-func (s regions) unregister(handle provider.Handle) (*mr, error) {
+func unregister(s *Session, handle provider.Handle) (*mr, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.region(handle)
+	m, err := regionOf(s, handle)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.key) }); err != nil {
+	if err := changeRegion(s, m, func() { s.entry.ClearKey(m.key) }); err != nil {
 		return nil, err
 	}
 	s.keys.remove(handle)
@@ -225,7 +222,7 @@ func (s regions) unregister(handle provider.Handle) (*mr, error) {
 }
 
 // freeRegion gives back the memory of a region that is no more. To unmap may take long, so no lock is held.
-func (s regions) freeRegion(m *mr) {
+func freeRegion(s *Session, m *mr) {
 	s.release(m.own)
 	if m.unmap != nil {
 		m.unmap()
@@ -234,43 +231,43 @@ func (s regions) freeRegion(m *mr) {
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
 
-// ReregMR implements provider.Provider. A request in the engine's hands uses the region as it was; all
+// reregMR carries out provider.ReregMR. A request in the engine's hands uses the region as it was; all
 // that run after ReregMR use it as it is then.
-func (s regions) ReregMR(r provider.ReregMRRequest) error {
-	if err := s.checkRereg(&r); err != nil {
+func reregMR(s *Session, r provider.ReregMRRequest) error {
+	if err := checkRereg(s, &r); err != nil {
 		return err
 	}
-	return s.rereg(&r, nil)
+	return rereg(s, &r, nil)
 }
 
 // rereg changes a region. unmap is of new memory, if that is mapped for the region; what it had is freed.
-func (s regions) rereg(r *provider.ReregMRRequest, unmap func()) error {
-	was, err := s.change(r, unmap)
+func rereg(s *Session, r *provider.ReregMRRequest, unmap func()) error {
+	was, err := change(s, r, unmap)
 	if err == nil && r.Flags&verbs.ReregChangeTranslation != 0 {
-		s.freeRegion(&was)
+		freeRegion(s, &was)
 	}
 	return err
 }
 
 // change changes a region, and gives it as it was.
-func (s regions) change(r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
+func change(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
 	if err := s.enter(); err != nil {
 		return was, err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.region(r.MR)
+	m, err := regionOf(s, r.MR)
 	if err != nil {
 		return was, err
 	}
 	if m.null || m.fast || m.pd.handle == 0 {
 		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory stay as they are", verbs.ErrInvalid)
 	}
-	next, err := s.changedMR(*m, r, unmap)
+	next, err := changedMR(s, *m, r, unmap)
 	if err != nil {
 		return was, err
 	}
 	next.entry = next.newEntry(m.key)
-	if err := s.changeRegion(m, func() { s.entry.SetMR(next.entry) }); err != nil {
+	if err := changeRegion(s, m, func() { s.entry.SetMR(next.entry) }); err != nil {
 		return was, err
 	}
 	m.pd.users--
@@ -280,11 +277,11 @@ func (s regions) change(r *provider.ReregMRRequest, unmap func()) (was mr, err e
 }
 
 // checkRereg refuses what can be seen from the request alone.
-func (s regions) checkRereg(r *provider.ReregMRRequest) error {
+func checkRereg(s *Session, r *provider.ReregMRRequest) error {
 	if err := checkReregFlags(r); err != nil || r.Flags&verbs.ReregChangeTranslation == 0 {
 		return err
 	}
-	if err := s.checkReach(); err != nil {
+	if err := checkReach(s); err != nil {
 		return err
 	}
 	if len(r.Memory) == 0 {
@@ -304,7 +301,7 @@ func checkReregFlags(r *provider.ReregMRRequest) error {
 }
 
 // changedMR is a region as a request changes it; unmap is of new memory. The caller holds card.mu.
-func (s regions) changedMR(m mr, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
+func changedMR(s *Session, m mr, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = s.pds.get(r.PD); err != nil {
 			return m, err
@@ -322,7 +319,7 @@ func (s regions) changedMR(m mr, r *provider.ReregMRRequest, unmap func()) (_ mr
 	return m, checkAccess(m.iova, m.access)
 }
 
-// AllocNullMR implements provider.Provider. Peers may do nothing with the region.
-func (s regions) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
-	return s.register(r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
+// allocNullMR carries out provider.AllocNullMR. Peers may do nothing with the region.
+func allocNullMR(s *Session, r provider.AllocNullMRRequest) (provider.MRGrant, error) {
+	return register(s, r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
 }

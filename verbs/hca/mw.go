@@ -32,8 +32,8 @@ func randomKey() uint32 {
 	return binary.NativeEndian.Uint32(b[:])
 }
 
-// region finds a memory region.
-func (s regions) region(handle provider.Handle) (*mr, error) {
+// regionOf finds a memory region.
+func regionOf(s *Session, handle provider.Handle) (*mr, error) {
 	k, err := s.keys.get(handle)
 	if err == nil && k.region == nil {
 		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
@@ -45,7 +45,7 @@ func (s regions) region(handle provider.Handle) (*mr, error) {
 }
 
 // changeRegion makes a change of a region between two bursts, unless windows are bound to it.
-func (s regions) changeRegion(m *mr, change func()) (err error) {
+func changeRegion(s *Session, m *mr, change func()) (err error) {
 	s.entry.Engine().Do(func() {
 		if windows := m.entry.Windows(); windows > 0 {
 			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
@@ -60,8 +60,8 @@ func (s regions) changeRegion(m *mr, change func()) (err error) {
 	return err
 }
 
-// AllocMW implements provider.Provider. A window counts as a region in the session's limits.
-func (s regions) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant, err error) {
+// allocMW carries out provider.AllocMW. A window counts as a region in the session's limits.
+func allocMW(s *Session, r provider.AllocMWRequest) (grant provider.AllocMWGrant, err error) {
 	if r.Type != verbs.MWType1 && r.Type != verbs.MWType2 {
 		return grant, fmt.Errorf("%w: memory windows of type %d; there are 1 and 2", verbs.ErrInvalid, r.Type)
 	}
@@ -86,8 +86,8 @@ func (s regions) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant
 	return grant, nil
 }
 
-// DeallocMW implements provider.Provider. When it returns, no request that uses the window is running.
-func (s regions) DeallocMW(r provider.DeallocMWRequest) error {
+// deallocMW carries out provider.DeallocMW. When it returns, no request that uses the window is running.
+func deallocMW(s *Session, r provider.DeallocMWRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

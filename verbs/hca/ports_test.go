@@ -136,24 +136,24 @@ func (h *mappedHost) Port() (network.Port, error) {
 func TestLeaveTheLastJoin(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.device.session
-	channel, err := s.CreateEventChannel()
+	channel, err := provider.Do(s, provider.CreateEventChannel, provider.None{})
 	check(t, err)
 	defer channel.Events.Close()
-	made, err := s.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+	made, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
 	check(t, err)
-	_, err = s.BindID(provider.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
+	_, err = provider.Do(s, provider.BindID, provider.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
 	check(t, err)
 	group := address("239.1.2.3")
 	for context := range uint64(2) {
-		check(t, s.JoinID(provider.JoinIDRequest{ID: made.ID, Group: group, State: verbs.JoinStateFullMember, Context: 5 + context}))
+		check(t, provider.Exec(s, provider.JoinID, provider.JoinIDRequest{ID: made.ID, Group: group, State: verbs.JoinStateFullMember, Context: 5 + context}))
 	}
 	for _, want := range []uint64{6, 5} {
-		grant, err := s.LeaveID(provider.LeaveIDRequest{ID: made.ID, Group: group})
+		grant, err := provider.Do(s, provider.LeaveID, provider.LeaveIDRequest{ID: made.ID, Group: group})
 		check(t, err)
 		if grant.Context != want {
 			t.Errorf("left %d, want %d", grant.Context, want)
 		}
 	}
-	check(t, s.DestroyID(provider.DestroyIDRequest{ID: made.ID}))
-	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channel.Channel}))
+	check(t, provider.Exec(s, provider.DestroyID, provider.DestroyIDRequest{ID: made.ID}))
+	check(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channel.Channel}))
 }

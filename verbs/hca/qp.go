@@ -17,9 +17,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// queuePairs is a session's queue pairs.
-type queuePairs struct{ *Session }
-
 // qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
 type qp struct {
 	entry          *datapath.QP
@@ -60,9 +57,9 @@ func checkCap(c *verbs.QPCap, shared bool) error {
 	return nil
 }
 
-// CreateQP implements provider.Provider. The queue pair is in RESET.
-func (s queuePairs) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
-	if err := s.checkType(&r); err != nil {
+// createQP carries out provider.CreateQP. The queue pair is in RESET.
+func createQP(s *Session, r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
+	if err := checkType(s, &r); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
 	if r.Type == verbs.QPTypeXRCSend { // it receives nothing
@@ -75,27 +72,27 @@ func (s queuePairs) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant
 		return provider.CreateQPGrant{}, err
 	}
 	defer s.life.work.Done()
-	if err := s.obtainGSI(r.Type); err != nil {
+	if err := obtainGSI(s, r.Type); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
 	q := &qp{kind: r.Type, groups: map[wire.GID]wire.MLID{}}
 	q.events.id, q.events.kind, q.events.state = r.EventID, ObjectQP, &q.state
-	q.entry = s.newQPEntry(q, &r)
+	q.entry = newQPEntry(s, q, &r)
 	q.clearAttr()
-	grant, err := s.makeQueues(q, &r)
+	grant, err := makeQueues(s, q, &r)
 	if err == nil {
-		err = s.addQP(q, &r, &grant)
+		err = addQP(s, q, &r, &grant)
 	}
 	if err != nil {
 		s.release(q.memory...)
-		s.returnGSI(r.Type)
+		returnGSI(s, r.Type)
 		return provider.CreateQPGrant{}, err
 	}
 	return grant, nil
 }
 
 // newQPEntry makes the entry in the engine's tables, as far as the request says.
-func (s queuePairs) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
+func newQPEntry(s *Session, q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
@@ -126,8 +123,8 @@ func (s queuePairs) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP 
 }
 
 // makeQueues allocates the queues, and fills in the grant's part about them.
-func (s queuePairs) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
-	if err := s.makeSendQueue(q, r.Cap, &grant); err != nil {
+func makeQueues(s *Session, q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
+	if err := makeSendQueue(s, q, r.Cap, &grant); err != nil {
 		return grant, err
 	}
 	switch {
@@ -148,7 +145,7 @@ func (s queuePairs) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provid
 	return grant, nil
 }
 
-func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
+func makeSendQueue(s *Session, q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
 	geometry, consumer, room := ring.SendGeometry, ring.NewSendConsumer, ring.Geometry.SendRoom
 	switch {
 	case q.kind == verbs.QPTypeXRCSend:
@@ -172,16 +169,16 @@ func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQP
 
 // addQP gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
 // redirects a packet for it before the engine knows it, the engine drops and counts the packet.
-func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
+func addQP(s *Session, q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	if err := s.bindQP(q, r); err != nil {
+	if err := bindQP(s, q, r); err != nil {
 		return err
 	}
-	if err := s.admitQP(); err != nil {
+	if err := admitQP(s); err != nil {
 		return err
 	}
 	q.entry.Number = card.numberFor(q.kind, q.engine())
@@ -209,7 +206,7 @@ func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Cr
 }
 
 // admitQP says whether the session may have another queue pair of the card. The caller holds card.mu.
-func (s queuePairs) admitQP() error {
+func admitQP(s *Session) error {
 	all := len(s.card.qpsByPlace)
 	if all == maxQP && !s.internal {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
@@ -218,7 +215,7 @@ func (s queuePairs) admitQP() error {
 }
 
 // bindQP finds the objects that a queue pair refers to.
-func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
+func bindQP(s *Session, q *qp, r *provider.CreateQPRequest) (err error) {
 	if q.pd, err = s.pds.get(r.PD); err != nil {
 		return err
 	}
@@ -237,7 +234,7 @@ func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	q.entry.RecvPD = q.entry.PD
-	return s.bindSRQ(q, r.SRQ)
+	return bindSRQ(s, q, r.SRQ)
 }
 
 // engine is the one that serves the queue pair: that of its session, or of its XRC domain.
@@ -254,7 +251,7 @@ func (q *qp) checkCQs() error {
 
 // bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those
 // name is checked against the SRQ's PD (IBA 10.2.9).
-func (s queuePairs) bindSRQ(q *qp, handle provider.Handle) (err error) {
+func bindSRQ(s *Session, q *qp, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
 	}
@@ -265,36 +262,36 @@ func (s queuePairs) bindSRQ(q *qp, handle provider.Handle) (err error) {
 	return nil
 }
 
-// DestroyQP implements provider.Provider.
-func (s queuePairs) DestroyQP(r provider.DestroyQPRequest) error {
+// destroyQP carries out provider.DestroyQP.
+func destroyQP(s *Session, r provider.DestroyQPRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
 	s.life.work.Add(1)
 	defer s.life.work.Done()
-	peer, err := s.destroyQP(r.QP)
+	peer, err := removeQP(s, r.QP)
 	if peer != nil {
-		handles{s.Session}.abandon(peer)
+		abandon(s, peer)
 	}
 	return err
 }
 
-// destroyQP does it under card.mu, which it releases. The peer's path is left without that lock.
-func (s queuePairs) destroyQP(handle provider.Handle) (peer *ah, err error) {
+// removeQP removes a queue pair under card.mu, which it releases. The peer's path is left without that lock.
+func removeQP(s *Session, handle provider.Handle) (peer *ah, err error) {
 	defer s.card.mu.Unlock()
 	q, err := s.qps.get(handle)
 	if err != nil {
 		return nil, err
 	}
 	if q.target != nil {
-		peer, err = xrcDomains{s.Session}.closeTarget(q, q.target.opener(s.Session, handle))
+		peer, err = closeTarget(s, q, q.target.opener(s, handle))
 		return peer, network.HostError(err)
 	}
 	if len(q.groups) > 0 {
 		return nil, fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
 	}
 	s.qps.remove(handle)
-	err = s.forgetQPs([]*qp{q})
+	err = forgetQPs(s, []*qp{q})
 	s.events.forget(&q.events)
 	s.release(q.memory...)
 	return q.peer, network.HostError(err)
@@ -302,11 +299,11 @@ func (s queuePairs) destroyQP(handle provider.Handle) (peer *ah, err error) {
 
 // forgetQPs removes queue pairs from their groups, the engine and XDP, in this order. The caller
 // holds card.mu.
-func (s queuePairs) forgetQPs(all []*qp) (failed error) {
+func forgetQPs(s *Session, all []*qp) (failed error) {
 	card := s.card
 	for _, q := range all {
 		for mgid, mlid := range q.groups {
-			failed = errors.Join(failed, multicast{s.Session}.detach(q, mgid, mlid))
+			failed = errors.Join(failed, detachQP(s, q, mgid, mlid))
 		}
 	}
 	s.entry.Engine().Do(func() {
@@ -326,7 +323,7 @@ func (s queuePairs) forgetQPs(all []*qp) (failed error) {
 			q.srq.users--
 		}
 		failed = errors.Join(failed, card.host.RemoveQP(uint32(q.entry.Number)))
-		s.returnGSI(q.kind)
+		returnGSI(s, q.kind)
 	}
 	return failed
 }

@@ -59,14 +59,14 @@ func (s *qpNumbers) encrypt(count uint32) wire.QPN {
 
 // checkType refuses types of queue pairs that there are not, and a GSI queue pair for a program that
 // may not have one.
-func (s queuePairs) checkType(r *provider.CreateQPRequest) error {
+func checkType(s *Session, r *provider.CreateQPRequest) error {
 	switch r.Type {
 	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeXRCSend:
 		return nil
 	case verbs.QPTypeXRCRecv:
 		return fmt.Errorf("%w: a queue pair of type XRC_RECV is its XRC domain's, which makes it", verbs.ErrInvalid)
 	case verbs.QPTypeGSI:
-		return s.checkGSI(r)
+		return checkGSI(s, r)
 	case verbs.QPTypeSMI:
 		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; there are %s", verbs.ErrUnsupported, typesThere)
 	case verbs.QPTypeRawPacket:
@@ -80,7 +80,7 @@ const typesThere = "RC (2), UC (3), UD (4), XRC_SEND (9), XRC_RECV (10) in an XR
 // connected says whether the queue pair has one peer.
 func (q *qp) connected() bool { return q.connection != nil }
 
-func (s queuePairs) checkGSI(r *provider.CreateQPRequest) error {
+func checkGSI(s *Session, r *provider.CreateQPRequest) error {
 	switch {
 	case r.Port != 1:
 		return fmt.Errorf("%w: port %d of the GSI queue pair; the device has port 1", verbs.ErrInvalid, r.Port)
@@ -91,7 +91,7 @@ func (s queuePairs) checkGSI(r *provider.CreateQPRequest) error {
 }
 
 // obtainGSI has the card's manager give QP 1 to a program that may have it. The caller holds no lock.
-func (s queuePairs) obtainGSI(kind verbs.QPType) error {
+func obtainGSI(s *Session, kind verbs.QPType) error {
 	if kind != verbs.QPTypeGSI || s.internal {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (s queuePairs) obtainGSI(kind verbs.QPType) error {
 }
 
 // returnGSI gives QP 1 back. The caller may hold Card.mu.
-func (s queuePairs) returnGSI(kind verbs.QPType) {
+func returnGSI(s *Session, kind verbs.QPType) {
 	if kind == verbs.QPTypeGSI && !s.internal {
 		s.card.manager.Regain()
 	}

@@ -15,11 +15,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// queries is what a session's program asks about the card.
-type queries struct{ *Session }
-
-// QueryDevice implements provider.Provider.
-func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
+// queryDevice carries out provider.QueryDevice.
+func queryDevice(s *Session) (verbs.DeviceAttr, error) {
 	if err := s.enter(); err != nil {
 		return verbs.DeviceAttr{}, err
 	}
@@ -65,8 +62,8 @@ func guid(m wire.MAC) (g uint64) {
 	return g
 }
 
-// QueryRTValues implements provider.Provider.
-func (s queries) QueryRTValues() (verbs.RTValues, error) {
+// queryRTValues carries out provider.QueryRTValues.
+func queryRTValues(s *Session) (verbs.RTValues, error) {
 	if err := s.enter(); err != nil {
 		return verbs.RTValues{}, err
 	}
@@ -81,8 +78,8 @@ func checkPort(port uint8) error {
 	return nil
 }
 
-// QueryGIDTable implements provider.Provider.
-func (s queries) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
+// queryGIDTable carries out provider.QueryGIDTable.
+func queryGIDTable(s *Session, r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -96,8 +93,8 @@ func (s queries) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.
 	return grant, nil
 }
 
-// QueryPKey implements provider.Provider.
-func (s queries) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
+// queryPKey carries out provider.QueryPKey.
+func queryPKey(s *Session, r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -111,8 +108,8 @@ func (s queries) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPKe
 	return provider.QueryPKeyGrant{PKey: wire.PKeyDefault}, nil
 }
 
-// QueryPort implements provider.Provider.
-func (s queries) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
+// queryPort carries out provider.QueryPort.
+func queryPort(s *Session, r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	if err := checkPort(r.Port); err != nil {
 		return verbs.PortAttr{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ import (
 func sendsAs(t *testing.T, card *Card, mode SendMode) {
 	t.Helper()
 	eventually(t, "send mode "+string(mode), func() bool {
-		attr, err := card.QueryDevice()
+		attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 		check(t, err)
 		return attr.SendMode == string(mode)
 	})

@@ -16,15 +16,12 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/quota"
-	"github.com/roced/roced/verbs/provider"
 )
 
 // Session is one program's use of a card: objects with handles, a doorbell, events, limits and
 // privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
 // frees only its own objects.
 type Session struct {
-	commands
-
 	card           *Card
 	config         SessionConfig
 	cm             *ids.Session
@@ -58,20 +55,6 @@ type Session struct {
 	attached      int // attachments of queue pairs to groups
 }
 
-// commands are a session's, by what they are about: each implements an interface of package provider.
-type commands struct {
-	queries
-	regions
-	completions
-	sharedQueues
-	queuePairs
-	tallies
-	xrcDomains
-	handles
-	multicast
-	provider.CMProvider
-}
-
 // maxSessions is how many sessions a card has at most.
 const maxSessions = 4096
 
@@ -97,7 +80,6 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
 	s.cm = card.manager.NewSession(s.cmConfig())
-	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, tallies{s}, xrcDomains{s}, handles{s}, multicast{s}, s.cm}
 	s.events.init(s)
 	var err error
 	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
@@ -209,7 +191,7 @@ func (s *Session) end() (first bool) {
 func (s *Session) wakeWaiters() {
 	if s.life.release() {
 		for _, c := range s.channels.all() {
-			completions{s}.shut(c)
+			shut(s, c)
 		}
 		s.entry.Engine().WakeLeader()
 		futex.Wake(s.doorbell.End())

@@ -53,15 +53,15 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, err)
 	_, err = ctx.JoinMulticast(address(groupV6), verbs.JoinFullMember)
 	refused(t, err, verbs.ErrLimit, "1 memberships")
-	events, err := session.CreateEventChannel()
+	events, err := provider.Do(session, provider.CreateEventChannel, provider.None{})
 	check(t, err)
 	check(t, events.Events.Close())
-	_, err = session.CreateEventChannel()
+	_, err = provider.Do(session, provider.CreateEventChannel, provider.None{})
 	refused(t, err, verbs.ErrLimit, "1 event channels")
 	id := provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}
-	_, err = session.CreateID(id)
+	_, err = provider.Do(session, provider.CreateID, id)
 	check(t, err)
-	_, err = session.CreateID(id)
+	_, err = provider.Do(session, provider.CreateID, id)
 	refused(t, err, verbs.ErrLimit, "1 ids")
 	w.a.another(SessionConfig{}) // others are not touched by it
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -73,7 +74,7 @@ func TestTrainsFollowQueues(t *testing.T) {
 	check(t, setQueues(t, hosts.B, 2, 2))
 	check(t, setQueues(t, hosts.A, 2, 2))
 	sendsAs(t, a.device, SendAFXDP)
-	attr, err := a.device.QueryDevice()
+	attr, err := provider.Do(a.device, provider.QueryDevice, provider.None{})
 	check(t, err)
 	if attr.SendReason != "eth0 sends through 2 queues, in which packets could overtake each other; ethtool -L changes it" {
 		t.Errorf("because %s", attr.SendReason)

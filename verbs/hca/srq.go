@@ -12,9 +12,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// sharedQueues is a session's shared receive queues.
-type sharedQueues struct{ *Session }
-
 // srq is a shared receive queue, with the number of queue pairs that take from it.
 type srq struct {
 	handle provider.Handle
@@ -42,13 +39,13 @@ func checkSRQ(a *provider.SRQInitAttr) error {
 	return nil
 }
 
-// CreateSRQ implements provider.Provider.
-func (s sharedQueues) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
-	return s.createSRQ(r, func(q *srq) error { return nil })
+// createSRQ carries out provider.CreateSRQ.
+func createSRQ(s *Session, r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
+	return makeSRQ(s, r, func(q *srq) error { return nil })
 }
 
-// createSRQ makes a queue; bind finds what else it refers to, under card.mu.
-func (s sharedQueues) createSRQ(r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
+// makeSRQ makes a queue; bind finds what else it refers to, under card.mu.
+func makeSRQ(s *Session, r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
@@ -57,13 +54,13 @@ func (s sharedQueues) createSRQ(r provider.CreateSRQRequest, bind func(*srq) err
 	}
 	defer s.life.work.Done()
 	q := &srq{events: eventSource{id: r.EventID, kind: ObjectSRQ}}
-	queue, grant, err := s.makeSharedQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
+	queue, grant, err := makeSharedQueue(s, r.Attr.MaxWR, r.Attr.MaxSGE)
 	if err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
 	q.entry = &datapath.SRQ{Queue: queue, Session: s.entry, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
-	if grant.SRQ, err = s.addSRQ(q, r.PD, bind); err != nil {
+	if grant.SRQ, err = addSRQ(s, q, r.PD, bind); err != nil {
 		s.release(grant.Memory)
 		return provider.CreateSRQGrant{}, err
 	}
@@ -71,7 +68,7 @@ func (s sharedQueues) createSRQ(r provider.CreateSRQRequest, bind func(*srq) err
 }
 
 // makeSharedQueue allocates a queue, and makes a grant that has all except the handle.
-func (s sharedQueues) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
+func makeSharedQueue(s *Session, maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
 	memory, err := s.alloc(g.Size())
 	if err != nil {
@@ -85,7 +82,7 @@ func (s sharedQueues) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer,
 	return queue, provider.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
 }
 
-func (s sharedQueues) addSRQ(q *srq, in provider.Handle, bind func(*srq) error) (handle provider.Handle, err error) {
+func addSRQ(s *Session, q *srq, in provider.Handle, bind func(*srq) error) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -102,13 +99,13 @@ func (s sharedQueues) addSRQ(q *srq, in provider.Handle, bind func(*srq) error) 
 	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
 	q.pd.users++
 	if q.xrcd != nil {
-		s.showXRC(q)
+		showXRC(s, q)
 	}
 	return handle, nil
 }
 
-// ModifySRQ implements provider.Provider.
-func (s sharedQueues) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
+// modifySRQ carries out provider.ModifySRQ.
+func modifySRQ(s *Session, r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
 		return provider.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
 	}
@@ -116,18 +113,18 @@ func (s sharedQueues) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQ
 		return provider.ModifySRQGrant{}, err
 	}
 	defer s.life.work.Done()
-	maxSGE, err := s.checkModifySRQ(&r)
+	maxSGE, err := checkModifySRQ(s, &r)
 	if err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
 	if r.Mask&verbs.SRQMaxWR == 0 {
-		return s.changeSRQ(r, nil, provider.CreateSRQGrant{})
+		return changeSRQ(s, r, nil, provider.CreateSRQGrant{})
 	}
-	queue, made, err := s.makeSharedQueue(r.Attr.MaxWR, maxSGE)
+	queue, made, err := makeSharedQueue(s, r.Attr.MaxWR, maxSGE)
 	if err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
-	grant, err := s.changeSRQ(r, queue, made)
+	grant, err := changeSRQ(s, r, queue, made)
 	if err != nil {
 		s.release(made.Memory)
 	}
@@ -136,7 +133,7 @@ func (s sharedQueues) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQ
 
 // checkModifySRQ checks a request before memory is made for it, and gives the size of that memory's
 // slots.
-func (s sharedQueues) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
+func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -154,7 +151,7 @@ func (s sharedQueues) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint3
 
 // changeSRQ makes the change, between two bursts: all of it or nothing. queue is the new one of a
 // resize.
-func (s sharedQueues) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
+func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -174,7 +171,7 @@ func (s sharedQueues) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvCon
 		q.memory, q.maxWR = append(q.memory, made.Memory), made.Attr.MaxWR
 		grant.Memory, grant.Geometry = made.Memory, made.Geometry
 	}
-	grant.Attr = s.srqAttr(q)
+	grant.Attr = srqAttr(s, q)
 	return grant, nil
 }
 
@@ -227,14 +224,14 @@ func (q *srq) trim() {
 }
 
 // srqAttr are the attributes now. The caller holds card.mu.
-func (s sharedQueues) srqAttr(q *srq) verbs.SRQAttr {
+func srqAttr(s *Session, q *srq) verbs.SRQAttr {
 	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
 	s.entry.Engine().Do(func() { attr.Limit = q.entry.Limit() })
 	return attr
 }
 
-// QuerySRQ implements provider.Provider.
-func (s sharedQueues) QuerySRQ(r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
+// querySRQ carries out provider.QuerySRQ.
+func querySRQ(s *Session, r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -243,11 +240,11 @@ func (s sharedQueues) QuerySRQ(r provider.QuerySRQRequest) (grant provider.Query
 	if err != nil {
 		return grant, err
 	}
-	return provider.QuerySRQGrant{Attr: s.srqAttr(q)}, nil
+	return provider.QuerySRQGrant{Attr: srqAttr(s, q)}, nil
 }
 
-// DestroySRQ implements provider.Provider.
-func (s sharedQueues) DestroySRQ(r provider.DestroySRQRequest) error {
+// destroySRQ carries out provider.DestroySRQ.
+func destroySRQ(s *Session, r provider.DestroySRQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -262,7 +259,7 @@ func (s sharedQueues) DestroySRQ(r provider.DestroySRQRequest) error {
 	s.srqs.remove(r.SRQ)
 	q.pd.users--
 	if q.xrcd != nil {
-		s.hideXRC(q)
+		hideXRC(s, q)
 	}
 	s.events.forget(&q.events)
 	s.release(q.memory...)

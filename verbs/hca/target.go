@@ -52,8 +52,8 @@ func (t *target) note(what uint32) {
 	}
 }
 
-// CreateXRCTarget implements provider.Provider. The queue pair is in RESET.
-func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant provider.OpenQPGrant, err error) {
+// createXRCTarget carries out provider.CreateXRCTarget. The queue pair is in RESET.
+func createXRCTarget(s *Session, r provider.CreateXRCTargetRequest) (grant provider.OpenQPGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -62,7 +62,7 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 	if err != nil {
 		return grant, err
 	}
-	if err := (queuePairs{s.Session}).admitQP(); err != nil {
+	if err := admitQP(s); err != nil {
 		return grant, err
 	}
 	q, err := newTarget(x.domain)
@@ -71,12 +71,12 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 	}
 	card := s.card
 	q.entry.Number = card.numberFor(q.kind, q.engine())
-	o, err := s.openTarget(q, x, r.EventID)
+	o, err := openTarget(s, q, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
 	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
-		s.forgetOpener(q, o)
+		forgetOpener(s, q, o)
 		return grant, network.HostError(err)
 	}
 	card.qpsByPlace[q.entry.Number%numberPlaces] = q
@@ -118,20 +118,20 @@ func (q *qp) lackRecv() (err error) {
 }
 
 // openTarget adds a handle of a target to the session. The caller holds card.mu.
-func (s xrcDomains) openTarget(q *qp, x *xrcd, eventID uint64) (*opener, error) {
+func openTarget(s *Session, q *qp, x *xrcd, eventID uint64) (*opener, error) {
 	handle, err := s.qps.add(q)
 	if err != nil {
 		return nil, err
 	}
-	o := &opener{session: s.Session, handle: handle, by: x}
+	o := &opener{session: s, handle: handle, by: x}
 	o.events.id, o.events.kind, o.events.state, o.events.number = eventID, ObjectQP, &q.state, uint32(q.entry.Number)
 	q.engine().Do(func() { q.target.openers = append(q.target.openers, o) })
 	x.users++
 	return o, nil
 }
 
-// OpenQP implements provider.Provider.
-func (s xrcDomains) OpenQP(r provider.OpenQPRequest) (grant provider.OpenQPGrant, err error) {
+// openQP carries out provider.OpenQP.
+func openQP(s *Session, r provider.OpenQPRequest) (grant provider.OpenQPGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -144,7 +144,7 @@ func (s xrcDomains) OpenQP(r provider.OpenQPRequest) (grant provider.OpenQPGrant
 	if q == nil {
 		return grant, fmt.Errorf("%w: the XRC domain has no target queue pair %v", verbs.ErrInvalid, r.Number)
 	}
-	o, err := s.openTarget(q, x, r.EventID)
+	o, err := openTarget(s, q, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
@@ -152,7 +152,7 @@ func (s xrcDomains) OpenQP(r provider.OpenQPRequest) (grant provider.OpenQPGrant
 }
 
 // forgetOpener takes a handle back. The caller holds card.mu.
-func (s xrcDomains) forgetOpener(q *qp, o *opener) {
+func forgetOpener(s *Session, q *qp, o *opener) {
 	t := q.target
 	q.engine().Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
 	o.by.users--
@@ -162,8 +162,8 @@ func (s xrcDomains) forgetOpener(q *qp, o *opener) {
 
 // closeTarget closes a handle of a target, and destroys the queue pair with the last. It gives the peer that is not used
 // any more. The caller holds card.mu.
-func (s xrcDomains) closeTarget(q *qp, o *opener) (peer *ah, err error) {
-	if s.forgetOpener(q, o); len(q.target.openers) > 0 {
+func closeTarget(s *Session, q *qp, o *opener) (peer *ah, err error) {
+	if forgetOpener(s, q, o); len(q.target.openers) > 0 {
 		return nil, nil
 	}
 	card, d := s.card, q.target.domain

@@ -38,7 +38,7 @@ func silentEntries(t testing.TB, host *lab.Namespace, network string) (n int) {
 // quietly creates an address handle without waiting for the neighbour.
 func (s *station) quietly(session *Session, pd provider.Handle, to string) error {
 	s.Helper()
-	_, err := session.CreateAH(s.Context(), provider.CreateAHRequest{PD: pd, Attr: *s.route(to), NoWait: true})
+	_, err := createAH(s.Context(), session, provider.CreateAHRequest{PD: pd, Attr: *s.route(to), NoWait: true})
 	return err
 }
 
@@ -56,7 +56,7 @@ func TestUnresolvedNeighboursOfAUser(t *testing.T) {
 			eve := quota.New("eve", Limits{}, nil)
 			session, err := l.a.device.NewSession(SessionConfig{Quota: eve})
 			check(t, err)
-			pd, err := session.AllocPD()
+			pd, err := provider.Do(session, provider.AllocPD, provider.None{})
 			check(t, err)
 			made := 0
 			for made < 300 {
@@ -97,7 +97,7 @@ func TestGroupsOfUnresolvedNeighbours(t *testing.T) {
 	connect := func() (*Session, provider.Handle) {
 		session, err := a.device.NewSession(SessionConfig{Quota: quota.New("eve", Limits{}, nil)})
 		check(t, err)
-		pd, err := session.AllocPD()
+		pd, err := provider.Do(session, provider.AllocPD, provider.None{})
 		check(t, err)
 		return session, pd.PD
 	}
@@ -135,7 +135,7 @@ func TestNeighboursOfAllUsers(t *testing.T) {
 	for user := range most {
 		session, err := a.device.NewSession(SessionConfig{Quota: quota.New(fmt.Sprint("user", user), Limits{}, nil)})
 		check(t, err)
-		pd, err := session.AllocPD()
+		pd, err := provider.Do(session, provider.AllocPD, provider.None{})
 		check(t, err)
 		for range 10 {
 			if last = a.quietly(session, pd.PD, silentNetworks[network](made)); last == nil {

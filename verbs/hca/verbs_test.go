@@ -65,14 +65,14 @@ func TestXRCDomainOfAnotherWorker(t *testing.T) {
 	defer file.Close()
 	open := provider.OpenXRCDRequest{File: file, Create: true}
 	for range 2 {
-		_, err = servedBy(t, first, pair.Beside).OpenXRCD(open)
+		_, err = provider.Do(servedBy(t, first, pair.Beside), provider.OpenXRCD, open)
 		check(t, err)
 	}
 	other := pair.Beside().(*Session)
 	for other.entry.Engine() == first {
 		other = pair.Beside().(*Session)
 	}
-	if _, err := other.OpenXRCD(open); !errors.Is(err, verbs.ErrUnsupported) {
+	if _, err := openXRCD(other, open); !errors.Is(err, verbs.ErrUnsupported) {
 		t.Errorf("%v, not ErrUnsupported", err)
 	}
 }

@@ -71,7 +71,7 @@ func (l *linked) lend(t *testing.T) {
 		waitForAddresses(t, l.a, "10.77.0.1", "fd77::1", linkLocal(t, l.A))
 		waitForAddresses(t, l.b, "10.77.0.2", "fd77::2", linkLocal(t, l.B))
 	}
-	if attr, err := l.a.QueryDevice(); err != nil || int(attr.Workers) != l.workers {
+	if attr, err := provider.Do(l.a, provider.QueryDevice, provider.None{}); err != nil || int(attr.Workers) != l.workers {
 		t.Fatalf("%d workers, want %d: %v", attr.Workers, l.workers, err)
 	}
 	takeAll(t, l.a)
@@ -104,7 +104,7 @@ func takeAll(t *testing.T, card *Card) {
 func waitForAddresses(t *testing.T, card *Card, addresses ...string) {
 	t.Helper()
 	eventually(t, "the host's addresses", func() bool {
-		table, err := card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+		table, err := provider.Do(card, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 		check(t, err)
 		return !slices.ContainsFunc(addresses, func(a string) bool {
 			return !slices.ContainsFunc(table.Entries, func(e verbs.GIDEntry) bool { return e.GID == gid(a) })

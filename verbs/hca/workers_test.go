@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/internal/needs"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ type served struct {
 // sessionsOf are sessions of a card, one of each worker.
 func sessionsOf(t *testing.T, card *Card) (crew []*Session) {
 	t.Helper()
-	attr, err := card.QueryDevice()
+	attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 	check(t, err)
 	for len(crew) < int(attr.Workers) {
 		s := beside(t, card).(*Session)
@@ -111,7 +112,7 @@ func TestFewerQueuesThanWorkers(t *testing.T) {
 		check(t, setQueues(t, hosts.A, row.receive, row.send))
 		var log logged
 		card := open(t, hosts.A, WithWorkers(3), log.option())
-		attr, err := card.QueryDevice()
+		attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 		check(t, err)
 		if attr.Workers != row.workers || log.says("fewer workers than asked for") != (row.workers < 3) {
 			t.Errorf("%+v: %d workers, log:\n%s", row, attr.Workers, log.text.String())

@@ -17,9 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// xrcDomains is a session's XRC domains, and its queue pairs in them.
-type xrcDomains struct{ *Session }
-
 // domain is an XRC domain of a card. Sessions of one user share it by an inode. It lives while one of them has a handle
 // of it.
 type domain struct {
@@ -101,8 +98,8 @@ func statInode(fd int) (i inode, err error) {
 	return inode{s.Dev_major, s.Dev_minor, s.Ino, s.Btime}, nil
 }
 
-// OpenXRCD implements provider.Provider.
-func (s xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
+// openXRCD carries out provider.OpenXRCD.
+func openXRCD(s *Session, r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
 	var key *domainKey
 	if r.File != nil {
 		of, err := inodeOf(r.File)
@@ -148,8 +145,8 @@ func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest, by *datapa
 	}, nil
 }
 
-// CloseXRCD implements provider.Provider.
-func (s xrcDomains) CloseXRCD(r provider.CloseXRCDRequest) error {
+// closeXRCD carries out provider.CloseXRCD.
+func closeXRCD(s *Session, r provider.CloseXRCDRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -175,7 +172,7 @@ func (card *Card) leaveDomain(d *domain) {
 
 // freeDomains ends a session's part in its domains: what peers could name, its handles of targets, then the domains. It
 // gives the paths of targets that are gone to who may leave them.
-func (s xrcDomains) freeDomains() (left []*ah, failed error) {
+func freeDomains(s *Session) (left []*ah, failed error) {
 	s.entry.Engine().Do(func() {
 		for _, q := range s.srqs.all() {
 			if q.xrcd != nil {
@@ -190,7 +187,7 @@ func (s xrcDomains) freeDomains() (left []*ah, failed error) {
 	}
 	for _, q := range s.qps.all() {
 		if q.target != nil {
-			peer, err := s.closeTarget(q, q.target.opener(s.Session, 0))
+			peer, err := closeTarget(s, q, q.target.opener(s, 0))
 			if peer != nil {
 				left = append(left, peer)
 			}
@@ -207,11 +204,11 @@ func (s xrcDomains) freeDomains() (left []*ah, failed error) {
 
 // Shared receive queues of type XRC: those of a domain, which peers name by their numbers.
 
-// CreateXRCSRQ implements provider.Provider.
-func (s sharedQueues) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (grant provider.CreateXRCSRQGrant, err error) {
+// createXRCSRQ carries out provider.CreateXRCSRQ.
+func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.CreateXRCSRQGrant, err error) {
 	basic := provider.CreateSRQRequest{PD: r.PD, Attr: r.Attr, EventID: r.EventID}
-	grant.CreateSRQGrant, err = s.createSRQ(basic, func(q *srq) error {
-		err := s.bindXRC(q, &r)
+	grant.CreateSRQGrant, err = makeSRQ(s, basic, func(q *srq) error {
+		err := bindXRC(s, q, &r)
 		grant.Number = q.entry.Number
 		return err
 	})
@@ -222,7 +219,7 @@ func (s sharedQueues) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (grant provid
 }
 
 // bindXRC finds the domain and the CQ of a queue, and gives it its number. The caller holds card.mu.
-func (s sharedQueues) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err error) {
+func bindXRC(s *Session, q *srq, r *provider.CreateXRCSRQRequest) (err error) {
 	if q.xrcd, err = s.xrcds.get(r.XRCD); err != nil {
 		return err
 	}
@@ -248,7 +245,7 @@ func (s sharedQueues) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err erro
 }
 
 // showXRC lets peers of the domain's targets name a queue. The caller holds card.mu.
-func (s sharedQueues) showXRC(q *srq) {
+func showXRC(s *Session, q *srq) {
 	s.card.srqsByPlace[q.place()] = q
 	q.xrcd.users++
 	q.cq.users++
@@ -256,7 +253,7 @@ func (s sharedQueues) showXRC(q *srq) {
 }
 
 // hideXRC ends that.
-func (s sharedQueues) hideXRC(q *srq) {
+func hideXRC(s *Session, q *srq) {
 	s.entry.Engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
 	delete(s.card.srqsByPlace, q.place())
 	q.xrcd.users--

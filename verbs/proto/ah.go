@@ -9,14 +9,14 @@ import (
 
 // The commands about address handles and groups.
 var (
-	CreateAH       = command(80, "create_ah", visitCreateAH, visitAH)
-	DestroyAH      = command(81, "destroy_ah", visitDestroyAH, none)
-	ModifyAH       = command(82, "modify_ah", visitModifyAH, none)
-	QueryAH        = command(83, "query_ah", visitQueryAH, visitAHGrant)
-	AttachMcast    = command(96, "attach_mcast", visitMcast, none)
-	DetachMcast    = command(97, "detach_mcast", visitMcast, none)
-	JoinMulticast  = command(98, "join_multicast", visitJoin, visitMembership)
-	LeaveMulticast = command(99, "leave_multicast", visitLeave, none)
+	CreateAH       = of(provider.CreateAH, visitCreateAH, visitAH)
+	DestroyAH      = of(provider.DestroyAH, visitDestroyAH, none)
+	ModifyAH       = of(provider.ModifyAH, visitModifyAH, none)
+	QueryAH        = of(provider.QueryAH, visitQueryAH, visitAHGrant)
+	AttachMcast    = of(provider.AttachMcast, visitMcast, none)
+	DetachMcast    = of(provider.DetachMcast, visitMcast, none)
+	JoinMulticast  = of(provider.JoinMulticast, visitJoin, visitMembership)
+	LeaveMulticast = of(provider.LeaveMulticast, visitLeave, none)
 )
 
 func visitAHAttr(c *coder, a *verbs.AHAttr) { visitAHAttrOf(c, "", a) }

@@ -4,70 +4,105 @@ import (
 	"slices"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// Command is a command of the protocol, with the types of its request and its grant. To add one: the
-// functions that visit its two structures, in the file of its noun, and its line there; then a line
-// in verbs/server and one in verbs/client.
-type Command[Q, G any] struct {
-	Code    uint16
-	Name    string // in the C header
-	request func(*coder, *Q)
-	grant   func(*coder, *G)
+// Command is a command of the protocol, with the types of its request and its grant: one of a session, which
+// package provider declares, or one that only the service has. To add one: the functions that visit its two structures, in
+// the file of its noun, and its line there.
+type Command[Q, G any] struct{ *Untyped }
+
+// Untyped is a command without its types, for code that passes commands on.
+type Untyped struct {
+	provider.Code
+	OfSession            bool       // package provider declares it
+	newRequest, newGrant func() any // pointers
+	request, grant       func(*coder, any)
 }
 
-// description is a command for the C header.
-type description struct {
-	name           string
-	code           uint16
-	request, grant []field
-}
-
-// all are the commands, in the order of their codes.
-var all []description
+// all are the commands, in the order of their numbers.
+var all []*Untyped
 
 // None is a request or a grant without fields.
-type None struct{}
+type None = provider.None
 
 func none(*coder, *None) {}
 
-func command[Q, G any](code uint16, name string, request func(*coder, *Q), grant func(*coder, *G)) Command[Q, G] {
-	d := description{name: name, code: code, request: fieldsOf(request), grant: fieldsOf(grant)}
-	all = append(all, d)
-	slices.SortFunc(all, func(a, b description) int { return int(a.code) - int(b.code) })
-	return Command[Q, G]{code, name, request, grant}
+// of describes a command of a session.
+func of[Q, G any](c provider.Command[Q, G], request func(*coder, *Q), grant func(*coder, *G)) Command[Q, G] {
+	u := &Untyped{
+		Code: c.Code, OfSession: true, newRequest: func() any { return new(Q) }, newGrant: func() any { return new(G) },
+		request: func(c *coder, r any) { request(c, r.(*Q)) }, grant: func(c *coder, g any) { grant(c, g.(*G)) },
+	}
+	all = append(all, u)
+	slices.SortFunc(all, func(a, b *Untyped) int { return int(a.Number) - int(b.Number) })
+	return Command[Q, G]{u}
 }
 
-func fieldsOf[T any](visit func(*coder, *T)) []field {
-	c := &coder{direction: describing}
-	visit(c, new(T))
-	return c.fields
+// command describes a command that only the service has.
+func command[Q, G any](number uint16, name string, request func(*coder, *Q), grant func(*coder, *G)) Command[Q, G] {
+	c := of(provider.Command[Q, G]{Code: provider.Code{Number: number, Name: name}}, request, grant)
+	c.OfSession = false
+	return c
 }
 
-// EncodeRequest makes the packet of a request; verbs.ErrInvalid if a text in it is too long.
-func (d Command[Q, G]) EncodeRequest(id uint32, r *Q) ([]byte, error) {
-	m := Message{Code: d.Code, Kind: Request, ID: id}
-	packet, err := m.encode(nil, func(c *coder) { d.request(c, r) })
+// All returns the commands, in the order of their numbers.
+func All() []*Untyped { return slices.Clone(all) }
+
+// ByNumber returns the command with a number.
+func ByNumber(number uint16) (command *Untyped, found bool) {
+	i, found := slices.BinarySearchFunc(all, number, func(u *Untyped, n uint16) int { return int(u.Number) - int(n) })
+	if !found {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// NewGrant returns a pointer to an empty grant.
+func (u *Untyped) NewGrant() any { return u.newGrant() }
+
+// EncodeRequest makes the packet of a request, of which r is the address. A text that is too long is verbs.ErrInvalid.
+func (u *Untyped) EncodeRequest(id uint32, r any) ([]byte, error) {
+	m := Message{Code: u.Number, Kind: Request, ID: id}
+	packet, err := m.encode(nil, func(c *coder) { u.request(c, r) })
 	if err != nil {
-		err = &remoteError{d.Name + ": " + err.Error(), []error{verbs.ErrInvalid}}
+		err = &remoteError{u.Name + ": " + err.Error(), []error{verbs.ErrInvalid}}
 	}
 	return packet, err
 }
 
-// DecodeRequest parses the body of a request.
-func (d Command[Q, G]) DecodeRequest(body []byte) (r Q, err error) {
-	err = decode(body, nil, func(c *coder) { d.request(c, &r) })
-	return r, err
+// DecodeRequest parses the body of a request, and returns the address of the request.
+func (u *Untyped) DecodeRequest(body []byte) (any, error) {
+	r := u.newRequest()
+	return r, decode(body, nil, func(c *coder) { u.request(c, r) })
 }
 
-// EncodeGrant makes the packet of the reply to a request.
-func (d Command[Q, G]) EncodeGrant(id uint32, g *G, memory Memory) ([]byte, error) {
-	m := Message{Code: d.Code, Kind: Reply, ID: id}
-	return m.encode(memory, func(c *coder) { d.grant(c, g) })
+// EncodeGrant makes the packet of the reply to a request. g is the address of the grant.
+func (u *Untyped) EncodeGrant(id uint32, g any, memory Memory) ([]byte, error) {
+	m := Message{Code: u.Number, Kind: Reply, ID: id}
+	return m.encode(memory, func(c *coder) { u.grant(c, g) })
+}
+
+// DecodeGrant parses the body of a reply into the grant at address g.
+func (u *Untyped) DecodeGrant(body []byte, memory Memory, g any) error {
+	return decode(body, memory, func(c *coder) { u.grant(c, g) })
+}
+
+// DecodeRequest parses the body of a request.
+func (c Command[Q, G]) DecodeRequest(body []byte) (Q, error) {
+	r, err := c.Untyped.DecodeRequest(body)
+	return *r.(*Q), err
 }
 
 // DecodeGrant parses the body of a reply.
-func (d Command[Q, G]) DecodeGrant(body []byte, memory Memory) (g G, err error) {
-	err = decode(body, memory, func(c *coder) { d.grant(c, &g) })
+func (c Command[Q, G]) DecodeGrant(body []byte, memory Memory) (g G, err error) {
+	err = c.Untyped.DecodeGrant(body, memory, &g)
 	return g, err
+}
+
+// fieldsOf lists the fields that visit visits, for the C header.
+func fieldsOf(visit func(*coder, any), structure any) []field {
+	c := &coder{direction: describing}
+	visit(c, structure)
+	return c.fields
 }

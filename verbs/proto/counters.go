@@ -8,10 +8,10 @@ import (
 
 // The commands about counters of queue pairs.
 var (
-	CreateCounters  = command(84, "create_counters", none, visitCountersObject)
-	AttachCounters  = command(85, "attach_counters", visitAttachCounters, none)
-	ReadQPCounters  = command(86, "read_qp_counters", visitReadQPCounters, visitQPCounters)
-	DestroyCounters = command(87, "destroy_counters", visitDestroyCounters, none)
+	CreateCounters  = of(provider.CreateCounters, none, visitCountersObject)
+	AttachCounters  = of(provider.AttachCounters, visitAttachCounters, none)
+	ReadQPCounters  = of(provider.ReadCounters, visitReadQPCounters, visitQPCounters)
+	DestroyCounters = of(provider.DestroyCounters, visitDestroyCounters, none)
 )
 
 func visitCountersObject(c *coder, g *provider.CreateCountersGrant) {

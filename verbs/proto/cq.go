@@ -7,15 +7,15 @@ import (
 
 // The commands about completion queues and completion channels.
 var (
-	CreateCQ  = command(48, "create_cq", visitCreateCQ, visitCQ)
-	DestroyCQ = command(49, "destroy_cq", visitDestroyCQ, none)
-	ResizeCQ  = command(50, "resize_cq", visitResizeCQ, visitResizedCQ)
-	ModifyCQ  = command(51, "modify_cq", visitModifyCQ, none)
-	CheckCQ   = command(52, "check_cq", visitCheckCQ, none)
+	CreateCQ  = of(provider.CreateCQ, visitCreateCQ, visitCQ)
+	DestroyCQ = of(provider.DestroyCQ, visitDestroyCQ, none)
+	ResizeCQ  = of(provider.ResizeCQ, visitResizeCQ, visitResizedCQ)
+	ModifyCQ  = of(provider.ModifyCQ, visitModifyCQ, none)
+	CheckCQ   = of(provider.CheckCQ, visitCheckCQ, none)
 
 	// CreateCompChannel has a reply with a descriptor: the program's end of the channel.
-	CreateCompChannel  = command(56, "create_comp_channel", none, visitCompChannel)
-	DestroyCompChannel = command(57, "destroy_comp_channel", visitDestroyCompChannel, none)
+	CreateCompChannel  = of(provider.CreateCompChannel, none, visitCompChannel)
+	DestroyCompChannel = of(provider.DestroyCompChannel, visitDestroyCompChannel, none)
 )
 
 func visitGeometry(c *coder, name string, g *ring.Geometry) {

@@ -7,13 +7,13 @@ import (
 
 // The commands about the device and its port.
 var (
-	QueryDevice   = command(16, "query_device", none, visitDevice)
-	QueryPort     = command(17, "query_port", visitQueryPort, visitPort)
-	QueryGIDTable = command(18, "query_gid_table", visitQueryGIDTable, visitGIDTable)
-	QueryPKey     = command(19, "query_pkey", visitQueryPKey, visitPKey)
+	QueryDevice   = of(provider.QueryDevice, none, visitDevice)
+	QueryPort     = of(provider.QueryPort, visitQueryPort, visitPort)
+	QueryGIDTable = of(provider.QueryGIDTable, visitQueryGIDTable, visitGIDTable)
+	QueryPKey     = of(provider.QueryPKey, visitQueryPKey, visitPKey)
 	Counters      = command(20, "counters", none, visitCounters)
 	GetAsyncEvent = command(21, "get_async_event", none, visitEvent)
-	QueryRTValues = command(22, "query_rt_values", none, visitRTValues)
+	QueryRTValues = of(provider.QueryRTValues, none, visitRTValues)
 
 	// OpenAsyncEvents has a reply with a descriptor: a stream socket's end, from which the client reads events as the grants
 	// of GetAsyncEvent, 16 bytes each, and the end when the session has ended. From then on the events of objects whose

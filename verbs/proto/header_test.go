@@ -30,20 +30,20 @@ func (s *structure) size() (n int) {
 // structures are all, in the order of the header.
 func structures() (list []structure) {
 	list = append(list,
-		structure{"message", "Begins every packet.", fieldsOf(func(c *coder, m *Message) { m.visit(c) })},
-		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error; the first of errnos is what libibverbs gives.", fieldsOf(func(c *coder, f *failure) { f.visit(c) })},
-		structure{"cancel", "Of Cancel; see enum roced_cancel_reason.", fieldsOf(func(c *coder, r *CancelReason) { r.visit(c) })},
+		structure{"message", "Begins every packet.", fieldsOf(func(c *coder, m any) { m.(*Message).visit(c) }, new(Message))},
+		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error; the first of errnos is what libibverbs gives.", fieldsOf(func(c *coder, f any) { f.(*failure).visit(c) }, new(failure))},
+		structure{"cancel", "Of Cancel; see enum roced_cancel_reason.", fieldsOf(func(c *coder, r any) { r.(*CancelReason).visit(c) }, new(CancelReason))},
 	)
 	for _, d := range all {
 		for _, half := range []struct {
 			suffix string
 			fields []field
-		}{{"request", d.request}, {"grant", d.grant}} {
+		}{{"request", fieldsOf(d.request, d.newRequest())}, {"grant", fieldsOf(d.grant, d.newGrant())}} {
 			if n := len(half.fields); n > 0 && half.fields[n-1].entry != nil {
-				list = append(list, structure{d.name + "_entry", "An entry of the list in struct roced_" + d.name + "_" + half.suffix + ".", half.fields[n-1].entry})
+				list = append(list, structure{d.Name + "_entry", "An entry of the list in struct roced_" + d.Name + "_" + half.suffix + ".", half.fields[n-1].entry})
 			}
 			if len(half.fields) > 0 {
-				list = append(list, structure{d.name + "_" + half.suffix, "", half.fields})
+				list = append(list, structure{d.Name + "_" + half.suffix, "", half.fields})
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func enums() string {
 	}
 	b.WriteString("};\n\nenum roced_command {\n")
 	for _, d := range all {
-		fmt.Fprintf(&b, "\tROCED_%s = %d,\n", strings.ToUpper(d.name), d.code)
+		fmt.Fprintf(&b, "\tROCED_%s = %d,\n", strings.ToUpper(d.Name), d.Number)
 	}
 	b.WriteString("};\n")
 	return b.String()
@@ -218,9 +218,9 @@ func TestLayout(t *testing.T) {
 	}
 	codes := map[uint16]bool{}
 	for _, d := range all {
-		if codes[d.code] {
-			t.Errorf("two commands are %d", d.code)
+		if codes[d.Number] {
+			t.Errorf("two commands are %d", d.Number)
 		}
-		codes[d.code] = true
+		codes[d.Number] = true
 	}
 }

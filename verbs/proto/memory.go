@@ -4,26 +4,26 @@ import "github.com/roced/roced/verbs/provider"
 
 // The commands about protection domains and memory.
 var (
-	AllocPD   = command(32, "alloc_pd", none, visitPD)
-	DeallocPD = command(33, "dealloc_pd", visitDeallocPD, none)
-	AllocMR   = command(34, "alloc_mr", visitAllocMR, visitMR)
-	DeregMR   = command(35, "dereg_mr", visitDeregMR, none)
-	ReregMR   = command(36, "rereg_mr", visitReregMR, none)
-	AllocMW   = command(37, "alloc_mw", visitAllocMW, visitMW)
-	DeallocMW = command(38, "dealloc_mw", visitDeallocMW, none)
+	AllocPD   = of(provider.AllocPD, none, visitPD)
+	DeallocPD = of(provider.DeallocPD, visitDeallocPD, none)
+	AllocMR   = of(provider.AllocMR, visitAllocMR, visitMR)
+	DeregMR   = of(provider.DeregMR, visitDeregMR, none)
+	ReregMR   = of(provider.ReregMR, visitReregMR, none)
+	AllocMW   = of(provider.AllocMW, visitAllocMW, visitMW)
+	DeallocMW = of(provider.DeallocMW, visitDeallocMW, none)
 
-	AllocNullMR = command(42, "alloc_null_mr", visitAllocNullMR, visitLeanMR)
+	AllocNullMR = of(provider.AllocNullMR, visitAllocNullMR, visitLeanMR)
 
-	AllocFastMR   = command(46, "alloc_fast_mr", visitAllocFastMR, visitMR)
-	AllocCoherent = command(47, "alloc_coherent", visitAllocCoherent, visitMR)
-	MapFMR        = command(53, "map_fmr", visitMapFMR, none)
-	UnmapFMR      = command(54, "unmap_fmr", visitUnmapFMR, none)
-	CheckMRStatus = command(55, "check_mr_status", visitCheckMRStatus, visitMRStatus)
+	AllocFastMR   = of(provider.AllocFastMR, visitAllocFastMR, visitMR)
+	AllocCoherent = of(provider.AllocCoherent, visitAllocCoherent, visitMR)
+	MapFMR        = of(provider.MapFMR, visitMapFMR, none)
+	UnmapFMR      = of(provider.UnmapFMR, visitUnmapFMR, none)
+	CheckMRStatus = of(provider.CheckMRStatus, visitCheckMRStatus, visitMRStatus)
 
 	// Those of device memory.
-	AllocDM = command(39, "alloc_dm", visitAllocDM, visitDM)
-	FreeDM  = command(40, "free_dm", visitFreeDM, none)
-	RegDMMR = command(41, "reg_dm_mr", visitRegDMMR, visitLeanMR)
+	AllocDM = of(provider.AllocDM, visitAllocDM, visitDM)
+	FreeDM  = of(provider.FreeDM, visitFreeDM, none)
+	RegDMMR = of(provider.RegDMMR, visitRegDMMR, visitLeanMR)
 )
 
 // visitHandle visits the handle that is all a structure has.

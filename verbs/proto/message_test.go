@@ -113,7 +113,7 @@ func requestCrosses[Q, G any](t *testing.T, c Command[Q, G], want Q) {
 		t.Fatal(err)
 	}
 	m, err := Parse(packet)
-	if err != nil || m.Code != c.Code {
+	if err != nil || m.Code != c.Number {
 		t.Fatal(m, err)
 	}
 	if got, err := c.DecodeRequest(m.Body); err != nil || !reflect.DeepEqual(got, want) {

@@ -7,10 +7,10 @@ import (
 
 // The commands about queue pairs.
 var (
-	CreateQP  = command(64, "create_qp", visitCreateQP, visitQP)
-	ModifyQP  = command(65, "modify_qp", visitModifyQP, visitModifiedQP)
-	QueryQP   = command(66, "query_qp", visitQueryQP, visitQPGrant)
-	DestroyQP = command(67, "destroy_qp", visitDestroyQP, none)
+	CreateQP  = of(provider.CreateQP, visitCreateQP, visitQP)
+	ModifyQP  = of(provider.ModifyQP, visitModifyQP, visitModifiedQP)
+	QueryQP   = of(provider.QueryQP, visitQueryQP, visitQPGrant)
+	DestroyQP = of(provider.DestroyQP, visitDestroyQP, none)
 )
 
 func visitCap(c *coder, v *verbs.QPCap) {

@@ -7,10 +7,10 @@ import (
 
 // The commands about shared receive queues.
 var (
-	CreateSRQ  = command(72, "create_srq", visitCreateSRQ, visitSRQ)
-	ModifySRQ  = command(73, "modify_srq", visitModifySRQ, visitModifiedSRQ)
-	QuerySRQ   = command(74, "query_srq", visitQuerySRQ, visitSRQGrant)
-	DestroySRQ = command(75, "destroy_srq", visitDestroySRQ, none)
+	CreateSRQ  = of(provider.CreateSRQ, visitCreateSRQ, visitSRQ)
+	ModifySRQ  = of(provider.ModifySRQ, visitModifySRQ, visitModifiedSRQ)
+	QuerySRQ   = of(provider.QuerySRQ, visitQuerySRQ, visitSRQGrant)
+	DestroySRQ = of(provider.DestroySRQ, visitDestroySRQ, none)
 )
 
 func visitSRQAttr(c *coder, a *verbs.SRQAttr) {

@@ -8,10 +8,10 @@ import "github.com/roced/roced/verbs/provider"
 var (
 	PassFile        = command(76, "pass_file", none, none)
 	OpenXRCD        = command(77, "open_xrcd", visitOpenXRCD, visitXRCD)
-	CloseXRCD       = command(78, "close_xrcd", visitCloseXRCD, none)
-	CreateXRCSRQ    = command(79, "create_xrc_srq", visitCreateXRCSRQ, visitXRCSRQ)
-	CreateXRCTarget = command(68, "create_xrc_target", visitCreateXRCTarget, visitOpenedQP)
-	OpenQP          = command(69, "open_qp", visitOpenQP, visitOpenedQP)
+	CloseXRCD       = of(provider.CloseXRCD, visitCloseXRCD, none)
+	CreateXRCSRQ    = of(provider.CreateXRCSRQ, visitCreateXRCSRQ, visitXRCSRQ)
+	CreateXRCTarget = of(provider.CreateXRCTarget, visitCreateXRCTarget, visitOpenedQP)
+	OpenQP          = of(provider.OpenQP, visitOpenQP, visitOpenedQP)
 )
 
 // OpenXRCDRequest is provider's, whose file has been passed before.

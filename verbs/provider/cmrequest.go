@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// The requests and grants of CMProvider, in the order of its commands.
+// The requests and grants of the commands about connection ids, in their order.
 type (
 	// CreateEventChannelGrant is a new channel of events of ids.
 	CreateEventChannelGrant struct {

@@ -1,14 +1,14 @@
-// Package provider is what package verbs asks of a card: the commands of a program's session, as interfaces. Each
-// command has a request structure and a grant structure. Programs do not need this package; it is for those that
-// make a card, or carry commands from a program to one.
+// Package provider declares the commands by which package verbs uses a card. Each command is a value with a request type and
+// a grant type, which Do gives to a Provider. Programs do not need this package. It is for code that makes a card, or
+// that carries commands from a program to one.
 //
-//	program ── verbs: Context, PD, QP, … ── commands ──► Provider
-//	              │                                        ├─ verbs/hca.Session: a card in this process
-//	              │                                        └─ verbs/client.Client: the service, by verbs/proto
+//	program ── verbs: Context, PD, QP, … ── Do(CreateQP, …) ──► Provider
+//	              │                                               ├─ verbs/hca.Session: a card in this process
+//	              │                                               └─ verbs/client.Client: the service, by verbs/proto
 //	              └───── queues in memory, from grants (datapath/ring) ─────► the card
 //
-// Commands are cut by noun (PDProvider, QPProvider, …), and every check is made on the Provider's side of them.
-// The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are here too, since requests carry them;
+// All commands are in commands.go. A Provider finds the function that carries one out in a Table, by the command's
+// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are here too, since requests carry them;
 // package verbs has them under the same names.
 //
 // A Provider's methods are safe for concurrent use, and hold no lock that posting or polling needs. Each error

@@ -7,22 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// XRCProvider makes XRC domains, and what belongs to them.
-type XRCProvider interface {
-	// OpenXRCD makes a domain, or opens that of the file's inode, which another session of the same user has made. Who
-	// the user is, and what the inode, the card finds out itself.
-	OpenXRCD(OpenXRCDRequest) (OpenXRCDGrant, error)
-	// CloseXRCD refuses a handle by which SRQs or queue pairs were made or opened that are still there: ErrBusy.
-	CloseXRCD(CloseXRCDRequest) error
-	// CreateXRCSRQ makes a shared receive queue of type XRC. ModifySRQ, QuerySRQ and DestroySRQ are for it too.
-	CreateXRCSRQ(CreateXRCSRQRequest) (CreateXRCSRQGrant, error)
-	// CreateXRCTarget makes a target queue pair in a domain, and OpenQP opens one that is there. ModifyQP and QueryQP
-	// by any handle are of the one queue pair; DestroyQP closes a handle, and with the last the queue pair.
-	CreateXRCTarget(CreateXRCTargetRequest) (OpenQPGrant, error)
-	OpenQP(OpenQPRequest) (OpenQPGrant, error)
-}
-
-// The requests and grants, in the order of XRCProvider's commands.
+// The requests and grants, of the commands about XRC domains, in their order.
 type (
 	// OpenXRCDRequest asks for an XRC domain.
 	OpenXRCDRequest struct {

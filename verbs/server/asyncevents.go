@@ -23,7 +23,7 @@ type asyncEvents struct {
 
 // opensAsyncEvents is a command that hands the program's end of a socket over, for the events of a range.
 func opensAsyncEvents[Q any](command proto.Command[Q, proto.None], rangeOf func(Q) proto.EventRange) handler {
-	return handler{command.Code, func(c *connection, m proto.Message) error {
+	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func opensAsyncEvents[Q any](command proto.Command[Q, proto.None], rangeOf func(
 			return c.fail(m, err)
 		}
 		defer unix.Close(end)
-		return reply(c, command, m.ID, &proto.None{}, end)
+		return reply(c, command.Untyped, m.ID, &proto.None{}, end)
 	}}
 }
 
@@ -114,7 +114,7 @@ func closeAsyncEvents(c *connection, m proto.Message) error {
 		return c.fail(m, fmt.Errorf("%w: no descriptor has the events of objects from %#x to %#x", verbs.ErrNotFound, r.First, r.Last))
 	}
 	c.endAsyncEvents(r, a)
-	return reply(c, proto.CloseAsyncEvents, m.ID, &proto.None{})
+	return reply(c, proto.CloseAsyncEvents.Untyped, m.ID, &proto.None{})
 }
 
 func (c *connection) endAsyncEvents(r proto.EventRange, a *asyncEvents) {

@@ -46,7 +46,7 @@ func startCapture(c *connection, m proto.Message) error {
 		defer c.stream.Close()
 		_ = c.writeCapture(capture, r) // its error is that nobody reads any more
 	})
-	return reply(c, proto.StartCapture, m.ID, &proto.None{}, ends[1])
+	return reply(c, proto.StartCapture.Untyped, m.ID, &proto.None{}, ends[1])
 }
 
 // capture begins what is asked for.

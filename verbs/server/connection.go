@@ -227,7 +227,7 @@ func (c *connection) fail(m proto.Message, cause error) error {
 }
 
 // reply answers a request with a grant.
-func reply[Q, G any](c *connection, command proto.Command[Q, G], id uint32, grant *G, descriptors ...int) error {
+func reply(c *connection, command *proto.Untyped, id uint32, grant any, descriptors ...int) error {
 	packet, err := command.EncodeGrant(id, grant, c.arena)
 	if err != nil {
 		return err

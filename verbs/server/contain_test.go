@@ -20,7 +20,7 @@ func init() {
 	for _, table := range []map[uint16]handler{commands, looks} {
 		for code, good := range table {
 			table[code] = handler{code, func(c *connection, m proto.Message) error {
-				if bad := spoilt.Load(); bad != nil && bad.code == code {
+				if bad := spoilt.Load(); bad != nil && bad.number == code {
 					return bad.run(c, m)
 				}
 				return good.run(c, m)
@@ -47,13 +47,11 @@ func TestMistakeInACommand(t *testing.T) {
 			func(p *program) error { _, err := p.ctx.QueryPKey(1, 0); return err },
 		},
 		"that frees": {
-			does(proto.DestroyQP, func(*hca.Session, provider.DestroyQPRequest) error { panic("a mistake") }),
+			grants(proto.DestroyQP, func(*hca.Session, provider.DestroyQPRequest) (proto.None, error) { panic("a mistake") }),
 			func(p *program) error { return p.qp.Close() },
 		},
 		"that waits": {
-			waits(proto.CreateAH, func(*hca.Session, context.Context, provider.CreateAHRequest) (provider.CreateAHGrant, error) {
-				panic("a mistake")
-			}),
+			waits(proto.CreateAH.Untyped, func(context.Context, *hca.Session, any, any) error { panic("a mistake") }),
 			func(p *program) error {
 				_, err := p.pd.CreateAH(guard(p), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}})
 				return err
@@ -108,7 +106,7 @@ func (s *Server) connectionsOf(uid int) int {
 func TestMistakeBeforeASession(t *testing.T) {
 	r := newRig(t, anyone)
 	good := newProgram(t, r.a.dial(t))
-	spoil(t, handler{proto.LookDevice.Code, func(*connection, proto.Message) error { panic("a mistake") }})
+	spoil(t, handler{proto.LookDevice.Number, func(*connection, proto.Message) error { panic("a mistake") }})
 	bad := r.a.raw(t)
 	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	packet, err := proto.LookDevice.EncodeRequest(1, &proto.LookDeviceRequest{})

@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // told is a client that is told of devices, and what it was told.
@@ -47,7 +48,7 @@ func TestDevicesComeAndGo(t *testing.T) {
 	expectNews(t, news, "+"+a.Name())
 	list, err := client.ListDevices(ctx, d.path)
 	check(t, err)
-	attr, err := a.QueryDevice()
+	attr, err := provider.Do(a, provider.QueryDevice, provider.None{})
 	check(t, err)
 	if len(list) != 1 || list[0] != (verbs.Device{Name: a.Name(), Index: -1, GUID: attr.NodeGUID}) {
 		t.Errorf("%+v", list)

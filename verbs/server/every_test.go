@@ -102,9 +102,9 @@ type packets map[uint16][]byte
 
 func put[Q, G any](p packets, t testing.TB, c proto.Command[Q, G], request *Q) {
 	t.Helper()
-	packet, err := c.EncodeRequest(uint32(c.Code)+100, request)
+	packet, err := c.EncodeRequest(uint32(c.Number)+100, request)
 	check(t, err)
-	p[c.Code] = packet
+	p[c.Number] = packet
 }
 
 func (w *whole) packets() packets {
@@ -187,8 +187,8 @@ const ownPlace, ownSize = 1 << 46, 4 << 20
 // refusedHere are the commands whose object others use, one that is about connections, one that comes once, and one that
 // needs a list in the session's memory.
 var refusedHere = []uint16{
-	proto.DeallocPD.Code, proto.DestroyCompChannel.Code, proto.DestroyCQ.Code, proto.DestroySRQ.Code, proto.DestroyQP.Code,
-	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code, proto.MapFMR.Code, proto.OpenEveryAsyncEvent.Code,
+	proto.DeallocPD.Number, proto.DestroyCompChannel.Number, proto.DestroyCQ.Number, proto.DestroySRQ.Number, proto.DestroyQP.Number,
+	proto.DestroyEventChannel.Number, proto.NotifyID.Number, proto.ShareMemory.Number, proto.MapFMR.Number, proto.OpenEveryAsyncEvent.Number,
 }
 
 // TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no
@@ -198,7 +198,7 @@ func TestDeathInEveryCommand(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	before := r.a.usage()
-	codes := []uint16{proto.Close.Code}
+	codes := []uint16{proto.Close.Number}
 	for code := range commands {
 		codes = append(codes, code)
 	}
@@ -224,7 +224,7 @@ func TestDeathInEveryCommand(t *testing.T) {
 func TestEveryCommandIsCarriedOut(t *testing.T) {
 	r := newRig(t, anyone)
 	for code := range commands {
-		if code == proto.GetAsyncEvent.Code {
+		if code == proto.GetAsyncEvent.Number {
 			continue // it waits
 		}
 		w := r.a.whole(t)

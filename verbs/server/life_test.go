@@ -123,16 +123,16 @@ func TestPrivilegedPorts(t *testing.T) {
 				return err
 			}
 			defer c.Close()
-			channel, err := c.CreateEventChannel()
+			channel, err := provider.Do(c, provider.CreateEventChannel, provider.None{})
 			if err != nil {
 				return err
 			}
 			defer channel.Events.Close()
-			id, err := c.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			id, err := provider.Do(c, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
 			if err != nil {
 				return err
 			}
-			_, err = c.BindID(provider.BindIDRequest{ID: id.ID, Address: netip.AddrPortFrom(addressesA[0], 1023)})
+			_, err = provider.Do(c, provider.BindID, provider.BindIDRequest{ID: id.ID, Address: netip.AddrPortFrom(addressesA[0], 1023)})
 			if !errors.Is(err, want) {
 				return fmt.Errorf("as user %d: %v, want %v", uid, err, want)
 			}
@@ -347,11 +347,11 @@ func TestLongGIDTable(t *testing.T) {
 	}
 	check(t, r.hosts[0].SetAddresses(many...))
 	c := r.a.dial(t)
-	table, err := c.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	table, err := provider.Do(c, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	if err != nil || len(table.Entries) != proto.MaxGIDs {
 		t.Errorf("%d lines, %v", len(table.Entries), err)
 	}
-	if _, err := c.AllocPD(); err != nil {
+	if _, err := provider.Do(c, provider.AllocPD, provider.None{}); err != nil {
 		t.Error(err)
 	}
 }

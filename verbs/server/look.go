@@ -21,15 +21,15 @@ var looks = tableOf(
 	shows(proto.ListIDs, (*connection).listIDs),
 	shows(proto.ReadCounters, (*connection).readCounters),
 	shows(proto.LookDevice, (*connection).lookDevice),
-	handler{proto.NextEvents.Code, monitorEvents},
-	handler{proto.StartCapture.Code, startCapture},
+	handler{proto.NextEvents.Number, monitorEvents},
+	handler{proto.StartCapture.Number, startCapture},
 	shows(proto.AddSocket, (*connection).addSocket),
 	shows(proto.RemoveSocket, (*connection).removeSocket),
 )
 
 // shows is a command of somebody who looks. Such a connection may be without a session for long.
 func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, error)) handler {
-	return handler{command.Code, func(c *connection, m proto.Message) error {
+	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, er
 			return err
 		}
 		grant, err := do(c, request)
-		return answer(c, command, m, &grant, err)
+		return answer(c, command.Untyped, m, &grant, err)
 	}}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -229,14 +230,14 @@ func TestLookDevice(t *testing.T) {
 }
 
 // absent is a source without a card.
-type absent struct{ describing }
+type absent struct{}
 
 func (absent) Name() string { return "absent" }
 
 func (absent) NewSession(hca.SessionConfig) (*hca.Session, error) { return nil, verbs.ErrDeviceFatal }
 
-func (absent) QueryDevice() (verbs.DeviceAttr, error) {
-	return verbs.DeviceAttr{}, &NoCardError{"absent", errors.New("nobody has plugged it in")}
+func (absent) Do(context.Context, provider.Code, any, any) error {
+	return &NoCardError{"absent", errors.New("nobody has plugged it in")}
 }
 
 // GIDs of many hosts come in pages.
@@ -271,11 +272,15 @@ type crowd struct {
 	lines int
 }
 
-func (c crowd) QueryGIDTable(provider.QueryGIDTableRequest) (g provider.QueryGIDTableGrant, _ error) {
-	for i := range c.lines {
-		g.Entries = append(g.Entries, verbs.GIDEntry{Index: i})
+func (c crowd) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	table, is := grant.(*provider.QueryGIDTableGrant)
+	if !is {
+		return c.Card.Do(ctx, code, request, grant)
 	}
-	return g, nil
+	for i := range c.lines {
+		table.Entries = append(table.Entries, verbs.GIDEntry{Index: i})
+	}
+	return nil
 }
 
 // Ids are as their programs made them; more than fit a page are listed once each.
@@ -286,14 +291,14 @@ func TestListIDs(t *testing.T) {
 	const ids = 2*proto.PageIDs + 7
 	bound := netip.AddrPortFrom(addressesA[0], 7174)
 	for n, session := range []*client.Client{one, two} {
-		channel, err := session.CreateEventChannel()
+		channel, err := provider.Do(session, provider.CreateEventChannel, provider.None{})
 		check(t, err)
 		t.Cleanup(func() { check(t, channel.Events.Close()) })
 		for i := range ids {
-			grant, err := session.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			grant, err := provider.Do(session, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
 			check(t, err)
 			if n == 1 && i == ids-1 {
-				_, err := session.BindID(provider.BindIDRequest{ID: grant.ID, Address: bound})
+				_, err := provider.Do(session, provider.BindID, provider.BindIDRequest{ID: grant.ID, Address: bound})
 				check(t, err)
 			}
 		}

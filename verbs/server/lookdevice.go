@@ -10,14 +10,6 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// describing is a Source that says what it is without a session, as a *hca.Card does. While it has no
-// card it says verbs.ErrDeviceFatal.
-type describing interface {
-	QueryDevice() (verbs.DeviceAttr, error)
-	QueryPort(provider.QueryPortRequest) (verbs.PortAttr, error)
-	QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error)
-}
-
 // NoCardError is that a Source has no card now. It is a verbs.ErrDeviceFatal.
 type NoCardError struct {
 	Device string
@@ -46,7 +38,7 @@ func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, er
 	if err != nil {
 		return proto.DeviceView{}, err
 	}
-	source, describes := card.(describing)
+	source, describes := card.(provider.Doer)
 	if !describes {
 		return proto.DeviceView{}, fmt.Errorf("%w: only programs that open %s can ask what it is", verbs.ErrUnsupported, device.Name())
 	}
@@ -58,14 +50,14 @@ func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, er
 	return view, err
 }
 
-func view(source describing, from int) (v proto.DeviceView, err error) {
-	if v.Attr, err = source.QueryDevice(); err != nil {
+func view(source provider.Doer, from int) (v proto.DeviceView, err error) {
+	if v.Attr, err = provider.Do(source, provider.QueryDevice, provider.None{}); err != nil {
 		return v, err
 	}
-	if v.Port, err = source.QueryPort(provider.QueryPortRequest{Port: 1}); err != nil {
+	if v.Port, err = provider.Do(source, provider.QueryPort, provider.QueryPortRequest{Port: 1}); err != nil {
 		return v, err
 	}
-	table, err := source.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	table, err := provider.Do(source, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	if err != nil {
 		return v, err
 	}

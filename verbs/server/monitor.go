@@ -158,7 +158,7 @@ func monitorEvents(c *connection, m proto.Message) error {
 	c.background.Go(func() {
 		grant, err := c.nextEvents(w, c.monitor)
 		c.endWaiting(m.ID)
-		if answer(c, proto.NextEvents, m, &grant, err) != nil {
+		if answer(c, proto.NextEvents.Untyped, m, &grant, err) != nil {
 			c.hangUp()
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // hello settles the version, and lists the devices.
@@ -22,7 +23,7 @@ func (c *connection) hello(m proto.Message) error {
 	}
 	c.greeted = true
 	c.confine()
-	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: version, Devices: namesOf(c.sources())})
+	return reply(c, proto.Hello.Untyped, m.ID, &proto.Welcome{Version: version, Devices: namesOf(c.sources())})
 }
 
 // open makes the connection's session.
@@ -48,7 +49,7 @@ func (c *connection) open(m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	err = reply(c, proto.OpenDevice, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client, c.signals.calls)
+	err = reply(c, proto.OpenDevice.Untyped, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client, c.signals.calls)
 	c.signals.handedOver()
 	return err
 }
@@ -134,7 +135,7 @@ func (c *connection) listDevices(m proto.Message) error {
 			list = append(list, proto.ListedDevice{Name: d.Name(), NodeGUID: attr.NodeGUID, SysImageGUID: attr.SysImageGUID, NodeType: proto.NodeCA})
 		}
 	}
-	return reply(c, proto.ListDevices, m.ID, &list)
+	return reply(c, proto.ListDevices.Untyped, m.ID, &list)
 }
 
 // describe is what a device is for the client; an error if it has no card now.
@@ -148,8 +149,8 @@ func (c *connection) describe(d Source) (verbs.DeviceAttr, error) {
 		return d.QueryDeviceOf(caller)
 	case ofProcess:
 		return d.QueryDeviceOf(c.process())
-	case describing:
-		return d.QueryDevice()
+	case provider.Doer:
+		return provider.Do(d, provider.QueryDevice, provider.None{})
 	}
 	return verbs.DeviceAttr{}, nil
 }

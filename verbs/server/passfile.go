@@ -38,7 +38,7 @@ func passFile(c *connection, m proto.Message) error {
 		return c.fail(m, err)
 	}
 	defer unix.Close(end)
-	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
+	return reply(c, proto.PassFile.Untyped, m.ID, &proto.None{}, end)
 }
 
 // open makes the socket, and returns the client's end.
@@ -114,8 +114,8 @@ func openXRCD(c *connection, m proto.Message) error {
 		}
 		request.File = passed(files[0])
 	}
-	grant, err := c.session.OpenXRCD(request)
-	return answer(c, proto.OpenXRCD, m, &grant, err)
+	grant, err := provider.Do(c.session, provider.OpenXRCD, request)
+	return answer(c, proto.OpenXRCD.Untyped, m, &grant, err)
 }
 
 // passed is a file that was passed, for who looks at its descriptor.

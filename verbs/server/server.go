@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -134,8 +135,8 @@ func (s *Server) SetDevices(devices ...Source) error {
 		}
 	}
 	for _, d := range devices {
-		if source, describes := d.(describing); describes && !slices.Contains(before, d) {
-			if _, err := source.QueryDevice(); err == nil {
+		if source, describes := d.(provider.Doer); describes && !slices.Contains(before, d) {
+			if _, err := provider.Do(source, provider.QueryDevice, provider.None{}); err == nil {
 				s.NoteDeviceOpened(d.Name())
 			}
 		}
@@ -236,7 +237,7 @@ func refuse(socket *net.UnixConn, cause error) {
 			return true
 		})
 	}
-	_ = proto.NewConn(socket, false).Send(proto.EncodeFailure(proto.Failure, proto.Hello.Code, 0, cause))
+	_ = proto.NewConn(socket, false).Send(proto.EncodeFailure(proto.Failure, proto.Hello.Number, 0, cause))
 }
 
 // start starts a connection, unless the server has been closed, or the listener that it came by removed: the next one of

@@ -30,7 +30,7 @@ func shareMemory(c *connection, m proto.Message) error {
 	}
 	file := c.file
 	c.background.Go(func() { c.watchFile(file, nil) })
-	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: file.space}, c.file.fd)
+	return reply(c, proto.ShareMemory.Untyped, m.ID, &proto.SharedMemory{Size: file.space}, c.file.fd)
 }
 
 func (c *connection) findFile(r *proto.ShareMemoryRequest) (*processFile, error) {
@@ -65,7 +65,7 @@ func inProcessFile(c *connection, offset uint64, length int, do func(mapped func
 
 // registers is a command that registers a part.
 func registers(command proto.Command[proto.RegMRRequest, provider.MRGrant], in memoryPlace) handler {
-	return handler{command.Code, func(c *connection, m proto.Message) error {
+	return handler{command.Number, func(c *connection, m proto.Message) error {
 		r, err := command.DecodeRequest(m.Body)
 		if err != nil {
 			return err
@@ -76,13 +76,13 @@ func registers(command proto.Command[proto.RegMRRequest, provider.MRGrant], in m
 			grant, err = c.session.RegMapped(request, mapped)
 			return err
 		})
-		return answer(c, command, m, &grant, err)
+		return answer(c, command.Untyped, m, &grant, err)
 	}}
 }
 
 // reregisters is a command that changes a region to a part.
 func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], in memoryPlace) handler {
-	return handler{command.Code, func(c *connection, m proto.Message) error {
+	return handler{command.Number, func(c *connection, m proto.Message) error {
 		r, err := command.DecodeRequest(m.Body)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], 
 			request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
 			return c.session.ReregMapped(request, r.Length, mapped)
 		})
-		return answer(c, command, m, &proto.None{}, err)
+		return answer(c, command.Untyped, m, &proto.None{}, err)
 	}}
 }
 

@@ -61,13 +61,13 @@ func linkDaemon(t *testing.T, host *lab.Namespace) onLink {
 func linkEnd(t *testing.T, d onLink, v4, v6 string) verbstest.End {
 	t.Helper()
 	end := verbstest.End{Provider: d.dial(t), IPv4: netip.MustParseAddr(v4), IPv6: netip.MustParseAddr(v6)}
-	device, err := d.card.QueryDevice()
+	device, err := provider.Do(d.card, provider.QueryDevice, provider.None{})
 	check(t, err)
 	for i := range 3 { // an EUI-64 of the MAC
 		end.MAC[i], end.MAC[5-i] = byte(device.NodeGUID>>(56-8*i)), byte(device.NodeGUID>>(8*i))
 	}
 	end.MAC[0] ^= 2
-	table, err := d.card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	table, err := provider.Do(d.card, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	check(t, err)
 	for _, entry := range table.Entries {
 		if entry.GID.IsLinkLocal() && !entry.GID.IsIPv4() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/hostile"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
@@ -116,7 +117,7 @@ func gsiIsTaken(w *rig.World) {
 	h := hostile.NewHandles(w.A, session, 50)
 	r := hostile.Request(h.PD, h.CQ, hostile.Doorbells+51)
 	r.Type, r.Port = verbs.QPTypeGSI, 1
-	_, err := session.CreateQP(r)
+	_, err := provider.Do(session, provider.CreateQP, r)
 	if !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.EPERM) {
 		w.A.Errorf("another session: %v", err)
 	}

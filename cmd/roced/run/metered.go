@@ -14,7 +14,7 @@ type wireDevice struct{ loopback.Device }
 
 // State implements metrics.Device.
 func (d wireDevice) State() device.State {
-	port, err := d.QueryPort(provider.QueryPortRequest{Port: 1})
+	port, err := provider.Do(d, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	return device.State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.Name()}
 }
 
@@ -29,7 +29,7 @@ func (d namespacesDevice) State() (state device.State) {
 	cards := d.Cards()
 	state.Open, state.Text = len(cards) > 0, d.Name()
 	for _, card := range cards {
-		port, err := card.QueryPort(provider.QueryPortRequest{Port: 1})
+		port, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 		state.Active = state.Active || err == nil && port.State == verbs.PortActive
 	}
 	return state

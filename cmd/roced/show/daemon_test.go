@@ -1,6 +1,7 @@
 package show
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,14 +142,8 @@ type absent struct{ server.Source }
 
 func (absent) Name() string { return "absent" }
 
-func (a absent) QueryDevice() (verbs.DeviceAttr, error) {
-	return verbs.DeviceAttr{}, &server.NoCardError{Device: "absent", Cause: errors.New("nobody has plugged it in")}
-}
-
-func (absent) QueryPort(provider.QueryPortRequest) (a verbs.PortAttr, _ error) { return a, nil }
-
-func (absent) QueryGIDTable(provider.QueryGIDTableRequest) (g provider.QueryGIDTableGrant, _ error) {
-	return g, nil
+func (absent) Do(context.Context, provider.Code, any, any) error {
+	return &server.NoCardError{Device: "absent", Cause: errors.New("nobody has plugged it in")}
 }
 
 // TestShowWithoutCard: the reason stands once, behind the columns; what is no reason is an error.

@@ -196,7 +196,7 @@ func (i *ID) answered(a *cm.Answer) provider.CMEvent {
 	}
 }
 
-// DisconnectID implements provider.Provider. Datagrams have no connection: there is nobody to be told.
+// DisconnectID carries out provider.DisconnectID. Datagrams have no connection, and no peer to notify.
 func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		err := i.in("disconnect", idConnecting)

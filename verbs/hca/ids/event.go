@@ -40,7 +40,7 @@ type idEvent struct {
 	own   *list.Element // in its id
 }
 
-// CreateEventChannel implements provider.Provider.
+// CreateEventChannel carries out provider.CreateEventChannel.
 func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
@@ -63,7 +63,7 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 	return grant, nil
 }
 
-// DestroyEventChannel implements provider.Provider.
+// DestroyEventChannel carries out provider.DestroyEventChannel.
 func (s *Session) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Session) DestroyEventChannel(r provider.DestroyEventChannelRequest) err
 	return nil
 }
 
-// GetCMEvent implements provider.Provider. When the card has failed, it gives what is left.
+// GetCMEvent carries out provider.GetCMEvent. When the card has failed, it returns the remaining events.
 func (s *Session) GetCMEvent(r provider.GetCMEventRequest) (grant provider.GetCMEventGrant, err error) {
 	if err := s.enterToFree(); err != nil {
 		return grant, err

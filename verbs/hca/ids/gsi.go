@@ -61,10 +61,12 @@ const (
 // and its address handles wait for no neighbour: the engine holds their packets meanwhile.
 type quiet struct{ provider.Provider }
 
-// CreateAH implements provider.Provider.
-func (q quiet) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provider.CreateAHGrant, error) {
-	r.NoWait = true
-	return q.Provider.CreateAH(ctx, r)
+// Do implements provider.Provider.
+func (q quiet) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	if r, is := request.(*provider.CreateAHRequest); is {
+		r.NoWait = true
+	}
+	return q.Provider.Do(ctx, code, request, grant)
 }
 
 // openQP1 takes QP 1.

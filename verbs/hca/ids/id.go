@@ -98,7 +98,7 @@ func (i *ID) in(what string, states ...idState) error {
 	return fmt.Errorf("%w: %s an id that is %v; it has to be %s", verbs.ErrInvalid, what, i.state, strings.Join(allowed, ", or "))
 }
 
-// CreateID implements provider.Provider.
+// CreateID carries out provider.CreateID.
 func (s *Session) CreateID(r provider.CreateIDRequest) (grant provider.CreateIDGrant, err error) {
 	kind, err := checkSpace(r.PortSpace, r.QPType)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Session) withID(handle provider.Handle, do func(*ID) error) error {
 	return do(i)
 }
 
-// MigrateID implements provider.Provider.
+// MigrateID carries out provider.MigrateID.
 func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 	var from *Channel
 	err := s.withID(r.ID, func(i *ID) error {
@@ -187,7 +187,7 @@ func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 	return err
 }
 
-// SetIDOption implements provider.Provider.
+// SetIDOption carries out provider.SetIDOption.
 func (s *Session) SetIDOption(r provider.SetIDOptionRequest) error {
 	return s.withID(r.ID, func(i *ID) error { return i.set(r.Option, r.Value) })
 }
@@ -224,7 +224,7 @@ func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
 // maxAckTimeout is the largest code: 4.096 µs × 2³¹, 2.4 h.
 const maxAckTimeout = 31
 
-// QueryID implements provider.Provider.
+// QueryID carries out provider.QueryID.
 func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGrant, err error) {
 	err = s.withID(r.ID, func(i *ID) error {
 		grant = provider.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
@@ -236,7 +236,7 @@ func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGran
 	return grant, err
 }
 
-// DestroyID implements provider.Provider. It waits for what has begun, which it ends.
+// DestroyID carries out provider.DestroyID. It ends the operations in progress, and waits for them.
 func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 	i, err := s.takeID(r.ID)
 	if err != nil {

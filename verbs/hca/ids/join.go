@@ -22,7 +22,7 @@ type idJoin struct {
 	left       bool            // before that
 }
 
-// JoinID implements provider.Provider.
+// JoinID carries out provider.JoinID.
 func (s *Session) JoinID(r provider.JoinIDRequest) error {
 	join, err := s.program.PrepareJoin(provider.JoinMulticastRequest{Group: r.Group, State: r.State})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Session) joined(i *ID, j *idJoin, grant provider.JoinMulticastGrant, fa
 	return true
 }
 
-// LeaveID implements provider.Provider.
+// LeaveID carries out provider.LeaveID.
 func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGrant, err error) {
 	j, channel, err := s.takeIDJoin(&r)
 	if err != nil {

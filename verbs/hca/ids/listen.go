@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ListenID implements provider.Provider.
+// ListenID carries out provider.ListenID.
 func (s *Session) ListenID(r provider.ListenIDRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := i.in("listen with", idBound); err != nil {
@@ -125,7 +125,7 @@ func (i *ID) standForConnection(c *cm.Connection) verbs.ConnParam {
 	return c.Peer
 }
 
-// AcceptID implements provider.Provider. If it fails, the request is rejected. When it has accepted a response, the
+// AcceptID carries out provider.AcceptID. If it fails, the request is rejected. When it has accepted a response, the
 // peer is told so before the program can send data.
 func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 	if err := s.begin(); err != nil {
@@ -191,7 +191,7 @@ func (i *ID) keyFor(asked wire.QKey) wire.QKey {
 	return asked
 }
 
-// RejectID implements provider.Provider.
+// RejectID carries out provider.RejectID.
 func (s *Session) RejectID(r provider.RejectIDRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := i.toAnswer("reject with"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// InitIDQPAttr implements provider.Provider.
+// InitIDQPAttr carries out provider.InitIDQPAttr.
 func (s *Session) InitIDQPAttr(r provider.InitIDQPAttrRequest) (grant provider.InitIDQPAttrGrant, err error) {
 	err = s.withID(r.ID, func(i *ID) (err error) {
 		grant, err = i.qpAttr(r.State)

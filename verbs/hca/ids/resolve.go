@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FindRoute implements provider.Provider.
+// FindRoute carries out provider.FindRoute.
 func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRouteGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
@@ -29,7 +29,7 @@ func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRou
 	return grant, network.HostError(err)
 }
 
-// ResolveIDAddr implements provider.Provider. That there is no route is found at once; whether the next hop
+// ResolveIDAddr carries out provider.ResolveIDAddr. A missing route is an error at once; whether the next hop
 // answers is told by the event.
 func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	i, err := s.startResolving(&r)
@@ -147,7 +147,7 @@ func (s *Session) resolved(i *ID, p *paths.Path, source netip.Addr, dest netip.A
 	return true
 }
 
-// ResolveIDRoute implements provider.Provider. On Ethernet the route is known with the address.
+// ResolveIDRoute carries out provider.ResolveIDRoute. On Ethernet the route is known with the address.
 func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := errors.Join(i.in("resolve a route for", idAddrResolved), i.room()); err != nil {
@@ -196,7 +196,7 @@ func anyAddress(of netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// BindID implements provider.Provider.
+// BindID carries out provider.BindID.
 func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, err error) {
 	err = s.withID(r.ID, func(i *ID) error {
 		if err := i.in("bind", idIdle); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Session is the connection ids of one program, and the channels of their events. It implements
-// provider.CMProvider. All of it is under one lock, which is taken before the card's.
+// Session is the connection ids of one program, and the channels of their events (commands.go). All of it is under one
+// lock, which is taken before the card's.
 type Session struct {
 	manager *Manager
 	program Program

@@ -53,14 +53,23 @@ func refuseArguments(t *testing.T, w *rig.World) {
 func queryCommands(p provider.Provider) (all []command) {
 	for _, port := range []uint8{0, 2, 255} {
 		all = append(all,
-			command{fmt.Sprint("QueryPort ", port), func() error { _, err := p.QueryPort(provider.QueryPortRequest{Port: port}); return err }},
-			command{fmt.Sprint("QueryGIDTable ", port), func() error { _, err := p.QueryGIDTable(provider.QueryGIDTableRequest{Port: port}); return err }},
-			command{fmt.Sprint("QueryPKey of port ", port), func() error { _, err := p.QueryPKey(provider.QueryPKeyRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryPort ", port), func() error {
+				_, err := provider.Do(p, provider.QueryPort, provider.QueryPortRequest{Port: port})
+				return err
+			}},
+			command{fmt.Sprint("QueryGIDTable ", port), func() error {
+				_, err := provider.Do(p, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: port})
+				return err
+			}},
+			command{fmt.Sprint("QueryPKey of port ", port), func() error {
+				_, err := provider.Do(p, provider.QueryPKey, provider.QueryPKeyRequest{Port: port})
+				return err
+			}},
 		)
 	}
 	for _, index := range []int{-1, 1, math.MaxInt, math.MinInt} {
 		all = append(all, command{fmt.Sprint("QueryPKey ", index), func() error {
-			_, err := p.QueryPKey(provider.QueryPKeyRequest{Port: 1, Index: index})
+			_, err := provider.Do(p, provider.QueryPKey, provider.QueryPKeyRequest{Port: 1, Index: index})
 			return err
 		}})
 	}
@@ -71,28 +80,28 @@ func queryCommands(p provider.Provider) (all []command) {
 func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
 		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
-			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: n})
+			_, err := provider.Do(p, provider.AllocMR, provider.AllocMRRequest{PD: h.PD, Length: n})
 			return err
 		}})
 	}
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 1, device.MaxFastRegPageListLen + 1} {
 		all = append(all, command{fmt.Sprint("AllocFastMR of ", n), func() error {
-			_, err := p.AllocFastMR(provider.AllocFastMRRequest{PD: h.PD, Entries: n})
+			_, err := provider.Do(p, provider.AllocFastMR, provider.AllocFastMRRequest{PD: h.PD, Entries: n})
 			return err
 		}})
 	}
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, int(device.MaxMRSize) + 1} {
 		all = append(all, command{fmt.Sprint("AllocCoherent of ", n), func() error {
-			_, err := p.AllocCoherent(provider.AllocCoherentRequest{Length: n})
+			_, err := provider.Do(p, provider.AllocCoherent, provider.AllocCoherentRequest{Length: n})
 			return err
 		}})
 	}
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 2, 1<<31 + 1, device.MaxCQE + 1} {
 		all = append(all, command{fmt.Sprint("CreateCQ of ", n), func() error {
-			_, err := p.CreateCQ(provider.CreateCQRequest{Entries: n})
+			_, err := provider.Do(p, provider.CreateCQ, provider.CreateCQRequest{Entries: n})
 			return err
 		}}, command{fmt.Sprint("ResizeCQ to ", n), func() error {
-			_, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: h.CQ, Entries: n})
+			_, err := provider.Do(p, provider.ResizeCQ, provider.ResizeCQRequest{CQ: h.CQ, Entries: n})
 			return err
 		}})
 	}
@@ -103,18 +112,18 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 		"all of WCFlags":   {Entries: 1, WCFlags: math.MaxUint64},
 		"all of the flags": {Entries: 1, Flags: math.MaxUint32},
 	} {
-		all = append(all, command{"CreateCQ, " + name, func() error { _, err := p.CreateCQ(r); return err }})
+		all = append(all, command{"CreateCQ, " + name, func() error { _, err := provider.Do(p, provider.CreateCQ, r); return err }})
 	}
 	for name, r := range map[string]provider.RegDMMRRequest{
 		"behind the end": {Offset: 65}, "too long": {Length: 65}, "negative": {Offset: -1, Length: 2}, "negative length": {Length: -1},
 		"wrapped": {Offset: math.MaxInt, Length: math.MaxInt}, "far": {Offset: 64, Length: 1},
 	} {
 		r.PD, r.DM = h.PD, h.dm
-		all = append(all, command{"RegDMMR, " + name, func() error { _, err := p.RegDMMR(r); return err }})
+		all = append(all, command{"RegDMMR, " + name, func() error { _, err := provider.Do(p, provider.RegDMMR, r); return err }})
 	}
 	for _, length := range []int{0, -1, math.MinInt, math.MaxInt, provider.MaxDMSize + 1} {
 		all = append(all, command{fmt.Sprintf("AllocDM, %d", length), func() error {
-			_, err := p.AllocDM(provider.AllocDMRequest{Length: length})
+			_, err := provider.Do(p, provider.AllocDM, provider.AllocDMRequest{Length: length})
 			return err
 		}})
 	}
@@ -125,25 +134,25 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 		}
 		all = append(all,
 			command{fmt.Sprintf("AllocMR, access %#x", uint32(access)), func() error {
-				_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: 1, Access: access})
+				_, err := provider.Do(p, provider.AllocMR, provider.AllocMRRequest{PD: h.PD, Length: 1, Access: access})
 				return err
 			}},
 			command{fmt.Sprintf("RegMR, access %#x", uint32(access)), func() error {
-				_, err := p.RegMR(provider.RegMRRequest{PD: h.PD, Memory: make([]byte, 1), Access: access})
+				_, err := provider.Do(p, provider.RegMR, provider.RegMRRequest{PD: h.PD, Memory: make([]byte, 1), Access: access})
 				return err
 			}},
 			command{fmt.Sprintf("ReregMR, access %#x", uint32(access)), func() error {
-				return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
+				return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
 			}})
 	}
 	for _, flags := range []verbs.ReregFlags{0, verbs.ReregChangeTranslation, verbs.ReregChangePD, 1 << 3, math.MaxUint32} {
 		all = append(all, command{fmt.Sprintf("ReregMR, flags %#x and nothing else", uint32(flags)), func() error {
-			return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: flags})
+			return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: h.mr, Flags: flags})
 		}})
 	}
 	for _, iova := range []uint64{math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 - 4095} {
 		all = append(all, command{fmt.Sprintf("AllocMR at %#x", iova), func() error {
-			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: 4096, IOVA: iova})
+			_, err := provider.Do(p, provider.AllocMR, provider.AllocMRRequest{PD: h.PD, Length: 4096, IOVA: iova})
 			return err
 		}})
 	}
@@ -173,7 +182,7 @@ func queuePairCommands(p provider.Provider, h handles, device verbs.DeviceAttr) 
 		all = append(all, command{"CreateQP, " + name, func() error {
 			r := Request(h.PD, h.CQ, Doorbells+100)
 			spoil(&r)
-			_, err := p.CreateQP(r)
+			_, err := provider.Do(p, provider.CreateQP, r)
 			return err
 		}})
 	}
@@ -185,29 +194,29 @@ func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all [
 	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
 		all = append(all,
 			command{fmt.Sprint("CreateSRQ, max_wr ", n), func() error {
-				_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: n}})
+				_, err := provider.Do(p, provider.CreateSRQ, provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: n}})
 				return err
 			}},
 			command{fmt.Sprint("ModifySRQ, max_wr ", n), func() error {
-				_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
+				_, err := provider.Do(p, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
 				return err
 			}})
 	}
 	for _, n := range []uint32{uint32(device.MaxSRQSGE) + 1, 1 << 28, math.MaxUint32} {
 		all = append(all, command{fmt.Sprint("CreateSRQ, max_sge ", n), func() error {
-			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
+			_, err := provider.Do(p, provider.CreateSRQ, provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
 			return err
 		}})
 	}
 	for bit := 2; bit < 32; bit++ {
 		mask := verbs.SRQAttrMask(1) << bit
 		all = append(all, command{fmt.Sprintf("ModifySRQ, mask %#x", uint32(mask)), func() error {
-			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
+			_, err := provider.Do(p, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
 			return err
 		}})
 	}
 	return append(all, command{"ModifySRQ, limit 2^32-1", func() error {
-		_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
+		_, err := provider.Do(p, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
 		return err
 	}})
 }
@@ -216,7 +225,7 @@ func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all [
 func modifyCommands(p provider.Provider, h handles) (all []command) {
 	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 		all = append(all, command{"ModifyQP, " + name, func() error {
-			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+			_, err := provider.Do(p, provider.ModifyQP, provider.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
 			return err
 		}})
 	}
@@ -265,20 +274,20 @@ func addressCommands(s *rig.Station, h handles) (all []command) {
 			all = append(all, command{"CreateAH, " + name, func() error {
 				attr := *s.Route(s.End.IPv4)
 				spoil(&attr)
-				_, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: h.PD, Attr: attr, NoWait: noWait})
+				_, err := provider.DoContext(rig.Guard(s), p, provider.CreateAH, provider.CreateAHRequest{PD: h.PD, Attr: attr, NoWait: noWait})
 				return err
 			}})
 		}
 		all = append(all, command{"ModifyAH, " + name, func() error {
 			attr := *s.Route(s.End.IPv4)
 			spoil(&attr)
-			return p.ModifyAH(rig.Guard(s), provider.ModifyAHRequest{AH: h.ah, Attr: attr})
+			return provider.ExecContext(rig.Guard(s), p, provider.ModifyAH, provider.ModifyAHRequest{AH: h.ah, Attr: attr})
 		}})
 	}
 	for _, mgid := range []verbs.GID{{}, rig.GID(s.End.IPv4), rig.GID(s.End.IPv6), rig.GID(rig.GroupV4)} { // the last to a queue pair in RESET
 		r := provider.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
-		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return p.AttachMcast(r) }},
-			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return p.DetachMcast(r) }})
+		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return provider.Exec(p, provider.AttachMcast, r) }},
+			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return provider.Exec(p, provider.DetachMcast, r) }})
 	}
 	for _, r := range []provider.JoinMulticastRequest{
 		{}, {State: verbs.JoinStateFullMember}, {Group: s.End.IPv4, State: verbs.JoinStateFullMember},
@@ -286,7 +295,7 @@ func addressCommands(s *rig.Station, h handles) (all []command) {
 		{Group: netip.MustParseAddr("ff01::1"), State: verbs.JoinStateFullMember},
 		{Group: rig.GroupV6.WithZone("nowhere"), State: verbs.JoinStateFullMember},
 	} {
-		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := p.JoinMulticast(r); return err }})
+		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := provider.Do(p, provider.JoinMulticast, r); return err }})
 	}
 	return all
 }

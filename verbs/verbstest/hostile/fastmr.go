@@ -16,7 +16,7 @@ import (
 // directions that were mapped, or nothing.
 func fastLists(t *testing.T, w *rig.World) {
 	h := NewHandles(w.A, w.A.Session, 0)
-	grant, err := w.A.Session.AllocFastMR(provider.AllocFastMRRequest{PD: h.PD, Entries: 4})
+	grant, err := provider.Do(w.A.Session, provider.AllocFastMR, provider.AllocFastMRRequest{PD: h.PD, Entries: 4})
 	rig.Check(t, err)
 	addr := func(d verbs.DMADirection) verbs.DMAAddr { return w.A.Ctx.DMAMapSingle(w.A.MR.Bytes(), d) }
 	both, to, from := addr(verbs.DMABidirectional), addr(verbs.DMAToDevice), addr(verbs.DMAFromDevice)
@@ -53,7 +53,7 @@ func fastLists(t *testing.T, w *rig.World) {
 		if row.change != nil {
 			row.change(&r)
 		}
-		refuseAll(t, w, []command{{what, func() error { return w.A.Session.MapFMR(r) }}})
+		refuseAll(t, w, []command{{what, func() error { return provider.Exec(w.A.Session, provider.MapFMR, r) }}})
 	}
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -63,11 +63,11 @@ func fastLists(t *testing.T, w *rig.World) {
 		}
 		r := provider.MapFMRRequest{MR: grant.MR, Key: verbs.RKey(grant.LKey)}
 		r.Reg.Count, r.Reg.Length = 1+random.Uint32N(4), random.Uint64()
-		if w.A.Session.MapFMR(r) == nil {
+		if provider.Exec(w.A.Session, provider.MapFMR, r) == nil {
 			t.Fatalf("a list at random is registered; seed %d", seed)
 		}
 	}
-	rig.Check(t, w.A.Session.DeregMR(provider.DeregMRRequest{MR: grant.MR}))
+	rig.Check(t, provider.Exec(w.A.Session, provider.DeregMR, provider.DeregMRRequest{MR: grant.MR}))
 	h.free(t, w.A.Session)
 	w.Alive()
 }

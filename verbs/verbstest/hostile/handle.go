@@ -19,37 +19,37 @@ type handles struct{ PD, mr, mw, dm, channel, CQ, srq, qp, ah, membership, event
 
 func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) {
 	s.Helper()
-	pd, err := p.AllocPD()
+	pd, err := provider.Do(p, provider.AllocPD, provider.None{})
 	rig.Check(s, err)
-	mr, err := p.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 1})
+	mr, err := provider.Do(p, provider.AllocMR, provider.AllocMRRequest{PD: pd.PD, Length: 1})
 	rig.Check(s, err)
-	mw, err := p.AllocMW(provider.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
+	mw, err := provider.Do(p, provider.AllocMW, provider.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
 	rig.Check(s, err)
-	counters, err := p.CreateCounters()
+	counters, err := provider.Do(p, provider.CreateCounters, provider.None{})
 	rig.Check(s, err)
-	dm, err := p.AllocDM(provider.AllocDMRequest{Length: 64})
+	dm, err := provider.Do(p, provider.AllocDM, provider.AllocDMRequest{Length: 64})
 	rig.Check(s, err)
-	channel, err := p.CreateCompChannel()
+	channel, err := provider.Do(p, provider.CreateCompChannel, provider.None{})
 	rig.Check(s, err)
 	rig.Check(s, channel.Events.Close())
-	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: uint64(Doorbells + number), Channel: channel.Channel})
+	cq, err := provider.Do(p, provider.CreateCQ, provider.CreateCQRequest{Entries: 8, EventID: uint64(Doorbells + number), Channel: channel.Channel})
 	rig.Check(s, err)
-	srq, err := p.CreateSRQ(provider.CreateSRQRequest{PD: pd.PD, Attr: provider.SRQInitAttr{MaxWR: 8}, EventID: uint64(Doorbells+number) << 20})
+	srq, err := provider.Do(p, provider.CreateSRQ, provider.CreateSRQRequest{PD: pd.PD, Attr: provider.SRQInitAttr{MaxWR: 8}, EventID: uint64(Doorbells+number) << 20})
 	rig.Check(s, err)
-	qp, err := p.CreateQP(Request(pd.PD, cq.CQ, Doorbells+number))
+	qp, err := provider.Do(p, provider.CreateQP, Request(pd.PD, cq.CQ, Doorbells+number))
 	rig.Check(s, err)
-	ah, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.Route(s.End.IPv4)})
+	ah, err := provider.DoContext(rig.Guard(s), p, provider.CreateAH, provider.CreateAHRequest{PD: pd.PD, Attr: *s.Route(s.End.IPv4)})
 	rig.Check(s, err)
-	m, err := p.JoinMulticast(provider.JoinMulticastRequest{Group: rig.GroupV4, State: verbs.JoinStateSendOnlyFullMember})
+	m, err := provider.Do(p, provider.JoinMulticast, provider.JoinMulticastRequest{Group: rig.GroupV4, State: verbs.JoinStateSendOnlyFullMember})
 	rig.Check(s, err)
-	events, err := p.CreateEventChannel()
+	events, err := provider.Do(p, provider.CreateEventChannel, provider.None{})
 	rig.Check(s, err)
 	rig.Check(s, events.Events.Close())
-	id, err := p.CreateID(provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
+	id, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
 	rig.Check(s, err)
-	domain, err := p.OpenXRCD(provider.OpenXRCDRequest{})
+	domain, err := provider.Do(p, provider.OpenXRCD, provider.OpenXRCDRequest{})
 	rig.Check(s, err)
-	target, err := p.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 1<<41 + uint64(number)})
+	target, err := provider.Do(p, provider.CreateXRCTarget, provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 1<<41 + uint64(number)})
 	rig.Check(s, err)
 	return handles{pd.PD, mr.MR, mw.MW, dm.DM, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID, domain.XRCD, target.QP, counters.Counters}
 }
@@ -66,12 +66,12 @@ func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
 func (h handles) free(t testing.TB, p provider.Provider) {
 	t.Helper()
 	for _, err := range []error{
-		p.DestroyQP(provider.DestroyQPRequest{QP: h.target}), p.CloseXRCD(provider.CloseXRCDRequest{XRCD: h.xrcd}),
-		p.DestroyID(provider.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: h.events}),
-		p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(provider.DestroyAHRequest{AH: h.ah}),
-		p.DestroyQP(provider.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(provider.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(provider.DestroyCQRequest{CQ: h.CQ}),
-		p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: h.channel}),
-		p.DestroyCounters(provider.DestroyCountersRequest{Counters: h.counters}), p.FreeDM(provider.FreeDMRequest{DM: h.dm}), p.DeallocMW(provider.DeallocMWRequest{MW: h.mw}), p.DeregMR(provider.DeregMRRequest{MR: h.mr}), p.DeallocPD(provider.DeallocPDRequest{PD: h.PD}),
+		provider.Exec(p, provider.DestroyQP, provider.DestroyQPRequest{QP: h.target}), provider.Exec(p, provider.CloseXRCD, provider.CloseXRCDRequest{XRCD: h.xrcd}),
+		provider.Exec(p, provider.DestroyID, provider.DestroyIDRequest{ID: h.id}), provider.Exec(p, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: h.events}),
+		provider.Exec(p, provider.LeaveMulticast, provider.LeaveMulticastRequest{Membership: h.membership}), provider.Exec(p, provider.DestroyAH, provider.DestroyAHRequest{AH: h.ah}),
+		provider.Exec(p, provider.DestroyQP, provider.DestroyQPRequest{QP: h.qp}), provider.Exec(p, provider.DestroySRQ, provider.DestroySRQRequest{SRQ: h.srq}), provider.Exec(p, provider.DestroyCQ, provider.DestroyCQRequest{CQ: h.CQ}),
+		provider.Exec(p, provider.DestroyCompChannel, provider.DestroyCompChannelRequest{Channel: h.channel}),
+		provider.Exec(p, provider.DestroyCounters, provider.DestroyCountersRequest{Counters: h.counters}), provider.Exec(p, provider.FreeDM, provider.FreeDMRequest{DM: h.dm}), provider.Exec(p, provider.DeallocMW, provider.DeallocMWRequest{MW: h.mw}), provider.Exec(p, provider.DeregMR, provider.DeregMRRequest{MR: h.mr}), provider.Exec(p, provider.DeallocPD, provider.DeallocPDRequest{PD: h.PD}),
 	} {
 		rig.Check(t, err)
 	}
@@ -119,7 +119,7 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 	qp := func(pd, send, recv provider.Handle) error {
 		r := Request(pd, send, Doorbells+100)
 		r.RecvCQ = recv
-		_, err := p.CreateQP(r)
+		_, err := provider.Do(p, provider.CreateQP, r)
 		return err
 	}
 	srq := func() error {
@@ -127,106 +127,126 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 		if r.SRQ = bad.srq; r.SRQ == 0 { // means none
 			return verbs.ErrInvalid
 		}
-		_, err := p.CreateQP(r)
+		_, err := provider.Do(p, provider.CreateQP, r)
 		return err
 	}
 	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
 	return []command{
-		{"DeallocPD", func() error { return p.DeallocPD(provider.DeallocPDRequest{PD: bad.PD}) }},
-		{"AllocMR", func() error { _, err := p.AllocMR(provider.AllocMRRequest{PD: bad.PD, Length: 1}); return err }},
+		{"DeallocPD", func() error { return provider.Exec(p, provider.DeallocPD, provider.DeallocPDRequest{PD: bad.PD}) }},
+		{"AllocMR", func() error {
+			_, err := provider.Do(p, provider.AllocMR, provider.AllocMRRequest{PD: bad.PD, Length: 1})
+			return err
+		}},
 		{"RegMR", func() error {
-			_, err := p.RegMR(provider.RegMRRequest{PD: bad.PD, Memory: make([]byte, 1)})
+			_, err := provider.Do(p, provider.RegMR, provider.RegMRRequest{PD: bad.PD, Memory: make([]byte, 1)})
 			return err
 		}},
 		{"ReregMR", func() error {
-			return p.ReregMR(provider.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
+			return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
 		}},
 		{"ReregMR, PD", func() error {
-			return p.ReregMR(provider.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.PD})
+			return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.PD})
 		}},
-		{"DeregMR", func() error { return p.DeregMR(provider.DeregMRRequest{MR: bad.mr}) }},
-		{"DeregMR, of a window", func() error { return p.DeregMR(provider.DeregMRRequest{MR: good.mw}) }},
+		{"DeregMR", func() error { return provider.Exec(p, provider.DeregMR, provider.DeregMRRequest{MR: bad.mr}) }},
+		{"DeregMR, of a window", func() error { return provider.Exec(p, provider.DeregMR, provider.DeregMRRequest{MR: good.mw}) }},
 		{"ReregMR, of a window", func() error {
-			return p.ReregMR(provider.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
+			return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
 		}},
 		{"AllocMW", func() error {
-			_, err := p.AllocMW(provider.AllocMWRequest{PD: bad.PD, Type: verbs.MWType2})
+			_, err := provider.Do(p, provider.AllocMW, provider.AllocMWRequest{PD: bad.PD, Type: verbs.MWType2})
 			return err
 		}},
 		{"AttachCounters, to", func() error {
-			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, Of: bad.qp})
+			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: good.counters, Of: bad.qp})
 		}},
 		{"AttachCounters, to a CQ", func() error {
-			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, Of: bad.CQ, What: provider.CounterErrors})
+			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: good.counters, Of: bad.CQ, What: provider.CounterErrors})
 		}},
 		{"AttachCounters", func() error {
-			return p.AttachCounters(provider.AttachCountersRequest{Counters: bad.counters, Of: good.qp})
+			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: bad.counters, Of: good.qp})
 		}},
 		{"ReadCounters", func() error {
-			_, err := p.ReadCounters(provider.ReadCountersRequest{Counters: bad.counters})
+			_, err := provider.Do(p, provider.ReadCounters, provider.ReadCountersRequest{Counters: bad.counters})
 			return err
 		}},
-		{"DestroyCounters", func() error { return p.DestroyCounters(provider.DestroyCountersRequest{Counters: bad.counters}) }},
+		{"DestroyCounters", func() error {
+			return provider.Exec(p, provider.DestroyCounters, provider.DestroyCountersRequest{Counters: bad.counters})
+		}},
 		{"AllocNullMR", func() error {
-			_, err := p.AllocNullMR(provider.AllocNullMRRequest{PD: bad.PD})
+			_, err := provider.Do(p, provider.AllocNullMR, provider.AllocNullMRRequest{PD: bad.PD})
 			return err
 		}},
 		{"AllocFastMR", func() error {
-			_, err := p.AllocFastMR(provider.AllocFastMRRequest{PD: bad.PD, Entries: 1})
+			_, err := provider.Do(p, provider.AllocFastMR, provider.AllocFastMRRequest{PD: bad.PD, Entries: 1})
 			return err
 		}},
-		{"MapFMR", func() error { return p.MapFMR(provider.MapFMRRequest{MR: bad.mr}) }},
-		{"MapFMR, of a region that is not fast", func() error { return p.MapFMR(provider.MapFMRRequest{MR: good.mr}) }},
+		{"MapFMR", func() error { return provider.Exec(p, provider.MapFMR, provider.MapFMRRequest{MR: bad.mr}) }},
+		{"MapFMR, of a region that is not fast", func() error { return provider.Exec(p, provider.MapFMR, provider.MapFMRRequest{MR: good.mr}) }},
 		{"CheckMRStatus", func() error {
-			_, err := p.CheckMRStatus(provider.CheckMRStatusRequest{MR: bad.mr})
+			_, err := provider.Do(p, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: bad.mr})
 			return err
 		}},
 		{"CheckMRStatus, of a region without signatures", func() error {
-			_, err := p.CheckMRStatus(provider.CheckMRStatusRequest{MR: good.mr})
+			_, err := provider.Do(p, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: good.mr})
 			return err
 		}},
-		{"UnmapFMR", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: bad.mr}) }},
-		{"UnmapFMR, of a window", func() error { return p.UnmapFMR(provider.UnmapFMRRequest{MR: good.mw}) }},
-		{"FreeDM", func() error { return p.FreeDM(provider.FreeDMRequest{DM: bad.dm}) }},
+		{"UnmapFMR", func() error { return provider.Exec(p, provider.UnmapFMR, provider.UnmapFMRRequest{MR: bad.mr}) }},
+		{"UnmapFMR, of a window", func() error { return provider.Exec(p, provider.UnmapFMR, provider.UnmapFMRRequest{MR: good.mw}) }},
+		{"FreeDM", func() error { return provider.Exec(p, provider.FreeDM, provider.FreeDMRequest{DM: bad.dm}) }},
 		{"RegDMMR, memory", func() error {
-			_, err := p.RegDMMR(provider.RegDMMRRequest{PD: good.PD, DM: bad.dm, Length: 1})
+			_, err := provider.Do(p, provider.RegDMMR, provider.RegDMMRRequest{PD: good.PD, DM: bad.dm, Length: 1})
 			return err
 		}},
 		{"RegDMMR, PD", func() error {
-			_, err := p.RegDMMR(provider.RegDMMRRequest{PD: bad.PD, DM: good.dm, Length: 1})
+			_, err := provider.Do(p, provider.RegDMMR, provider.RegDMMRRequest{PD: bad.PD, DM: good.dm, Length: 1})
 			return err
 		}},
-		{"DeallocMW", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: bad.mw}) }},
-		{"DeallocMW, of a region", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: good.mr}) }},
+		{"DeallocMW", func() error { return provider.Exec(p, provider.DeallocMW, provider.DeallocMWRequest{MW: bad.mw}) }},
+		{"DeallocMW, of a region", func() error { return provider.Exec(p, provider.DeallocMW, provider.DeallocMWRequest{MW: good.mr}) }},
 		{"DestroyCompChannel", func() error {
-			return p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: bad.channel})
+			return provider.Exec(p, provider.DestroyCompChannel, provider.DestroyCompChannelRequest{Channel: bad.channel})
 		}},
-		{"ResizeCQ", func() error { _, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: bad.CQ, Entries: 8}); return err }},
-		{"ModifyCQ", func() error { return p.ModifyCQ(provider.ModifyCQRequest{CQ: bad.CQ}) }},
-		{"CheckCQ", func() error { return p.CheckCQ(provider.CheckCQRequest{CQ: bad.CQ}) }},
-		{"DestroyCQ", func() error { return p.DestroyCQ(provider.DestroyCQRequest{CQ: bad.CQ}) }},
+		{"ResizeCQ", func() error {
+			_, err := provider.Do(p, provider.ResizeCQ, provider.ResizeCQRequest{CQ: bad.CQ, Entries: 8})
+			return err
+		}},
+		{"ModifyCQ", func() error { return provider.Exec(p, provider.ModifyCQ, provider.ModifyCQRequest{CQ: bad.CQ}) }},
+		{"CheckCQ", func() error { return provider.Exec(p, provider.CheckCQ, provider.CheckCQRequest{CQ: bad.CQ}) }},
+		{"DestroyCQ", func() error { return provider.Exec(p, provider.DestroyCQ, provider.DestroyCQRequest{CQ: bad.CQ}) }},
 		{"CreateQP, PD", func() error { return qp(bad.PD, good.CQ, good.CQ) }},
 		{"CreateQP, send CQ", func() error { return qp(good.PD, bad.CQ, good.CQ) }},
 		{"CreateQP, receive CQ", func() error { return qp(good.PD, good.CQ, bad.CQ) }},
 		{"CreateQP, SRQ", srq},
 		{"CreateSRQ", func() error {
-			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: bad.PD, Attr: provider.SRQInitAttr{MaxWR: 1}})
+			_, err := provider.Do(p, provider.CreateSRQ, provider.CreateSRQRequest{PD: bad.PD, Attr: provider.SRQInitAttr{MaxWR: 1}})
 			return err
 		}},
 		{"ModifySRQ", func() error {
-			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
+			_, err := provider.Do(p, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
 			return err
 		}},
-		{"ModifySRQ, nothing", func() error { _, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq}); return err }},
-		{"QuerySRQ", func() error { _, err := p.QuerySRQ(provider.QuerySRQRequest{SRQ: bad.srq}); return err }},
-		{"DestroySRQ", func() error { return p.DestroySRQ(provider.DestroySRQRequest{SRQ: bad.srq}) }},
+		{"ModifySRQ, nothing", func() error {
+			_, err := provider.Do(p, provider.ModifySRQ, provider.ModifySRQRequest{SRQ: bad.srq})
+			return err
+		}},
+		{"QuerySRQ", func() error {
+			_, err := provider.Do(p, provider.QuerySRQ, provider.QuerySRQRequest{SRQ: bad.srq})
+			return err
+		}},
+		{"DestroySRQ", func() error { return provider.Exec(p, provider.DestroySRQ, provider.DestroySRQRequest{SRQ: bad.srq}) }},
 		{"ModifyQP", func() error {
-			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: rig.InitMask})
+			_, err := provider.Do(p, provider.ModifyQP, provider.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: rig.InitMask})
 			return err
 		}},
-		{"ModifyQP, nothing", func() error { _, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp}); return err }},
-		{"QueryQP", func() error { _, err := p.QueryQP(provider.QueryQPRequest{QP: bad.qp}); return err }},
-		{"DestroyQP", func() error { return p.DestroyQP(provider.DestroyQPRequest{QP: bad.qp}) }},
+		{"ModifyQP, nothing", func() error {
+			_, err := provider.Do(p, provider.ModifyQP, provider.ModifyQPRequest{QP: bad.qp})
+			return err
+		}},
+		{"QueryQP", func() error {
+			_, err := provider.Do(p, provider.QueryQP, provider.QueryQPRequest{QP: bad.qp})
+			return err
+		}},
+		{"DestroyQP", func() error { return provider.Exec(p, provider.DestroyQP, provider.DestroyQPRequest{QP: bad.qp}) }},
 	}
 }
 
@@ -236,16 +256,21 @@ func useCommands(s *rig.Station, bad handles) []command {
 	group := provider.McastRequest{QP: bad.qp, MGID: rig.GID(rig.GroupV4)}
 	return []command{
 		{"CreateAH", func() error {
-			_, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: bad.PD, Attr: *s.Route(s.End.IPv4)})
+			_, err := provider.DoContext(rig.Guard(s), p, provider.CreateAH, provider.CreateAHRequest{PD: bad.PD, Attr: *s.Route(s.End.IPv4)})
 			return err
 		}},
 		{"ModifyAH", func() error {
-			return p.ModifyAH(rig.Guard(s), provider.ModifyAHRequest{AH: bad.ah, Attr: *s.Route(s.End.IPv4)})
+			return provider.ExecContext(rig.Guard(s), p, provider.ModifyAH, provider.ModifyAHRequest{AH: bad.ah, Attr: *s.Route(s.End.IPv4)})
 		}},
-		{"QueryAH", func() error { _, err := p.QueryAH(provider.QueryAHRequest{AH: bad.ah}); return err }},
-		{"DestroyAH", func() error { return p.DestroyAH(provider.DestroyAHRequest{AH: bad.ah}) }},
-		{"AttachMcast", func() error { return p.AttachMcast(group) }},
-		{"DetachMcast", func() error { return p.DetachMcast(group) }},
-		{"LeaveMulticast", func() error { return p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: bad.membership}) }},
+		{"QueryAH", func() error {
+			_, err := provider.Do(p, provider.QueryAH, provider.QueryAHRequest{AH: bad.ah})
+			return err
+		}},
+		{"DestroyAH", func() error { return provider.Exec(p, provider.DestroyAH, provider.DestroyAHRequest{AH: bad.ah}) }},
+		{"AttachMcast", func() error { return provider.Exec(p, provider.AttachMcast, group) }},
+		{"DetachMcast", func() error { return provider.Exec(p, provider.DetachMcast, group) }},
+		{"LeaveMulticast", func() error {
+			return provider.Exec(p, provider.LeaveMulticast, provider.LeaveMulticastRequest{Membership: bad.membership})
+		}},
 	}
 }

@@ -16,12 +16,12 @@ func scribbledQueues(t *testing.T, w *rig.World) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := w.A
-	pd, err := s.Session.AllocPD()
+	pd, err := provider.Do(s.Session, provider.AllocPD, provider.None{})
 	rig.Check(t, err)
 	for round := range uint32(40) {
 		scribble(s, w, random, pd.PD, Doorbells+round)
 	}
-	rig.Check(t, s.Session.DeallocPD(provider.DeallocPDRequest{PD: pd.PD}))
+	rig.Check(t, provider.Exec(s.Session, provider.DeallocPD, provider.DeallocPDRequest{PD: pd.PD}))
 	for bit := range uint32(1 << 14) { // most of nobody
 		s.Session.Doorbell().Ring(bit)
 	}
@@ -34,11 +34,11 @@ func scribbledQueues(t *testing.T, w *rig.World) {
 func scribble(s *rig.Station, w *rig.World, random *rand.Rand, pd provider.Handle, index uint32) {
 	s.Helper()
 	p := s.Session
-	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: 1 << 41})
+	cq, err := provider.Do(p, provider.CreateCQ, provider.CreateCQRequest{Entries: 8, EventID: 1 << 41})
 	rig.Check(s, err)
 	scrawl(random, cq.Memory)
-	rig.Check(s, p.ModifyCQ(provider.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
-	qp, err := p.CreateQP(Request(pd, cq.CQ, index))
+	rig.Check(s, provider.Exec(p, provider.ModifyCQ, provider.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
+	qp, err := provider.Do(p, provider.CreateQP, Request(pd, cq.CQ, index))
 	rig.Check(s, err)
 	scrawl(random, qp.SendMemory)
 	scrawl(random, qp.RecvMemory)
@@ -48,7 +48,7 @@ func scribble(s *rig.Station, w *rig.World, random *rand.Rand, pd provider.Handl
 		{Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState | verbs.QPAttrSQPSN},
 	} {
 		step.QP = qp.QP
-		_, err := p.ModifyQP(step)
+		_, err := provider.Do(p, provider.ModifyQP, step)
 		rig.Check(s, err)
 	}
 	if p.Doorbell().Ring(index) {
@@ -60,11 +60,11 @@ func scribble(s *rig.Station, w *rig.World, random *rand.Rand, pd provider.Handl
 	w.B.Post(wr)
 	w.B.Expect(rig.OK(1))
 	rig.Check(s, ah.Close())
-	rig.Check(s, p.CheckCQ(provider.CheckCQRequest{CQ: cq.CQ}))
-	_, _ = p.ResizeCQ(provider.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
+	rig.Check(s, provider.Exec(p, provider.CheckCQ, provider.CheckCQRequest{CQ: cq.CQ}))
+	_, _ = provider.Do(p, provider.ResizeCQ, provider.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
 	w.Settle()
-	rig.Check(s, p.DestroyQP(provider.DestroyQPRequest{QP: qp.QP}))
-	rig.Check(s, p.DestroyCQ(provider.DestroyCQRequest{CQ: cq.CQ}))
+	rig.Check(s, provider.Exec(p, provider.DestroyQP, provider.DestroyQPRequest{QP: qp.QP}))
+	rig.Check(s, provider.Exec(p, provider.DestroyCQ, provider.DestroyCQRequest{CQ: cq.CQ}))
 }
 
 // scrawl writes into memory: anything, or numbers that are small enough to be looked at.

@@ -105,15 +105,15 @@ func idOptions(t *testing.T, w *rig.World) {
 		t.Errorf("route %+v", route)
 	}
 	p := w.A.Ctx.Provider()
-	channel, err := p.CreateEventChannel()
+	channel, err := provider.Do(p, provider.CreateEventChannel, provider.None{})
 	rig.Check(t, err)
 	defer channel.Events.Close()
-	grant, err := p.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
+	grant, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
 	rig.Check(t, err)
 	for _, r := range []provider.SetIDOptionRequest{
 		{ID: grant.ID, Option: 4, Value: 1}, {ID: grant.ID, Option: verbs.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: verbs.IDOptionReuseAddr, Value: 2},
 	} {
-		rig.Refused(t, p.SetIDOption(r), unix.EINVAL)
+		rig.Refused(t, provider.Exec(p, provider.SetIDOption, r), unix.EINVAL)
 	}
 }
 

@@ -147,7 +147,7 @@ func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) 
 	case m.Kind == proto.Failure || m.Kind == proto.Ended:
 		cause, err := proto.DecodeFailure(m.Body)
 		return grant, nil, errors.Join(cause, err)
-	case m.Kind != proto.Reply || m.Code != command.Code || m.ID != c.lastID:
+	case m.Kind != proto.Reply || m.Code != command.Number || m.ID != c.lastID:
 		return grant, nil, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
 	}
 	grant, err = command.DecodeGrant(m.Body, nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
 )
@@ -46,14 +47,14 @@ func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 // QueryDeviceOf says what the device is for a process that has not opened it yet.
 func (g *guests) QueryDeviceOf(process any) (verbs.DeviceAttr, error) {
 	if process == nil {
-		return g.QueryDevice()
+		return provider.Do(g, provider.QueryDevice, provider.None{})
 	}
 	guest, err := g.enter(process)
 	if err != nil {
 		return verbs.DeviceAttr{}, err
 	}
 	defer g.leave(guest)
-	return guest.host.QueryDevice()
+	return provider.Do(guest.host, provider.QueryDevice, provider.None{})
 }
 
 // enter gives the host of a process to one more user.

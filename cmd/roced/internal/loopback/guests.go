@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -17,9 +18,7 @@ import (
 // Device is one that programs open. It can be asked what it is, and counts, without a program.
 type Device interface {
 	server.Source
-	QueryDevice() (verbs.DeviceAttr, error)
-	QueryPort(provider.QueryPortRequest) (verbs.PortAttr, error)
-	QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error)
+	provider.Doer
 	Counters() ([]verbs.Counter, error)
 }
 
@@ -86,31 +85,30 @@ func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	}
 }
 
-// QueryDevice gives what is the same for all hosts: each has another GUID.
-func (g *guests) QueryDevice() (verbs.DeviceAttr, error) {
-	attr, err := g.blank.QueryDevice()
-	attr.NodeGUID, attr.SysImageGUID = 0, 0
-	return attr, err
+// Do implements provider.Doer: it answers queries by what all hosts have in common. Each has a GUID of its own, and their
+// links are up. The GID table has the lines of all hosts, each with its host's name and its index there.
+func (g *guests) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	err := g.blank.Do(ctx, code, request, grant)
+	switch grant := grant.(type) {
+	case *verbs.DeviceAttr:
+		grant.NodeGUID, grant.SysImageGUID = 0, 0
+	case *verbs.PortAttr:
+		grant.State, grant.PhysState = verbs.PortActive, verbs.PhysStateLinkUp
+	case *provider.QueryGIDTableGrant:
+		g.addGIDs(ctx, code, request, grant)
+	}
+	return err
 }
 
-// QueryPort gives what is the same for all hosts, whose links are up.
-func (g *guests) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
-	attr, err := g.blank.QueryPort(r)
-	attr.State, attr.PhysState = verbs.PortActive, verbs.PhysStateLinkUp
-	return attr, err
-}
-
-// QueryGIDTable gives the lines of all hosts, each with its host's name and its index there.
-func (g *guests) QueryGIDTable(r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
-	all, err := g.blank.QueryGIDTable(r)
+func (g *guests) addGIDs(ctx context.Context, code provider.Code, request any, all *provider.QueryGIDTableGrant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, host := range g.hosts {
-		if table, err := host.QueryGIDTable(r); err == nil { // else it is ending
+		var table provider.QueryGIDTableGrant
+		if err := host.Do(ctx, code, request, &table); err == nil { // else it is ending
 			all.Entries = append(all.Entries, table.Entries...)
 		}
 	}
-	return all, err
 }
 
 // Counters are the sums of those of all hosts that there were.
@@ -138,7 +136,7 @@ func (n *Network) Alone() (address netip.Addr) {
 	if len(g.hosts) != 1 || g.gone != nil || len(n.named) > 0 {
 		return address
 	}
-	table, err := g.hosts[0].QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	table, err := provider.Do(g.hosts[0], provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	count, failed := g.hosts[0].Statistics()
 	if err != nil || failed != nil || len(table.Entries) == 0 || count.Engine.Sent+count.Engine.Received > 0 {
 		return address

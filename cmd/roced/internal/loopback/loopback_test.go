@@ -57,7 +57,7 @@ func TestPoolIsUsedUp(t *testing.T) {
 		t.Errorf("a host without an address: %v", err)
 	}
 	for i, want := range []string{"10.0.0.1", "10.0.0.3"} {
-		grant, err := sessions[i].QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+		grant, err := provider.Do(sessions[i], provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 		if err != nil || grant.Entries[0].GID.Addr().Unmap() != netip.MustParseAddr(want) || len(grant.Entries) != 2 {
 			t.Errorf("%+v, %v, want %s", grant, err, want)
 		}
@@ -116,8 +116,8 @@ func TestNamesOfDevices(t *testing.T) {
 func TestLoopIsSeen(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/24"}, []string{"server=10.0.0.9"})
 	loop := n.Devices()[0]
-	attr, err := loop.QueryDevice()
-	port, failed := loop.QueryPort(provider.QueryPortRequest{Port: 1})
+	attr, err := provider.Do(loop, provider.QueryDevice, provider.None{})
+	port, failed := provider.Do(loop, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	if err != nil || failed != nil || attr.Name != Name || attr.MaxQP == 0 || port.State != verbs.PortActive {
 		t.Errorf("%+v, %v, %+v, %v", attr, err, port, failed)
 	}
@@ -176,7 +176,7 @@ func receive(t *testing.T, e *ud.Endpoint) error {
 // gidsOf are the hosts and addresses that a device says it has.
 func gidsOf(t *testing.T, d Device) (list []string) {
 	t.Helper()
-	table, err := d.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	table, err := provider.Do(d, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestHostOfAProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		attr, err := s.QueryDevice()
+		attr, err := provider.Do(s, provider.QueryDevice, provider.None{})
 		if err != nil {
 			t.Fatal(err)
 		}

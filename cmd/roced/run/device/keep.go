@@ -87,7 +87,7 @@ func (d *Device) Check() error {
 	if card == nil {
 		return nil
 	}
-	if _, err := card.QueryPort(provider.QueryPortRequest{Port: 1}); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
+	if _, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1}); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
 		return fmt.Errorf("device %s: %w", d.config.Name, err)
 	}
 	return nil

@@ -1,33 +1,17 @@
 package device
 
 import (
-	"github.com/roced/roced/verbs"
+	"context"
+
 	"github.com/roced/roced/verbs/provider"
 )
 
-// QueryDevice asks the card. While there is none, here and below, verbs.ErrDeviceFatal says why.
-func (d *Device) QueryDevice() (verbs.DeviceAttr, error) {
+// Do implements provider.Doer: the card answers. While the device has none, the error is verbs.ErrDeviceFatal with the
+// reason.
+func (d *Device) Do(ctx context.Context, code provider.Code, request, grant any) error {
 	card, err := d.theCard()
 	if err != nil {
-		return verbs.DeviceAttr{}, err
+		return err
 	}
-	return card.QueryDevice()
-}
-
-// QueryPort asks the card.
-func (d *Device) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
-	card, err := d.theCard()
-	if err != nil {
-		return verbs.PortAttr{}, err
-	}
-	return card.QueryPort(r)
-}
-
-// QueryGIDTable asks the card.
-func (d *Device) QueryGIDTable(r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
-	card, err := d.theCard()
-	if err != nil {
-		return provider.QueryGIDTableGrant{}, err
-	}
-	return card.QueryGIDTable(r)
+	return card.Do(ctx, code, request, grant)
 }

@@ -23,7 +23,7 @@ func (d *Device) State() State {
 	if card == nil {
 		return State{Text: d.config.Name + ": " + firstLine(why)}
 	}
-	port, err := card.QueryPort(provider.QueryPortRequest{Port: 1})
+	port, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	return State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.config.Name + " " + describe(card)}
 }
 
@@ -34,11 +34,11 @@ func firstLine(err error) string {
 
 // describe is a card's state, for people.
 func describe(card *hca.Card) string {
-	port, err := card.QueryPort(provider.QueryPortRequest{Port: 1})
+	port, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	if err != nil {
 		return firstLine(err)
 	}
-	attr, err := card.QueryDevice()
+	attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 	if err != nil {
 		return firstLine(err)
 	}
@@ -55,7 +55,7 @@ func describe(card *hca.Card) string {
 
 // address is that of the default GID.
 func address(card *hca.Card) string {
-	grant, err := card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
+	grant, err := provider.Do(card, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	if err != nil || len(grant.Entries) == 0 {
 		return "no address"
 	}
