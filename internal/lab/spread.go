@@ -7,14 +7,14 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/link"
 	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // SpreadByPort has packets with an odd source port, of UDP or TCP, leave through an interface's second queue, and others
 // through the first, until it is closed. At the other end of a veth pair they arrive there, as a network card's hash would
-// have it. By itself the kernel sends what it forwards through the queue of the number that it came by.
+// have it. By default the kernel sends forwarded packets through the queue of the number that it came by.
 func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
 	to, err := ns.nl.LinkByName(name)
 	if err != nil {
@@ -25,19 +25,33 @@ func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
 		return nil, fmt.Errorf("program that spreads packets over queues: %w", err)
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
-	err = ns.Do(func() (err error) {
-		end, err = link.AttachTCX(link.TCXOptions{Interface: to.Attrs().Index, Program: program, Attach: ebpf.AttachTCXEgress})
-		return err
-	})
-	if err != nil {
+	at := to.Attrs().Index
+	actions := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	if err = ns.nl.QdiscReplace(actions); err != nil {
+		return nil, fmt.Errorf("actions on packets of %s in %s: %w", name, ns.name, err)
+	}
+	filter := &netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: at, Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
+		Fd:          program.FD(), Name: "spread", DirectAction: true,
+	}
+	if err = ns.nl.FilterAdd(filter); err != nil {
 		return nil, fmt.Errorf("spread packets of %s in %s over queues: %w", name, ns.name, err)
 	}
-	return end, nil
+	return spreading{ns, filter}, nil
 }
+
+// spreading is a filter that spreads packets. Linux before 6.6 has no other way to attach one than this queueing discipline.
+type spreading struct {
+	ns     *Namespace
+	filter netlink.Filter
+}
+
+// Close implements io.Closer.
+func (s spreading) Close() error { return s.ns.nl.FilterDel(s.filter) }
 
 const (
 	queueMapping = 12 // in struct __sk_buff: the number of the queue that a packet came by, counted from 1
-	tcxNext      = -1
+	unspecified  = -1 // TC_ACT_UNSPEC: the packet goes on
 	// Places in a frame.
 	etherType = 12
 	portOfIP4 = 34
@@ -56,7 +70,7 @@ var spread = asm.Instructions{
 	asm.And.Imm(asm.R0, 1).WithSymbol("port"),
 	asm.Add.Imm(asm.R0, 1),
 	asm.StoreMem(asm.R6, queueMapping, asm.R0, asm.Word),
-	asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
+	asm.Mov.Imm(asm.R0, unspecified).WithSymbol("next"),
 	asm.Return(),
 }
 
