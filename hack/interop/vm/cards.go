@@ -36,6 +36,9 @@ func MAC(guest string, card int) net.HardwareAddr {
 
 // cards are the emulator's arguments for the guest's cards.
 func (c *Config) cards(netOptions string) (args []string) {
+	if len(c.Cards) == 0 && c.Tap == "" {
+		return nil
+	}
 	if len(c.Cards) == 0 {
 		return []string{
 			"-netdev", "tap,id=net,script=no,downscript=no,ifname=" + c.Tap,
@@ -73,6 +76,9 @@ func (c Card) options() string {
 
 // emulator is the command of the machine: that of the image, if it has one, else this host's.
 func (c *Config) emulator(ctx context.Context, args []string) *exec.Cmd {
+	if c.Arch == "arm64" {
+		return exec.CommandContext(ctx, "qemu-system-aarch64", args...)
+	}
 	folder := filepath.Join(c.Image, "qemu/usr")
 	if _, err := os.Stat(folder); err != nil {
 		return exec.CommandContext(ctx, "qemu-system-x86_64", args...)

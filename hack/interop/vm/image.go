@@ -21,14 +21,25 @@ import (
 type Kernel string
 
 // The kernels: the oldest that roced supports, the newest of Debian 12, and the newest that Debian has for any
-// release. The image with the last also has an emulator whose cards have AF_XDP zero-copy.
+// release. The image with the last also has an emulator whose cards have AF_XDP zero-copy. Those for arm64 have
+// pages of 4 KiB and of 16 KiB.
 const (
-	Stable    Kernel = "stable"    // 6.1
-	Backports Kernel = "backports" // 6.12
-	Newest    Kernel = "newest"    // 7.3 in November 2026
+	Stable            Kernel = "stable"              // 6.1
+	Backports         Kernel = "backports"           // 6.12
+	Newest            Kernel = "newest"              // 7.3 in November 2026
+	ARM64Stable       Kernel = "arm64-stable"        // 6.1
+	ARM64Backports16K Kernel = "arm64-backports-16k" // 6.12
 )
 
-// ParseKernel reads the name of a kernel.
+// Arch returns the architecture of a kernel and of its image, as Go names it.
+func (k Kernel) Arch() string {
+	if strings.HasPrefix(string(k), "arm64-") {
+		return "arm64"
+	}
+	return "amd64"
+}
+
+// ParseKernel returns the kernel for amd64 with that name.
 func ParseKernel(name string) (Kernel, error) {
 	if k := Kernel(name); k == Stable || k == Backports || k == Newest {
 		return k, nil
@@ -60,7 +71,7 @@ func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, 
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(ImageDir, "image-"+string(kernel))
+	dir = kernel.image()
 	if made, _ := os.ReadFile(filepath.Join(dir, "recipe")); string(made) == version {
 		return dir, nil
 	}
@@ -69,6 +80,9 @@ func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, 
 	}
 	return dir, os.WriteFile(filepath.Join(dir, "recipe"), []byte(version), 0o644)
 }
+
+// image is the folder of the kernel's image.
+func (k Kernel) image() string { return filepath.Join(ImageDir, "image-"+string(k)) }
 
 // Release is the kernel release of an image, as uname -r has it.
 func Release(image string) string {

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -22,8 +23,9 @@ import (
 type Config struct {
 	Name      string         // also the guest's host name
 	Image     string         // a folder that Image made
-	Namespace *lab.Namespace // where QEMU runs and Tap is
-	Tap       string         // the interface that is the guest's wire
+	Arch      string         // of the image, as Go names it; amd64 if empty
+	Namespace *lab.Namespace // where QEMU runs and Tap is; nil without a network
+	Tap       string         // the interface that is the guest's wire; the guest has no network if it is empty and has no Cards
 	Cards     []Card         // the guest's cards, in place of the one on Tap
 	Addresses []string       // of the guest's eth0, such as "10.98.0.2/24"
 	MTU       int            // of the guest's eth0
@@ -70,7 +72,11 @@ func (v *VM) boot(ctx context.Context) (err error) {
 	}
 	alive, kill := context.WithCancel(context.Background())
 	v.kill = kill
-	v.qemu = job.Program(v.config.emulator(alive, v.arguments(netOptions)), v.config.Namespace.Do)
+	within := func(start func() error) error { return start() }
+	if v.config.Namespace != nil {
+		within = v.config.Namespace.Do
+	}
+	v.qemu = job.Program(v.config.emulator(alive, v.arguments(netOptions)), within)
 	ctx, cancel := context.WithTimeout(ctx, bootTime)
 	defer cancel()
 	err = v.connect(ctx)
@@ -117,16 +123,26 @@ func (c *Config) netOptions() (string, error) {
 	return wireOptions, nil
 }
 
-// processor is all that the emulator knows, except fast string instructions (ERMS, FSRM): the
-// kernel would clear and copy memory with them, which are emulated byte by byte.
-const processor = "max,-erms,-fsrm"
+// machine is what depends on the architecture: the emulator's board and processor, and the kernel's console.
+type machine struct{ board, processor, console string }
+
+// machines have all that the emulator knows, except what it emulates slowly. amd64 is without fast string instructions
+// (ERMS, FSRM): the kernel would clear and copy memory with them, byte by byte. arm64 signs pointers with a simple hash.
+var machines = map[string]machine{
+	"amd64": {"q35,accel=tcg,usb=off,vmport=off,smbus=off", "max,-erms,-fsrm", "ttyS0"},
+	"arm64": {"virt,accel=tcg,usb=off,gic-version=3", "max,pauth-impdef=on", "ttyAMA0"},
+}
 
 // kernelOptions make the boot short, and the emulated clock count.
-const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
+const kernelOptions = "quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
 
 func (v *VM) arguments(netOptions string) []string {
 	c := v.config
-	kernel := fmt.Sprintf("%s vm.name=%s vm.ip=%s vm.mtu=%d", kernelOptions, c.Name, strings.Join(c.Addresses, ","), c.MTU)
+	m := machines[cmp.Or(c.Arch, "amd64")]
+	kernel := fmt.Sprintf("%s console=%s vm.name=%s vm.ip=%s", kernelOptions, m.console, c.Name, strings.Join(c.Addresses, ","))
+	if c.MTU > 0 {
+		kernel += fmt.Sprintf(" vm.mtu=%d", c.MTU)
+	}
 	if c.NoRXE {
 		kernel += " vm.rxe=0"
 	}
@@ -137,7 +153,7 @@ func (v *VM) arguments(netOptions string) []string {
 		}
 	}
 	args := []string{"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-machine", "q35,accel=tcg,usb=off,vmport=off,smbus=off", "-cpu", processor,
+		"-machine", m.board, "-cpu", m.processor,
 		"-m", strconv.Itoa(max(c.Memory, 512)), "-smp", strconv.Itoa(max(c.CPUs, 1)),
 		"-kernel", filepath.Join(c.Image, "vmlinux"), "-initrd", filepath.Join(c.Image, "root.cpio"), "-append", kernel,
 		"-chardev", "file,id=console,path=" + v.console(), "-serial", "chardev:console",

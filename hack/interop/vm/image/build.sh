@@ -6,14 +6,17 @@
 # installed), so neither this machine's kernel nor its package database
 # changes.  The result is two files that QEMU boots directly:
 #
-#   $OUT/vmlinux      the kernel, already decompressed (booted through PVH;
-#                     saves the slow in-guest decompression under TCG)
+#   $OUT/vmlinux      the kernel, already decompressed (saves the slow in-guest
+#                     decompression under TCG; amd64 boots it through PVH)
 #   $OUT/root.cpio    the whole root file system as an initramfs
 #   $OUT/manifest     versions of everything that went in
 #   $OUT/qemu         with -k newest: the emulator of Debian 12's backports
 #
-# usage: build.sh [-k stable|backports|newest] [-o OUTDIR] [-c CACHEDIR]
+# usage: build.sh [-k KERNEL] [-o OUTDIR] [-c CACHEDIR]
 #                       [-p "extra debian packages"] [-m "extra modules"]
+#
+# KERNEL is stable, backports or newest for amd64; arm64-stable or arm64-backports-16k
+# for arm64.
 #
 # Needs (Debian 12, as root):
 #   apt-get install --no-install-recommends cpio kmod xz-utils zstd python3 \
@@ -36,9 +39,16 @@ while getopts k:o:c:p:m: o; do
     *) exit 2 ;;
     esac
 done
+arch=amd64 image=linux-image-amd64 multiarch=x86_64-linux-gnu
 case $flavour in
-stable)    release=() ;;                            # 6.1, incl. security updates
-backports) release=(-t bookworm-backports) ;;       # 6.12
+arm64-*) arch=arm64 image=linux-image-arm64 multiarch=aarch64-linux-gnu ;;
+esac
+case $flavour in
+*-16k) image+=-16k ;;
+esac
+case $flavour in
+stable|arm64-stable) release=() ;;                            # 6.1, incl. security updates
+backports|arm64-backports-16k) release=(-t bookworm-backports) ;;       # 6.12
 newest)    release=(-t trixie-backports) ;;         # the newest that Debian has for a release; its user space is Debian 12's
 *) echo "unknown kernel flavour $flavour" >&2; exit 2 ;;
 esac
@@ -77,6 +87,7 @@ skip=$(tr -d '\n' <<<"$skip")
 
 # ---- private apt: own sources, own lists, an empty dpkg status -------------
 apt=$cache/apt
+[ "$arch" = amd64 ] || apt=$cache/apt-$arch
 mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/none"
 : >"$apt/status"; : >"$apt/extended_states"
 cat >"$apt/sources.list" <<S
@@ -95,13 +106,13 @@ aptopts=(-qq
     -o "Dir::State::extended_states=$apt/extended_states"
     -o "Dir::Cache=$apt" -o Dir::Cache::archives=archives/
     -o APT::Sandbox::User=root -o Debug::NoLocking=1
-    -o APT::Architecture=amd64 -o APT::Architectures::=amd64)
+    -o "APT::Architecture=$arch" -o "APT::Architectures::=$arch")
 echo "[1/5] package lists"
 apt-get "${aptopts[@]}" update
 
 echo "[2/5] downloading kernel ($flavour) and user space"
-# linux-image-amd64 is the full kernel; the -cloud- one has no rdma_rxe.
-kpkg=$(apt-cache "${aptopts[@]}" "${release[@]}" show --no-all-versions linux-image-amd64 |
+# linux-image-ARCH is the full kernel; the -cloud- one has no rdma_rxe.
+kpkg=$(apt-cache "${aptopts[@]}" "${release[@]}" show --no-all-versions "$image" |
        sed -n 's/^Depends: *//p' | grep -oE 'linux-image-[0-9][^ ,(]*' | head -1 || true)
 [ -n "$kpkg" ] || { echo "no kernel package found for $flavour" >&2; exit 1; }
 krel=${kpkg#linux-image-}
@@ -158,7 +169,7 @@ for f in "${uris[@]}"; do
             --exclude='./usr/share/doc*' --exclude='./usr/share/man*' \
             --exclude='./usr/share/locale*' --exclude='./usr/share/info*' \
             --exclude='./usr/share/lintian*' --exclude='./usr/share/bash-completion*' \
-            --exclude='./usr/lib/x86_64-linux-gnu/gconv*' \
+            --exclude='./usr/lib/'$multiarch'/gconv*' \
             --exclude='./usr/lib/python3*/test*' --exclude='*/__pycache__'
     echo "$f" >>"$work/manifest"
 done
@@ -222,31 +233,37 @@ printf 'root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/sh\n' >"$roo
 printf 'root:x:0:\ntcpdump:x:100:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
 cp "$config" "$root/etc/kernel-config" 2>/dev/null || true
-# busybox applets fill in for everything not unpacked as a real program.
-"$root/bin/busybox" --list-full | while read -r p; do
-    [ -e "$root/$p" ] || [ -L "$root/$p" ] || ln -s /bin/busybox "$root/$p" 2>/dev/null || true
-done
-ldconfig -r "$root"
+# Another architecture's libraries are all in the loader's default folders.
+[ "$arch" != amd64 ] || ldconfig -r "$root"
 
 # ---- pack -------------------------------------------------------------------
 echo "[5/5] packing"
 mkdir -p "$out"
 python3 - "$vmlinuz" "$out/vmlinux" <<'PY'
-# bzImage -> ELF vmlinux: the setup header says where the payload lies.
-import lzma, struct, subprocess, sys
+# The kernel without its compression. amd64: bzImage -> ELF vmlinux, the setup header says
+# where the payload lies. arm64: an Image, as it is or within an EFI zboot image.
+import lzma, struct, subprocess, sys, zlib
 b = open(sys.argv[1], 'rb').read()
-assert b[0x202:0x206] == b'HdrS', 'not a bzImage'
-setup = (b[0x1f1] or 4) * 512 + 512
-off, length = struct.unpack_from('<II', b, 0x248)
-p = b[setup + off:setup + off + length]
-if p[:6] == b'\xfd7zXZ\0':
-    elf = lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(p)
-elif p[:4] == b'\x28\xb5\x2f\xfd':
-    elf = subprocess.run(['zstd', '-dcq'], input=p[:-4], stdout=subprocess.PIPE, check=True).stdout
-else:
+def decompress(p, size):
+    if p[:6] == b'\xfd7zXZ\0':
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(p)
+    if p[:4] == b'\x28\xb5\x2f\xfd':
+        return subprocess.run(['zstd', '-dcq'], input=p[:size], stdout=subprocess.PIPE, check=True).stdout
+    if p[:2] == b'\x1f\x8b':
+        return zlib.decompressobj(31).decompress(p)
     sys.exit('unknown kernel compression ' + p[:6].hex())
-assert elf[:4] == b'\x7fELF'
-open(sys.argv[2], 'wb').write(elf)
+if b[0x202:0x206] == b'HdrS':
+    setup = (b[0x1f1] or 4) * 512 + 512
+    off, length = struct.unpack_from('<II', b, 0x248)
+    kernel = decompress(b[setup + off:setup + off + length], -4)
+    assert kernel[:4] == b'\x7fELF'
+else:
+    kernel = b
+    if b[4:8] == b'zimg':
+        off, length = struct.unpack_from('<II', b, 8)
+        kernel = decompress(b[off:off + length], length)
+    assert kernel[56:60] == b'ARMd', 'not a kernel image'
+open(sys.argv[2], 'wb').write(kernel)
 PY
 cp "$vmlinuz" "$out/vmlinuz"
 (cd "$root" && find . -print0 | LC_ALL=C sort -z |
