@@ -3,7 +3,7 @@
 # Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short package image image-kubernetes test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -93,6 +93,12 @@ test-kernels: ## the tests inside virtual machines: Linux 6.1 and 6.12, cards wi
 
 kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
 	go run ./hack/interop/kernels -short
+
+platforms: ## the release, and all tests, in virtual machines: Linux 6.1, 6.12 and the newest on amd64, 6.1 and 6.12 with pages of 16 KiB on arm64; prints README's table
+	go run ./hack/platforms
+
+platforms-short: ## of platforms what CI runs: the demo as root and as an ordinary user, ibv_rc_pingpong in memory; Linux 6.1 on amd64 and arm64
+	go run ./hack/platforms -short
 
 clib: need-clib ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; for musl too if musl-gcc is there
 	$(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib

@@ -1,4 +1,16 @@
-// Platforms boots a virtual machine of another kernel or processor and runs a shell script in it:
+// Platforms runs a release and all tests in virtual machines with other kernels and processors: make platforms.
 //
-//	go run ./hack/platforms -kernel arm64-stable -share DIR -script 'uname -a; /host/roced demo'
+//	main.go      the command line; the machines one after another
+//	share.go     what guests see as /host: the release's Debian packages, the source tree, tests as binaries
+//	platform.go  the machines; one of them: boots, runs its cases, boots again if a case has ended the kernel
+//	cases.go     the cases: demo, doctor, programs in C over three networks
+//	guest.sh     functions of the cases, inside
+//	report.go    a line a case, and the table for the README
+//
+// A guest has no Go and no compiler. Its root file system is hack/interop/vm's, and what is kept between runs is kept
+// there. Machines have no network. The exit status is 1 if a case failed, and 2 if the command line is wrong.
+//
+//	go run ./hack/platforms -machines arm64-6.1 -only 'demo|memory'
+//	go run ./hack/platforms -machines arm64-6.1 -only 'tests verbs/hca$' -run TestReads
+//	go run ./hack/platforms -machines arm64-6.1 -share DIR -script 'uname -a; ls /host/share'
 package main

@@ -37,6 +37,7 @@ var Purposes = []Purpose{
 	{"image-kubernetes", "make image-kubernetes", []string{"podman"}},
 	{"containers", "make containers", append([]string{"podman", "runc", "mmdebstrap", "newuidmap", "ip"}, clib...)},
 	{"machines", "make test-kernels, make kernels-short: virtual machines", machines},
+	{"platforms", "make platforms, make platforms-short, on amd64", slices.Concat(machines, []string{"qemu-system-aarch64", "git"}, ForPackage("amd64", "amd64", "arm64"))},
 	{"interop", "make interop", append([]string{"tshark"}, machines...)},
 	{"test-package", "make test-package", append([]string{"git", "qemu-system-x86_64", "mmdebstrap", "mkfs.ext4"}, ForPackage("amd64", "amd64")...)},
 }

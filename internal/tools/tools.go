@@ -48,6 +48,7 @@ var debian = map[string]string{
 	"podman":                 "podman",
 	"python3":                "python3 /usr/bin/python3",
 	"python3-scapy":          "/usr/lib/python3/dist-packages/scapy/contrib/roce.py",
+	"qemu-system-arm":        "qemu-system-aarch64",
 	"qemu-system-x86":        "qemu-system-x86_64",
 	"rdmacm-utils":           "mckey rdma_client rdma_server rdma_xclient rdma_xserver riostream rping rstream ucmatose udaddy",
 	"runc":                   "runc",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/roced/roced/hack/interop/suite"
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
 	"github.com/vishvananda/netlink"
@@ -20,9 +21,9 @@ const cardsMTU = 9000
 
 // cardSuites are the tests that run over a pair of cards: those of the tag, and those of copy mode that only need two
 // hosts on a wire, in which a message is lost nowhere without a counter.
-func cardSuites(run string) []suite {
+func cardSuites(run string) []suite.Suite {
 	const tests = "^(TestZeroCopy.*|TestSoak|TestAddressesAreFollowed|TestHeaders|TestWorkerAlone|TestOtherTraffic|TestCloseAndOpenAgain|TestOpenAfterKill)$"
-	return []suite{{name: "verbs/hca", run: cmp.Or(run, tests), must: true, tags: cardsTag}}
+	return []suite.Suite{{Name: "verbs/hca", Run: cmp.Or(run, tests), Must: true, Tags: cardsTag}}
 }
 
 // onCards runs the tests over cards, in a machine for each model, and returns how many suites failed.
@@ -51,7 +52,7 @@ func onCards(ctx context.Context, o options, share string) (failed int, err erro
 // onModel boots a machine with two cards on a bridge, and runs the suites there:
 //
 //	guest: namespace A  eth0 ── TAP ── bridge ── TAP ── eth0  namespace B
-func onModel(ctx context.Context, model vm.Model, share string, suites []suite, o options) (failed int, err error) {
+func onModel(ctx context.Context, model vm.Model, share string, suites []suite.Suite, o options) (failed int, err error) {
 	image, err := vm.Image(ctx, vm.Newest, os.Stderr)
 	if err != nil {
 		return 0, err
@@ -86,9 +87,9 @@ func onModel(ctx context.Context, model vm.Model, share string, suites []suite, 
 	}
 	defer func() { err = errors.Join(err, guest.Close()) }()
 	fmt.Printf("\nLinux %s, two cards %s with zero-copy\n", vm.Release(image), model)
-	told := make([]suite, len(suites))
+	told := make([]suite.Suite, len(suites))
 	for i, s := range suites {
-		s.environment = fmt.Sprintf("ROCED_CARDS=%v,%v ROCED_SOAK=%d", vm.MAC(name, 0), vm.MAC(name, 1), cardsSoak)
+		s.Environment = fmt.Sprintf("ROCED_CARDS=%v,%v ROCED_SOAK=%d", vm.MAC(name, 0), vm.MAC(name, 1), cardsSoak)
 		told[i] = s
 	}
 	return runAll(ctx, guest, told, o.timeout)

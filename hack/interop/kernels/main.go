@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roced/roced/hack/interop/suite"
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
 )
@@ -23,15 +24,8 @@ const (
 	guestCPUs   = 2
 )
 
-// suiteTime bounds the tests of one package, if nothing else is asked for: emulation is
-// slow. What hangs then says where, for which it has a while more.
-const (
-	suiteTime = 40 * time.Minute
-	dumpTime  = time.Minute
-)
-
-// budgets make tests shorter that only compute, which takes ten times as long under emulation.
-const budgets = "ROCED_VALUES=24"
+// suiteTime is the default time limit of the tests of one package: emulation is slow.
+const suiteTime = 40 * time.Minute
 
 // namespacePrefix is what this program's namespaces are called.
 const namespacePrefix = "kernels"
@@ -148,7 +142,7 @@ func onKernels(ctx context.Context, o options, share string) (failed int, err er
 
 // onKernel boots a kernel and runs the suites there. It returns how many failed; it is an error if none
 // had a test to run.
-func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suite, timeout time.Duration) (failed int, err error) {
+func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suite.Suite, timeout time.Duration) (failed int, err error) {
 	image, err := vm.Image(ctx, kernel, os.Stderr)
 	if err != nil {
 		return 0, err
@@ -175,14 +169,17 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 }
 
 // runAll runs suites one after another. It returns how many failed; it is an error if none had a test to run.
-func runAll(ctx context.Context, guest *vm.VM, suites []suite, timeout time.Duration) (failed int, err error) {
+func runAll(ctx context.Context, guest *vm.VM, suites []suite.Suite, timeout time.Duration) (failed int, err error) {
 	ran := 0
 	for _, s := range suites {
-		passed, err := s.test(ctx, guest, timeout)
-		if err != nil {
+		r := s.Test(ctx, guest, timeout)
+		if r.Err == nil {
+			fmt.Printf("ok    %-20s %d passed, none skipped, %v\n", s.Name, r.Passed, r.Time.Round(time.Second))
+		} else {
 			failed++
+			fmt.Printf("FAIL  %-20s %v, after %v\n%s\n", s.Name, r.Err, r.Time.Round(time.Second), r.Output)
 		}
-		if ran += passed; ctx.Err() != nil {
+		if ran += r.Passed; ctx.Err() != nil {
 			return failed, context.Cause(ctx)
 		}
 	}
@@ -190,79 +187,4 @@ func runAll(ctx context.Context, guest *vm.VM, suites []suite, timeout time.Dura
 		return 0, errors.New("no test matches")
 	}
 	return failed, nil
-}
-
-// test prints a line on how the suite went, and all that it said if it failed.
-func (s suite) test(ctx context.Context, guest *vm.VM, timeout time.Duration) (tests int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
-	defer cancel()
-	start := time.Now()
-	out, err := guest.Run(ctx, fmt.Sprintf("cd /tmp && %s %s /host/%s -test.v -test.run '%s' -test.timeout %v", budgets, s.environment, s.binary, s.run, timeout))
-	passed := results(out, "PASS")
-	if err == nil {
-		err = s.incomplete(out)
-	}
-	if err != nil {
-		fmt.Printf("FAIL  %-20s %v, after %v\n%s\n", s.name, err, time.Since(start).Round(time.Second), failures(out))
-		if names := unfinished(out); len(names) > 0 {
-			fmt.Printf("begun, and not ended: %s\n", strings.Join(names, ", "))
-		}
-		return len(passed), err
-	}
-	fmt.Printf("ok    %-20s %d passed, none skipped, %v\n", s.name, len(passed), time.Since(start).Round(time.Second))
-	return len(passed), nil
-}
-
-// incomplete says what is missing in what tests said that have not failed.
-func (s suite) incomplete(out string) error {
-	if skipped := results(out, "SKIP"); len(skipped) > 0 {
-		return fmt.Errorf("skipped tests do not count as passed: %s", strings.Join(skipped, ", "))
-	}
-	if s.must && len(results(out, "PASS")) == 0 {
-		return errors.New("no test ran")
-	}
-	return nil
-}
-
-// result is a line of go test -v that says how a test ended.
-var result = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
-
-// results are the names of the tests that ended so.
-func results(out, how string) (names []string) {
-	for _, match := range result.FindAllStringSubmatch(out, -1) {
-		if match[1] == how {
-			names = append(names, match[2])
-		}
-	}
-	return names
-}
-
-// begin is a line of go test -v that says that a test begins.
-var begin = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
-
-// unfinished are the names of the tests that a guest did not live to end.
-func unfinished(out string) (names []string) {
-	ended := map[string]bool{}
-	for _, match := range result.FindAllStringSubmatch(out, -1) {
-		ended[match[2]] = true
-	}
-	for _, match := range begin.FindAllStringSubmatch(out, -1) {
-		if !ended[match[1]] {
-			names = append(names, match[1])
-		}
-	}
-	return names
-}
-
-// failures leaves out what passed.
-func failures(out string) string {
-	var kept []string
-	for _, line := range strings.Split(out, "\n") {
-		text := strings.TrimSpace(line)
-		if !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS") {
-			kept = append(kept, line)
-		}
-	}
-	const lines = 1000 // a hang prints the stacks of all goroutines
-	return strings.Join(kept[max(0, len(kept)-lines):], "\n")
 }

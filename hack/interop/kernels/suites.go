@@ -6,24 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/roced/roced/hack/interop/suite"
 )
-
-const module = "github.com/roced/roced/"
-
-// suite is the tests of a package, as a binary.
-type suite struct {
-	name   string
-	run    string // those that match, as go test's -run
-	must   bool   // it is a failure if none does
-	tags   string // guestTag, or cardsTag
-	binary string
-	// environment is what the tests are told, as a shell has it.
-	environment string
-}
 
 // packages are those whose tests need the kernel.
 var packages = []string{
@@ -33,16 +21,16 @@ var packages = []string{
 }
 
 // allSuites are the tests of all packages that match a pattern.
-func allSuites(run string) (suites []suite) {
+func allSuites(run string) (suites []suite.Suite) {
 	for _, name := range packages {
-		suites = append(suites, suite{name: name, run: run, must: run == "", tags: guestTag})
+		suites = append(suites, suite.Suite{Name: name, Run: run, Must: run == "", Tags: guestTag})
 	}
 	return suites
 }
 
 // shortSuites are the tests that run in guests only, and those of the steering program: each kernel has a
 // verifier of its own.
-func shortSuites(ctx context.Context) ([]suite, error) {
+func shortSuites(ctx context.Context) ([]suite.Suite, error) {
 	plain, err := testFiles(ctx, "")
 	if err != nil {
 		return nil, err
@@ -51,7 +39,7 @@ func shortSuites(ctx context.Context) ([]suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	suites := []suite{{name: "bpf", must: true, tags: guestTag}}
+	suites := []suite.Suite{{Name: "bpf", Must: true, Tags: guestTag}}
 	for _, name := range packages {
 		var tests []string
 		for _, file := range tagged[name] {
@@ -65,7 +53,7 @@ func shortSuites(ctx context.Context) ([]suite, error) {
 			tests = append(tests, found...)
 		}
 		if len(tests) > 0 {
-			suites = append(suites, suite{name: name, run: "^(" + strings.Join(tests, "|") + ")$", must: true, tags: guestTag})
+			suites = append(suites, suite.Suite{Name: name, Run: "^(" + strings.Join(tests, "|") + ")$", Must: true, Tags: guestTag})
 		}
 	}
 	if len(suites) == 1 {
@@ -82,7 +70,7 @@ func testFiles(ctx context.Context, tags string) (files map[string][]string, err
 	const format = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
 	args := []string{"list", "-tags", tags, "-f", format}
 	for _, name := range packages {
-		args = append(args, module+name)
+		args = append(args, suite.Module+name)
 	}
 	out, err := exec.CommandContext(ctx, "go", args...).Output()
 	if err != nil {
@@ -91,7 +79,7 @@ func testFiles(ctx context.Context, tags string) (files map[string][]string, err
 	files = map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		name := strings.TrimPrefix(path, module)
+		name := strings.TrimPrefix(path, suite.Module)
 		files[name] = append(files[name], file)
 	}
 	return files, nil
@@ -112,16 +100,13 @@ func testsIn(file string) (names []string, err error) {
 var errNoPackage = errors.New("no package matches")
 
 // build compiles the suites whose package is wanted into a folder.
-func build(ctx context.Context, folder string, suites []suite, wanted *regexp.Regexp) (built []suite, err error) {
+func build(ctx context.Context, folder string, suites []suite.Suite, wanted *regexp.Regexp) (built []suite.Suite, err error) {
 	for _, s := range suites {
-		if !wanted.MatchString(s.name) {
+		if !wanted.MatchString(s.Name) {
 			continue
 		}
-		s.binary = filepath.Join(s.tags, strings.ReplaceAll(s.name, "/", "-")+".test") // the name that go test gives it
-		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", s.tags, "-o", filepath.Join(folder, s.binary), module+s.name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w: %s", s.name, err, out)
+		if err := s.Build(ctx, folder); err != nil {
+			return nil, err
 		}
 		built = append(built, s)
 	}

@@ -127,10 +127,11 @@ func (c *Config) netOptions() (string, error) {
 type machine struct{ board, processor, console string }
 
 // machines have all that the emulator knows, except what it emulates slowly. amd64 is without fast string instructions
-// (ERMS, FSRM): the kernel would clear and copy memory with them, byte by byte. arm64 signs pointers with a simple hash.
+// (ERMS, FSRM): the kernel would clear and copy memory with them, byte by byte. arm64 is without pointer
+// authentication, and has atomic instructions and all page sizes.
 var machines = map[string]machine{
 	"amd64": {"q35,accel=tcg,usb=off,vmport=off,smbus=off", "max,-erms,-fsrm", "ttyS0"},
-	"arm64": {"virt,accel=tcg,usb=off,gic-version=3", "max,pauth-impdef=on", "ttyAMA0"},
+	"arm64": {"virt,accel=tcg,usb=off,gic-version=3", "neoverse-n1", "ttyAMA0"},
 }
 
 // kernelOptions make the boot short, and the emulated clock count.

@@ -229,8 +229,9 @@ install -m 755 "$here/guest/vm-agent" "$root/usr/sbin/vm-agent"
 install -m 755 "$here/guest/ud" "$root/usr/bin/ud"
 echo peer >"$root/etc/hostname"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
-printf 'root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/sh\n' >"$root/etc/passwd"
-printf 'root:x:0:\ntcpdump:x:100:\n' >"$root/etc/group"
+chmod 1777 "$root/tmp"
+printf 'root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"
+printf 'root:x:0:\ntcpdump:x:100:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
 cp "$config" "$root/etc/kernel-config" 2>/dev/null || true
 # Another architecture's libraries are all in the loader's default folders.

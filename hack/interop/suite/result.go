@@ -1,0 +1,131 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/hack/interop/vm"
+)
+
+// dumpTime is the time that a suite has beyond its timeout to print the stacks of what hangs.
+const dumpTime = time.Minute
+
+// budgets shorten tests that only compute, which take ten times as long under emulation.
+const budgets = "ROCED_VALUES=24"
+
+// Result is how a suite ended.
+type Result struct {
+	Passed, Skipped int           // number of tests, subtests included
+	Time            time.Duration // in the guest
+	Err             error         // nil if the suite passed
+	Output          string        // of a suite that failed: what passed is left out
+}
+
+// Test runs a suite in a guest whose share has its binary.
+func (s *Suite) Test(ctx context.Context, guest *vm.VM, timeout time.Duration) Result {
+	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
+	defer cancel()
+	start := time.Now()
+	out, err := guest.Run(ctx, fmt.Sprintf("cd %s && %s %s /host/%s -test.v -test.run '%s' -test.timeout %v",
+		cmp.Or(s.Folder, "/tmp"), budgets, s.Environment, s.binary, s.Run, timeout))
+	if err == nil {
+		err = s.incomplete(out)
+	}
+	r := Result{len(results(out, "PASS")), len(results(out, "SKIP")), time.Since(start), err, ""}
+	if err != nil {
+		r.Output = failures(out)
+		if names := unfinished(out); len(names) > 0 {
+			r.Output += "\nnot finished: " + strings.Join(names, ", ")
+		}
+	}
+	return r
+}
+
+// incomplete returns an error if tests that have not failed do not count as passed.
+func (s *Suite) incomplete(out string) error {
+	skipped := results(out, "SKIP")
+	if s.Lacking {
+		skipped = unexplained(out)
+	}
+	if len(skipped) > 0 {
+		return fmt.Errorf("skipped tests do not count as passed: %s", strings.Join(skipped, ", "))
+	}
+	if s.Must && len(results(out, "PASS")) == 0 {
+		return errors.New("no test ran")
+	}
+	return nil
+}
+
+// result is a line of go test -v that says how a test ended.
+var result = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
+
+// results returns the names of the tests that ended so.
+func results(out, how string) (names []string) {
+	for _, match := range result.FindAllStringSubmatch(out, -1) {
+		if match[1] == how {
+			names = append(names, match[2])
+		}
+	}
+	return names
+}
+
+// current is a line of go test -v that names the test whose output follows.
+var current = regexp.MustCompile(`^=== \w+ +(\S+)`)
+
+// reason is what internal/needs prints.
+var reason = regexp.MustCompile(`^ +\w+\.go:\d+: needs `)
+
+// unexplained returns the names of the skipped tests that name no missing tool or privilege.
+func unexplained(out string) (names []string) {
+	explained := map[string]bool{}
+	test := ""
+	for line := range strings.Lines(out) {
+		if match := current.FindStringSubmatch(line); match != nil {
+			test = match[1]
+		}
+		if reason.MatchString(line) {
+			explained[test] = true
+		}
+	}
+	for _, name := range results(out, "SKIP") {
+		if !explained[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// begin is a line of go test -v that says that a test begins.
+var begin = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
+
+// unfinished returns the names of the tests that began and did not end.
+func unfinished(out string) (names []string) {
+	ended := map[string]bool{}
+	for _, match := range result.FindAllStringSubmatch(out, -1) {
+		ended[match[2]] = true
+	}
+	for _, match := range begin.FindAllStringSubmatch(out, -1) {
+		if !ended[match[1]] {
+			names = append(names, match[1])
+		}
+	}
+	return names
+}
+
+// failures leaves out what passed.
+func failures(out string) string {
+	var kept []string
+	for _, line := range strings.Split(out, "\n") {
+		text := strings.TrimSpace(line)
+		if !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS") {
+			kept = append(kept, line)
+		}
+	}
+	const lines = 1000 // a hang prints the stacks of all goroutines
+	return strings.Join(kept[max(0, len(kept)-lines):], "\n")
+}

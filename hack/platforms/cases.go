@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/roced/roced/hack/interop/suite"
+)
+
+// Time limits. Emulation is slow, and the machine may be shared.
+const (
+	demoTime    = 8 * time.Minute
+	programTime = 3 * time.Minute
+	suiteTime   = 10 * time.Minute // of the tests of one package
+)
+
+// testCase is a script that runs in the guest, or the tests of a package.
+type testCase struct {
+	column string // of the table
+	name   string
+	script string
+	want   string // regular expression that the script's output must match
+	limit  time.Duration
+	tests  *suite.Suite
+}
+
+// columns are the table's, in its order.
+var columns = []string{"demo as root", "demo as a user", "doctor", "in memory", "UDP sockets", "XDP", "tests"}
+
+// cases returns the platform's cases that are selected.
+func (p platform) cases(ctx context.Context, o options) (cases []testCase, err error) {
+	all := append(hostCases(o.short), programCases()...)
+	for _, c := range all {
+		if o.only.MatchString(c.name) && (!o.short || isShort[c.name]) {
+			cases = append(cases, c)
+		}
+	}
+	if o.short {
+		return cases, nil
+	}
+	packages, err := suite.Packages(ctx, p.arch())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range packages {
+		tests := &suite.Suite{Name: name, Run: o.run, Arch: p.arch(), Folder: "/host/tree/" + name, Lacking: true}
+		if c := (testCase{column: "tests", name: "tests " + name, limit: o.timeout, tests: tests}); o.only.MatchString(c.name) {
+			cases = append(cases, c)
+		}
+	}
+	return cases, nil
+}
+
+// isShort has the cases of -short.
+var isShort = map[string]bool{"demo as root": true, "demo as a user": true, "in memory: ibv_rc_pingpong": true}
+
+// hostCases are about the host alone.
+func hostCases(short bool) []testCase {
+	demo := "roced demo"
+	if short {
+		demo += " -n 500"
+	}
+	return []testCase{
+		{column: "demo as root", name: "demo as root", script: demo, want: "(?m)^Everything is removed", limit: demoTime},
+		{column: "demo as a user", name: "demo as a user", script: "user " + demo, want: "(?m)^Everything is removed", limit: demoTime},
+		{column: "doctor", name: "doctor", script: "roced doctor", want: "(?m)^ok +AF_XDP", limit: programTime},
+		{column: "doctor", name: "doctor as a user", script: "user roced doctor", limit: programTime},
+		{column: "doctor", name: "doctor of an interface", script: "network=doctor; wired && ip netns exec doctor-server roced doctor -d eth0", want: "(?m)^ok +eth0 +is up", limit: programTime},
+	}
+}
+
+// programCases are the unmodified programs in C of rdma-core and perftest, over each network.
+func programCases() (cases []testCase) {
+	for _, network := range []struct{ column, name string }{{"in memory", "memory"}, {"UDP sockets", "udp"}, {"XDP", "xdp"}} {
+		for _, program := range []struct{ name, script, want string }{
+			{"ibv_devinfo", `at client roced exec -- ibv_devinfo`, `state:\s+PORT_ACTIVE`},
+			{"ibv_rc_pingpong", `pair "ibv_rc_pingpong -g 0 -n 200" "ibv_rc_pingpong -g 0 -n 200 $name"`, `iters in`},
+			{"ib_write_bw", `pair "ib_write_bw -n 500 -p 18601" "ib_write_bw -n 500 -p 18601 $name"`, `(?s)#bytes.*\n\s*\d+\s+\d+`},
+			{"rping", `pair "rping -s -a $server -C 10 -V" "rping -c -a $server -C 10 -V -v"`, `ping data`},
+			{"mckey", `group "mckey -m 239.1.1.7 -b $server" "mckey -m 239.1.1.7 -b $client -s"`, `return status 0`},
+		} {
+			cases = append(cases, testCase{
+				column: network.column, name: network.column + ": " + program.name, want: program.want, limit: programTime,
+				script: "network=" + network.name + "; services && " + program.script,
+			})
+		}
+	}
+	return cases
+}
+
+// prepare compiles the tests of a case.
+func (c testCase) prepare(ctx context.Context, share string) error {
+	if c.tests == nil {
+		return nil
+	}
+	return c.tests.Build(ctx, share)
+}
+
+// run runs a case. The note is how much of it there was.
+func (c testCase) run(ctx context.Context, m *machine) (note, out string, err error) {
+	if c.tests != nil {
+		if _, err := m.run(ctx, programTime, ""); err != nil {
+			return "", "", err
+		}
+		r := c.tests.Test(ctx, m.guest, c.limit)
+		return fmt.Sprintf("%d passed, %d skipped", r.Passed, r.Skipped), r.Output, m.judge(r.Err)
+	}
+	out, err = m.run(ctx, c.limit, c.script)
+	if err == nil && !regexp.MustCompile(c.want).MatchString(out) {
+		err = fmt.Errorf("no %q in the output", c.want)
+	}
+	return "", out, err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/hack/interop/vm"
+)
+
+// platform is a kernel on a processor.
+type platform struct {
+	name   string
+	kernel vm.Kernel
+	short  bool // a machine of -short
+}
+
+// platforms are all machines.
+var platforms = []platform{
+	{"amd64-6.1", vm.Stable, true},
+	{"amd64-6.12", vm.Backports, false},
+	{"amd64-newest", vm.Newest, false},
+	{"arm64-6.1", vm.ARM64Stable, true},
+	{"arm64-6.12-16k", vm.ARM64Backports16K, false},
+}
+
+func (p platform) arch() string { return p.kernel.Arch() }
+
+func shortPlatforms() []platform {
+	return slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return !p.short })
+}
+
+func names(list []platform) (names []string) {
+	for _, p := range list {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func parsePlatforms(list string) (parsed []platform, err error) {
+	for _, name := range strings.Split(list, ",") {
+		i := slices.IndexFunc(platforms, func(p platform) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-machines: unknown machine %q; known are %s", name, strings.Join(names(platforms), ", "))
+		}
+		parsed = append(parsed, platforms[i])
+	}
+	return parsed, nil
+}
+
+// What a guest is given. Its root file system is in memory.
+const (
+	guestMemory = 4096 // MB
+	guestCPUs   = 2
+)
+
+// machine is a running guest of a platform.
+type machine struct {
+	platform
+	share string
+	guest *vm.VM // nil until it is needed
+}
+
+// test runs the platform's cases.
+func (p platform) test(ctx context.Context, o options, shares *shares, r *report) error {
+	share, err := shares.of(ctx, p.arch())
+	if err != nil {
+		return err
+	}
+	m := &machine{p, share, nil}
+	defer func() { err = errors.Join(err, m.close()) }()
+	if o.script != "" {
+		out, err := m.run(ctx, o.timeout, "cd /tmp\n"+o.script)
+		fmt.Println(out)
+		return err
+	}
+	cases, err := p.cases(ctx, o)
+	if err != nil {
+		return err
+	}
+	row := r.begin(p)
+	for _, c := range cases {
+		if err := c.prepare(ctx, share); err != nil {
+			return err
+		}
+		start := time.Now()
+		note, out, err := c.run(ctx, m)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		row.add(c, note, out, err, time.Since(start))
+	}
+	return nil
+}
+
+// run runs a script in the guest, which it boots first unless it runs. A guest that does not answer any more is ended.
+func (m *machine) run(ctx context.Context, limit time.Duration, script string) (out string, err error) {
+	guest, err := m.boot(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out, err = guest.Run(ctx, ". /host/guest.sh\ninstall || exit\n"+script)
+	return out, m.judge(err)
+}
+
+// judge ends the guest if an error is not a script's.
+func (m *machine) judge(err error) error {
+	var exit vm.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	return errors.Join(err, m.close())
+}
+
+// boot returns the guest.
+func (m *machine) boot(ctx context.Context) (*vm.VM, error) {
+	if m.guest != nil {
+		return m.guest, nil
+	}
+	image, err := vm.Image(ctx, m.kernel, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	m.guest, err = vm.Boot(ctx, vm.Config{Name: "guest", Image: image, Arch: m.arch(), Memory: guestMemory, CPUs: guestCPUs, Share: m.share, NoRXE: true})
+	if err == nil {
+		fmt.Printf("\n%s: Linux %s, booted in %v\n", m.name, vm.Release(image), time.Since(start).Round(time.Second))
+	}
+	return m.guest, err
+}
+
+func (m *machine) close() (err error) {
+	if m.guest != nil {
+		err = m.guest.Close()
+	}
+	m.guest = nil
+	return err
+}

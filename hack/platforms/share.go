@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed guest.sh
+var guestScript []byte
+
+// shares are the folders that guests see as /host, one for each architecture.
+type shares struct {
+	options
+	folder string
+	made   map[string]string
+}
+
+func newShares(o options) (*shares, error) {
+	folder, err := os.MkdirTemp("", "roced-platforms-")
+	return &shares{o, folder, map[string]string{}}, err
+}
+
+// Close removes the folders.
+func (s *shares) Close() error { return os.RemoveAll(s.folder) }
+
+// of returns the folder of an architecture. It makes the folder first, with the release's packages and the source tree.
+func (s *shares) of(ctx context.Context, arch string) (folder string, err error) {
+	if made := s.made[arch]; made != "" {
+		return made, nil
+	}
+	folder = filepath.Join(s.folder, arch)
+	tree := filepath.Join(folder, "tree")
+	err = errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(folder, "guest.sh"), guestScript, 0o644))
+	if s.share != "" {
+		err = errors.Join(err, shell(ctx, `cp -r "$1" "$2"/share`, s.share, folder))
+	}
+	if err != nil {
+		return "", err
+	}
+	// Tests read their package's folder, and files of the whole tree.
+	if err := shell(ctx, `git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$1"`, tree); err != nil {
+		return "", err
+	}
+	if err := shell(ctx, `go run ./hack/package -arch "$1" -formats deb -output "$2" >&2`, arch, folder); err != nil {
+		return "", err
+	}
+	s.made[arch] = folder
+	return folder, nil
+}
+
+// shell runs a script with arguments on this machine.
+func shell(ctx context.Context, script string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-euc", script, "sh"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w: %s", script, args, err, out)
+	}
+	return nil
+}
