@@ -11,7 +11,7 @@ import (
 
 // Time limits. Emulation is slow, and the machine may be shared.
 const (
-	demoTime    = 8 * time.Minute
+	demoTime    = 15 * time.Minute
 	programTime = 3 * time.Minute
 	suiteTime   = 10 * time.Minute // of the tests of one package
 )

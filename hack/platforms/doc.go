@@ -7,8 +7,8 @@
 //	guest.sh     functions of the cases, inside
 //	report.go    a line a case, and the table for the README
 //
-// A guest has no Go and no compiler. Its root file system is hack/interop/vm's, and what is kept between runs is kept
-// there. Machines have no network. The exit status is 1 if a case failed, and 2 if the command line is wrong.
+// A guest has no Go, no compiler and no network. Its root file system is that of hack/interop/vm: packages of Debian 12,
+// and busybox. Images and Debian's packages are kept in its folder between runs. The exit status is 1 if a case failed, and 2 if the command line is wrong.
 //
 //	go run ./hack/platforms -machines arm64-6.1 -only 'demo|memory'
 //	go run ./hack/platforms -machines arm64-6.1 -only 'tests verbs/hca$' -run TestReads

@@ -19,8 +19,9 @@ at() {
 	esac
 }
 
-# wired makes two namespaces, joined by a veth pair.
+# wired makes two namespaces once, joined by a veth pair.
 wired() {
+	[ ! -e "/run/netns/$network-client" ] || return 0
 	for side in server client; do ip netns add "$network-$side"; done
 	ip link add eth0 netns "$network-server" type veth peer name eth0 netns "$network-client"
 	number=1
@@ -44,18 +45,21 @@ serve() {
 	done
 }
 
-# services starts the network's services once.
+# services starts those of the network's services that do not answer.
 services() {
+	sides="server client" name=10.77.0.1 server=10.77.0.1 client=10.77.0.2
 	case $network in
-	memory) name=localhost server=10.77.5.1 client=10.77.5.2 ;;
-	*) name=10.77.0.1 server=10.77.0.1 client=10.77.0.2 ;;
+	memory) sides=server name=localhost server=10.77.5.1 client=10.77.5.2 ;;
+	*) wired || return ;;
 	esac
-	[ ! -e "/tmp/$network.up" ] || return 0
-	case $network in
-	memory) serve server user exec roced run --loopback --host server=$server --host client=$client ;;
-	udp) wired && for side in server client; do serve $side at $side exec roced run --device eth0 --network udp || return; done ;;
-	xdp) wired && for side in server client; do serve $side ip netns exec xdp-$side roced run --device eth0 --network xdp || return; done ;;
-	esac && : >"/tmp/$network.up"
+	for each in $sides; do
+		! roced show dev --socket "/tmp/$network-$each.sock" >/dev/null 2>&1 || continue
+		case $network in
+		memory) serve server user exec roced run --loopback --host server=$server --host client=$client || return ;;
+		udp) serve "$each" at "$each" exec roced run --device eth0 --network udp || return ;;
+		xdp) serve "$each" ip netns exec "xdp-$each" roced run --device eth0 --network xdp || return ;;
+		esac
+	done
 }
 
 # early is what clients print whose server does not listen yet.
@@ -68,7 +72,7 @@ pair() {
 	until at client roced exec -- "$2" >/tmp/client.log 2>&1; do
 		tries=$((tries + 1))
 		if [ $tries = 100 ] || ! kill -0 $running 2>/dev/null || ! grep -qiE "$early" /tmp/client.log; then
-			kill $running
+			killall -q "${1%% *}"
 			said
 			echo "the client failed"
 			return 1
@@ -84,7 +88,7 @@ group() {
 	at server roced exec -- "$1" >/tmp/server.log 2>&1 &
 	running=$!
 	while kill -0 $running 2>/dev/null; do
-		at client roced exec -- "$2" >/tmp/client.log 2>&1 || { kill $running; said; echo "the sender failed"; return 1; }
+		at client roced exec -- "$2" >/tmp/client.log 2>&1 || { killall -q "${1%% *}"; said; echo "the sender failed"; return 1; }
 	done
 	wait $running || { said; echo "the receiver failed"; return 1; }
 	said

@@ -98,15 +98,18 @@ func test(ctx context.Context, o options) error {
 	defer shares.Close()
 	var r report
 	for _, p := range o.platforms {
-		if err := p.test(ctx, o, shares, &r); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if err = p.test(ctx, o, shares, &r); err != nil {
+			err = fmt.Errorf("%s: %w", p.name, err)
+			break
 		}
 	}
 	if o.script != "" {
-		return nil
+		return err
 	}
 	fmt.Print("\n", r.table())
 	switch {
+	case err != nil:
+		return err // the table ends there
 	case r.failed > 0:
 		return fmt.Errorf("%d of %d cases failed", r.failed, r.failed+r.passed)
 	case r.passed == 0:
