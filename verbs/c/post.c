@@ -1,57 +1,27 @@
 #define _GNU_SOURCE
 #include <endian.h>
 
+#include "../../datapath/ring/operations.h"
 #include "objects.h"
-
-enum {
-	ON_RC = 1,
-	ON_UC = 2,
-	ON_UD = 4,
-	ON_XRC = 8,
-	CONNECTED = ON_RC | ON_UC | ON_XRC,
-	RELIABLE = ON_RC | ON_XRC,
-	DATA = 16,               /* the request sends data, which may be inline */
-	ATOMIC = 32,
-	LOCAL = 64,              /* carried out here, without packets */
-	NOT_BUILT = 128,         /* no service has it */
-};
-
-/* What each opcode is, and which services have it. */
-static const uint8_t operations[16] = {
-	[ROCED_WR_RDMA_WRITE] = CONNECTED | DATA,
-	[ROCED_WR_RDMA_WRITE_WITH_IMM] = CONNECTED | DATA,
-	[ROCED_WR_SEND] = CONNECTED | ON_UD | DATA,
-	[ROCED_WR_SEND_WITH_IMM] = CONNECTED | ON_UD | DATA,
-	[ROCED_WR_RDMA_READ] = RELIABLE,
-	[ROCED_WR_ATOMIC_CMP_AND_SWP] = RELIABLE | ATOMIC,
-	[ROCED_WR_ATOMIC_FETCH_AND_ADD] = RELIABLE | ATOMIC,
-	[ROCED_WR_LOCAL_INV] = CONNECTED | LOCAL,
-	[ROCED_WR_BIND_MW] = CONNECTED | LOCAL,
-	[ROCED_WR_SEND_WITH_INV] = RELIABLE | DATA,
-	[ROCED_WR_TSO] = NOT_BUILT,
-	[ROCED_WR_DRIVER1] = NOT_BUILT,
-	[ROCED_WR_FLUSH] = NOT_BUILT,
-	[ROCED_WR_ATOMIC_WRITE] = NOT_BUILT,
-};
 
 static uint8_t service_of(int type)
 {
 	switch (type) {
 	case ROCED_QPT_RC:
-		return ON_RC;
+		return ROCED_ON_RC;
 	case ROCED_QPT_UC:
-		return ON_UC;
+		return ROCED_ON_UC;
 	case ROCED_QPT_UD:
-		return ON_UD;
+		return ROCED_ON_UD;
 	case ROCED_QPT_XRC_SEND:
-		return ON_XRC;
+		return ROCED_ON_XRC;
 	}
 	return 0;
 }
 
 bool on_type(int qp_type, int opcode)
 {
-	return opcode >= 0 && opcode < (int)sizeof(operations) && (operations[opcode] & service_of(qp_type));
+	return opcode >= 0 && opcode < (int)sizeof(roced_operations) && (roced_operations[opcode] & service_of(qp_type));
 }
 
 void qp_ring(struct qp *qp)
@@ -74,23 +44,23 @@ static int check(const struct qp *qp, const struct ibv_send_wr *wr, uint8_t serv
 	const unsigned flags = ROCED_SEND_FENCE | ROCED_SEND_SIGNALED | ROCED_SEND_SOLICITED | ROCED_SEND_INLINE;
 	unsigned opcode = (unsigned)wr->opcode;
 
-	if (opcode < sizeof(operations) && operations[opcode] == NOT_BUILT)
+	if (opcode < sizeof(roced_operations) && roced_operations[opcode] == ROCED_NOT_BUILT)
 		return EOPNOTSUPP;
-	if (opcode >= sizeof(operations) || !(operations[opcode] & service) || (wr->send_flags & ~flags))
+	if (opcode >= sizeof(roced_operations) || !(roced_operations[opcode] & service) || (wr->send_flags & ~flags))
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
 		return EINVAL;
-	if (service == ON_UD)
+	if (service == ROCED_ON_UD)
 		return !wr->wr.ud.ah || wr->wr.ud.ah->pd->handle != qp->ex.qp_base.pd->handle ||
 			wr->wr.ud.remote_qpn == 0 || wr->wr.ud.remote_qpn > 0xffffff ? EINVAL : 0;
-	uint8_t means = operations[opcode];
-	if ((wr->send_flags & ROCED_SEND_INLINE) && !(means & DATA))
+	uint8_t means = roced_operations[opcode];
+	if ((wr->send_flags & ROCED_SEND_INLINE) && !(means & ROCED_HAS_DATA))
 		return EINVAL;
-	if ((means & ATOMIC) && (wr->num_sge != 1 || wr->sg_list[0].length != 8))
+	if ((means & ROCED_IS_ATOMIC) && (wr->num_sge != 1 || wr->sg_list[0].length != 8))
 		return EINVAL;
-	if ((means & LOCAL) && wr->num_sge != 0)
+	if ((means & ROCED_IS_LOCAL) && wr->num_sge != 0)
 		return EINVAL;
-	return service == ON_XRC && wr->qp_type.xrc.remote_srqn > 0xffffff ? EINVAL : 0;
+	return service == ROCED_ON_XRC && wr->qp_type.xrc.remote_srqn > 0xffffff ? EINVAL : 0;
 }
 
 /* Copies the data into the slot: it is sent from there, whatever region it lies in. */
@@ -144,7 +114,7 @@ static void put_address(const struct qp *qp, const struct ibv_send_wr *wr, uint8
 	}
 	struct roced_rdma_wqe *w = (struct roced_rdma_wqe *)slot;
 	w->remote_addr = wr->wr.rdma.remote_addr;
-	w->rkey = operations[wr->opcode] & ATOMIC ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+	w->rkey = roced_operations[wr->opcode] & ROCED_IS_ATOMIC ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
 	if (qp->is_xrc) {
 		struct roced_xrc_wqe *x = (struct roced_xrc_wqe *)slot;
 		x->remote_srqn = wr->qp_type.xrc.remote_srqn;
@@ -170,7 +140,7 @@ static int put(struct qp *qp, const struct ibv_send_wr *wr, uint8_t *slot)
 		return put_inline(qp, wr, data, &w->inline_length);
 	if (wr->opcode == ROCED_WR_BIND_MW)
 		return post_bind(qp, slot, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
-	if (operations[wr->opcode] & ATOMIC) {
+	if (roced_operations[wr->opcode] & ROCED_IS_ATOMIC) {
 		struct roced_atomic *a = (struct roced_atomic *)data;
 		a->compare_add = wr->wr.atomic.compare_add;
 		a->swap = wr->wr.atomic.swap;
