@@ -61,17 +61,22 @@ const (
 // machine is a running guest of a platform.
 type machine struct {
 	platform
+	image string
 	share string
 	guest *vm.VM // nil until it is needed
 }
 
 // test runs the platform's cases.
-func (p platform) test(ctx context.Context, o options, shares *shares, r *report) error {
+func (p platform) test(ctx context.Context, o options, shares *shares, r *report) (err error) {
 	share, err := shares.of(ctx, p.arch())
 	if err != nil {
 		return err
 	}
-	m := &machine{p, share, nil}
+	image, err := vm.Image(ctx, p.kernel, os.Stderr)
+	if err != nil {
+		return err
+	}
+	m := &machine{p, image, share, nil}
 	defer func() { err = errors.Join(err, m.close()) }()
 	if o.script != "" {
 		out, err := m.run(ctx, o.timeout, "cd /tmp\n"+o.script)
@@ -82,7 +87,7 @@ func (p platform) test(ctx context.Context, o options, shares *shares, r *report
 	if err != nil {
 		return err
 	}
-	row := r.begin(p)
+	row := r.begin(p.name, vm.Release(image))
 	for _, c := range cases {
 		if err := c.prepare(ctx, share); err != nil {
 			return err
@@ -119,18 +124,14 @@ func (m *machine) judge(err error) error {
 }
 
 // boot returns the guest.
-func (m *machine) boot(ctx context.Context) (*vm.VM, error) {
+func (m *machine) boot(ctx context.Context) (guest *vm.VM, err error) {
 	if m.guest != nil {
 		return m.guest, nil
 	}
-	image, err := vm.Image(ctx, m.kernel, os.Stderr)
-	if err != nil {
-		return nil, err
-	}
 	start := time.Now()
-	m.guest, err = vm.Boot(ctx, vm.Config{Name: "guest", Image: image, Arch: m.arch(), Memory: guestMemory, CPUs: guestCPUs, Share: m.share, NoRXE: true})
+	m.guest, err = vm.Boot(ctx, vm.Config{Name: "guest", Image: m.image, Arch: m.arch(), Memory: guestMemory, CPUs: guestCPUs, Share: m.share, NoRXE: true})
 	if err == nil {
-		fmt.Printf("\n%s: Linux %s, booted in %v\n", m.name, vm.Release(image), time.Since(start).Round(time.Second))
+		fmt.Printf("\n%s: Linux %s, booted in %v\n", m.name, vm.Release(m.image), time.Since(start).Round(time.Second))
 	}
 	return m.guest, err
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/roced/roced/hack/interop/vm"
 )
 
 // report is how all cases ended.
@@ -28,8 +26,9 @@ type cell struct {
 	failed []string
 }
 
-func (r *report) begin(p platform) *row {
-	at := &row{r, p.name, vm.Release(vm.ImageDir + "/image-" + string(p.kernel)), map[string]*cell{}}
+// begin begins a machine's line.
+func (r *report) begin(name, kernel string) *row {
+	at := &row{r, name, kernel, map[string]*cell{}}
 	r.rows = append(r.rows, at)
 	return at
 }

@@ -71,7 +71,7 @@ func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, 
 	if err != nil {
 		return "", err
 	}
-	dir = kernel.image()
+	dir = filepath.Join(ImageDir, "image-"+string(kernel))
 	if made, _ := os.ReadFile(filepath.Join(dir, "recipe")); string(made) == version {
 		return dir, nil
 	}
@@ -80,9 +80,6 @@ func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, 
 	}
 	return dir, os.WriteFile(filepath.Join(dir, "recipe"), []byte(version), 0o644)
 }
-
-// image is the folder of the kernel's image.
-func (k Kernel) image() string { return filepath.Join(ImageDir, "image-"+string(k)) }
 
 // Release is the kernel release of an image, as uname -r has it.
 func Release(image string) string {
