@@ -57,7 +57,7 @@ func (r *groupRun) join(context.Context) error {
 	if err := sender.JoinSendOnly(r.group); err != nil {
 		return err
 	}
-	window, err := windowOf(receiver.hosts[0])
+	window, err := groupWindowOf(receiver.hosts[0])
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (g *groupDemo) printStations() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	flight, err := windowOf(g.lab.receiver.hosts[0])
+	flight, err := groupWindowOf(g.lab.receiver.hosts[0])
 	if err != nil {
 		return err
 	}

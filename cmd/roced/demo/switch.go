@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
+	"golang.org/x/sys/unix"
 )
 
 // switchLab is three hosts on the ports of a bridge.
@@ -25,6 +26,7 @@ func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*
 	for _, s := range l.stations() {
 		steps = append(steps, func() error { return s.plugIn(l.bridge) }, func() error { return s.open(log, modes) })
 	}
+	steps = append(steps, l.begin)
 	if err := build(ctx, l, steps...); err != nil {
 		return nil, err
 	}
@@ -47,6 +49,17 @@ func (l *switchLab) addBridge() (err error) {
 		return fmt.Errorf("the multicast part needs the kernel's bridge: %w", err)
 	}
 	return nil
+}
+
+// begin has all watches start anew: no watch is read while the hosts are made, so frames may be lost.
+func (l *switchLab) begin() (err error) {
+	for _, s := range l.stations() {
+		if failed := s.watch.look(); !errors.Is(failed, unix.ENOBUFS) {
+			err = errors.Join(err, failed)
+		}
+		clear(s.watch.groups)
+	}
+	return err
 }
 
 // look has all watches count what has passed.

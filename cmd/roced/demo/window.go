@@ -13,12 +13,18 @@ const window = 64
 const messageRoom = 2304
 
 // windowOf returns the number of messages that the demo has in flight to a host: over UDP sockets no more than one of them holds.
-func windowOf(to *host) (int, error) {
+func windowOf(to *host) (int, error) { return windowOfPart(to, 1) }
+
+// groupWindowOf is windowOf for messages to a group. The capture on a port has as much room as a UDP socket, and also holds messages
+// that a host has received since the demo read the capture.
+func groupWindowOf(to *host) (int, error) { return windowOfPart(to, 2) }
+
+func windowOfPart(to *host, parts int) (int, error) {
 	if !to.overUDP() {
 		return window, nil
 	}
 	room, err := socketRoom()
-	return windowIn(room), err
+	return windowIn(room / parts), err
 }
 
 // overUDP reports whether the host's device uses UDP sockets.
@@ -35,7 +41,7 @@ func socketRoom() (int, error) {
 		return 0, err
 	}
 	defer unix.Close(fd)
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, window*messageRoom); err != nil {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 2*window*messageRoom); err != nil {
 		return 0, err
 	}
 	return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
