@@ -15,21 +15,29 @@ import (
 // QuietTime is how long nothing must arrive until the rest is given up as lost.
 const QuietTime = 100 * time.Millisecond
 
-// Drain takes what is still on its way when the client has sent all, until as many are taken or nothing comes. Strangers
+// quietWaits is the number of waits that make up QuietTime. A busy host may stop the process for longer than QuietTime; it then has
+// some waits left in which messages arrive.
+const quietWaits = 5
+
+// Drain takes the messages in flight when the client has sent all, until as many are taken or nothing comes. Strangers
 // who go on sending do not keep it for longer than limit.
 func Drain(ctx context.Context, take Take, taken *uint64, sent uint64, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for *taken < sent {
-		quiet, cancel := context.WithTimeout(limited, QuietTime)
+	for waits := 0; *taken < sent; {
+		quiet, cancel := context.WithTimeout(limited, QuietTime/quietWaits)
 		err := take(quiet, true)
 		over := quiet.Err() != nil && errors.Is(err, context.Cause(quiet))
 		cancel()
-		if over {
+		switch {
+		case over && (waits == quietWaits-1 || limited.Err() != nil):
 			return context.Cause(ctx)
-		}
-		if err != nil {
+		case over:
+			waits++
+		case err != nil:
 			return err
+		default:
+			waits = 0
 		}
 	}
 	return nil
