@@ -74,7 +74,7 @@ func exports(t *testing.T, path string) (names []string) {
 		t.Fatal(err)
 	}
 	for _, s := range symbols {
-		if s.Section == elf.SHN_UNDEF || nodeName.MatchString(s.Name) {
+		if s.Section == elf.SHN_UNDEF || elf.ST_BIND(s.Info) == elf.STB_LOCAL || nodeName.MatchString(s.Name) {
 			continue
 		}
 		at := "@@"
