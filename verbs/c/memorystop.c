@@ -48,6 +48,10 @@ struct kernel_action {
 	uint64_t mask;
 };
 
+#if defined(__x86_64__) || defined(__aarch64__)
+_Static_assert(sizeof(struct kernel_action) == 32, "the kernel's size");
+#endif
+
 #if defined(__x86_64__)
 #define SA_RESTORER_BIT 0x04000000
 void roced_memory_restorer(void) __attribute__((visibility("hidden")));
