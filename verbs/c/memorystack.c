@@ -45,18 +45,29 @@ void memory_on_stack(void *top, void (*call)(void *), void *argument)
 #endif
 }
 
-#if defined(__x86_64__) && defined(__LP64__)
+#if (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__)
 
 /* A client request of valgrind's: instructions that do nothing elsewhere. */
 static uint64_t request(uint64_t number, uint64_t a, uint64_t b)
 {
-	uint64_t arguments[6] = {number, a, b}, result = 0;
+	uint64_t arguments[6] = {number, a, b};
+#if defined(__x86_64__)
+	uint64_t result = 0;
 
 	__asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
 			 "xchgq %%rbx, %%rbx"
 			 : "+d"(result)
 			 : "a"(arguments)
 			 : "cc", "memory");
+#else
+	register uint64_t result __asm__("x3") = 0, *at __asm__("x4") = arguments;
+
+	__asm__ volatile("ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+			 "orr x10, x10, x10"
+			 : "+r"(result)
+			 : "r"(at)
+			 : "memory");
+#endif
 	return result;
 }
 
@@ -64,7 +75,7 @@ bool memory_tools_know(void *bottom, void *top)
 {
 	enum { RUNNING = 0x1001, STACK_REGISTER = 0x1501 };
 
-	request(STACK_REGISTER, (uintptr_t)bottom, (uintptr_t)top - 1);
+	request(STACK_REGISTER, (uintptr_t)bottom, (uintptr_t)top); /* with top: there the stack pointer begins */
 	return request(RUNNING, 0, 0) > 0;
 }
 
