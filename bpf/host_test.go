@@ -1,8 +1,10 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -78,13 +80,25 @@ func newHost(t testing.TB, w world) *host {
 	return h
 }
 
-// xskSocket opens an AF_XDP socket. It is not bound: the kernel lets it into the
-// table of rings, and a test run redirects without sending.
+// xskSocket opens an AF_XDP socket with memory and a receive ring, without which new kernels refuse it in the table of rings.
+// It is not bound: a test run redirects without sending.
 func xskSocket(t testing.TB) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
+	const frames, size = 4, 4096
+	memory, err := unix.Mmap(-1, 0, frames*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	must(t, err)
+	t.Cleanup(func() { unix.Munmap(memory) })
+	umem := binary.NativeEndian.AppendUint64(nil, uint64(reflect.ValueOf(memory).Pointer())) // struct xdp_umem_reg
+	umem = binary.NativeEndian.AppendUint64(umem, frames*size)
+	umem = binary.NativeEndian.AppendUint32(umem, size)
+	umem = binary.NativeEndian.AppendUint64(umem, 0) // headroom and flags
+	must(t, unix.SetsockoptString(fd, unix.SOL_XDP, unix.XDP_UMEM_REG, string(append(umem, 0, 0, 0, 0))))
+	for _, ring := range []int{unix.XDP_UMEM_FILL_RING, unix.XDP_UMEM_COMPLETION_RING, unix.XDP_RX_RING} {
+		must(t, unix.SetsockoptInt(fd, unix.SOL_XDP, ring, frames))
+	}
 	return fd
 }
 
