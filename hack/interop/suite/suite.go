@@ -27,11 +27,15 @@ type Suite struct {
 	binary      string // path below the guest's /host
 }
 
-// Build compiles a suite into a folder that guests see as /host.
+// Build compiles a suite into a folder that guests see as /host, unless the folder has its binary.
 func (s *Suite) Build(ctx context.Context, folder string) error {
 	arch := cmp.Or(s.Arch, runtime.GOARCH)
 	s.binary = filepath.Join("tests", arch, s.Tags, strings.ReplaceAll(s.Name, "/", "-")+".test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", s.Tags, "-o", filepath.Join(folder, s.binary), Module+s.Name)
+	path := filepath.Join(folder, s.binary)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", s.Tags, "-o", path, Module+s.Name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s: %w: %s", s.Name, err, out)
