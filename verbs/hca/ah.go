@@ -35,7 +35,7 @@ func createAH(ctx context.Context, s *Session, r provider.CreateAHRequest) (gran
 	}
 	defer s.life.work.Done()
 	if grant.AH, err = openAH(ctx, s, a, r.NoWait); err != nil {
-		abandon(s, a)
+		a.abandon(s)
 	}
 	return grant, network.HostError(err)
 }
@@ -83,7 +83,7 @@ func newAH(s *Session, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error
 
 // openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
 func openAH(ctx context.Context, s *Session, a *ah, noWait bool) (_ provider.Handle, err error) {
-	if err := findPath(ctx, s, a, noWait); err != nil {
+	if err := a.findPath(ctx, s, noWait); err != nil {
 		return 0, err
 	}
 	if err := s.enter(); err != nil {
@@ -97,12 +97,12 @@ func openAH(ctx context.Context, s *Session, a *ah, noWait bool) (_ provider.Han
 	if err != nil {
 		return 0, err
 	}
-	showAH(s, handle, a)
+	a.show(s, handle)
 	return handle, nil
 }
 
-// findPath finds a handle's path, and waits for its neighbour unless noWait is set.
-func findPath(ctx context.Context, s *Session, a *ah, noWait bool) (err error) {
+// findPath finds the handle's path, and waits for its neighbour unless noWait is set.
+func (a *ah) findPath(ctx context.Context, s *Session, noWait bool) (err error) {
 	ends := paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}
 	if noWait {
 		a.path, err = s.card.paths.Take(ends, s)
@@ -114,8 +114,8 @@ func findPath(ctx context.Context, s *Session, a *ah, noWait bool) (err error) {
 	return s.card.paths.Await(ctx, a.path, s)
 }
 
-// showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
-func showAH(s *Session, handle provider.Handle, a *ah) {
+// show has the engine use the handle as it is now, from the next round on. The caller holds card.mu.
+func (a *ah) show(s *Session, handle provider.Handle) {
 	entry := a.entry(s.card)
 	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
@@ -132,8 +132,8 @@ func (a *ah) entry(card *Card) *datapath.AH {
 	}
 }
 
-// abandon releases what a handle holds that could not be made, or that was destroyed.
-func abandon(s *Session, a *ah) {
+// abandon releases the path and the PD of a handle that could not be created, or that was destroyed.
+func (a *ah) abandon(s *Session) {
 	if a.path != nil {
 		s.card.paths.Leave(a.path, s)
 	}
@@ -150,7 +150,7 @@ func destroyAH(s *Session, r provider.DestroyAHRequest) error {
 		return err
 	}
 	defer s.life.work.Done()
-	abandon(s, a)
+	a.abandon(s)
 	return nil
 }
 
@@ -188,10 +188,10 @@ func modifyAH(ctx context.Context, s *Session, r provider.ModifyAHRequest) error
 		return err
 	}
 	defer s.life.work.Done()
-	if err = findPath(ctx, s, next, false); err == nil {
+	if err = next.findPath(ctx, s, false); err == nil {
 		err = replaceAH(s, r.AH, next)
 	}
-	abandon(s, next)
+	next.abandon(s)
 	return network.HostError(err)
 }
 
@@ -207,7 +207,7 @@ func replaceAH(s *Session, handle provider.Handle, next *ah) error {
 		return err
 	}
 	*a, *next = *next, *a
-	showAH(s, handle, a)
+	a.show(s, handle)
 	return nil
 }
 

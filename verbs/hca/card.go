@@ -280,7 +280,7 @@ func (card *Card) startFailing(cause error) []*Session {
 	card.engine.Do(func() {
 		card.engine.SetLink(false)
 		for _, s := range all {
-			flushAll(s)
+			s.flushAll()
 		}
 	})
 	return all

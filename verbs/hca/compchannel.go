@@ -68,12 +68,12 @@ func destroyCompChannel(s *Session, r provider.DestroyCompChannelRequest) error 
 		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
 	}
 	s.channels.remove(r.Channel)
-	shut(s, c)
+	c.shut(s)
 	return nil
 }
 
-// shut ends the connection: the program reads what is in it, and then its end. The caller holds card.mu.
-func shut(s *Session, c *compChannel) {
+// shut closes the card's end of the channel. The program reads the events in it, then the end of the stream. The caller holds card.mu.
+func (c *compChannel) shut(s *Session) {
 	if c.fd < 0 {
 		return
 	}

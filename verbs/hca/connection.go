@@ -63,7 +63,7 @@ func preparePeer(s *Session, r *provider.ModifyQPRequest) (*ah, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = changeOf(s, q, r)
+		_, err = q.changeOf(s, r)
 		return q.pd, err
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func preparePeer(s *Session, r *provider.ModifyQPRequest) (*ah, error) {
 	}
 	defer s.life.work.Done() // the caller has one of its own
 	if peer.path, err = s.card.paths.TakeInTurn(context.Background(), paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}, s); err != nil {
-		abandon(s, peer)
+		peer.abandon(s)
 		return nil, network.HostError(err)
 	}
 	return peer, nil

@@ -72,9 +72,9 @@ func attachCounters(s *Session, r provider.AttachCountersRequest) error {
 	}
 	a := attachment{what: r.What, index: r.Index}
 	if r.What >= provider.CounterCompletions {
-		a.tally, err = ofCQ(s, r.Of)
+		a.tally, err = tallyOfCQ(s, r.Of)
 	} else {
-		a.tally, err = ofQP(s, r.Of)
+		a.tally, err = tallyOfQP(s, r.Of)
 	}
 	if err != nil {
 		return err
@@ -85,8 +85,8 @@ func attachCounters(s *Session, r provider.AttachCountersRequest) error {
 	return nil
 }
 
-// ofQP begins to count a queue pair, unless that is done already. The caller holds card.mu, as of ofCQ.
-func ofQP(s *Session, handle provider.Handle) (*tally, error) {
+// tallyOfQP returns the tally of a queue pair, and begins to count if no object counts it yet. The caller holds card.mu.
+func tallyOfQP(s *Session, handle provider.Handle) (*tally, error) {
 	q, err := s.qps.get(handle)
 	switch {
 	case err != nil:
@@ -100,8 +100,8 @@ func ofQP(s *Session, handle provider.Handle) (*tally, error) {
 	return q.tally, nil
 }
 
-// ofCQ begins to count a CQ's completions, unless that is done already.
-func ofCQ(s *Session, handle provider.Handle) (*tally, error) {
+// tallyOfCQ does the same for the completions of a CQ.
+func tallyOfCQ(s *Session, handle provider.Handle) (*tally, error) {
 	c, err := s.cqs.get(handle)
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func createCQ(s *Session, r provider.CreateCQRequest) (grant provider.CreateCQGr
 	defer s.life.work.Done()
 	c := &cq{events: eventSource{id: r.EventID, kind: ObjectCQ}, stamped: r.WCFlags&stamps != 0}
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
-	queue, memory, err := newQueue(s, grant.Geometry)
+	queue, memory, err := newCompletionQueue(s, grant.Geometry)
 	if err != nil {
 		return provider.CreateCQGrant{}, err
 	}
@@ -90,8 +90,8 @@ func createCQ(s *Session, r provider.CreateCQRequest) (grant provider.CreateCQGr
 	return grant, nil
 }
 
-// newQueue makes the card's end of a completion queue, in new memory.
-func newQueue(s *Session, g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
+// newCompletionQueue makes the card's end of a completion queue, in new memory.
+func newCompletionQueue(s *Session, g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
 	if memory, err = s.alloc(g.Size()); err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +117,7 @@ func addCQ(s *Session, c *cq, channel provider.Handle) (handle provider.Handle, 
 		return 0, err
 	}
 	c.handle, c.events.number = handle, uint32(handle)
-	c.entry.Notify = func() {} // armed, and nobody is told
+	c.entry.Notify = func() {} // without a channel, arming has no effect
 	if c.channel != nil {
 		c.channel.add(c)
 		c.entry.Notify = func() { c.channel.notify(c) }
@@ -125,8 +125,7 @@ func addCQ(s *Session, c *cq, channel provider.Handle) (handle provider.Handle, 
 	return handle, nil
 }
 
-// waker gives the function that wakes those who wait on a CQ: SessionConfig.Wake, or one that sends to
-// a channel.
+// waker returns the function that wakes the goroutines waiting for a CQ: SessionConfig.Wake, or one that sends to events.
 func waker(s *Session, id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
@@ -181,12 +180,12 @@ func resizeCQ(s *Session, r provider.ResizeCQRequest) (grant provider.ResizeCQGr
 		return grant, err
 	}
 	grant.Geometry = cqGeometry(r.Entries, stamped)
-	queue, memory, err := newQueue(s, grant.Geometry)
+	queue, memory, err := newCompletionQueue(s, grant.Geometry)
 	if err != nil {
 		return provider.ResizeCQGrant{}, err
 	}
 	grant.Memory = memory
-	if err := withCQ(s, r.CQ, func(c *cq) error { return moveCQ(s, c, queue, memory, r.Entries) }); err != nil {
+	if err := withCQ(s, r.CQ, func(c *cq) error { return c.move(s, queue, memory, r.Entries) }); err != nil {
 		s.release(memory)
 		return provider.ResizeCQGrant{}, err
 	}
@@ -206,9 +205,9 @@ func withCQ(s *Session, handle provider.Handle, do func(c *cq) error) error {
 	return do(c)
 }
 
-// moveCQ has the card write another queue. The program has read to its end the queue that the resize
-// before has left.
-func moveCQ(s *Session, c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
+// move has the card write to a new queue. The program has read the one before the last resize to its end, so its memory
+// is released.
+func (c *cq) move(s *Session, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
 	s.entry.Engine().Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():

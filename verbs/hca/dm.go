@@ -78,7 +78,7 @@ func regDMMR(s *Session, r provider.RegDMMRRequest) (grant provider.MRGrant, err
 	if err != nil {
 		return grant, err
 	}
-	if grant, err = register(s, r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
+	if grant, err = registerMR(s, r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
 		s.card.mu.Lock()
 		defer s.card.mu.Unlock()
 		d.users--

@@ -59,7 +59,7 @@ func registerOwn(s *Session, pd provider.Handle, length int, m *mr) (grant provi
 		return grant, err
 	}
 	m.memory = m.own
-	if grant, err = register(s, pd, m); err != nil {
+	if grant, err = registerMR(s, pd, m); err != nil {
 		s.release(m.own)
 	}
 	return grant, err

@@ -15,21 +15,21 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// life is how far a card or a session has come. It runs; it may fail, and is closed in the end:
+// life is the state of a card or a session. It runs; it may fail, and is closed in the end:
 //
 //	running ─── fail ──► failed: err says why
 //	   │                   │
 //	   └────── stop ───────┴──► stopped: err is verbs.ErrClosed ── work ends, all is freed ──► over
 //
-// Who waits for something that cannot come any more waits for done, which release closes: at once when it is
-// stopped, and after a failure when what was under way is flushed.
+// A goroutine that waits for an event also waits for done, which release closes: at once when it is stopped, and after a
+// failure when the outstanding requests are flushed.
 type life struct {
 	stopping chan struct{}
 	done     chan struct{}
-	over     chan struct{}  // closed by who has freed everything
-	work     sync.WaitGroup // what has to end before that. Nothing is added once it is stopped
+	over     chan struct{}  // closed when everything is freed
+	work     sync.WaitGroup // that ends before over is closed; none is added once it is stopped
 
-	mu      sync.Mutex // innermost; of those who change it
+	mu      sync.Mutex // innermost; held to change the state
 	failure atomic.Pointer[error]
 }
 
@@ -44,7 +44,7 @@ func (l *life) stop() (first bool) {
 	return closeOnce(l.stopping)
 }
 
-// fail notes why nothing goes on, unless it has ended already.
+// fail stores the cause of a failure, and returns false if it has failed or was stopped before.
 func (l *life) fail(cause error) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *life) release() (first bool) {
 
 func (l *life) stopped() bool { return isClosed(l.stopping) }
 
-// err is why it has ended: verbs.ErrClosed or the failure; nil while it runs.
+// err returns verbs.ErrClosed once it is stopped, the cause if it has failed, and nil while it runs.
 func (l *life) err() error {
 	if l.stopped() {
 		return verbs.ErrClosed
@@ -92,11 +92,11 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// How a session ends. A bug in one step does not prevent the others.
+// The end of a session. A panic in one step does not prevent the others.
 
-// Fail ends the session as if its device had failed, for a reason that is its program's. The program gets
-// DEVICE_FATAL, its requests are flushed, and commands fail with verbs.ErrDeviceFatal and the cause. The session still has
-// to be closed.
+// Fail ends the session as if its device had failed, for a cause in its program. The requests of the program are flushed,
+// it gets EventDeviceFatal, and its commands fail with verbs.ErrDeviceFatal and the cause. The session still has to be
+// closed.
 func (s *Session) Fail(cause error) { s.fail(cause) }
 
 // fail ends the session as if its device had failed.
@@ -105,7 +105,7 @@ func (s *Session) fail(cause error) {
 	first := false
 	s.card.locked(func() {
 		if first = s.Err() == nil && s.life.fail(failure); first {
-			flushEach(s)
+			s.flushEach()
 		}
 	})
 	if first {
@@ -113,7 +113,7 @@ func (s *Session) fail(cause error) {
 	}
 }
 
-// Failure is why the session has failed, also when it is closed by now; nil if it has not.
+// Failure returns the cause if the session has failed, also after Close; otherwise nil.
 func (s *Session) Failure() error {
 	if failure := s.life.failure.Load(); failure != nil {
 		return *failure
@@ -121,45 +121,45 @@ func (s *Session) Failure() error {
 	return nil
 }
 
-// flushEach is flushAll for a session whose work met a bug, which may show again. The caller holds
-// card.mu.
-func flushEach(s *Session) {
+// flushEach is flushAll for a session in whose work a bug has shown, which may show again: a panic ends the flush of one
+// queue pair only. The caller holds card.mu.
+func (s *Session) flushEach() {
 	for _, q := range s.qps.all() {
-		if q.target != nil && q.target.shared(s) { // which goes on for the others
+		if q.target != nil && q.target.shared(s) { // other sessions go on using it
 			continue
 		}
 		fault.Contain(func() {
-			q.engine().Do(func() { flush(s, q) })
+			q.engine().Do(q.flush)
 		})
 	}
 }
 
-// flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
-func flushAll(s *Session) {
+// flushAll changes the state of all queue pairs to ERR, except those in RESET. It runs between two rounds.
+func (s *Session) flushAll() {
 	for _, q := range s.qps.all() {
-		flush(s, q)
+		q.flush()
 	}
 }
 
-func flush(s *Session, q *qp) {
+func (q *qp) flush() {
 	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 		q.state.Store(uint32(verbs.QPStateErr))
 		q.engine().SetState(q.entry, verbs.QPStateErr)
 	}
 }
 
-// sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
+// sayFatal reports EventDeviceFatal to the program, after its outstanding requests are flushed.
 func (s *Session) sayFatal() {
 	s.entry.Engine().Settle(s.entry, flushTimeout)
 	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
 	locked := func(do func()) func() { return func() { s.card.locked(do) } }
-	for _, step := range []func(){locked(s.putNoted), s.cm.RemoveDevice, locked(fatal), locked(s.wakeWaiters), s.cm.Shut} { // the last event is that of the device
+	for _, step := range []func(){locked(s.putNoted), s.cm.RemoveDevice, locked(fatal), locked(s.wakeWaiters), s.cm.Shut} { // that of the device is the last event
 		fault.Contain(step)
 	}
 }
 
-// free frees all that the session has. No command of it runs any more. However a session ends, this
-// is the only place that frees its objects.
+// free frees all objects of the session. No command of it runs any more. However a session ends, only free frees its
+// objects.
 func (s *Session) free() (failed error) {
 	defer close(s.life.over)
 	card := s.card
@@ -202,7 +202,7 @@ func (s *Session) free() (failed error) {
 	return network.HostError(failed)
 }
 
-// leavePaths leaves those of address handles and connections, and of peers that were left.
+// leavePaths releases the paths of address handles and connections, and of the peers in left.
 func (s *Session) leavePaths(left []*ah) error {
 	for _, peer := range left {
 		s.card.paths.Leave(peer.path, s)
@@ -218,7 +218,7 @@ func (s *Session) leavePaths(left []*ah) error {
 	return nil
 }
 
-// releaseAll gives back the session's memory, and what it takes of limits.
+// releaseAll releases the session's memory, and its share of limits.
 func (s *Session) releaseAll() error {
 	for _, q := range s.qps.all() {
 		s.release(q.memory...)
@@ -232,7 +232,7 @@ func (s *Session) releaseAll() error {
 	}
 	for _, k := range s.keys.all() {
 		if k.region != nil {
-			freeRegion(s, k.region)
+			k.region.free(s)
 		}
 	}
 	for _, d := range s.dms.all() {

@@ -99,7 +99,7 @@ type ownSession struct{ *Session }
 // Settle implements ids.CardSession.
 func (s ownSession) Settle(timeout time.Duration) { s.entry.Engine().Settle(s.entry, timeout) }
 
-// openOwn makes it.
+// openOwn makes the card's own session.
 func (card *Card) openOwn(wake func()) (ids.CardSession, error) {
 	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
 	s, err := card.newSession(config, true)
@@ -110,7 +110,7 @@ func (card *Card) openOwn(wake func()) (ids.CardSession, error) {
 	return ownSession{s}, nil
 }
 
-// IDInfo is a connection id, as commands that look show it.
+// IDInfo is a connection id as commands of the service show it.
 type IDInfo = ids.Info
 
 // IDs lists ids, at most so many, from a place on, as Objects does.

@@ -37,7 +37,7 @@ func (s *Session) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, e
 	if err != nil {
 		return grant, err
 	}
-	if grant, err = register(s, r.PD, &mr{memory: m.Memory, unmap: m.Unmap, iova: r.IOVA, access: r.Access}); err != nil {
+	if grant, err = registerMR(s, r.PD, &mr{memory: m.Memory, unmap: m.Unmap, iova: r.IOVA, access: r.Access}); err != nil {
 		m.Unmap()
 	}
 	grant.Memory = nil

@@ -44,7 +44,7 @@ func attachMcast(s *Session, r provider.McastRequest) error {
 		}
 	}
 	if err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
-		return refuseAttachment(s, q, mgid, err)
+		return q.refuseAttachment(s, mgid, err)
 	}
 	q.groups[mgid] = r.MLID
 	card.showGroup(mgid)
@@ -52,7 +52,7 @@ func attachMcast(s *Session, r provider.McastRequest) error {
 		return nil
 	}
 	if err := card.host.AddGroup(mgid.Addr()); err != nil {
-		return network.HostError(errors.Join(err, detachQP(s, q, mgid, r.MLID)))
+		return network.HostError(errors.Join(err, q.detach(s, mgid, r.MLID)))
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func takeAttachment(s *Session) error {
 	return nil
 }
 
-// admitGroup says whether the session's user may have a group that the card does not have yet.
+// admitGroup returns an error if the session's user cannot have one more group of the card.
 func admitGroup(s *Session) error {
 	groups := quota.Shared{Noun: "groups of the card", Used: uint64(s.card.groups.Len()), Most: uint64(groupLimits.Groups)}
 	return s.config.Quota.Admit(quota.Attachments, groups)
@@ -80,9 +80,9 @@ func giveAttachment(s *Session) {
 	s.config.Quota.Give(quota.Attachments, 1)
 }
 
-// refuseAttachment is the answer when the table of groups has not taken an attachment: nil if the
-// queue pair was attached before.
-func refuseAttachment(s *Session, q *qp, mgid wire.GID, err error) error {
+// refuseAttachment releases an attachment that the table of groups has refused, and returns the error: nil if the queue
+// pair was attached before.
+func (q *qp) refuseAttachment(s *Session, mgid wire.GID, err error) error {
 	if _, again := q.groups[mgid]; !again {
 		giveAttachment(s)
 	}
@@ -97,15 +97,15 @@ func refuseAttachment(s *Session, q *qp, mgid wire.GID, err error) error {
 
 // detachMcast carries out provider.DetachMcast.
 func detachMcast(s *Session, r provider.McastRequest) error {
-	q, err := enterGroup(s, s.enterToFree, r, func(q *qp) bool { return mayDetach(s, q) })
+	q, err := enterGroup(s, s.enterToFree, r, func(q *qp) bool { return q.mayDetach(s) })
 	if err != nil {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	return detachQP(s, q, r.MGID, r.MLID)
+	return q.detach(s, r.MGID, r.MLID)
 }
 
-// enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
+// enterGroup acquires the card's lock for an attach or a detach, and makes the checks of both.
 func enterGroup(s *Session, enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
@@ -127,18 +127,18 @@ func enterGroup(s *Session, enter func() error, r provider.McastRequest, may fun
 	return q, nil
 }
 
-// mayAttach is what rdmavt asks for.
+// mayAttach reports whether the queue pair can be attached: not in RESET, as in rdmavt.
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
-// mayDetach is the same, except for a queue pair that cannot leave RESET: it could not be destroyed.
-func mayDetach(s *Session, q *qp) bool {
+// mayDetach is mayAttach, and true for a queue pair that cannot leave RESET: otherwise it could not be destroyed.
+func (q *qp) mayDetach(s *Session) bool {
 	stuck := false
 	s.entry.Engine().Do(func() { stuck = q.checkCQs() != nil })
 	return stuck || q.mayAttach()
 }
 
-// detachQP undoes an attachment. The caller holds card.mu.
-func detachQP(s *Session, q *qp, mgid wire.GID, mlid wire.MLID) error {
+// detach detaches the queue pair from a group. The caller holds card.mu.
+func (q *qp) detach(s *Session, mgid wire.GID, mlid wire.MLID) error {
 	card := s.card
 	if err := card.groups.Detach(mgid, mlid, q.entry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
@@ -154,7 +154,7 @@ func detachQP(s *Session, q *qp, mgid wire.GID, mlid wire.MLID) error {
 	return nil
 }
 
-// showGroup gives the queue pairs that are attached to a group now to the engine.
+// showGroup has the engine deliver a group's messages to the queue pairs that are attached now.
 func (card *Card) showGroup(mgid wire.GID) {
 	members := card.groups.Members(mgid)
 	card.engine.Do(func() { card.engine.SetGroup(mgid, members) })

@@ -25,13 +25,13 @@ func modifyQP(s *Session, r provider.ModifyQPRequest) (grant provider.ModifyQPGr
 	}
 	grant, left, err := changeQP(s, &r, peer)
 	if left != nil {
-		abandon(s, left)
+		left.abandon(s)
 	}
 	return grant, err
 }
 
-// changeQP makes the change if all of it is allowed. left is the address that is not used, or not any
-// more: the old one or, after an error, the new one.
+// changeQP makes the change if all of it is allowed. It returns the address that is unused afterwards: the old one or,
+// after an error, the new one.
 func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
 	if err := s.enter(); err != nil {
 		return grant, peer, err
@@ -41,14 +41,14 @@ func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider
 	if err != nil {
 		return grant, peer, err
 	}
-	c, err := changeOf(s, q, r)
+	c, err := q.changeOf(s, r)
 	if err != nil {
 		return grant, peer, err
 	}
 	if c.peer = peer; peer != nil && peer.path.Err() != nil {
 		return grant, peer, peer.path.Err()
 	}
-	q.engine().Do(func() { left, err = apply(s, q, &c) })
+	q.engine().Do(func() { left, err = c.apply(s, q) })
 	if err != nil {
 		return grant, peer, err
 	}
@@ -57,7 +57,7 @@ func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider
 		// is sent and completed, and nothing else will be.
 		s.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
-	return provider.ModifyQPGrant{Attr: attrOf(s, q)}, left, nil
+	return provider.ModifyQPGrant{Attr: q.currentAttr()}, left, nil
 }
 
 // qpChange is a change of a queue pair.
@@ -69,19 +69,19 @@ type qpChange struct {
 	peer          *ah // nil: as it was
 }
 
-// changeOf is the change that a request asks for, checked. The caller holds card.mu.
-func changeOf(s *Session, q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
+// changeOf returns the change that a request describes, checked. The caller holds card.mu.
+func (q *qp) changeOf(s *Session, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
 	c.next = c.current
 	if r.Mask&verbs.QPAttrState != 0 {
 		c.next = r.Attr.State
 	}
-	return c, checkModify(s, q.kind, &c)
+	return c, c.check(s, q.kind)
 }
 
-// checkModify checks a request before anything is changed.
-func checkModify(s *Session, kind verbs.QPType, c *qpChange) error {
+// check returns an error if the change is not allowed, before any of it is made.
+func (c *qpChange) check(s *Session, kind verbs.QPType) error {
 	attr, mask := c.attr, c.mask
 	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
@@ -105,11 +105,11 @@ func checkModify(s *Session, kind verbs.QPType, c *qpChange) error {
 	return checkConnection(s, attr, mask)
 }
 
-// apply makes the change, between two bursts, and gives the address that is not used any more. The
-// engine may have changed the queue pair's state since the request was checked.
-func apply(s *Session, q *qp, c *qpChange) (left *ah, err error) {
+// apply makes the change, between two rounds, and returns the address that is not used any more. It fails if the engine
+// has changed the queue pair's state since the check.
+func (c *qpChange) apply(s *Session, q *qp) (left *ah, err error) {
 	if now := verbs.QPState(q.state.Load()); now != c.current {
-		return nil, fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
+		return nil, fmt.Errorf("%w: the queue pair has changed to %v meanwhile; query it, and try again", verbs.ErrState, now)
 	}
 	if c.current == verbs.QPStateReset && c.next == verbs.QPStateInit {
 		if err := q.checkCQs(); err != nil { // an overrun from now on finds it in INIT, and fails it
@@ -148,7 +148,7 @@ func queryQP(s *Session, r provider.QueryQPRequest) (grant provider.QueryQPGrant
 	if err != nil {
 		return grant, err
 	}
-	grant.Attr = attrOf(s, q)
+	grant.Attr = q.currentAttr()
 	q.engine().Do(func() { grant.Leaving = q.engine().Leaving(q.entry) })
 	return grant, nil
 }
@@ -163,8 +163,8 @@ func (q *qp) clearAttr() {
 	}
 }
 
-// attrOf are the attributes now. The caller holds card.mu.
-func attrOf(s *Session, q *qp) (attr verbs.QPAttr) {
+// currentAttr returns the attributes of the queue pair. The caller holds card.mu.
+func (q *qp) currentAttr() (attr verbs.QPAttr) {
 	q.engine().Do(func() {
 		attr = q.attr
 		attr.SQPSN = q.entry.PSN()

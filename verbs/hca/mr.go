@@ -80,7 +80,7 @@ func allocMR(s *Session, r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if err != nil {
 		return provider.MRGrant{}, err
 	}
-	grant, err := register(s, r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
+	grant, err := registerMR(s, r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
 	if err != nil {
 		s.release(memory)
 	}
@@ -96,7 +96,7 @@ func regMR(s *Session, r provider.RegMRRequest) (provider.MRGrant, error) {
 	if err := checkMR(len(r.Memory), r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}
-	return register(s, r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
+	return registerMR(s, r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
 
 // checkReach refuses memory of the program's own that the card cannot access.
@@ -148,8 +148,8 @@ func whyNoAccess(access verbs.AccessFlags) string {
 	return "there is no RDMA flush here"
 }
 
-// register makes a memory region.
-func register(s *Session, pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
+// registerMR adds a memory region to the tables.
+func registerMR(s *Session, pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -192,16 +192,16 @@ func (m *mr) newEntry(key verbs.LKey) *region.MR {
 // later ones fail.
 func deregMR(s *Session, r provider.DeregMRRequest) error {
 	s.entry.Engine().SendPosted(s.entry)
-	m, err := unregister(s, r.MR)
+	m, err := unregisterMR(s, r.MR)
 	if err != nil {
 		return err
 	}
-	freeRegion(s, m)
+	m.free(s)
 	return nil
 }
 
-// unregister takes a region out of the tables. The card touches its memory no more.
-func unregister(s *Session, handle provider.Handle) (*mr, error) {
+// unregisterMR removes a region from the tables. The card does not access its memory any more.
+func unregisterMR(s *Session, handle provider.Handle) (*mr, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func unregister(s *Session, handle provider.Handle) (*mr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := changeRegion(s, m, func() { s.entry.ClearKey(m.key) }); err != nil {
+	if err := m.changeUnbound(s, func() { s.entry.ClearKey(m.key) }); err != nil {
 		return nil, err
 	}
 	s.keys.remove(handle)
@@ -221,8 +221,8 @@ func unregister(s *Session, handle provider.Handle) (*mr, error) {
 	return m, nil
 }
 
-// freeRegion gives back the memory of a region that is no more. To unmap may take long, so no lock is held.
-func freeRegion(s *Session, m *mr) {
+// free releases the memory of a region that is unregistered. To unmap may take long, so no lock is held.
+func (m *mr) free(s *Session) {
 	s.release(m.own)
 	if m.unmap != nil {
 		m.unmap()
@@ -231,8 +231,8 @@ func freeRegion(s *Session, m *mr) {
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
 
-// reregMR carries out provider.ReregMR. A request in the engine's hands uses the region as it was; all
-// that run after ReregMR use it as it is then.
+// reregMR carries out provider.ReregMR. A request that the engine is executing uses the region as it was, and all later
+// ones as it is then.
 func reregMR(s *Session, r provider.ReregMRRequest) error {
 	if err := checkRereg(s, &r); err != nil {
 		return err
@@ -240,17 +240,17 @@ func reregMR(s *Session, r provider.ReregMRRequest) error {
 	return rereg(s, &r, nil)
 }
 
-// rereg changes a region. unmap is of new memory, if that is mapped for the region; what it had is freed.
+// rereg changes a region. unmap is of new memory, if that is mapped for the region; its old memory is freed.
 func rereg(s *Session, r *provider.ReregMRRequest, unmap func()) error {
-	was, err := change(s, r, unmap)
+	was, err := exchangeMR(s, r, unmap)
 	if err == nil && r.Flags&verbs.ReregChangeTranslation != 0 {
-		freeRegion(s, &was)
+		was.free(s)
 	}
 	return err
 }
 
-// change changes a region, and gives it as it was.
-func change(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
+// exchangeMR changes a region, and returns the region as it was.
+func exchangeMR(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
 	if err := s.enter(); err != nil {
 		return was, err
 	}
@@ -262,12 +262,12 @@ func change(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err e
 	if m.null || m.fast || m.pd.handle == 0 {
 		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory stay as they are", verbs.ErrInvalid)
 	}
-	next, err := changedMR(s, *m, r, unmap)
+	next, err := m.changed(s, r, unmap)
 	if err != nil {
 		return was, err
 	}
 	next.entry = next.newEntry(m.key)
-	if err := changeRegion(s, m, func() { s.entry.SetMR(next.entry) }); err != nil {
+	if err := m.changeUnbound(s, func() { s.entry.SetMR(next.entry) }); err != nil {
 		return was, err
 	}
 	m.pd.users--
@@ -276,7 +276,7 @@ func change(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err e
 	return was, nil
 }
 
-// checkRereg refuses what can be seen from the request alone.
+// checkRereg makes the checks that need only the request.
 func checkRereg(s *Session, r *provider.ReregMRRequest) error {
 	if err := checkReregFlags(r); err != nil || r.Flags&verbs.ReregChangeTranslation == 0 {
 		return err
@@ -300,8 +300,8 @@ func checkReregFlags(r *provider.ReregMRRequest) error {
 	return nil
 }
 
-// changedMR is a region as a request changes it; unmap is of new memory. The caller holds card.mu.
-func changedMR(s *Session, m mr, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
+// changed returns the region as a request changes it; unmap is of new memory. The caller holds card.mu.
+func (m mr) changed(s *Session, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = s.pds.get(r.PD); err != nil {
 			return m, err
@@ -321,5 +321,5 @@ func changedMR(s *Session, m mr, r *provider.ReregMRRequest, unmap func()) (_ mr
 
 // allocNullMR carries out provider.AllocNullMR. Peers may do nothing with the region.
 func allocNullMR(s *Session, r provider.AllocNullMRRequest) (provider.MRGrant, error) {
-	return register(s, r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
+	return registerMR(s, r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
 }

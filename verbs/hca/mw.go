@@ -44,8 +44,8 @@ func regionOf(s *Session, handle provider.Handle) (*mr, error) {
 	return k.region, nil
 }
 
-// changeRegion makes a change of a region between two bursts, unless windows are bound to it.
-func changeRegion(s *Session, m *mr, change func()) (err error) {
+// changeUnbound makes a change of the region between two rounds. It fails if windows are bound to the region.
+func (m *mr) changeUnbound(s *Session, change func()) (err error) {
 	s.entry.Engine().Do(func() {
 		if windows := m.entry.Windows(); windows > 0 {
 			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)

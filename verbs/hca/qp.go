@@ -79,7 +79,7 @@ func createQP(s *Session, r provider.CreateQPRequest) (provider.CreateQPGrant, e
 	q.events.id, q.events.kind, q.events.state = r.EventID, ObjectQP, &q.state
 	q.entry = newQPEntry(s, q, &r)
 	q.clearAttr()
-	grant, err := makeQueues(s, q, &r)
+	grant, err := q.makeQueues(s, &r)
 	if err == nil {
 		err = addQP(s, q, &r, &grant)
 	}
@@ -91,7 +91,7 @@ func createQP(s *Session, r provider.CreateQPRequest) (provider.CreateQPGrant, e
 	return grant, nil
 }
 
-// newQPEntry makes the entry in the engine's tables, as far as the request says.
+// newQPEntry makes the entry in the engine's tables, without the fields that addQP fills in.
 func newQPEntry(s *Session, q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
@@ -122,9 +122,9 @@ func newQPEntry(s *Session, q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	return entry
 }
 
-// makeQueues allocates the queues, and fills in the grant's part about them.
-func makeQueues(s *Session, q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
-	if err := makeSendQueue(s, q, r.Cap, &grant); err != nil {
+// makeQueues allocates the queues, and returns a grant with them.
+func (q *qp) makeQueues(s *Session, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
+	if err := q.makeSendQueue(s, r.Cap, &grant); err != nil {
 		return grant, err
 	}
 	switch {
@@ -145,7 +145,7 @@ func makeQueues(s *Session, q *qp, r *provider.CreateQPRequest) (grant provider.
 	return grant, nil
 }
 
-func makeSendQueue(s *Session, q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
+func (q *qp) makeSendQueue(s *Session, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
 	geometry, consumer, room := ring.SendGeometry, ring.NewSendConsumer, ring.Geometry.SendRoom
 	switch {
 	case q.kind == verbs.QPTypeXRCSend:
@@ -175,7 +175,7 @@ func addQP(s *Session, q *qp, r *provider.CreateQPRequest, grant *provider.Creat
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	if err := bindQP(s, q, r); err != nil {
+	if err := q.bind(s, r); err != nil {
 		return err
 	}
 	if err := admitQP(s); err != nil {
@@ -205,7 +205,7 @@ func addQP(s *Session, q *qp, r *provider.CreateQPRequest, grant *provider.Creat
 	return nil
 }
 
-// admitQP says whether the session may have another queue pair of the card. The caller holds card.mu.
+// admitQP returns an error if the session cannot have one more queue pair of the card. The caller holds card.mu.
 func admitQP(s *Session) error {
 	all := len(s.card.qpsByPlace)
 	if all == maxQP && !s.internal {
@@ -214,8 +214,8 @@ func admitQP(s *Session) error {
 	return s.config.Quota.Admit(quota.QPs, quota.Shared{Noun: "QPs of the card", Used: uint64(all), Most: maxQP})
 }
 
-// bindQP finds the objects that a queue pair refers to.
-func bindQP(s *Session, q *qp, r *provider.CreateQPRequest) (err error) {
+// bind finds the objects that the queue pair refers to.
+func (q *qp) bind(s *Session, r *provider.CreateQPRequest) (err error) {
 	if q.pd, err = s.pds.get(r.PD); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func bindQP(s *Session, q *qp, r *provider.CreateQPRequest) (err error) {
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	q.entry.RecvPD = q.entry.PD
-	return bindSRQ(s, q, r.SRQ)
+	return q.bindSRQ(s, r.SRQ)
 }
 
 // engine is the one that serves the queue pair: that of its session, or of its XRC domain.
@@ -249,9 +249,9 @@ func (q *qp) checkCQs() error {
 	return nil
 }
 
-// bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those
-// name is checked against the SRQ's PD (IBA 10.2.9).
-func bindSRQ(s *Session, q *qp, handle provider.Handle) (err error) {
+// bindSRQ has the queue pair take its receives from an SRQ, unless the handle is 0. The memory that these name is checked
+// against the SRQ's PD (IBA 10.2.9).
+func (q *qp) bindSRQ(s *Session, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
 	}
@@ -271,7 +271,7 @@ func destroyQP(s *Session, r provider.DestroyQPRequest) error {
 	defer s.life.work.Done()
 	peer, err := removeQP(s, r.QP)
 	if peer != nil {
-		abandon(s, peer)
+		peer.abandon(s)
 	}
 	return err
 }
@@ -284,7 +284,7 @@ func removeQP(s *Session, handle provider.Handle) (peer *ah, err error) {
 		return nil, err
 	}
 	if q.target != nil {
-		peer, err = closeTarget(s, q, q.target.opener(s, handle))
+		peer, err = q.closeTarget(s, q.target.opener(s, handle))
 		return peer, network.HostError(err)
 	}
 	if len(q.groups) > 0 {
@@ -303,7 +303,7 @@ func forgetQPs(s *Session, all []*qp) (failed error) {
 	card := s.card
 	for _, q := range all {
 		for mgid, mlid := range q.groups {
-			failed = errors.Join(failed, detachQP(s, q, mgid, mlid))
+			failed = errors.Join(failed, q.detach(s, mgid, mlid))
 		}
 	}
 	s.entry.Engine().Do(func() {

@@ -191,7 +191,7 @@ func (s *Session) end() (first bool) {
 func (s *Session) wakeWaiters() {
 	if s.life.release() {
 		for _, c := range s.channels.all() {
-			shut(s, c)
+			c.shut(s)
 		}
 		s.entry.Engine().WakeLeader()
 		futex.Wake(s.doorbell.End())

@@ -99,7 +99,7 @@ func addSRQ(s *Session, q *srq, in provider.Handle, bind func(*srq) error) (hand
 	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
 	q.pd.users++
 	if q.xrcd != nil {
-		showXRC(s, q)
+		q.showXRC(s)
 	}
 	return handle, nil
 }
@@ -131,8 +131,8 @@ func modifySRQ(s *Session, r provider.ModifySRQRequest) (provider.ModifySRQGrant
 	return grant, err
 }
 
-// checkModifySRQ checks a request before memory is made for it, and gives the size of that memory's
-// slots.
+// checkModifySRQ checks a request before memory is allocated for it, and returns the maximum of SGEs in a slot of that
+// memory.
 func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
@@ -149,7 +149,7 @@ func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, er
 	return q.maxSGE, checkSRQ(&size)
 }
 
-// changeSRQ makes the change, between two bursts: all of it or nothing. queue is the new one of a
+// changeSRQ makes the change, between two rounds: all of it or nothing. queue is the new one of a
 // resize.
 func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
 	if err := s.enter(); err != nil {
@@ -160,7 +160,7 @@ func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer
 	if err != nil {
 		return grant, err
 	}
-	before := q.unused // the program looks at these no more: it said so by asking again
+	before := q.unused // the program does not read these any more: a further request says so
 	s.entry.Engine().Do(func() { err = q.apply(s.entry.Engine(), &r, queue, made.Attr.MaxWR) })
 	if err != nil {
 		return grant, err
@@ -171,7 +171,7 @@ func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer
 		q.memory, q.maxWR = append(q.memory, made.Memory), made.Attr.MaxWR
 		grant.Memory, grant.Geometry = made.Memory, made.Geometry
 	}
-	grant.Attr = srqAttr(s, q)
+	grant.Attr = q.attr(s)
 	return grant, nil
 }
 
@@ -223,8 +223,8 @@ func (q *srq) trim() {
 	}
 }
 
-// srqAttr are the attributes now. The caller holds card.mu.
-func srqAttr(s *Session, q *srq) verbs.SRQAttr {
+// attr returns the attributes of the SRQ. The caller holds card.mu.
+func (q *srq) attr(s *Session) verbs.SRQAttr {
 	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
 	s.entry.Engine().Do(func() { attr.Limit = q.entry.Limit() })
 	return attr
@@ -240,7 +240,7 @@ func querySRQ(s *Session, r provider.QuerySRQRequest) (grant provider.QuerySRQGr
 	if err != nil {
 		return grant, err
 	}
-	return provider.QuerySRQGrant{Attr: srqAttr(s, q)}, nil
+	return provider.QuerySRQGrant{Attr: q.attr(s)}, nil
 }
 
 // destroySRQ carries out provider.DestroySRQ.
@@ -259,7 +259,7 @@ func destroySRQ(s *Session, r provider.DestroySRQRequest) error {
 	s.srqs.remove(r.SRQ)
 	q.pd.users--
 	if q.xrcd != nil {
-		hideXRC(s, q)
+		q.hideXRC(s)
 	}
 	s.events.forget(&q.events)
 	s.release(q.memory...)

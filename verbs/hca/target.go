@@ -30,7 +30,7 @@ type opener struct {
 	events  eventSource
 }
 
-// opener is a session's one with a handle; with 0, which is none, any of the session's.
+// opener returns the session's opener with a handle; any of the session's for handle 0, which names none.
 func (t *target) opener(s *Session, handle provider.Handle) *opener {
 	for _, o := range t.openers {
 		if o.session == s && (o.handle == handle || handle == 0) {
@@ -40,12 +40,12 @@ func (t *target) opener(s *Session, handle provider.Handle) *opener {
 	return nil
 }
 
-// shared says that another session has the target too.
+// shared reports whether another session has the target too.
 func (t *target) shared(s *Session) bool {
 	return slices.ContainsFunc(t.openers, func(o *opener) bool { return o.session != s })
 }
 
-// note tells all that have opened it. The engine calls it, under its lease.
+// note notifies all sessions that have opened the target. The engine calls it, under its lease.
 func (t *target) note(what uint32) {
 	for _, o := range t.openers {
 		o.session.note(&o.events, what)
@@ -71,12 +71,12 @@ func createXRCTarget(s *Session, r provider.CreateXRCTargetRequest) (grant provi
 	}
 	card := s.card
 	q.entry.Number = card.numberFor(q.kind, q.engine())
-	o, err := openTarget(s, q, x, r.EventID)
+	o, err := q.openTarget(s, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
 	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
-		forgetOpener(s, q, o)
+		q.forgetOpener(s, o)
 		return grant, network.HostError(err)
 	}
 	card.qpsByPlace[q.entry.Number%numberPlaces] = q
@@ -117,8 +117,8 @@ func (q *qp) lackRecv() (err error) {
 	return err
 }
 
-// openTarget adds a handle of a target to the session. The caller holds card.mu.
-func openTarget(s *Session, q *qp, x *xrcd, eventID uint64) (*opener, error) {
+// openTarget adds a handle of the target to the session. The caller holds card.mu.
+func (q *qp) openTarget(s *Session, x *xrcd, eventID uint64) (*opener, error) {
 	handle, err := s.qps.add(q)
 	if err != nil {
 		return nil, err
@@ -144,15 +144,15 @@ func openQP(s *Session, r provider.OpenQPRequest) (grant provider.OpenQPGrant, e
 	if q == nil {
 		return grant, fmt.Errorf("%w: the XRC domain has no target queue pair %v", verbs.ErrInvalid, r.Number)
 	}
-	o, err := openTarget(s, q, x, r.EventID)
+	o, err := q.openTarget(s, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
 	return provider.OpenQPGrant{QP: o.handle, Number: r.Number, State: verbs.QPState(q.state.Load())}, nil
 }
 
-// forgetOpener takes a handle back. The caller holds card.mu.
-func forgetOpener(s *Session, q *qp, o *opener) {
+// forgetOpener removes a handle of the target from its session. The caller holds card.mu.
+func (q *qp) forgetOpener(s *Session, o *opener) {
 	t := q.target
 	q.engine().Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
 	o.by.users--
@@ -160,10 +160,10 @@ func forgetOpener(s *Session, q *qp, o *opener) {
 	s.events.forget(&o.events)
 }
 
-// closeTarget closes a handle of a target, and destroys the queue pair with the last. It gives the peer that is not used
-// any more. The caller holds card.mu.
-func closeTarget(s *Session, q *qp, o *opener) (peer *ah, err error) {
-	if forgetOpener(s, q, o); len(q.target.openers) > 0 {
+// closeTarget closes a handle of the target, and with the last one destroys the queue pair. It returns the peer that is
+// not used any more. The caller holds card.mu.
+func (q *qp) closeTarget(s *Session, o *opener) (peer *ah, err error) {
+	if q.forgetOpener(s, o); len(q.target.openers) > 0 {
 		return nil, nil
 	}
 	card, d := s.card, q.target.domain
@@ -174,7 +174,7 @@ func closeTarget(s *Session, q *qp, o *opener) (peer *ah, err error) {
 	return q.peer, err
 }
 
-// failTargets notes that the engine has stopped the targets of a domain, after a mistake of roced's own.
+// failTargets notes that the engine has stopped the targets of a domain, after a contained panic.
 func (card *Card) failTargets(entry *datapath.Session) {
 	card.mu.Lock()
 	defer card.mu.Unlock()

@@ -70,7 +70,7 @@ type xrcd struct {
 // errNoDomain is EAGAIN first, the errno that crosses to C, as of the kernel.
 var errNoDomain = errno.Kin("the inode has no XRC domain; request that one is made (O_CREAT)", unix.EAGAIN, verbs.ErrInvalid)
 
-// inodeOf finds the inode of an open file. It does not ask a file system that may be slow to answer.
+// inodeOf finds the inode of an open file. It requests no update from a file system, which may be slow to respond.
 func inodeOf(file syscall.Conn) (i inode, err error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -88,7 +88,7 @@ func statInode(fd int) (i inode, err error) {
 	if err != nil {
 		return i, fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
 	}
-	if flags&unix.O_PATH != 0 { // who has no right to a file can have such a descriptor
+	if flags&unix.O_PATH != 0 { // such a descriptor needs no permission to the file
 		return i, fmt.Errorf("%w: %w: the file of an XRC domain is a mere path (O_PATH); open it for reading or writing", verbs.ErrInvalid, unix.EBADF)
 	}
 	var s unix.Statx_t
@@ -163,15 +163,15 @@ func closeXRCD(s *Session, r provider.CloseXRCDRequest) error {
 	return nil
 }
 
-// leaveDomain is for a handle that is closed. With the last one the domain is gone. The caller holds mu.
+// leaveDomain closes a handle of a domain, and with the last one destroys the domain. The caller holds mu.
 func (card *Card) leaveDomain(d *domain) {
 	if d.handles--; d.handles == 0 && d.key != nil {
 		delete(card.domains, *d.key)
 	}
 }
 
-// freeDomains ends a session's part in its domains: what peers could name, its handles of targets, then the domains. It
-// gives the paths of targets that are gone to who may leave them.
+// freeDomains closes a session's SRQs of type XRC, its handles of targets, then its domains. It returns the peers of the
+// targets that are destroyed, whose paths the caller leaves.
 func freeDomains(s *Session) (left []*ah, failed error) {
 	s.entry.Engine().Do(func() {
 		for _, q := range s.srqs.all() {
@@ -187,7 +187,7 @@ func freeDomains(s *Session) (left []*ah, failed error) {
 	}
 	for _, q := range s.qps.all() {
 		if q.target != nil {
-			peer, err := closeTarget(s, q, q.target.opener(s, 0))
+			peer, err := q.closeTarget(s, q.target.opener(s, 0))
 			if peer != nil {
 				left = append(left, peer)
 			}
@@ -208,7 +208,7 @@ func freeDomains(s *Session) (left []*ah, failed error) {
 func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.CreateXRCSRQGrant, err error) {
 	basic := provider.CreateSRQRequest{PD: r.PD, Attr: r.Attr, EventID: r.EventID}
 	grant.CreateSRQGrant, err = makeSRQ(s, basic, func(q *srq) error {
-		err := bindXRC(s, q, &r)
+		err := q.bindXRC(s, &r)
 		grant.Number = q.entry.Number
 		return err
 	})
@@ -218,8 +218,8 @@ func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.Cr
 	return grant, nil
 }
 
-// bindXRC finds the domain and the CQ of a queue, and gives it its number. The caller holds card.mu.
-func bindXRC(s *Session, q *srq, r *provider.CreateXRCSRQRequest) (err error) {
+// bindXRC finds the domain and the CQ of the queue, and gives it its number. The caller holds card.mu.
+func (q *srq) bindXRC(s *Session, r *provider.CreateXRCSRQRequest) (err error) {
 	if q.xrcd, err = s.xrcds.get(r.XRCD); err != nil {
 		return err
 	}
@@ -244,16 +244,16 @@ func bindXRC(s *Session, q *srq, r *provider.CreateXRCSRQRequest) (err error) {
 	return nil
 }
 
-// showXRC lets peers of the domain's targets name a queue. The caller holds card.mu.
-func showXRC(s *Session, q *srq) {
+// showXRC lets peers of the domain's targets name the queue. The caller holds card.mu.
+func (q *srq) showXRC(s *Session) {
 	s.card.srqsByPlace[q.place()] = q
 	q.xrcd.users++
 	q.cq.users++
 	s.entry.Engine().Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
 }
 
-// hideXRC ends that.
-func hideXRC(s *Session, q *srq) {
+// hideXRC undoes showXRC.
+func (q *srq) hideXRC(s *Session) {
 	s.entry.Engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
 	delete(s.card.srqsByPlace, q.place())
 	q.xrcd.users--

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ConnectID implements provider.Provider: it asks the destination for a connection, or in port space UDP for
-// its queue pair (SIDR).
+// ConnectID carries out provider.ConnectID: it requests a connection from the destination, or in
+// port space UDP the number of its queue pair (SIDR).
 func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
@@ -207,7 +207,7 @@ func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 	})
 }
 
-// NotifyID implements provider.Provider: a packet that came before the peer's RTU establishes the connection.
+// NotifyID carries out provider.NotifyID: a packet that came before the peer's RTU establishes the connection.
 func (s *Session) NotifyID(r provider.NotifyIDRequest) error {
 	return s.withID(r.ID, func(i *ID) (err error) {
 		if i.connection == nil || r.Event != verbs.EventCommEst {

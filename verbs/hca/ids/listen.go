@@ -126,7 +126,7 @@ func (i *ID) standForConnection(c *cm.Connection) verbs.ConnParam {
 }
 
 // AcceptID carries out provider.AcceptID. If it fails, the request is rejected. When it has accepted a response, the
-// peer is told so before the program can send data.
+// peer is notified before the program can send data.
 func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 	if err := s.begin(); err != nil {
 		return err

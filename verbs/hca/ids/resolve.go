@@ -29,8 +29,8 @@ func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRou
 	return grant, network.HostError(err)
 }
 
-// ResolveIDAddr carries out provider.ResolveIDAddr. A missing route is an error at once; whether the next hop
-// answers is told by the event.
+// ResolveIDAddr carries out provider.ResolveIDAddr. A missing route is an error at once; the event reports whether the
+// next hop answers.
 func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	i, err := s.startResolving(&r)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	})
 }
 
-// SetIDPath implements provider.Provider: the program gives the route, which has to lead from the id's address to its
+// SetIDPath carries out provider.SetIDPath: the program gives the route, which has to lead from the id's address to its
 // destination.
 func (s *Session) SetIDPath(r provider.SetIDPathRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
