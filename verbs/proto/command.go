@@ -7,16 +7,16 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Command is a command of the protocol, with the types of its request and its grant: one of a session, which
-// package provider declares, or one that only the service has. To add one: the functions that visit its two structures, in
-// the file of its noun, and its line there.
+// Command is a command of the protocol, with the types of its request and its grant. It is a command of a session, which
+// package provider declares, or one whose messages only the service has. To add one, write the functions that visit its
+// two structures and its line, in the file of its noun.
 type Command[Q, G any] struct{ *Untyped }
 
 // Untyped is a command without its types, for code that passes commands on.
 type Untyped struct {
 	provider.Code
-	OfSession            bool       // package provider declares it
-	newRequest, newGrant func() any // pointers
+	OfSession            bool       // package provider declares it, with the same types
+	newRequest, newGrant func() any // addresses
 	request, grant       func(*coder, any)
 }
 
@@ -39,7 +39,7 @@ func of[Q, G any](c provider.Command[Q, G], request func(*coder, *Q), grant func
 	return Command[Q, G]{u}
 }
 
-// command describes a command that only the service has.
+// command describes a command that a session does not have, or has with another request.
 func command[Q, G any](number uint16, name string, request func(*coder, *Q), grant func(*coder, *G)) Command[Q, G] {
 	c := of(provider.Command[Q, G]{Code: provider.Code{Number: number, Name: name}}, request, grant)
 	c.OfSession = false
@@ -58,10 +58,10 @@ func ByNumber(number uint16) (command *Untyped, found bool) {
 	return all[i], true
 }
 
-// NewGrant returns a pointer to an empty grant.
+// NewGrant returns the address of an empty grant.
 func (u *Untyped) NewGrant() any { return u.newGrant() }
 
-// EncodeRequest makes the packet of a request, of which r is the address. A text that is too long is verbs.ErrInvalid.
+// EncodeRequest encodes the request at address r as a packet. A text that is too long is verbs.ErrInvalid.
 func (u *Untyped) EncodeRequest(id uint32, r any) ([]byte, error) {
 	m := Message{Code: u.Number, Kind: Request, ID: id}
 	packet, err := m.encode(nil, func(c *coder) { u.request(c, r) })
@@ -77,7 +77,7 @@ func (u *Untyped) DecodeRequest(body []byte) (any, error) {
 	return r, decode(body, nil, func(c *coder) { u.request(c, r) })
 }
 
-// EncodeGrant makes the packet of the reply to a request. g is the address of the grant.
+// EncodeGrant encodes the reply to a request as a packet. g is the address of the grant.
 func (u *Untyped) EncodeGrant(id uint32, g any, memory Memory) ([]byte, error) {
 	m := Message{Code: u.Number, Kind: Reply, ID: id}
 	return m.encode(memory, func(c *coder) { u.grant(c, g) })

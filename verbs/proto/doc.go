@@ -1,5 +1,5 @@
-// Package proto is what client and service say to each other: messages of fixed little-endian
-// structures over a unix socket of type SOCK_SEQPACKET, one message a packet.
+// Package proto is the protocol between client and service: messages of fixed little-endian structures over a unix socket
+// of type SOCK_SEQPACKET, one message a packet.
 //
 //	client                                           service
 //	  │ ── hello ──────────────────────────────────►   │  versions; the devices' names come back
@@ -9,24 +9,27 @@
 //	  │ ◄─────────────────── reply (command, id) ───   │  a grant, or a failure
 //	  │ ◄────────────────────────────────── ended ───  │  the session has ended, and why
 //
-// A command (command.go) is a number, a request and a grant. Their structures are described once, by
-// functions that visit the fields of package verbs' own types (the files by nouns). A Coder runs such
-// a function to encode, to decode, or to list the fields for the C header, proto.h, which a test
-// holds to them.
+// A command (command.go) has a number, a request and a grant. Package provider declares those of a session; those of a
+// connection, and those whose messages carry something else over the service, are declared here. The structures are
+// described once, by functions that visit the fields of provider's types (a file for each noun). A coder (coder.go) runs
+// such a function to encode, to decode, or to list the fields for the C header, proto.h, which a test compares.
 //
 // All that comes from the other side is parsed here and nowhere else: lengths, counts, reserved bytes, places in
-// shared memory. After that, no message can be malformed. What the fields ask for is checked by the Provider.
+// shared memory. After that, no message can be malformed. The Provider checks the values of the fields.
 //
 // What a session's two sides share lies in one memfd. The service makes it and hands it over with
 // the reply to "open device"; the client maps it whole. Grants name parts of it by offset and
-// length. The same reply brings two more descriptors, for wake-ups. A socket pair's end brings the
-// client 8 bytes for each event of a CQ: its EventID. An eventfd takes the client's calls, which
-// wake the card. Apart from that reply, only the replies that make a channel carry a descriptor,
-// the program's end of the channel, and those that open_async_events gives; that to pass_file, a socket by which the client passes a file: see xrc.go; and that to
-// share_memory, a file for the program's own memory: see programmemory.go.
+// length. The same reply carries two more descriptors, for wake-ups. From the end of a socket pair the client reads 8 bytes
+// for each event of a CQ: its EventID. By an eventfd the client wakes the card. These other replies carry a descriptor:
 //
-// A failure is the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and
-// the message survive.
+//	create_comp_channel, create_event_channel            the program's end of the channel
+//	open_async_events, open_every_async_event            the program's end of a socket for these events
+//	start_capture                                        a socket for the packets (capture.go)
+//	pass_file                                            a socket by which the client passes a file (xrc.go)
+//	share_memory                                         a file for the program's own memory (programmemory.go)
+//
+// A failure has the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and the message
+// survive.
 //
 // Versions: a structure never changes within a version; new commands get new numbers, which an older
 // service answers with verbs.ErrUnsupported.

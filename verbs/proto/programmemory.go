@@ -9,8 +9,8 @@ import (
 // process, sparse and sealed, in which each page lies at its own virtual address. The program maps pages of it over its
 // memory, and puts what was there into them. Then it registers them: RegMR names a part of the file.
 //
-// The program requests the file's size, since the addresses of programs differ by processor and kernel: they have 47 bits
-// on x86-64 and 39 to 48 on arm64, and up to 56 if a program requests a high address.
+// The program requests the file's size, since the size of an address space depends on the processor and the kernel:
+// addresses have 47 bits on x86-64 and 39 to 48 bits on arm64, and up to 56 or 52 bits if a program requests a high one.
 //
 // The pages have to be in the file before: a region with pages that are not is EFAULT. As long as a region has them
 // they stay in the file. A program that takes them out all the same (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE) loses its session
@@ -19,7 +19,7 @@ var (
 	// ShareMemory has a reply with a descriptor: the process file. With has_file it is the one that was passed (PassFile),
 	// of another session of the same process.
 	ShareMemory   = command(43, "share_memory", visitShareMemory, visitSharedMemory)
-	RegMR         = command(44, "reg_mr", visitRegMR, visitLeanMR)
+	RegMR         = command(provider.RegMR.Number, provider.RegMR.Name, visitRegMR, visitLeanMR)
 	ReregMRMemory = command(45, "rereg_mr_memory", visitReregMRMemory, none)
 
 	// RegFileMR and ReregFileMR are the same for memory that the program shares with others, in a file of its own: a memfd
@@ -40,7 +40,8 @@ type ShareMemoryRequest struct {
 // SharedMemory is the process file, whose descriptor comes with the reply.
 type SharedMemory struct{ Size uint64 } // bytes
 
-// RegMRRequest registers the bytes from Offset to Offset+Length of the process file, or of the one that was passed. Their addresses begin at IOVA.
+// RegMRRequest is the request of provider.RegMR over the service. It registers the bytes from Offset to Offset+Length of
+// the process file, or of the file that was passed. Their addresses begin at IOVA.
 type RegMRRequest struct {
 	PD     provider.Handle
 	Access verbs.AccessFlags

@@ -2,19 +2,19 @@ package proto
 
 import "github.com/roced/roced/verbs/provider"
 
-// The commands about XRC domains. The inode of a file names a domain, which the client does not say: it passes the file
-// itself. PassFile gives it a socket to which it sends one byte with the file's descriptor. Then it asks OpenXRCD, with
-// has_file. The connection's own socket takes no descriptors.
+// The commands about XRC domains. The inode of a file names a domain. The client passes the file itself: the reply to
+// PassFile has a socket, to which it sends one byte with the file's descriptor. Then it requests OpenXRCD, with has_file.
+// The connection's own socket accepts no descriptors.
 var (
 	PassFile        = command(76, "pass_file", none, none)
-	OpenXRCD        = command(77, "open_xrcd", visitOpenXRCD, visitXRCD)
+	OpenXRCD        = command(provider.OpenXRCD.Number, provider.OpenXRCD.Name, visitOpenXRCD, visitXRCD)
 	CloseXRCD       = of(provider.CloseXRCD, visitCloseXRCD, none)
 	CreateXRCSRQ    = of(provider.CreateXRCSRQ, visitCreateXRCSRQ, visitXRCSRQ)
 	CreateXRCTarget = of(provider.CreateXRCTarget, visitCreateXRCTarget, visitOpenedQP)
 	OpenQP          = of(provider.OpenQP, visitOpenQP, visitOpenedQP)
 )
 
-// OpenXRCDRequest is provider's, whose file has been passed before.
+// OpenXRCDRequest is the request of provider.OpenXRCD over the service: the file has been passed before.
 type OpenXRCDRequest struct{ HasFile, Create, Exclusive bool }
 
 func visitOpenXRCD(c *coder, r *OpenXRCDRequest) {

@@ -21,7 +21,8 @@ type asyncEvents struct {
 	over   chan struct{} // closed when nothing is sent any more
 }
 
-// opensAsyncEvents is a command that hands the program's end of a socket over, for the events of a range.
+// opensAsyncEvents returns the handler of a command that hands over the program's end of a socket, for the events of a
+// range.
 func opensAsyncEvents[Q any](command proto.Command[Q, proto.None], rangeOf func(Q) proto.EventRange) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)

@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// commands are those of a session, by their numbers. Those for which the service does more than to pass them to the session
-// are listed.
+// commands are those of a session, by their numbers. Listed are those for which the service does more than pass them to the
+// session.
 var commands = withOthers(tableOf(
 	grants(proto.QueryGIDTable, firstGIDs),
 	grants(proto.Counters, func(s *hca.Session, _ proto.None) ([]hca.Counter, error) { return s.Counters() }),
@@ -37,7 +37,7 @@ var commands = withOthers(tableOf(
 	handler{proto.OpenXRCD.Number, openXRCD},
 ))
 
-// withOthers adds all other commands of sessions, which the session itself carries out.
+// withOthers adds all other commands of sessions, which are passed to the session.
 func withOthers(table map[uint16]handler) map[uint16]handler {
 	for _, command := range proto.All() {
 		if _, own := table[command.Number]; command.OfSession && !own {
@@ -47,8 +47,8 @@ func withOthers(table map[uint16]handler) map[uint16]handler {
 	return table
 }
 
-// firstGIDs gives as many lines of the GID table as a message has room for. An interface with more
-// addresses is beyond what programs look through.
+// firstGIDs carries out QueryGIDTable: it returns as many lines of the GID table as fit into a message. Programs do not
+// search through more addresses of an interface.
 func firstGIDs(s *hca.Session, r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
 	grant, err := provider.Do(s, provider.QueryGIDTable, r)
 	grant.Entries = grant.Entries[:min(len(grant.Entries), proto.MaxGIDs)]
@@ -69,7 +69,10 @@ func tableOf(list ...handler) map[uint16]handler {
 	return table
 }
 
-// passes is a command of a session.
+// function carries out a command of a session. Request and grant are pointers to the command's types.
+type function func(ctx context.Context, s *hca.Session, request, grant any) error
+
+// passes returns the handler of a command that is passed to the session.
 func passes(command *proto.Untyped) handler {
 	do := func(ctx context.Context, s *hca.Session, request, grant any) error {
 		return s.Do(ctx, command.Code, request, grant)
@@ -77,6 +80,19 @@ func passes(command *proto.Untyped) handler {
 	if command.Waits {
 		return waits(command, do)
 	}
+	return runs(command, do)
+}
+
+// grants returns the handler of a command that do carries out.
+func grants[Q, G any](command proto.Command[Q, G], do func(*hca.Session, Q) (G, error)) handler {
+	return runs(command.Untyped, func(_ context.Context, s *hca.Session, request, grant any) (err error) {
+		*grant.(*G), err = do(s, *request.(*Q))
+		return err
+	})
+}
+
+// runs returns the handler of a command that is carried out at once.
+func runs(command *proto.Untyped, do function) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)
 		if err != nil {
@@ -87,20 +103,8 @@ func passes(command *proto.Untyped) handler {
 	}}
 }
 
-// grants is a command that grants something.
-func grants[Q, G any](command proto.Command[Q, G], do func(*hca.Session, Q) (G, error)) handler {
-	return handler{command.Number, func(c *connection, m proto.Message) error {
-		request, err := command.DecodeRequest(m.Body)
-		if err != nil {
-			return err
-		}
-		grant, err := do(c.session, request)
-		return answer(c, command.Untyped, m, &grant, err)
-	}}
-}
-
-// waits is a command that may take long, and that the client can cancel. It has a goroutine.
-func waits(command *proto.Untyped, do func(ctx context.Context, s *hca.Session, request, grant any) error) handler {
+// waits returns the handler of a command that may take long, and that the client can cancel. It has a goroutine.
+func waits(command *proto.Untyped, do function) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)
 		if err != nil {
@@ -129,7 +133,7 @@ func waits(command *proto.Untyped, do func(ctx context.Context, s *hca.Session, 
 	}}
 }
 
-// handsOver is a command whose grant has a descriptor: the program's end of a channel.
+// handsOver returns the handler of a command whose grant has a descriptor: the program's end of a channel.
 func handsOver[G any](command proto.Command[proto.None, G], end func(*G) *os.File) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		if _, err := command.DecodeRequest(m.Body); err != nil {
@@ -153,6 +157,7 @@ func handsOver[G any](command proto.Command[proto.None, G], end func(*G) *os.Fil
 	}}
 }
 
+// answer sends the grant, or the error of a command that has failed.
 func answer(c *connection, command *proto.Untyped, m proto.Message, grant any, failed error) error {
 	if failed != nil {
 		return c.fail(m, failed)
@@ -180,7 +185,7 @@ func (c *connection) request(m proto.Message) error {
 	}
 	h, known := commands[m.Code]
 	if !known {
-		return c.fail(m, fmt.Errorf("%w: command %d; the service is older than the client", verbs.ErrUnsupported, m.Code))
+		return c.fail(m, fmt.Errorf("%w: command %d; the service is older than the client: update it", verbs.ErrUnsupported, m.Code))
 	}
 	return h.run(c, m)
 }

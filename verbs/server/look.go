@@ -27,7 +27,7 @@ var looks = tableOf(
 	shows(proto.RemoveSocket, (*connection).removeSocket),
 )
 
-// shows is a command of somebody who looks. Such a connection may be without a session for long.
+// shows returns the handler of a command that needs no session. Its connection may be without one for long.
 func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, error)) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		request, err := command.DecodeRequest(m.Body)

@@ -63,7 +63,7 @@ func inProcessFile(c *connection, offset uint64, length int, do func(mapped func
 	return do(c.mapping(offset, length))
 }
 
-// registers is a command that registers a part.
+// registers returns the handler of a command that registers a part of a file.
 func registers(command proto.Command[proto.RegMRRequest, provider.MRGrant], in memoryPlace) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		r, err := command.DecodeRequest(m.Body)
@@ -80,7 +80,7 @@ func registers(command proto.Command[proto.RegMRRequest, provider.MRGrant], in m
 	}}
 }
 
-// reregisters is a command that changes a region to a part.
+// reregisters returns the handler of a command that changes a region to a part of a file.
 func reregisters(command proto.Command[proto.ReregMRMemoryRequest, proto.None], in memoryPlace) handler {
 	return handler{command.Number, func(c *connection, m proto.Message) error {
 		r, err := command.DecodeRequest(m.Body)
