@@ -21,11 +21,11 @@ func (c *Client) Do(ctx context.Context, code provider.Code, request, grant any)
 	return c.pass(ctx, code, request, grant)
 }
 
-// pass gives a command to the service and waits for the answer.
+// pass passes a command to the service, and waits for the reply.
 func (c *Client) pass(ctx context.Context, code provider.Code, request, grant any) error {
 	command, found := proto.ByNumber(code.Number)
 	if !found {
-		return fmt.Errorf("%w: command %d (%s) over the service", verbs.ErrUnsupported, code.Number, code.Name)
+		return fmt.Errorf("%w: command %d (%s) has no messages in package proto", verbs.ErrUnsupported, code.Number, code.Name)
 	}
 	if code.Waits {
 		return c.passAndWait(ctx, command, request, grant)
@@ -40,7 +40,7 @@ func (c *Client) pass(ctx context.Context, code provider.Code, request, grant an
 	return err
 }
 
-// passAndWait gives a command that may wait. When ctx is done it is cancelled; the service's answer counts.
+// passAndWait passes a command that may wait. When ctx is done the command is cancelled; its result is the reply's.
 func (c *Client) passAndWait(ctx context.Context, command *proto.Untyped, request, grant any) error {
 	select {
 	case c.waits <- struct{}{}:
@@ -59,11 +59,11 @@ func (c *Client) passAndWait(ctx context.Context, command *proto.Untyped, reques
 	return err
 }
 
-// exchange sends a request and waits for its answer, or for the end of the connection. When ctx is done
-// it sends a Cancel and waits on, or, if it may give up, returns.
+// exchange sends a request and waits for its reply, or for the end of the connection. When ctx is done it sends a Cancel
+// and continues to wait, or, with mayGiveUp, returns an error.
 func (c *Client) exchange(ctx context.Context, command *proto.Untyped, request, grant any, mayGiveUp bool) error {
 	descriptors, err := c.exchangeRights(ctx, command, request, grant, mayGiveUp)
-	proto.CloseAll(descriptors) // there should be none
+	proto.CloseAll(descriptors) // such a reply should have none
 	return err
 }
 
@@ -76,7 +76,7 @@ func (c *Client) exchangeRights(ctx context.Context, command *proto.Untyped, req
 		return nil, err
 	}
 	if err := c.conn.Send(packet); err != nil {
-		_ = c.socket.Close() // the one who reads finds out too
+		_ = c.socket.Close() // the goroutine that reads detects it too
 		<-c.ended
 		return nil, c.gone()
 	}
@@ -130,7 +130,7 @@ func (c *Client) decode(command *proto.Untyped, a answer, grant any) error {
 	return nil
 }
 
-// enter makes a request's id.
+// enter returns a new id for a request, and the channel of its reply.
 func (c *Client) enter() (id uint32, answers chan answer) {
 	answers = make(chan answer, 1)
 	c.mu.Lock()
@@ -147,7 +147,7 @@ func (c *Client) leave(id uint32) {
 	delete(c.pending, id)
 }
 
-// gone is why there is no answer.
+// gone returns the error of a command that gets no reply.
 func (c *Client) gone() error {
 	if err := c.Err(); err != nil {
 		return err

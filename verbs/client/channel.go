@@ -20,7 +20,7 @@ func (c *Client) createCompChannel() (grant provider.CreateCompChannelGrant, err
 	return grant, err
 }
 
-// createEventChannel makes an event channel, likewise.
+// createEventChannel makes an event channel. The card writes to it too.
 func (c *Client) createEventChannel() (grant provider.CreateEventChannelGrant, err error) {
 	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
 	grant.Events = events

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// commands are the functions that carry out the commands for which the client does more than to pass them to the service.
+// commands are the functions of the commands for which the client does more than pass them to the service.
 var commands = provider.TableOf(
 	provider.Grants(provider.RegMR, (*Client).regMR),
 	provider.Gives(provider.CreateCompChannel, (*Client).createCompChannel),
@@ -22,13 +22,13 @@ var commands = provider.TableOf(
 	provider.Gives(provider.CreateEventChannel, (*Client).createEventChannel),
 )
 
-// pass passes a command of a session on.
+// pass passes a command to the service.
 func pass[Q, G any](c *Client, command provider.Command[Q, G], request Q) (grant G, err error) {
 	err = c.pass(context.Background(), command.Code, &request, &grant)
 	return grant, err
 }
 
-// regMR refuses to register memory of the program.
+// regMR returns an error: the service cannot reach the program's memory.
 func (c *Client) regMR(provider.RegMRRequest) (provider.MRGrant, error) {
 	return provider.MRGrant{}, fmt.Errorf("%w: the service cannot reach the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 }

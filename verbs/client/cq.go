@@ -9,13 +9,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// cq is what the client knows of a completion queue.
+// cq is the client's part of a completion queue.
 type cq struct {
 	eventID      uint64
 	memory, left []byte // its queue, and the one before the last resize
 }
 
-// createCQ makes a queue. The queue's events are taken from before it is made.
+// createCQ makes a CQ. The channel of its events exists before the service can send one.
 func (c *Client) createCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
 	events := make(chan struct{}, 1)
 	c.mu.Lock()
@@ -33,6 +33,7 @@ func (c *Client) createCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, e
 	return grant, err
 }
 
+// resizeCQ resizes a CQ, and keeps the memory of its old queue, which the program reads to the end.
 func (c *Client) resizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
 	grant, err := pass(c, provider.ResizeCQ, r)
 	if err != nil {
@@ -46,6 +47,7 @@ func (c *Client) resizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, e
 	return grant, nil
 }
 
+// destroyCQ destroys a CQ, and drops the channel of its events.
 func (c *Client) destroyCQ(r provider.DestroyCQRequest) error {
 	if _, err := pass(c, provider.DestroyCQ, r); err != nil {
 		return err
@@ -57,8 +59,8 @@ func (c *Client) destroyCQ(r provider.DestroyCQRequest) error {
 	return nil
 }
 
-// keepCompletions keeps those that have not been polled when the session has been closed. The service
-// waits for the connection to end before it takes the memory back.
+// keepCompletions copies the completions that have not been polled when the session is closed. The service waits for the
+// connection to end before it reclaims the memory.
 func (c *Client) keepCompletions() error {
 	c.mu.Lock()
 	var queues [][]byte

@@ -42,7 +42,7 @@ func (c *Client) passFile(file syscall.Conn) error {
 	}
 	defer proto.CloseAll(ends)
 	if len(ends) != 1 {
-		return fmt.Errorf("%w: %w: no socket to pass a file by", verbs.ErrHost, proto.ErrMalformed)
+		return fmt.Errorf("%w: %w: the reply has no socket to pass a file by", verbs.ErrHost, proto.ErrMalformed)
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) {

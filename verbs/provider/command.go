@@ -10,17 +10,18 @@ type Code struct {
 	Number uint16 // in messages to and from the service
 	Name   string // in the C header
 	Waits  bool   // it may take long, and its context cancels it
-	Frees  bool   // it frees something: over the service it succeeds once the connection has ended, which has freed all
+	Frees  bool   // it frees an object: over the service it succeeds once the connection has ended, which has freed all
 }
 
-// Command is a command of a session, with the types of its request and its grant. To add one: its line (commands.go) and
-// its two types here; the fields of both in verbs/proto; the function that carries it out in verbs/hca/commands.go.
+// Command is a command of a session, with the types of its request and its grant. A new one has three places: here its line
+// (commands.go) and its two types; in verbs/proto the fields of both; in verbs/hca/commands.go the function that carries it
+// out.
 type Command[Request, Grant any] struct {
 	Code
-	calls *sync.Pool // of *call[Request, Grant]: a command allocates nothing, since programs that wait give some
+	calls *sync.Pool // of *call[Request, Grant]. So a command does not allocate: some are on the path of programs that wait
 }
 
-// call is the argument of a Doer.
+// call is what a Doer reads and writes.
 type call[Request, Grant any] struct {
 	request Request
 	grant   Grant
@@ -47,17 +48,18 @@ func freeing[Request any](number uint16, name string) Command[Request, None] {
 
 // Doer carries out commands: a Provider, or a device that answers queries without a session.
 type Doer interface {
-	// Do carries out the command that code names. Request and grant are pointers to the command's two types; see the
-	// functions Do and Exec. The Doer keeps neither. ErrUnsupported for a command that it does not have.
+	// Do carries out the command that code names. Request and grant are pointers to the command's two types, of which the
+	// Doer keeps neither. The error is ErrUnsupported if it does not have the command. Callers use the functions Do and
+	// Exec.
 	Do(ctx context.Context, code Code, request, grant any) error
 }
 
-// Do has a session carry out a command, and returns its grant.
+// Do has d carry out a command, and returns its grant.
 func Do[Request, Grant any](d Doer, c Command[Request, Grant], request Request) (Grant, error) {
 	return DoContext(context.Background(), d, c, request)
 }
 
-// DoContext is Do for a command that waits. If ctx ends the wait, the error wraps that of ctx.
+// DoContext is Do for a command that waits. If ctx ends the wait, the error wraps the error of ctx.
 func DoContext[Request, Grant any](ctx context.Context, d Doer, c Command[Request, Grant], request Request) (grant Grant, err error) {
 	one := c.calls.Get().(*call[Request, Grant])
 	one.request = request
@@ -68,7 +70,7 @@ func DoContext[Request, Grant any](ctx context.Context, d Doer, c Command[Reques
 	return grant, err
 }
 
-// Exec has a session carry out a command that grants nothing.
+// Exec has d carry out a command without a grant.
 func Exec[Request any](d Doer, c Command[Request, None], request Request) error {
 	return ExecContext(context.Background(), d, c, request)
 }

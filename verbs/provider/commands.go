@@ -140,7 +140,7 @@ var (
 	MigrateID   = command[MigrateIDRequest, None](117, "migrate_id")
 	SetIDOption = command[SetIDOptionRequest, None](118, "set_id_option")
 	QueryID     = command[QueryIDRequest, QueryIDGrant](119, "query_id")
-	// DestroyID cancels what has begun, and drops the id's events. When it returns, no more come.
+	// DestroyID cancels the operations in progress, and drops the id's events. When it returns, no more events come.
 	DestroyID = freeing[DestroyIDRequest](116, "destroy_id")
 
 	BindID         = command[BindIDRequest, BindIDGrant](120, "bind_id")

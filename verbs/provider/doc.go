@@ -1,6 +1,6 @@
-// Package provider declares the commands by which package verbs uses a card. Each command is a value with a request type and
-// a grant type, which Do gives to a Provider. Programs do not need this package. It is for code that makes a card, or
-// that carries commands from a program to one.
+// Package provider declares the commands by which package verbs uses a card. Each command is a value with a request type
+// and a grant type, which Do passes to a Provider. Programs do not need this package. It is for code that implements a
+// card, or that carries commands from a program to one.
 //
 //	program ── verbs: Context, PD, QP, … ── Do(CreateQP, …) ──► Provider
 //	              │                                               ├─ verbs/hca.Session: a card in this process
@@ -8,13 +8,9 @@
 //	              └───── queues in memory, from grants (datapath/ring) ─────► the card
 //
 // All commands are in commands.go. A Provider finds the function that carries one out in a Table, by the command's
-// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are here too, since requests carry them;
-// package verbs has them under the same names.
+// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are here too,
+// since requests carry them; package verbs has them under the same names.
 //
-// A Provider's methods are safe for concurrent use, and hold no lock that posting or polling needs. Each error
-// wraps one of package verbs' Err values, and the host's error if there is one. Package verbs/verbstest tests all
-// of this.
-//
-// Left out: objects with methods, queues and completions, which are package verbs; what is said between a client
-// and the service, which is verbs/proto.
+// Left out: objects with methods, queues and completions, which are in package verbs; the messages between a client and
+// the service, which are in verbs/proto.
 package provider

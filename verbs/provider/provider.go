@@ -19,26 +19,26 @@ type Handle uint32
 // queues that grants contain.
 //
 // Its methods are safe for concurrent use. A Provider checks every field of a request. A command holds no lock that
-// posting or polling needs. Each error wraps one of this package's Err values, and the host's own error if there is one.
-// Package verbstest tests all of this.
+// posting or polling needs. Each error wraps one of package verbs' Err values, and the host's error if there is one.
+// Package verbs/verbstest tests all of this.
 type Provider interface {
 	Doer
 
-	// Claim takes the session for a Context; ErrBusy if it has one.
+	// Claim reserves the session for a Context. The error is ErrBusy if it has one.
 	Claim() error
 
-	// Doorbell is the memory in which posts are announced. Wake is called when its Ring says that
+	// Doorbell is the memory in which posts are announced. Wake is called when its Ring reports that
 	// the card sleeps.
 	Doorbell() *ring.Doorbell
 	Wake()
 
-	// GetAsyncEvent waits for an event. Context.GetAsyncEvent says which events are kept, and what
-	// ends the wait.
+	// GetAsyncEvent waits for an event. Context.GetAsyncEvent documents which events are kept, and
+	// what ends the wait.
 	GetAsyncEvent(ctx context.Context) (EventReport, error)
 
 	// Done is closed when the session has ended. Err then gives the reason: ErrClosed after Close,
 	// ErrDeviceFatal when the card failed or the connection to it ended. Commands return the same
-	// error; those that free something work until Close.
+	// error; those that free an object work until Close.
 	Done() <-chan struct{}
 	Err() error
 	// Close frees all objects of the session. Posted requests are sent first.

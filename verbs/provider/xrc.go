@@ -7,21 +7,21 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// The requests and grants, of the commands about XRC domains, in their order.
+// The requests and grants of the commands about XRC domains, in the order of commands.go.
 type (
-	// OpenXRCDRequest asks for an XRC domain.
+	// OpenXRCDRequest requests an XRC domain.
 	OpenXRCDRequest struct {
-		// File is an open one, whose inode names the domain for all sessions of the user; nil: it is this session's alone.
+		// File is an open file, whose inode names the domain for all sessions of the user; nil for a domain of this session.
 		File      syscall.Conn
-		Create    bool // it need not be there (O_CREAT)
-		Exclusive bool // it must not be there (O_EXCL)
+		Create    bool // make the domain if it does not exist (O_CREAT)
+		Exclusive bool // fail if it exists (O_EXCL)
 	}
 	// OpenXRCDGrant is a handle of an XRC domain.
 	OpenXRCDGrant struct{ XRCD Handle }
 	// CloseXRCDRequest closes a handle of an XRC domain.
 	CloseXRCDRequest struct{ XRCD Handle }
 
-	// CreateXRCSRQRequest asks for a shared receive queue of type XRC.
+	// CreateXRCSRQRequest requests a shared receive queue of type XRC.
 	CreateXRCSRQRequest struct {
 		PD              Handle // of the memory of its receives, and of what peers may name by R_Keys
 		XRCD            Handle
@@ -36,12 +36,12 @@ type (
 		Number wire.SRQN // which peers send to
 	}
 
-	// CreateXRCTargetRequest asks for a target queue pair, in RESET.
+	// CreateXRCTargetRequest requests a target queue pair, in RESET.
 	CreateXRCTargetRequest struct {
 		XRCD    Handle
 		EventID uint64 // chosen by the program; its events carry it
 	}
-	// OpenQPRequest asks for a handle of a target queue pair of the domain.
+	// OpenQPRequest requests a handle of a target queue pair of the domain.
 	OpenQPRequest struct {
 		XRCD    Handle
 		Number  wire.QPN
