@@ -35,23 +35,23 @@ func spoil(t *testing.T, h handler) {
 	t.Cleanup(func() { spoilt.Store(nil) })
 }
 
-// A mistake in a command costs the session of the client that gave it: the command fails, the program's device
+// A panic in a command costs the session of the client that gave it: the command fails, the program's device
 // has failed, and is closed as always. Other clients do not notice.
-func TestMistakeInACommand(t *testing.T) {
+func TestPanicInACommand(t *testing.T) {
 	for name, row := range map[string]struct {
 		spoilt handler
 		give   func(p *program) error
 	}{
 		"at once": {
-			grants(proto.QueryPKey, func(*hca.Session, provider.QueryPKeyRequest) (provider.QueryPKeyGrant, error) { panic("a mistake") }),
+			grants(proto.QueryPKey, func(*hca.Session, provider.QueryPKeyRequest) (provider.QueryPKeyGrant, error) { panic("a bug") }),
 			func(p *program) error { _, err := p.ctx.QueryPKey(1, 0); return err },
 		},
 		"that frees": {
-			grants(proto.DestroyQP, func(*hca.Session, provider.DestroyQPRequest) (proto.None, error) { panic("a mistake") }),
+			grants(proto.DestroyQP, func(*hca.Session, provider.DestroyQPRequest) (proto.None, error) { panic("a bug") }),
 			func(p *program) error { return p.qp.Close() },
 		},
 		"that waits": {
-			waits(proto.CreateAH.Untyped, func(context.Context, *hca.Session, any, any) error { panic("a mistake") }),
+			waits(proto.CreateAH.Untyped, func(context.Context, *hca.Session, any, any) error { panic("a bug") }),
 			func(p *program) error {
 				_, err := p.pd.CreateAH(guard(p), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}})
 				return err
@@ -102,11 +102,11 @@ func (s *Server) connectionsOf(uid int) int {
 	return s.accounts[holder{owner: uint32(uid)}].connections
 }
 
-// A mistake before a device is open costs the connection.
-func TestMistakeBeforeASession(t *testing.T) {
+// A panic before a device is open costs the connection.
+func TestPanicBeforeASession(t *testing.T) {
 	r := newRig(t, anyone)
 	good := newProgram(t, r.a.dial(t))
-	spoil(t, handler{proto.LookDevice.Number, func(*connection, proto.Message) error { panic("a mistake") }})
+	spoil(t, handler{proto.LookDevice.Number, func(*connection, proto.Message) error { panic("a bug") }})
 	bad := r.a.raw(t)
 	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	packet, err := proto.LookDevice.EncodeRequest(1, &proto.LookDeviceRequest{})
