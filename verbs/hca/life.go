@@ -128,9 +128,7 @@ func (s *Session) flushEach() {
 		if q.target != nil && q.target.shared(s) { // other sessions go on using it
 			continue
 		}
-		fault.Contain(func() {
-			q.engine().Do(q.flush)
-		})
+		fault.Contain(func() { q.engine().Do(q.flush) })
 	}
 }
 
