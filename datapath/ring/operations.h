@@ -1,4 +1,4 @@
-/* What each opcode of a send request is, and which services have it: requests of meaning.go.
+/* The kind of each opcode of a send request, and the services that have it, from meaning.go.
  *
  * Written by the tests of datapath/ring: go test ./datapath/ring -run Operations -update
  */

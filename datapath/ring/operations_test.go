@@ -12,9 +12,9 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-var update = goflag.Bool("update", false, "write operations.h anew")
+var update = goflag.Bool("update", false, "write operations.h")
 
-const operationsPreamble = `/* What each opcode of a send request is, and which services have it: requests of meaning.go.
+const operationsPreamble = `/* The kind of each opcode of a send request, and the services that have it, from meaning.go.
  *
  * Written by the tests of datapath/ring: go test ./datapath/ring -run Operations -update
  */
@@ -92,6 +92,6 @@ func TestOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(raw) != want {
-		t.Error("operations.h differs from the Go side; go test ./datapath/ring -run Operations -update, and look at what has changed")
+		t.Error("operations.h differs from the Go side; go test ./datapath/ring -run Operations -update, and review the change")
 	}
 }

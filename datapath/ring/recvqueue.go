@@ -134,7 +134,7 @@ func (q *RecvConsumer) Publish() { q.publish() }
 // Advance steps over the request that Peek read.
 func (q *RecvConsumer) Advance() { q.next++ }
 
-// SetFlush tells the program whether its posts have to be flushed. It pairs with MustRing and roced_recv_must_ring:
+// SetFlush stores whether posts have to be flushed, for the program. It pairs with MustRing and roced_recv_must_ring:
 // this word is stored, then the index is loaded (Peek).
 func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
 

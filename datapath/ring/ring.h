@@ -12,7 +12,8 @@
  * Indices wrap at 2^32; an entry's slot is its index modulo the number of slots. Each side keeps
  * its own index in private memory and only copies it to the shared word, by a store with release
  * order after the entries are written. It loads the other side's index with acquire order, or
- * where another rule below says so sequentially consistent, and bounds it before use: indices that are further apart than the number of slots are invalid.
+ * sequentially consistent where a rule below requires it, and bounds it before use: indices that
+ * are further apart than the number of slots are invalid.
  *
  * Words are of the machine's byte order, entries little-endian.
  */
@@ -111,14 +112,14 @@ enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
 
 /*
  * A completion; the stride is its size. Before it sleeps the program sets bits of the word at
- * ROCED_CQ_ARMED (by an atomic or), and then loads the card's index once more, both sequentially consistent. The
- * card clears the bits of which it sends the event. ROCED_CQ_ARMED_WAIT has an event of its own; the other three share one,
- * which ends all three. ROCED_CQ_ARMED_COUNT waits until as many completions are unread as the word at
+ * ROCED_CQ_ARMED (by an atomic or), and then loads the card's index once more, both sequentially
+ * consistent. The card clears the bits of which it sends the event. ROCED_CQ_ARMED_WAIT has an event of
+ * its own; the other three share one, which ends all three. ROCED_CQ_ARMED_COUNT waits until as many completions are unread as the word at
  * ROCED_CQ_THRESHOLD says. For ROCED_CQ_ARMED_FUTEX, apart too, the card wakes the word of its index, at
  * ROCED_PRODUCER_WORDS, as a futex that processes share (futex(2), FUTEX_WAKE): no message comes. It does so
  * also when it goes over to another queue (resize_cq).
- * The card sets the word at ROCED_CQ_ERROR when the queue was overrun, after it has published the last completions. A
- * program that finds it set looks for completions once more.
+ * The card sets the word at ROCED_CQ_ERROR when the queue was overrun, after it has published the last
+ * completions. A program that finds it set polls once more.
  */
 struct roced_cqe {
 	uint64_t id;

@@ -230,7 +230,7 @@ func (q *SendConsumer) Advance(signaled bool) {
 // requests twice. It pairs with Outstanding and roced_send_progress, and comes before the completions are published.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
 
-// SetFailed tells the program whether the queue pair is in ERR. It pairs with Failed and roced_send_failed.
+// SetFailed stores whether the queue pair is in ERR, for the program. It pairs with Failed and roced_send_failed.
 func (q *SendConsumer) SetFailed(failed bool) { q.failed.Store(asWord(failed)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -87,8 +87,8 @@ static int take(struct cq *cq, int most, struct ibv_wc *wc)
 }
 
 /*
- * A poll that has found nothing: completions were lost, or the device is gone and what is outstanding
- * is flushed. The card publishes its last completions before it says so: the queue is looked at once more.
+ * After an empty poll: completions were lost, or the device is gone and the outstanding requests are flushed. The card
+ * publishes its last completions before it reports either, so the queue is polled once more.
  */
 static int take_last(struct cq *cq, int most, struct ibv_wc *wc)
 {

@@ -26,7 +26,7 @@ static void leave(struct cq *cq)
 		atomic_fetch_add_explicit(recv ? &c->recv_polled : &c->send_polled, 1, memory_order_release);
 }
 
-/* The oldest completion of a queue pair that is still there; false if there is none. */
+/* Finds the oldest completion of an existing queue pair, and skips those of others; false if the queue has none. */
 static bool find(struct cq *cq)
 {
 	while ((cq->now = roced_cq_oldest(&cq->queue)) != NULL && !token_find(cq->ctx, cq->now->cqe.token))
@@ -34,7 +34,7 @@ static bool find(struct cq *cq)
 	return cq->now != NULL;
 }
 
-/* What find has not found: as take_last of cq.c, with another look at the queue. */
+/* After an empty find: polls once more before it reports an overrun or the end of the session, as take_last of cq.c. */
 static int find_last(struct cq *cq)
 {
 	bool failed = roced_cq_failed(&cq->queue), over = gone(cq->ctx->session) != 0;

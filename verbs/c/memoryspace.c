@@ -30,8 +30,8 @@ static bool is_there(uintptr_t at, size_t page)
 }
 
 /*
- * The size is a power of two, which is doubled while the address behind it exists. That of the caller's stack does, even if
- * the process has no room for another mapping.
+ * The size is a power of two, which is doubled while the first address above it exists. The address of the caller's stack
+ * exists, even if the process has no room for another mapping.
  */
 uint64_t roced_memory_space(void)
 {

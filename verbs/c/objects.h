@@ -224,7 +224,7 @@ static inline struct completer *token_find(struct context *c, uint32_t token)
 	return t->owner;
 }
 
-/* The end of the session. What is loaded afterwards is what the card has published before: pairs with take of link.c. */
+/* The end of the session. Loads after it return all that the card has published before: pairs with take of link.c. */
 static inline int gone(const struct roced_session *s)
 {
 	return atomic_load_explicit(&s->gone, memory_order_acquire) != ROCED_THERE ? EIO : 0;

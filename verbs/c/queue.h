@@ -66,8 +66,8 @@ static inline void roced_set_bit(uint64_t *word, uint32_t bit)
 	_Atomic uint64_t *w = (_Atomic uint64_t *)word;
 
 	/*
-	 * If it is set the card has not taken it yet, and will see what was published before. Pairs with take of
-	 * doorbell.go: the index was stored before.
+	 * If it is set the card has not taken it yet, and will load the index, which was stored before. Pairs with take of
+	 * doorbell.go.
 	 */
 	if ((atomic_load(w) & (UINT64_C(1) << bit)) == 0)
 		atomic_fetch_or(w, UINT64_C(1) << bit);
@@ -201,7 +201,7 @@ static inline void roced_recv_publish(struct roced_recv_queue *q)
 }
 
 /*
- * The queue pair is in ERR: what was published must ring, to be flushed. Never of shared queues. Pairs with
+ * The queue pair is in ERR: a post must ring, to be flushed. Never of shared queues. Pairs with
  * RecvConsumer.SetFlush: the index was stored before.
  */
 static inline bool roced_recv_must_ring(const struct roced_recv_queue *q)
@@ -292,7 +292,7 @@ static inline bool roced_cq_failed(const struct roced_cq *q) { return atomic_loa
 	ROCED_CQ_ERROR)) != 0; }
 
 /*
- * Asks for an event. The caller looks for completions once more before it sleeps. Pairs with Armed of arming.go, which
+ * Requests an event. The caller polls once more before it sleeps. Pairs with Armed of arming.go, which
  * the card loads after it has stored the index.
  */
 static inline void roced_cq_arm(struct roced_cq *q, uint32_t bits) { atomic_fetch_or(roced_word(&q->at,

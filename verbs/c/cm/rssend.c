@@ -23,7 +23,7 @@ static struct rs_sge take_room(struct rsocket *s, uint32_t n)
 	return taken;
 }
 
-/* pieces are the bytes of a call that are not sent yet: those of iov, the first of which has sent some. */
+/* pieces are the bytes of a call that are not sent yet: those of iov, except the first sent ones of iov[0]. */
 struct pieces {
 	const struct iovec *iov;
 	size_t sent, left; /* of iov[0]; of all */

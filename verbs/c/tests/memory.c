@@ -95,7 +95,7 @@ static void case_refused(void)
 	nothing_left();
 }
 
-/* The highest address that the kernel gives a program that asks for it can be registered, as can its heap and stack. */
+/* The highest address that mmap(2) returns on request can be registered, as can the heap and the stack. */
 static void case_space(void)
 {
 	uintptr_t space = roced_memory_space();
@@ -124,7 +124,7 @@ static void case_space(void)
 	nothing_left();
 }
 
-/* While the threads are stopped they take no other signal, as the kernel has understood it. */
+/* While the threads are stopped the kernel delivers no other signal to them. */
 static void case_handler(void)
 {
 	uint64_t action[8], all = ~0ull & ~(1ull << (SIGKILL - 1)) & ~(1ull << (SIGSTOP - 1));
