@@ -16,8 +16,8 @@
 // as a train is judged as its packets.
 //
 // With -workers 2 the host's interface has two queues, over which the peer's packets are spread by their source port
-// (lab.SpreadByPort), and each card of roced's has two workers. Commands are clients of a service then. What
-// comes to the queue of the worker that does not serve a program is handed over.
+// (lab.SpreadByPort), and each card of roced's has two workers. Commands are then clients of a service. A
+// packet in the queue of the worker that does not serve its program is handed over.
 //
 // With -zerocopy MODEL the host is a virtual machine too, with the newest kernel that Debian has and a network card of
 // that model (virtio-net-pci, igb), which roced uses in zero-copy. Of the cases are run those whose end of roced's is

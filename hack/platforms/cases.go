@@ -53,7 +53,7 @@ func (p platform) cases(ctx context.Context, o options) (cases []testCase, err e
 	return cases, nil
 }
 
-// isShort has the cases of -short.
+// isShort lists the cases of -short.
 var isShort = map[string]bool{"demo as root": true, "demo as a user": true, "in memory: ibv_rc_pingpong": true}
 
 // hostCases are about the host alone.
@@ -98,7 +98,7 @@ func (c testCase) prepare(ctx context.Context, share string) error {
 	return c.tests.Build(ctx, share)
 }
 
-// run runs a case. The note is how much of it there was.
+// run runs a case. The note has the number of its tests.
 func (c testCase) run(ctx context.Context, m *machine) (note, out string, err error) {
 	if c.tests != nil {
 		if _, err := m.run(ctx, programTime, ""); err != nil {

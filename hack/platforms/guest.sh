@@ -62,7 +62,7 @@ services() {
 	done
 }
 
-# early is what clients print whose server does not listen yet.
+# early matches the errors of clients whose server does not listen yet.
 early='couldn.t connect|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (1|8|28)'
 
 # pair runs a server and a client, the client again until the server listens.

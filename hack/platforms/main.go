@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// options are the command line's.
+// options are the options of the command line.
 type options struct {
 	platforms []platform
 	only      *regexp.Regexp
@@ -24,7 +24,7 @@ type options struct {
 	run       string        // as go test's -run
 	timeout   time.Duration // of the tests of one package
 	share     string        // a folder for the guests
-	script    string        // run in place of the cases
+	script    string        // run instead of the cases
 }
 
 func main() {

@@ -52,7 +52,7 @@ func parsePlatforms(list string) (parsed []platform, err error) {
 	return parsed, nil
 }
 
-// What a guest is given. Its root file system is in memory.
+// The resources of a guest. Its root file system is in memory.
 const (
 	guestMemory = 4096 // MB
 	guestCPUs   = 2
@@ -114,7 +114,7 @@ func (m *machine) run(ctx context.Context, limit time.Duration, script string) (
 	return out, m.judge(err)
 }
 
-// judge ends the guest if an error is not a script's.
+// judge ends the guest after an error other than the exit status of a script.
 func (m *machine) judge(err error) error {
 	var exit vm.ExitError
 	if err == nil || errors.As(err, &exit) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// report is how all cases ended.
+// report has the outcomes of all cases.
 type report struct {
 	passed, failed int
 	rows           []*row
@@ -20,7 +20,7 @@ type row struct {
 	cells  map[string]*cell
 }
 
-// cell is how the cases of a column ended.
+// cell has the outcomes of a column's cases.
 type cell struct {
 	passed int
 	failed []string

@@ -87,12 +87,12 @@ func onModel(ctx context.Context, model vm.Model, share string, suites []suite.S
 	}
 	defer func() { err = errors.Join(err, guest.Close()) }()
 	fmt.Printf("\nLinux %s, two cards %s with zero-copy\n", vm.Release(image), model)
-	told := make([]suite.Suite, len(suites))
+	configured := make([]suite.Suite, len(suites))
 	for i, s := range suites {
 		s.Environment = fmt.Sprintf("ROCED_CARDS=%v,%v ROCED_SOAK=%d", vm.MAC(name, 0), vm.MAC(name, 1), cardsSoak)
-		told[i] = s
+		configured[i] = s
 	}
-	return runAll(ctx, guest, told, o.timeout)
+	return runAll(ctx, guest, configured, o.timeout)
 }
 
 // cardsBacklog is how many packets wait in a TAP for the emulator: what it dropped there no card would count.

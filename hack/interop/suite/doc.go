@@ -1,5 +1,5 @@
 // Package suite builds the tests of this module's packages as binaries and runs them in virtual machines.
 //
 //	suite.go     Suite; Build ── a binary a package, in a folder ── 9p ──► /host
-//	result.go    Suite.Test ── VM.Run ──► Result: what passed, what was skipped and why, what failed
+//	result.go    Suite.Test ── VM.Run ──► Result: the tests that passed, were skipped or failed
 package suite

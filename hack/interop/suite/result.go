@@ -12,18 +12,18 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 )
 
-// dumpTime is the time that a suite has beyond its timeout to print the stacks of what hangs.
+// dumpTime is the time that a suite has beyond its timeout to print the stacks of goroutines that hang.
 const dumpTime = time.Minute
 
 // budgets shorten tests that only compute, which take ten times as long under emulation.
 const budgets = "ROCED_VALUES=24"
 
-// Result is how a suite ended.
+// Result is the outcome of a suite.
 type Result struct {
 	Passed, Skipped int           // number of tests, subtests included
 	Time            time.Duration // in the guest
 	Err             error         // nil if the suite passed
-	Output          string        // of a suite that failed: what passed is left out
+	Output          string        // of a suite that failed, without the tests that passed
 }
 
 // Test runs a suite in a guest whose share has its binary.
@@ -61,7 +61,7 @@ func (s *Suite) incomplete(out string) error {
 	return nil
 }
 
-// result is a line of go test -v that says how a test ended.
+// result matches a line of go test -v with the outcome of a test.
 var result = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
 
 // results returns the names of the tests that ended so.
@@ -74,10 +74,10 @@ func results(out, how string) (names []string) {
 	return names
 }
 
-// current is a line of go test -v that names the test whose output follows.
+// current matches a line of go test -v that names the test whose output follows.
 var current = regexp.MustCompile(`^=== \w+ +(\S+)`)
 
-// reason is what internal/needs prints.
+// reason matches the reason of a skip that internal/needs prints.
 var reason = regexp.MustCompile(`^ +\w+\.go:\d+: needs `)
 
 // unexplained returns the names of the skipped tests that name no missing tool or privilege.
@@ -100,7 +100,7 @@ func unexplained(out string) (names []string) {
 	return names
 }
 
-// begin is a line of go test -v that says that a test begins.
+// begin matches a line of go test -v at the start of a test.
 var begin = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
 
 // unfinished returns the names of the tests that began and did not end.
@@ -117,7 +117,7 @@ func unfinished(out string) (names []string) {
 	return names
 }
 
-// failures leaves out what passed.
+// failures returns the output without the tests that passed, at most its last lines.
 func failures(out string) string {
 	var kept []string
 	for _, line := range strings.Split(out, "\n") {

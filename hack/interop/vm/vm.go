@@ -123,12 +123,12 @@ func (c *Config) netOptions() (string, error) {
 	return wireOptions, nil
 }
 
-// machine is what depends on the architecture: the emulator's board and processor, and the kernel's console.
+// machine has what depends on the architecture: the emulator's board and processor, and the kernel's console.
 type machine struct{ board, processor, console string }
 
-// machines have all that the emulator knows, except what it emulates slowly. amd64 is without fast string instructions
-// (ERMS, FSRM): the kernel would clear and copy memory with them, byte by byte. arm64 is without pointer
-// authentication, and has atomic instructions and all page sizes.
+// machines have all features of the emulator, except those that it emulates slowly. amd64 lacks fast string instructions
+// (ERMS, FSRM), with which the kernel would clear and copy memory byte by byte. arm64 lacks pointer authentication, and has
+// atomic instructions and all page sizes.
 var machines = map[string]machine{
 	"amd64": {"q35,accel=tcg,usb=off,vmport=off,smbus=off", "max,-erms,-fsrm", "ttyS0"},
 	"arm64": {"virt,accel=tcg,usb=off,gic-version=3", "neoverse-n1", "ttyAMA0"},
