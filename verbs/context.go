@@ -188,7 +188,7 @@ func (s *qpSlots) at(token uint32) *slot {
 	return &chunk[index%slotChunk]
 }
 
-// find gives the queue pair of a token, nil if the token's generation has ended. It pairs with createQP and release: the
+// find returns the queue pair of a token, nil if the token's generation has ended. It pairs with createQP and release: the
 // queue pair is stored after the token of its generation, and removed before that ends.
 func (s *qpSlots) find(token uint32) *QP {
 	if slot := s.at(token); slot != nil && slot.token.Load() == token {

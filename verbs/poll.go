@@ -77,9 +77,9 @@ func (q *CQ) poll(wcs []WC) (n int, armed bool, err error) {
 	return n, armed, q.failure("poll CQ", n)
 }
 
-// failure is why no more completions will come, once all have been taken; nil if more may come. It looks at the queue after
-// the mark or the end that it reports, since the card may have published between an empty poll and that. doing is what the
-// program asked for.
+// failure returns the reason why no more completions will come, once all have been polled; nil if more may come. It checks
+// the queue after the mark or the end that it reports, since the card may have published completions after the empty poll.
+// doing names the operation in the error.
 func (q *CQ) failure(doing string, n int) error {
 	switch {
 	case n > 0:

@@ -1,3 +1,3 @@
-// Package kernel reports which kernel runs, and explains errors of one that is too old or lacks a module: an error is a fact and a
-// remedy.
+// Package kernel reports the release of the running kernel. To errors of a kernel that is too old, or lacks a module, it adds
+// the cause and the remedy.
 package kernel

@@ -141,7 +141,7 @@ func (i *ID) respond(e *Event) {
 		e.Type = EventEstablished
 		return
 	}
-	_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
+	_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // if it fails, no peer is waiting
 	_ = i.failQP()
 	e.fail(EventConnectError, err)
 }

@@ -212,7 +212,7 @@ func TestLookDevice(t *testing.T) {
 	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "a", From: 1 << 31}); err != nil || len(v.GIDs) != 0 || v.More {
 		t.Errorf("from a place that is none: %+v, %v", v, err)
 	}
-	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "absent"}); err != nil || v.Open || v.Why != "nobody has plugged it in" {
+	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "absent"}); err != nil || v.Open || v.Why != "it is not plugged in" {
 		t.Errorf("a device without a card: %+v, %v", v, err)
 	}
 	for device, want := range map[string]error{"none": verbs.ErrInvalid, "many": verbs.ErrUnsupported} {
@@ -237,7 +237,7 @@ func (absent) Name() string { return "absent" }
 func (absent) NewSession(hca.SessionConfig) (*hca.Session, error) { return nil, verbs.ErrDeviceFatal }
 
 func (absent) Do(context.Context, provider.Code, any, any) error {
-	return &NoCardError{"absent", errors.New("nobody has plugged it in")}
+	return &NoCardError{"absent", errors.New("it is not plugged in")}
 }
 
 // GIDs of many hosts come in pages.

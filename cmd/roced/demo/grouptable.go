@@ -10,10 +10,10 @@ import (
 )
 
 const groupConclusion = `; the wire carried it
-once. The send-only member was never reported, and the switch kept the group from who is not in it.
+once. The send-only member was never reported, and the switch did not forward the group to other hosts.
 `
 
-const memoryConclusion = `. Who is not in the group
+const memoryConclusion = `. Queue pairs outside the group
 got none of them.
 `
 
@@ -38,7 +38,7 @@ func (g *groupDemo) conclusion(runs []*groupRun) (string, error) {
 func (g *groupDemo) printStations() error {
 	title := "Three hosts on a bridge that snoops IGMP and MLD, and is the querier"
 	if g.memory {
-		title = "Three hosts on a network in memory"
+		title = "Three hosts on an in-memory network"
 	}
 	fmt.Fprint(g.out, "\n", title, ":\n\n")
 	w := tabwriter.NewWriter(g.out, 0, 0, 3, ' ', 0)

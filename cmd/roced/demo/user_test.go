@@ -86,7 +86,7 @@ func TestDemoInMemory(t *testing.T) {
 	c.StartConfined(t)
 	stdout := whole(t, c)
 	checkAll(t, stdout)
-	for _, want := range []string{"Without root, its hosts are on a network in memory (user namespaces are not permitted here", "Three hosts on a network in memory", "Who is not in the group\ngot none"} {
+	for _, want := range []string{"Without root, its hosts are on a network in memory (user namespaces are not permitted here", "Three hosts on an in-memory network", "Queue pairs outside the group\ngot none"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("nothing says %q:\n%s", want, stdout)
 		}

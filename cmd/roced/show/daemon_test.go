@@ -143,7 +143,7 @@ type absent struct{ server.Source }
 func (absent) Name() string { return "absent" }
 
 func (absent) Do(context.Context, provider.Code, any, any) error {
-	return &server.NoCardError{Device: "absent", Cause: errors.New("nobody has plugged it in")}
+	return &server.NoCardError{Device: "absent", Cause: errors.New("it is not plugged in")}
 }
 
 // TestShowWithoutCard: the reason stands once, behind the columns; what is no reason is an error.
@@ -151,14 +151,14 @@ func TestShowWithoutCard(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.Serve(t, absent{})
 	for noun, want := range map[string]string{
-		"dev": "absent - - NO CARD - - - - - nobody has plugged it in", "port": "absent/1 NO CARD - - - - - nobody has plugged it in",
+		"dev": "absent - - NO CARD - - - - - it is not plugged in", "port": "absent/1 NO CARD - - - - - it is not plugged in",
 	} {
 		code, stdout, _ := cmdtest.Run(t, "show", noun, "--socket", socket)
 		if code != 0 || !strings.HasSuffix(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("%s: exit code %d: %s", noun, code, stdout)
 		}
 	}
-	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--socket", socket}, cli.ExitFailed, "absent has no card now: nobody has plugged it in")
+	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--socket", socket}, cli.ExitFailed, "absent has no card now: it is not plugged in")
 	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--socket", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
