@@ -19,17 +19,18 @@
 // The packages below it (paths, ids, nic, udpnet, memnet, cm) import nothing of this package. So Open can be here: a
 // program that has an interface needs verbs and hca, and one that has another network gives that to New.
 //
-// A change has three steps: it is prepared (allocated, checked, resolved); it is made under Engine.Do; then what it
-// replaced is freed. The steering program passes a queue pair's packets before anyone knows its number, and until
-// the engine has removed it.
+// Commands (commands.go) are functions of a session, in the file of the object that they concern; their helpers are
+// methods of that object. A change has three steps: it is prepared (allocated, checked, resolved); it is made under
+// Engine.Do; then the replaced state is freed. The steering program passes a queue pair's packets before any peer knows
+// its number, and until the engine has removed it.
 //
-// The card follows what the host knows. The kernel's messages only say what to look at. One goroutine looks, brings
-// GIDs, paths, name, MTU and port state up to date, and raises the events (follow.go, port.go, event.go). A look
-// that fails changes nothing and is repeated; only the host's own report that the link is down, or the interface
-// gone, means that. When the interface goes, or packets cannot come any more for another reason, the card fails,
+// The card follows the state of the host. The kernel's messages only name the state to query. One goroutine queries it,
+// updates GIDs, paths, name, MTU and port state, and raises the events (follow.go, port.go, event.go). A query that fails
+// changes nothing and is repeated; only the host's own report means that the link is down, or that the interface does not
+// exist any more. When the interface goes, or packets cannot come any more for another reason, the card fails,
 // until it is closed.
 //
-// The port, with its GID table, is a value that each look makes anew (port.go): who reads it needs no lock.
+// The port, with its GID table, is a value that each query replaces (port.go): its readers need no lock.
 //
 // An address handle has a path. A connected queue pair has one too (connection.go), as long as it knows its peer.
 //
@@ -51,8 +52,8 @@
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
 //
-// Connection ids, and the connection manager on QP 1, are package ids; management.go has what that package asks of
-// cards and sessions. QP 1 is in a session of the card's own, which no program sees and which counts against no
+// Connection ids, and the connection manager on QP 1, are package ids; management.go has what that package requires
+// of cards and sessions. QP 1 is in a session of the card's own, which no program sees and which counts against no
 // limit.
 //
 // VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Source is a device that clients can open. *hca.Card is one.
+// Source is a device that clients can open, such as a *hca.Card. If it is a provider.Doer, it answers queries without a
+// session; while it has no card their error is verbs.ErrDeviceFatal.
 type Source interface {
 	Name() string
 	NewSession(hca.SessionConfig) (*hca.Session, error)
