@@ -107,7 +107,7 @@ func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, er
 	case m.Kind == proto.Failure || m.Kind == proto.Ended:
 		cause, err := proto.DecodeFailure(m.Body)
 		return grant, errors.Join(cause, err)
-	case m.Kind != proto.Reply || m.Code != command.Code || m.ID != c.lastID:
+	case m.Kind != proto.Reply || m.Code != command.Number || m.ID != c.lastID:
 		return grant, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
 	}
 	return command.DecodeGrant(m.Body, nil)
