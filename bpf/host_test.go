@@ -84,9 +84,16 @@ func newHost(t testing.TB, w world) *host {
 // It is not bound: a test run redirects without sending.
 func xskSocket(t testing.TB) int {
 	t.Helper()
+	fd := openXSK(t)
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// openXSK is xskSocket without the end of the socket.
+func openXSK(t testing.TB) int {
+	t.Helper()
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	must(t, err)
-	t.Cleanup(func() { unix.Close(fd) })
 	const frames, size = 4, 4096
 	memory, err := unix.Mmap(-1, 0, frames*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	must(t, err)

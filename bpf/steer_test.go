@@ -276,8 +276,7 @@ func TestMostQueues(t *testing.T) {
 
 func TestClosedSocketLeavesItsRing(t *testing.T) {
 	h := newHost(t, withoutRing())
-	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	fd := openXSK(t)
 	must(t, errors.Join(h.SetRing(0, fd), unix.Close(fd)))
 	if got := h.run(t, ebpf.RunOptions{Data: toOwn4().bytes()}); got != DropNoRing {
 		t.Errorf("%s, want %s", got, DropNoRing)

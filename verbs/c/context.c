@@ -48,6 +48,8 @@ static void set_ops(struct verbs_context *v)
 
 static void drop_shared(struct context *c)
 {
+	if (c->granted >= 0)
+		close(c->granted);
 	free(c->tokens);
 	free(c->free_tokens);
 	free(c->named);
@@ -62,6 +64,7 @@ static struct context *new_shared(struct roced_session *session)
 	if (!c)
 		return fail(ENOMEM);
 	c->session = session;
+	c->granted = -1;
 	c->numbers = calloc(MAX_OPENED, 1);
 	c->tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->tokens)); /* pages that are not used are not there */
 	c->free_tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->free_tokens));

@@ -38,22 +38,25 @@ static int ask_for_file(struct roced_session *s, int mine, int *fd)
 
 /*
  * The service knows a process file as long as a session of the process has it. When all were closed, or it is another
- * service by now, there is a new one.
+ * service by now, there is a new one. A session is granted one file: it is kept if memory cannot be taken from it yet, as
+ * long as regions of another file are registered, or where there is no room for tables.
  */
-static int take_file(struct roced_session *s)
+static int take_file(struct context *c)
 {
-	int fd = -1, mine = roced_memory_file();
-	int failed = ask_for_file(s, mine, &fd);
+	int mine = roced_memory_file(), failed = 0;
 
-	if (failed == EINVAL && mine >= 0)
-		failed = ask_for_file(s, -1, &fd);
+	if (c->granted < 0) {
+		failed = ask_for_file(c->session, mine, &c->granted);
+		if (failed == EINVAL && mine >= 0)
+			failed = ask_for_file(c->session, -1, &c->granted);
+	}
 	if (failed)
 		return failed;
-	failed = roced_memory_start(fd);
-	if (failed) {
+	failed = roced_memory_start(c->granted);
+	if (failed)
 		roced_debug("share memory: %s", roced_memory_reason());
-		close(fd);
-	}
+	else
+		c->granted = -1; /* it is the memory's */
 	return failed;
 }
 
@@ -64,7 +67,7 @@ int roced_share_with(struct context *c)
 
 	pthread_mutex_lock(&sharing);
 	if (!c->shares) {
-		failed = take_file(c->session);
+		failed = take_file(c);
 		c->shares = !failed;
 	}
 	pthread_mutex_unlock(&sharing);

@@ -70,7 +70,8 @@ struct context {
 	struct roced_session *session;
 	unsigned users;             /* of ibv_open_device; under contexts' lock */
 	uint8_t *numbers;           /* of 'opened' that are in use: MAX_OPENED of them; under contexts' lock */
-	bool shares;                /* it has the process file; see mr.c */
+	bool shares;                /* memory is taken from the process file of the session; see mr.c */
+	int granted;                /* that file, while memory cannot be taken from it yet; else -1 */
 
 	pthread_mutex_t mu;         /* of what follows; after the locks of queues */
 	struct named *named;

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/bits"
+	"os"
+	"strconv"
 	"sync"
 
 	"github.com/roced/roced/internal/kernel"
-	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,10 +44,10 @@ func sealedMemfd(size int) (fd int, err error) {
 	return fd, nil
 }
 
-// CheckFileSize returns EFBIG if a hard limit of file sizes keeps this process from making process files, which a program
-// needs when it opens a device.
+// CheckFileSize returns EFBIG if a hard limit of file sizes prevents this process from making process files as large as its own
+// address space. A program needs one to register its memory.
 func CheckFileSize() error {
-	fd, err := sealedMemfd(proto.MaxProcessFile)
+	fd, err := sealedMemfd(addressSpace())
 	if err == nil {
 		return unix.Close(fd)
 	}
@@ -52,6 +55,24 @@ func CheckFileSize() error {
 		return err
 	}
 	return nil
+}
+
+// addressSpace returns the size of this process's address space in bytes, a power of two: its first stack is near the end.
+func addressSpace() int {
+	const usual, startStack = 1 << 47, 28 // the field of proc_pid_stat(5), counted from 1
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return usual
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // from field 3 on
+	if len(fields) <= startStack-3 {
+		return usual
+	}
+	stack, err := strconv.ParseUint(string(fields[startStack-3]), 10, 64)
+	if err != nil || stack < 1<<32 {
+		return usual
+	}
+	return 1 << bits.Len64(stack)
 }
 
 // CheckKernel returns an error if the running kernel is too old for the service: it cannot make pages of memory without touching them.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -50,5 +51,22 @@ func makeUnder(t *testing.T, limit unix.Rlimit, refusal string) {
 	var after unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &after); err != nil || after != limit {
 		t.Errorf("the limit is %+v, %v; want %+v", after, err, limit)
+	}
+}
+
+// TestAddressSpace compares the size with what maps(5) has: it is the smallest power of two above all mappings of programs.
+func TestAddressSpace(t *testing.T) {
+	size := uint64(addressSpace())
+	maps, err := os.ReadFile("/proc/self/maps")
+	check(t, err)
+	last := uint64(0)
+	for line := range strings.Lines(string(maps)) {
+		var from, to uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err == nil && from < 1<<63 { // not [vsyscall]
+			last = max(last, to)
+		}
+	}
+	if size < last || size/2 >= last {
+		t.Errorf("%#x bytes, and the last mapping ends at %#x", size, last)
 	}
 }

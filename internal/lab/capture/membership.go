@@ -62,10 +62,10 @@ func MembershipMessages(frame []byte) []MembershipMessage {
 	return nil
 }
 
-// igmpMessages skips the IPv4 header and its "router alert" option.
+// igmpMessages skips the IPv4 header and its "router alert" option. A fragment that is not the first has no IGMP header.
 func igmpMessages(packet []byte) []MembershipMessage {
-	const protocol = 9
-	if len(packet) < 20 || packet[protocol] != unix.IPPROTO_IGMP {
+	const fragment, protocol = 6, 9
+	if len(packet) < 20 || packet[protocol] != unix.IPPROTO_IGMP || binary.BigEndian.Uint16(packet[fragment:])&0x1fff != 0 {
 		return nil
 	}
 	header := int(packet[0]&0xf) * 4

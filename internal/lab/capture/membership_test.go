@@ -32,6 +32,7 @@ var messageFrames = []struct {
 }{
 	{"IGMPv1 report", ethernetIPv4 + igmpHeader + "1200 0000 ef4d0007", said(Report, "IGMPv1", "239.77.0.7")},
 	{"IGMPv2 report", ethernetIPv4 + igmpHeader + "1600 0000 ef4d0007", said(Report, "IGMPv2", "239.77.0.7")},
+	{"a later fragment", ethernetIPv4 + strings.Replace(igmpHeader, "4000", "000e", 1) + "1600 0000 ef4d0007", nil},
 	{"IGMPv2 leave", ethernetIPv4 + igmpHeader + "1700 0000 ef4d0007", said(Leave, "IGMPv2", "239.77.0.7")},
 	{"IGMP query for all groups", ethernetIPv4 + igmpHeader + "1164 0000 00000000", said(Query, "IGMP", "0.0.0.0")},
 	{"IGMP query for one group", ethernetIPv4 + igmpHeader + "110a 0000 ef4d0007", said(Query, "IGMP", "239.77.0.7")},

@@ -22,19 +22,19 @@ func (u *Unfinished) number(offset int) int { return int(binary.NativeEndian.Uin
 
 // Packets finishes a frame as a NIC would, and returns new packets: with the headers of the frame before
 // each segment, the lengths and checksums of that segment, and an IPv4 identification that counts up. A
-// frame that is no train, or is not UDP, is returned as it is, except for UDP's checksum. EBADMSG says that
-// the header does not fit the frame.
+// frame that is no train is returned as it is, except for UDP's checksum; a frame without UDP right behind its first IP
+// header is too, as in a tunnel. EBADMSG means that the header does not fit the frame.
 func (u *Unfinished) Packets(frame []byte) (packets [][]byte, err error) {
 	// The length of the headers that the kernel gives is a hint.
 	udp, checksum := u.number(6), u.number(8)
-	if u[0]&1 == 0 || checksum != 6 && !u.Train() {
+	if u[0]&1 == 0 || checksum != 6 && !u.Train() || !isUDP(frame, udp) {
 		return [][]byte{bytes.Clone(frame)}, nil
 	}
 	headers, segment := udp+8, len(frame)
 	if u.Train() {
 		segment = u.number(4)
 	}
-	if checksum != 6 || headers > len(frame) || udp < ipEnd(frame) || segment == 0 {
+	if checksum != 6 || headers > len(frame) || segment == 0 {
 		return nil, fmt.Errorf("a frame of %d bytes has the header % x: %w", len(frame), u[:], unix.EBADMSG)
 	}
 	payload := frame[headers:]
@@ -75,17 +75,21 @@ func ipOffset(frame []byte) int {
 	return 14
 }
 
-// ipEnd is where UDP can start at the earliest, in a frame with an IP header.
-func ipEnd(frame []byte) int {
-	const shortest = 14 + 4 + 20
-	if len(frame) < shortest {
-		return shortest
+// isUDP reports whether a frame has UDP at an offset, right behind its first IP header.
+func isUDP(frame []byte, at int) bool {
+	const tagged = 14 + 4
+	if len(frame) < tagged+20 {
+		return false
 	}
-	ip := ipOffset(frame)
-	if frame[ip]>>4 == 6 {
-		return ip + 40
+	start := ipOffset(frame)
+	ip := frame[start:]
+	switch binary.BigEndian.Uint16(frame[start-2:]) {
+	case unix.ETH_P_IP:
+		return ip[9] == unix.IPPROTO_UDP && at == start+int(ip[0]&0xf)*4
+	case unix.ETH_P_IPV6:
+		return ip[6] == unix.IPPROTO_UDP && at == start+40
 	}
-	return ip + 20
+	return false
 }
 
 // ChecksumRight looks at the UDP checksum of a RoCEv2 packet: has it one, and the right one? None is right

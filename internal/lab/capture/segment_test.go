@@ -72,14 +72,31 @@ func TestPacketsOfAFrame(t *testing.T) {
 	}
 }
 
+// TestPacketsOfOddFrames checks that a frame without UDP right behind its first IP header is one packet, as it is: in a tunnel,
+// for another protocol, or truncated.
+func TestPacketsOfOddFrames(t *testing.T) {
+	whole := frame(t, trainIPv4)
+	icmp, arp, options := bytes.Clone(whole), bytes.Clone(whole), bytes.Clone(whole)
+	icmp[23], arp[13], options[14] = unix.IPPROTO_ICMP, 6, 0x46
+	for name, row := range map[string]struct {
+		udp   uint16
+		frame []byte
+	}{
+		"inside the IP header": {33, whole}, "of a tunnel": {60, whole}, "cut": {20, whole[:20]}, "ICMP": {34, icmp}, "ARP": {34, arp}, "with options": {34, options},
+	} {
+		u := unfinished(row.udp)
+		if packets, err := u.Packets(row.frame); err != nil || len(packets) != 1 || !bytes.Equal(packets[0], row.frame) {
+			t.Errorf("%s: %d packets, %v", name, len(packets), err)
+		}
+	}
+}
+
 // A header that does not fit its frame is refused.
 func TestPacketsOfAWrongHeader(t *testing.T) {
 	whole := frame(t, trainIPv4)
-	for udp, frame := range map[uint16][]byte{33: whole, 60: whole, 34: whole[:41], 20: whole[:20]} {
-		u := unfinished(udp)
-		if packets, err := u.Packets(frame); !errors.Is(err, unix.EBADMSG) {
-			t.Errorf("UDP at %d of %d bytes: %d packets, %v", udp, len(frame), len(packets), err)
-		}
+	short := unfinished(34)
+	if packets, err := short.Packets(whole[:41]); !errors.Is(err, unix.EBADMSG) {
+		t.Errorf("41 bytes: %d packets, %v", len(packets), err)
 	}
 	none := unfinished(34)
 	none[4], none[5] = 0, 0

@@ -11,7 +11,8 @@ void ds_gather(uint8_t *to, const struct iovec *iov, int count)
 	int n;
 
 	for (n = 0; n < count; n++) {
-		memcpy(to, iov[n].iov_base, iov[n].iov_len);
+		if (iov[n].iov_len > 0)
+			memcpy(to, iov[n].iov_base, iov[n].iov_len);
 		to += iov[n].iov_len;
 	}
 }
@@ -92,7 +93,8 @@ static size_t scatter(const struct msghdr *msg, const struct ds_message *m)
 	for (n = 0; n < (size_t)msg->msg_iovlen && done < m->length; n++) { /* musl: an int */
 		size_t len = msg->msg_iov[n].iov_len < m->length - done ? msg->msg_iov[n].iov_len : m->length - done;
 
-		memcpy(msg->msg_iov[n].iov_base, m->data + done, len);
+		if (len > 0)
+			memcpy(msg->msg_iov[n].iov_base, m->data + done, len);
 		done += len;
 	}
 	return done;
