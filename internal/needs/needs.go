@@ -23,9 +23,16 @@ func Skip(t testing.TB, format string, args ...any) {
 // Tools skips the test unless this machine has all of the tools, named as in [tools.Missing].
 func Tools(t testing.TB, names ...string) {
 	t.Helper()
-	if err := tools.Missing(names...); err != nil {
-		Skip(t, "tools: %v", err)
+	err := tools.Missing(names...)
+	if err == nil {
+		return
 	}
+	for _, name := range names {
+		if _, known := tools.Package(name); !known && tools.Missing(name) != nil {
+			t.Fatalf("internal/tools has no package of %s, and this machine lacks it; add the package", name)
+		}
+	}
+	Skip(t, "tools: %v", err)
 }
 
 // Command prepares a program that ends with the test at the latest. It skips the test if the program is missing.

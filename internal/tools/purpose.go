@@ -23,7 +23,7 @@ var (
 var Purposes = []Purpose{
 	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
 		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",
-		"/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping",
+		"/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping", "ib_send_bw",
 		"/lib/*/libibverbs.so.1", "/lib/*/librdmacm.so.1", "/usr/include/infiniband/verbs.h", "/usr/include/rdma/rdma_verbs.h",
 	})},
 	{"race", "make race, model, soak, chaos: the race detector", compiler},

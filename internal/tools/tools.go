@@ -45,6 +45,7 @@ var debian = map[string]string{
 	"mmdebstrap":             "mmdebstrap",
 	"musl-tools":             "musl-gcc",
 	"openssl":                "openssl",
+	"perftest":               "ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat",
 	"podman":                 "podman",
 	"python3":                "python3 /usr/bin/python3",
 	"python3-scapy":          "/usr/lib/python3/dist-packages/scapy/contrib/roce.py",
