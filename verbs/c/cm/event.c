@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../memory.h"
 #include "cm.h"
 
 /* Of cm_id.reported and completed. The last lock of all. */
@@ -91,13 +92,32 @@ static void peeked(void *channel)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static void waited(void *place) { roced_memory_waited(*(int *)place); }
+
+/* wait_in_poll waits for a descriptor, also on after memory has stopped the thread by a signal. */
+static int wait_in_poll(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	bool stopped;
+	int error;
+
+	do {
+		int place = roced_memory_wait();
+
+		pthread_cleanup_push(waited, &place);
+		error = poll(&ready, 1, -1) < 0 ? errno : 0;
+		pthread_cleanup_pop(0);
+		stopped = roced_memory_waited(place);
+	} while (error == EINTR && stopped);
+	return error;
+}
+
 /*
  * wait_for waits until there may be an event. With one device it reads that one's socket: a signal's handler interrupts
  * the call or not, as it was installed (SA_RESTART), as with the kernel's rdma_cm.
  */
 static int wait_for(struct cm_channel *c)
 {
-	struct pollfd ready = { .fd = c->channel.fd, .events = POLLIN };
 	int fd, error, flags = fcntl(c->channel.fd, F_GETFL);
 	char byte;
 
@@ -110,7 +130,7 @@ static int wait_for(struct cm_channel *c)
 	c->peeking += fd >= 0;
 	pthread_mutex_unlock(&c->lock);
 	if (fd < 0)
-		return poll(&ready, 1, -1) < 0 ? errno : 0;
+		return wait_in_poll(c->channel.fd);
 	pthread_cleanup_push(peeked, c);
 	error = recv(fd, &byte, 1, MSG_PEEK) < 0 ? errno : 0;
 	pthread_cleanup_pop(1);

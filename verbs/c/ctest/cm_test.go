@@ -104,6 +104,34 @@ func TestCM(t *testing.T) {
 	t.Run("waiting", func(t *testing.T) { r.run(t, "waiting", pid) }) // it ends the service
 }
 
+// TestStoppedWhileWaiting has memory stop threads by a signal while they wait for events of several devices: rping's
+// rdma_get_cm_event, which must not return EINTR.
+func TestStoppedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	needs.Tools(t, append(compiler, "rping")...)
+	r := newCMRig(t, "--loopback", "--host", "server=10.77.5.1", "--host", "client=10.77.5.2")
+	rping := func(side string) *exec.Cmd {
+		c := r.command(t, "rping", side, "-a", "10.77.5.1", "-C", "3")
+		c.Env = append(c.Env, "ROCED_MEMORY_GUARD=signal")
+		return c
+	}
+	server := rping("-s")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := rping("-c").CombinedOutput()
+	for err != nil && bytes.Contains(out, []byte("REJECTED")) { // the server does not listen yet
+		out, err = rping("-c").CombinedOutput()
+	}
+	if err != nil {
+		_ = server.Process.Kill()
+		t.Errorf("%v\n%s", err, out)
+	}
+	if err := server.Wait(); err != nil && !t.Failed() {
+		t.Errorf("the server: %v", err)
+	}
+}
+
 // cmPair is a server and a client of rdmacm-utils.
 type cmPair struct {
 	name           string
