@@ -96,12 +96,13 @@ func (n *network) fill(line string) string {
 	return strings.NewReplacer("@", s.name, "SERVER6", s.ip6, "CLIENT6", c.ip6, "SERVER", s.ip4, "CLIENT", c.ip4).Replace(line)
 }
 
-// runClient starts the client, again until it reaches its server.
+// runClient starts the client, again until it reaches its server. fio's ends without an error if its server does not listen
+// yet.
 func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *job.Job) (said string, err error) {
 	for attempt := range attempts {
 		time.Sleep(time.Duration(min(attempt+4*min(c.tries, 1)+2, 10)) * 50 * time.Millisecond)
 		said, err = b.start(ctx, n.sides[1], c, n.fill(c.client)).Wait()
-		if err == nil || c.tries > 0 || server.Ended() || ctx.Err() != nil || !notListening.MatchString(said) {
+		if c.judge(said, err) == nil || c.tries > 0 || server.Ended() || ctx.Err() != nil || !notListening.MatchString(said) {
 			break
 		}
 	}
