@@ -6,16 +6,6 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-const (
-	plain   = litmus.Plain
-	acquire = litmus.Acquire
-	release = litmus.Release
-	atomics = litmus.Atomic
-)
-
-func one(int) int  { return 1 }
-func none(int) int { return 0 }
-
 // TestLitmusDeregister removes a region from the tables while a round writes to it. The program then copies the page
 // (memory_move_apart in verbs/c) and uses it for something else.
 func TestLitmusDeregister(t *testing.T) {
@@ -27,20 +17,20 @@ func TestLitmusDeregister(t *testing.T) {
 		var key, copied, reused litmus.Reg
 		p.Thread("round", func(t *litmus.Thread) {
 			t.Lock("lease", "lease")
-			key = t.Load("Table.Remote", "key", plain)
-			t.If(key.Is(1), func() { t.Store("writeRemote", "page", plain, 1) })
+			key = t.Load("Table.Remote", "key", litmus.Plain)
+			t.If(key.Is(1), func() { t.Store("writeRemote", "page", litmus.Plain, 1) })
 			t.Unlock("lease.Unlock", "lease")
 		})
 		p.Thread("control", func(t *litmus.Thread) {
 			t.Lock("lease", "lease")
-			t.Store("Do, ClearKey", "key", plain, 0)
+			t.Store("Do, ClearKey", "key", litmus.Plain, 0)
 			t.Unlock("lease.Unlock", "lease")
-			t.Store("answer", "answer", release, 1)
+			t.Store("answer", "answer", litmus.Release, 1)
 		})
 		p.Thread("program", func(t *litmus.Thread) {
-			t.Await("link_ask", "answer", acquire, 1)
-			copied = t.Load("memory_move_apart", "page", plain)
-			t.Store("reuse", "page", plain, 2)
+			t.Await("link_ask", "answer", litmus.Acquire, 1)
+			copied = t.Load("memory_move_apart", "page", litmus.Plain)
+			t.Store("reuse", "page", litmus.Plain, 2)
 			reused = p.Memory("page")
 		})
 		p.Never("a WRITE is lost", key.Is(1).And(copied.Is(0)))
@@ -61,11 +51,11 @@ func TestLitmusKick(t *testing.T) {
 // kick is a post while the worker runs its last round.
 func kick(p *litmus.Program) {
 	p.Thread("program", func(t *litmus.Thread) {
-		t.Change("set", "bits", atomics, one)
+		t.Change("set", "bits", litmus.Atomic, litmus.To(1))
 		t.TryLock("lease", "lease", func() { round(t) }, func() { wake(t) })
 	})
 	p.Thread("worker", func(t *litmus.Thread) {
-		t.Store("turnTo", "doing", atomics, 1)
+		t.Store("turnTo", "doing", litmus.Atomic, 1)
 		t.Lock("lease", "lease")
 		round(t)
 	})
@@ -78,29 +68,29 @@ func kick(p *litmus.Program) {
 func call(p *litmus.Program) {
 	var rung litmus.Reg
 	p.Thread("program", func(t *litmus.Thread) {
-		t.Change("set", "bits", atomics, one)
+		t.Change("set", "bits", litmus.Atomic, litmus.To(1))
 		wake(t)
 	})
 	p.Thread("worker", func(t *litmus.Thread) {
-		t.Store("turnTo", "doing", atomics, 1)
-		rung = t.Load("Collect", "bits", atomics)
+		t.Store("turnTo", "doing", litmus.Atomic, 1)
+		rung = t.Load("Collect", "bits", litmus.Atomic)
 	})
 	p.Never("a post that no round finds", rung.Is(0).And(p.Memory("woken").Is(0)))
 }
 
 // round is a round. The field kicks stands for all fields of the engine.
 func round(t *litmus.Thread) {
-	kicks := t.Load("kicks", "kicks", plain)
-	t.StoreValue("kicks", "kicks", plain, func(v litmus.Values) int { return v(kicks) + 1 })
-	rung := t.Load("Collect", "bits", atomics)
-	t.If(rung.Is(1), func() { t.Change("Collect", "bits", atomics, none) })
+	kicks := t.Load("kicks", "kicks", litmus.Plain)
+	t.StoreValue("kicks", "kicks", litmus.Plain, func(v litmus.Values) int { return v(kicks) + 1 })
+	rung := t.Load("Collect", "bits", litmus.Atomic)
+	t.If(rung.Is(1), func() { t.Change("Collect", "bits", litmus.Atomic, litmus.To(0)) })
 	t.Unlock("lease.Unlock", "lease")
 }
 
 // wake is Runner.Call.
 func wake(t *litmus.Thread) {
-	doing := t.Load("Runner.State", "doing", atomics)
-	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", plain, 1) })
+	doing := t.Load("Runner.State", "doing", litmus.Atomic)
+	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", litmus.Plain, 1) })
 }
 
 // TestLitmusInbox hands over a packet to an engine whose worker falls asleep. The model leaves out the inbox's lock, on which
@@ -108,19 +98,19 @@ func wake(t *litmus.Thread) {
 func TestLitmusInbox(t *testing.T) {
 	litmus.Check(t, nil, func(p *litmus.Program) {
 		p.Thread("sender", func(t *litmus.Thread) {
-			t.Store("put", "came", plain, 1)
-			t.Store("put, count", "count", atomics, 1)
-			asleep := t.Load("put, asleep", "asleep", atomics)
-			t.If(asleep.Is(1), func() { t.Store("tell", "told", plain, 1) })
+			t.Store("put", "came", litmus.Plain, 1)
+			t.Store("put, count", "count", litmus.Atomic, 1)
+			asleep := t.Load("put, asleep", "asleep", litmus.Atomic)
+			t.If(asleep.Is(1), func() { t.Store("tell", "told", litmus.Plain, 1) })
 		})
 		p.Thread("worker", func(t *litmus.Thread) {
-			t.Store("setAsleep", "asleep", atomics, 1)
-			count := t.Load("take", "count", atomics)
+			t.Store("setAsleep", "asleep", litmus.Atomic, 1)
+			count := t.Load("take", "count", litmus.Atomic)
 			t.If(count.Is(0), func() {
-				t.Await("sleep", "told", plain, 1)
-				t.Await("take", "count", atomics, 1)
+				t.Await("sleep", "told", litmus.Plain, 1)
+				t.Await("take", "count", litmus.Atomic, 1)
 			})
-			p.Never("no packet", t.Load("take, came", "came", plain).Is(0))
+			p.Never("no packet", t.Load("take, came", "came", litmus.Plain).Is(0))
 		})
 	})
 }
@@ -134,14 +124,14 @@ func TestLitmusFull(t *testing.T) {
 	}, func(p *litmus.Program) {
 		p.Set("count", 1)
 		p.Thread("sender", func(t *litmus.Thread) {
-			t.Store("full, waited", "waited", atomics, 1)
-			count := t.Load("full", "count", atomics)
-			t.If(count.Is(1), func() { t.Await("crowded", "called", plain, 1) })
+			t.Store("full, waited", "waited", litmus.Atomic, 1)
+			count := t.Load("full", "count", litmus.Atomic)
+			t.If(count.Is(1), func() { t.Await("crowded", "called", litmus.Plain, 1) })
 		})
 		p.Thread("owner", func(t *litmus.Thread) {
-			t.Store("take, count", "count", atomics, 0)
-			waited := t.Change("waited.Swap", "waited", atomics, none)
-			t.If(waited.Is(1), func() { t.Store("callWaiting", "called", plain, 1) })
+			t.Store("take, count", "count", litmus.Atomic, 0)
+			waited := t.Change("waited.Swap", "waited", litmus.Atomic, litmus.To(0))
+			t.If(waited.Is(1), func() { t.Store("callWaiting", "called", litmus.Plain, 1) })
 		})
 	})
 }
@@ -156,16 +146,16 @@ func TestLitmusSuspend(t *testing.T) {
 	}, func(p *litmus.Program) {
 		var seen litmus.Reg
 		p.Thread("card", func(t *litmus.Thread) {
-			t.Store("suspendQuiet", "suspended", atomics, 1)
-			t.Store("SetAsleep", "asleep", atomics, 1)
-			seen = t.Load("Pending", "summary", atomics)
+			t.Store("suspendQuiet", "suspended", litmus.Atomic, 1)
+			t.Store("SetAsleep", "asleep", litmus.Atomic, 1)
+			seen = t.Load("Pending", "summary", litmus.Atomic)
 		})
 		p.Thread("program", func(t *litmus.Thread) {
-			t.Change("Ring", "summary", atomics, one)
-			asleep := t.Load("Ring, asleep", "asleep", atomics)
+			t.Change("Ring", "summary", litmus.Atomic, litmus.To(1))
+			asleep := t.Load("Ring, asleep", "asleep", litmus.Atomic)
 			t.If(asleep.Is(1), func() {
-				suspended := t.Load("call", "suspended", atomics)
-				t.If(suspended.Is(1), func() { t.Store("call, called", "called", plain, 1) })
+				suspended := t.Load("call", "suspended", litmus.Atomic)
+				t.If(suspended.Is(1), func() { t.Store("call, called", "called", litmus.Plain, 1) })
 			})
 		})
 		p.Never("a post that the card does not find", seen.Is(0).And(p.Memory("called").Is(0)))

@@ -6,24 +6,18 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-const (
-	plain   = litmus.Plain
-	acquire = litmus.Acquire
-	atomics = litmus.Atomic
-)
-
 // write is a WRITE of two words to a program that polls the last one: the target of a stream (rs_can_send and take_room in
 // verbs/c/cm).
 func write(keepOrder func(t *litmus.Thread)) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("engine", func(t *litmus.Thread) {
-			t.Store("writeRemote", "addr", plain, 1)
+			t.Store("writeRemote", "addr", litmus.Plain, 1)
 			keepOrder(t)
-			t.Store("writeTail", "length", plain, 1)
+			t.Store("writeTail", "length", litmus.Plain, 1)
 		})
 		p.Thread("program", func(t *litmus.Thread) {
-			length := t.Load("rs_can_send", "length", acquire)
-			t.If(length.Is(1), func() { p.Never("a length, and no address", t.Load("take_room", "addr", plain).Is(0)) })
+			length := t.Load("rs_can_send", "length", litmus.Acquire)
+			t.If(length.Is(1), func() { p.Never("a length, and no address", t.Load("take_room", "addr", litmus.Plain).Is(0)) })
 		})
 	}
 }
@@ -31,10 +25,12 @@ func write(keepOrder func(t *litmus.Thread)) func(p *litmus.Program) {
 // TestLitmusWrite shows that an atomic addition is too weak for keepOrder.
 func TestLitmusWrite(t *testing.T) {
 	litmus.Check(t, nil, write(func(t *litmus.Thread) {
-		t.Store("keepOrder", "order", atomics, 0)
-		t.Load("keepOrder", "order", atomics)
+		t.Store("keepOrder", "order", litmus.Atomic, 0)
+		t.Load("keepOrder", "order", litmus.Atomic)
 	}))
-	added := write(func(t *litmus.Thread) { t.Change("keepOrder", "order", atomics, func(n int) int { return n + 1 }) })
+	added := write(func(t *litmus.Thread) {
+		t.Change("keepOrder", "order", litmus.Atomic, func(n int) int { return n + 1 })
+	})
 	if litmus.Fault(added) == nil {
 		t.Error("an addition is enough")
 	}
@@ -49,18 +45,18 @@ func TestLitmusCredit(t *testing.T) {
 		"rs_can_send: load plain":              "the completion was polled before it",
 	}, func(p *litmus.Program) {
 		p.Thread("receiver", func(t *litmus.Thread) {
-			p.Never("later bytes", t.Load("rrecv", "rbuf", plain).IsNot(0))
-			t.Store("roced_send_publish", "posted", atomics, 1)
+			p.Never("later bytes", t.Load("rrecv", "rbuf", litmus.Plain).IsNot(0))
+			t.Store("roced_send_publish", "posted", litmus.Atomic, 1)
 		})
 		p.Thread("engine", func(t *litmus.Thread) {
-			t.Await("SendConsumer.Available", "posted", atomics, 1)
-			t.Store("writeEnd", "target", plain, 1)
-			t.Store("CompletionProducer.Publish", "completed", atomics, 1)
+			t.Await("SendConsumer.Available", "posted", litmus.Atomic, 1)
+			t.Store("writeEnd", "target", litmus.Plain, 1)
+			t.Store("CompletionProducer.Publish", "completed", litmus.Atomic, 1)
 		})
 		p.Thread("sender", func(t *litmus.Thread) {
-			t.Await("roced_cq_ready", "completed", acquire, 1)
-			p.Never("a credit, and no target", t.Load("rs_can_send", "target", acquire).Is(0))
-			t.Store("writeRemote", "rbuf", plain, 1) // by its engine
+			t.Await("roced_cq_ready", "completed", litmus.Acquire, 1)
+			p.Never("a credit, and no target", t.Load("rs_can_send", "target", litmus.Acquire).Is(0))
+			t.Store("writeRemote", "rbuf", litmus.Plain, 1) // by its engine
 		})
 	})
 }

@@ -6,16 +6,6 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-const (
-	plain   = litmus.Plain
-	acquire = litmus.Acquire
-	release = litmus.Release
-	atomics = litmus.Atomic
-)
-
-func one(int) int  { return 1 }
-func none(int) int { return 0 }
-
 // TestLitmusQueue uses a queue of one slot, so that the second entry wraps. The labels name Go's functions; verbs/c/queue.h
 // does the same, with memory_order_acquire for the card's index.
 func TestLitmusQueue(t *testing.T) {
@@ -25,17 +15,17 @@ func TestLitmusQueue(t *testing.T) {
 		"producer.free: load plain":        "a store does not pass the branch before it; a compiler may move it",
 	}, func(p *litmus.Program) {
 		p.Thread("producer", func(t *litmus.Thread) {
-			t.Store("Put", "slot", plain, 1)
-			t.Store("producer.publish", "produced", atomics, 1)
-			t.Await("producer.free", "consumed", atomics, 1)
-			t.Store("Put", "slot", plain, 2)
-			t.Store("producer.publish", "produced", atomics, 2)
+			t.Store("Put", "slot", litmus.Plain, 1)
+			t.Store("producer.publish", "produced", litmus.Atomic, 1)
+			t.Await("producer.free", "consumed", litmus.Atomic, 1)
+			t.Store("Put", "slot", litmus.Plain, 2)
+			t.Store("producer.publish", "produced", litmus.Atomic, 2)
 		})
 		p.Thread("consumer", func(t *litmus.Thread) {
 			for entry := 1; entry <= 2; entry++ {
-				t.Await("consumer.available", "produced", atomics, entry)
-				p.Never("another entry", t.Load("Get", "slot", plain).IsNot(entry))
-				t.Store("consumer.publish", "consumed", atomics, entry)
+				t.Await("consumer.available", "produced", litmus.Atomic, entry)
+				p.Never("another entry", t.Load("Get", "slot", litmus.Plain).IsNot(entry))
+				t.Store("consumer.publish", "consumed", litmus.Atomic, entry)
 			}
 		})
 	})
@@ -52,17 +42,17 @@ func postAgain(p *litmus.Program) {
 		p.Set(place, 1)
 	}
 	p.Thread("program", func(t *litmus.Thread) {
-		t.Store("producer.publish", "produced", atomics, 2)
+		t.Store("producer.publish", "produced", litmus.Atomic, 2)
 		set(t, "bits")
 		set(t, "summary")
 		wake(t)
 	})
 	p.Thread("card", func(t *litmus.Thread) {
 		first := collect(t)
-		t.Store("SetAsleep", "asleep", atomics, 1)
+		t.Store("SetAsleep", "asleep", litmus.Atomic, 1)
 		last := collect(t)
 		unseen := func(v litmus.Values) bool { return v(first) != 2 && v(last) != 2 }
-		t.If(unseen, func() { t.Await("sleep", "woken", plain, 1) })
+		t.If(unseen, func() { t.Await("sleep", "woken", litmus.Plain, 1) })
 	})
 }
 
@@ -78,7 +68,7 @@ func postTwo(p *litmus.Program) {
 		wake(t)
 	})
 	p.Thread("card", func(t *litmus.Thread) {
-		t.Store("SetAsleep", "asleep", atomics, 1)
+		t.Store("SetAsleep", "asleep", litmus.Atomic, 1)
 		collect(t)
 	})
 	left := p.Memory("bits").Is(1)
@@ -88,27 +78,27 @@ func postTwo(p *litmus.Program) {
 
 // set is set of doorbell.go, or roced_set_bit.
 func set(t *litmus.Thread, word string) {
-	was := t.Load("set "+word, word, atomics)
-	t.If(was.Is(0), func() { t.Change("set "+word, word, atomics, one) })
+	was := t.Load("set "+word, word, litmus.Atomic)
+	t.If(was.Is(0), func() { t.Change("set "+word, word, litmus.Atomic, litmus.To(1)) })
 }
 
 // wake is the end of Ring.
 func wake(t *litmus.Thread) {
-	asleep := t.Load("Ring", "asleep", atomics)
-	t.If(asleep.Is(1), func() { t.Store("Wake", "woken", plain, 1) })
+	asleep := t.Load("Ring", "asleep", litmus.Atomic)
+	t.If(asleep.Is(1), func() { t.Store("Wake", "woken", litmus.Plain, 1) })
 }
 
 // collect is Doorbell.Collect, and the look at the queue of a bit.
 func collect(t *litmus.Thread) (produced litmus.Reg) {
 	take := func(word string, then func()) {
-		some := t.Load("take "+word, word, atomics)
+		some := t.Load("take "+word, word, litmus.Atomic)
 		t.If(some.Is(1), func() {
-			t.Change("take "+word, word, atomics, none)
+			t.Change("take "+word, word, litmus.Atomic, litmus.To(0))
 			then()
 		})
 	}
 	take("summary", func() {
-		take("bits", func() { produced = t.Load("consumer.available", "produced", atomics) })
+		take("bits", func() { produced = t.Load("consumer.available", "produced", litmus.Atomic) })
 	})
 	return produced
 }
@@ -117,22 +107,22 @@ func collect(t *litmus.Thread) (produced litmus.Reg) {
 func arm(again litmus.Order) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("card", func(t *litmus.Thread) {
-			t.Store("Put", "cqe", plain, 1)
-			t.Store("CompletionProducer.Publish", "produced", atomics, 1)
-			armed := t.Load("Due", "armed", atomics)
+			t.Store("Put", "cqe", litmus.Plain, 1)
+			t.Store("CompletionProducer.Publish", "produced", litmus.Atomic, 1)
+			armed := t.Load("Due", "armed", litmus.Atomic)
 			t.If(armed.Is(1), func() {
-				was := t.Change("Disarm", "armed", atomics, none)
-				t.If(was.Is(1), func() { t.Store("Notify", "event", release, 1) })
+				was := t.Change("Disarm", "armed", litmus.Atomic, litmus.To(0))
+				t.If(was.Is(1), func() { t.Store("Notify", "event", litmus.Release, 1) })
 			})
 		})
 		p.Thread("program", func(t *litmus.Thread) {
-			t.Change("arm", "armed", atomics, one)
+			t.Change("arm", "armed", litmus.Atomic, litmus.To(1))
 			ready := t.Load("Available", "produced", again)
 			t.If(ready.Is(0), func() {
-				t.Await("sleep", "event", acquire, 1)
+				t.Await("sleep", "event", litmus.Acquire, 1)
 				p.Never("an event, and no completion", t.Load("Available", "produced", again).Is(0))
 			})
-			p.Never("an empty entry", t.Load("Get", "cqe", plain).Is(0))
+			p.Never("an empty entry", t.Load("Get", "cqe", litmus.Plain).Is(0))
 		})
 	}
 }
@@ -143,9 +133,9 @@ func TestLitmusArm(t *testing.T) {
 		"Disarm: load plain":  "nothing depends on it",
 		"Disarm: store plain": "nothing depends on it",
 		"arm: load plain":     "the store counts",
-		"Notify: store plain": "the loads before it acquire, and the index was published before them",
-	}, arm(atomics))
-	if litmus.Fault(arm(acquire)) == nil {
+		"Notify: store plain": "the loads before it litmus.Acquire, and the index was published before them",
+	}, arm(litmus.Atomic))
+	if litmus.Fault(arm(litmus.Acquire)) == nil {
 		t.Error("acquire is enough")
 	}
 }
@@ -155,12 +145,12 @@ func TestLitmusFlush(t *testing.T) {
 	litmus.Check(t, nil, func(p *litmus.Program) {
 		var flushed, rings litmus.Reg
 		p.Thread("program", func(t *litmus.Thread) {
-			t.Store("producer.publish", "produced", atomics, 1)
-			rings = t.Load("MustRing", "flush", atomics)
+			t.Store("producer.publish", "produced", litmus.Atomic, 1)
+			rings = t.Load("MustRing", "flush", litmus.Atomic)
 		})
 		p.Thread("card", func(t *litmus.Thread) {
-			t.Store("SetFlush", "flush", atomics, 1)
-			flushed = t.Load("Peek", "produced", atomics)
+			t.Store("SetFlush", "flush", litmus.Atomic, 1)
+			flushed = t.Load("Peek", "produced", litmus.Atomic)
 		})
 		p.Never("a receive that stays", rings.Is(0).And(flushed.Is(0)))
 	})
@@ -171,20 +161,20 @@ func TestLitmusFlush(t *testing.T) {
 func ends(publishes, looks bool) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("card", func(t *litmus.Thread) {
-			t.Store("Put", "cqe", plain, 1)
+			t.Store("Put", "cqe", litmus.Plain, 1)
 			if publishes {
-				t.Store("Publish", "produced", atomics, 1)
+				t.Store("Publish", "produced", litmus.Atomic, 1)
 			}
-			t.Store("Fail", "failed", atomics, 1)
+			t.Store("Fail", "failed", litmus.Atomic, 1)
 			if !publishes {
-				t.Store("Publish", "produced", atomics, 1)
+				t.Store("Publish", "produced", litmus.Atomic, 1)
 			}
 		})
 		p.Thread("program", func(t *litmus.Thread) {
-			ready := t.Load("Available", "produced", atomics)
-			failed := t.Load("Failed", "failed", atomics)
+			ready := t.Load("Available", "produced", litmus.Atomic)
+			failed := t.Load("Failed", "failed", litmus.Atomic)
 			if looks {
-				t.If(ready.Is(0).And(failed.Is(1)), func() { ready = t.Load("Available", "produced", atomics) })
+				t.If(ready.Is(0).And(failed.Is(1)), func() { ready = t.Load("Available", "produced", litmus.Atomic) })
 			}
 			p.Never("the error comes before the completion", failed.Is(1).And(ready.Is(0)))
 		})
@@ -218,25 +208,25 @@ func TestLitmusCounted(t *testing.T) {
 		"roced_send_progress: load plain":      "qp_send_room acquires before it",
 	}, func(p *litmus.Program) {
 		p.Thread("card", func(t *litmus.Thread) {
-			t.Store("SendConsumer.Publish", "progress", atomics, 1)
-			t.Store("Put", "cqe", plain, 1)
-			t.Store("CompletionProducer.Publish", "completed", atomics, 1)
-			t.Await("SendConsumer.Available", "posted", atomics, 2)
-			p.Never("no room for a completion", t.Load("producer.free", "consumed", atomics).Is(0))
-			p.Never("an old request", t.Load("Get", "wqe", plain).IsNot(2))
-			t.Store("Put", "cqe", plain, 2)
+			t.Store("SendConsumer.Publish", "progress", litmus.Atomic, 1)
+			t.Store("Put", "cqe", litmus.Plain, 1)
+			t.Store("CompletionProducer.Publish", "completed", litmus.Atomic, 1)
+			t.Await("SendConsumer.Available", "posted", litmus.Atomic, 2)
+			p.Never("no room for a completion", t.Load("producer.free", "consumed", litmus.Atomic).Is(0))
+			p.Never("an old request", t.Load("Get", "wqe", litmus.Plain).IsNot(2))
+			t.Store("Put", "cqe", litmus.Plain, 2)
 		})
 		p.Thread("poller", func(t *litmus.Thread) {
-			t.Await("roced_cq_ready", "completed", acquire, 1)
-			p.Never("a later completion", t.Load("fill_wc", "cqe", plain).IsNot(1))
-			t.Store("roced_cq_publish", "consumed", release, 1)
-			t.Change("settle", "polled", release, one)
+			t.Await("roced_cq_ready", "completed", litmus.Acquire, 1)
+			p.Never("a later completion", t.Load("fill_wc", "cqe", litmus.Plain).IsNot(1))
+			t.Store("roced_cq_publish", "consumed", litmus.Release, 1)
+			t.Change("settle", "polled", litmus.Release, litmus.To(1))
 		})
 		p.Thread("poster", func(t *litmus.Thread) {
-			t.Await("qp_send_room", "polled", acquire, 1)
-			p.Never("more polled than written", t.Load("roced_send_progress", "progress", acquire).Is(0))
-			t.Store("put", "wqe", plain, 2)
-			t.Store("roced_send_publish", "posted", atomics, 2)
+			t.Await("qp_send_room", "polled", litmus.Acquire, 1)
+			p.Never("more polled than written", t.Load("roced_send_progress", "progress", litmus.Acquire).Is(0))
+			t.Store("put", "wqe", litmus.Plain, 2)
+			t.Store("roced_send_publish", "posted", litmus.Atomic, 2)
 		})
 	})
 }

@@ -6,13 +6,6 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-const (
-	plain   = litmus.Plain
-	acquire = litmus.Acquire
-	release = litmus.Release
-	atomics = litmus.Atomic
-)
-
 // TestLitmusSend sends a frame through the TX ring and reclaims it through the completion ring, while the kernel falls
 // asleep. The kernel's half is net/xdp/xsk_queue.h and a driver that sets need_wakeup before its last look at the ring.
 func TestLitmusSend(t *testing.T) {
@@ -21,25 +14,25 @@ func TestLitmusSend(t *testing.T) {
 		"consumer.available: load plain":   "a store does not pass the branch before it; a compiler may move it",
 	}, func(p *litmus.Program) {
 		p.Thread("socket", func(t *litmus.Thread) {
-			t.Store("Reserve", "frame", plain, 1)
-			t.Store("put", "descriptor", plain, 1)
-			t.Store("producer.publish", "producer", atomics, 1)
-			asleep := t.Load("needWakeup", "flags", atomics)
-			t.If(asleep.Is(1), func() { t.Store("kick", "kick", plain, 1) })
-			t.Await("consumer.available", "completed", atomics, 1)
-			t.Store("Reserve", "frame", plain, 2)
+			t.Store("Reserve", "frame", litmus.Plain, 1)
+			t.Store("put", "descriptor", litmus.Plain, 1)
+			t.Store("producer.publish", "producer", litmus.Atomic, 1)
+			asleep := t.Load("needWakeup", "flags", litmus.Atomic)
+			t.If(asleep.Is(1), func() { t.Store("kick", "kick", litmus.Plain, 1) })
+			t.Await("consumer.available", "completed", litmus.Atomic, 1)
+			t.Store("Reserve", "frame", litmus.Plain, 2)
 		})
 		p.Thread("kernel", func(t *litmus.Thread) {
-			t.Store("xsk_set_tx_need_wakeup", "flags", plain, 1)
+			t.Store("xsk_set_tx_need_wakeup", "flags", litmus.Plain, 1)
 			t.Fence("smp_mb")
-			ready := t.Load("xskq_cons_peek_desc", "producer", acquire)
+			ready := t.Load("xskq_cons_peek_desc", "producer", litmus.Acquire)
 			t.If(ready.Is(0), func() {
-				t.Await("sendto", "kick", plain, 1)
-				t.Await("xskq_cons_peek_desc", "producer", acquire, 1)
+				t.Await("sendto", "kick", litmus.Plain, 1)
+				t.Await("xskq_cons_peek_desc", "producer", litmus.Acquire, 1)
 			})
-			p.Never("no descriptor", t.Load("xskq_cons_read_desc", "descriptor", plain).Is(0))
-			p.Never("another frame", t.Load("xmit", "frame", plain).IsNot(1))
-			t.Store("xskq_prod_submit_addr", "completed", release, 1)
+			p.Never("no descriptor", t.Load("xskq_cons_read_desc", "descriptor", litmus.Plain).Is(0))
+			p.Never("another frame", t.Load("xmit", "frame", litmus.Plain).IsNot(1))
+			t.Store("xskq_prod_submit_addr", "completed", litmus.Release, 1)
 		})
 	})
 }
@@ -50,19 +43,19 @@ func TestLitmusReceive(t *testing.T) {
 		"consumer.available: load acquire": "message passing",
 	}, func(p *litmus.Program) {
 		p.Thread("kernel", func(t *litmus.Thread) {
-			t.Store("xsk_copy_xdp", "chunk", plain, 1)
-			t.Store("xskq_prod_reserve_desc", "descriptor", plain, 1)
-			t.Store("xskq_prod_submit", "received", release, 1)
-			t.Await("xskq_cons_peek_addr_unchecked", "filled", acquire, 1)
-			p.Never("no address", t.Load("xskq_cons_read_addr", "address", plain).Is(0))
-			t.Store("xsk_copy_xdp", "chunk", plain, 2)
+			t.Store("xsk_copy_xdp", "chunk", litmus.Plain, 1)
+			t.Store("xskq_prod_reserve_desc", "descriptor", litmus.Plain, 1)
+			t.Store("xskq_prod_submit", "received", litmus.Release, 1)
+			t.Await("xskq_cons_peek_addr_unchecked", "filled", litmus.Acquire, 1)
+			p.Never("no address", t.Load("xskq_cons_read_addr", "address", litmus.Plain).Is(0))
+			t.Store("xsk_copy_xdp", "chunk", litmus.Plain, 2)
 		})
 		p.Thread("socket", func(t *litmus.Thread) {
-			t.Await("consumer.available", "received", atomics, 1)
-			p.Never("no descriptor", t.Load("consumer.at", "descriptor", plain).Is(0))
-			p.Never("another packet", t.Load("Receive", "chunk", plain).IsNot(1))
-			t.Store("put", "address", plain, 1)
-			t.Store("producer.publish", "filled", atomics, 1)
+			t.Await("consumer.available", "received", litmus.Atomic, 1)
+			p.Never("no descriptor", t.Load("consumer.at", "descriptor", litmus.Plain).Is(0))
+			p.Never("another packet", t.Load("Receive", "chunk", litmus.Plain).IsNot(1))
+			t.Store("put", "address", litmus.Plain, 1)
+			t.Store("producer.publish", "filled", litmus.Atomic, 1)
 		})
 	})
 }

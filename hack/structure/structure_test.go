@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"verbs/verbstest/rig":     {"internal/errtest", "internal/waittest", "verbs", "verbs/cm", "verbs/provider"},
 	"mcast":                   {"datapath/wire", "internal/errno"},
 	"mcast/membership":        {"internal/errno", "internal/host", "internal/journal"},
-	"datapath/link":           {"datapath/wire", "datapath/xsk"},
+	"datapath/link":           {"datapath/wire", "datapath/xsk", "internal/kernel"},
 	"datapath/link/udplink":   {"datapath/link", "datapath/wire", "internal/errno"},
 	"datapath":                {"datapath/conn", "datapath/conn/dcqcn", "datapath/link", "datapath/region", "datapath/ring", "datapath/runner", "datapath/wire", "internal/futex", "internal/timers"},
 	"datapath/region":         {"datapath/ring", "internal/t10"},

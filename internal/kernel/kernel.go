@@ -25,12 +25,17 @@ func Release() string {
 
 // Before reports whether a release is older than a version. An unknown release is not.
 func Before(release string, major, minor int) bool {
-	var a, b int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n < 2 {
-		return false
-	}
-	return a < major || a == major && b < minor
+	return isKnown(release) && !Since(release, major, minor)
 }
+
+// Since reports whether a release is a version or a newer one. An unknown release is not.
+func Since(release string, major, minor int) bool {
+	var a, b int
+	n, _ := fmt.Sscanf(release, "%d.%d", &a, &b)
+	return n == 2 && (a > major || a == major && b >= minor)
+}
+
+func isKnown(release string) bool { return Since(release, 0, 0) }
 
 // TooOld reports whether roced does not support the running kernel.
 func TooOld() bool { return Before(Release(), oldestMajor, oldestMinor) }

@@ -132,6 +132,9 @@ func (t *Thread) StoreValue(label, place string, o Order, value Value) {
 	t.add(s)
 }
 
+// To returns the change of a value to n, for Change.
+func To(n int) func(int) int { return func(int) int { return n } }
+
 // Change performs an atomic read-modify-write and returns the old value.
 func (t *Thread) Change(label, place string, o Order, change func(int) int) Reg {
 	s := t.access(load, label, place, o)

@@ -65,14 +65,6 @@ int roced_memory_unshare(void *addr, size_t length);
 int roced_memory_file_of(void *addr, size_t length, bool write, int *fd, uint64_t *offset, const char **reason);
 
 /*
- * For librdmacm: roced_memory_wait begins a wait of the calling thread in a system call that signals interrupt, such as poll. It returns a
- * place for roced_memory_waited, which ends the wait and reports whether a page that moved has stopped the thread meanwhile:
- * the wait is to begin anew then, in place of EINTR. All places may be taken (-1); then the report is false.
- */
-__attribute__((visibility("default"))) int roced_memory_wait(void);
-__attribute__((visibility("default"))) bool roced_memory_waited(int place);
-
-/*
  * roced_memory_writable checks that the program may write to all pages of [addr, addr+length), as a region that is
  * registered already must be before it allows writing. Returns 0, EFAULT, or ENOMEM.
  */

@@ -4,7 +4,6 @@
  * that a signal interrupts and that are not started again (poll, nanosleep) return EINTR in those threads.
  */
 #define _GNU_SOURCE
-#include "memory.h"
 #include "memorystate.h"
 
 #include "memorycall.h"
@@ -22,7 +21,6 @@
 #define SLOTS 65535	   /* threads */
 #define PATIENCE 5	   /* seconds for all of them */
 #define WAIT_NS 5000000	   /* until it is looked whether a thread has ended */
-#define WAITERS 64	   /* threads that wait at once; others may return EINTR */
 #define DEAF_AFTER 4	   /* such waits: the C library blocks it while it starts threads and programs */
 
 struct slot {
@@ -36,40 +34,6 @@ static struct stop {
 	uint32_t used;
 	struct slot slots[SLOTS];
 } *stop;
-
-/* A thread that waits in a call of the library's. Its handler counts stops before it says that the thread has stopped. */
-static struct waiter {
-	_Atomic(int) thread;
-	_Atomic(uint32_t) stops;
-} waiters[WAITERS];
-
-int roced_memory_wait(void)
-{
-	int thread = (int)CALL1(SYS_gettid, 0);
-
-	for (int i = 0; i < WAITERS; i++) {
-		int none = 0;
-		if (atomic_compare_exchange_strong(&waiters[i].thread, &none, thread))
-			return i;
-	}
-	return -1;
-}
-
-bool roced_memory_waited(int place)
-{
-	if (place < 0)
-		return false;
-	uint32_t stops = atomic_exchange(&waiters[place].stops, 0);
-	waiters[place].thread = 0;
-	return stops > 0;
-}
-
-static void note_waiter(int thread)
-{
-	for (int i = 0; i < WAITERS; i++)
-		if (waiters[i].thread == thread)
-			atomic_fetch_add(&waiters[i].stops, 1);
-}
 
 /*
  * struct sigaction as the kernel has it: the C library's function refuses its own signal. The restorer is a member also on
@@ -126,7 +90,6 @@ static void stop_here(int signal, siginfo_t *info, void *context)
 	}
 	if (slot->thread != CALL1(SYS_gettid, 0))
 		return;
-	note_waiter(slot->thread);
 	uint32_t round = stop->round, released;
 	slot->stopped = round;
 	atomic_fetch_add(&stop->stops, 1);

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/internal/kernel"
 )
 
 // machine is where something was measured.
@@ -26,10 +26,7 @@ func thisMachine() machine {
 			break
 		}
 	}
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		m.Kernel = unix.ByteSliceToString(u.Release[:])
-	}
+	m.Kernel = kernel.Release()
 	return m
 }
 

@@ -222,6 +222,9 @@ int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, u
 void cm_events_move(struct cm_id *id, struct cm_channel *from, struct cm_channel *to);
 struct cm_event *cm_take_local(struct cm_channel *channel);
 
+/* rswait.c */
+bool cm_interrupts(void);
+
 /* take.c: with the channel's lock; EIO when all devices are gone. */
 int cm_take(struct cm_channel *channel, struct cm_event **event);
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../memory.h"
 #include "cm.h"
 
 /* Of cm_id.reported and completed. The last lock of all. */
@@ -92,24 +91,15 @@ static void peeked(void *channel)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void waited(void *place) { roced_memory_waited(*(int *)place); }
-
-/* wait_in_poll waits for a descriptor, also on after memory has stopped the thread by a signal. */
+/* wait_in_poll waits for a descriptor. A signal ends the wait as it would end a read, which SA_RESTART has go on. */
 static int wait_in_poll(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	bool stopped;
-	int error;
 
-	do {
-		int place = roced_memory_wait();
-
-		pthread_cleanup_push(waited, &place);
-		error = poll(&ready, 1, -1) < 0 ? errno : 0;
-		pthread_cleanup_pop(0);
-		stopped = roced_memory_waited(place);
-	} while (error == EINTR && stopped);
-	return error;
+	while (poll(&ready, 1, -1) < 0)
+		if (errno != EINTR || cm_interrupts())
+			return errno;
+	return 0;
 }
 
 /*

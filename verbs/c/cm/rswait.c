@@ -27,10 +27,10 @@ static void all_but_faults(sigset_t *set)
 }
 
 /*
- * interrupts says whether a signal that ended a sleep is to end the call: not where every handler says that calls go on
- * (SA_RESTART). Which signal it was the kernel does not say; it was none of a fault.
+ * cm_interrupts reports whether a signal that ended a sleep is to end the call: not where every handler has calls go on
+ * (SA_RESTART). The kernel does not report which signal it was; it was none of a fault.
  */
-static bool interrupts(void)
+bool cm_interrupts(void)
 {
 	struct sigaction action;
 	sigset_t most;
@@ -95,7 +95,7 @@ static bool sleep_on(struct rsocket *s, int64_t left, const sigset_t *signals)
 	rs_get_up(s, sleeper.since);
 	rs_drain(s);
 	rs_take(s);
-	return ready == -EINTR && interrupts();
+	return ready == -EINTR && cm_interrupts();
 }
 
 /*

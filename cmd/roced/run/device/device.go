@@ -1,12 +1,14 @@
 package device
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -81,6 +83,16 @@ func (d *Device) Capture(f hca.CaptureFilter) (*hca.Capture, error) {
 		return nil, err
 	}
 	return card.Capture(f)
+}
+
+// Do implements provider.Doer: the card answers. While the device has none, the error is verbs.ErrDeviceFatal with the
+// reason.
+func (d *Device) Do(ctx context.Context, code provider.Code, request, grant any) error {
+	card, err := d.theCard()
+	if err != nil {
+		return err
+	}
+	return card.Do(ctx, code, request, grant)
 }
 
 // Opens is how often a card was opened.
