@@ -96,9 +96,12 @@ static int wait_in_poll(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 
-	while (poll(&ready, 1, -1) < 0)
-		if (errno != EINTR || cm_interrupts())
-			return errno;
+	while (poll(&ready, 1, -1) < 0) {
+		int error = errno;
+
+		if (error != EINTR || cm_interrupts())
+			return error;
+	}
 	return 0;
 }
 
