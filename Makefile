@@ -1,5 +1,5 @@
-# "make" alone lists the targets. A target that needs another tool than Go checks all of its tools first: README's
-# "What it needs" lists them (lint and package also need a network, for staticcheck and nfpm).
+# "make" alone lists the targets. A target that needs another tool than Go checks all of its tools first:
+# CONTRIBUTING.md lists them (lint and package also need a network, for staticcheck and nfpm).
 # Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help

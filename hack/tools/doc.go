@@ -2,5 +2,5 @@
 //
 //	go run ./hack/tools package            nothing, or all missing tools and the command that installs them
 //	go run ./hack/tools -packages tests    the Debian packages
-//	go run ./hack/tools                    each purpose with its command, as in the README
+//	go run ./hack/tools                    each purpose with its command, as in CONTRIBUTING.md
 package main

@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// table returns the README's list.
+// table returns the list in CONTRIBUTING.md.
 func table() string {
 	var b strings.Builder
 	for _, p := range tools.Purposes {

@@ -9,14 +9,14 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// TestREADMEListsTools: the README's table is the one that this command prints.
-func TestREADMEListsTools(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestContributingListsTools compares the list in CONTRIBUTING.md with the one that this command prints.
+func TestContributingListsTools(t *testing.T) {
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), table()) {
-		t.Errorf("README.md lists other tools; go run ./hack/tools prints its table:\n%s", table())
+		t.Errorf("CONTRIBUTING.md lists other tools; go run ./hack/tools prints its table:\n%s", table())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // Purpose is something that needs tools beside Go.
 type Purpose struct {
 	Name  string   // a make target, "tests" or "machines"
-	About string   // a line of the README
+	About string   // a line of the list
 	Needs []string // names as Missing takes them
 }
 
@@ -18,7 +18,7 @@ var (
 	machines = []string{"qemu-system-x86_64", "cpio", "depmod", "xz", "zstd", "python3", "apt-get", "/usr/share/keyrings/debian-archive-keyring.gpg"}
 )
 
-// Purposes are all of them, in the README's order. The tools of make package depend on its processors:
+// Purposes are all of them, in the list's order. The tools of make package depend on its processors:
 // [ForPackage] returns them.
 var Purposes = []Purpose{
 	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
