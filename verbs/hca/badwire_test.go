@@ -18,6 +18,10 @@ import (
 // badWireVariable is how many requests each end of TestConnectionOverABadWire makes.
 const badWireVariable = "ROCED_BADWIRE"
 
+// badTimeout is the local ACK timeout of both ends, 268 ms. Eight timeouts in a row end a connection, and a busy
+// processor may run both ends and the wire.
+const badTimeout = 16
+
 // What is where in an end's region, in slots: what requests send or read into, what the peer writes to, receives, what
 // the peer reads, and the number that its atomics add to.
 const (
@@ -75,11 +79,11 @@ func newBadEnd(t *testing.T, card *Card, workers int, seed uint64) *badEnd {
 	return e
 }
 
-func (e *badEnd) connect(peer *badEnd, to string, timeout uint8) {
+func (e *badEnd) connect(peer *badEnd, to string) {
 	e.peer = peer
 	check(e, e.qp.Connect(&verbs.QPAttr{
 		AHAttr: *e.route(to), DestQPN: peer.qp.Number(), AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic,
-		MaxRDAtomic: badSlots, MaxDestRDAtomic: badSlots, MinRNRTimer: 1, Timeout: timeout, RetryCnt: 7, RNRRetry: 7,
+		MaxRDAtomic: badSlots, MaxDestRDAtomic: badSlots, MinRNRTimer: 1, Timeout: badTimeout, RetryCnt: 7, RNRRetry: 7,
 	}))
 	for slot := range badSlots {
 		e.postRecv(slot)
@@ -205,13 +209,11 @@ func TestConnectionOverABadWire(t *testing.T) {
 // overABadWire has the ends be programs of another worker than the first, if there are several. The wire puts all
 // packets into one queue, so they are handed over.
 func overABadWire(t *testing.T, workers int, option Option) {
-	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
-	count, timeout, seed := 60, uint8(16), rand.Uint64()
+	count, seed := 60, rand.Uint64()
 	if text := os.Getenv(badWireVariable); text != "" {
 		var err error
 		count, err = strconv.Atoi(text)
 		check(t, err)
-		timeout = 12 // 17 ms: each loss of a last packet costs one
 	}
 	for _, row := range []struct {
 		name string
@@ -228,8 +230,8 @@ func overABadWire(t *testing.T, workers int, option Option) {
 			t.Logf("seed %d", seed)
 			hosts := labtest.BadPair(t, seed, row.Impairment, lab.WithQueues(workers))
 			a, b := newBadEnd(t, open(t, hosts.A, option), workers, seed), newBadEnd(t, open(t, hosts.B, option), workers, seed+1)
-			a.connect(b, "10.77.0.2", timeout)
-			b.connect(a, "10.77.0.1", timeout)
+			a.connect(b, "10.77.0.2")
+			b.connect(a, "10.77.0.1")
 			for a.done < count || b.done < count {
 				if !badStep([2]*badEnd{a, b}, count) {
 					time.Sleep(50 * time.Microsecond) // the wire needs a processor
