@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asyncEvents is a socket pair by which events of a session go to its program, which has the other end.
+// asyncEvents is a socket pair by which a session sends events to its program, which has the other end.
 type asyncEvents struct {
 	queue  *hca.EventQueue
 	end    *os.File
 	cancel context.CancelFunc
-	over   chan struct{} // closed when nothing is sent any more
+	over   chan struct{} // closed when the sending has ended
 }
 
 // opensAsyncEvents returns the handler of a command that hands over the program's end of a socket, for the events of a
@@ -34,23 +34,23 @@ func opensAsyncEvents[Q any](command proto.Command[Q, proto.None], rangeOf func(
 			return c.fail(m, err)
 		}
 		defer unix.Close(end)
-		return reply(c, command.Untyped, m.ID, &proto.None{}, end)
+		return c.reply(command.Untyped, m.ID, &proto.None{}, end)
 	}}
 }
 
 func givenRange(r proto.EventRange) proto.EventRange { return r }
 
-// everyEvent is the range of older clients.
+// everyEvent returns the range of all events, which older clients request.
 func everyEvent(proto.None) proto.EventRange { return proto.EventRange{First: 1, Last: math.MaxUint64} }
 
-// startAsyncEvents has a goroutine send the events of a range, and gives the program's end.
+// startAsyncEvents starts a goroutine that sends the events of a range, and returns the program's end.
 func (c *connection) startAsyncEvents(r proto.EventRange) (end int, err error) {
-	if err := c.account.quota.TakeDescriptors(1); err != nil {
+	if err := c.place.Quota().TakeDescriptors(1); err != nil {
 		return 0, err
 	}
 	defer func() {
 		if err != nil {
-			c.account.quota.GiveDescriptors(1)
+			c.place.Quota().GiveDescriptors(1)
 		}
 	}()
 	queue, err := c.session.OpenEvents(r.First, r.Last)
@@ -62,7 +62,7 @@ func (c *connection) startAsyncEvents(r proto.EventRange) (end int, err error) {
 		queue.Close()
 		return 0, fmt.Errorf("%w: a socket for events: %w", verbs.ErrHost, err)
 	}
-	_ = unix.Shutdown(ends[0], unix.SHUT_RD) // what the program would send there could make a close wait
+	_ = unix.Shutdown(ends[0], unix.SHUT_RD) // data that the program would send there could make a close wait
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &asyncEvents{queue, os.NewFile(uintptr(ends[0]), "events"), cancel, make(chan struct{})}
 	c.asyncEvents[r] = a
@@ -70,9 +70,9 @@ func (c *connection) startAsyncEvents(r proto.EventRange) (end int, err error) {
 	return ends[1], nil
 }
 
-// send sends events until the session has ended, of which the program reads the end. It waits while the socket is full,
-// and what comes meanwhile is kept by the session, which drops what is of objects that are destroyed. So no event is
-// sent after the answer to who destroyed its object.
+// send sends events until the session has ended, which ends the stream. It waits while the socket is full.
+// Meanwhile the session keeps events, and drops those of objects that are destroyed. So no event is
+// sent after the reply to the command that has destroyed its object.
 func (a *asyncEvents) send(ctx context.Context) {
 	defer close(a.over)
 	defer a.end.Close()
@@ -88,7 +88,7 @@ func (a *asyncEvents) send(ctx context.Context) {
 				for err == unix.EINTR {
 					_, err = unix.Write(int(fd), proto.EncodeAsyncEvent(event))
 				}
-				full = err == unix.EAGAIN // where nobody reads it fails otherwise, and the event is lost
+				full = err == unix.EAGAIN // if the program has closed its end, the error is another one, and the event is lost
 				return !full
 			})
 			return !full || ended != nil
@@ -104,7 +104,7 @@ func (a *asyncEvents) close() {
 	a.queue.Close()
 }
 
-// closeAsyncEvents is of a descriptor that the program needs no longer.
+// closeAsyncEvents carries out CloseAsyncEvents: the program needs a descriptor no longer.
 func closeAsyncEvents(c *connection, m proto.Message) error {
 	r, err := proto.CloseAsyncEvents.DecodeRequest(m.Body)
 	if err != nil {
@@ -114,12 +114,12 @@ func closeAsyncEvents(c *connection, m proto.Message) error {
 	if a == nil {
 		return c.fail(m, fmt.Errorf("%w: no descriptor has the events of objects from %#x to %#x", verbs.ErrNotFound, r.First, r.Last))
 	}
-	c.endAsyncEvents(r, a)
-	return reply(c, proto.CloseAsyncEvents.Untyped, m.ID, &proto.None{})
+	c.closeAsyncEvents(r, a)
+	return c.reply(proto.CloseAsyncEvents.Untyped, m.ID, &proto.None{})
 }
 
-func (c *connection) endAsyncEvents(r proto.EventRange, a *asyncEvents) {
+func (c *connection) closeAsyncEvents(r proto.EventRange, a *asyncEvents) {
 	a.close()
 	delete(c.asyncEvents, r)
-	c.account.quota.GiveDescriptors(1)
+	c.place.Quota().GiveDescriptors(1)
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
 // blocked returns the number of goroutines that are in a system call for a connection, or for a socket that is not served.
 func blocked() int {
-	return goroutines(" [syscall", "server.(*blocking)", "server.(*connection)", "server.(*Server)")
+	return goroutines(" [syscall", "peer.(*blocking)", "peer.(*Users)", "server.(*connection)", "server.(*Server)")
 }
 
 // goroutines returns the number of goroutines in a state that execute one of some functions.
@@ -32,12 +33,12 @@ func goroutines(state string, functions ...string) (n int) {
 	return n
 }
 
-// TestClosesThatBlock: closes that never return occupy maxUserThreads threads of a user who passes lingering sockets and
+// TestClosesThatBlock: closes that never return occupy peer.MaxUserThreads threads of a user who passes lingering sockets and
 // disconnects, on and on. They keep the user's connections until the limit is reached. Another user notices nothing. When
 // the closes return, everything is free again.
 func TestClosesThatBlock(t *testing.T) {
-	const connections = 3 * maxUserThreads
-	r := newRig(t, Config{Limits: Limits{Connections: connections}, PrivilegedGroup: -1})
+	const connections = 3 * peer.MaxUserThreads
+	r := newRig(t, Config{Limits: peer.Limits{Connections: connections}, PrivilegedGroup: -1})
 	r.a.open(t)
 	stillWell := neighbours(t, r)
 	passes := r.a.opened(t)
@@ -47,7 +48,7 @@ func TestClosesThatBlock(t *testing.T) {
 		listener.sendRights(bad.passing())
 		check(t, bad.socket.Close())
 	}
-	eventually(t, "the closes block", func() bool { return blocked() >= maxUserThreads })
+	eventually(t, "the closes block", func() bool { return blocked() >= peer.MaxUserThreads })
 	asUser(t, 4711, func() error {
 		c, err := client.Dial(r.a.path, "")
 		if err == nil {
@@ -59,10 +60,10 @@ func TestClosesThatBlock(t *testing.T) {
 		return nil
 	})
 	stillWell()
-	for range 2 * maxUserThreads { // another user's files are closed at once
+	for range 2 * peer.MaxUserThreads { // another user's files are closed at once
 		openDomain(t, passes)
 	}
-	eventually(t, "as many closes block as may", func() bool { return blocked() == maxUserThreads })
+	eventually(t, "as many closes block as may", func() bool { return blocked() == peer.MaxUserThreads })
 	listener.close()
 	eventually(t, "the closes have returned", func() bool { return blocked() == 0 && len(r.a.Users()) == 1 })
 	openDomain(t, r.a.openedAs(t, 4711))
@@ -78,39 +79,6 @@ func openDomain(t *testing.T, c *raw) {
 	ask(c, proto.OpenXRCD, &proto.OpenXRCDRequest{HasFile: true, Create: true})
 }
 
-// TestBlockingCallsAreFair: users beyond the last eighth of all threads get one each, and calls that wait run when a thread
-// is free.
-func TestBlockingCallsAreFair(t *testing.T) {
-	var b blocking
-	release, done := make(chan struct{}), make(chan struct{}, 300*2*maxUserThreads)
-	all := 0
-	for user := range uint32(300) {
-		for range 2 * maxUserThreads {
-			all++
-			b.run(holder{owner: user}, func() { <-release; done <- struct{}{} })
-		}
-	}
-	b.mu.Lock()
-	if b.threads != maxThreads || b.users[holder{}].running != maxUserThreads {
-		t.Errorf("%d threads, the first user has %d", b.threads, b.users[holder{}].running)
-	}
-	for user, calls := range b.users {
-		if most := uint32((maxThreads - keptThreads) / maxUserThreads); user.owner >= most && calls.running > 1 {
-			t.Errorf("%v has %d threads of the last eighth", user, calls.running)
-		}
-	}
-	b.mu.Unlock()
-	close(release)
-	for range all {
-		<-done
-	}
-	eventually(t, "all have returned", func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.threads == 0 && len(b.users) == 0
-	})
-}
-
 // TestUnreadEventsTakeNoThread: for a client that reads no wake-ups, the service waits without a thread. The client gets all
 // of them when it reads.
 func TestUnreadEventsTakeNoThread(t *testing.T) {
@@ -124,7 +92,7 @@ func TestUnreadEventsTakeNoThread(t *testing.T) {
 		defer s.close()
 		all = append(all, s)
 		for owed := 0; owed < 10; told[i]++ {
-			s.tell(told[i])
+			s.notify(told[i])
 			s.mu.Lock()
 			owed = s.owed.Len()
 			s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 var spoilt atomic.Pointer[handler]
 
 func init() {
-	for _, table := range []map[uint16]handler{commands, looks} {
+	for _, table := range []map[uint16]handler{commands, inspections} {
 		for code, good := range table {
 			table[code] = handler{code, func(c *connection, m proto.Message) error {
 				if bad := spoilt.Load(); bad != nil && bad.number == code {
@@ -84,7 +84,7 @@ func TestPanicInACommand(t *testing.T) {
 			}
 			good.exchange(ah, peer, "nobody has noticed")
 			check(t, bad.client.Close())
-			eventually(t, "the account is that of one client", func() bool { return r.a.connectionsOf(os.Geteuid()) == 1 })
+			eventually(t, "the account is that of one client", func() bool { return r.a.uses(uint32(os.Geteuid())) == 1 })
 			statistics, err := r.cards[0].Statistics()
 			check(t, err)
 			if statistics.Faults != 1 {
@@ -95,12 +95,6 @@ func TestPanicInACommand(t *testing.T) {
 }
 
 func isFatal(err error) bool { return errors.Is(err, verbs.ErrDeviceFatal) }
-
-func (s *Server) connectionsOf(uid int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.accounts[holder{owner: uint32(uid)}].connections
-}
 
 // A panic before a device is open costs the connection.
 func TestPanicBeforeASession(t *testing.T) {
@@ -115,5 +109,5 @@ func TestPanicBeforeASession(t *testing.T) {
 	bad.hungUp()
 	_, err = good.ctx.AllocPD()
 	check(t, err)
-	eventually(t, "the account is that of one client", func() bool { return r.a.connectionsOf(os.Geteuid()) == 1 })
+	eventually(t, "the account is that of one client", func() bool { return r.a.uses(uint32(os.Geteuid())) == 1 })
 }

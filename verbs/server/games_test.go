@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -160,5 +161,5 @@ func TestMemoryIsHeldOnTo(t *testing.T) {
 	check(t, r.a.Close())
 	present()
 	check(t, <-written)
-	eventually(t, "the memory is given back", func() bool { return r.a.usage() == Limits{} })
+	eventually(t, "the memory is given back", func() bool { return r.a.usage() == peer.Limits{} })
 }

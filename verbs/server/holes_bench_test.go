@@ -26,6 +26,15 @@ func BenchmarkHole(b *testing.B) {
 	}
 }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // punchUnderTraffic gives how long the punch took, and how long the engine was held up at most.
 func punchUnderTraffic(b *testing.B, size int) (punched, longest time.Duration) {
 	r := newRig(b, anyone)

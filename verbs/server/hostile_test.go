@@ -115,7 +115,7 @@ func neighbours(t testing.TB, r *rig) (stillWell func()) {
 // alone waits until the daemon has only so many connections left.
 func (d *daemon) alone(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, "the others have gone", func() bool { return len(d.Clients()) == n })
+	eventually(t, "the others have gone", func() bool { return d.Clients() == n })
 }
 
 // What is no message, or not the next one, ends the connection of who sent it, and nothing else.
@@ -280,10 +280,10 @@ func TestWriteDeadlineIsRenewed(t *testing.T) {
 	r := newRig(t, anyone)
 	good := r.a.opened(t)
 	c := r.a.youngest()
-	c.sendMu.Lock()
-	c.renewed = time.Now().Add(-writeTimeout)
-	check(t, c.socket.SetWriteDeadline(c.renewed.Add(writeTimeout)))
-	c.sendMu.Unlock()
+	c.out.mu.Lock()
+	c.out.renewed = time.Now().Add(-writeTimeout)
+	check(t, c.socket.SetWriteDeadline(c.out.renewed.Add(writeTimeout)))
+	c.out.mu.Unlock()
 	ask(good, proto.AllocPD, &proto.None{})
 }
 
@@ -354,8 +354,8 @@ func TestEventsAreOwed(t *testing.T) {
 	defer s.close()
 	told := map[uint64]int{}
 	for id := range uint64(5000) {
-		s.tell(id)
-		s.tell(id)
+		s.notify(id)
+		s.notify(id)
 	}
 	end := s.client
 	var record [8]byte
@@ -385,14 +385,14 @@ func TestEventsOfDestroyedCQsAreForgotten(t *testing.T) {
 	}
 	stays := uint64(1)
 	for ; owed() == 0; stays++ {
-		s.tell(stays) // until the socket is full
+		s.notify(stays) // until the socket is full
 	}
 	const last = 1 << 40
 	for id := range uint64(1000) {
-		s.tell(last + 1 + id)
+		s.notify(last + 1 + id)
 		s.forget(last + 1 + id)
 	}
-	s.tell(last)
+	s.notify(last)
 	if n := owed(); n > 2 {
 		t.Errorf("%d events are owed", n)
 	}
@@ -413,7 +413,7 @@ func TestEventsOfDestroyedCQsAreForgotten(t *testing.T) {
 		t.Errorf("%d events were told, want %d", len(told), stays)
 	}
 	eventually(t, "nothing is owed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return !s.delivering })
-	s.tell(7) // at once, as before
+	s.notify(7) // at once, as before
 	if _, err := unix.Read(s.client, record[:]); err != nil || record[0] != 7 {
 		t.Errorf("%v, %v", record, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/memory"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -167,14 +169,14 @@ func (d *daemon) connectAs(t *testing.T, uid int) (r *raw) {
 // TestMappingsAreLimited: regions that lie far apart take mappings, of which a process has so many, and all users
 // together; then they are refused, and others are not.
 func TestMappingsAreLimited(t *testing.T) {
-	limits := Limits{All: quota.PoolLimits{Mappings: 2 * maxWindows}}
+	limits := peer.Limits{All: quota.PoolLimits{Mappings: 2 * memory.MaxWindows}}
 	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
 	r.a.open(t)
 	fill := func(c *raw, most int) (all []provider.Handle) {
 		t.Helper()
 		pd, fd := c.allocPD(), c.shareMemory()
 		for i := range most + 1 {
-			offset := int64(i) * leastWindow
+			offset := int64(i) * memory.LeastWindow
 			_, err := unix.Pwrite(fd, []byte{1}, offset)
 			check(t, err)
 			request := &proto.RegMRRequest{PD: pd, Access: fullAccess, Length: pageSize, Offset: uint64(offset)}
@@ -188,12 +190,12 @@ func TestMappingsAreLimited(t *testing.T) {
 		return all
 	}
 	greedy := r.a.opened(t)
-	all := fill(greedy, maxWindows)
+	all := fill(greedy, memory.MaxWindows)
 	ask(greedy, proto.DeregMR, &provider.DeregMRRequest{MR: all[0]})
 	pd := greedy.allocPD()
-	ask(greedy, proto.RegMR, &proto.RegMRRequest{PD: pd, Length: pageSize, Offset: leastWindow * 9}) // where there is a mapping
+	ask(greedy, proto.RegMR, &proto.RegMRRequest{PD: pd, Length: pageSize, Offset: memory.LeastWindow * 9}) // where there is a mapping
 	ask(greedy, proto.RegMR, &proto.RegMRRequest{PD: pd, Length: pageSize, Offset: 0})
-	fill(r.a.opened(t), maxWindows*3/4) // the last eighth is for those that have little
+	fill(r.a.opened(t), memory.MaxWindows*3/4) // the last eighth is for those that have little
 	modest := r.a.openedAs(t, 4711)
 	modestPD, fd := modest.allocPD(), modest.shareMemory()
 	mapOwn(t, fd, 1<<40, pageSize)
@@ -206,7 +208,7 @@ func TestMappingsAreLimited(t *testing.T) {
 // TestRegisteredMemoryIsLimited: registered pages count, each region's, as other memory of the user does.
 func TestRegisteredMemoryIsLimited(t *testing.T) {
 	const most = 16 << 20
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
 	c := r.a.opened(t)
 	pd, fd := c.allocPD(), c.shareMemory()
 	mapOwn(t, fd, 0, most)
@@ -224,13 +226,13 @@ func TestRegisteredMemoryIsLimited(t *testing.T) {
 func TestProcessFileThatGrows(t *testing.T) {
 	const most = 8 << 20
 	var said locked
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	stillWell := neighbours(t, r)
 	idle, c := r.a.opened(t), r.a.opened(t)
 	idle.shareMemory()
 	pd, fd := c.allocPD(), c.shareMemory()
 	mapOwn(t, fd, 1<<40, 3*most)
-	time.Sleep(3 * fileLook)
+	time.Sleep(300 * time.Millisecond) // files are checked ten times a second
 	refusedFirst(c, "more than the user may have", proto.RegMR, &proto.RegMRRequest{PD: pd, Length: 3 * most, Offset: 1 << 40}, verbs.ErrLimit, unix.ENOMEM)
 	packet, err := proto.RegMR.EncodeRequest(1, &proto.RegMRRequest{PD: pd, Length: pageSize, Offset: 1 << 40})
 	check(t, err)
@@ -256,9 +258,6 @@ func TestHolesUnderTraffic(t *testing.T) {
 	r := newRig(t, anyone)
 	r.a.open(t)
 	stillWell := neighbours(t, r)
-	if !r.a.files.holes.guards() {
-		t.Fatal("userfaultfd cannot be used")
-	}
 	const programs, size = 150, 64 // more than faults in a row that end the engine
 	for i := range programs {
 		p := newProgram(t, r.a.dial(t))
@@ -275,7 +274,7 @@ func TestHolesUnderTraffic(t *testing.T) {
 		var s unix.Stat_t
 		check(t, unix.Fstat(own.fd, &s))
 		if s.Blocks != 0 {
-			t.Fatalf("the service has made %d blocks", s.Blocks)
+			t.Fatalf("the service has made %d blocks; can it use userfaultfd?", s.Blocks)
 		}
 		check(t, p.ctx.Close())
 		r.a.alone(t, 1)

@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
-// TestDescriptorsInFlight: a client that does not receive the descriptors that it requests gets maxInFlight at most. Its
+// TestDescriptorsInFlight: a client that does not receive the descriptors that it requests gets peer.MaxInFlight at most. Its
 // connection ends, and counts as its user's until it has received them.
 func TestDescriptorsInFlight(t *testing.T) {
 	r := newRig(t, anyone)
@@ -15,13 +16,13 @@ func TestDescriptorsInFlight(t *testing.T) {
 	bad := r.a.openedAs(t, 4711)
 	packet, err := proto.PassFile.EncodeRequest(1, &proto.None{})
 	check(t, err)
-	for range 2 * maxInFlight {
+	for range 2 * peer.MaxInFlight {
 		if bad.Send(packet) != nil { // the service has hung up
 			break
 		}
 	}
 	c := r.a.youngest()
-	eventually(t, "the connection is being ended", func() bool { return isClosed(c.over) })
+	eventually(t, "the connection is being ended", func() bool { return c.hungUp.Load() })
 	stillWell()
 	if r.a.uses(4711) == 0 {
 		t.Error("the connection counts no longer, and its descriptors are still in flight")
@@ -35,8 +36,8 @@ func TestDescriptorsInFlight(t *testing.T) {
 		got += len(ends)
 		proto.CloseAll(ends)
 	}
-	if got != maxInFlight {
-		t.Errorf("%d descriptors were in flight, want %d", got, maxInFlight)
+	if got != peer.MaxInFlight {
+		t.Errorf("%d descriptors were in flight, want %d", got, peer.MaxInFlight)
 	}
 	eventually(t, "the connection is free", func() bool { return r.a.uses(4711) == 0 })
 }

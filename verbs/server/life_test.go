@@ -16,20 +16,21 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
 // usage is what this user has at a daemon.
-func (d *daemon) usage() Limits {
+func (d *daemon) usage() peer.Limits {
 	for _, u := range d.Users() {
 		return u.Used
 	}
-	return Limits{}
+	return peer.Limits{}
 }
 
 // All connections of a user share its limits; what is closed, or ends, is free again.
 func TestLimitsOfAUser(t *testing.T) {
-	limits := Limits{Connections: 3, Limits: hca.Limits{PDs: 2, CQs: 2, QPs: 2, MRs: 2, AHs: 2, SRQs: 1, CompChannels: 1, Memberships: 1, Attachments: 1}}
+	limits := peer.Limits{Connections: 3, Limits: hca.Limits{PDs: 2, CQs: 2, QPs: 2, MRs: 2, AHs: 2, SRQs: 1, CompChannels: 1, Memberships: 1, Attachments: 1}}
 	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
 	one, other := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
 	third := r.a.dial(t)
@@ -71,13 +72,13 @@ func TestLimitsOfAUser(t *testing.T) {
 func inPlaceOf(t *testing.T, d *daemon, ctx *verbs.Context) *client.Client {
 	t.Helper()
 	check(t, ctx.Close())
-	eventually(t, "the connections have gone", func() bool { return len(d.Clients()) == 1 })
+	eventually(t, "the connections have gone", func() bool { return d.Clients() == 1 })
 	return d.dial(t)
 }
 
 // Memory counts in whole pages, for all programs of the user, until the session ends.
 func TestMemoryOfAUser(t *testing.T) {
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: 64 << 20}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: 64 << 20}}, PrivilegedGroup: -1})
 	one, other := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
 	big, err := one.pd.AllocMR(40<<20, verbs.AccessLocalWrite)
 	check(t, err)
@@ -104,11 +105,11 @@ func TestMemoryOfAUser(t *testing.T) {
 func TestSetLimits(t *testing.T) {
 	r := newRig(t, anyone)
 	p := newProgram(t, r.a.dial(t))
-	r.a.SetLimits(Limits{Limits: hca.Limits{QPs: 1}})
+	r.a.SetLimits(peer.Limits{Limits: hca.Limits{QPs: 1}})
 	if _, err := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: p.cq, RecvCQ: p.cq}); !errors.Is(err, verbs.ErrLimit) {
 		t.Errorf("a second queue pair: %v", err)
 	}
-	r.a.SetLimits(Limits{})
+	r.a.SetLimits(peer.Limits{})
 	p.newQP()
 }
 
@@ -150,19 +151,6 @@ func TestPrivilegedQKey(t *testing.T) {
 	err = qp.Activate(0x80000001)
 	if root := unix.Geteuid() == 0; root != (err == nil) || !root && !errors.Is(err, verbs.ErrPermission) {
 		t.Errorf("as user %d: %v", unix.Geteuid(), err)
-	}
-	for _, row := range []struct {
-		peer  peer
-		group int
-		want  bool
-	}{
-		{peer{uid: 0}, -1, true}, {peer{uid: 1000, groups: []uint32{5, 7}}, 7, true},
-		{peer{uid: 1000, groups: []uint32{5, 7}}, -1, false}, {peer{uid: 1000, groups: []uint32{5, 0}}, -1, false},
-		{peer{uid: 1000}, 7, false}, {peer{uid: 1000, groups: []uint32{0}}, 0, true},
-	} {
-		if got := row.peer.privileged(row.group); got != row.want {
-			t.Errorf("%+v, group %d: %v", row.peer, row.group, got)
-		}
 	}
 }
 
@@ -287,8 +275,8 @@ func (s *Server) youngest() (youngest *connection) {
 			youngest = c
 		}
 	}
-	youngest.sendMu.Lock()
-	defer youngest.sendMu.Unlock()
+	youngest.out.mu.Lock()
+	defer youngest.out.mu.Unlock()
 	return youngest
 }
 
@@ -322,18 +310,18 @@ func TestMemoryIsUnmapped(t *testing.T) {
 // cannot use up the daemon's descriptors.
 func TestSilentConnectionsCount(t *testing.T) {
 	const most = 5
-	r := newRig(t, Config{Limits: Limits{Connections: most}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{Connections: most}, PrivilegedGroup: -1})
 	for range most {
 		r.a.raw(t)
 	}
-	eventually(t, "all are there", func() bool { return len(r.a.Clients()) == most })
+	eventually(t, "all are there", func() bool { return r.a.Clients() == most })
 	for range 200 {
 		if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {
 			t.Fatalf("one more: %v", err)
 		}
 		r.a.raw(t) // does not even say hello
 	}
-	if n := len(r.a.Clients()); n != most {
+	if n := r.a.Clients(); n != most {
 		t.Errorf("%d connections", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -171,20 +172,20 @@ func TestLingeringDescriptorsUnread(t *testing.T) {
 // TestLingeringDescriptorsBeforeRefusal: where the kernel cannot refuse descriptors (before Linux 6.16), those that clients
 // send without being asked block no more threads than those that they pass, also on connections beyond their user's limit.
 func TestLingeringDescriptorsBeforeRefusal(t *testing.T) {
-	const connections = 2 * maxUserThreads
-	r := newRig(t, Config{Limits: Limits{Connections: connections}, PrivilegedGroup: -1})
+	const connections = 2 * peer.MaxUserThreads
+	r := newRig(t, Config{Limits: peer.Limits{Connections: connections}, PrivilegedGroup: -1})
 	r.a.open(t)
 	stillWell := neighbours(t, r)
 	r.a.acceptRights()
 	lingerer := newLingerer(t)
 	throw := func() { lingerer.throwRights(r.a.connectAs(t, 4711)) }
-	eventually(t, "the closes block", func() bool { throw(); return blocked() >= maxUserThreads })
+	eventually(t, "the closes block", func() bool { throw(); return blocked() >= peer.MaxUserThreads })
 	for range 2 * connections {
 		throw()
 	}
 	r.a.opened(t) // it is accepted after the others
 	stillWell()
-	eventually(t, "as many closes block as may", func() bool { return blocked() == maxUserThreads })
+	eventually(t, "as many closes block as may", func() bool { return blocked() == peer.MaxUserThreads })
 	lingerer.close()
 	eventually(t, "the closes have returned", func() bool { return blocked() == 0 && len(r.a.Users()) == 1 })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +39,7 @@ func (p *program) fileRegion(d *daemon, fd int, offset uint64, r provider.AllocM
 	p.Helper()
 	c := d.youngest()
 	r.PD = 1 << 17 // a session's first object
-	grant, err := c.session.RegMapped(r, c.passedMapping(fd, offset, r.Length))
+	grant, err := c.session.RegMapped(r, c.memory.PassedMapping(fd, offset, r.Length))
 	check(p, err)
 	return grant
 }
@@ -82,14 +83,7 @@ func TestMemoryFileTraffic(t *testing.T) {
 	}
 	check(t, errors.Join(a.ctx.Close(), b.ctx.Close()))
 	r.a.alone(t, 0)
-	eventually(t, "no file is kept", func() bool { return r.a.fileCount() == 0 && r.b.fileCount() == 0 })
-}
-
-// fileCount is how many files of programs the service has.
-func (d *daemon) fileCount() int {
-	d.files.mu.Lock()
-	defer d.files.mu.Unlock()
-	return len(d.files.all)
+	eventually(t, "no file is kept", func() bool { return r.a.memory.Files() == 0 && r.b.memory.Files() == 0 })
 }
 
 // pipe is a FIFO of tmpfs, open for reading and writing.
@@ -178,7 +172,7 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 	refusedFirst(c, "no PD", proto.RegFileMR, &proto.RegMRRequest{PD: 77, Length: 1}, verbs.ErrInvalid, unix.EINVAL)
 	refusedFirst(c, "no file", proto.RegFileMR, &proto.RegMRRequest{PD: pd, Length: 1}, verbs.ErrInvalid, unix.EINVAL)
 	refusedFirst(c, "no file", proto.ReregFileMR, &proto.ReregMRMemoryRequest{MR: 1, Flags: verbs.ReregChangeTranslation, Length: 1}, verbs.ErrInvalid, unix.EINVAL)
-	eventually(t, "nothing is kept", func() bool { return r.a.Users()[0].Used == before && r.a.fileCount() == 1 })
+	eventually(t, "nothing is kept", func() bool { return r.a.Users()[0].Used == before && r.a.memory.Files() == 1 })
 }
 
 // TestMemoryFileOfSeveral: programs of one user and of another have the same file; each counts what it registers. A
@@ -194,17 +188,17 @@ func TestMemoryFileOfSeveral(t *testing.T) {
 		g, _ := ask(c, proto.RegFileMR, &proto.RegMRRequest{PD: c.allocPD(), Offset: 5, Length: pageSize, Access: fullAccess})
 		regions = append(regions, g.MR)
 	}
-	if n := r.a.fileCount(); n != 2 {
+	if n := r.a.memory.Files(); n != 2 {
 		t.Errorf("%d files, of two users", n)
 	}
 	one.pass(second.fd)
 	ask(one, proto.ReregFileMR, &proto.ReregMRMemoryRequest{MR: regions[0], Flags: verbs.ReregChangeTranslation, Length: pageSize})
 	ask(one, proto.DeregMR, &provider.DeregMRRequest{MR: regions[1]})
 	check(t, same.socket.Close())
-	eventually(t, "a file goes with its last region", func() bool { return r.a.fileCount() == 2 })
+	eventually(t, "a file goes with its last region", func() bool { return r.a.memory.Files() == 2 })
 	ask(one, proto.DeregMR, &provider.DeregMRRequest{MR: regions[0]})
 	check(t, other.socket.Close())
-	eventually(t, "all files go", func() bool { return r.a.fileCount() == 0 })
+	eventually(t, "all files go", func() bool { return r.a.memory.Files() == 0 })
 	one.allocPD()
 }
 
@@ -239,7 +233,7 @@ func TestMemoryFileCutOff(t *testing.T) {
 		}
 	}
 	stillWell()
-	eventually(t, "all files go", func() bool { return r.a.fileCount() == 0 })
+	eventually(t, "all files go", func() bool { return r.a.memory.Files() == 0 })
 }
 
 // TestMemoryFileCutOffUnderSeveral: a file that several programs of a user have is cut off. All that have it end, and
@@ -270,7 +264,7 @@ func TestMemoryFileCutOffUnderSeveral(t *testing.T) {
 	}
 	r.a.alone(t, 1)
 	bystander.allocPD()
-	if r.a.fileCount() == 0 {
+	if r.a.memory.Files() == 0 {
 		t.Error("the other's process file has gone")
 	}
 }
@@ -279,7 +273,7 @@ func TestMemoryFileCutOffUnderSeveral(t *testing.T) {
 // that somebody else makes larger ends the sessions that have it, and no others.
 func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 	const most = 8 << 20
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
 	r.a.open(t)
 	one, other := r.a.opened(t), r.a.opened(t)
 	own := other.shareMemory()
@@ -299,7 +293,7 @@ func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 	other.allocPD()
 	small := memoryFile(t, pageSize)
 	check(t, one.socket.Close())
-	eventually(t, "the large file goes", func() bool { return r.a.fileCount() == 1 })
+	eventually(t, "the large file goes", func() bool { return r.a.memory.Files() == 1 })
 	other.pass(small.fd)
 	ask(other, proto.RegFileMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize}) // nobody is barred
 }
@@ -308,7 +302,7 @@ func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 func TestMemoryFileThatGrows(t *testing.T) {
 	const most = 8 << 20
 	var said locked
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	stillWell := neighbours(t, r)
 	c := r.a.opened(t)
 	pd, large, small := c.allocPD(), memoryFile(t, 3*most), memoryFile(t, pageSize)

@@ -7,34 +7,44 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/server/admin"
 )
 
+// monitor is a program that waits for events.
+type monitor struct {
+	*admin.View
+	unread []proto.Event
+	lost   uint64
+}
+
 // hear is a monitor of a user.
-func (d *daemon) hear(uid uint32) (c *connection, m *monitor) {
-	c = d.looker(uid)
-	return c, d.monitors.join(c.peer)
+func (d *daemon) hear(t *testing.T, uid uint32) *monitor {
+	m := &monitor{View: d.looker(uid)}
+	check(t, m.Monitor())
+	return m
+}
+
+// read waits for events, and returns how many there are unread.
+func (m *monitor) read(t *testing.T) int {
+	t.Helper()
+	g, err := m.NextEvents(guard(t))
+	check(t, err)
+	if _, err := proto.NextEvents.EncodeGrant(1, &g, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.unread, m.lost = append(m.unread, g.Events...), m.lost+g.Lost
+	return len(m.unread)
 }
 
 // next waits for the next event.
-func (c *connection) next(t *testing.T, m *monitor) proto.Event {
+func (m *monitor) next(t *testing.T) proto.Event {
 	t.Helper()
-	for {
-		c.server.monitors.mu.Lock()
-		if len(m.events) > 0 {
-			e := m.events[0]
-			m.events = m.events[1:]
-			c.server.monitors.mu.Unlock()
-			return e
-		}
-		c.server.monitors.mu.Unlock()
-		select {
-		case <-m.ready:
-		case <-c.server.monitors.noticed:
-			c.server.reportNoticed()
-		case <-guard(t).Done():
-			t.Fatal("no event comes")
-		}
+	if len(m.unread) == 0 {
+		m.read(t)
 	}
+	e := m.unread[0]
+	m.unread = m.unread[1:]
+	return e
 }
 
 // breakQP posts a send from memory that is not there.
@@ -50,22 +60,22 @@ func (p *program) breakQP() {
 func TestMonitor(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
-	look, m := r.a.hear(0)
+	m := r.a.hear(t, 0)
 	p := newProgram(t, r.a.dial(t))
-	opened := look.next(t, m)
+	opened := m.next(t)
 	if opened.Kind != proto.ClientOpened || opened.Device != "a" || opened.PID != uint32(os.Getpid()) || opened.Command == "" || opened.Time == 0 {
 		t.Errorf("%+v", opened)
 	}
 	p.breakQP()
-	if e := look.next(t, m); e.Kind != proto.QPFailed || e.State != verbs.QPStateSQE || e.Number != uint32(p.qp.Number()) || e.Client != opened.Client {
+	if e := m.next(t); e.Kind != proto.QPFailed || e.State != verbs.QPStateSQE || e.Number != uint32(p.qp.Number()) || e.Client != opened.Client {
 		t.Errorf("%+v", e)
 	}
 	r.a.NoteDeviceEvent("a", verbs.EventPortErr)
-	if e := look.next(t, m); e.Kind != proto.DeviceEvent || e.Type != verbs.EventPortErr || e.Client != 0 {
+	if e := m.next(t); e.Kind != proto.DeviceEvent || e.Type != verbs.EventPortErr || e.Client != 0 {
 		t.Errorf("%+v", e)
 	}
 	check(t, p.ctx.Close())
-	if e := look.next(t, m); e.Kind != proto.ClientClosed || e.Client != opened.Client || e.Command != opened.Command {
+	if e := m.next(t); e.Kind != proto.ClientClosed || e.Client != opened.Client || e.Command != opened.Command {
 		t.Errorf("%+v", e)
 	}
 }
@@ -79,16 +89,16 @@ func TestMonitorOfObjects(t *testing.T) {
 	check(t, err)
 	p.cq = small
 	qp := p.newQP()
-	look, m := r.a.hear(0)
+	m := r.a.hear(t, 0)
 	check(t, qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{p.mr.SGE(0, 64)}}, {ID: 2, SGList: []verbs.SGE{p.mr.SGE(64, 64)}}}))
 	check(t, qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState))
-	shown := look.listed(t, proto.CQs)
+	shown := listed(t, m.View, proto.CQs)
 	known := func(e proto.Event) bool {
 		return slices.ContainsFunc(shown, func(o proto.ClientObject) bool {
 			return uint32(o.Handle) == e.Number && o.Client == e.Client && o.Failed
 		})
 	}
-	if e := look.next(t, m); e.Kind != proto.ObjectEvent || e.Object != proto.CQs || e.Type != verbs.EventCQErr || !known(e) {
+	if e := m.next(t); e.Kind != proto.ObjectEvent || e.Object != proto.CQs || e.Type != verbs.EventCQErr || !known(e) {
 		t.Errorf("%+v", e)
 	}
 	if e, err := p.ctx.GetAsyncEvent(guard(t)); err != nil || e.Type != verbs.EventCQErr {
@@ -100,30 +110,22 @@ func TestMonitorOfObjects(t *testing.T) {
 func TestMonitorsAreApartAndBounded(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
-	_, stranger := r.a.hear(12345)
-	_, slow := r.a.hear(0)
+	stranger, slow := r.a.hear(t, 12345), r.a.hear(t, 0)
 	newProgram(t, r.a.dial(t))
-	for range maxEvents {
+	for range admin.MaxEvents {
 		r.a.NoteDeviceEvent("a", verbs.EventPortActive)
 	}
-	g := r.a.monitors.take(stranger)
-	if len(g.Events) != proto.MaxEvents || g.Events[0].Kind != proto.DeviceEvent || g.Lost != 0 {
-		t.Errorf("a stranger hears %+v, and has lost %d", g.Events[0], g.Lost)
+	if n := stranger.read(t); n != proto.MaxEvents || stranger.unread[0].Kind != proto.DeviceEvent || stranger.lost != 0 {
+		t.Errorf("a stranger hears %d events, %+v, and has lost %d", n, stranger.unread[0], stranger.lost)
 	}
-	total, lost := 0, uint64(0)
-	for g := r.a.monitors.take(slow); len(g.Events) > 0; g = r.a.monitors.take(slow) {
-		if _, err := proto.NextEvents.EncodeGrant(1, &g, nil); err != nil {
-			t.Fatal(err)
-		}
-		total += len(g.Events)
-		lost += g.Lost
+	for slow.read(t) < admin.MaxEvents {
 	}
-	if total != maxEvents || lost != 1 {
-		t.Errorf("%d events and %d lost, want %d and 1", total, lost, maxEvents)
+	if n := len(slow.unread); n != admin.MaxEvents || slow.lost != 1 {
+		t.Errorf("%d events and %d lost, want %d and 1", n, slow.lost, admin.MaxEvents)
 	}
-	r.a.monitors.leave(stranger)
-	r.a.monitors.leave(slow)
-	if r.a.monitors.any.Load() {
+	stranger.Close()
+	slow.Close()
+	if r.a.admin.HasMonitors() {
 		t.Error("events are kept for nobody")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/memory"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,15 +74,15 @@ func (r *raw) allocPD() provider.Handle {
 func (p *program) ownRegion(d *daemon, offset int64, r provider.AllocMRRequest) (*ownMemory, verbs.LKey) {
 	p.Helper()
 	c := d.youngest()
-	if c.file == nil {
-		var err error
-		c.file, err = c.server.files.open(c.peer.sharer(), c.account.quota, testSpace)
+	if d.shared[c] == 0 {
+		fd, err := c.memory.CreateFile(testSpace)
 		check(p, err)
+		d.shared[c] = fd
 	}
 	start := offset &^ int64(pageSize-1)
-	o := mapOwn(p, c.file.fd, start, pages(int(offset-start)+r.Length))
+	o := mapOwn(p, d.shared[c], start, (int(offset-start)+r.Length+pageSize-1)&^(pageSize-1))
 	r.PD = 1 << 17 // a session's first object
-	grant, err := c.session.RegMapped(r, c.mapping(uint64(offset), r.Length))
+	grant, err := c.session.RegMapped(r, c.memory.Mapping(uint64(offset), r.Length))
 	check(p, err)
 	return o, grant.LKey
 }
@@ -107,7 +108,7 @@ func processMappings(t testing.TB) (windows int) {
 	check(t, err)
 	for _, line := range strings.Split(string(raw), "\n") {
 		var from, to uint64
-		if _, err := fmt.Sscanf(line, "%x-%x rw", &from, &to); err == nil && strings.Contains(line, "/memfd:roced") && to-from >= 2*leastWindow && to-from != maxArena {
+		if _, err := fmt.Sscanf(line, "%x-%x rw", &from, &to); err == nil && strings.Contains(line, "/memfd:roced") && to-from >= 2*memory.LeastWindow && to-from != memory.MaxArena {
 			windows++
 		}
 	}
@@ -246,51 +247,7 @@ func TestTwoSessionsShareAFile(t *testing.T) {
 	ask(second, proto.RegMR, &proto.RegMRRequest{PD: pd, Access: fullAccess, Length: pageSize, Offset: uint64(memory.offset)})
 	check(t, second.socket.Close())
 	r.a.alone(t, 0)
-	if n := len(r.a.files.all); n != 0 || processMappings(t) != 0 {
+	if n := r.a.memory.Files(); n != 0 || processMappings(t) != 0 {
 		t.Errorf("%d files are left, %d mappings", n, processMappings(t))
 	}
-}
-
-// TestPagesThatAreThere: pages of a region that is registered are not mapped again, and those of no other are held for
-// there when it has gone.
-func TestPagesThatAreThere(t *testing.T) {
-	r := newRig(t, anyone)
-	c := r.a.opened(t)
-	fd := c.shareMemory()
-	memory := mapOwn(t, fd, 0x7f00_0000_0000, 8*pageSize)
-	is, err := identify(fd)
-	check(t, err)
-	files := &r.a.files
-	files.mu.Lock()
-	f := files.all[ownedFile{is, r.a.youngest().peer.sharer()}]
-	files.mu.Unlock()
-	part := func(first, pages int) (unmap func(), err error) {
-		m, err := f.mapRegion(uint64(memory.offset)+uint64(first*pageSize), pages*pageSize)
-		return m.Unmap, err
-	}
-	there := func(first, pages int) bool {
-		unmap, err := part(first, pages)
-		if err == nil {
-			unmap()
-		} else if !errors.Is(err, unix.EFAULT) {
-			t.Fatal(err)
-		}
-		return err == nil
-	}
-	small, err := part(5, 1)
-	check(t, err)
-	large, err := part(0, 4)
-	check(t, err)
-	memory.punch() // so that who looks for pages finds none
-	if !there(0, 4) || !there(1, 2) {
-		t.Error("the pages of the largest region are looked for")
-	}
-	if there(3, 2) || there(4, 1) || there(5, 1) {
-		t.Error("pages of no region, or of a smaller one, are held for there")
-	}
-	large()
-	if there(0, 4) || there(1, 1) {
-		t.Error("pages are held for there without their region")
-	}
-	small()
 }

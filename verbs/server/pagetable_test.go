@@ -10,6 +10,8 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server/memory"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +30,7 @@ func pageTables(t testing.TB) (size uint64) {
 // page tables grow no further than the user's limit of memory. With the last region of a window its page tables are free.
 func TestPageTablesAreLimited(t *testing.T) {
 	const most = 16 << 20
-	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
 	r.a.open(t)
 	other := r.a.openedAs(t, 4711)
 	otherPD, otherFile := other.allocPD(), other.shareMemory()
@@ -58,8 +60,8 @@ func TestPageTablesAreLimited(t *testing.T) {
 	var refused error
 	const windows = 500 // with pages of 4 KiB they would have 66 MB of page tables, with 16 KiB 25 MB, with 64 KiB 66 MB
 	for window := uint64(0); window < windows && refused == nil; window++ {
-		for offset := uint64(0); offset < leastWindow && refused == nil; offset += tableSpan() {
-			mr, err := register(window*leastWindow + offset)
+		for offset := uint64(0); offset < memory.LeastWindow && refused == nil; offset += memory.TableSpan() {
+			mr, err := register(window*memory.LeastWindow + offset)
 			if refused = err; err == nil && offset == 0 {
 				held = append(held, mr)
 			} else if err == nil {

@@ -29,9 +29,6 @@ var children = map[string]func(path string) error{
 	"registrar":        registrar,
 	"idle client":      idleClient,
 	"connected client": connectedClient,
-	"connects":         connects,
-	"moves":            moves,
-	"comes":            comes,
 	"daemon":           childDaemon,
 }
 

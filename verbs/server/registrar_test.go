@@ -89,10 +89,7 @@ func TestRegistrarKilled(t *testing.T) {
 		_ = child.Wait()
 		r.a.alone(t, 1)
 		stillWell()
-		r.a.files.mu.Lock()
-		files := len(r.a.files.all)
-		r.a.files.mu.Unlock()
-		if n := processMappings(t); n != 0 || files != 0 {
+		if n, files := processMappings(t), r.a.memory.Files(); n != 0 || files != 0 {
 			t.Fatalf("%d mappings are left, %d files", n, files)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/server/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -44,8 +45,11 @@ var (
 // daemon is a server with its socket.
 type daemon struct {
 	*Server
-	path string
+	path   string
+	shared map[*connection]int // process files that ownRegion has made
 }
+
+var pageSize = os.Getpagesize()
 
 // startDaemon serves devices until the test ends.
 func startDaemon(t testing.TB, c Config) *daemon {
@@ -55,7 +59,7 @@ func startDaemon(t testing.TB, c Config) *daemon {
 	folder, err := os.MkdirTemp("", "roced") // a socket's path is short
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(folder)) })
-	d := &daemon{s, filepath.Join(folder, "s")}
+	d := &daemon{s, filepath.Join(folder, "s"), map[*connection]int{}}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: d.path, Net: "unixpacket"})
 	check(t, err)
 	served := make(chan error, 1)
@@ -202,7 +206,7 @@ func mappings(t testing.TB) (n int) {
 	check(t, err)
 	for _, line := range strings.Split(string(raw), "\n") {
 		var from, to uint64
-		if _, err := fmt.Sscanf(line, "%x-%x rw", &from, &to); err == nil && to-from == maxArena {
+		if _, err := fmt.Sscanf(line, "%x-%x rw", &from, &to); err == nil && to-from == memory.MaxArena {
 			n++
 		}
 	}

@@ -5,52 +5,24 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/hca/quota"
-	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/verbs/server/admin"
+	"github.com/roced/roced/verbs/server/memory"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
-// Source is a device that clients can open, such as a *hca.Card. If it is a provider.Doer, it answers queries without a
-// session; while it has no card their error is verbs.ErrDeviceFatal.
-type Source interface {
-	Name() string
-	NewSession(hca.SessionConfig) (*hca.Session, error)
-}
-
-// Limits are what a user may have at once, in all connections together, and what all users may. 0 is no
-// limit but the card's.
-type Limits struct {
-	Connections int
-	hca.Limits
-	All quota.PoolLimits
-	// Container is what the socket of a container may have, which counts as one user; nil is what a user may. All is
-	// not used there.
-	Container *Limits
-}
-
-// of are those of a user, or of a container's socket.
-func (l *Limits) of(h holder) *Limits {
-	if h.door != "" && l.Container != nil {
-		return l.Container
-	}
-	return l
-}
-
-// Config is how a server works.
+// Config is the configuration of a server.
 type Config struct {
 	Devices []Source
-	Limits  Limits
+	Limits  peer.Limits
 	// PrivilegedGroup may use privileged Q_Keys, besides root; -1 for none. Group 0 is a group.
 	PrivilegedGroup int
-	// SubUIDs is a file of whose further uids are (subuid(5)), /etc/subuid for example; empty for none. What
-	// they have counts as their owner's.
+	// SubUIDs is a file that assigns further uids to users (subuid(5)), /etc/subuid for example; empty for none. What
+	// these uids use is charged to their owner.
 	SubUIDs string
 	Log     *slog.Logger // nil for none
 	// Listen makes the socket of a container (AddSocket); nil for none.
@@ -61,28 +33,17 @@ type Config struct {
 type Server struct {
 	group      int
 	log        *slog.Logger
-	complaints complaints
-	blocking   blocking
-	owners     owners
-	pool       *quota.Pool // of all users
-	pace       pace
-	monitors   monitors
-	files      processFiles
-	barred     barred // users that share no memory
-	arenas     arenas
-	shut       barred    // users that open no sessions
-	namespace  Namespace // the service's own
-	doors      doors
+	limited    *peer.Log // for warnings that clients can cause
+	users      *peer.Users
+	containers *peer.Containers
+	memory     *memory.Manager
+	admin      *admin.Service
+	devices    *devices
 
 	mu          sync.Mutex
-	devices     []Source
-	limits      Limits
-	accounts    map[holder]*account
 	connections map[*connection]struct{}
 	listeners   []net.Listener
 	closed      bool
-	last        uint64 // connection's number
-	slots       slots
 	all         sync.WaitGroup // connections
 
 	hurry chan struct{} // closed when Close has waited long enough for memory
@@ -91,52 +52,38 @@ type Server struct {
 // New makes a server. verbs.ErrInvalid if two devices have one name.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
-		owners: owners{path: c.SubUIDs}, pool: quota.NewPool(c.Limits.All), monitors: newMonitors(),
-		accounts: map[holder]*account{}, connections: map[*connection]struct{}{},
-		doors: doors{make: c.Listen, open: map[string]door{}},
-		hurry: make(chan struct{}),
+		group: c.PrivilegedGroup, log: c.Log, limited: new(peer.Log), users: peer.NewUsers(c.Limits, c.SubUIDs),
+		connections: map[*connection]struct{}{}, hurry: make(chan struct{}),
 	}
-	s.doors.serve = s.serve
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.barred.why, s.shut.why = whyNoMemory, whyNoSessions
-	s.files.all, s.files.holes.log = map[ownedFile]*processFile{}, s.log
-	var err error
-	if s.namespace, err = identifyNamespace("/proc/thread-self/ns/net"); err != nil {
+	own, err := peer.OwnNamespace()
+	if err != nil {
 		return nil, fmt.Errorf("%w: the network namespace: %w", verbs.ErrHost, err)
 	}
+	s.devices = &devices{namespace: own}
+	s.containers = peer.NewContainers(c.Listen, s.serve, s.log)
+	s.memory = memory.NewManager(s.users, s.log, s.limited)
+	s.admin = admin.NewService(s.users, s.devices.view)
 	if err := s.SetDevices(c.Devices...); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// SetDevices replaces the devices that clients can open, and tells those who watch. Sessions that there are stay as they are:
-// those on a device that is gone end when it is closed.
+// SetDevices replaces the devices that clients can open, and notifies monitors. Existing sessions stay as they are:
+// a session on a device that was removed ends when the device is closed.
 func (s *Server) SetDevices(devices ...Source) error {
-	names := map[string]bool{}
-	for _, d := range devices {
-		if names[d.Name()] {
-			return fmt.Errorf("%w: two devices are called %q", verbs.ErrInvalid, d.Name())
-		}
-		names[d.Name()] = true
+	added, removed, err := s.devices.set(devices)
+	if err != nil || !s.admin.HasMonitors() {
+		return err
 	}
-	s.mu.Lock()
-	before := s.devices
-	s.devices = slices.Clone(devices)
-	s.mu.Unlock()
-	if !s.monitors.any.Load() {
-		return nil
+	for _, d := range removed {
+		s.NoteDeviceEvent(d.Name(), verbs.EventDeviceFatal)
 	}
-	for _, d := range before {
-		if !slices.Contains(devices, d) {
-			s.NoteDeviceEvent(d.Name(), verbs.EventDeviceFatal)
-		}
-	}
-	for _, d := range devices {
-		if source, describes := d.(provider.Doer); describes && !slices.Contains(before, d) {
+	for _, d := range added {
+		if source, describes := d.(provider.Doer); describes {
 			if _, err := provider.Do(source, provider.QueryDevice, provider.None{}); err == nil {
 				s.NoteDeviceOpened(d.Name())
 			}
@@ -145,125 +92,45 @@ func (s *Server) SetDevices(devices ...Source) error {
 	return nil
 }
 
-// SetLimits changes the limits. What users have already stays, also beyond them.
-func (s *Server) SetLimits(limits Limits) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limits = limits
-	s.pool.SetLimits(limits.All)
-	for of, a := range s.accounts {
-		a.quota.SetLimits(limits.of(of).Limits)
-	}
+// NoteDeviceEvent delivers an event of a device to monitors.
+func (s *Server) NoteDeviceEvent(device string, event verbs.EventType) {
+	s.admin.NoteDeviceEvent(device, event)
 }
 
-// retryAccept is how long Serve waits when a connection cannot be accepted, because there are no
-// descriptors left for example.
-const retryAccept = 100 * time.Millisecond
+// NoteDeviceOpened reports to monitors that a device has a card.
+func (s *Server) NoteDeviceOpened(device string) { s.admin.NoteDeviceOpened(device) }
 
-// Serve accepts connections until Close, which closes the listener. It is a *net.UnixListener of
-// "unixpacket". Several can be served at once.
-func (s *Server) Serve(listener net.Listener) error { return s.serve(listener, "") }
+// SetLimits changes the limits. What users have already stays, also above the new limits.
+func (s *Server) SetLimits(limits peer.Limits) { s.users.SetLimits(limits) }
 
-func (s *Server) serve(listener net.Listener, door string) error {
-	if err := s.addListener(listener); err != nil {
-		return err
-	}
-	for {
-		accepted, err := listener.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			s.removeListener(listener)
-			return nil
-		case err != nil:
-			s.complain(s.log, nobody, "cannot accept connections", err)
-			time.Sleep(retryAccept)
-			continue
-		}
-		socket, is := accepted.(*net.UnixConn)
-		if !is {
-			_ = accepted.Close()
-			return fmt.Errorf("%w: clients connect over a unix socket of type unixpacket, not over %s", verbs.ErrInvalid, listener.Addr().Network())
-		}
-		s.accept(socket, listener, door)
-	}
-}
+// Users returns the users that have connections, ordered by uid, without those of containers' sockets.
+func (s *Server) Users() []peer.User { return s.users.List() }
 
-func (s *Server) addListener(listener net.Listener) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		_ = listener.Close()
-		return fmt.Errorf("serve: %w", verbs.ErrClosed)
-	}
-	refuseRightsOf(listener)
-	s.listeners = append(s.listeners, listener)
-	return nil
-}
+// Refused returns the number of connections that were closed unread, since their users connect too often.
+func (s *Server) Refused() uint64 { return s.users.Refused() }
 
-func (s *Server) removeListener(listener net.Listener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners = slices.DeleteFunc(s.listeners, func(l net.Listener) bool { return l == listener })
-}
+// Clients returns the number of connections.
+func (s *Server) Clients() int { return s.admin.Clients() }
 
-// accept starts a connection, if its user may have another one.
-func (s *Server) accept(socket *net.UnixConn, listener net.Listener, door string) {
-	peer, err := peerOf(socket)
-	if err != nil {
-		s.complain(s.log, nobody, "cannot accept a connection", err)
-		s.dismiss(socket, holder{owner: noUID}, nil)
-		return
-	}
-	now := time.Now()
-	peer.owner, peer.door = s.owners.of(peer.uid, now), door
-	if !s.pace.may(peer.party(), now) {
-		s.complain(s.log, peer.party(), "connections of a user are closed unread", tooOften(peer.holder()))
-		s.dismiss(socket, peer.holder(), nil)
-		return
-	}
-	account, err := s.enter(peer.holder())
-	if err != nil {
-		s.complain(s.log, peer.party(), "connections of a user are refused", err)
-		s.dismiss(socket, peer.holder(), err)
-		return
-	}
-	s.start(newConnection(s, socket, peer, account), listener)
-}
+// AddSocket makes the socket of a container, serves it until RemoveSocket or Close, and returns its path. If the name
+// exists, AddSocket returns the existing path.
+func (s *Server) AddSocket(name string) (path string, err error) { return s.containers.Add(name) }
 
-// refuse tells a client why it is not served. It waits for nothing.
-func refuse(socket *net.UnixConn, cause error) {
-	if raw, err := socket.SyscallConn(); err == nil {
-		_ = raw.Read(func(fd uintptr) bool { // a hello that nobody has read would reset the connection
-			_, _, _ = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_DONTWAIT)
-			return true
-		})
-	}
-	_ = proto.NewConn(socket, false).Send(proto.EncodeFailure(proto.Failure, proto.Hello.Number, 0, cause))
-}
-
-// start starts a connection, unless the server has been closed, or the listener that it came by removed: the next one of
-// that name is another container's.
-func (s *Server) start(c *connection, listener net.Listener) {
-	s.mu.Lock()
-	if !slices.Contains(s.listeners, listener) {
-		s.mu.Unlock()
-		c.end()
-		return
-	}
-	defer s.mu.Unlock()
-	s.last++
-	c.number, c.slot = s.last, s.slots.acquire()
-	s.connections[c] = struct{}{}
-	s.all.Go(func() {
-		c.run()
+// RemoveSocket closes the socket of a container, and ends the connections that came by it.
+func (s *Server) RemoveSocket(name string) error {
+	return s.containers.Remove(name, func(listener net.Listener) {
+		s.removeListener(listener) // a connection that was accepted is ended below, or is not started
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.connections, c)
-		s.slots.release(c.slot)
+		for c := range s.connections {
+			if c.peer.Container == name {
+				c.hangUp()
+			}
+		}
 	})
 }
 
-// closePatience is how long Close waits for clients that hold on to their memory.
+// closePatience is how long Close waits for clients that block the release of their memory.
 const closePatience = time.Second
 
 // Close ends all connections, and frees what their sessions have. Clients get an event and errors. It
@@ -284,47 +151,12 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.all.Wait()
-	left := make(chan struct{})
-	go func() {
-		s.files.leaving.Wait()
-		close(left)
-	}()
-	select {
-	case <-left:
-	case <-s.hurry:
-	}
-	s.files.holes.close()
+	s.memory.Close(s.hurry)
 	return err
-}
-
-// deviceOf finds a device by its name. An empty name is the only device.
-func deviceOf(devices []Source, name string) (Source, error) {
-	if name == "" && len(devices) == 1 {
-		return devices[0], nil
-	}
-	for _, d := range devices {
-		if d.Name() == name {
-			return d, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no device %q; there are %q", verbs.ErrInvalid, name, namesOf(devices))
 }
 
 func (s *Server) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
-}
-
-func (s *Server) sources() []Source {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.devices)
-}
-
-func namesOf(devices []Source) (names []string) {
-	for _, d := range devices {
-		names = append(names, d.Name())
-	}
-	return names
 }

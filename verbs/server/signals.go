@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are how client and card wake each other. The card wakes the client by a socket pair, in which the
-// client cannot send. The client wakes the card by an eventfd, which the card does not read. The first is no
-// pipe: a client that reads from a pipe into memory that is not there yet, or puts such pages into one, holds
-// up the other side, whatever that side's flags say. The second is no socket: the card could have to wait
-// when it takes out what a client sends there, see refuseRights.
+// signals wake client and card. The card wakes the client by a socket pair, in which the
+// client cannot send. The client wakes the card by an eventfd, which the card does not read. The first is not a
+// pipe: a client that reads from a pipe into absent memory, or puts such pages into one, blocks
+// the other side, even if that side's end does not block. The second is not a socket: the card could block
+// when it receives a message that a client sends there
+// (peer.RefuseRights).
 type signals struct {
 	fd     int // of the socket pair
-	calls  int // the eventfd; the runtime's poller does not know it: a call is to wake the card, and nobody else
+	calls  int // the eventfd; it is not in the runtime's poller: a call must wake only the card
 	client int // the client's end of the socket pair, until it has it, then -1
 
 	mu   sync.Mutex
@@ -26,7 +27,7 @@ type signals struct {
 	kept map[uint64]*list.Element // those in owed: each is there once
 	all  sync.WaitGroup
 
-	delivering bool // by deliver; what comes meanwhile is owed too
+	delivering bool // deliver is running: later events are owed too
 }
 
 func newSignals() (*signals, error) {
@@ -53,15 +54,15 @@ func (s *signals) handedOver() {
 // close ends deliver. The session has been closed: the card neither hears calls nor reports events any more.
 func (s *signals) close() {
 	s.handedOver()
-	_ = unix.Shutdown(s.fd, unix.SHUT_RDWR) // whoever waits for room
+	_ = unix.Shutdown(s.fd, unix.SHUT_RDWR) // wakes deliver
 	s.all.Wait()
 	_ = unix.Close(s.fd)
 	_ = unix.Close(s.calls)
 }
 
-// tell is hca.SessionConfig.Wake: it sends an EventID, without ever waiting for the client. Once
-// something is owed, what comes later is too.
-func (s *signals) tell(id uint64) {
+// notify is hca.SessionConfig.Wake: it sends an EventID, without ever waiting for the client. While an
+// event is owed, later ones are too.
+func (s *signals) notify(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.delivering {
@@ -96,7 +97,7 @@ func (s *signals) drop(id uint64) {
 	}
 }
 
-// deliver sends what is owed, and waits while the socket is full. The wait occupies no thread: meanwhile the runtime's poller
+// deliver sends the owed events, and waits while the socket is full. The wait occupies no thread: meanwhile the runtime's poller
 // has a descriptor of the socket. It has none otherwise, since each read by the client would wake it.
 func (s *signals) deliver() {
 	fd, err := unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, 0)
@@ -113,9 +114,9 @@ func (s *signals) deliver() {
 	}
 }
 
-// pay sends what is owed, as far as there is room. After another error the socket is closed, here or there, and
-// nothing more is sent. An event is owed until it has been sent, both under the lock: else one that is told in
-// between would be taken for it, and be lost.
+// pay sends owed events while there is room. After another error the socket is closed at either end, and
+// no more events are sent. An event is owed until it has been sent, both under the lock: otherwise an event of the same ID that comes in
+// between would be dropped with it.
 func (s *signals) pay() unix.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

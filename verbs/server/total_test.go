@@ -9,12 +9,13 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/quota"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
 // TestMemoryOfAll: users within their own limits do not get more than there is for all, and who comes then
 // gets some still. It can be raised while they are there.
 func TestMemoryOfAll(t *testing.T) {
-	limits := Limits{Limits: hca.Limits{Memory: 48 << 20}, All: quota.PoolLimits{Memory: 64 << 20}}
+	limits := peer.Limits{Limits: hca.Limits{Memory: 48 << 20}, All: quota.PoolLimits{Memory: 64 << 20}}
 	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
 	r.a.open(t)
 	as := func(uid int) *program {
@@ -54,13 +55,13 @@ func TestMemoryOfAll(t *testing.T) {
 
 // TestDescriptorsOfAll: connections that say nothing take no more than what there is, and give it back.
 func TestDescriptorsOfAll(t *testing.T) {
-	r := newRig(t, Config{Limits: Limits{All: quota.PoolLimits{Descriptors: 512}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{All: quota.PoolLimits{Descriptors: 512}}, PrivilegedGroup: -1})
 	r.a.open(t)
 	var conns []*client.Client
 	for {
 		c, err := client.Dial(r.a.path, "")
 		if err != nil {
-			if !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "descriptors of the service") || len(conns) != 512*7/8/connectionDescriptors {
+			if !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "descriptors of the service") || len(conns) != 512*7/8/peer.ConnectionDescriptors {
 				t.Errorf("connection %d: %v", len(conns), err)
 			}
 			break
@@ -85,7 +86,7 @@ func TestDescriptorsOfAll(t *testing.T) {
 
 // TestRefusedUserIsForgotten: who is refused before the first connection leaves no account.
 func TestRefusedUserIsForgotten(t *testing.T) {
-	r := newRig(t, Config{Limits: Limits{All: quota.PoolLimits{Descriptors: 1}}, PrivilegedGroup: -1})
+	r := newRig(t, Config{Limits: peer.Limits{All: quota.PoolLimits{Descriptors: 1}}, PrivilegedGroup: -1})
 	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {
 		t.Error(err)
 	}

@@ -9,6 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Requests of userfaultfd(2), from linux/userfaultfd.h.
+const (
+	uffdioAPI      = 0xc018aa3f
+	uffdioRegister = 0xc020aa00
+)
+
 // absentPage is a page of memory that is not there: who reads it waits until present is called, and until
 // then awaitReader waits.
 func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {

@@ -9,7 +9,16 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// waiting is the context of a command that waits. It ends for the reason that the client gives.
+// waitingCommands are the commands of a client that wait.
+type waitingCommands struct {
+	mu   sync.Mutex
+	byID map[uint32]*waiting
+}
+
+// maxWaiting is the largest number of commands of a client that may wait at once.
+const maxWaiting = 64
+
+// waiting is the context of a command that waits. Its error is the reason that the client has given.
 type waiting struct {
 	context.Context
 	done chan struct{}
@@ -35,33 +44,47 @@ func (w *waiting) cancel(cause error) {
 	}
 }
 
-func (c *connection) startWaiting(id uint32) (*waiting, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.waiting) == maxWaiting {
+// start returns the context of a command that begins to wait.
+func (l *waitingCommands) start(id uint32) (*waiting, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.byID) == maxWaiting {
 		return nil, fmt.Errorf("%w: this program has %d commands that wait already; let some end first", verbs.ErrLimit, maxWaiting)
 	}
-	if c.waiting[id] != nil {
+	if l.byID[id] != nil {
 		return nil, fmt.Errorf("%w: request %d waits already", verbs.ErrInvalid, id)
 	}
+	if l.byID == nil {
+		l.byID = map[uint32]*waiting{}
+	}
 	w := &waiting{Context: context.Background(), done: make(chan struct{})}
-	c.waiting[id] = w
+	l.byID[id] = w
 	return w, nil
 }
 
-func (c *connection) endWaiting(id uint32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.waiting, id)
+// end removes a command that has ended.
+func (l *waitingCommands) end(id uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byID, id)
 }
 
-// cancel ends the wait of a command. One that has ended by itself is not there any more.
-func (c *connection) cancel(id uint32, reason proto.CancelReason) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w := c.waiting[id]; w != nil && reason == proto.DeadlineExceeded {
+// cancel ends the wait of a command, if it has not ended already.
+func (l *waitingCommands) cancel(id uint32, reason proto.CancelReason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.byID[id]; w != nil && reason == proto.DeadlineExceeded {
 		w.cancel(context.DeadlineExceeded)
 	} else if w != nil {
+		w.cancel(context.Canceled)
+	}
+}
+
+// cancelAll ends the wait of all commands.
+func (l *waitingCommands) cancelAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.byID {
 		w.cancel(context.Canceled)
 	}
 }

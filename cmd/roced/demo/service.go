@@ -17,6 +17,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/memory"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -35,7 +36,7 @@ const serviceAddress = "10.88.0.1"
 
 // showService has the two programs answer each other.
 func (d *demo) showService(ctx context.Context) (err error) {
-	if err := server.CheckKernel(); err != nil {
+	if err := memory.CheckKernel(); err != nil {
 		return err
 	}
 	s := &service{}

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/memory"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,7 +53,7 @@ func (o *options) runWithOwnService(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.socket = s.folder.socket()
-	if err := errors.Join(server.CheckKernel(), server.CheckFileSize()); err != nil { // a program prints it with ROCED_DEBUG=1 only
+	if err := errors.Join(memory.CheckKernel(), memory.CheckFileSize()); err != nil { // a program prints it with ROCED_DEBUG=1 only
 		fmt.Fprintln(o.errOut, "roced: programs cannot open a device:", err)
 	}
 	err = p.run()

@@ -10,6 +10,8 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/memory"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
 // subUIDs is the host's file of users' further uids, which count as theirs.
@@ -21,14 +23,14 @@ func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.List
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
 	}
-	if err := server.CheckKernel(); err != nil {
+	if err := memory.CheckKernel(); err != nil {
 		return nil, err
 	}
 	return server.New(server.Config{Limits: limits(c), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
 }
 
 // limits are the configuration's in the server's terms.
-func limits(c *config.Config) server.Limits {
+func limits(c *config.Config) peer.Limits {
 	list := limitsOf(c.Limits)
 	list.All = quota.PoolLimits{Memory: totalMemory(c.Limits.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}
 	container := limitsOf(c.Limits.Except(c.ContainerLimits))
@@ -36,8 +38,8 @@ func limits(c *config.Config) server.Limits {
 	return list
 }
 
-func limitsOf(l config.Limits) server.Limits {
-	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
+func limitsOf(l config.Limits) peer.Limits {
+	return peer.Limits{Connections: l.Clients, Limits: hca.Limits{
 		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, XRCDs: l.XRCDs, CompChannels: l.Channels,
 		Memberships: l.Memberships, Attachments: l.Attachments, IDs: l.IDs, EventChannels: l.EventChannels, Memory: l.Memory,
 	}}

@@ -87,9 +87,9 @@ func (s *service) run(ctx context.Context) error {
 func (s *service) sayWhy(ctx context.Context, failed error) {
 	switch {
 	case failed == nil:
-		s.log.Info("stopping", "cause", context.Cause(ctx), "clients", len(s.server.Clients()))
+		s.log.Info("stopping", "cause", context.Cause(ctx), "clients", s.server.Clients())
 	case s.status != "": // else it has not begun
-		s.log.Info("stopping after a failure", "clients", len(s.server.Clients()))
+		s.log.Info("stopping after a failure", "clients", s.server.Clients())
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *service) stop() error {
 
 // describe is the state of all, in a line.
 func (s *service) describe() string {
-	parts := []string{cli.Several(uint64(len(s.server.Clients())), "client")}
+	parts := []string{cli.Several(uint64(s.server.Clients()), "client")}
 	for _, d := range s.devices.list() {
 		parts = append(parts, d.State().Text)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/admin"
 )
 
 // guest is a program of a service that has one object of each kind.
@@ -143,7 +144,7 @@ type absent struct{ server.Source }
 func (absent) Name() string { return "absent" }
 
 func (absent) Do(context.Context, provider.Code, any, any) error {
-	return &server.NoCardError{Device: "absent", Cause: errors.New("it is not plugged in")}
+	return &admin.NoCardError{Device: "absent", Cause: errors.New("it is not plugged in")}
 }
 
 // TestShowWithoutCard: the reason stands once, behind the columns; what is no reason is an error.

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/admin"
 )
 
 // Device is a device of the service. Run keeps its card open.
@@ -106,7 +106,7 @@ func (d *Device) Opens() uint64 {
 func (d *Device) theCard() (*hca.Card, error) {
 	card, why := d.now()
 	if card == nil {
-		return nil, &server.NoCardError{Device: d.config.Name, Cause: why}
+		return nil, &admin.NoCardError{Device: d.config.Name, Cause: why}
 	}
 	return card, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/run/device"
 	"github.com/roced/roced/internal/release"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
 // Device is what metrics are read from.
@@ -20,7 +20,7 @@ type Device interface {
 
 // Programs is where metrics of programs are read from. *server.Server is one.
 type Programs interface {
-	Users() []server.User
+	Users() []peer.User
 	Refused() uint64 // connections
 }
 
@@ -58,24 +58,24 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 // collectUsers adds up what users hold: who they are is no label, since there may be many.
-func collectUsers(out chan<- prometheus.Metric, list []server.User) {
-	var sum server.Limits
+func collectUsers(out chan<- prometheus.Metric, list []peer.User) {
+	var sum peer.Limits
 	kinds := []struct {
 		name string
-		of   func(*server.Limits) *int
+		of   func(*peer.Limits) *int
 	}{
-		{"pd", func(l *server.Limits) *int { return &l.PDs }},
-		{"mr", func(l *server.Limits) *int { return &l.MRs }},
-		{"cq", func(l *server.Limits) *int { return &l.CQs }},
-		{"qp", func(l *server.Limits) *int { return &l.QPs }},
-		{"ah", func(l *server.Limits) *int { return &l.AHs }},
-		{"srq", func(l *server.Limits) *int { return &l.SRQs }},
-		{"xrcd", func(l *server.Limits) *int { return &l.XRCDs }},
-		{"channel", func(l *server.Limits) *int { return &l.CompChannels }},
-		{"membership", func(l *server.Limits) *int { return &l.Memberships }},
-		{"attachment", func(l *server.Limits) *int { return &l.Attachments }},
-		{"id", func(l *server.Limits) *int { return &l.IDs }},
-		{"event_channel", func(l *server.Limits) *int { return &l.EventChannels }},
+		{"pd", func(l *peer.Limits) *int { return &l.PDs }},
+		{"mr", func(l *peer.Limits) *int { return &l.MRs }},
+		{"cq", func(l *peer.Limits) *int { return &l.CQs }},
+		{"qp", func(l *peer.Limits) *int { return &l.QPs }},
+		{"ah", func(l *peer.Limits) *int { return &l.AHs }},
+		{"srq", func(l *peer.Limits) *int { return &l.SRQs }},
+		{"xrcd", func(l *peer.Limits) *int { return &l.XRCDs }},
+		{"channel", func(l *peer.Limits) *int { return &l.CompChannels }},
+		{"membership", func(l *peer.Limits) *int { return &l.Memberships }},
+		{"attachment", func(l *peer.Limits) *int { return &l.Attachments }},
+		{"id", func(l *peer.Limits) *int { return &l.IDs }},
+		{"event_channel", func(l *peer.Limits) *int { return &l.EventChannels }},
 	}
 	for _, u := range list {
 		sum.Connections += u.Used.Connections

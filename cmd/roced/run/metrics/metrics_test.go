@@ -15,20 +15,20 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/run/device"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
 // used is by two users, something of each kind.
-var used = []server.User{
-	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, XRCDs: 13, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
-	{UID: 2, Used: server.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
+var used = []peer.User{
+	{UID: 1, Used: peer.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, XRCDs: 13, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
+	{UID: 2, Used: peer.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
 // programs have what used says, and connected too often five times.
 type programs struct{}
 
-func (programs) Users() []server.User { return used }
-func (programs) Refused() uint64      { return 5 }
+func (programs) Users() []peer.User { return used }
+func (programs) Refused() uint64    { return 5 }
 
 // TestUsersAreAddedUp, each kind for itself.
 func TestUsersAreAddedUp(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -51,7 +51,7 @@ func userID(name string) (uint32, error) {
 }
 
 // check says whether a caller may have a card in its namespace.
-func (a *access) check(caller *server.Caller) error {
+func (a *access) check(caller *peer.Caller) error {
 	if a.users != nil && !a.users[caller.Owner] {
 		return fmt.Errorf("%w: user %d may have no card in its network namespace; namespaces.users says who may", verbs.ErrPermission, caller.Owner)
 	}
@@ -62,7 +62,7 @@ func (a *access) check(caller *server.Caller) error {
 }
 
 // has says whether a namespace has a name in the folder. Names come and go, so they are looked at each time.
-func (a *access) has(n server.Namespace) bool {
+func (a *access) has(n peer.Namespace) bool {
 	names, err := os.ReadDir(a.folder)
 	if err != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/peer"
 )
 
 // Device is the device of programs in other namespaces.
@@ -22,7 +22,7 @@ type Device struct {
 	users   sync.WaitGroup // of all cards
 
 	mu     sync.Mutex
-	cards  map[server.Namespace]*card
+	cards  map[peer.Namespace]*card
 	all    map[*card]struct{} // with those that have failed, and still have users
 	opens  uint64             // how often a card was opened
 	gone   []hca.Counter      // sums of those of cards that are closed
@@ -32,7 +32,7 @@ type Device struct {
 // card is one of a namespace.
 type card struct {
 	*hca.Card
-	namespace server.Namespace
+	namespace peer.Namespace
 	owner     uint32        // who was first: it counts as the owner's
 	file      *os.File      // keeps the namespace
 	opened    chan struct{} // closed when it is open, or cannot be
@@ -43,14 +43,14 @@ type card struct {
 
 // New makes the device, without a card. verbs.ErrUnsupported if the kernel does not return the network namespaces of sockets.
 func New(c config.Namespaces, log *slog.Logger, options ...hca.Option) (*Device, error) {
-	if err := server.CanTellCallers(); err != nil {
+	if err := peer.CanTellCallers(); err != nil {
 		return nil, err
 	}
 	access, err := newAccess(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Device{config: c, access: access, options: options, log: log, cards: map[server.Namespace]*card{}, all: map[*card]struct{}{}}, nil
+	return &Device{config: c, access: access, options: options, log: log, cards: map[peer.Namespace]*card{}, all: map[*card]struct{}{}}, nil
 }
 
 // Name is the one that programs ask for.
@@ -62,7 +62,7 @@ func (d *Device) NewSession(hca.SessionConfig) (*hca.Session, error) {
 }
 
 // NewSessionOf makes a session on the card of the caller's namespace.
-func (d *Device) NewSessionOf(caller *server.Caller, c hca.SessionConfig) (*hca.Session, error) {
+func (d *Device) NewSessionOf(caller *peer.Caller, c hca.SessionConfig) (*hca.Session, error) {
 	if err := d.access.check(caller); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (d *Device) NewSessionOf(caller *server.Caller, c hca.SessionConfig) (*hca.
 }
 
 // QueryDeviceOf says what there is for a caller, without opening a card.
-func (d *Device) QueryDeviceOf(caller *server.Caller) (attr verbs.DeviceAttr, err error) {
+func (d *Device) QueryDeviceOf(caller *peer.Caller) (attr verbs.DeviceAttr, err error) {
 	if err := d.access.check(caller); err != nil {
 		return attr, err
 	}
@@ -92,7 +92,7 @@ func (d *Device) QueryDeviceOf(caller *server.Caller) (attr verbs.DeviceAttr, er
 }
 
 // CardOf is the card of the caller's namespace, nil if none is open.
-func (d *Device) CardOf(caller *server.Caller) *hca.Card {
+func (d *Device) CardOf(caller *peer.Caller) *hca.Card {
 	d.mu.Lock()
 	on := d.cards[caller.Namespace]
 	d.mu.Unlock()
@@ -112,7 +112,7 @@ func (d *Device) Close() {
 }
 
 // enter gives the card of the caller's namespace to one more user, and opens it for the first.
-func (d *Device) enter(caller *server.Caller) (*card, error) {
+func (d *Device) enter(caller *peer.Caller) (*card, error) {
 	on, first, err := d.add(caller)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (d *Device) enter(caller *server.Caller) (*card, error) {
 
 // add finds the card of a namespace, or makes a place for it: first says that the caller is to open it. A card that
 // has failed is nobody's any more, and one that is closed is waited for.
-func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
+func (d *Device) add(caller *peer.Caller) (on *card, first bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for last := d.cards[caller.Namespace]; last != nil && last.users == 0; last = d.cards[caller.Namespace] {
@@ -166,7 +166,7 @@ func (d *Device) add(caller *server.Caller) (on *card, first bool, err error) {
 const keptParts = 8
 
 // roomFor checks that one more card may be opened. The caller holds mu.
-func (d *Device) roomFor(caller *server.Caller) error {
+func (d *Device) roomFor(caller *peer.Caller) error {
 	all, own, kept := len(d.cards), 0, d.config.Cards/keptParts
 	for _, other := range d.cards {
 		if other.owner == caller.Owner {

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/server/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,13 +30,13 @@ func newDevice(t *testing.T, cards int) *Device {
 }
 
 // callerIn is a user's program in a namespace.
-func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *server.Caller {
+func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *peer.Caller {
 	t.Helper()
 	var stat unix.Stat_t
 	if err := unix.Stat(ns.Path(), &stat); err != nil {
 		t.Fatal(err)
 	}
-	return &server.Caller{UID: user, Owner: user, Namespace: server.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: ns.Path()}
+	return &peer.Caller{UID: user, Owner: user, Namespace: peer.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: ns.Path()}
 }
 
 // TestProgramsInARow: a program that comes while the last one's card is closed gets the next card, not an error.
