@@ -151,6 +151,7 @@ func TestLingeringDescriptorsUnread(t *testing.T) {
 	for range 2 {
 		r.a.raw(t)
 	}
+	r.a.alone(t, 2) // sockets that connect before Serve accept descriptors
 	lingerer := newLingerer(t)
 	for range 20 { // one at most is served
 		bad := r.a.raw(t)
