@@ -4,18 +4,33 @@
 
 #include "objects.h"
 
+struct ibv_ah_attr ah_from_grant(const struct roced_ah_attr *a)
+{
+	struct ibv_ah_attr to = {
+		.grh = { .sgid_index = (uint8_t)a->sgid_index, .flow_label = a->flow_label, .hop_limit = a->hop_limit,
+			.traffic_class = a->traffic_class },
+		.port_num = a->port, .sl = a->sl, .is_global = 1 };
+
+	memcpy(to.grh.dgid.raw, a->dgid, 16);
+	return to;
+}
+
+struct roced_ah_attr ah_of_program(const struct ibv_ah_attr *a)
+{
+	struct roced_ah_attr to = { .sgid_index = a->grh.sgid_index, .flow_label = a->grh.flow_label & FLOW_LABEL,
+		.hop_limit = a->grh.hop_limit, .traffic_class = a->grh.traffic_class, .port = a->port_num, .sl = a->sl };
+
+	memcpy(to.dgid, a->grh.dgid.raw, sizeof(to.dgid));
+	return to;
+}
+
 static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, bool no_wait)
 {
-	struct roced_create_ah_request r = { .pd = pd->handle, .no_wait = no_wait,
-		.sgid_index = attr->grh.sgid_index,
-		.flow_label = attr->grh.flow_label & FLOW_LABEL, .hop_limit = attr->grh.hop_limit,
-			.traffic_class = attr->grh.traffic_class,
-		.port = attr->port_num, .sl = attr->sl };
+	struct roced_create_ah_request r = { .pd = pd->handle, .no_wait = no_wait, .attr = ah_of_program(attr) };
 	struct roced_create_ah_grant g;
 
 	if (!attr->is_global) /* on Ethernet the GRH is the address */
 		return fail(EINVAL);
-	memcpy(r.dgid, attr->grh.dgid.raw, sizeof(r.dgid));
 	struct ah *ah = calloc(1, sizeof(*ah));
 	int failed = ah ? roced_ask_simple(context_of(pd->context)->session, ROCED_CREATE_AH, &r, &g) : ENOMEM;
 	if (failed) {

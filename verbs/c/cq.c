@@ -179,9 +179,8 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 	if (!r.event_id)
 		return ENOMEM;
 	int failed = roced_ask_simple(c->session, ROCED_CREATE_CQ, &r, &g);
-	if (!failed && !roced_cq_open(&cq->queue, roced_memory_at(c->session, g.queue_offset, g.queue_length),
-		g.queue_length,
-		g.queue_entries, g.queue_stride))
+	if (!failed && !roced_cq_open(&cq->queue, roced_memory_at(c->session, &g.queue_memory), g.queue_memory.length,
+		g.queue.entries, g.queue.stride))
 		failed = EPROTO;
 	if (failed) {
 		context_unname(c, cq->event_id);
@@ -193,7 +192,7 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.handle = g.cq;
-	cq->ibv.cqe = (int)g.queue_entries;
+	cq->ibv.cqe = (int)g.queue.entries;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_mutex_init(&cq->resizing, NULL);
@@ -238,8 +237,8 @@ static int resize(struct ibv_cq *ibv, int entries)
 		failed = roced_ask_simple(s, ROCED_RESIZE_CQ, &r, &g);
 	if (failed)
 		return failed;
-	if (!roced_cq_open(&to, roced_memory_at(s, g.queue_offset, g.queue_length), g.queue_length,
-		g.queue_entries, g.queue_stride))
+	if (!roced_cq_open(&to, roced_memory_at(s, &g.queue_memory), g.queue_memory.length,
+		g.queue.entries, g.queue.stride))
 		return EPROTO;
 	pthread_mutex_lock(&cq->lock);
 	if (roced_cq_purge(&cq->queue, current, cq->ctx))
@@ -249,7 +248,7 @@ static int resize(struct ibv_cq *ibv, int entries)
 	pthread_mutex_unlock(&cq->lock);
 	if (failed)
 		return failed;
-	ibv->cqe = (int)g.queue_entries;
+	ibv->cqe = (int)g.queue.entries;
 	if (owed) {
 		struct roced_check_cq_request check = { .cq = ibv->handle, .armings = owed };
 		roced_tell(s, ROCED_CHECK_CQ, &check, sizeof(check));

@@ -56,8 +56,7 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 	s = session_here(context);
 	dm = calloc(1, sizeof(*dm));
 	int failed = dm ? roced_ask_simple(s, ROCED_ALLOC_DM, &r, &g) : ENOMEM;
-	if (!failed && (g.memory_length < attr->length ||
-		!(dm->memory = roced_memory_at(s, g.memory_offset, g.memory_length))))
+	if (!failed && (g.memory.length < attr->length || !(dm->memory = roced_memory_at(s, &g.memory))))
 		failed = EPROTO;
 	if (failed) {
 		free(dm);

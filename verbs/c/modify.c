@@ -8,9 +8,8 @@
 enum { OF_PEERS = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ |
 	ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_MW_BIND };
 
-static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr *a, int mask)
+static void ask_for(struct roced_qp_attr *r, const struct ibv_qp_attr *a)
 {
-	r->mask = (uint32_t)mask;
 	r->state = (uint8_t)a->qp_state;
 	r->cur_state = (uint8_t)a->cur_qp_state;
 	r->pkey_index = a->pkey_index;
@@ -18,11 +17,7 @@ static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr 
 	r->en_sqd_async_notify = a->en_sqd_async_notify != 0;
 	r->qkey = a->qkey;
 	r->sq_psn = a->sq_psn & PSN;
-	r->max_send_wr = a->cap.max_send_wr;
-	r->max_recv_wr = a->cap.max_recv_wr;
-	r->max_send_sge = a->cap.max_send_sge;
-	r->max_recv_sge = a->cap.max_recv_sge;
-	r->max_inline_data = a->cap.max_inline_data;
+	r->cap = cap_of_program(&a->cap);
 	r->dest_qp_num = a->dest_qp_num;
 	r->rq_psn = a->rq_psn & PSN;
 	r->qp_access_flags = a->qp_access_flags & OF_PEERS;
@@ -34,17 +29,11 @@ static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr 
 	r->timeout = a->timeout;
 	r->retry_cnt = a->retry_cnt;
 	r->rnr_retry = a->rnr_retry;
-	memcpy(r->ah_dgid, a->ah_attr.grh.dgid.raw, sizeof(r->ah_dgid));
-	r->ah_sgid_index = a->ah_attr.grh.sgid_index;
-	r->ah_flow_label = a->ah_attr.grh.flow_label & FLOW_LABEL;
-	r->ah_hop_limit = a->ah_attr.grh.hop_limit;
-	r->ah_traffic_class = a->ah_attr.grh.traffic_class;
-	r->ah_port = a->ah_attr.port_num;
-	r->ah_sl = a->ah_attr.sl;
+	r->ah = ah_of_program(&a->ah_attr);
 }
 
 /* What the mask does not name may be anything in the program's structure: it does not reach the service. */
-static void leave_out(struct roced_modify_qp_request *r, int mask)
+static void leave_out(struct roced_qp_attr *r, int mask)
 {
 	if (!(mask & ROCED_QP_STATE))
 		r->state = 0;
@@ -57,13 +46,9 @@ static void leave_out(struct roced_modify_qp_request *r, int mask)
 	if (!(mask & ROCED_QP_EN_SQD_ASYNC_NOTIFY))
 		r->en_sqd_async_notify = 0;
 	if (!(mask & ROCED_QP_CAP))
-		r->max_send_wr = r->max_recv_wr = r->max_send_sge = r->max_recv_sge = r->max_inline_data = 0;
-	if (!(mask & ROCED_QP_AV)) {
-		memset(r->ah_dgid, 0, sizeof(r->ah_dgid));
-		r->ah_sgid_index = 0;
-		r->ah_flow_label = 0;
-		r->ah_hop_limit = r->ah_traffic_class = r->ah_port = r->ah_sl = 0;
-	}
+		r->cap = (struct roced_qp_cap){ 0 };
+	if (!(mask & ROCED_QP_AV))
+		r->ah = (struct roced_ah_attr){ 0 };
 }
 
 /*
@@ -132,8 +117,7 @@ static int take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_
 {
 	if (!(mask & ROCED_QP_CAP))
 		return 0;
-	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
-		g->max_inline_data };
+	attr->cap = cap_from_grant(&g->attr.cap);
 	if (!qp_holds(qp, &attr->cap))
 		return result(EPROTO);
 	qp->cap = attr->cap;
@@ -149,8 +133,9 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (forked(qp->ctx))
 		return result(EIO);
 	mask = needed(ibv, mask);
-	ask_for(&r, attr, mask);
-	leave_out(&r, mask);
+	r.mask = (uint32_t)mask;
+	ask_for(&r.attr, attr);
+	leave_out(&r.attr, mask);
 	pthread_mutex_lock(&qp->modify);
 	bool reset = (mask & ROCED_QP_STATE) && attr->qp_state == ROCED_QPS_RESET && !qp->target;
 	int was = ibv->state;
@@ -171,22 +156,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return failed;
 }
 
-void ah_from_grant(struct ibv_ah_attr *a, const uint8_t dgid[16], int64_t sgid_index,
-	uint32_t flow_label, uint8_t hop_limit,
-	uint8_t traffic_class, uint8_t port, uint8_t sl)
-{
-	memset(a, 0, sizeof(*a));
-	memcpy(a->grh.dgid.raw, dgid, 16);
-	a->grh.sgid_index = (uint8_t)sgid_index;
-	a->grh.flow_label = flow_label;
-	a->grh.hop_limit = hop_limit;
-	a->grh.traffic_class = traffic_class;
-	a->port_num = port;
-	a->sl = sl;
-	a->is_global = 1;
-}
-
-static void give(struct ibv_qp_attr *a, const struct roced_query_qp_grant *g)
+static void give(struct ibv_qp_attr *a, const struct roced_qp_attr *g, bool leaving)
 {
 	memset(a, 0, sizeof(*a));
 	a->qp_state = g->state;
@@ -198,11 +168,10 @@ static void give(struct ibv_qp_attr *a, const struct roced_query_qp_grant *g)
 	a->sq_psn = g->sq_psn;
 	a->dest_qp_num = g->dest_qp_num;
 	a->qp_access_flags = g->qp_access_flags;
-	ah_from_grant(&a->ah_attr, g->ah_dgid, g->ah_sgid_index, g->ah_flow_label, g->ah_hop_limit,
-		g->ah_traffic_class, g->ah_port, g->ah_sl);
+	a->ah_attr = ah_from_grant(&g->ah);
 	a->pkey_index = g->pkey_index;
 	a->en_sqd_async_notify = g->en_sqd_async_notify;
-	a->sq_draining = g->state == ROCED_QPS_SQD && g->leaving;
+	a->sq_draining = g->state == ROCED_QPS_SQD && leaving;
 	a->max_rd_atomic = g->max_rd_atomic;
 	a->max_dest_rd_atomic = g->max_dest_rd_atomic;
 	a->min_rnr_timer = g->min_rnr_timer;
@@ -221,7 +190,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct 
 
 	if (failed)
 		return failed;
-	give(attr, &g);
+	give(attr, &g.attr, g.leaving);
 	attr->cap = qp->cap;
 	if (init) {
 		*init = qp->init;

@@ -306,6 +306,8 @@ void wait_anew(void);
 /* qp.c */
 /* whether slots hold what the service says that they do */
 bool qp_holds(const struct qp *qp, const struct ibv_qp_cap *cap);
+struct ibv_qp_cap cap_from_grant(const struct roced_qp_cap *c);
+struct roced_qp_cap cap_of_program(const struct ibv_qp_cap *c);
 
 /* post.c */
 void qp_ring(struct qp *qp);
@@ -324,9 +326,8 @@ enum { FLOW_LABEL = 0xfffff, PSN = 0xffffff };
 enum { HOP_LIMIT = 64 };
 
 /* ah.c */
-void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index,
-	uint32_t flow_label, uint8_t hop_limit,
-	uint8_t traffic_class, uint8_t port, uint8_t sl);
+struct ibv_ah_attr ah_from_grant(const struct roced_ah_attr *a);
+struct roced_ah_attr ah_of_program(const struct ibv_ah_attr *a);
 
 /*
  * An object's event of a channel or of async_fd waits for its acknowledgement when the object is

@@ -52,15 +52,13 @@ static int map_queues(struct qp *qp, const struct roced_create_qp_grant *g)
 {
 	struct roced_session *s = qp->ctx->session;
 
-	if (!roced_send_open(&qp->send, roced_memory_at(s, g->send_queue_offset, g->send_queue_length),
-		g->send_queue_length,
-		g->send_queue_entries, g->send_queue_stride, qp->is_xrc))
+	if (!roced_send_open(&qp->send, roced_memory_at(s, &g->send_queue_memory), g->send_queue_memory.length,
+		g->send_queue.entries, g->send_queue.stride, qp->is_xrc))
 		return EPROTO;
 	if (!qp->has_recv)
 		return 0;
-	if (!roced_recv_open(&qp->recv, roced_memory_at(s, g->recv_queue_offset, g->recv_queue_length),
-		g->recv_queue_length,
-		g->recv_queue_entries, g->recv_queue_stride))
+	if (!roced_recv_open(&qp->recv, roced_memory_at(s, &g->recv_queue_memory), g->recv_queue_memory.length,
+		g->recv_queue.entries, g->recv_queue.stride))
 		return EPROTO;
 	return 0;
 }
@@ -75,11 +73,14 @@ bool qp_holds(const struct qp *qp, const struct ibv_qp_cap *cap)
 		(!qp->has_recv || cap->max_recv_sge <= roced_slot_sges(&qp->recv.at, sizeof(struct roced_recv_wqe)));
 }
 
-static void set_cap(struct qp *qp, const struct roced_create_qp_grant *g)
+struct ibv_qp_cap cap_from_grant(const struct roced_qp_cap *c)
 {
-	qp->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
-		g->max_inline_data };
-	qp->init.cap = qp->cap;
+	return (struct ibv_qp_cap){ c->max_send_wr, c->max_recv_wr, c->max_send_sge, c->max_recv_sge, c->max_inline_data };
+}
+
+struct roced_qp_cap cap_of_program(const struct ibv_qp_cap *c)
+{
+	return (struct roced_qp_cap){ c->max_send_wr, c->max_recv_wr, c->max_send_sge, c->max_recv_sge, c->max_inline_data };
 }
 
 /* Makes the queue pair in the service. What was made is undone by the caller, by its token and name. */
@@ -88,9 +89,7 @@ static int make(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	struct ibv_cq *send = attr->send_cq, *recv = qp->is_xrc ? attr->send_cq : attr->recv_cq;
 	struct roced_create_qp_request r = {
 		.pd = attr->pd->handle, .send_cq = send->handle, .recv_cq = recv->handle,
-		.max_send_wr = attr->cap.max_send_wr, .max_recv_wr = attr->cap.max_recv_wr,
-			.max_send_sge = attr->cap.max_send_sge,
-		.max_recv_sge = attr->cap.max_recv_sge, .max_inline_data = attr->cap.max_inline_data,
+		.cap = cap_of_program(&attr->cap),
 		.doorbell_index = roced_token_slot(qp->token), .completion_token = qp->token, .event_id = qp->event_id,
 		.type = (uint8_t)attr->qp_type, .sig_all = attr->sq_sig_all != 0,
 		.block_self_mcast = (attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST) != 0,
@@ -103,7 +102,7 @@ static int make(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		return failed;
 	qp->ex.qp_base.handle = g.qp;
 	qp->ex.qp_base.qp_num = g.qp_num;
-	set_cap(qp, &g);
+	qp->cap = qp->init.cap = cap_from_grant(&g.cap);
 	failed = map_queues(qp, &g);
 	if (!failed && !qp_holds(qp, &qp->cap))
 		failed = EPROTO;

@@ -113,8 +113,8 @@ static int map_memory(struct session *s, int fd, const struct roced_open_device_
 
 	if (!sealed(fd) || fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size)
 		return EPROTO;
-	if (g->doorbell_offset > g->memory_size || g->doorbell_length > g->memory_size - g->doorbell_offset ||
-		g->doorbell_length < sizeof(struct roced_doorbell))
+	if (g->doorbell.offset > g->memory_size || g->doorbell.length > g->memory_size - g->doorbell.offset ||
+		g->doorbell.length < sizeof(struct roced_doorbell))
 		return EPROTO;
 	void *at = mmap(NULL, g->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (at == MAP_FAILED)
@@ -122,7 +122,7 @@ static int map_memory(struct session *s, int fd, const struct roced_open_device_
 	madvise(at, g->memory_size, MADV_DONTDUMP);
 	s->front.memory = at;
 	s->front.memory_size = g->memory_size;
-	s->front.doorbell = (struct roced_doorbell *)(s->front.memory + g->doorbell_offset);
+	s->front.doorbell = (struct roced_doorbell *)(s->front.memory + g->doorbell.offset);
 	return 0;
 }
 
@@ -436,11 +436,12 @@ int roced_pass_file(struct roced_session *session, int fd)
 	return failed;
 }
 
-void *roced_memory_at(struct roced_session *session, uint64_t offset, uint64_t length)
+void *roced_memory_at(struct roced_session *session, const struct roced_place *place)
 {
-	if (length == 0 || offset > session->memory_size || length > session->memory_size - offset)
+	if (place->length == 0 || place->offset > session->memory_size ||
+		place->length > session->memory_size - place->offset)
 		return NULL;
-	return session->memory + offset;
+	return session->memory + place->offset;
 }
 
 int roced_session_check(struct roced_session *session)

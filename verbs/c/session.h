@@ -123,7 +123,7 @@ ROCED_EXPORT void roced_passing_lock(struct roced_session *session);
 ROCED_EXPORT void roced_passing_unlock(struct roced_session *session);
 
 /* The part of the shared memory that a grant names; NULL if it is not within it. */
-ROCED_EXPORT void *roced_memory_at(struct roced_session *session, uint64_t offset, uint64_t length);
+ROCED_EXPORT void *roced_memory_at(struct roced_session *session, const struct roced_place *place);
 
 /* Looks whether the service is still there, without waiting. 0, or EIO when the session is over. */
 ROCED_EXPORT int roced_session_check(struct roced_session *session);

@@ -14,10 +14,10 @@ static int open_queue(struct srq *srq, const struct roced_create_srq_grant *g)
 	struct roced_session *s = srq->ctx->session;
 
 	srq->ibv.handle = g->srq;
-	srq->max_wr = g->max_wr;
-	srq->max_sge = g->max_sge;
-	if (roced_recv_open(&srq->queue, roced_memory_at(s, g->queue_offset, g->queue_length), g->queue_length,
-		g->queue_entries, g->queue_stride) && holds(&srq->queue, g->max_sge))
+	srq->max_wr = g->attr.max_wr;
+	srq->max_sge = g->attr.max_sge;
+	if (roced_recv_open(&srq->queue, roced_memory_at(s, &g->queue_memory), g->queue_memory.length,
+		g->queue.entries, g->queue.stride) && holds(&srq->queue, g->attr.max_sge))
 		return 0;
 	struct roced_destroy_srq_request undo = { .srq = g->srq };
 	roced_release(s, ROCED_DESTROY_SRQ, &undo, sizeof(undo));
@@ -81,17 +81,14 @@ static int make_xrc(struct srq *srq, const struct ibv_srq_init_attr_ex *attr)
 		.cq = attr->cq->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge,
 			.event_id = srq->event_id };
 	struct roced_create_xrc_srq_grant g;
-	struct roced_create_srq_grant basic;
 	int failed = token_take(srq->ctx, &srq->token);
 
 	if (failed)
 		return failed;
 	r.completion_token = srq->token;
 	failed = roced_ask_simple(srq->ctx->session, ROCED_CREATE_XRC_SRQ, &r, &g);
-	if (!failed) {
-		memcpy(&basic, &g, sizeof(basic)); /* the grant goes on with the number */
-		failed = open_queue(srq, &basic);
-	}
+	if (!failed)
+		failed = open_queue(srq, &g.basic);
 	if (failed) {
 		token_release(srq->ctx, srq->token);
 		return failed;
@@ -186,9 +183,8 @@ static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 	struct roced_recv_queue fresh;
 	int failed = 0;
 
-	if (!roced_recv_open(&fresh, roced_memory_at(srq->ctx->session, g->queue_offset, g->queue_length),
-		g->queue_length,
-		g->queue_entries, g->queue_stride) || !holds(&fresh, srq->max_sge))
+	if (!roced_recv_open(&fresh, roced_memory_at(srq->ctx->session, &g->queue_memory), g->queue_memory.length,
+		g->queue.entries, g->queue.stride) || !holds(&fresh, srq->max_sge))
 		return EPROTO;
 	pthread_mutex_lock(&srq->lock);
 	waiting(srq);
@@ -197,7 +193,7 @@ static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 		srq->older = older;
 		srq->older[srq->older_count++] = srq->queue;
 		srq->queue = fresh;
-		srq->max_wr = g->max_wr;
+		srq->max_wr = g->attr.max_wr;
 	} else {
 		failed = ENOMEM;
 	}
@@ -208,8 +204,8 @@ static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct srq *srq = OF(struct srq, ibv, ibv);
-	struct roced_modify_srq_request r = { .srq = ibv->handle, .max_wr = attr->max_wr, .max_sge = attr->max_sge,
-		.limit = attr->srq_limit, .mask = (uint32_t)mask };
+	struct roced_modify_srq_request r = { .srq = ibv->handle,
+		.attr = { .max_wr = attr->max_wr, .max_sge = attr->max_sge, .limit = attr->srq_limit }, .mask = (uint32_t)mask };
 	struct roced_modify_srq_grant g;
 	int failed;
 
@@ -220,15 +216,15 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	pthread_mutex_unlock(&srq->lock);
 	pthread_mutex_lock(&srq->resizing); /* not the one of events: getting and acknowledging them does not wait for an answer */
 	failed = roced_ask_simple(srq->ctx->session, ROCED_MODIFY_SRQ, &r, &g);
-	if (!failed && g.queue_length)
+	if (!failed && g.queue_memory.length)
 		failed = replace(srq, &g);
 	pthread_mutex_unlock(&srq->resizing);
 	if (failed)
 		return failed;
 	if (mask & ROCED_SRQ_MAX_WR)
-		attr->max_wr = g.max_wr;
+		attr->max_wr = g.attr.max_wr;
 	if (mask & ROCED_SRQ_LIMIT)
-		attr->srq_limit = g.limit;
+		attr->srq_limit = g.attr.limit;
 	return 0;
 }
 
@@ -240,7 +236,7 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 
 	if (failed)
 		return failed;
-	*attr = (struct ibv_srq_attr){ g.max_wr, g.max_sge, g.limit };
+	*attr = (struct ibv_srq_attr){ g.attr.max_wr, g.attr.max_sge, g.attr.limit };
 	return 0;
 }
 

@@ -19,24 +19,23 @@ var (
 	LeaveMulticast = of(provider.LeaveMulticast, visitLeave, none)
 )
 
-func visitAHAttr(c *coder, a *verbs.AHAttr) { visitAHAttrOf(c, "", a) }
-
-// visitAHAttrOf visits an address that is one of several things in a structure, by a prefix.
-func visitAHAttrOf(c *coder, prefix string, a *verbs.AHAttr) {
-	c.raw(prefix+"dgid", a.GRH.DGID[:])
-	c.whole(prefix+"sgid_index", &a.GRH.SGIDIndex)
-	u32(c, prefix+"flow_label", &a.GRH.FlowLabel)
-	u8(c, prefix+"hop_limit", &a.GRH.HopLimit)
-	u8(c, prefix+"traffic_class", &a.GRH.TrafficClass)
-	u8(c, prefix+"port", &a.Port)
-	u8(c, prefix+"sl", &a.SL)
+func visitAHAttr(c *coder, name string, a *verbs.AHAttr) {
+	part(c, name, "ah_attr", a, func(c *coder, a *verbs.AHAttr) {
+		c.raw("dgid", a.GRH.DGID[:])
+		c.whole("sgid_index", &a.GRH.SGIDIndex)
+		u32(c, "flow_label", &a.GRH.FlowLabel)
+		u8(c, "hop_limit", &a.GRH.HopLimit)
+		u8(c, "traffic_class", &a.GRH.TrafficClass)
+		u8(c, "port", &a.Port)
+		u8(c, "sl", &a.SL)
+	})
 }
 
 func visitCreateAH(c *coder, r *provider.CreateAHRequest) {
 	u32(c, "pd", &r.PD)
 	c.flag("no_wait", &r.NoWait)
 	c.reserved(3)
-	visitAHAttr(c, &r.Attr)
+	visitAHAttr(c, "attr", &r.Attr)
 }
 
 func visitAH(c *coder, g *provider.CreateAHGrant)           { visitHandle(c, "ah", &g.AH) }
@@ -44,11 +43,11 @@ func visitDestroyAH(c *coder, r *provider.DestroyAHRequest) { visitHandle(c, "ah
 
 func visitModifyAH(c *coder, r *provider.ModifyAHRequest) {
 	visitHandle(c, "ah", &r.AH)
-	visitAHAttr(c, &r.Attr)
+	visitAHAttr(c, "attr", &r.Attr)
 }
 
 func visitQueryAH(c *coder, r *provider.QueryAHRequest) { visitHandle(c, "ah", &r.AH) }
-func visitAHGrant(c *coder, g *provider.QueryAHGrant)   { visitAHAttr(c, &g.Attr) }
+func visitAHGrant(c *coder, g *provider.QueryAHGrant)   { visitAHAttr(c, "attr", &g.Attr) }
 
 func visitMcast(c *coder, r *provider.McastRequest) {
 	u32(c, "qp", &r.QP)

@@ -55,7 +55,7 @@ func visitCMEvent(c *coder, g *provider.GetCMEventGrant) {
 	u32(c, "id", &e.ID)
 	u32(c, "listener", &e.Listener)
 	u64(c, "context", &e.Context)
-	visitAHAttr(c, &e.AH)
+	visitAHAttr(c, "ah", &e.AH)
 	visitConnParam(c, &e.ConnParam)
 }
 
@@ -93,7 +93,7 @@ func visitIDGrant(c *coder, g *provider.QueryIDGrant) {
 	u8(c, "qp_type", &g.QPType)
 	c.flag("on_device", &g.OnDevice)
 	c.reserved(4)
-	visitAHAttr(c, &g.AH)
+	visitAHAttr(c, "ah", &g.AH)
 	visitAddrPort(c, "local", &g.Local)
 	visitAddrPort(c, "remote", &g.Remote)
 }
@@ -109,11 +109,11 @@ func visitBindID(c *coder, r *provider.BindIDRequest) {
 func visitBound(c *coder, g *provider.BindIDGrant) { visitAddrPort(c, "addr", &g.Address) }
 
 func visitFindRoute(c *coder, r *provider.FindRouteRequest) {
-	visitPrefixedAddress(c, "source", &r.Source)
-	visitPrefixedAddress(c, "dest", &r.Dest)
+	visitAddr(c, "source", &r.Source)
+	visitAddr(c, "dest", &r.Dest)
 }
 
-func visitRoute(c *coder, g *provider.FindRouteGrant) { visitPrefixedAddress(c, "source", &g.Source) }
+func visitRoute(c *coder, g *provider.FindRouteGrant) { visitAddr(c, "source", &g.Source) }
 
 func visitResolveAddr(c *coder, r *provider.ResolveIDAddrRequest) {
 	timeout := int(r.Timeout)
@@ -128,7 +128,7 @@ func visitResolveRoute(c *coder, r *provider.ResolveIDRouteRequest) { visitHandl
 
 func visitSetIDPath(c *coder, r *provider.SetIDPathRequest) {
 	visitHandle(c, "id", &r.ID)
-	visitAHAttr(c, &r.Path)
+	visitAHAttr(c, "path", &r.Path)
 }
 
 func visitInitQPAttr(c *coder, r *provider.InitIDQPAttrRequest) {
@@ -140,7 +140,7 @@ func visitInitQPAttr(c *coder, r *provider.InitIDQPAttrRequest) {
 func visitInitialQPAttr(c *coder, g *provider.InitIDQPAttrGrant) {
 	u32(c, "mask", &g.Mask)
 	c.reserved(4)
-	visitQPAttr(c, &g.Attr)
+	visitQPAttr(c, "attr", &g.Attr)
 }
 
 func visitListen(c *coder, r *provider.ListenIDRequest) {
@@ -148,16 +148,19 @@ func visitListen(c *coder, r *provider.ListenIDRequest) {
 	c.whole("backlog", &r.Backlog)
 }
 
+// visitConnParam comes last in a structure: the private data follows the other parameters.
 func visitConnParam(c *coder, p *verbs.ConnParam) {
-	u32(c, "qpn", &p.QPN)
-	u32(c, "qkey", &p.QKey)
-	u8(c, "responder_resources", &p.ResponderResources)
-	u8(c, "initiator_depth", &p.InitiatorDepth)
-	c.flag("flow_control", &p.FlowControl)
-	u8(c, "retry_count", &p.RetryCount)
-	u8(c, "rnr_retry_count", &p.RNRRetryCount)
-	c.flag("srq", &p.SRQ)
-	c.reserved(2)
+	part(c, "param", "conn_param", p, func(c *coder, p *verbs.ConnParam) {
+		u32(c, "qpn", &p.QPN)
+		u32(c, "qkey", &p.QKey)
+		u8(c, "responder_resources", &p.ResponderResources)
+		u8(c, "initiator_depth", &p.InitiatorDepth)
+		c.flag("flow_control", &p.FlowControl)
+		u8(c, "retry_count", &p.RetryCount)
+		u8(c, "rnr_retry_count", &p.RNRRetryCount)
+		c.flag("srq", &p.SRQ)
+		c.reserved(2)
+	})
 	visitPrivateData(c, &p.PrivateData)
 }
 
@@ -190,18 +193,18 @@ func visitJoinID(c *coder, r *provider.JoinIDRequest) {
 	u32(c, "id", &r.ID)
 	visitJoinKind(c, &r.State)
 	u64(c, "context", &r.Context)
-	visitPrefixedAddress(c, "group", &r.Group)
+	visitAddr(c, "group", &r.Group)
 }
 
 func visitLeaveID(c *coder, r *provider.LeaveIDRequest) {
 	visitHandle(c, "id", &r.ID)
-	visitPrefixedAddress(c, "group", &r.Group)
+	visitAddr(c, "group", &r.Group)
 }
 
 func visitLeft(c *coder, g *provider.LeaveIDGrant) { u64(c, "context", &g.Context) }
 
-// visitPrefixedAddress is an address without a port, in a structure that may have several.
-func visitPrefixedAddress(c *coder, name string, a *netip.Addr) {
+// visitAddr visits an address without a port: in C it has one, which is 0.
+func visitAddr(c *coder, name string, a *netip.Addr) {
 	both := netip.AddrPortFrom(*a, 0)
 	visitAddrPort(c, name, &both)
 	*a = both.Addr()
@@ -210,16 +213,18 @@ func visitPrefixedAddress(c *coder, name string, a *netip.Addr) {
 	}
 }
 
-// visitAddrPort is an address with a port; a zero one has neither.
+// visitAddrPort visits an address with a port; a zero one has neither.
 func visitAddrPort(c *coder, name string, a *netip.AddrPort) {
 	family, raw, zone := addressParts(a.Addr())
 	port := a.Port()
-	u8(c, name+"_family", &family)
-	c.reserved(1)
-	u16(c, name+"_port", &port)
-	c.raw(name, raw[:])
-	c.text(name+"_zone", nameLen, &zone)
-	c.reserved(4)
+	part(c, name, "addr_port", a, func(c *coder, a *netip.AddrPort) {
+		u8(c, "family", &family)
+		c.reserved(1)
+		u16(c, "port", &port)
+		c.raw("addr", raw[:])
+		c.text("zone", nameLen, &zone)
+		c.reserved(4)
+	})
 	if c.direction == decoding && c.err == nil {
 		*a = netip.AddrPortFrom(parseAddress(c, family, raw, zone), port)
 	}

@@ -44,6 +44,7 @@ type field struct {
 	count  int    // elements; 0 for one that is no array, -1 for as many as the structure says
 	kind   string // in C; of a list's entries the name, or uint8_t
 	entry  []field
+	part   []field // of a structure that is a part of this one
 }
 
 func (c *coder) fail(format string, arguments ...any) {
@@ -210,9 +211,24 @@ func (c *coder) shared(name string, v *[]byte) {
 	}
 }
 
-func (c *coder) place(name string, p *Place) {
-	u64(c, name+"_offset", &p.Offset)
-	u64(c, name+"_length", &p.Length)
+func (c *coder) place(name string, p *Place) { part(c, name, "place", p, visitPlace) }
+
+func visitPlace(c *coder, p *Place) {
+	u64(c, "offset", &p.Offset)
+	u64(c, "length", &p.Length)
+}
+
+// part visits a part that is a structure of its own in C, of a kind: struct roced_KIND. On the wire its fields follow those
+// before it.
+func part[T any](c *coder, name, kind string, v *T, visit func(*coder, *T)) {
+	if c.direction != describing {
+		visit(c, v)
+		return
+	}
+	inner := &coder{direction: describing}
+	visit(inner, v)
+	c.fields = append(c.fields, field{name: name, offset: c.at, size: inner.at, kind: kind, part: inner.fields})
+	c.at += inner.at
 }
 
 // list visits entries of one structure, at most so many: their number, and then they. It comes last

@@ -18,9 +18,13 @@ var (
 	DestroyCompChannel = of(provider.DestroyCompChannel, visitDestroyCompChannel, none)
 )
 
-func visitGeometry(c *coder, name string, g *ring.Geometry) {
-	u32(c, name+"_entries", &g.Entries)
-	u32(c, name+"_stride", &g.Stride)
+// visitQueue visits the memory of a queue and its geometry.
+func visitQueue(c *coder, name string, memory *[]byte, g *ring.Geometry) {
+	c.shared(name+"_memory", memory)
+	part(c, name, "geometry", g, func(c *coder, g *ring.Geometry) {
+		u32(c, "entries", &g.Entries)
+		u32(c, "stride", &g.Stride)
+	})
 }
 
 func visitCreateCQ(c *coder, r *provider.CreateCQRequest) {
@@ -34,8 +38,7 @@ func visitCreateCQ(c *coder, r *provider.CreateCQRequest) {
 
 func visitCQ(c *coder, g *provider.CreateCQGrant) {
 	visitHandle(c, "cq", &g.CQ)
-	c.shared("queue", &g.Memory)
-	visitGeometry(c, "queue", &g.Geometry)
+	visitQueue(c, "queue", &g.Memory, &g.Geometry)
 }
 
 func visitDestroyCQ(c *coder, r *provider.DestroyCQRequest) { visitHandle(c, "cq", &r.CQ) }
@@ -46,8 +49,7 @@ func visitResizeCQ(c *coder, r *provider.ResizeCQRequest) {
 }
 
 func visitResizedCQ(c *coder, g *provider.ResizeCQGrant) {
-	c.shared("queue", &g.Memory)
-	visitGeometry(c, "queue", &g.Geometry)
+	visitQueue(c, "queue", &g.Memory, &g.Geometry)
 }
 
 func visitModifyCQ(c *coder, r *provider.ModifyCQRequest) {

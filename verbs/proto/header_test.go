@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,8 +28,49 @@ func (s *structure) size() (n int) {
 	return n
 }
 
-// structures are all, in the order of the header.
+// alignment returns how C aligns fields.
+func alignment(fields []field) (most int) {
+	for _, f := range fields {
+		most = max(most, f.alignment())
+	}
+	return most
+}
+
+func (f *field) alignment() int {
+	if f.part != nil {
+		return alignment(f.part)
+	}
+	if f.entry != nil {
+		return alignment(f.entry)
+	}
+	return f.size
+}
+
+// structures are all, in the order of the header: each once, and its parts before it.
 func structures() (list []structure) {
+	known := map[string][]field{}
+	var add func(s structure)
+	add = func(s structure) {
+		for _, f := range s.fields {
+			if f.part != nil {
+				add(structure{f.kind, "", f.part})
+			}
+		}
+		if before, is := known[s.name]; !is {
+			known[s.name] = s.fields
+			list = append(list, s)
+		} else if !reflect.DeepEqual(before, s.fields) {
+			panic("two structures are called " + s.name)
+		}
+	}
+	for _, s := range withParts() {
+		add(s)
+	}
+	return list
+}
+
+// withParts are the structures of messages and of entries in their lists.
+func withParts() (list []structure) {
 	list = append(list,
 		structure{"message", "Begins every packet.", fieldsOf(func(c *coder, m any) { m.(*Message).visit(c) }, new(Message))},
 		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error; the first of errnos is what libibverbs gives.", fieldsOf(func(c *coder, f any) { f.(*failure).visit(c) }, new(failure))},
@@ -113,6 +155,8 @@ func declaration(of string, f field) string {
 	case f.count == -1:
 		command := strings.TrimSuffix(strings.TrimSuffix(of, "_grant"), "_request")
 		return fmt.Sprintf("struct roced_%s_entry %s[];", command, f.name)
+	case f.part != nil:
+		return fmt.Sprintf("struct roced_%s %s;", f.kind, f.name)
 	case f.count > 0:
 		if strings.HasPrefix(f.name, "reserved") {
 			return fmt.Sprintf("%s %s[%d]; /* 0 */", f.kind, f.name, f.count)
@@ -137,7 +181,7 @@ const preamble = `/* What client and service of roced say to each other. See the
  * find_route and of groups, which have none. Fields that say yes or no are 0 or 1. Other fields that mean
  * nothing for what is asked for may be 0.
  *
- * NAME_offset and NAME_length name a part of the session's shared memory.
+ * A struct roced_place names a part of the session's shared memory.
  */
 #ifndef ROCED_PROTO_H
 #define ROCED_PROTO_H
@@ -195,6 +239,10 @@ func compileAssertions(t *testing.T) {
 // What the header cannot say: numbers lie where their size aligns them, so that C adds no padding, and
 // names are used once.
 func TestLayout(t *testing.T) {
+	messages := map[string]bool{}
+	for _, s := range withParts() {
+		messages[s.name] = true
+	}
 	for _, s := range structures() {
 		names := map[string]bool{}
 		for _, f := range s.fields {
@@ -205,14 +253,14 @@ func TestLayout(t *testing.T) {
 			if f.entry == nil && f.count == -1 && f.size != 1 || f.entry != nil && len(f.entry) == 0 {
 				t.Errorf("%s.%s is a list of nothing that C knows", s.name, f.name)
 			}
-			if f.entry == nil && f.offset%f.size != 0 {
+			if f.offset%f.alignment() != 0 {
 				t.Errorf("%s.%s lies at %d", s.name, f.name, f.offset)
 			}
 		}
 		if len(s.fields) == 0 {
 			t.Errorf("%s is empty, which C does not know", s.name)
 		}
-		if s.size()%8 != 0 {
+		if s.size()%alignment(s.fields) != 0 || messages[s.name] && s.size()%8 != 0 {
 			t.Errorf("%s has %d bytes", s.name, s.size())
 		}
 	}

@@ -157,12 +157,12 @@ func visitObjectPlace(c *coder, p *ObjectPlace) {
 func visitListObjects(c *coder, r *ListObjectsRequest) {
 	u16(c, "kind", &r.Kind)
 	c.reserved(6)
-	visitObjectPlace(c, &r.From)
+	part(c, "from", "object_place", &r.From, visitObjectPlace)
 }
 
 func visitObjects(c *coder, g *ObjectList) {
 	visitMore(c, &g.More)
-	visitObjectPlace(c, &g.Next)
+	part(c, "next", "object_place", &g.Next, visitObjectPlace)
 	list(c, "objects", PageEntries, &g.Objects, visitClientObject)
 }
 
@@ -170,7 +170,7 @@ func visitClientObject(c *coder, o *ClientObject) {
 	u64(c, "client", &o.Client)
 	u32(c, "pid", &o.PID)
 	u32(c, "uid", &o.UID)
-	visitObject(c, &o.Object)
+	part(c, "object", "object", &o.Object, visitObject)
 }
 
 func visitObject(c *coder, o *Object) {

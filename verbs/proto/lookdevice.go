@@ -32,7 +32,7 @@ func visitDeviceView(c *coder, v *DeviceView) {
 	c.flag("more", &v.More)
 	c.reserved(6)
 	c.clipped("why", 256, &v.Why)
-	visitDevice(c, &v.Attr)
-	visitPort(c, &v.Port)
+	part(c, "attr", "query_device_grant", &v.Attr, visitDevice)
+	part(c, "port", "query_port_grant", &v.Port, visitPort)
 	list(c, "gids", PageEntries, &v.GIDs, visitGID)
 }

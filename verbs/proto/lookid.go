@@ -41,11 +41,13 @@ type ID struct {
 	Groups        uint32
 }
 
-func visitListIDs(c *coder, r *ListIDsRequest) { visitObjectPlace(c, &r.From) }
+func visitListIDs(c *coder, r *ListIDsRequest) {
+	part(c, "from", "object_place", &r.From, visitObjectPlace)
+}
 
 func visitIDs(c *coder, g *IDList) {
 	visitMore(c, &g.More)
-	visitObjectPlace(c, &g.Next)
+	part(c, "next", "object_place", &g.Next, visitObjectPlace)
 	list(c, "ids", PageIDs, &g.IDs, visitClientID)
 }
 

@@ -13,7 +13,7 @@
  * find_route and of groups, which have none. Fields that say yes or no are 0 or 1. Other fields that mean
  * nothing for what is asked for may be 0.
  *
- * NAME_offset and NAME_length name a part of the session's shared memory.
+ * A struct roced_place names a part of the session's shared memory.
  */
 #ifndef ROCED_PROTO_H
 #define ROCED_PROTO_H
@@ -224,10 +224,14 @@ struct roced_open_device_request {
 	char device[64];
 };
 
+struct roced_place {
+	uint64_t offset;
+	uint64_t length;
+};
+
 struct roced_open_device_grant {
 	uint64_t memory_size;
-	uint64_t doorbell_offset;
-	uint64_t doorbell_length;
+	struct roced_place doorbell;
 };
 
 struct roced_list_clients_request {
@@ -263,19 +267,19 @@ struct roced_list_clients_grant {
 	struct roced_list_clients_entry clients[];
 };
 
-struct roced_list_objects_request {
-	uint16_t kind;
-	uint8_t reserved2[6]; /* 0 */
+struct roced_object_place {
 	uint64_t client;
 	uint32_t place;
 	uint32_t index;
 };
 
-/* An entry of the list in struct roced_list_objects_grant. */
-struct roced_list_objects_entry {
-	uint64_t client;
-	uint32_t pid;
-	uint32_t uid;
+struct roced_list_objects_request {
+	uint16_t kind;
+	uint8_t reserved2[6]; /* 0 */
+	struct roced_object_place from;
+};
+
+struct roced_object {
 	uint32_t handle;
 	uint32_t number;
 	uint8_t type;
@@ -295,7 +299,7 @@ struct roced_list_objects_entry {
 	uint32_t qkey;
 	uint32_t psn;
 	uint16_t mlid;
-	uint8_t reserved78[2]; /* 0 */
+	uint8_t reserved62[2]; /* 0 */
 	uint32_t access;
 	uint32_t peer_qpn;
 	uint64_t address;
@@ -304,12 +308,18 @@ struct roced_list_objects_entry {
 	uint8_t dest[16];
 };
 
+/* An entry of the list in struct roced_list_objects_grant. */
+struct roced_list_objects_entry {
+	uint64_t client;
+	uint32_t pid;
+	uint32_t uid;
+	struct roced_object object;
+};
+
 struct roced_list_objects_grant {
 	uint8_t more;
 	uint8_t reserved1[7]; /* 0 */
-	uint64_t client;
-	uint32_t place;
-	uint32_t index;
+	struct roced_object_place next;
 	uint32_t objects_count;
 	uint8_t reserved28[4]; /* 0 */
 	struct roced_list_objects_entry objects[];
@@ -383,157 +393,6 @@ struct roced_look_device_entry {
 	uint8_t reserved46[2]; /* 0 */
 };
 
-struct roced_look_device_grant {
-	uint8_t open;
-	uint8_t more;
-	uint8_t reserved2[6]; /* 0 */
-	char why[256];
-	char name[64];
-	char firmware_version[64];
-	uint64_t node_guid;
-	int64_t max_qp;
-	int64_t max_qp_wr;
-	int64_t max_sge;
-	int64_t max_inline;
-	int64_t max_srq;
-	int64_t max_srq_wr;
-	int64_t max_srq_sge;
-	int64_t max_cq;
-	int64_t max_cqe;
-	int64_t max_mr;
-	uint64_t max_mr_size;
-	int64_t max_pd;
-	int64_t max_ah;
-	int64_t max_pkeys;
-	int64_t max_mcast_grp;
-	int64_t max_mcast_qp_attach;
-	int64_t max_total_mcast_qp_attach;
-	int64_t phys_port_cnt;
-	char xdp_mode[16];
-	char af_xdp_mode[16];
-	char send_mode[16];
-	char send_reason[256];
-	uint64_t sys_image_guid;
-	uint32_t vendor_id;
-	uint32_t vendor_part_id;
-	uint32_t hw_ver;
-	uint32_t device_cap_flags;
-	uint64_t page_size_cap;
-	uint64_t completion_timestamp_mask;
-	uint64_t hca_core_clock;
-	uint16_t max_cq_count;
-	uint16_t max_cq_period;
-	uint8_t atomic_cap;
-	uint8_t workers;
-	uint8_t reserved902[2]; /* 0 */
-	int64_t max_mw;
-	int64_t max_qp_rd_atom;
-	int64_t max_qp_init_rd_atom;
-	int64_t max_res_rd_atom;
-	int64_t max_fast_reg_page_list_len;
-	uint8_t state;
-	uint8_t max_mtu;
-	uint8_t active_mtu;
-	uint8_t reserved947[1]; /* 0 */
-	uint32_t max_msg_size;
-	uint64_t qkey_violations;
-	int64_t gid_table_length;
-	int64_t pkey_table_length;
-	int64_t interface_mtu;
-	int64_t interface_speed;
-	uint64_t bad_pkey_cntr;
-	uint32_t port_cap_flags;
-	uint8_t phys_state;
-	uint8_t link_layer;
-	uint8_t active_width;
-	uint8_t active_speed;
-	uint8_t max_vl_num;
-	uint8_t lmc;
-	uint8_t sm_sl;
-	uint8_t subnet_timeout;
-	uint8_t init_type_reply;
-	uint8_t reserved1013[3]; /* 0 */
-	uint16_t lid;
-	uint16_t sm_lid;
-	uint8_t reserved1020[4]; /* 0 */
-	uint32_t gids_count;
-	uint8_t reserved1028[4]; /* 0 */
-	struct roced_look_device_entry gids[];
-};
-
-struct roced_list_ids_request {
-	uint64_t client;
-	uint32_t place;
-	uint32_t index;
-};
-
-/* An entry of the list in struct roced_list_ids_grant. */
-struct roced_list_ids_entry {
-	uint64_t client;
-	uint32_t pid;
-	uint32_t uid;
-	uint32_t handle;
-	uint16_t port_space;
-	uint8_t type;
-	uint8_t reserved23[1]; /* 0 */
-	uint32_t events;
-	uint32_t groups;
-	char state[16];
-	uint8_t local_family;
-	uint8_t reserved49[1]; /* 0 */
-	uint16_t local_port;
-	uint8_t local[16];
-	char local_zone[64];
-	uint8_t reserved132[4]; /* 0 */
-	uint8_t remote_family;
-	uint8_t reserved137[1]; /* 0 */
-	uint16_t remote_port;
-	uint8_t remote[16];
-	char remote_zone[64];
-	uint8_t reserved220[4]; /* 0 */
-};
-
-struct roced_list_ids_grant {
-	uint8_t more;
-	uint8_t reserved1[7]; /* 0 */
-	uint64_t client;
-	uint32_t place;
-	uint32_t index;
-	uint32_t ids_count;
-	uint8_t reserved28[4]; /* 0 */
-	struct roced_list_ids_entry ids[];
-};
-
-/* An entry of the list in struct roced_list_devices_grant. */
-struct roced_list_devices_entry {
-	char name[64];
-	uint64_t node_guid;
-	uint64_t sys_image_guid;
-	uint8_t node_type;
-	uint8_t reserved81[7]; /* 0 */
-};
-
-struct roced_list_devices_grant {
-	uint32_t devices_count;
-	uint8_t reserved4[4]; /* 0 */
-	struct roced_list_devices_entry devices[];
-};
-
-struct roced_add_socket_request {
-	char name[64];
-	char path[112];
-};
-
-struct roced_add_socket_grant {
-	char name[64];
-	char path[112];
-};
-
-struct roced_remove_socket_request {
-	char name[64];
-	char path[112];
-};
-
 struct roced_query_device_grant {
 	char name[64];
 	char firmware_version[64];
@@ -580,11 +439,6 @@ struct roced_query_device_grant {
 	int64_t max_fast_reg_page_list_len;
 };
 
-struct roced_query_port_request {
-	uint8_t port;
-	uint8_t reserved1[7]; /* 0 */
-};
-
 struct roced_query_port_grant {
 	uint8_t state;
 	uint8_t max_mtu;
@@ -611,6 +465,91 @@ struct roced_query_port_grant {
 	uint16_t lid;
 	uint16_t sm_lid;
 	uint8_t reserved76[4]; /* 0 */
+};
+
+struct roced_look_device_grant {
+	uint8_t open;
+	uint8_t more;
+	uint8_t reserved2[6]; /* 0 */
+	char why[256];
+	struct roced_query_device_grant attr;
+	struct roced_query_port_grant port;
+	uint32_t gids_count;
+	uint8_t reserved1028[4]; /* 0 */
+	struct roced_look_device_entry gids[];
+};
+
+struct roced_list_ids_request {
+	struct roced_object_place from;
+};
+
+struct roced_addr_port {
+	uint8_t family;
+	uint8_t reserved1[1]; /* 0 */
+	uint16_t port;
+	uint8_t addr[16];
+	char zone[64];
+	uint8_t reserved84[4]; /* 0 */
+};
+
+/* An entry of the list in struct roced_list_ids_grant. */
+struct roced_list_ids_entry {
+	uint64_t client;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t handle;
+	uint16_t port_space;
+	uint8_t type;
+	uint8_t reserved23[1]; /* 0 */
+	uint32_t events;
+	uint32_t groups;
+	char state[16];
+	struct roced_addr_port local;
+	struct roced_addr_port remote;
+};
+
+struct roced_list_ids_grant {
+	uint8_t more;
+	uint8_t reserved1[7]; /* 0 */
+	struct roced_object_place next;
+	uint32_t ids_count;
+	uint8_t reserved28[4]; /* 0 */
+	struct roced_list_ids_entry ids[];
+};
+
+/* An entry of the list in struct roced_list_devices_grant. */
+struct roced_list_devices_entry {
+	char name[64];
+	uint64_t node_guid;
+	uint64_t sys_image_guid;
+	uint8_t node_type;
+	uint8_t reserved81[7]; /* 0 */
+};
+
+struct roced_list_devices_grant {
+	uint32_t devices_count;
+	uint8_t reserved4[4]; /* 0 */
+	struct roced_list_devices_entry devices[];
+};
+
+struct roced_add_socket_request {
+	char name[64];
+	char path[112];
+};
+
+struct roced_add_socket_grant {
+	char name[64];
+	char path[112];
+};
+
+struct roced_remove_socket_request {
+	char name[64];
+	char path[112];
+};
+
+struct roced_query_port_request {
+	uint8_t port;
+	uint8_t reserved1[7]; /* 0 */
 };
 
 struct roced_query_gid_table_request {
@@ -703,8 +642,7 @@ struct roced_alloc_mr_request {
 struct roced_alloc_mr_grant {
 	uint32_t mr;
 	uint32_t lkey;
-	uint64_t memory_offset;
-	uint64_t memory_length;
+	struct roced_place memory;
 };
 
 struct roced_dereg_mr_request {
@@ -743,8 +681,7 @@ struct roced_alloc_dm_request {
 struct roced_alloc_dm_grant {
 	uint32_t dm;
 	uint8_t reserved4[4]; /* 0 */
-	uint64_t memory_offset;
-	uint64_t memory_length;
+	struct roced_place memory;
 };
 
 struct roced_free_dm_request {
@@ -819,8 +756,7 @@ struct roced_alloc_fast_mr_request {
 struct roced_alloc_fast_mr_grant {
 	uint32_t mr;
 	uint32_t lkey;
-	uint64_t memory_offset;
-	uint64_t memory_length;
+	struct roced_place memory;
 };
 
 struct roced_alloc_coherent_request {
@@ -830,8 +766,7 @@ struct roced_alloc_coherent_request {
 struct roced_alloc_coherent_grant {
 	uint32_t mr;
 	uint32_t lkey;
-	uint64_t memory_offset;
-	uint64_t memory_length;
+	struct roced_place memory;
 };
 
 struct roced_create_cq_request {
@@ -843,13 +778,16 @@ struct roced_create_cq_request {
 	uint64_t wc_flags;
 };
 
+struct roced_geometry {
+	uint32_t entries;
+	uint32_t stride;
+};
+
 struct roced_create_cq_grant {
 	uint32_t cq;
 	uint8_t reserved4[4]; /* 0 */
-	uint64_t queue_offset;
-	uint64_t queue_length;
-	uint32_t queue_entries;
-	uint32_t queue_stride;
+	struct roced_place queue_memory;
+	struct roced_geometry queue;
 };
 
 struct roced_destroy_cq_request {
@@ -864,10 +802,8 @@ struct roced_resize_cq_request {
 };
 
 struct roced_resize_cq_grant {
-	uint64_t queue_offset;
-	uint64_t queue_length;
-	uint32_t queue_entries;
-	uint32_t queue_stride;
+	struct roced_place queue_memory;
+	struct roced_geometry queue;
 };
 
 struct roced_modify_cq_request {
@@ -943,15 +879,19 @@ struct roced_rereg_file_mr_request {
 	uint64_t offset;
 };
 
-struct roced_create_qp_request {
-	uint32_t pd;
-	uint32_t send_cq;
-	uint32_t recv_cq;
+struct roced_qp_cap {
 	uint32_t max_send_wr;
 	uint32_t max_recv_wr;
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
+};
+
+struct roced_create_qp_request {
+	uint32_t pd;
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	struct roced_qp_cap cap;
 	uint32_t doorbell_index;
 	uint32_t completion_token;
 	uint64_t event_id;
@@ -965,61 +905,25 @@ struct roced_create_qp_request {
 struct roced_create_qp_grant {
 	uint32_t qp;
 	uint32_t qp_num;
-	uint32_t max_send_wr;
-	uint32_t max_recv_wr;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline_data;
+	struct roced_qp_cap cap;
 	uint8_t reserved28[4]; /* 0 */
-	uint64_t send_queue_offset;
-	uint64_t send_queue_length;
-	uint32_t send_queue_entries;
-	uint32_t send_queue_stride;
-	uint64_t recv_queue_offset;
-	uint64_t recv_queue_length;
-	uint32_t recv_queue_entries;
-	uint32_t recv_queue_stride;
+	struct roced_place send_queue_memory;
+	struct roced_geometry send_queue;
+	struct roced_place recv_queue_memory;
+	struct roced_geometry recv_queue;
 };
 
-struct roced_modify_qp_request {
-	uint32_t qp;
-	uint32_t mask;
-	uint8_t state;
-	uint8_t cur_state;
-	uint16_t pkey_index;
+struct roced_ah_attr {
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
 	uint8_t port;
-	uint8_t en_sqd_async_notify;
-	uint8_t reserved14[2]; /* 0 */
-	uint32_t qkey;
-	uint32_t sq_psn;
-	uint32_t max_send_wr;
-	uint32_t max_recv_wr;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline_data;
-	uint32_t dest_qp_num;
-	uint32_t rq_psn;
-	uint32_t qp_access_flags;
-	uint8_t path_mtu;
-	uint8_t path_mig_state;
-	uint8_t max_rd_atomic;
-	uint8_t max_dest_rd_atomic;
-	uint8_t min_rnr_timer;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
-	uint8_t ah_dgid[16];
-	int64_t ah_sgid_index;
-	uint32_t ah_flow_label;
-	uint8_t ah_hop_limit;
-	uint8_t ah_traffic_class;
-	uint8_t ah_port;
-	uint8_t ah_sl;
-	uint32_t completion_token;
-	uint8_t reserved100[4]; /* 0 */
+	uint8_t sl;
 };
 
-struct roced_modify_qp_grant {
+struct roced_qp_attr {
 	uint8_t state;
 	uint8_t cur_state;
 	uint16_t pkey_index;
@@ -1028,11 +932,7 @@ struct roced_modify_qp_grant {
 	uint8_t reserved6[2]; /* 0 */
 	uint32_t qkey;
 	uint32_t sq_psn;
-	uint32_t max_send_wr;
-	uint32_t max_recv_wr;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline_data;
+	struct roced_qp_cap cap;
 	uint32_t dest_qp_num;
 	uint32_t rq_psn;
 	uint32_t qp_access_flags;
@@ -1044,13 +944,19 @@ struct roced_modify_qp_grant {
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	uint8_t ah_dgid[16];
-	int64_t ah_sgid_index;
-	uint32_t ah_flow_label;
-	uint8_t ah_hop_limit;
-	uint8_t ah_traffic_class;
-	uint8_t ah_port;
-	uint8_t ah_sl;
+	struct roced_ah_attr ah;
+};
+
+struct roced_modify_qp_request {
+	uint32_t qp;
+	uint32_t mask;
+	struct roced_qp_attr attr;
+	uint32_t completion_token;
+	uint8_t reserved100[4]; /* 0 */
+};
+
+struct roced_modify_qp_grant {
+	struct roced_qp_attr attr;
 };
 
 struct roced_query_qp_request {
@@ -1059,37 +965,7 @@ struct roced_query_qp_request {
 };
 
 struct roced_query_qp_grant {
-	uint8_t state;
-	uint8_t cur_state;
-	uint16_t pkey_index;
-	uint8_t port;
-	uint8_t en_sqd_async_notify;
-	uint8_t reserved6[2]; /* 0 */
-	uint32_t qkey;
-	uint32_t sq_psn;
-	uint32_t max_send_wr;
-	uint32_t max_recv_wr;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline_data;
-	uint32_t dest_qp_num;
-	uint32_t rq_psn;
-	uint32_t qp_access_flags;
-	uint8_t path_mtu;
-	uint8_t path_mig_state;
-	uint8_t max_rd_atomic;
-	uint8_t max_dest_rd_atomic;
-	uint8_t min_rnr_timer;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
-	uint8_t ah_dgid[16];
-	int64_t ah_sgid_index;
-	uint32_t ah_flow_label;
-	uint8_t ah_hop_limit;
-	uint8_t ah_traffic_class;
-	uint8_t ah_port;
-	uint8_t ah_sl;
+	struct roced_qp_attr attr;
 	uint8_t leaving;
 	uint8_t reserved89[7]; /* 0 */
 };
@@ -1133,35 +1009,31 @@ struct roced_create_srq_request {
 	uint64_t event_id;
 };
 
-struct roced_create_srq_grant {
-	uint32_t srq;
+struct roced_srq_attr {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;
-	uint64_t queue_offset;
-	uint64_t queue_length;
-	uint32_t queue_entries;
-	uint32_t queue_stride;
+};
+
+struct roced_create_srq_grant {
+	uint32_t srq;
+	struct roced_srq_attr attr;
+	struct roced_place queue_memory;
+	struct roced_geometry queue;
 };
 
 struct roced_modify_srq_request {
 	uint32_t srq;
-	uint32_t max_wr;
-	uint32_t max_sge;
-	uint32_t limit;
+	struct roced_srq_attr attr;
 	uint32_t mask;
 	uint8_t reserved20[4]; /* 0 */
 };
 
 struct roced_modify_srq_grant {
-	uint32_t max_wr;
-	uint32_t max_sge;
-	uint32_t limit;
+	struct roced_srq_attr attr;
 	uint8_t reserved12[4]; /* 0 */
-	uint64_t queue_offset;
-	uint64_t queue_length;
-	uint32_t queue_entries;
-	uint32_t queue_stride;
+	struct roced_place queue_memory;
+	struct roced_geometry queue;
 };
 
 struct roced_query_srq_request {
@@ -1170,9 +1042,7 @@ struct roced_query_srq_request {
 };
 
 struct roced_query_srq_grant {
-	uint32_t max_wr;
-	uint32_t max_sge;
-	uint32_t limit;
+	struct roced_srq_attr attr;
 	uint8_t reserved12[4]; /* 0 */
 };
 
@@ -1209,14 +1079,7 @@ struct roced_create_xrc_srq_request {
 };
 
 struct roced_create_xrc_srq_grant {
-	uint32_t srq;
-	uint32_t max_wr;
-	uint32_t max_sge;
-	uint32_t limit;
-	uint64_t queue_offset;
-	uint64_t queue_length;
-	uint32_t queue_entries;
-	uint32_t queue_stride;
+	struct roced_create_srq_grant basic;
 	uint32_t srq_num;
 	uint8_t reserved44[4]; /* 0 */
 };
@@ -1225,13 +1088,7 @@ struct roced_create_ah_request {
 	uint32_t pd;
 	uint8_t no_wait;
 	uint8_t reserved5[3]; /* 0 */
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
+	struct roced_ah_attr attr;
 };
 
 struct roced_create_ah_grant {
@@ -1247,13 +1104,7 @@ struct roced_destroy_ah_request {
 struct roced_modify_ah_request {
 	uint32_t ah;
 	uint8_t reserved4[4]; /* 0 */
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
+	struct roced_ah_attr attr;
 };
 
 struct roced_query_ah_request {
@@ -1262,13 +1113,7 @@ struct roced_query_ah_request {
 };
 
 struct roced_query_ah_grant {
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
+	struct roced_ah_attr attr;
 };
 
 struct roced_create_counters_grant {
@@ -1362,6 +1207,18 @@ struct roced_get_cm_event_request {
 	uint8_t reserved4[4]; /* 0 */
 };
 
+struct roced_conn_param {
+	uint32_t qpn;
+	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t reserved14[2]; /* 0 */
+};
+
 struct roced_get_cm_event_grant {
 	uint8_t found;
 	uint8_t drained;
@@ -1371,22 +1228,8 @@ struct roced_get_cm_event_grant {
 	uint32_t id;
 	uint32_t listener;
 	uint64_t context;
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
-	uint32_t qpn;
-	uint32_t qkey;
-	uint8_t responder_resources;
-	uint8_t initiator_depth;
-	uint8_t flow_control;
-	uint8_t retry_count;
-	uint8_t rnr_retry_count;
-	uint8_t srq;
-	uint8_t reserved70[2]; /* 0 */
+	struct roced_ah_attr ah;
+	struct roced_conn_param param;
 	uint32_t private_data_count;
 	uint8_t reserved76[4]; /* 0 */
 	uint8_t private_data[];
@@ -1432,25 +1275,9 @@ struct roced_query_id_grant {
 	uint8_t qp_type;
 	uint8_t on_device;
 	uint8_t reserved4[4]; /* 0 */
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
-	uint8_t local_family;
-	uint8_t reserved41[1]; /* 0 */
-	uint16_t local_port;
-	uint8_t local[16];
-	char local_zone[64];
-	uint8_t reserved124[4]; /* 0 */
-	uint8_t remote_family;
-	uint8_t reserved129[1]; /* 0 */
-	uint16_t remote_port;
-	uint8_t remote[16];
-	char remote_zone[64];
-	uint8_t reserved212[4]; /* 0 */
+	struct roced_ah_attr ah;
+	struct roced_addr_port local;
+	struct roced_addr_port remote;
 };
 
 struct roced_bind_id_request {
@@ -1458,63 +1285,28 @@ struct roced_bind_id_request {
 	uint8_t shared;
 	uint8_t reserved5[3]; /* 0 */
 	uint64_t whose;
-	uint8_t addr_family;
-	uint8_t reserved17[1]; /* 0 */
-	uint16_t addr_port;
-	uint8_t addr[16];
-	char addr_zone[64];
-	uint8_t reserved100[4]; /* 0 */
+	struct roced_addr_port addr;
 };
 
 struct roced_bind_id_grant {
-	uint8_t addr_family;
-	uint8_t reserved1[1]; /* 0 */
-	uint16_t addr_port;
-	uint8_t addr[16];
-	char addr_zone[64];
-	uint8_t reserved84[4]; /* 0 */
+	struct roced_addr_port addr;
 };
 
 struct roced_find_route_request {
-	uint8_t source_family;
-	uint8_t reserved1[1]; /* 0 */
-	uint16_t source_port;
-	uint8_t source[16];
-	char source_zone[64];
-	uint8_t reserved84[4]; /* 0 */
-	uint8_t dest_family;
-	uint8_t reserved89[1]; /* 0 */
-	uint16_t dest_port;
-	uint8_t dest[16];
-	char dest_zone[64];
-	uint8_t reserved172[4]; /* 0 */
+	struct roced_addr_port source;
+	struct roced_addr_port dest;
 };
 
 struct roced_find_route_grant {
-	uint8_t source_family;
-	uint8_t reserved1[1]; /* 0 */
-	uint16_t source_port;
-	uint8_t source[16];
-	char source_zone[64];
-	uint8_t reserved84[4]; /* 0 */
+	struct roced_addr_port source;
 };
 
 struct roced_resolve_id_addr_request {
 	uint32_t id;
 	uint8_t reserved4[4]; /* 0 */
 	int64_t timeout_ns;
-	uint8_t source_family;
-	uint8_t reserved17[1]; /* 0 */
-	uint16_t source_port;
-	uint8_t source[16];
-	char source_zone[64];
-	uint8_t reserved100[4]; /* 0 */
-	uint8_t dest_family;
-	uint8_t reserved105[1]; /* 0 */
-	uint16_t dest_port;
-	uint8_t dest[16];
-	char dest_zone[64];
-	uint8_t reserved188[4]; /* 0 */
+	struct roced_addr_port source;
+	struct roced_addr_port dest;
 };
 
 struct roced_resolve_id_route_request {
@@ -1531,37 +1323,7 @@ struct roced_init_id_qp_attr_request {
 struct roced_init_id_qp_attr_grant {
 	uint32_t mask;
 	uint8_t reserved4[4]; /* 0 */
-	uint8_t state;
-	uint8_t cur_state;
-	uint16_t pkey_index;
-	uint8_t port;
-	uint8_t en_sqd_async_notify;
-	uint8_t reserved14[2]; /* 0 */
-	uint32_t qkey;
-	uint32_t sq_psn;
-	uint32_t max_send_wr;
-	uint32_t max_recv_wr;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline_data;
-	uint32_t dest_qp_num;
-	uint32_t rq_psn;
-	uint32_t qp_access_flags;
-	uint8_t path_mtu;
-	uint8_t path_mig_state;
-	uint8_t max_rd_atomic;
-	uint8_t max_dest_rd_atomic;
-	uint8_t min_rnr_timer;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
-	uint8_t ah_dgid[16];
-	int64_t ah_sgid_index;
-	uint32_t ah_flow_label;
-	uint8_t ah_hop_limit;
-	uint8_t ah_traffic_class;
-	uint8_t ah_port;
-	uint8_t ah_sl;
+	struct roced_qp_attr attr;
 };
 
 struct roced_listen_id_request {
@@ -1573,15 +1335,7 @@ struct roced_listen_id_request {
 struct roced_connect_id_request {
 	uint32_t id;
 	uint8_t reserved4[4]; /* 0 */
-	uint32_t qpn;
-	uint32_t qkey;
-	uint8_t responder_resources;
-	uint8_t initiator_depth;
-	uint8_t flow_control;
-	uint8_t retry_count;
-	uint8_t rnr_retry_count;
-	uint8_t srq;
-	uint8_t reserved22[2]; /* 0 */
+	struct roced_conn_param param;
 	uint32_t private_data_count;
 	uint8_t reserved28[4]; /* 0 */
 	uint8_t private_data[];
@@ -1591,15 +1345,7 @@ struct roced_accept_id_request {
 	uint32_t id;
 	uint8_t response;
 	uint8_t reserved5[3]; /* 0 */
-	uint32_t qpn;
-	uint32_t qkey;
-	uint8_t responder_resources;
-	uint8_t initiator_depth;
-	uint8_t flow_control;
-	uint8_t retry_count;
-	uint8_t rnr_retry_count;
-	uint8_t srq;
-	uint8_t reserved22[2]; /* 0 */
+	struct roced_conn_param param;
 	uint32_t private_data_count;
 	uint8_t reserved28[4]; /* 0 */
 	uint8_t private_data[];
@@ -1629,23 +1375,13 @@ struct roced_join_id_request {
 	uint8_t kind;
 	uint8_t reserved5[3]; /* 0 */
 	uint64_t context;
-	uint8_t group_family;
-	uint8_t reserved17[1]; /* 0 */
-	uint16_t group_port;
-	uint8_t group[16];
-	char group_zone[64];
-	uint8_t reserved100[4]; /* 0 */
+	struct roced_addr_port group;
 };
 
 struct roced_leave_id_request {
 	uint32_t id;
 	uint8_t reserved4[4]; /* 0 */
-	uint8_t group_family;
-	uint8_t reserved9[1]; /* 0 */
-	uint16_t group_port;
-	uint8_t group[16];
-	char group_zone[64];
-	uint8_t reserved92[4]; /* 0 */
+	struct roced_addr_port group;
 };
 
 struct roced_leave_id_grant {
@@ -1655,13 +1391,7 @@ struct roced_leave_id_grant {
 struct roced_set_id_path_request {
 	uint32_t id;
 	uint8_t reserved4[4]; /* 0 */
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
+	struct roced_ah_attr path;
 };
 
 #ifdef __cplusplus

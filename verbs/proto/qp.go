@@ -14,11 +14,13 @@ var (
 )
 
 func visitCap(c *coder, v *verbs.QPCap) {
-	u32(c, "max_send_wr", &v.MaxSendWR)
-	u32(c, "max_recv_wr", &v.MaxRecvWR)
-	u32(c, "max_send_sge", &v.MaxSendSGE)
-	u32(c, "max_recv_sge", &v.MaxRecvSGE)
-	u32(c, "max_inline_data", &v.MaxInlineData)
+	part(c, "cap", "qp_cap", v, func(c *coder, v *verbs.QPCap) {
+		u32(c, "max_send_wr", &v.MaxSendWR)
+		u32(c, "max_recv_wr", &v.MaxRecvWR)
+		u32(c, "max_send_sge", &v.MaxSendSGE)
+		u32(c, "max_recv_sge", &v.MaxRecvSGE)
+		u32(c, "max_inline_data", &v.MaxInlineData)
+	})
 }
 
 func visitCreateQP(c *coder, r *provider.CreateQPRequest) {
@@ -41,13 +43,15 @@ func visitQP(c *coder, g *provider.CreateQPGrant) {
 	u32(c, "qp_num", &g.Number)
 	visitCap(c, &g.Cap)
 	c.reserved(4)
-	c.shared("send_queue", &g.SendMemory)
-	visitGeometry(c, "send_queue", &g.SendGeometry)
-	c.shared("recv_queue", &g.RecvMemory)
-	visitGeometry(c, "recv_queue", &g.RecvGeometry)
+	visitQueue(c, "send_queue", &g.SendMemory, &g.SendGeometry)
+	visitQueue(c, "recv_queue", &g.RecvMemory, &g.RecvGeometry)
 }
 
-func visitQPAttr(c *coder, a *verbs.QPAttr) {
+func visitQPAttr(c *coder, name string, a *verbs.QPAttr) {
+	part(c, name, "qp_attr", a, visitQPAttrFields)
+}
+
+func visitQPAttrFields(c *coder, a *verbs.QPAttr) {
 	u8(c, "state", &a.State)
 	u8(c, "cur_state", &a.CurState)
 	u16(c, "pkey_index", &a.PKeyIndex)
@@ -68,23 +72,23 @@ func visitQPAttr(c *coder, a *verbs.QPAttr) {
 	u8(c, "timeout", &a.Timeout)
 	u8(c, "retry_cnt", &a.RetryCnt)
 	u8(c, "rnr_retry", &a.RNRRetry)
-	visitAHAttrOf(c, "ah_", &a.AHAttr)
+	visitAHAttr(c, "ah", &a.AHAttr)
 }
 
 func visitModifyQP(c *coder, r *provider.ModifyQPRequest) {
 	u32(c, "qp", &r.QP)
 	u32(c, "mask", &r.Mask)
-	visitQPAttr(c, &r.Attr)
+	visitQPAttr(c, "attr", &r.Attr)
 	u32(c, "completion_token", &r.CompletionToken)
 	c.reserved(4)
 }
 
 func visitQueryQP(c *coder, r *provider.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
 
-func visitModifiedQP(c *coder, g *provider.ModifyQPGrant) { visitQPAttr(c, &g.Attr) }
+func visitModifiedQP(c *coder, g *provider.ModifyQPGrant) { visitQPAttr(c, "attr", &g.Attr) }
 
 func visitQPGrant(c *coder, g *provider.QueryQPGrant) {
-	visitQPAttr(c, &g.Attr)
+	visitQPAttr(c, "attr", &g.Attr)
 	c.flag("leaving", &g.Leaving)
 	c.reserved(7)
 }

@@ -14,9 +14,11 @@ var (
 )
 
 func visitSRQAttr(c *coder, a *verbs.SRQAttr) {
-	u32(c, "max_wr", &a.MaxWR)
-	u32(c, "max_sge", &a.MaxSGE)
-	u32(c, "limit", &a.Limit)
+	part(c, "attr", "srq_attr", a, func(c *coder, a *verbs.SRQAttr) {
+		u32(c, "max_wr", &a.MaxWR)
+		u32(c, "max_sge", &a.MaxSGE)
+		u32(c, "limit", &a.Limit)
+	})
 }
 
 func visitCreateSRQ(c *coder, r *provider.CreateSRQRequest) {
@@ -29,8 +31,7 @@ func visitCreateSRQ(c *coder, r *provider.CreateSRQRequest) {
 func visitSRQ(c *coder, g *provider.CreateSRQGrant) {
 	u32(c, "srq", &g.SRQ)
 	visitSRQAttr(c, &g.Attr)
-	c.shared("queue", &g.Memory)
-	visitGeometry(c, "queue", &g.Geometry)
+	visitQueue(c, "queue", &g.Memory, &g.Geometry)
 }
 
 func visitModifySRQ(c *coder, r *provider.ModifySRQRequest) {
@@ -43,8 +44,7 @@ func visitModifySRQ(c *coder, r *provider.ModifySRQRequest) {
 func visitModifiedSRQ(c *coder, g *provider.ModifySRQGrant) {
 	visitSRQAttr(c, &g.Attr)
 	c.reserved(4)
-	c.shared("queue", &g.Memory)
-	visitGeometry(c, "queue", &g.Geometry)
+	visitQueue(c, "queue", &g.Memory, &g.Geometry)
 }
 
 func visitQuerySRQ(c *coder, r *provider.QuerySRQRequest) { visitHandle(c, "srq", &r.SRQ) }

@@ -38,7 +38,7 @@ func visitCreateXRCSRQ(c *coder, r *provider.CreateXRCSRQRequest) {
 }
 
 func visitXRCSRQ(c *coder, g *provider.CreateXRCSRQGrant) {
-	visitSRQ(c, &g.CreateSRQGrant)
+	part(c, "basic", "create_srq_grant", &g.CreateSRQGrant, visitSRQ)
 	u32(c, "srq_num", &g.Number)
 	c.reserved(4)
 }

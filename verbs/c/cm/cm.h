@@ -34,27 +34,6 @@ enum {
 	CM_OPTIONS = 4,
 };
 
-/* An address with its port as the service has it: part of many structures of proto.h. */
-struct cm_address {
-	uint8_t family; /* 0 none, 4, 6 */
-	uint8_t reserved;
-	uint16_t port;
-	uint8_t bytes[16];
-	char zone[64];
-	uint8_t reserved84[4];
-};
-
-/* Attributes of an address handle: part of grants. */
-struct cm_ah {
-	uint8_t dgid[16];
-	int64_t sgid_index;
-	uint32_t flow_label;
-	uint8_t hop_limit;
-	uint8_t traffic_class;
-	uint8_t port;
-	uint8_t sl;
-};
-
 struct cm_id;
 
 /* An id on a device; in the device's table as long as it is there. */
@@ -203,8 +182,8 @@ void cm_parts_close(struct cm_id *id);
 int cm_parts_tell(struct cm_id *id, uint16_t command, void *request, size_t len);
 int cm_part_tell(struct cm_part *part, uint16_t command, void *request, size_t len);
 int cm_one(struct cm_id *id, struct cm_part **part);
-int cm_bind(struct cm_id *id, const struct cm_address *to);
-int cm_choose(struct cm_id *id, const struct cm_address *source, const struct cm_address *dest, struct cm_part **part);
+int cm_bind(struct cm_id *id, const struct roced_addr_port *to);
+int cm_choose(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest, struct cm_part **part);
 int cm_query(struct cm_id *id, struct roced_query_id_grant *grant);
 
 /* event.c */
@@ -252,10 +231,10 @@ void cm_joins_free(struct cm_id *id);
 int cm_addrinfo_connect(struct cm_id *id, const struct rdma_addrinfo *info);
 
 /* address.c: between sockaddrs and the service's addresses; errnos. */
-int cm_address_from(struct cm_address *to, const struct sockaddr *from, enum rdma_port_space ps);
-void cm_address_to(struct sockaddr_storage *to, const struct cm_address *from);
-bool cm_address_any(const struct cm_address *a);
-bool cm_address_loopback(const struct cm_address *a);
-bool cm_address_multicast(const struct cm_address *a);
+int cm_address_from(struct roced_addr_port *to, const struct sockaddr *from, enum rdma_port_space ps);
+void cm_address_to(struct sockaddr_storage *to, const struct roced_addr_port *from);
+bool cm_address_any(const struct roced_addr_port *a);
+bool cm_address_loopback(const struct roced_addr_port *a);
+bool cm_address_multicast(const struct roced_addr_port *a);
 
 #endif

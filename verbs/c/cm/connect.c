@@ -23,23 +23,12 @@ union reject_request {
 	uint8_t room[sizeof(struct roced_reject_id_request) + CM_MAX_PRIVATE_DATA];
 };
 
-/* In connect_id and accept_id the parameters lie alike, from qpn to the list. */
-_Static_assert(offsetof(struct roced_accept_id_request, private_data) - offsetof(struct roced_accept_id_request, qpn) ==
-	offsetof(struct roced_connect_id_request, private_data) - offsetof(struct roced_connect_id_request, qpn), "conn_param");
-
-struct param {
-	uint32_t qpn, qkey;
-	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count, srq, reserved[2];
-	uint32_t private_data_count;
-	uint8_t reserved20[4];
-	uint8_t private_data[];
-};
-
 /*
- * fill writes the parameters: what is given, or librdmacm's defaults; the id's queue pair; the endpoint's data before
- * the program's. It gives the number of bytes of private data.
+ * fill writes the parameters of a request and its private data: the given parameters, or librdmacm's defaults; the id's
+ * queue pair; the endpoint's data before the program's. It returns an errno.
  */
-static int fill(struct cm_id *id, struct param *to, const struct rdma_conn_param *given, size_t *data_len)
+static int fill(struct cm_id *id, struct roced_conn_param *to, uint32_t *data_count, uint8_t *data,
+	const struct rdma_conn_param *given)
 {
 	static const struct rdma_conn_param defaults = {
 		.responder_resources = RDMA_MAX_RESP_RES,
@@ -52,7 +41,7 @@ static int fill(struct cm_id *id, struct param *to, const struct rdma_conn_param
 
 	if (id->connect_len + len > CM_MAX_PRIVATE_DATA)
 		return EINVAL;
-	*to = (struct param){
+	*to = (struct roced_conn_param){
 		.qpn = id->id.qp ? id->id.qp->qp_num : p->qp_num,
 		.responder_resources = p->responder_resources,
 		.initiator_depth = p->initiator_depth,
@@ -60,20 +49,19 @@ static int fill(struct cm_id *id, struct param *to, const struct rdma_conn_param
 		.retry_count = p->retry_count,
 		.rnr_retry_count = p->rnr_retry_count,
 		.srq = (id->id.qp ? id->id.srq != NULL || id->id.qp->srq != NULL : p->srq) != 0,
-		.private_data_count = (uint32_t)(id->connect_len + len),
 	};
+	*data_count = (uint32_t)(id->connect_len + len);
 	if (id->connect_len > 0)
-		memcpy(to->private_data, id->connect, id->connect_len);
+		memcpy(data, id->connect, id->connect_len);
 	if (len > 0)
-		memcpy(to->private_data + id->connect_len, p->private_data, len);
-	*data_len = id->connect_len + len;
+		memcpy(data + id->connect_len, p->private_data, len);
 	return 0;
 }
 
 static int listen_everywhere(struct cm_id *id, int backlog)
 {
 	struct roced_listen_id_request r = { .backlog = backlog };
-	struct cm_address any = { .family = 4 };
+	struct roced_addr_port any = { .family = 4 };
 	int error = 0;
 
 	if (!id->bound) /* as the kernel: at any port of all addresses */
@@ -101,15 +89,14 @@ int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *param)
 	struct cm_id *id = cm_id_of(public);
 	union connect_request r = { 0 };
 	struct cm_part *part;
-	size_t data;
 	int error;
 
 	pthread_mutex_lock(&id->lock);
 	error = cm_one(id, &part);
 	if (!error)
-		error = fill(id, (struct param *)&r.request.qpn, param, &data);
+		error = fill(id, &r.request.param, &r.request.private_data_count, r.request.private_data, param);
 	if (!error)
-		error = cm_part_tell(part, ROCED_CONNECT_ID, &r, sizeof(r.request) + data);
+		error = cm_part_tell(part, ROCED_CONNECT_ID, &r, sizeof(r.request) + r.request.private_data_count);
 	pthread_mutex_unlock(&id->lock);
 	return error ? cm_result(error) : cm_complete(id);
 }
@@ -130,18 +117,17 @@ static int reject(struct cm_part *part, const void *private_data, size_t len)
 static int answer(struct cm_id *id, struct cm_part *part, const struct rdma_conn_param *param)
 {
 	union accept_request r = { 0 };
-	size_t data;
 	int error = 0;
 
 	if (id->asked && cm_connects(id) && id->id.qp)
 		error = cm_qp_bring(id, part, param ? param->responder_resources : RDMA_MAX_RESP_RES,
 			param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH, true);
 	if (!error)
-		error = fill(id, (struct param *)&r.request.qpn, param, &data);
+		error = fill(id, &r.request.param, &r.request.private_data_count, r.request.private_data, param);
 	if (error)
 		return error;
 	r.request.response = !id->asked;
-	return cm_part_tell(part, ROCED_ACCEPT_ID, &r, sizeof(r.request) + data);
+	return cm_part_tell(part, ROCED_ACCEPT_ID, &r, sizeof(r.request) + r.request.private_data_count);
 }
 
 int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)

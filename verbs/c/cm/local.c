@@ -18,7 +18,7 @@ static void wake_peeking(struct cm_channel *c)
 {
 	struct cm_device *device = c->sources[0].device;
 	struct roced_create_id_request create = { .channel = c->sources[0].channel, .port_space = RDMA_PS_UDP };
-	struct roced_resolve_id_addr_request resolve = { .timeout_ns = 1000000000, .dest_family = 4, .dest = { 127, 0, 0, 1 } };
+	struct roced_resolve_id_addr_request resolve = { .timeout_ns = 1000000000, .dest = { .family = 4, .addr = { 127, 0, 0, 1 } } };
 	struct roced_create_id_grant id;
 
 	if (roced_ask_simple(device->session, ROCED_CREATE_ID, &create, &id) != 0)

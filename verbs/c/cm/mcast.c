@@ -8,9 +8,9 @@
 /* What a join is in the request: proto.go's visitJoinKind has why these are not the join states' bits. */
 enum { KIND_FULL = 1, KIND_SEND_ONLY_FULL = 2 };
 
-static int join(struct cm_id *id, const struct cm_address *group, bool full, void *context)
+static int join(struct cm_id *id, const struct roced_addr_port *group, bool full, void *context)
 {
-	struct roced_join_id_request r;
+	struct roced_join_id_request r = { .group = *group };
 	struct cm_join *j;
 	struct cm_part *part;
 	int error = cm_one(id, &part);
@@ -23,11 +23,9 @@ static int join(struct cm_id *id, const struct cm_address *group, bool full, voi
 	j->token = ++id->joined;
 	j->context = context;
 	j->full = full;
-	memset(&r, 0, sizeof(r));
 	r.kind = full ? KIND_FULL : KIND_SEND_ONLY_FULL;
 	r.context = j->token;
-	memcpy(&r.group_family, group, sizeof(*group));
-	r.group_port = 0;
+	r.group.port = 0;
 	error = cm_part_tell(part, ROCED_JOIN_ID, &r, sizeof(r));
 	if (error) {
 		free(j);
@@ -41,7 +39,7 @@ static int join(struct cm_id *id, const struct cm_address *group, bool full, voi
 static int join_multicast(struct rdma_cm_id *public, const struct sockaddr *addr, bool full, void *context)
 {
 	struct cm_id *id = cm_id_of(public);
-	struct cm_address group;
+	struct roced_addr_port group;
 	int error = addr ? cm_address_from(&group, addr, public->ps) : EINVAL;
 
 	if (error)
@@ -142,19 +140,17 @@ bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token)
 }
 
 /* leave gives the join that has ended, which is the caller's, and NULL for one whose event says that it failed. */
-static int leave(struct cm_id *id, const struct cm_address *group, struct cm_join **left)
+static int leave(struct cm_id *id, const struct roced_addr_port *group, struct cm_join **left)
 {
-	struct roced_leave_id_request r;
+	struct roced_leave_id_request r = { .group = *group };
 	struct roced_leave_id_grant grant;
 	struct cm_part *part;
 	int error = cm_one(id, &part);
 
 	if (error)
 		return error;
-	memset(&r, 0, sizeof(r));
 	r.id = part->handle;
-	memcpy(&r.group_family, group, sizeof(*group));
-	r.group_port = 0;
+	r.group.port = 0;
 	error = roced_ask_simple(part->device->session, ROCED_LEAVE_ID, &r, &grant);
 	if (error)
 		return error;
@@ -177,7 +173,7 @@ int rdma_leave_multicast(struct rdma_cm_id *public, struct sockaddr *addr)
 {
 	struct cm_id *id = cm_id_of(public);
 	struct cm_join *left = NULL;
-	struct cm_address group;
+	struct roced_addr_port group;
 	int error = addr ? cm_address_from(&group, addr, public->ps) : EINVAL;
 
 	if (error)

@@ -53,13 +53,13 @@ static int set_path(struct cm_id *id, const void *value, size_t len)
 	if (error)
 		return error;
 	memcpy(&data, value, sizeof(data));
-	memcpy(r.dgid, data.path.dgid.raw, 16);
-	r.sgid_index = now.sgid_index;
-	r.flow_label = ntohl(data.path.flowlabel_hoplimit) >> 8 & 0xfffff;
-	r.hop_limit = (uint8_t)ntohl(data.path.flowlabel_hoplimit);
-	r.traffic_class = data.path.tclass;
-	r.port = now.port;
-	r.sl = ntohs(data.path.qosclass_sl) & 0xf;
+	memcpy(r.path.dgid, data.path.dgid.raw, 16);
+	r.path.sgid_index = now.ah.sgid_index;
+	r.path.flow_label = ntohl(data.path.flowlabel_hoplimit) >> 8 & 0xfffff;
+	r.path.hop_limit = (uint8_t)ntohl(data.path.flowlabel_hoplimit);
+	r.path.traffic_class = data.path.tclass;
+	r.path.port = now.ah.port;
+	r.path.sl = ntohs(data.path.qosclass_sl) & 0xf;
 	return cm_part_tell(part, ROCED_SET_ID_PATH, &r, sizeof(r));
 }
 

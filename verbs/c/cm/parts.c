@@ -163,16 +163,15 @@ int cm_query(struct cm_id *id, struct roced_query_id_grant *grant)
 	return error;
 }
 
-static int bind_part(struct cm_id *id, struct cm_part *part, struct cm_address *to, bool shared)
+static int bind_part(struct cm_id *id, struct cm_part *part, struct roced_addr_port *to, bool shared)
 {
-	struct roced_bind_id_request r = { .shared = shared, .whose = id->number };
+	struct roced_bind_id_request r = { .shared = shared, .whose = id->number, .addr = *to };
 	struct roced_bind_id_grant grant;
 	int error;
 
-	memcpy(&r.addr_family, to, sizeof(*to));
 	error = part_ask(part, ROCED_BIND_ID, &r, sizeof(r), &grant, sizeof(grant));
 	if (!error)
-		memcpy(to, &grant, sizeof(*to));
+		*to = grant.addr;
 	return error;
 }
 
@@ -180,7 +179,7 @@ static int bind_part(struct cm_id *id, struct cm_part *part, struct cm_address *
  * bind_all binds to all addresses, with one port on all devices. Devices of one network namespace share it. If it
  * cannot be had on one of them, the id is as it was before.
  */
-static int bind_all(struct cm_id *id, struct cm_address to)
+static int bind_all(struct cm_id *id, struct roced_addr_port to)
 {
 	int n, error = 0;
 
@@ -210,7 +209,7 @@ static bool is_up(const struct cm_part *part)
  * in_order orders the id's parts as an address is looked for: a loopback address is on the first device whose port is
  * up, as in the kernel.
  */
-static void in_order(struct cm_id *id, const struct cm_address *a)
+static void in_order(struct cm_id *id, const struct roced_addr_port *a)
 {
 	int n;
 
@@ -226,7 +225,7 @@ static void in_order(struct cm_id *id, const struct cm_address *a)
 }
 
 /* cm_bind binds to all addresses, or to one of one of the devices, and so to the device. */
-int cm_bind(struct cm_id *id, const struct cm_address *to)
+int cm_bind(struct cm_id *id, const struct roced_addr_port *to)
 {
 	int n, error = ENODEV;
 
@@ -234,7 +233,7 @@ int cm_bind(struct cm_id *id, const struct cm_address *to)
 		return bind_all(id, *to);
 	in_order(id, to);
 	for (n = 0; n < id->count; n++) {
-		struct cm_address own = *to;
+		struct roced_addr_port own = *to;
 		error = bind_part(id, id->parts[n], &own, false);
 		if (!error) {
 			settle(id, id->parts[n]);
@@ -246,21 +245,17 @@ int cm_bind(struct cm_id *id, const struct cm_address *to)
 	return error;
 }
 
-static int find_route(struct cm_part *part, const struct cm_address *source, const struct cm_address *dest)
+static int find_route(struct cm_part *part, const struct roced_addr_port *source, const struct roced_addr_port *dest)
 {
-	struct roced_find_route_request r;
+	struct roced_find_route_request r = { .source = *source, .dest = *dest };
 	struct roced_find_route_grant grant;
 
-	memset(&r, 0, sizeof(r));
-	memcpy(&r.source_family, source, sizeof(*source));
-	memcpy(&r.dest_family, dest, sizeof(*dest));
-	r.source_port = 0;
-	r.dest_port = 0;
+	r.source.port = r.dest.port = 0;
 	return roced_ask_simple(part->device->session, ROCED_FIND_ROUTE, &r, &grant);
 }
 
 /* owner is the part on the device whose own address a destination is: the host reaches it there, and by no wire. */
-static struct cm_part *owner(struct cm_id *id, const struct cm_address *source, const struct cm_address *dest)
+static struct cm_part *owner(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest)
 {
 	int n;
 
@@ -274,7 +269,7 @@ static struct cm_part *owner(struct cm_id *id, const struct cm_address *source, 
 }
 
 /* cm_choose settles on the device by which the host reaches a destination. */
-int cm_choose(struct cm_id *id, const struct cm_address *source, const struct cm_address *dest, struct cm_part **part)
+int cm_choose(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest, struct cm_part **part)
 {
 	int n, error = 0;
 

@@ -7,7 +7,7 @@
 #include "cm.h"
 
 /* refresh_path makes the one path of the id's route: that of its address handle. */
-static void refresh_path(struct cm_id *id, const struct cm_ah *ah, const union ibv_gid *sgid)
+static void refresh_path(struct cm_id *id, const struct roced_ah_attr *ah, const union ibv_gid *sgid)
 {
 	struct rdma_route *route = &id->id.route;
 	struct ibv_sa_path_rec *path = route->path_rec;
@@ -37,23 +37,22 @@ static int refresh_device(struct cm_id *id, const struct roced_query_id_grant *g
 	union ibv_gid sgid = { .raw = { 0 } };
 	struct rdma_ib_addr *ib = &id->id.route.addr.addr.ibaddr;
 	struct cm_part *part;
-	struct cm_ah ah;
+	const struct roced_ah_attr *ah = &grant->ah;
 	int error = cm_one(id, &part);
 
 	if (error)
 		return error;
-	memcpy(&ah, grant->dgid, sizeof(ah));
 	id->id.verbs = part->device->verbs;
-	id->id.port_num = ah.port ? ah.port : 1;
+	id->id.port_num = ah->port ? ah->port : 1;
 	if (!id->id.pd)
 		error = cm_device_pd(part->device, &id->id.pd);
 	ib->pkey = htons(0xffff);
-	if (grant->remote_family == 0)
+	if (grant->remote.family == 0)
 		return error;
-	ibv_query_gid(id->id.verbs, id->id.port_num, (int)ah.sgid_index, &sgid);
+	ibv_query_gid(id->id.verbs, id->id.port_num, (int)ah->sgid_index, &sgid);
 	ib->sgid = sgid;
-	memcpy(ib->dgid.raw, ah.dgid, 16);
-	refresh_path(id, &ah, &sgid);
+	memcpy(ib->dgid.raw, ah->dgid, 16);
+	refresh_path(id, ah, &sgid);
 	return error;
 }
 
@@ -62,22 +61,19 @@ int cm_refresh(struct cm_id *id)
 {
 	struct rdma_addr *addr = &id->id.route.addr;
 	struct roced_query_id_grant grant;
-	struct cm_address local, remote;
 	int error = cm_query(id, &grant);
 
 	if (error)
 		return error;
-	memcpy(&local, &grant.local_family, sizeof(local));
-	memcpy(&remote, &grant.remote_family, sizeof(remote));
-	cm_address_to(&addr->src_storage, &local);
-	cm_address_to(&addr->dst_storage, &remote);
+	cm_address_to(&addr->src_storage, &grant.local);
+	cm_address_to(&addr->dst_storage, &grant.remote);
 	return grant.on_device ? refresh_device(id, &grant) : 0;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 {
 	struct cm_id *id = cm_id_of(public);
-	struct cm_address to;
+	struct roced_addr_port to;
 	int error;
 
 	if (!addr)
@@ -94,18 +90,15 @@ int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 	return cm_result(error);
 }
 
-static int resolve(struct cm_id *id, const struct cm_address *source, const struct cm_address *dest, int timeout_ms)
+static int resolve(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest, int timeout_ms)
 {
-	struct roced_resolve_id_addr_request r;
+	struct roced_resolve_id_addr_request r = {
+		.timeout_ns = (int64_t)timeout_ms * 1000000, .source = *source, .dest = *dest };
 	struct cm_part *part;
 	int error = cm_choose(id, source, dest, &part);
 
 	if (error)
 		return error;
-	memset(&r, 0, sizeof(r));
-	r.timeout_ns = (int64_t)timeout_ms * 1000000;
-	memcpy(&r.source_family, source, sizeof(*source));
-	memcpy(&r.dest_family, dest, sizeof(*dest));
 	error = cm_part_tell(part, ROCED_RESOLVE_ID_ADDR, &r, sizeof(r));
 	id->bound = id->bound || !error;
 	return error;
@@ -114,7 +107,7 @@ static int resolve(struct cm_id *id, const struct cm_address *source, const stru
 int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
 {
 	struct cm_id *id = cm_id_of(public);
-	struct cm_address source, dest;
+	struct roced_addr_port source, dest;
 	int error;
 
 	if (!dst)

@@ -242,16 +242,16 @@ static int route_found(struct rsocket *s, struct ds_dest *d)
 	if (error)
 		return error;
 	write_header(s, d);
-	if (s->datagram->udp < 0 || !ds_wired(d->id->verbs, (int)now.sgid_index)) {
+	if (s->datagram->udp < 0 || !ds_wired(d->id->verbs, (int)now.ah.sgid_index)) {
 		d->step = DS_ASKING;
 		return rdma_connect(d->id, &param) == 0 ? 0 : errno;
 	}
-	memcpy(attr.grh.dgid.raw, now.dgid, 16);
-	attr.grh.sgid_index = (uint8_t)now.sgid_index;
-	attr.grh.flow_label = now.flow_label;
-	attr.grh.hop_limit = now.hop_limit;
-	attr.grh.traffic_class = now.traffic_class;
-	attr.sl = now.sl;
+	memcpy(attr.grh.dgid.raw, now.ah.dgid, 16);
+	attr.grh.sgid_index = (uint8_t)now.ah.sgid_index;
+	attr.grh.flow_label = now.ah.flow_label;
+	attr.grh.hop_limit = now.ah.hop_limit;
+	attr.grh.traffic_class = now.ah.traffic_class;
+	attr.sl = now.ah.sl;
 	return open_way(s, d, &attr);
 }
 

@@ -21,16 +21,16 @@ static void fill_datagram(struct cm_event *e, const struct roced_get_cm_event_gr
 
 	ud->private_data = data;
 	ud->private_data_len = len;
-	memcpy(ud->ah_attr.grh.dgid.raw, g->dgid, 16);
-	ud->ah_attr.grh.flow_label = g->flow_label;
-	ud->ah_attr.grh.sgid_index = (uint8_t)g->sgid_index;
-	ud->ah_attr.grh.hop_limit = g->hop_limit;
-	ud->ah_attr.grh.traffic_class = g->traffic_class;
-	ud->ah_attr.sl = g->sl;
+	memcpy(ud->ah_attr.grh.dgid.raw, g->ah.dgid, 16);
+	ud->ah_attr.grh.flow_label = g->ah.flow_label;
+	ud->ah_attr.grh.sgid_index = (uint8_t)g->ah.sgid_index;
+	ud->ah_attr.grh.hop_limit = g->ah.hop_limit;
+	ud->ah_attr.grh.traffic_class = g->ah.traffic_class;
+	ud->ah_attr.sl = g->ah.sl;
 	ud->ah_attr.is_global = 1;
-	ud->ah_attr.port_num = g->port;
-	ud->qp_num = g->qpn;
-	ud->qkey = g->qkey;
+	ud->ah_attr.port_num = g->ah.port;
+	ud->qp_num = g->param.qpn;
+	ud->qkey = g->param.qkey;
 }
 
 static void fill_connection(struct cm_event *e, const struct roced_get_cm_event_grant *g, const void *data, uint8_t len)
@@ -38,13 +38,13 @@ static void fill_connection(struct cm_event *e, const struct roced_get_cm_event_
 	e->event.param.conn = (struct rdma_conn_param){
 		.private_data = data,
 		.private_data_len = len,
-		.responder_resources = g->responder_resources,
-		.initiator_depth = g->initiator_depth,
-		.flow_control = g->flow_control,
-		.retry_count = g->retry_count,
-		.rnr_retry_count = g->rnr_retry_count,
-		.srq = g->srq,
-		.qp_num = g->qpn,
+		.responder_resources = g->param.responder_resources,
+		.initiator_depth = g->param.initiator_depth,
+		.flow_control = g->param.flow_control,
+		.retry_count = g->param.retry_count,
+		.rnr_retry_count = g->param.rnr_retry_count,
+		.srq = g->param.srq,
+		.qp_num = g->param.qpn,
 	};
 }
 
@@ -66,8 +66,8 @@ static void fill(struct cm_event *e, const struct roced_get_cm_event_grant *g)
 static void asked(struct cm_id *id, const struct roced_get_cm_event_grant *g)
 {
 	pthread_mutex_lock(&id->lock);
-	id->responder_resources = g->responder_resources;
-	id->initiator_depth = g->initiator_depth;
+	id->responder_resources = g->param.responder_resources;
+	id->initiator_depth = g->param.initiator_depth;
 	cm_refresh(id);
 	pthread_mutex_unlock(&id->lock);
 }
