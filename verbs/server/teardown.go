@@ -1,8 +1,6 @@
 package server
 
-import (
-	"github.com/roced/roced/internal/fault"
-)
+import "github.com/roced/roced/internal/fault"
 
 // step is a part of the teardown of a connection. It does nothing if there is nothing for it to free.
 type step struct {

@@ -40,7 +40,7 @@ func (v *View) QueryDevice(r proto.LookDeviceRequest) (proto.DeviceView, error) 
 	}
 	source, describes := card.(provider.Doer)
 	if !describes {
-		return proto.DeviceView{}, fmt.Errorf("%w: only programs that open %s can ask what it is", verbs.ErrUnsupported, device.Name)
+		return proto.DeviceView{}, fmt.Errorf("%w: only programs that open %s can query it", verbs.ErrUnsupported, device.Name)
 	}
 	d, err := describe(source, int(r.From))
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed) {

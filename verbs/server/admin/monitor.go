@@ -105,7 +105,7 @@ func (l *monitors) noteMarked() {
 // Monitor begins to keep events for the client, if it has not begun yet.
 func (v *View) Monitor() error {
 	if v.client.peer.IsConfined() {
-		return fmt.Errorf("%w: programs in other network namespaces hear no events of the service", verbs.ErrPermission)
+		return fmt.Errorf("%w: programs in other network namespaces receive no events of the service", verbs.ErrPermission)
 	}
 	if v.monitor == nil {
 		v.service.reportNoticed() // earlier events are not for this monitor

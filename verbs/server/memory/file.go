@@ -56,21 +56,21 @@ type files struct {
 }
 
 // create makes a process file of size bytes for a session of a user.
-func (p *files) create(user User, size uint64) (f *file, err error) {
+func (fs *files) create(user User, size uint64) (f *file, err error) {
 	if size == 0 || size > proto.MaxProcessFile || size%uint64(pageSize) != 0 {
 		return nil, fmt.Errorf("%w: a process file of 0x%x bytes; request whole pages of %d bytes, at most 0x%x bytes", verbs.ErrInvalid, size, pageSize, uint64(proto.MaxProcessFile))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.add(user, size, func() (int, error) { return sealedMemfd(int(size)) })
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.add(user, size, func() (int, error) { return sealedMemfd(int(size)) })
 }
 
 // add adds a file, whose descriptor it owns. The caller holds mu.
-func (p *files) add(user User, size uint64, open func() (fd int, err error)) (*file, error) {
+func (fs *files) add(user User, size uint64, open func() (fd int, err error)) (*file, error) {
 	if err := user.Quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &file{key: fileKey{of: user.Sharer}, space: size, quota: user.Quota, guard: &p.guard, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
+	f := &file{key: fileKey{of: user.Sharer}, space: size, quota: user.Quota, guard: &fs.guard, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
 	var err error
 	if f.fd, err = open(); err == nil {
 		if f.key.identity, err = identify(f.fd); err != nil {
@@ -81,10 +81,10 @@ func (p *files) add(user User, size uint64, open func() (fd int, err error)) (*f
 		user.Quota.GiveDescriptors(1)
 		return nil, fmt.Errorf("%w: a file for a program's memory: %w", verbs.ErrHost, err)
 	}
-	p.all[f.key] = f
-	if !p.watched {
-		p.watched = true
-		go p.watch()
+	fs.all[f.key] = f
+	if !fs.watched {
+		fs.watched = true
+		go fs.watch()
 	}
 	return f, nil
 }
@@ -106,35 +106,35 @@ func identify(fd int) (identity, error) {
 
 // join returns the process file of another session of the same user, which a session has passed. The service uses its own
 // descriptor of it.
-func (p *files) join(of peer.Sharer, passed int) (*file, error) {
+func (fs *files) join(of peer.Sharer, passed int) (*file, error) {
 	is, err := identify(passed)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.all[fileKey{is, of}]
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.all[fileKey{is, of}]
 	if err != nil || f == nil || f.uses != nil {
-		return nil, fmt.Errorf("%w: the file that was passed is no process file of a session of this user; pass what share_memory gave", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the file that was passed is not a process file of a session of this user; pass the file that share_memory has returned", verbs.ErrInvalid)
 	}
 	f.users++
 	return f, nil
 }
 
 // leave ends the use by a session, whose regions have been deregistered. The pages stay the program's.
-func (p *files) leave(f *file) {
-	p.mu.Lock()
-	last := p.forget(f)
-	p.mu.Unlock()
+func (fs *files) leave(f *file) {
+	fs.mu.Lock()
+	last := fs.forget(f)
+	fs.mu.Unlock()
 	if last {
 		f.close()
 	}
 }
 
 // forget ends one use, and reports whether it was the last. The caller holds mu.
-func (p *files) forget(f *file) (last bool) {
+func (fs *files) forget(f *file) (last bool) {
 	f.users--
 	if f.users > 0 {
 		return false
 	}
-	delete(p.all, f.key)
+	delete(fs.all, f.key)
 	return true
 }
 

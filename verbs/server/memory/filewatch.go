@@ -28,24 +28,24 @@ var (
 )
 
 // watch checks the files while there are some.
-func (p *files) watch() {
+func (fs *files) watch() {
 	for range time.Tick(checkGap) {
-		if !p.check() {
+		if !fs.check() {
 			return
 		}
 	}
 }
 
 // check ends the use of the files of users whose files are too large. It reports whether there are files.
-func (p *files) check() (any bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.all) == 0 {
-		p.watched = false
+func (fs *files) check() (any bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if len(fs.all) == 0 {
+		fs.watched = false
 		return false
 	}
-	own, all := p.sizes(nil)
-	for _, f := range p.all {
+	own, all := fs.sizes(nil)
+	for _, f := range fs.all {
 		sizes := own // a file that was passed may have been extended by others: only the use of such files ends then
 		if f.isPassed() {
 			sizes = all
@@ -59,14 +59,14 @@ func (p *files) check() (any bool) {
 
 // sizes returns the sizes in bytes of the process files of each user, and of all files; of one user only, unless it is nil.
 // The caller holds mu.
-func (p *files) sizes(alone *quota.Quota) (own, all map[*quota.Quota]uint64) {
+func (fs *files) sizes(alone *quota.Quota) (own, all map[*quota.Quota]uint64) {
 	type of struct {
 		user *quota.Quota
 		is   identity
 	}
 	counted := map[of]bool{} // one user may be several sharers
 	own, all = map[*quota.Quota]uint64{}, map[*quota.Quota]uint64{}
-	for _, f := range p.all {
+	for _, f := range fs.all {
 		one := of{f.quota, f.key.identity}
 		if counted[one] || alone != nil && alone != f.quota {
 			continue
@@ -82,18 +82,18 @@ func (p *files) sizes(alone *quota.Quota) (own, all map[*quota.Quota]uint64) {
 }
 
 // sizeOf returns the size of all files of a user in bytes.
-func (p *files) sizeOf(user *quota.Quota) uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, all := p.sizes(user)
+func (fs *files) sizeOf(user *quota.Quota) uint64 {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	_, all := fs.sizes(user)
 	return all[user]
 }
 
 // endOf ends the use of all files of a user.
-func (p *files) endOf(user *quota.Quota, cause error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.all {
+func (fs *files) endOf(user *quota.Quota, cause error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.all {
 		if f.quota == user {
 			f.end(cause)
 		}

@@ -43,7 +43,7 @@ func checkMemoryFile(fd int) error {
 }
 
 // enterPassed returns a file that was passed, for one more region of a session.
-func (p *files) enterPassed(s *Session, passed int) (*file, error) {
+func (fs *files) enterPassed(s *Session, passed int) (*file, error) {
 	if err := checkMemoryFile(passed); err != nil {
 		return nil, err
 	}
@@ -51,12 +51,12 @@ func (p *files) enterPassed(s *Session, passed int) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the file that was passed: %w", verbs.ErrInvalid, err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.all[fileKey{is, s.user.Sharer}]
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.all[fileKey{is, s.user.Sharer}]
 	switch {
 	case f == nil:
-		f, err = p.add(s.user, proto.MaxProcessFile, func() (int, error) { return unix.FcntlInt(uintptr(passed), unix.F_DUPFD_CLOEXEC, 0) })
+		f, err = fs.add(s.user, proto.MaxProcessFile, func() (int, error) { return unix.FcntlInt(uintptr(passed), unix.F_DUPFD_CLOEXEC, 0) })
 		if err != nil {
 			return nil, err
 		}
@@ -86,9 +86,9 @@ func (f *file) isPassed() bool { return f.uses != nil }
 
 // endPassed ends the use of the files that a session has passed, for all sessions that have them. It reports whether the use
 // of one of them had ended before.
-func (p *files) endPassed(s *Session, cause error) (ended bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (fs *files) endPassed(s *Session, cause error) (ended bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
 	for f := range s.passed {
 		ended = ended || isClosed(f.ended)
 		f.end(cause)
@@ -97,8 +97,8 @@ func (p *files) endPassed(s *Session, cause error) (ended bool) {
 }
 
 // leavePassed ends the use by one region. The last close may block, and the caller does not wait for it.
-func (p *files) leavePassed(s *Session, f *file) {
-	p.mu.Lock()
+func (fs *files) leavePassed(s *Session, f *file) {
+	fs.mu.Lock()
 	use := f.uses[s]
 	if use.regions--; use.regions == 0 {
 		delete(f.uses, s)
@@ -107,12 +107,12 @@ func (p *files) leavePassed(s *Session, f *file) {
 			delete(s.passed, f)
 		}
 	}
-	last := p.forget(f)
-	p.mu.Unlock()
+	last := fs.forget(f)
+	fs.mu.Unlock()
 	if last {
-		p.leaving.Add(1)
+		fs.leaving.Add(1)
 		s.manager.users.Run(s.user.Holder, func() {
-			defer p.leaving.Done()
+			defer fs.leaving.Done()
 			f.close()
 		})
 	}

@@ -106,7 +106,7 @@ func (s *Session) watchFile(f *file, over <-chan struct{}) {
 func (s *Session) Mapping(offset uint64, length int) func() (hca.Mapping, error) {
 	return func() (hca.Mapping, error) {
 		if s.file == nil {
-			return hca.Mapping{}, fmt.Errorf("%w: the session shares no memory; ask share_memory first", verbs.ErrInvalid)
+			return hca.Mapping{}, fmt.Errorf("%w: the session shares no memory; request share_memory first", verbs.ErrInvalid)
 		}
 		return s.file.mapRegion(offset, length)
 	}

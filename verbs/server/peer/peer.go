@@ -40,7 +40,7 @@ func identify(socket *net.UnixConn) (p *Peer, err error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("who has connected: %w", err)
+		return nil, fmt.Errorf("credentials of a peer: %w", err)
 	}
 	p.socket = socket
 	return p, nil
