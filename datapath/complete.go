@@ -82,7 +82,7 @@ func (e *Engine) publish() {
 		e.reportPostponed()
 	}
 	e.hand = nil
-	e.runner.SetAlarm(earliest(e.postponed), earliest(e.timers.heap), e.now)
+	e.runner.SetAlarm(earliest(e.postponed), earlier(earliest(e.timers.heap), e.flights.Deadline()), e.now)
 }
 
 // nextDirty takes the next CQ out of those to publish, before it is looked at, as pop does.

@@ -11,7 +11,7 @@ import (
 // peer, by a CNP; one that is notified sends at a rate, requests and responses to READs alike. Datagrams do neither:
 // a queue pair of them has many peers, each of which would need a rate.
 //
-//	a marked packet ─► noteMarked ─► a turn ─► sendCNP
+//	a marked packet ─► noteMarked ─► a turn ─► notify
 //	a CNP ─► receiveCNP ─► flow ─► holds ─► a time (deadlines) ─► expire ─► a turn
 //
 // Anyone who can send as the peer can slow a connection down, to the minimal rate, as long as that goes on.
@@ -21,52 +21,34 @@ type congestion struct {
 	notifier dcqcn.Notifier
 	flow     dcqcn.Flow
 
-	congested bool // it owes a notification, or has a rate
-	owesCNP   bool
-	yielded   sending   // what came of the last turn that yields took
-	resume    time.Time // when a turn is due that the rate has put off; zero: none
+	owesCNP bool
+	resume  time.Time // when a turn is due that the rate has put off; zero: none
 }
 
 // noteMarked has the peer notified of a marked packet of its own, not too often.
 func (c *Connection) noteMarked() {
 	e := c.engine
 	if e.congestion != nil && c.notifier.Marked(e.congestion, e.now()) {
-		c.congested, c.owesCNP = true, true
+		c.owesCNP = true
 		e.turns.add(c.qp)
 	}
 }
 
-// yields says that the next packet is not what there is to send: a notification goes before it, or it has to wait
-// for its time.
-func (c *Connection) yields(d *departure) bool {
-	switch {
-	case c.owesCNP:
-		c.yielded = c.sendCNP(d)
-		return true
-	case c.paced() && c.holds():
-		c.returnGrant(sends, reads)
-		c.yielded = sentNone
-		return true
-	}
-	c.congested = c.flow.Slowed()
-	c.Requester.Paced = c.congested
-	return false
-}
-
-// sendCNP notifies the peer.
-func (c *Connection) sendCNP(d *departure) sending {
-	frame := c.frame(d, 0)
-	if frame == nil {
-		return sentLater
-	}
+// notify sends the peer a notification; false if the link has no frame.
+func (c *Connection) notify() bool {
 	e := c.engine
+	frame := c.frame(&e.tx, 0)
+	if frame == nil {
+		return false
+	}
 	c.owesCNP = false
 	n := c.Template.SealCNP(frame, c.qp.Number, c.PeerQPN, c.qp.PKey, e.nextID())
 	copy(frame, c.Path.ethernet[:])
 	e.counters.CNPSent++
 	e.counters.Sent++
-	e.launch(c.qp, d, c.Path, nil, frame, n, 0)
-	return sentOne
+	e.budget--
+	e.launch(c.qp, &e.tx, c.Path, frame, n, 0)
+	return true
 }
 
 // receiveCNP slows the connection down.
@@ -81,7 +63,6 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 		return DropNotPeer
 	}
 	c.flow.Notified(e.congestion, e.now())
-	c.congested = true
 	e.counters.CNPHandled++
 	return DropNone
 }
@@ -100,7 +81,7 @@ func (c *Connection) holds() bool {
 
 // due is when the connection has something to do; zero if there is nothing.
 func (c *Connection) due() time.Time {
-	return earlier(c.Requester.Deadline(), earlier(c.resume, c.impatient()))
+	return earlier(c.Requester.Deadline(), c.resume)
 }
 
 // expire is called when the connection's time has come: to send on, or to act on what was not answered.
@@ -110,7 +91,6 @@ func (c *Connection) expire() {
 		c.resume = time.Time{}
 		c.engine.turns.add(c.qp)
 	}
-	c.stopWaiting(now)
 	if at := c.Requester.Deadline(); !at.IsZero() && !at.After(now) {
 		c.Requester.Expire(now)
 	}

@@ -6,7 +6,7 @@
 //	          ▼                                            │
 //	tx.go  doorbells → turns of queue pairs         rx.go  Parse → ICRC → own? → queue pair
 //	ud.go  check the copy → gather → Seal           ud.go  checks → scatter → complete
-//	connection.go  conn.Requester, conn.Responder   connection.go  conn.Requester, conn.Responder
+//	send.go  conn.Requester, conn.Responder         connection.go  conn.Requester, conn.Responder
 //	tx.go  dispatch ─────── own destination ──────► rx.go
 //	          ▼                                             │
 //	      link.Link: a burst of frames out, a burst of frames in
@@ -20,12 +20,12 @@
 // A session (session.go) is what the engine knows of one program: its doorbell, and the address handles and memory
 // regions (package region) that its requests name. What a packet needs on its way (parsed headers, the request, its memory, the
 // completion) is an arrival or a departure, which is handed down. There is one for each direction, since receiving
-// may send. What depends on the transport service is a Service of the queue pair: ud.go, and connection.go, which
-// drives the machine of package conn. queuepair.go is the queue pair as that machine sees it.
+// may send. What depends on the transport service is a Service of the queue pair: ud.go, and connection.go and send.go, which
+// drive the machine of package conn. queuepair.go is the queue pair as that machine sees it.
 //
 // Connections have timers (timers.go), one for each that has something outstanding. They are looked at once a
-// round; the runner wakes somebody for the next one. What they have on their way is bounded for all together: few
-// divide that, many take turns (grants.go, waiting.go).
+// round; the runner wakes somebody for the next one. What they have in flight is bounded for all together: package
+// flight divides it.
 //
 // A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too. Each request
 // for an XRC target names its SRQ, of the target's domain.

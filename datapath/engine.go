@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/conn/dcqcn"
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/runner"
@@ -41,7 +42,8 @@ type Engine struct {
 	doorbells
 	backlog
 	completions
-	timers deadlines
+	timers  deadlines
+	flights flight.Scheduler // what connections have in flight
 	roundTime
 	rx       arrival       // the packet from the link in hand
 	tx       departure     // the send request in hand
@@ -141,7 +143,7 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 			e.others.close()
 			return nil, err
 		}
-		e.timers.ofCard = &shared.flights
+		e.flights.Card = &shared.flights
 	}
 	how := runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: e.descriptors(), InMemory: e.memory != nil}
 	if e.runner, err = runner.New(how, e); err != nil {

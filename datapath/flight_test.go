@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,8 @@ func TestSmallerWindowAsks(t *testing.T) {
 	x.engine.Do(func() {
 		x.engine.budget = 20
 		x.c.send(&x.engine.tx)
-		x.engine.timers.flights = 1000 // sessions
+		x.engine.flights.Card = new(atomic.Int32)
+		x.engine.flights.Card.Store(1000) // sessions
 	})
 	sent, asked := x.flight()
 	if len(sent) != 21 || !slices.Equal(asked, []int{20}) {
@@ -159,11 +161,11 @@ func TestNotReadyIsNotInFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
 	x.postAll(posted{o: ring.WRSend, length: 8})
 	for _, code := range []wire.Syndrome{1, 31} { // 10 µs, 0.5 s
-		if x.rest(); x.session.flights != 1 {
-			t.Errorf("%d are in flight when it has sent", x.session.flights)
+		if x.rest(); x.session.flights.Flows() != 1 {
+			t.Errorf("%d are in flight when it has sent", x.session.flights.Flows())
 		}
-		if x.say(line{Transport: answer(0, wire.SyndromeRNR|code)}); code == 31 && x.session.flights != 0 {
-			t.Errorf("%d are in flight when the peer is not ready", x.session.flights)
+		if x.say(line{Transport: answer(0, wire.SyndromeRNR|code)}); code == 31 && x.session.flights.Flows() != 0 {
+			t.Errorf("%d are in flight when the peer is not ready", x.session.flights.Flows())
 		}
 	}
 }

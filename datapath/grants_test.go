@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -19,7 +20,7 @@ func (p *pairOf) many(count int) (all []*end) {
 		p.a.addQP(number)
 		p.b.addQP(number)
 		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout, c.MaxRDAtomic = number, 14, 16 }) // 67 ms
-		p.a.c.heard.note(&p.a.session.grants)
+		p.a.c.flight.Heard()
 		p.b.meet(p.a, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.MaxDestRDAtomic = number, 16 })
 		one := *p.a
 		all = append(all, &one)
@@ -44,7 +45,7 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 func (p *pairOf) died(all []*end) []*end {
 	p.a.engine.Do(func() {
 		for _, one := range all {
-			one.c.heard.note(&p.a.session.grants)
+			one.c.flight.Heard()
 		}
 	})
 	return all
@@ -53,7 +54,7 @@ func (p *pairOf) died(all []*end) []*end {
 // exhaust has connections to nobody use up all grants of the first program, and others wait for long.
 func (p *pairOf) exhaust(count, length int) (all []*end) {
 	all = p.died(p.dead(count, length))
-	for s := &p.a.session.grants[sends]; p.round() || s.granted+maxGrant <= maxFlight; s.since = time.Now().Add(time.Hour) {
+	for p.patient(); p.round() || p.granted(flight.Sends)+maxGrant <= maxFlight; {
 	}
 	return all
 }
@@ -61,10 +62,33 @@ func (p *pairOf) exhaust(count, length int) (all []*end) {
 // waits has a connection of the first program post what is more than a few packets, and says whether it waits for a grant.
 func (p *pairOf) waits(one *end) bool {
 	one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
-	p.a.session.grants[sends].since = time.Now().Add(time.Hour)
+	p.patient()
 	p.round()
-	return one.c.grants[sends].waits
+	return one.c.flight.Waits(flight.Sends)
 }
+
+// patient has the first program's connections wait for grants for very long.
+func (p *pairOf) patient() { p.a.engine.flights.Patience = time.Hour }
+
+// impatient ends all waits that patient has made long.
+func (p *pairOf) impatient() {
+	p.a.engine.Do(func() { p.a.engine.flights.Expire(time.Now().Add(2 * time.Hour)) })
+}
+
+// granted is how many packets are granted to the first program's connections, or in flight.
+func (p *pairOf) granted(k flight.Kind) int { return p.a.session.flights.Granted(k) }
+
+// waiting is how many of them wait.
+func (p *pairOf) waiting(k flight.Kind) int { return p.a.session.flights.Waiting(k) }
+
+// Budgets of package flight, in packets.
+const (
+	maxFlight  = 1024
+	maxFrames  = 128
+	maxGrant   = 64
+	fewPackets = 8
+	maxPart    = 256
+)
 
 // Many connections of a program take turns: together they have no more on their way than a card may have, each sends many
 // packets at a time, and few acknowledgements come. What they write arrives.
@@ -79,7 +103,7 @@ func TestManyTakeTurns(t *testing.T) {
 			one.post(to(ring.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8))
 		}
 	}
-	s, done, most := &p.a.session.grants[sends], 0, 0
+	done, most := 0, 0
 	for done < 2*count*rounds {
 		p.round()
 		flying := 0
@@ -91,8 +115,8 @@ func TestManyTakeTurns(t *testing.T) {
 			}
 		}
 		most = max(most, flying)
-		if flying > s.granted+count*fewPackets || s.granted > maxFlight+count*fewPackets {
-			t.Fatalf("%d packets on their way, %d granted, of at most %d", flying, s.granted, maxFlight)
+		if granted := p.granted(flight.Sends); flying > granted+count*fewPackets || granted > maxFlight+count*fewPackets {
+			t.Fatalf("%d packets on their way, %d granted, of at most %d", flying, granted, maxFlight)
 		}
 	}
 	if most < maxFlight/8 {
@@ -105,8 +129,16 @@ func TestManyTakeTurns(t *testing.T) {
 	if answers > sent/10 {
 		t.Errorf("%d acknowledgements of %d packets", answers, sent)
 	}
-	if s.granted != 0 || s.first != nil {
-		t.Errorf("%d packets are granted at the end, %v waits", s.granted, s.first)
+	p.nothingIsLeft()
+}
+
+// nothingIsLeft insists that no packet is granted, and that no connection waits.
+func (p *pairOf) nothingIsLeft() {
+	p.Helper()
+	for _, k := range []flight.Kind{flight.Sends, flight.Reads} {
+		if p.granted(k) != 0 || p.waiting(k) != 0 {
+			p.Errorf("%d packets are granted at the end, %d connections wait", p.granted(k), p.waiting(k))
+		}
 	}
 }
 
@@ -120,11 +152,24 @@ func TestTurnsBesideDeadPeers(t *testing.T) {
 		if !p.waits(live) {
 			t.Errorf("%d dead: there was still a grant", row.count)
 		}
-		p.a.session.grants[sends].since = time.Now()
-		p.a.engine.timers.follow(p.a.session.grants[sends].first)
+		p.a.engine.flights.Patience = 0
+		p.impatient()
 		for len(live.poll()) == 0 {
 			p.round()
 		}
+	}
+}
+
+// Nobody has to end the wait of those behind dead peers.
+func TestWaitBehindDeadPeersEnds(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	live := p.many(1)[0]
+	p.died(p.dead(40, 1<<20))
+	for p.round() {
+	}
+	live.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
+	for len(live.poll()) == 0 {
+		p.round()
 	}
 }
 
@@ -147,24 +192,22 @@ func TestManyDeadPeers(t *testing.T) {
 			if before {
 				p.died(all)
 			}
-			s := &p.a.session.grants[map[ring.Opcode]kind{ring.WRRDMAWrite: sends, ring.WRRDMARead: reads}[opcode]]
-			s.vain = doublings // a slow round is shorter than this patience
+			k := map[ring.Opcode]flight.Kind{ring.WRRDMAWrite: flight.Sends, ring.WRRDMARead: flight.Reads}[opcode]
+			p.patient()
 			waited := 0
 			for posted := false; len(live.poll()) == 0; {
-				s.since = time.Now().Add(time.Hour)
 				switch {
 				case p.round():
 				case !posted:
 					live.post(to(opcode, 0), ring.Atomic{}, at(0, 1<<20))
 					posted = true
-				case s.first == nil:
-					t.Fatalf("%v: nobody waits, and %d packets are counted", opcode, s.granted)
+				case p.waiting(k) == 0:
+					t.Fatalf("%v: nobody waits, and %d packets are counted", opcode, p.granted(k))
 				default:
 					if waited++; waited > 1 {
-						t.Fatalf("%v, have answered %v: it waits for the second time, with %d packets counted", opcode, before, s.granted)
+						t.Fatalf("%v, have answered %v: it waits for the second time, with %d packets counted", opcode, before, p.granted(k))
 					}
-					s.since = time.Now().Add(-time.Hour)
-					p.a.engine.Do(func() { s.first.stopWaiting(time.Now()) })
+					p.impatient()
 				}
 			}
 		}
@@ -196,10 +239,10 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ring.QPStateRTS })
 			p.round() // those that had waited send: only then are they refused
 		}
-		for p.round() && live.c.grants[sends].waits { // a round's budget may be too little for all
+		for p.round() && live.c.flight.Waits(flight.Sends) { // a round's budget may be too little for all
 		}
-		if s := &p.a.session.grants[sends]; live.c.grants[sends].waits || s.granted > maxGrant+live.c.Requester.Flying() {
-			t.Errorf("%s: %d packets are granted, it waits: %v", name, s.granted, live.c.grants[sends].waits)
+		if waits, granted := live.c.flight.Waits(flight.Sends), p.granted(flight.Sends); waits || granted > maxGrant+live.c.Requester.Flying() {
+			t.Errorf("%s: %d packets are granted, it waits: %v", name, granted, waits)
 		}
 	}
 }
@@ -227,13 +270,13 @@ func TestReadsTakeTurns(t *testing.T) {
 			}
 		}
 		most := 0
+		p.patient()
 		for done := 0; done < rounds*row.count; {
 			p.round()
-			p.a.session.grants[reads].since = time.Now().Add(time.Hour)
 			coming := 0
 			for _, one := range all {
 				done += len(one.poll())
-				coming += asked(&one.c.Requester)
+				coming += one.c.Requester.Asked()
 				if one.c.deadline.due.IsZero() { // nobody answers those that wait: they are not in flight for long
 					p.a.engine.timers.stop(one.c)
 				}
@@ -243,9 +286,7 @@ func TestReadsTakeTurns(t *testing.T) {
 		if most > row.most || most < min(row.count*row.length/1024, maxFlight)/2 {
 			t.Errorf("%d connections, READs of %d bytes: %d packets of responses were on their way", row.count, row.length, most)
 		}
-		if s := &p.a.session.grants[reads]; s.granted != 0 || s.first != nil {
-			t.Errorf("%d packets are granted at the end, %v waits", s.granted, s.first)
-		}
+		p.nothingIsLeft()
 		if !bytes.Equal(p.a.memory[:len(want)], want) {
 			t.Error("what has been read is not what was there")
 		}
@@ -267,15 +308,13 @@ func TestReadsKeepNoWriteWaiting(t *testing.T) {
 			one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, (fewPackets+1)*1024))
 		}
 	}
+	p.patient()
 	for range 100 { // the peer does not run: nothing is answered
 		p.a.engine.Progress()
-		for k := range p.a.session.grants {
-			p.a.session.grants[k].since = time.Now().Add(time.Hour)
-		}
 	}
 	long, short, writes, coming := 0, 0, 0, 0
 	for i, one := range all {
-		coming += asked(&one.c.Requester)
+		coming += one.c.Requester.Asked()
 		switch c := one.c; {
 		case c.Requester.PSN == c.Requester.Oldest():
 		case i < 10:
@@ -302,8 +341,8 @@ func TestManyThatWait(t *testing.T) {
 	for _, one := range all[4:] { // as if few were in flight
 		p.a.engine.timers.stop(one.c)
 	}
-	if s := all[63].c.share(); p.a.session.flights != 4 || s.grant == 0 {
-		t.Errorf("%d are in flight, and others wait: %+v", p.a.session.flights, s)
+	if flows := p.a.session.flights.Flows(); flows != 4 || !all[63].c.flight.TakesTurns() {
+		t.Errorf("%d are in flight, and others wait: %+v", flows, all[63].c.flight)
 	}
 }
 
@@ -315,6 +354,7 @@ func TestManyShortReadsBesideALongOne(t *testing.T) {
 		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
 	}
 	long, small := all[0], all[1:]
+	p.patient()
 	for rounds, done := 0, 0; done == 0; rounds++ {
 		if rounds > 20_000 {
 			t.Fatal("the long READ has not had its turn")
@@ -327,7 +367,6 @@ func TestManyShortReadsBesideALongOne(t *testing.T) {
 		if p.round(); rounds == 0 {
 			long.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
 		}
-		p.a.session.grants[reads].since = time.Now().Add(time.Hour)
 		for _, one := range small {
 			one.poll()
 		}
@@ -342,11 +381,11 @@ func TestManyShortWritesBesideALongOne(t *testing.T) {
 	p.dead(250, fewPackets*1024)
 	for p.round() {
 	}
-	if flights := p.a.session.flights; flights != 250 {
-		t.Fatalf("of 250 %d have sent something", flights)
+	if flows := p.a.session.flights.Flows(); flows != 250 {
+		t.Fatalf("of 250 %d have sent something", flows)
 	}
 	if p.waits(long) {
-		t.Errorf("it waits, with %d packets granted", p.a.session.grants[sends].granted)
+		t.Errorf("it waits, with %d packets granted", p.granted(flight.Sends))
 	}
 }
 
@@ -359,13 +398,13 @@ func TestSentAgainIsCounted(t *testing.T) {
 		one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 20*1024))
 	}
 	p.a.engine.Progress()
-	before := p.a.session.grants[reads].granted
+	before := p.granted(flight.Reads)
 	p.a.engine.Do(func() {
 		r := &one.c.Requester
 		r.Receive(p.a.engine.now(), packet(t, wire.Transport{Opcode: wire.OpReadResponseMiddle, PSN: r.Oldest().Plus(1)}))
 		one.c.follow()
 	})
-	if after := p.a.session.grants[reads].granted; before != 40 || after != before {
+	if after := p.granted(flight.Reads); before != 40 || after != before {
 		t.Errorf("of %d packets that were to come %d are counted once the first was lost", before, after)
 	}
 }
@@ -382,13 +421,12 @@ func TestLittleDoesNotWait(t *testing.T) {
 	live[1].post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, fewPackets*1024))
 	p.round()
 	for i, one := range live {
-		if c := one.c; c.grants[sends].waits || c.Requester.PSN == c.Requester.Oldest() {
+		if c := one.c; c.flight.Waits(flight.Sends) || c.Requester.PSN == c.Requester.Oldest() {
 			t.Errorf("connection %d waits", i)
 		}
 	}
 	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024+1))
-	p.a.session.grants[sends].since = time.Now().Add(time.Hour)
-	if p.round(); !live[0].c.grants[sends].waits {
+	if p.round(); !live[0].c.flight.Waits(flight.Sends) {
 		t.Error("more than a few packets went without a grant")
 	}
 }
@@ -422,10 +460,6 @@ func TestGrantsEnd(t *testing.T) {
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
 		}
-		for _, s := range p.a.session.grants {
-			if s.granted != 0 || s.first != nil || s.last != nil {
-				t.Fatalf("seed %d: %d packets are granted, %p and %p wait", seed, s.granted, s.first, s.last)
-			}
-		}
+		p.nothingIsLeft()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -158,7 +159,8 @@ func TestTimers(t *testing.T) {
 	start := time.Unix(1000, 0)
 	qps := make([]*Connection, 50)
 	for i := range qps {
-		qps[i] = &Connection{qp: &QP{Session: new(Session)}}
+		qps[i] = new(Connection)
+		qps[i].flight.Open(new(flight.Scheduler), new(flight.Tenant), qps[i])
 		all.set(qps[i], start.Add(time.Duration((i*37)%50)*time.Second))
 	}
 	all.clear(qps[3])

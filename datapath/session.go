@@ -3,6 +3,7 @@ package datapath
 import (
 	"sync/atomic"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 )
@@ -21,8 +22,7 @@ type Session struct {
 	region.Table                    // what its keys name; it changes in Do
 	ahs          []*AH
 
-	flights int           // its queue pairs that have packets on their way; see timers
-	grants  [kinds]grants // of its connections
+	flights flight.Tenant // what its connections have in flight
 	inTurn  qpList        // its queue pairs with work left
 	waiting bool          // it is in the engine's turns, before the next one
 	behind  *Session      // the next one

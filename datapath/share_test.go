@@ -11,6 +11,12 @@ import (
 
 const wholeWindow = 128 // packets
 
+// shareOf is the number of packets that the connection may have in flight now.
+func (c *Connection) shareOf() uint32 {
+	c.begin()
+	return uint32(c.flight.Limits(0, 0).Window)
+}
+
 // silentQPs gives the end's program queue pairs whose peer there is not, and has each send.
 func (e *end) silentQPs(count int, peer *end) {
 	for i := range count {
@@ -21,7 +27,7 @@ func (e *end) silentQPs(count int, peer *end) {
 }
 
 func (p *pairOf) windowOfA() (packets uint32) {
-	p.a.engine.Do(func() { packets = p.a.c.Requester.Window(p.a.c.share().packets) })
+	p.a.engine.Do(func() { packets = p.a.c.Requester.Window(p.a.c.shareOf()) })
 	return packets
 }
 
@@ -54,7 +60,7 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	p.a.c = one
 	for p.round(); p.windowOfA() == wholeWindow; p.round() { // until they have sent
 	}
-	for e := p.a.engine; e.timers.flights != 0; { // until all have waited in vain
+	for e := p.a.engine; e.flights.Tenants() != 0; { // until all have waited in vain
 		p.round()
 	}
 	if w := p.windowOfA(); w != wholeWindow {
@@ -68,12 +74,12 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 		e := p.a.engine
 		last.Requester.Receive(e.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: last.Requester.Oldest()}))
 		last.follow()
-		if flights := last.qp.Session.flights; e.timers.flights != 1 || flights != 1 {
-			t.Errorf("%d sessions and %d queue pairs are in flight", e.timers.flights, flights)
+		if flows := last.qp.Session.flights.Flows(); e.flights.Tenants() != 1 || flows != 1 {
+			t.Errorf("%d sessions and %d queue pairs are in flight", e.flights.Tenants(), flows)
 		}
 		e.RemoveQP(last.qp)
-		if flights := last.qp.Session.flights; e.timers.flights != 0 || flights != 0 {
-			t.Errorf("%d sessions and %d queue pairs are left in flight", e.timers.flights, flights)
+		if flows := last.qp.Session.flights.Flows(); e.flights.Tenants() != 0 || flows != 0 {
+			t.Errorf("%d sessions and %d queue pairs are left in flight", e.flights.Tenants(), flows)
 		}
 	})
 }
@@ -169,15 +175,15 @@ func (r roomOf) Room() int { return r.room }
 // Long packets need few frames: then a connection alone has all that the card's connections may have on their way.
 func TestShareOfLongPackets(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
-	if share := p.a.c.share().packets; share != maxFrames {
+	if share := p.a.c.shareOf(); share != maxFrames {
 		t.Errorf("%d short packets on their way", share)
 	}
 	p.takesLong()
-	if share := p.a.c.share().packets; share != maxFlight {
+	if share := p.a.c.shareOf(); share != maxFlight {
 		t.Errorf("%d packets on their way, in long ones", share)
 	}
 	p.network.Impair(link.Impairment{Loss: 0.1})
-	if share := p.a.c.share().packets; share != maxFrames {
+	if share := p.a.c.shareOf(); share != maxFrames {
 		t.Errorf("%d packets on their way while the network is impaired", share)
 	}
 }

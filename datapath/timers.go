@@ -1,31 +1,25 @@
 package datapath
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/internal/timers"
 )
 
 // deadlines are the times at which connections have something to do: to send again what was not answered, or what
-// the peer was not ready for; to send on, at a rate (congestion.go); or to wait no more for a grant (waiting.go). There
-// is one for each connection. It is moved on with every answer, which is only noted: a heap orders the connections by
-// when they are asked, and one whose time has moved on meanwhile goes back into it. So an answer costs nothing, and a
-// time-out a step in the heap, where a wheel would have to be turned through empty slots.
+// the peer was not ready for; or to send on, at a rate (congestion.go). There is one for each connection. It is moved on
+// with every answer, which is only noted: a heap orders the connections by when they are asked, and one whose time has
+// moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step in the heap, where a wheel would
+// have to be turned through empty slots.
 //
-// Of those in it, flights are the ones that have packets on their way, or are about to. A connection leaves them only
-// when it is asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
-type deadlines struct {
-	heap    timers.Heap[*Connection]
-	flights int           // sessions with queue pairs in flight
-	ofCard  *atomic.Int32 // those of all engines of the card; nil: there are no others
-}
+// A connection that has packets in flight, or is about to have some, counts as in flight (flight.Flow.Fly) until it is
+// asked, some time after its last answer: so these are as many as send, not as happen to wait just now.
+type deadlines struct{ heap timers.Heap[*Connection] }
 
 // deadline is a connection's part.
 type deadline struct {
 	due   time.Time                 // zero: none
 	asked timers.Timer[*Connection] // when it is looked at; not after due
-	flies bool                      // it counts as in flight
 }
 
 func (d *deadlines) empty() bool { return len(d.heap) == 0 }
@@ -43,7 +37,7 @@ func (d *deadlines) follow(c *Connection) {
 func (d *deadlines) set(c *Connection, due time.Time) {
 	m := &c.deadline
 	m.due = due
-	d.count(c, c.Requester.InFlight())
+	c.flight.Fly(c.Requester.InFlight())
 	if !m.asked.Runs() || due.Before(m.asked.At()) {
 		m.asked.Of = c
 		d.heap.Set(&m.asked, due)
@@ -53,32 +47,10 @@ func (d *deadlines) set(c *Connection, due time.Time) {
 // clear makes it not come. The connection leaves the heap when it is asked next.
 func (d *deadlines) clear(c *Connection) { c.deadline.due = time.Time{} }
 
-// count notes whether a connection is in flight.
-func (d *deadlines) count(c *Connection, flies bool) {
-	m, s := &c.deadline, c.qp.Session
-	if m.flies == flies {
-		return
-	}
-	if m.flies = flies; flies {
-		if s.flights++; s.flights == 1 {
-			d.noteFlights(1)
-		}
-	} else if s.flights--; s.flights == 0 {
-		d.noteFlights(-1)
-	}
-}
-
-// noteFlights notes that there are more or fewer sessions in flight, here and on the card.
-func (d *deadlines) noteFlights(more int) {
-	if d.flights += more; d.ofCard != nil {
-		d.ofCard.Add(int32(more))
-	}
-}
-
 // stop takes the connection out.
 func (d *deadlines) stop(c *Connection) {
 	d.heap.Stop(&c.deadline.asked)
-	d.count(c, false)
+	c.flight.Fly(false)
 	d.clear(c)
 }
 
@@ -117,8 +89,11 @@ func earlier(a, b time.Time) time.Time {
 
 // expire acts on the times that have come.
 func (e *Engine) expire() (some bool) {
+	if !e.flights.Deadline().IsZero() {
+		some = e.flights.Expire(e.now())
+	}
 	if e.timers.empty() {
-		return false
+		return some
 	}
 	for e.budget = sendBudget; e.budget > 0; e.budget-- {
 		c := e.timers.next(e.now())

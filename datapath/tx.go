@@ -63,20 +63,16 @@ func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
 }
 
 // launch shows a packet of n bytes to those who look on, and dispatches it.
-func (e *Engine) launch(qp *QP, d *departure, path *Path, members []*QP, frame []byte, n, length int) {
+func (e *Engine) launch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
 	if len(e.taps.list) == 0 {
-		e.dispatch(qp, d, path, members, frame, n, length)
+		e.dispatch(qp, d, path, frame, n, length)
 	} else {
-		e.tap(true, frame[:n], func() { e.dispatch(qp, d, path, members, frame, n, length) })
+		e.tap(true, frame[:n], func() { e.dispatch(qp, d, path, frame, n, length) })
 	}
 }
 
-// dispatch delivers a packet to the members of its group on this card, and sends it as its path says, or counts why
-// not.
-func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame []byte, n, length int) {
-	if len(members) > 0 {
-		e.loopBackGroup(d, frame[:n], length, members, qp)
-	}
+// dispatch sends a packet as its path says, or counts why not.
+func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
 	switch {
 	case path.state == PathLocal:
 		e.loopBack(qp, d, frame[:n], length)

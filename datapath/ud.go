@@ -193,15 +193,31 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	if u.qp.tally != nil {
 		u.qp.tally.sent(1, length)
 	}
-	var members []*QP
-	if ah.Group {
-		members = e.groups[ah.Dest]
-		if e.others != nil {
-			e.others.shareOut(u.qp, ah.Dest, frame[:n], length)
-		}
+	if !ah.Group {
+		e.launch(u.qp, d, ah.Path, frame, n, length)
+		return true
 	}
-	e.launch(u.qp, d, ah.Path, members, frame, n, length)
+	if e.others != nil {
+		e.others.shareOut(u.qp, ah.Dest, frame[:n], length)
+	}
+	u.launchToGroup(d, ah, frame, n, length)
 	return true
+}
+
+// launchToGroup is Engine.launch for a packet to a group, which the members on this card receive too.
+func (u *Datagrams) launchToGroup(d *departure, ah *AH, frame []byte, n, length int) {
+	e, members := u.engine, u.engine.groups[ah.Dest]
+	dispatch := func() {
+		if len(members) > 0 {
+			e.loopBackGroup(d, frame[:n], length, members, u.qp)
+		}
+		e.dispatch(u.qp, d, ah.Path, frame, n, length)
+	}
+	if len(e.taps.list) == 0 {
+		dispatch()
+	} else {
+		e.tap(true, frame[:n], dispatch)
+	}
 }
 
 // describe fills in what the headers say of the request.

@@ -12,9 +12,9 @@
 //	requester.go        Next takes it from the send queue and checks it
 //	works.go            it is one of those that are sent and not completed; its slot stays the card's
 //	segment.go          it becomes packets: as many as path MTUs fit its message; in memory fewer, long ones
-//	window.go           as many are on their way as the window has room for
-//	send.go, gather.go  Next describes a packet, Lengthen may make it a long one, Fill gathers its payload from the
-//	                    program's memory
+//	parts.go            a READ is asked for in parts
+//	window.go           as many are on their way as the window, and the limits that Next is given, have room for
+//	send.go, gather.go  Next describes a packet, Fill gathers its payload from the program's memory
 //	acknowledgement.go  an ACK is for all before it: completions; a NAK fails it, or has packets sent again
 //	readresponse.go     the responses to a READ or an atomic, which acknowledge it
 //	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a time-out: back to the oldest packet

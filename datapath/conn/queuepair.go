@@ -132,9 +132,10 @@ type Step uint8
 
 // The steps.
 const (
-	Idle   Step = iota // there is nothing to send now
-	Worked             // something was done without a packet; there may be more
-	Ready              // a packet is described, to be filled
+	Idle    Step = iota // there is nothing to send now
+	Worked              // something was done without a packet; there may be more
+	Ready               // a packet is described, to be filled
+	Limited             // a packet is described that is more than the limits allow
 )
 
 // Packet is one to be sent: Next describes it, and Fill writes its payload. A packet that is not filled has

@@ -39,7 +39,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 	case w.answered == w.packets:
 		r.reads--
 		r.finish(ring.WCSuccess)
-	case w.answered%w.part == 0:
+	case w.parts.ends(w.answered):
 		r.reads--
 	}
 	from := r.oldest

@@ -25,9 +25,7 @@ type Requester struct {
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
-	Part  uint32   // packets of response that one request of a READ asks for at most; 0: all. A READ of which nothing is outstanding has a new one
 	Mends bool     // what was lost is sent again sooner than the time-out, and alone where the peer keeps the rest
-	Paced bool     // packets leave one by one, at a rate: each asks for an acknowledgement
 	progress
 }
 
@@ -125,7 +123,7 @@ func (r *Requester) take() bool {
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
-		w.part = w.packets
+		w.parts = whole(w.packets)
 		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
 	}
 	return true

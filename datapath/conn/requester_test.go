@@ -6,9 +6,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/waittest"
+)
+
+// Limits of one packet in flight, and of many.
+var (
+	single = flight.Limits{Window: 1, Grant: flight.Unlimited, Reads: flight.Unlimited}
+	ample  = flight.Limits{Window: 1 << 10, Grant: flight.Unlimited, Reads: flight.Unlimited}
 )
 
 // longPair is a queue pair of which only the memory is asked for.
@@ -60,10 +67,10 @@ func TestHalfOfThePSNs(t *testing.T) {
 			}
 		}
 		s.queue.Publish()
-		if s.requester.Next(1, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
+		if s.requester.Next(&single, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
 			t.Fatalf("the READ is not sent: %s", s.describe())
 		}
-		if got := s.requester.Next(1<<10, &s.packet); got != want {
+		if got := s.requester.Next(&ample, &s.packet); got != want {
 			t.Errorf("%d packets less: %v", less, got)
 		}
 	}
@@ -78,7 +85,7 @@ func TestUnreliableGoesOn(t *testing.T) {
 	for i := range waittest.Often(1<<24 + 5) { // CI goes all the way
 		s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendInline})
 		s.queue.Publish()
-		if s.requester.Next(1, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
+		if s.requester.Next(&single, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
 			t.Fatalf("message %d is not sent: %s", i, s.describe())
 		}
 		s.requester.Sent()

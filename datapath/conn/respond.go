@@ -63,14 +63,18 @@ func (r *Responder) repeat(p *wire.Packet) {
 	r.turn = TurnNow
 }
 
-// Next describes the next packet of what there is to tell: the responses, then an ACK or a NAK.
-func (r *Responder) Next(p *Packet) Step {
+// Next describes the next packet of what there is to tell: the responses, then an ACK or a NAK. longest is how many bytes
+// of payload a packet may have that stands for several; 0: none does.
+func (r *Responder) Next(longest int, p *Packet) Step {
 	one := r.responses.first()
 	p.response, p.Solicited, p.AckReq, p.Packets = one, false, false, 1
 	switch {
 	case one != nil:
 		p.PSN, p.MSN, p.Original = one.psn.Plus(one.sent), one.msn, one.original
 		r.describe(p, 1)
+		if longest > 0 && p.Length == r.MTU.Bytes() {
+			r.describe(p, r.together(one.packets-one.sent, longest))
+		}
 	case r.responses.due:
 		p.Opcode, p.PSN, p.MSN, p.Syndrome = r.Service.Of(wire.OpAcknowledge), r.responses.psn, r.msn, r.responses.nak
 		p.Length = 0
@@ -81,11 +85,6 @@ func (r *Responder) Next(p *Packet) Step {
 		return Worked
 	}
 	return Ready
-}
-
-// Lengthen makes a response that Next has described a long packet, as Requester.Lengthen does.
-func (r *Responder) Lengthen(p *Packet, longest int) {
-	r.describe(p, r.together(p.response.packets-p.response.sent, longest))
 }
 
 // describe describes the next packet of a response, which stands for so many.

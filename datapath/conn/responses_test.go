@@ -31,7 +31,7 @@ func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 		r.responses.add(&response{psn: 10, kind: wire.MeansRead, packets: 1, length: 100}, 4)
 		answer := func() Reason {
 			var p Packet
-			if step := r.Next(&p); step != Ready {
+			if step := r.Next(0, &p); step != Ready {
 				t.Fatalf("again: %v: nothing to send", again)
 			}
 			return r.Fill(&p, make([]byte, p.Length))

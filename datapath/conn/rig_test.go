@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -16,7 +17,7 @@ type world struct {
 	*rand.Rand
 	now    time.Time
 	a, b   *side
-	flying []flight
+	flying []sentFrame
 	free   [][]byte
 	// how probable each is of a packet that arrives
 	loss, twice, overtakes float64
@@ -25,8 +26,8 @@ type world struct {
 	deaths                 int
 }
 
-// flight is a packet on its way.
-type flight struct {
+// sentFrame is a packet in flight.
+type sentFrame struct {
 	to    *side
 	frame []byte
 }
@@ -112,7 +113,7 @@ func (w *world) put(from *side, p *Packet) {
 		w.free = append(w.free, frame)
 		return
 	}
-	w.flying = append(w.flying, flight{from.peer, frame[:n]})
+	w.flying = append(w.flying, sentFrame{from.peer, frame[:n]})
 }
 
 func (w *world) frame() []byte {
@@ -268,27 +269,28 @@ func (s *side) hear(frame []byte) {
 
 // turn sends some packets, as many as are one's turn at most.
 func (s *side) turn(most int) (moved bool) {
-	share, longest := []uint32{1, 16, 1 << 10}[s.IntN(3)], 0
+	limits := flight.Limits{Window: []int{1, 16, 1 << 10}[s.IntN(3)], Few: 8 * s.IntN(2), Begun: s.IntN(2) == 0, Paced: s.IntN(8) == 0}
 	if s.Long {
-		longest = []int{0, 600, 2048, mostLong}[s.IntN(4)]
+		limits.Longest = []int{0, 600, 2048, mostLong}[s.IntN(4)]
 	}
 	for range most {
 		step, begun := Idle, s.requester.Begun()
 		switch p := &s.packet; {
 		case s.responder.Owes():
-			if step = s.responder.Next(p); step == Ready {
-				if longest > 0 && p.Length == s.MTU.Bytes() {
-					s.responder.Lengthen(p, longest)
-				}
+			if step = s.responder.Next(limits.Longest, p); step == Ready {
 				if s.responder.Fill(p, s.payload[:p.Length]) != Taken {
 					step = Worked
 				}
 			}
 		case s.state == ring.QPStateRTS || s.state == ring.QPStateSQD:
-			s.requester.Part = []uint32{0, 1, 3, 64}[s.IntN(4)]
-			step = s.requester.Next(share, p)
-			if step == Ready && longest > 0 && p.Length == s.MTU.Bytes() {
-				s.requester.Lengthen(p, longest)
+			limits.Part = []int{0, 1, 3, 64}[s.IntN(4)]
+			limits.Grant = []int{0, 5, flight.Unlimited}[s.IntN(3)]
+			limits.Reads = []int{8, flight.Unlimited}[s.IntN(2)]
+			if step = s.requester.Next(&limits, p); step == Limited {
+				limits.Grant, limits.Begun, limits.Reads = flight.Unlimited, false, flight.Unlimited
+				if step = s.requester.Next(&limits, p); step == Limited {
+					s.Fatal("a packet is more than no limits allow")
+				}
 			}
 			if step == Ready && s.IntN(50) > 0 { // else the link has no room
 				step = s.requester.Fill(s.now, p, s.payload[:p.Length])

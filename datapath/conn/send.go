@@ -3,17 +3,18 @@ package conn
 import (
 	"time"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
-// How a requester sends: Next describes the packet that has its PSN, Fill gathers the payload and counts it, and
-// Sent is told when it has left.
+// How a requester sends: Next describes the packet that has its PSN and is within the limits, Fill gathers the payload and
+// counts it, and Sent is told when it has left.
 
-// Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
-// most; see window.
-func (r *Requester) Next(share uint32, p *Packet) Step {
-	r.window.share = share
+// Next describes the next packet of the requests. It returns Limited if the packet is more than the limits allow:
+// Packet.Responses says of which kind it is.
+func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
+	r.window.limit(l)
 	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull() || r.waitsForOne()) {
 		return Idle
 	}
@@ -28,19 +29,51 @@ func (r *Requester) Next(share uint32, p *Packet) Step {
 		r.finish(r.runLocal(w))
 		return Worked
 	}
-	p.work, p.place = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask)
+	place := uint32(r.PSN-w.first) & uint32(wire.PSNMask)
+	p.work, p.place = w, place
 	if w.wantsAnswer() && r.PSN == r.newest {
-		if r.tooMany(r.mostReads(), p.place) {
+		if r.tooMany(r.mostReads(), place) {
 			return Idle
 		}
-		if p.place == w.answered { // nothing of it is outstanding
-			if w.part = w.packets; w.Opcode == ring.WRRDMARead && r.Part > 0 {
-				w.part = r.Part
-			}
+		if w.Opcode == ring.WRRDMARead {
+			w.parts.divide(place, partOf(l, w.packets), w.answered)
 		}
 	}
 	r.describe(p, 1)
+	switch {
+	case r.Reliable() && !p.within(l, r):
+		return Limited
+	case l.Longest > 0 && p.Length == r.MTU.Bytes():
+		r.lengthen(p, l.Longest)
+	}
 	return Ready
+}
+
+// partOf is how many packets of a READ's response one request is for.
+func partOf(l *flight.Limits, packets uint32) uint32 {
+	if l.Part == 0 {
+		return packets
+	}
+	return uint32(l.Part)
+}
+
+// within reports whether a packet is within the limits. What was asked for before is asked for again, unless the peer is
+// late: all would come at once.
+func (p *Packet) within(l *flight.Limits, r *Requester) bool {
+	if responses := p.Responses(); responses > 0 {
+		return r.Asked()+responses <= l.Reads || r.newest.Ahead(p.PSN) > 0 && r.InFlight()
+	}
+	return r.one || l.Grant > 0 && !(l.Begun && p.begins(l.Grant)) || p.hurries(l.Few, r)
+}
+
+// begins reports whether the packet is the first one of a message of more than a number of packets.
+func (p *Packet) begins(packets int) bool { return p.place == 0 && int(p.work.packets) > packets }
+
+// hurries reports whether a packet should not wait for packets of others: it is an atomic, or few packets are in flight and
+// left.
+func (p *Packet) hurries(few int, r *Requester) bool {
+	left := int(p.work.packets - p.place)
+	return few > 0 && (p.work.atomic() || r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0)
 }
 
 // tooMany says that the next request of a READ or an atomic, which asks for its answer from a place on, is more than the
@@ -49,15 +82,16 @@ func (p *progress) tooMany(most int, place uint32) bool {
 	return p.reads >= most || p.reads >= max(1, p.atOnce) && (place > 0 || p.reads > p.works.asking(p.reads, p.newest))
 }
 
-// Lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
+// lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
 // payload of at most so many bytes. The last packet of a WRITE with immediate data takes a receive, and the others need
 // none: it leaves alone. What is sent again after a time-out stays short: the peer may have some of it.
-func (r *Requester) Lengthen(p *Packet, longest int) {
+func (r *Requester) lengthen(p *Packet, longest int) {
 	left := p.work.packets - p.place
 	if p.work.Opcode == ring.WRRDMAWriteWithImm {
 		left--
 	}
-	if most := r.together(min(left, r.windowRoom()), longest); most > 1 && !r.one && !r.Paced && !r.silent {
+	room := uint32(max(1, int(r.window.now())-r.Flying()))
+	if most := r.together(min(left, room), longest); most > 1 && !r.one && !r.window.paced && !r.silent {
 		r.describe(p, most)
 	}
 }
@@ -73,7 +107,7 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	}
 	if r.Reliable() {
 		last := p.place+p.psns == w.packets && !w.wantsAnswer()
-		p.asks = last || r.Paced || r.one || r.asks(p.Packets)
+		p.asks = last || r.one || r.asks(p.Packets)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -15,6 +16,7 @@ type slowPeer struct {
 	QueuePair
 	*testing.T
 	requester Requester
+	limits    flight.Limits
 	queue     *ring.SendProducer
 	memory    []byte
 	template  wire.Template
@@ -35,7 +37,7 @@ const (
 
 func newSlowPeer(t *testing.T, loses int) *slowPeer {
 	t.Helper()
-	s := &slowPeer{T: t, now: start, memory: make([]byte, slowLength), loses: loses}
+	s := &slowPeer{T: t, now: start, memory: make([]byte, slowLength), loses: loses, limits: ample}
 	ends := wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 0, 0, 1}))
 	s.template = wire.NewTemplate(wire.Path{Source: ends, Dest: ends})
 	attr := &Attr{Service: wire.ServiceRC, MTU: wire.MTU1024, MaxRDAtomic: slowReads, Timeout: 14, RetryCnt: 7, RNRRetry: 7}
@@ -77,7 +79,7 @@ func (s *slowPeer) Note(ring.EventType)     {}
 func (s *slowPeer) ask() {
 	for {
 		var p Packet
-		switch s.requester.Next(1<<10, &p) {
+		switch s.requester.Next(&s.limits, &p) {
 		case Idle:
 			return
 		case Ready:
@@ -121,7 +123,7 @@ func (s *slowPeer) hear(h *wire.Transport, length int) {
 func TestResponseOfTwoParts(t *testing.T) {
 	for packets, want := range map[uint32]ring.WCStatus{2: ring.WCSuccess, 3: ring.WCBadRespErr} {
 		s := newSlowPeer(t, 0)
-		s.requester.Long, s.requester.Part, s.requester.atOnce = true, 2, slowReads
+		s.requester.Long, s.limits.Part, s.requester.atOnce = true, 2, slowReads
 		s.ask()
 		if len(s.owed) != slowReads || s.owed[1].PSN != s.owed[0].PSN.Plus(2) || s.owed[1].Addr != 2048 || s.owed[1].Transport.Length != 2048 {
 			t.Fatalf("%+v", s.owed)
@@ -140,7 +142,7 @@ func TestResponseOfTwoParts(t *testing.T) {
 // TestPartsAreNoMoreThanReads: a peer may keep as many requests as READs come at once, and no more.
 func TestPartsAreNoMoreThanReads(t *testing.T) {
 	s := newSlowPeer(t, 0)
-	s.requester.Part = 2
+	s.limits.Part = 2
 	if s.ask(); len(s.owed) != 1 {
 		t.Errorf("%d parts of the first READ at once", len(s.owed))
 	}
@@ -156,7 +158,7 @@ func TestPartsAreNoMoreThanReads(t *testing.T) {
 func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 	const whole = slowReads * slowLength / 1024
 	for name, row := range map[string]struct {
-		part        uint32
+		part        int
 		loses, most int
 	}{
 		"nothing is lost":           {0, 0, whole},
@@ -166,7 +168,7 @@ func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 		"some are, in parts":        {256, 9001, 2 * whole},
 	} {
 		s := newSlowPeer(t, row.loses)
-		s.requester.Part = row.part
+		s.limits.Part = row.part
 		for s.ask(); s.completed < slowReads && s.status == ring.WCSuccess; s.ask() {
 			if s.answer(); !s.requester.Deadline().IsZero() && !s.requester.Deadline().After(s.now) {
 				s.requester.Expire(s.now)

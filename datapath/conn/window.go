@@ -1,16 +1,21 @@
 package conn
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/datapath/flight"
+	"github.com/roced/roced/datapath/ring"
+)
 
 // window bounds how many packets are on their way. A loss halves it, and it grows by an eighth with each window
 // that arrives: where the two sides share processors, what one of them sends in its slice lasts until the other has
 // one. The PSNs of READs do not count: their packets are the peer's.
 //
-// What a card's receive ring has room for is shared by those that send; so who drives a requester gives it a
-// share, which bounds the window too, except below the smallest.
+// What a card's receive ring has room for is shared by those that send: the limits of package flight bound the window
+// too.
 type window struct {
 	size    uint32 // packets
-	share   uint32 // at the last look. The window does not grow beyond it
+	share   uint32 // the window of the last limits; this one does not grow beyond it
+	grant   uint32 // packets that may be sent now, likewise; 0: no more
+	paced   bool   // likewise: packets leave one by one, and each asks for an acknowledgement
 	arrived uint32 // packets acknowledged since it grew
 	unasked uint32 // packets since the last that asked for an acknowledgement
 }
@@ -23,8 +28,13 @@ const (
 	askGap = 32
 )
 
+// limit has the limits bound the window.
+func (w *window) limit(l *flight.Limits) {
+	w.share, w.grant, w.paced = uint32(l.Window), uint32(l.Grant), l.Paced
+}
+
 // of is the window under a share.
-func (w *window) of(share uint32) uint32 { return min(w.size, max(minWindow, share)) }
+func (w *window) of(share uint32) uint32 { return min(w.size, share) }
 
 // now is the window under the share at the last look.
 func (w *window) now() uint32 { return w.of(w.share) }
@@ -43,9 +53,10 @@ func (w *window) arrive(packets uint32) {
 // halve is for a loss.
 func (w *window) halve() { w.size = max(w.size/2, minWindow) }
 
-// asks says whether the next packet, which stands for so many, asks for an acknowledgement, wherever in its message it is.
+// asks says whether the next packet, which stands for so many, asks for an acknowledgement, wherever in its message it is:
+// some do in each window, and the last of a grant does.
 func (w *window) asks(packets uint32) bool {
-	return w.unasked+packets >= askGap || w.unasked+packets >= w.now()/2
+	return w.paced || w.unasked+packets >= askGap || w.unasked+packets >= w.now()/2 || w.grant > 0 && packets >= w.grant
 }
 
 // windowFull says that as many packets are on their way as may be. It is not full while no answer to any of them
@@ -55,13 +66,12 @@ func (r *Requester) windowFull() bool {
 	return flying >= int(r.window.now()) && flying > int(r.unasked)
 }
 
-// windowRoom is how many more packets may be on their way, at least one.
-func (r *Requester) windowRoom() uint32 {
-	return uint32(max(1, int(r.window.now())-r.Flying()))
-}
-
 // Window is how many packets may be on their way under a share.
 func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
+
+// Asked is how many PSNs are from the oldest that is not acknowledged to where the last READ that was sent ends: 0 if no
+// response is to come.
+func (r *Requester) Asked() int { return max(0, r.PSN.Ahead(r.oldest)-r.Flying()) }
 
 // Flying is how many packets are on their way. The PSNs of READs do not count, nor those before one that is sent again.
 func (r *Requester) Flying() int { return max(0, r.PSN.Ahead(r.afterRead)) }
@@ -90,24 +100,4 @@ func (p *Packet) Responses() int {
 		return 0
 	}
 	return int(p.psns)
-}
-
-// Hurries says of a packet that Next has described that it should not wait for packets of others: it is sent again
-// alone, it is an atomic, or few packets are on their way and left.
-func (p *Packet) Hurries(r *Requester, few int) bool {
-	w := p.work
-	if r.one || w.atomic() {
-		return true
-	}
-	left := int(w.packets - p.place)
-	return r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0
-}
-
-// Again says that a packet that Next has described was sent before.
-func (p *Packet) Again(r *Requester) bool { return r.newest.Ahead(p.PSN) > 0 }
-
-// Fits says whether a packet that Next has described, and those behind it of its message if it is the first, are at most
-// so many. The packets of a READ are the peer's.
-func (p *Packet) Fits(packets int) bool {
-	return p.place > 0 || p.Responses() > 0 || int(p.work.packets) <= packets
 }

@@ -13,7 +13,7 @@ type work struct {
 	operands ring.Atomic
 	length   uint32        // bytes of the message
 	packets  uint32        // PSNs that it takes: of a READ those of its response
-	part     uint32        // as many of these a request packet is for, at most
+	parts    parts         // that a request packet is for
 	first    wire.PSN      // the first of them
 	answered uint32        // packets of a READ's or atomic's response that are here
 	status   ring.WCStatus // why it cannot be carried out
@@ -37,9 +37,8 @@ func (w *work) end() wire.PSN { return w.first.Plus(w.packets) }
 // holds reports whether the PSN is one of the request's.
 func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire.PSNMask) < w.packets }
 
-// partLeft is how many packets are from a place to the end of its part: a READ is asked for in parts, each of which is a
-// request of its own to the peer.
-func (w *work) partLeft(place uint32) uint32 { return min(w.packets-place, w.part-place%w.part) }
+// partLeft is how many packets are from a place to the end of its part, or of all.
+func (w *work) partLeft(place uint32) uint32 { return min(w.packets-place, w.parts.left(place)) }
 
 // askedBefore is how many packets of an answer are asked for before a PSN and are not here.
 func (w *work) askedBefore(psn wire.PSN) int {
@@ -52,10 +51,10 @@ func (w *work) outstanding(newest wire.PSN) int {
 	switch {
 	case asked == 0 || !w.wantsAnswer():
 		return 0
-	case w.packets <= w.part: // most; to divide takes long
+	case w.packets <= w.parts.size && w.parts.begin == 0: // most; to divide takes long
 		return 1
 	}
-	return int((w.answered+asked+w.part-1)/w.part - w.answered/w.part)
+	return w.parts.count(w.answered, w.answered+asked)
 }
 
 // asking is how many READs and atomics so many requests are for, which were sent below a PSN and are not answered.

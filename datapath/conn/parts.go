@@ -1,0 +1,65 @@
+package conn
+
+// parts divides the response of a READ into the parts that it is asked for in, each of which is a request of its own to
+// the peer. The size of a part may change while parts are outstanding: from then on the new ones have it.
+//
+//	   old.begin        old.size           begin     size
+//	──────┴──────────┬──────────┬────────────┴───┬───┬───┬──►
+type parts struct {
+	division
+	old division // of the parts before begin
+}
+
+// division is parts of one size, in packets, from a place on.
+type division struct{ begin, size uint32 }
+
+// left is how many packets are from a place to the end of its part.
+func (d *division) left(place uint32) uint32 { return d.size - (place-d.begin)%d.size }
+
+// count is how many parts have packets from one place to another.
+func (d *division) count(from, to uint32) int {
+	if from >= to {
+		return 0
+	}
+	return int((to-d.begin+d.size-1)/d.size - (from-d.begin)/d.size)
+}
+
+// whole is one part of a number of packets.
+func whole(packets uint32) parts { return parts{division: division{size: packets}} }
+
+// divide has the parts from a place on be of another size, once those of the last but one are answered.
+func (p *parts) divide(place, size, answered uint32) {
+	if size == p.size || answered < p.begin {
+		return
+	}
+	p.old = p.division
+	p.division = division{begin: place, size: size}
+}
+
+// left is how many packets are from a place to the end of its part.
+func (p *parts) left(place uint32) uint32 {
+	if place < p.begin {
+		return min(p.begin-place, p.old.left(place))
+	}
+	return p.division.left(place)
+}
+
+// count is how many parts have packets from one place to another.
+func (p *parts) count(from, to uint32) int {
+	n := p.division.count(max(from, p.begin), to)
+	if from < p.begin {
+		n += p.old.count(from, min(to, p.begin))
+	}
+	return n
+}
+
+// ends reports whether a part ends at a place.
+func (p *parts) ends(place uint32) bool {
+	switch {
+	case place == p.begin:
+		return true
+	case place < p.begin:
+		return (place-p.old.begin)%p.old.size == 0
+	}
+	return (place-p.begin)%p.size == 0
+}

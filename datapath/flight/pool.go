@@ -1,0 +1,139 @@
+package flight
+
+import "time"
+
+// pool is one budget of a tenant: what its flows have granted or in flight, and the flows that wait for a grant, first
+// come, first served.
+type pool struct {
+	kind       Kind
+	first      bool   // it is for first packets
+	granted    Amount // in flight, or granted and not sent yet
+	epoch      uint32 // how often it has started again, while flows with grants kept them
+	head, tail *Flow
+	waiting    int
+	since      time.Time // when the last grant was given, or the first flow began to wait
+	vain       uint8     // how often it has started again since packets were acknowledged
+}
+
+// obtain gives a flow a grant if there is room; otherwise the flow waits.
+func (p *pool) obtain(f *Flow, packets int) bool {
+	g := &f.grants[p.kind]
+	if g.queue != nil && g.queue != p {
+		g.queue.leave(f)
+	}
+	if p.head == nil && p.room(f, packets) {
+		g.deficit = f.share.quantum
+		f.give(p, packets)
+		return true
+	}
+	if g.wants = packets; g.queue == nil {
+		p.wait(f)
+	}
+	return false
+}
+
+// room reports whether there is room for a grant. There always is for one. Half of the budget is enough for a
+// response.
+func (p *pool) room(f *Flow, packets int) bool {
+	limit, need := f.share.tenant, f.amount(packets)
+	if p.kind == Reads {
+		need = need.least(limit.over(2))
+	} else {
+		need.Bytes = min(need.Bytes, f.share.quantum)
+	}
+	return p.granted.Packets == 0 || p.granted.plus(need).within(limit)
+}
+
+// count replaces what a grant counts for.
+func (p *pool) count(g *grant, a Amount) {
+	if g.pool != nil && g.epoch == g.pool.epoch {
+		g.pool.granted = g.pool.granted.minus(g.counted)
+	}
+	p.granted = p.granted.plus(a)
+	g.pool, g.epoch, g.counted = p, p.epoch, a
+}
+
+// admit gives grants to flows that wait, as far as there is room.
+func (p *pool) admit() {
+	for budget := grantBudget; p.head != nil && budget > 0 && p.admitHead(); budget-- {
+	}
+}
+
+// admitHead gives the flow that has waited longest a grant if there is room, and makes it ready. If flows are few by
+// now it needs no grant. A flow whose last grants were for more bytes than those of others passes its turn.
+func (p *pool) admitHead() bool {
+	f := p.head
+	g, wants := &f.grants[p.kind], 0
+	if f.share = f.divide(); f.share.grant > 0 {
+		if wants = g.wants; !p.room(f, wants) {
+			return false
+		}
+		if g.deficit = min(g.deficit+f.share.quantum, f.share.quantum); g.deficit <= 0 && !p.first {
+			p.leave(f)
+			p.wait(f)
+			return true
+		}
+	}
+	p.since = f.tenant.scheduler.now
+	p.leave(f)
+	f.give(p, wants)
+	f.owner.Ready()
+	return true
+}
+
+// wait has a flow wait behind the others.
+func (p *pool) wait(f *Flow) {
+	g := &f.grants[p.kind]
+	p.waiting++
+	if g.queue, g.before = p, p.tail; p.tail == nil {
+		p.head, p.tail, p.since = f, f, f.tenant.scheduler.now
+		f.tenant.schedule()
+		return
+	}
+	p.tail.grants[p.kind].after = f
+	p.tail = f
+}
+
+// leave ends a flow's wait.
+func (p *pool) leave(f *Flow) {
+	g := &f.grants[p.kind]
+	before, after := g.before, g.after
+	g.queue, g.before, g.after = nil, nil, nil
+	p.waiting--
+	if before == nil {
+		p.head = after
+	} else {
+		before.grants[p.kind].after = after
+	}
+	if after == nil {
+		p.tail = before
+	} else {
+		after.grants[p.kind].before = before
+	}
+}
+
+// due is when the flows that wait have waited in vain; zero if no flow waits.
+func (p *pool) due(patience time.Duration) (at time.Time) {
+	if p.head != nil {
+		at = p.since.Add(patience << p.vain)
+	}
+	return at
+}
+
+// restart begins to count anew. What is in flight now is counted again when it is acknowledged, in part. Flows that
+// waited for grants go on without one, until their peers have answered; those that waited for first packets have them
+// now, as far as there is room.
+func (p *pool) restart(now time.Time) {
+	p.granted, p.since = Amount{}, now
+	p.epoch++
+	if p.first {
+		for p.head != nil && p.admitHead() {
+		}
+		return
+	}
+	p.vain = min(p.vain+1, doublings)
+	for f := p.head; f != nil; f = p.head {
+		p.leave(f)
+		f.owner.Ready()
+	}
+}

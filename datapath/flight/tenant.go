@@ -1,0 +1,102 @@
+package flight
+
+import (
+	"time"
+
+	"github.com/roced/roced/internal/timers"
+)
+
+// Tenant is a program: its flows have one part of the card. The zero Tenant is ready to use.
+type Tenant struct {
+	scheduler *Scheduler
+	flows     int         // in flight
+	known     [kinds]pool // of flows whose peers have answered
+	first     [kinds]pool // of the first packets of the others
+	patience  timers.Timer[*Tenant]
+}
+
+// grantBudget is how many flows receive a grant of one pool at one time.
+const grantBudget = 128
+
+// Flows returns the number of flows in flight.
+func (t *Tenant) Flows() int { return t.flows }
+
+// Granted returns the number of packets that are granted or in flight.
+func (t *Tenant) Granted(k Kind) int { return t.known[k].granted.Packets }
+
+// Waiting returns the number of flows that wait for a grant.
+func (t *Tenant) Waiting(k Kind) int { return t.known[k].waiting + t.first[k].waiting }
+
+// serve connects the tenant with the scheduler.
+func (t *Tenant) serve(s *Scheduler) {
+	if t.scheduler == s {
+		return
+	}
+	t.scheduler, t.patience.Of = s, t
+	for k := range kinds {
+		t.known[k].kind, t.first[k].kind, t.first[k].first = k, k, true
+	}
+}
+
+// waitingFlows is the number of flows that wait, of any kind. They will be in flight soon. One that is, and waits, counts
+// twice, which does not matter.
+func (t *Tenant) waitingFlows() (n int) {
+	for k := range kinds {
+		n += t.Waiting(k)
+	}
+	return n
+}
+
+// pools calls do for each pool.
+func (t *Tenant) pools(do func(p *pool)) {
+	for k := range kinds {
+		do(&t.known[k])
+		do(&t.first[k])
+	}
+}
+
+// admit gives grants to the flows that wait, as far as there is room.
+func (t *Tenant) admit() {
+	for k := range kinds {
+		t.known[k].admit()
+		t.first[k].admit()
+	}
+}
+
+// schedule has Expire come when the first pool's patience ends. A later time is noticed then.
+func (t *Tenant) schedule() {
+	at := t.due()
+	if s := t.scheduler; !at.IsZero() && (!t.patience.Runs() || at.Before(t.patience.At())) {
+		s.waiting.Set(&t.patience, at)
+	}
+}
+
+// due is when the first pool's patience ends; zero if no flow waits.
+func (t *Tenant) due() (at time.Time) {
+	t.pools(func(p *pool) {
+		if due := p.due(t.scheduler.patience()); at.IsZero() || !due.IsZero() && due.Before(at) {
+			at = due
+		}
+	})
+	return at
+}
+
+// expire starts the pools again whose flows have waited in vain.
+func (t *Tenant) expire(now time.Time) {
+	t.pools(func(p *pool) {
+		if at := p.due(t.scheduler.patience()); !at.IsZero() && !at.After(now) {
+			p.restart(now)
+		}
+	})
+	t.schedule()
+}
+
+// fly notes that one of the tenant's flows is in flight from now on, or not any more.
+func (t *Tenant) fly(more int) {
+	was := t.flows
+	if t.flows += more; was == 0 {
+		t.scheduler.noteTenants(1)
+	} else if t.flows == 0 {
+		t.scheduler.noteTenants(-1)
+	}
+}

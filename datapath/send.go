@@ -1,0 +1,228 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/flight"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// How a connection sends, packet by packet:
+//
+//	next ───► Requester.Next(limits) or Responder.Next: its headers and its length
+//	frame ──► where it is built
+//	fill ───► Requester.Fill or Responder.Fill: its payload
+//	seal ───► headers and ICRC, counters ──► launch
+
+// errand is what a connection sends next. Answers go before requests.
+type errand uint8
+
+const (
+	rests    errand = iota // nothing, or not yet
+	answers                // an answer to the peer
+	requests               // a packet of its own requests
+	flushes                // nothing any more: its requests are flushed
+)
+
+// sending is what came of the next packet of a queue pair.
+type sending uint8
+
+const (
+	sentOne   sending = iota
+	sentNone          // there is none now
+	sentLater         // the link has no free frame
+)
+
+// send sends packets until the turn or the round's budget ends.
+func (c *Connection) send(d *departure) (moved, done bool) {
+	e, qp := c.engine, c.qp
+	defer qp.Send.Publish()
+	if c.owesCNP && !c.notify() {
+		return false, false
+	}
+	c.begin()
+	defer c.flight.Settle()
+	for sent := 0; sent < sendTurn; {
+		if e.budget <= 0 || e.looping.pending() {
+			return moved, false
+		}
+		errand := c.errand()
+		if errand == flushes {
+			some, done := e.flush(qp)
+			return some || moved, done
+		}
+		d.packet.Packets = 1
+		if one := c.sendPacket(d, errand); one != sentOne {
+			return moved, one == sentNone
+		}
+		sent, e.budget = sent+int(d.packet.Packets), e.budget-int(d.packet.Packets)
+		moved = true
+	}
+	return true, false
+}
+
+// begin finds what the connection may have in flight in this turn.
+func (c *Connection) begin() {
+	e := c.engine
+	c.flight.Begin(e.now(), flight.Condition{
+		Reliable: c.Reliable(), Frame: c.MTU.Bytes() + wire.MTUOverhead, Longest: c.longest(), Room: e.link.Room(),
+		Memory: c.Long && e.memory.Longest() > 0, Paced: c.flow.Slowed(), Awaits: c.Timeout != 0 && c.Requester.InFlight(),
+	})
+}
+
+// longest is the length of the longest payload of a packet that stands for several, in bytes; 0: all stand for one.
+func (c *Connection) longest() int {
+	if e := c.engine; c.Long && c.Path.state == PathOpen && !e.down && !c.flow.Slowed() && e.carries(c.Path, c.MTU.Bytes()) {
+		return e.memory.Longest()
+	}
+	return 0
+}
+
+// errand returns what to send next.
+func (c *Connection) errand() errand {
+	switch state := c.qp.State; {
+	case c.paced() && c.holds():
+		return rests
+	case c.Responder.Owes():
+		return answers
+	case state == ring.QPStateErr || state == ring.QPStateSQE:
+		return flushes
+	case state == ring.QPStateRTS || state == ring.QPStateSQD:
+		return requests
+	}
+	return rests
+}
+
+// sendPacket sends the next packet.
+func (c *Connection) sendPacket(d *departure, errand errand) sending {
+	p := &d.packet
+	switch c.next(p, errand) {
+	case conn.Idle:
+		c.flight.Idle()
+		return sentNone
+	case conn.Limited:
+		return sentNone
+	case conn.Worked:
+		return sentOne
+	}
+	frame := c.frame(d, p.Length)
+	if frame == nil {
+		return sentLater
+	}
+	switch c.fill(p, errand, c.payload(frame, p)) {
+	case conn.Idle:
+		c.flight.Idle()
+		return sentNone
+	case conn.Worked:
+		return sentOne
+	}
+	c.seal(d, errand, frame)
+	return sentOne
+}
+
+// next describes the next packet.
+func (c *Connection) next(p *conn.Packet, errand errand) conn.Step {
+	switch errand {
+	case requests:
+		return c.nextRequest(p)
+	case answers:
+		return c.Responder.Next(c.flight.Longest(), p)
+	}
+	return conn.Idle
+}
+
+// nextRequest describes the next packet of the requests, if the limits allow it. If they do not, and there is room, the
+// connection has a grant.
+func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
+	limits := c.limits()
+	step := c.Requester.Next(&limits, p)
+	if step == conn.Limited && c.flight.Request(p.Responses()) {
+		limits = c.limits()
+		step = c.Requester.Next(&limits, p)
+	}
+	return step
+}
+
+// limits returns what the connection may have in flight now.
+func (c *Connection) limits() flight.Limits {
+	return c.flight.Limits(c.Requester.Flying(), c.Requester.Asked())
+}
+
+// frame gives a frame for a packet along the connection's path, with a payload of a length; nil if the link has none that
+// is free.
+func (c *Connection) frame(d *departure, length int) []byte {
+	e := c.engine
+	switch {
+	case c.Path.state == PathOpen && !e.down:
+		if length > c.MTU.Bytes() {
+			return e.memory.ReserveLong()
+		}
+		return e.link.Reserve()
+	case e.others != nil && c.Path.state == PathLocal && e.others.full(c.PeerQPN):
+		return nil
+	}
+	return d.frame
+}
+
+// payload is where in a frame a packet's payload is.
+func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
+	return frame[c.Template.PayloadOffsetOf(p.Opcode):][:p.Length]
+}
+
+// fill writes a packet's payload. Only a reliable connection needs the time, which it has since its turn began.
+func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.Step {
+	if errand == requests {
+		begins := c.Reliable() && c.Requester.Begins()
+		step := c.Requester.Fill(c.engine.time, p, payload)
+		if begins && step == conn.Ready {
+			c.engine.timers.follow(c)
+		}
+		return step
+	}
+	if reason := c.Responder.Fill(p, payload); reason != conn.Taken {
+		c.engine.counters.Drops[drops[reason]]++
+		return conn.Worked
+	}
+	return conn.Ready
+}
+
+// seal writes headers and ICRC of a packet around its payload, counts it and sends it.
+func (c *Connection) seal(d *departure, errand errand, frame []byte) {
+	e := c.engine
+	p := &d.packet
+	p.DestQP, p.SourceQP, p.PKey, p.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.nextID()
+	n := c.Template.SealTransport(frame, &p.Transport, p.Length)
+	copy(frame, c.Path.ethernet[:])
+	e.counters.Sent += uint64(p.Packets)
+	e.counters.SentBytes += uint64(p.Length)
+	if c.qp.tally != nil {
+		c.qp.tally.sent(uint64(p.Packets), p.Length)
+	}
+	if p.Length > 0 && c.flow.Slowed() {
+		c.flow.Sent(e.congestion, e.now(), n)
+	}
+	if errand == requests {
+		c.flight.Sent(int(p.Packets), n, p.Responses())
+	}
+	e.launch(c.qp, d, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU is that of one
+	if errand == requests && !c.Reliable() {
+		c.Requester.Sent()
+	}
+}
+
+// replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
+// that is not acknowledged yet.
+func (c *Connection) replyLast() {
+	e, sent := c.engine, 0
+	c.begin()
+	for sent < sendTurn && c.Responder.Owes() {
+		e.tx.packet.Packets = 1
+		if c.sendPacket(&e.tx, answers) != sentOne {
+			break
+		}
+		sent += int(e.tx.packet.Packets)
+	}
+	if sent > 0 {
+		e.flushLink()
+	}
+}
