@@ -69,8 +69,9 @@ soak: need-race ## 20 million messages, every one accounted for, half of them be
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=5m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: need-clib ## 300 million random steps of the machine of connections; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests; programs and services killed at each message
+storm: need-clib ## 300 million random steps of the machine of connections, and 100 million of what they have in flight; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests; programs and services killed at each message
 	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn
+	ROCED_FLIGHT=100000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/flight
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
 	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca
 	ROCED_HOSTILE=50000000 go test -count=1 -v -timeout 60m -run TestHostilePeer ./datapath

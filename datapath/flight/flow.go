@@ -164,8 +164,10 @@ func (f *Flow) Sent(packets, bytes, responses int) {
 		g.queue.leave(f)
 		f.tenant.admit()
 	}
-	if g.left > 0 {
-		g.left -= min(g.left, a.Packets)
+	if g.left == 0 {
+		return
+	}
+	if g.left -= min(g.left, a.Packets); f.share.grant > 0 {
 		g.deficit -= a.Bytes
 	}
 }
@@ -186,6 +188,7 @@ func (f *Flow) Settle() {
 		f.grants[Sends].left = 0 // its bytes are used up
 	}
 	f.recount()
+	f.tenant.admit()
 }
 
 // Heard notes that the peer answers.

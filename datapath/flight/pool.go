@@ -10,6 +10,7 @@ type pool struct {
 	granted    Amount // in flight, or granted and not sent yet
 	epoch      uint32 // how often it has started again, while flows with grants kept them
 	head, tail *Flow
+	lapsed     *Flow // the last of those at the head whose peers have answered before
 	waiting    int
 	since      time.Time // when the last grant was given, or the first flow began to wait
 	vain       uint8     // how often it has started again since packets were acknowledged
@@ -81,17 +82,35 @@ func (p *pool) admitHead() bool {
 	return true
 }
 
-// wait has a flow wait behind the others.
+// wait has a flow wait behind the others. For first packets, a flow whose peer has answered before goes before those
+// whose peers never have.
 func (p *pool) wait(f *Flow) {
-	g := &f.grants[p.kind]
-	p.waiting++
-	if g.queue, g.before = p, p.tail; p.tail == nil {
-		p.head, p.tail, p.since = f, f, f.tenant.scheduler.now
-		f.tenant.schedule()
-		return
+	before := p.tail
+	if p.first && f.heard[p.kind] != 0 {
+		before, p.lapsed = p.lapsed, f
 	}
-	p.tail.grants[p.kind].after = f
-	p.tail = f
+	p.insert(f, before)
+	if p.waiting++; p.waiting == 1 {
+		p.since = f.tenant.scheduler.now
+		f.tenant.schedule()
+	}
+}
+
+// insert adds a flow behind another, or with nil at the head.
+func (p *pool) insert(f, before *Flow) {
+	g, after := &f.grants[p.kind], p.head
+	if before == nil {
+		p.head = f
+	} else {
+		link := &before.grants[p.kind]
+		after, link.after = link.after, f
+	}
+	if after == nil {
+		p.tail = f
+	} else {
+		after.grants[p.kind].before = f
+	}
+	g.queue, g.before, g.after = p, before, after
 }
 
 // leave ends a flow's wait.
@@ -99,7 +118,9 @@ func (p *pool) leave(f *Flow) {
 	g := &f.grants[p.kind]
 	before, after := g.before, g.after
 	g.queue, g.before, g.after = nil, nil, nil
-	p.waiting--
+	if p.waiting--; p.lapsed == f {
+		p.lapsed = before
+	}
 	if before == nil {
 		p.head = after
 	} else {

@@ -40,9 +40,9 @@ func (f *Flow) divide() (s share) {
 	packets, flows := min(s.tenant.Packets, s.tenant.Bytes/c.Frame), max(1, t.flows+t.waitingFlows())
 	s.window = max(firstPackets, min(s.lone, packets/flows))
 	s.reads = min(2*maxPart, packets/flows)
-	if grant := min(maxGrant, packets/minGrants); c.Awaits && !c.Paced && s.window < 2*grant {
-		s.grant = max(grant, fewPackets+1) // fewer would not count
-		s.quantum = s.grant * shortest
+	if c.Awaits && !c.Paced && s.window < 2*min(maxGrant, packets/minGrants) {
+		s.grant = max(fewPackets+1, min(maxGrant, s.tenant.Packets/minGrants)) // fewer would not count
+		s.quantum = max((fewPackets+1)*shortest, min(maxGrant*shortest, s.tenant.Bytes/minGrants))
 	}
 	return s
 }

@@ -1,0 +1,95 @@
+package flight
+
+import (
+	"testing"
+	"time"
+)
+
+// Thousands of flows whose peers are dead and have never answered: the sum of what is sent to them is bounded, and flows
+// whose peers live have their turn soon, whether the peers have answered before or not.
+func TestDeadPeersThatHaveNeverAnswered(t *testing.T) {
+	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}, "both": {500, 500}, "little": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w, tenant := newWorld(t), new(Tenant)
+			old := known(w.many(tenant, 1, row.sends, row.reads))
+			died(w.many(tenant, 5000, row.sends, row.reads))
+			young := w.many(tenant, 20, row.sends, row.reads)
+			w.run(time.Second, finished(old))
+			t.Logf("the known one was done after %v", w.now.Sub(start))
+			w.run(2*time.Second, finished(young))
+			t.Logf("all others after %v; at most %v packets in flight to strangers", w.now.Sub(start), w.most)
+		})
+	}
+}
+
+// What is in flight to peers that have not answered is no more, in a patience, than a card may have, and what the first
+// flows had while they were few.
+func TestFirstPacketsAreBounded(t *testing.T) {
+	for _, k := range []Kind{Sends, Reads} {
+		w, tenant := newWorld(t), new(Tenant)
+		w.scheduler.Patience = time.Hour
+		amount := [kinds]int{}
+		amount[k] = 100
+		all := died(w.many(tenant, 5000, amount[Sends], amount[Reads]))
+		w.run(time.Second, func() bool { return w.now.Sub(start) > timeout/2 })
+		if w.most[k] > 2*maxFlight || w.most[k] < maxFlight/2 {
+			t.Errorf("kind %d: %d packets in flight", k, w.most[k])
+		}
+		served := 0
+		for _, s := range all {
+			if s.inFlight[k] > 0 {
+				served++
+			}
+		}
+		if served < maxFlight/4 {
+			t.Errorf("kind %d: only %d flows have sent something", k, served)
+		}
+	}
+}
+
+// Flows whose peers have died, having answered before, hold all grants once. Others wait for one patience.
+func TestDeadPeersThatHaveAnswered(t *testing.T) {
+	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}} {
+		t.Run(name, func(t *testing.T) {
+			w, tenant := newWorld(t), new(Tenant)
+			died(known(w.many(tenant, 3000, row.sends, row.reads)))
+			live := known(w.many(tenant, 20, row.sends, row.reads))
+			w.run(time.Second, finished(live))
+			t.Logf("done after %v", w.now.Sub(start))
+		})
+	}
+}
+
+// Dead peers of one tenant are no reason for another to wait, beyond its part.
+func TestDeadPeersOfAnotherTenant(t *testing.T) {
+	w, one, other := newWorld(t), new(Tenant), new(Tenant)
+	died(known(w.many(one, 1000, 1000, 1000)))
+	w.step()
+	live := known(w.many(other, 100, 1000, 0))
+	w.run(40*time.Millisecond, finished(live)) // less than a patience
+}
+
+// A flow that is answered again has grants again, and those that wait behind a slow peer wait longer each time.
+func TestPatienceDoubles(t *testing.T) {
+	w, tenant := newWorld(t), new(Tenant)
+	all := died(known(w.many(tenant, 200, 1000, 0)))
+	w.step()
+	p := &tenant.known[Sends]
+	for vain := uint8(0); vain < 3; vain++ {
+		if p.vain != vain || p.head == nil {
+			t.Fatalf("vain %d, %d wait", p.vain, p.waiting)
+		}
+		w.now = w.scheduler.Deadline()
+		w.scheduler.Expire(w.now)
+		known(all)
+		for _, s := range all {
+			s.Ready()
+		}
+		w.step()
+	}
+	s := all[0]
+	s.answered(event{of: s, kind: Sends, packets: s.inFlight[Sends]})
+	if p.vain != 0 {
+		t.Errorf("an answer leaves it at %d", p.vain)
+	}
+}
