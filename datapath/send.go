@@ -64,7 +64,7 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 // begin finds what the connection may have in flight in this turn.
 func (c *Connection) begin() {
 	e := c.engine
-	c.flight.Begin(e.now(), flight.Condition{
+	c.flight.Begin(e.now(), &flight.Condition{
 		Reliable: c.Reliable(), Frame: c.MTU.Bytes() + wire.MTUOverhead, Longest: c.longest(), Room: e.link.Room(),
 		Memory: c.Long && e.memory.Longest() > 0, Paced: c.flow.Slowed(), Awaits: c.Timeout != 0 && c.Requester.InFlight(),
 	})
@@ -134,17 +134,15 @@ func (c *Connection) next(p *conn.Packet, errand errand) conn.Step {
 // nextRequest describes the next packet of the requests, if the limits allow it. If they do not, and there is room, the
 // connection has a grant.
 func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
-	limits := c.limits()
-	step := c.Requester.Next(&limits, p)
+	step := c.Requester.Next(c.limits(), p)
 	if step == conn.Limited && c.flight.Request(p.Responses()) {
-		limits = c.limits()
-		step = c.Requester.Next(&limits, p)
+		step = c.Requester.Next(c.limits(), p)
 	}
 	return step
 }
 
 // limits returns what the connection may have in flight now.
-func (c *Connection) limits() flight.Limits {
+func (c *Connection) limits() *flight.Limits {
 	return c.flight.Limits(c.Requester.Flying(), c.Requester.Asked())
 }
 

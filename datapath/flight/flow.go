@@ -20,7 +20,9 @@ type Flow struct {
 	share     share
 	stranger  [kinds]bool // during a turn: its peer has yet to answer before it may have a grant
 	first     int         // likewise the number of first packets
-	flying    [kinds]int  // likewise packets in flight, when the limits were last asked for
+	limits    Limits      // likewise
+	flying    [kinds]int  // in flight when the limits were set
+	begun     bool        // they have been set in this turn
 	grants    [kinds]grant
 	heard     [kinds]uint32 // the epoch of the tenant's pools in which its peer last answered, plus one; 0: never
 	flies     bool          // it counts as in flight
@@ -46,53 +48,64 @@ func (f *Flow) Open(s *Scheduler, t *Tenant, owner Owner) {
 }
 
 // Begin begins a turn: the flow's share is what follows from the connection's condition and from the flows in flight.
-func (f *Flow) Begin(now time.Time, c Condition) {
+func (f *Flow) Begin(now time.Time, c *Condition) {
 	f.tenant.scheduler.now = now
-	if f.condition = c; !c.Reliable {
+	if f.condition = *c; !c.Reliable {
+		f.limits = Limits{Window: maxFlight, Grant: Unlimited, Longest: c.Longest, Paced: c.Paced}
 		return
 	}
 	f.share = f.divide()
+	f.begun, f.stranger = false, [kinds]bool{}
+	if f.share.grant > 0 {
+		f.beginTurns()
+	}
+}
+
+// beginTurns is for a flow that takes turns: as a stranger, if its peer has yet to answer.
+func (f *Flow) beginTurns() {
 	f.first = firstPackets
 	for k := range kinds {
-		if f.stranger[k] = f.share.grant > 0 && f.isStranger(k); f.stranger[k] && 2*f.tenant.first[k].granted.Packets >= f.share.tenant.Packets {
+		if f.stranger[k] = f.isStranger(k); f.stranger[k] && 2*f.tenant.first[k].granted.Packets >= f.share.tenant.Packets {
 			f.first = 1
 		}
 	}
 }
 
-// Limits returns what the connection may have in flight now. It says how many packets are, and how many of responses
-// were requested and have not arrived. It is called in a turn.
-func (f *Flow) Limits(flying, asked int) Limits {
+// Limits returns what the connection may have in flight now, until the next call of a method. The connection says how many
+// packets are, and how many of responses were requested and have not arrived.
+func (f *Flow) Limits(flying, asked int) *Limits {
 	f.flying = [kinds]int{flying, asked}
-	s := &f.share
-	l := Limits{Window: s.window, Grant: Unlimited, Few: fewPackets, Longest: f.condition.Longest, Paced: f.condition.Paced}
-	if !f.condition.Reliable {
-		l.Window = maxFlight
-		return l
+	if f.condition.Reliable && !(f.begun && f.share.grant == 0) { // limits of few flows are those of the turn
+		f.limit(flying, asked)
 	}
+	return &f.limits
+}
+
+func (f *Flow) limit(flying, asked int) {
+	f.begun = true
+	s, l := &f.share, &f.limits
+	*l = Limits{Window: s.window, Grant: Unlimited, Few: fewPackets, Longest: f.condition.Longest, Paced: f.condition.Paced}
 	switch g := &f.grants[Sends]; {
 	case s.grant == 0:
 	case f.stranger[Sends]:
 		l.Window, l.Grant, l.Few = max(1, flying+g.left), g.left, 0
 	default:
 		l.Grant, l.Begun = f.rest(), g.left < g.size
-		l.Window = s.lone
-		if room := flying + l.Grant; l.Grant == 0 {
-			l.Window = min(l.Window, flying+s.grant)
-		} else {
-			l.Window = min(l.Window, room)
+		next := l.Grant
+		if next == 0 {
+			next = s.grant
 		}
+		l.Window = min(s.lone, flying+next)
 	}
-	f.limitReads(&l, asked)
-	return l
+	f.limitReads(asked)
 }
 
 // Longest is Limits.Longest, for answers: they have no other limit.
 func (f *Flow) Longest() int { return f.condition.Longest }
 
 // limitReads adds the limits of READs. In memory there are none.
-func (f *Flow) limitReads(l *Limits, asked int) {
-	s, granted := &f.share, asked+f.grants[Reads].left
+func (f *Flow) limitReads(asked int) {
+	s, l, granted := &f.share, &f.limits, asked+f.grants[Reads].left
 	switch {
 	case f.condition.Memory:
 		l.Reads = Unlimited
@@ -119,6 +132,7 @@ func (f *Flow) rest() int {
 // so many packets of response. If it returns false the connection's turn ends. It has another one when there is room, or
 // when its peer answers.
 func (f *Flow) Request(responses int) (granted bool) {
+	f.begun = false
 	if responses == 0 {
 		return f.requestSend()
 	}

@@ -109,7 +109,7 @@ func (s *modelled) leaves(k Kind) {
 // turn sends at random as much as the limits allow, or less.
 func (s *modelled) turn() {
 	s.condition.Paced, s.condition.Memory = s.IntN(20) == 0, s.IntN(30) == 0
-	s.flow.Begin(s.now, s.condition)
+	s.flow.Begin(s.now, &s.condition)
 	for range s.IntN(80) {
 		l := s.flow.Limits(s.sent, s.coming)
 		if l.Window < 1 || l.Grant < 0 || l.Grant > maxGrant && l.Grant != Unlimited || l.Reads < 0 || l.Part < 0 || l.Part > 2*maxPart {
@@ -324,7 +324,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		s := all[i%len(all)]
 		i++
 		w.now = w.now.Add(time.Millisecond)
-		s.flow.Begin(w.now, s.condition)
+		s.flow.Begin(w.now, &s.condition)
 		for range 3 {
 			if l := s.flow.Limits(s.inFlight[Sends], s.inFlight[Reads]); l.Grant > 0 || s.flow.Request(0) {
 				s.flow.Sent(1, frame, 0)

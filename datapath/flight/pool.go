@@ -47,7 +47,11 @@ func (p *pool) room(f *Flow, packets int) bool {
 
 // count replaces what a grant counts for.
 func (p *pool) count(g *grant, a Amount) {
-	if g.pool != nil && g.epoch == g.pool.epoch {
+	same := g.pool != nil && g.epoch == g.pool.epoch
+	if same && g.pool == p && g.counted == a {
+		return
+	}
+	if same {
 		g.pool.granted = g.pool.granted.minus(g.counted)
 	}
 	p.granted = p.granted.plus(a)
@@ -90,6 +94,7 @@ func (p *pool) wait(f *Flow) {
 		before, p.lapsed = p.lapsed, f
 	}
 	p.insert(f, before)
+	f.tenant.waits++
 	if p.waiting++; p.waiting == 1 {
 		p.since = f.tenant.scheduler.now
 		f.tenant.schedule()
@@ -118,6 +123,7 @@ func (p *pool) leave(f *Flow) {
 	g := &f.grants[p.kind]
 	before, after := g.before, g.after
 	g.queue, g.before, g.after = nil, nil, nil
+	f.tenant.waits--
 	if p.waiting--; p.lapsed == f {
 		p.lapsed = before
 	}

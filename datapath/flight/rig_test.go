@@ -114,7 +114,7 @@ func (s *sender) Ready() {
 // send is a turn: what package datapath does with package conn.
 func (s *sender) send() {
 	s.condition.Awaits = !s.silent
-	s.flow.Begin(s.now, s.condition)
+	s.flow.Begin(s.now, &s.condition)
 	defer s.flow.Settle()
 	for sent := 0; sent < burst; {
 		k, packets, next := s.next(s.flow.Limits(s.inFlight[Sends], s.inFlight[Reads]))
@@ -141,7 +141,7 @@ func (s *sender) send() {
 }
 
 // next is the next packet, or request of a READ, under limits. Without next it is more than they allow, or there is none.
-func (s *sender) next(l Limits) (k Kind, packets int, next bool) {
+func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	switch part := min(l.Part, s.left[Reads]); {
 	case s.left[Reads] > 0 && l.Part == 0:
 		return Reads, s.left[Reads], true

@@ -15,10 +15,11 @@ type Scheduler struct {
 	// Patience is how long flows wait while no grant is given; 0: 50 ms.
 	Patience time.Duration
 
-	now     time.Time                 // that the caller has given last
-	tenants int                       // with flows in flight
-	waiting timers.Heap[*Tenant]      // those with waiting flows
-	frames  [bits.UintSize + 1]frames // of the flows in flight, by the number of bits of their length
+	now      time.Time                 // that the caller has given last
+	tenants  int                       // with flows in flight
+	waiting  timers.Heap[*Tenant]      // those with waiting flows
+	frames   [bits.UintSize + 1]frames // of the flows in flight, by the number of bits of their length
+	shortest int                       // of these frames, in bytes; 0: no flow is in flight
 }
 
 // frames are the flows whose frames have about the same length.
@@ -81,14 +82,19 @@ func (s *Scheduler) noteFrames(length, more int) {
 	one := &s.frames[bits.Len(uint(length))]
 	one.flows += more
 	one.bytes = length
+	s.shortest = 0
+	for i := range s.frames {
+		if s.frames[i].flows > 0 {
+			s.shortest = s.frames[i].bytes
+			return
+		}
+	}
 }
 
-// shortest is the length of the shortest frames of a flow in flight, or of one that is about to be.
-func (s *Scheduler) shortest(length int) int {
-	for i := 1; i < bits.Len(uint(length)); i++ {
-		if one := &s.frames[i]; one.flows > 0 {
-			return one.bytes
-		}
+// unit is the length of the shortest frames of a flow in flight, or of one that is about to be.
+func (s *Scheduler) unit(length int) int {
+	if s.shortest > 0 {
+		return min(s.shortest, length)
 	}
 	return length
 }

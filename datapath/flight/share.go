@@ -21,12 +21,13 @@ type share struct {
 	tenant  Amount // the tenant's part, of each kind
 }
 
-// divide divides the card among the tenants in flight, and the tenant's part among its flows. Where frames differ in
-// length, the budget is as many bytes as it would be if all were short.
+// divide divides the card among the tenants in flight, and the tenant's part among its flows. Flows that wait will be in
+// flight soon; one that waits and is in flight counts twice, which does not matter. Where frames differ in length, the
+// budget is as many bytes as it would be if all were short.
 func (f *Flow) divide() (s share) {
 	c, t := &f.condition, f.tenant
-	shortest := t.scheduler.shortest(c.Frame)
-	most := Amount{maxFlight, maxFlight * shortest}
+	unit := t.scheduler.unit(c.Frame)
+	s.tenant = Amount{maxFlight, maxFlight * unit}
 	switch s.lone = maxFrames; {
 	case c.Memory:
 		s.lone = maxFlight
@@ -34,15 +35,24 @@ func (f *Flow) divide() (s share) {
 		s.lone = min(maxFlight, c.Room/c.Frame)
 	}
 	if c.Room > 0 {
-		most.Bytes = min(most.Bytes, c.Room)
+		s.tenant.Bytes = min(s.tenant.Bytes, c.Room)
 	}
-	s.tenant = most.over(t.scheduler.sharers())
-	packets, flows := min(s.tenant.Packets, s.tenant.Bytes/c.Frame), max(1, t.flows+t.waitingFlows())
-	s.window = max(firstPackets, min(s.lone, packets/flows))
-	s.reads = min(2*maxPart, packets/flows)
+	if sharers := t.scheduler.sharers(); sharers > 1 {
+		s.tenant = s.tenant.over(sharers)
+	}
+	packets := s.tenant.Packets
+	if c.Room > 0 || unit < c.Frame {
+		packets = min(packets, s.tenant.Bytes/c.Frame)
+	}
+	each := packets
+	if flows := t.flows + t.waits; flows > 1 {
+		each = packets / flows
+	}
+	s.window = max(firstPackets, min(s.lone, each))
+	s.reads = min(2*maxPart, each)
 	if c.Awaits && !c.Paced && s.window < 2*min(maxGrant, packets/minGrants) {
 		s.grant = max(fewPackets+1, min(maxGrant, s.tenant.Packets/minGrants)) // fewer would not count
-		s.quantum = max((fewPackets+1)*shortest, min(maxGrant*shortest, s.tenant.Bytes/minGrants))
+		s.quantum = max((fewPackets+1)*unit, min(maxGrant*unit, s.tenant.Bytes/minGrants))
 	}
 	return s
 }

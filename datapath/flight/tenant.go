@@ -10,6 +10,7 @@ import (
 type Tenant struct {
 	scheduler *Scheduler
 	flows     int         // in flight
+	waits     int         // flows that wait in the pools
 	known     [kinds]pool // of flows whose peers have answered
 	first     [kinds]pool // of the first packets of the others
 	patience  timers.Timer[*Tenant]
@@ -38,15 +39,6 @@ func (t *Tenant) serve(s *Scheduler) {
 	}
 }
 
-// waitingFlows is the number of flows that wait, of any kind. They will be in flight soon. One that is, and waits, counts
-// twice, which does not matter.
-func (t *Tenant) waitingFlows() (n int) {
-	for k := range kinds {
-		n += t.Waiting(k)
-	}
-	return n
-}
-
 // pools calls do for each pool.
 func (t *Tenant) pools(do func(p *pool)) {
 	for k := range kinds {
@@ -57,6 +49,9 @@ func (t *Tenant) pools(do func(p *pool)) {
 
 // admit gives grants to the flows that wait, as far as there is room.
 func (t *Tenant) admit() {
+	if t.waits == 0 {
+		return
+	}
 	for k := range kinds {
 		t.known[k].admit()
 		t.first[k].admit()
