@@ -211,6 +211,9 @@ func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 // replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
 // that is not acknowledged yet.
 func (c *Connection) replyLast() {
+	if !c.Responder.Owes() {
+		return // it may have no path yet
+	}
 	e, sent := c.engine, 0
 	c.begin()
 	for sent < sendTurn && c.Responder.Owes() {

@@ -43,7 +43,7 @@
 //	Scheduler   a card's, or an engine's: tenants and flows in flight, the times at which waiting ends   scheduler.go
 //	Tenant      a program's: four pools, of sends and reads, of known peers and of others                tenant.go
 //	pool        what is granted and in flight, and the flows that wait, in their order                   pool.go
-//	Flow        a connection's: its share, its grants                                                    share.go, flow.go
+//	Flow        a connection's: its share, its limits, its grants                                         share.go, limits.go, flow.go
 //
 // There are no locks: the caller holds the engine's lease. Nothing is allocated except the heap of times. The work per
 // packet does not depend on the number of flows.

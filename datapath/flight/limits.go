@@ -27,6 +27,64 @@ type Limits struct {
 // Unlimited is a number of packets that is no limit.
 const Unlimited = math.MaxInt32
 
+// Limits returns what the connection may have in flight now, until the next call of a method. The connection says how many
+// packets are, and how many of responses were requested and have not arrived.
+func (f *Flow) Limits(flying, asked int) *Limits {
+	f.flying = [kinds]int{flying, asked}
+	if f.condition.Reliable && !(f.begun && f.share.grant == 0) { // limits of few flows are those of the turn
+		f.limit(flying, asked)
+	}
+	return &f.limits
+}
+
+// limit sets the limits anew.
+func (f *Flow) limit(flying, asked int) {
+	f.begun = true
+	s, l := &f.share, &f.limits
+	*l = Limits{Window: s.window, Grant: Unlimited, Few: fewPackets, Longest: f.condition.Longest, Paced: f.condition.Paced}
+	switch g := &f.grants[Sends]; {
+	case s.grant == 0:
+	case f.stranger[Sends]:
+		l.Window, l.Grant, l.Few = max(1, flying+g.left), g.left, 0
+	default:
+		l.Grant, l.Begun = f.rest(), g.left < g.size
+		next := l.Grant
+		if next == 0 {
+			next = s.grant
+		}
+		l.Window = min(s.lone, flying+next)
+	}
+	f.limitReads(asked)
+}
+
+// Longest is Limits.Longest, for answers: they have no other limit.
+func (f *Flow) Longest() int { return f.condition.Longest }
+
+// limitReads adds the limits of READs. In memory there are none.
+func (f *Flow) limitReads(asked int) {
+	s, l, granted := &f.share, &f.limits, asked+f.grants[Reads].left
+	switch {
+	case f.condition.Memory:
+		l.Reads = Unlimited
+	case f.stranger[Reads]:
+		l.Reads, l.Part = granted, f.first
+	case s.grant > 0:
+		l.Reads, l.Part = max(fewPackets, granted), s.part(f.condition.Frame)
+	default:
+		free := s.tenant.Packets - f.tenant.known[Reads].granted.Packets
+		l.Reads, l.Part = max(fewPackets, granted, min(s.reads, asked+free)), s.part(f.condition.Frame)
+	}
+}
+
+// rest is the number of packets left of the grant for sends.
+func (f *Flow) rest() int {
+	g := &f.grants[Sends]
+	if g.deficit <= 0 {
+		return 0
+	}
+	return min(g.left, packetsIn(g.deficit, f.condition.Frame))
+}
+
 // Amount is a number of packets and their length in bytes, with headers.
 type Amount struct{ Packets, Bytes int }
 
