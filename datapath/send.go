@@ -72,7 +72,7 @@ func (c *Connection) begin() {
 
 // longest is the length of the longest payload of a packet that stands for several, in bytes; 0: all stand for one.
 func (c *Connection) longest() int {
-	if e := c.engine; c.Long && c.Path.state == PathOpen && !e.down && !c.flow.Slowed() && e.carries(c.Path, c.MTU.Bytes()) {
+	if e := c.engine; c.Long && c.Path != nil && c.Path.state == PathOpen && !e.down && !c.flow.Slowed() && e.carries(c.Path, c.MTU.Bytes()) {
 		return e.memory.Longest()
 	}
 	return 0
@@ -212,7 +212,7 @@ func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 // that is not acknowledged yet.
 func (c *Connection) replyLast() {
 	if !c.Responder.Owes() {
-		return // it may have no path yet
+		return
 	}
 	e, sent := c.engine, 0
 	c.begin()
