@@ -22,7 +22,7 @@ func listenUD(j harness.Job, count int) (*verbs.Context, []*ud.Endpoint, error) 
 	}
 	endpoints := make([]*ud.Endpoint, count)
 	for i := range endpoints {
-		if endpoints[i], err = ud.Listen(c, ud.Options{QKey: qkey}); err != nil {
+		if endpoints[i], err = ud.New(c, ud.Options{QKey: qkey}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -35,7 +35,7 @@ func udServe(j harness.Job) (harness.Result, error) {
 		return harness.Result{}, err
 	}
 	e := endpoints[0]
-	if err := harness.Announce(harness.Endpoint{QPN: uint32(e.Addr().QPN)}); err != nil {
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(e.LocalAddr().QPN)}); err != nil {
 		return harness.Result{}, err
 	}
 	values, buffer, meter := newStore(j.Size), make([]byte, 2048), meterProcessor()

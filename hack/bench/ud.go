@@ -33,7 +33,7 @@ func openShort(j harness.Job) (*short, error) {
 	if spin {
 		sends = depth / 2 // as sendDepth
 	}
-	s.endpoint, err = ud.Listen(s.ctx, ud.Options{QKey: qkey, RecvDepth: depth, SendDepth: sends, MaxMessage: j.Size, Spin: spin})
+	s.endpoint, err = ud.New(s.ctx, ud.Options{QKey: qkey, RecvDepth: depth, SendDepth: sends, MaxMessage: j.Size, Spin: spin})
 	return s, err
 }
 
@@ -59,7 +59,7 @@ func shortReceive(j harness.Job) (harness.Result, error) {
 	if err != nil {
 		return harness.Result{}, err
 	}
-	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.LocalAddr().QPN)}); err != nil {
 		return harness.Result{}, err
 	}
 	var m harness.Meter
@@ -106,7 +106,7 @@ func shortPong(j harness.Job) (harness.Result, error) {
 	if err != nil {
 		return harness.Result{}, err
 	}
-	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.LocalAddr().QPN)}); err != nil {
 		return harness.Result{}, err
 	}
 	for !harness.Stopping.Load() {

@@ -139,7 +139,7 @@ var byOthers = map[string]string{
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.
-	"verbs/ud.Endpoint.Addrs": "all addresses of an endpoint, to be handed to peers",
+	"verbs/ud.Endpoint.LocalAddrs": "all addresses of an endpoint, to be handed to peers",
 
 	// What another Provider needs, in Go or in another language.
 	"verbs/verbstest.*":     "what a test of a Provider calls",

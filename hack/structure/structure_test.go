@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"datapath/ring":           {"datapath/wire"},
 	"verbs/provider":          {"datapath/ring", "datapath/wire"},
 	"verbs":                   {"datapath/ring", "datapath/wire", "internal/errno", "verbs/provider"},
-	"verbs/ud":                {"internal/deadline", "internal/errno", "verbs"},
+	"verbs/ud":                {"internal/deadline", "internal/errno", "verbs", "verbs/internal/transport"},
 	"verbs/netdev":            {"verbs", "verbs/ud"},
 	"verbs/rc":                {"internal/deadline", "internal/errno", "verbs", "verbs/cm"},
 	"verbs/proto":             {"datapath/ring", "internal/errno", "verbs", "verbs/provider"},
@@ -76,6 +76,9 @@ var allowed = map[string][]string{
 	"verbs/hca/udpnet":        {"datapath/link", "datapath/link/udplink", "datapath/wire", "datapath/xsk", "internal/host", "verbs", "verbs/hca/network"},
 	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network", "verbs/hca/quota"},
 	"verbs/hca/quota":         {"verbs"},
+
+	// Under verbs/ud and verbs/rc.
+	"verbs/internal/transport": {"internal/errno", "verbs"},
 
 	// A module of its own, for Kubernetes.
 	"deploy/kubernetes/cmd/roced-device-plugin": {"deploy/kubernetes/internal/deviceplugin", "deploy/kubernetes/internal/libraries"},

@@ -90,9 +90,9 @@ func ExampleDial() {
 	right := must(verbs.Open(must(client.Dial(path, devices[0]))))
 	defer right.Close()
 
-	receiver := must(ud.Listen(right, ud.Options{}))
+	receiver := must(ud.New(right, ud.Options{}))
 	defer receiver.Close()
-	sender := must(ud.Dial(ctx, left, receiver.Addr(), ud.Options{}))
+	sender := must(ud.Dial(ctx, left, receiver.LocalAddr(), ud.Options{}))
 	defer sender.Close()
 	if err := sender.Send(ctx, ud.Addr{}, []byte("hello")); err != nil {
 		panic(err)

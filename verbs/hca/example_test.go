@@ -22,7 +22,7 @@ func ExampleNew() {
 
 	server, _ := listen(first)
 	client, _ := listen(second)
-	_ = client.Send(ctx, server.Addr(), []byte("are you there?"))
+	_ = client.Send(ctx, server.LocalAddr(), []byte("are you there?"))
 	message, _ := server.Recv(ctx)
 	fmt.Printf("%s asks: %s\n", message.From.IP(), message.Data)
 	message.Release()
@@ -30,7 +30,7 @@ func ExampleNew() {
 	_ = second.SetMTU(1500)                        // as "ip link set" does
 	_ = first.SetAddresses()                       // the address goes, and with it whoever was there
 	_ = network.Impair(memnet.Impairment{Loss: 1}) // and nothing arrives any more
-	_ = client.Send(ctx, server.Addr(), []byte("?"))
+	_ = client.Send(ctx, server.LocalAddr(), []byte("?"))
 	first.SetUp(false)
 	// Output: 10.0.0.2 asks: are you there?
 }
@@ -45,7 +45,7 @@ func listen(host *memnet.Host) (*ud.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ud.Listen(program, ud.Options{})
+	return ud.New(program, ud.Options{})
 }
 
 // Two parts of a program share a card, and know nothing of each other. Errors are left out.

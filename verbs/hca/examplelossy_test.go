@@ -30,7 +30,7 @@ func ExampleNew_lossy() {
 		must(err)
 	}
 	client, server := ends[0], ends[1]
-	must(client.Resolve(ctx, server.Addr()))
+	must(client.Resolve(ctx, server.LocalAddr()))
 	must(network.Impair(memnet.Impairment{Loss: 0.1}))
 
 	// What is under test: the server doubles a number, the client asks until the answer to its question comes.
@@ -49,7 +49,7 @@ func ExampleNew_lossy() {
 	}()
 	right := 0
 	for n := range byte(20) {
-		answer, err := client.Ask(ctx, server.Addr(), []byte{n}, func(m *ud.Message) bool { return m.Data[0] == n })
+		answer, err := client.Request(ctx, server.LocalAddr(), []byte{n}, func(m *ud.Message) bool { return m.Data[0] == n })
 		must(err)
 		if answer.Data[1] == 2*n {
 			right++

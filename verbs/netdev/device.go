@@ -124,7 +124,7 @@ func (d *Device) init() (err error) {
 	if err != nil {
 		return err
 	}
-	d.endpoint, err = ud.Listen(d.HCA, ud.Options{
+	d.endpoint, err = ud.New(d.HCA, ud.Options{
 		QKey: d.QKey(), Source: d.options.Source, NoLoopback: true, MaxMessage: attr.MaxMTU.Bytes(),
 		RecvDepth: orDefault(d.options.RecvDepth, 1024), SendDepth: orDefault(d.options.SendDepth, 512),
 		MaxHandles: d.options.MaxNeighbours + 64,

@@ -16,7 +16,7 @@ func TestHostileDatagrams(t *testing.T) {
 	left, right := cards(t)
 	h := newHost("192.168.7.1/24", "fd07::1/64")
 	d := start(t, left, h, 3, netdev.Options{})
-	e, err := ud.Listen(right, ud.Options{QKey: d.QKey()})
+	e, err := ud.New(right, ud.Options{QKey: d.QKey()})
 	check(t, err)
 	t.Cleanup(func() { check(t, e.Close()) })
 	group := ud.Addr{GID: verbs.GIDFromAddr(d.Group()), QPN: verbs.MulticastQPN, QKey: d.QKey()}
@@ -102,7 +102,7 @@ func tooMany(t *testing.T, d *netdev.Device, e *ud.Endpoint, to ud.Addr, p []byt
 func placeOf(t *testing.T, e *ud.Endpoint, group ud.Addr) ud.Addr {
 	t.Helper()
 	ask := []byte{8, 6, 0, 0, 0, 32, 8, 0, 0, 4, 0, 1, 192, 168, 7, 2, 192, 168, 7, 1}
-	answer, err := e.Hello(guard(t), group, ask)
+	answer, err := e.Discover(guard(t), group, ask)
 	check(t, err)
 	defer answer.Release()
 	if from, _ := netip.AddrFromSlice(answer.Data[12:16]); from != netip.MustParseAddr("192.168.7.1") {
@@ -118,7 +118,7 @@ func TestFloodOfQuestions(t *testing.T) {
 	h, other := newHost("192.168.7.1/24"), newHost("192.168.7.3/24")
 	d := start(t, left, h, 3, netdev.Options{})
 	start(t, right, other, 3, netdev.Options{})
-	e, err := ud.Listen(right, ud.Options{QKey: d.QKey()})
+	e, err := ud.New(right, ud.Options{QKey: d.QKey()})
 	check(t, err)
 	t.Cleanup(func() { check(t, e.Close()) })
 	group := ud.Addr{GID: verbs.GIDFromAddr(d.Group()), QPN: verbs.MulticastQPN, QKey: d.QKey()}

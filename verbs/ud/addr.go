@@ -9,11 +9,11 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Addr is where a message goes to or comes from: a queue pair at an IP address, or a group. It is
-// comparable and a net.Addr. ParseAddr reads its text; addresses of the same text are equal.
+// Addr is a message's destination or source: a queue pair at an IP address, or a group. It is
+// comparable and a net.Addr. ParseAddr reads its text; addresses with the same text are equal.
 //
 //	10.0.0.2:0x00001a                    a queue pair, with the sender's Q_Key
-//	[fd00::2]:0x00001a,qkey=0x11111111   one with a Q_Key, as Endpoint.Addr and Message.From are
+//	[fd00::2]:0x00001a,qkey=0x11111111   one with a Q_Key, as Endpoint.LocalAddr and Message.From are
 //	239.1.2.3                            a group
 type Addr struct {
 	GID verbs.GID
@@ -22,22 +22,22 @@ type Addr struct {
 	QKey verbs.QKey
 }
 
-// Group is the address of a group, for those that have verbs.UDPQKey. An address that is not
+// Group returns the address of a group whose members have verbs.UDPQKey. An address that is not
 // multicast is refused when the result is used.
 func Group(group netip.Addr) Addr {
 	return Addr{GID: verbs.GIDFromAddr(group), QPN: verbs.MulticastQPN, QKey: verbs.UDPQKey}
 }
 
-// IP is the IP address.
+// IP returns the IP address.
 func (a Addr) IP() netip.Addr { return a.GID.Addr() }
 
 // IsGroup reports whether the address is that of a group.
 func (a Addr) IsGroup() bool { return a.GID.IsMulticast() }
 
-// isNoGroup reports whether this is what Group gives for an address that is not multicast.
+// isNoGroup reports whether Group made the address from one that is not multicast.
 func (a *Addr) isNoGroup() bool { return a.QPN == verbs.MulticastQPN && !a.GID.IsMulticast() }
 
-// noGroup is the error of who uses that.
+// noGroup returns the error for such an address.
 func (a *Addr) noGroup() error {
 	return fmt.Errorf("%w: %v is not the address of a group: 224.0.0.0/4 and ff00::/8 are; a queue pair has a number of its own", verbs.ErrInvalid, a.IP())
 }
@@ -45,13 +45,13 @@ func (a *Addr) noGroup() error {
 // IsZero reports whether the address is unset.
 func (a Addr) IsZero() bool { return a == Addr{} }
 
-// Network is "roce".
+// Network returns "roce".
 func (a Addr) Network() string { return "roce" }
 
-// qkeyMark stands before the Q_Key in an address' text.
+// qkeyMark precedes the Q_Key in an address's text.
 const qkeyMark = ",qkey="
 
-// String is the address' text, which ParseAddr reads.
+// String returns the address's text, which ParseAddr reads.
 func (a Addr) String() string {
 	text := a.IP().String()
 	if a.QPN != verbs.MulticastQPN || !a.IsGroup() {
@@ -125,10 +125,10 @@ func parseNumber(what, text string, bits int) (uint64, error) {
 	return number, nil
 }
 
-// MarshalText gives the address' text.
+// MarshalText returns the address's text.
 func (a Addr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads the address' text.
+// UnmarshalText reads the address's text.
 func (a *Addr) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAddr(string(text))
 	return err

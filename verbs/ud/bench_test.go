@@ -18,7 +18,7 @@ func BenchmarkBatch(b *testing.B) {
 	ctx := context.Background()
 	out, in := make([]ud.Message, benchBatch), make([]ud.Message, benchBatch)
 	for i := range out {
-		out[i] = ud.Message{To: right.Addr(), Data: make([]byte, 64)}
+		out[i] = ud.Message{To: right.LocalAddr(), Data: make([]byte, 64)}
 	}
 	b.ReportAllocs()
 	for range b.N/benchBatch + 1 {
@@ -50,7 +50,7 @@ func BenchmarkTrip(b *testing.B) {
 		}
 		m.Release()
 	}
-	there, back := right.Addr(), left.Addr()
+	there, back := right.LocalAddr(), left.LocalAddr()
 	b.ReportAllocs()
 	for b.Loop() {
 		hop(left, right, there)

@@ -49,9 +49,9 @@ func TestCloseFreesAll(t *testing.T) {
 	attr, err := left.QueryDevice()
 	check(t, err)
 	for range attr.MaxCQ/2 + 10 {
-		e, err := ud.Listen(left, ud.Options{RecvDepth: 1, SendDepth: 1, MaxMessage: 64})
+		e, err := ud.New(left, ud.Options{RecvDepth: 1, SendDepth: 1, MaxMessage: 64})
 		check(t, err)
-		check(t, e.Send(context.Background(), b.Addr(), nil))
+		check(t, e.Send(context.Background(), b.LocalAddr(), nil))
 		check(t, e.Join(group))
 		check(t, e.Close())
 	}
@@ -61,9 +61,9 @@ func TestCloseFreesAll(t *testing.T) {
 func TestCloseAmidst(t *testing.T) {
 	left, right := wire(t)
 	b := listen(t, right, ud.Options{})
-	to := b.Addr()
+	to := b.LocalAddr()
 	for range 30 {
-		e, err := ud.Listen(left, ud.Options{MaxHandles: 1})
+		e, err := ud.New(left, ud.Options{MaxHandles: 1})
 		check(t, err)
 		var all sync.WaitGroup
 		for _, work := range []func() error{
@@ -100,7 +100,7 @@ func TestCloseAmidst(t *testing.T) {
 func TestDeviceGone(t *testing.T) {
 	left, right := wire(t)
 	a, b := listen(t, left, ud.Options{}), listen(t, right, ud.Options{})
-	check(t, a.Send(guard(t), b.Addr(), []byte("the last")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("the last")))
 	check(t, a.Join(group))
 	said(t, b, "the last")
 	result := make(chan error)
@@ -112,7 +112,7 @@ func TestDeviceGone(t *testing.T) {
 	err := <-result
 	refused(t, err, verbs.ErrClosed)
 	refused(t, err, net.ErrClosed)
-	refused(t, a.Send(guard(t), b.Addr(), nil), verbs.ErrClosed)
+	refused(t, a.Send(guard(t), b.LocalAddr(), nil), verbs.ErrClosed)
 	check(t, a.Close())
 }
 

@@ -13,11 +13,11 @@ import (
 func TestDial(t *testing.T) {
 	left, right := wire(t)
 	server, stranger := listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
-	client, err := ud.Dial(guard(t), left, server.Addr(), ud.Options{RecvDepth: 4})
+	client, err := ud.Dial(guard(t), left, server.LocalAddr(), ud.Options{RecvDepth: 4})
 	check(t, err)
 	t.Cleanup(func() { check(t, client.Close()) })
 	for range 10 { // more than there are buffers: those of strays come back
-		check(t, stranger.Send(guard(t), client.Addr(), []byte("psst")))
+		check(t, stranger.Send(guard(t), client.LocalAddr(), []byte("psst")))
 		check(t, stranger.Flush(guard(t)))
 		eventually(t, "the stray", func() bool {
 			before := client.Stats().Strays
@@ -27,11 +27,11 @@ func TestDial(t *testing.T) {
 		})
 	}
 	check(t, client.Send(guard(t), ud.Addr{}, []byte("hello")))
-	if m := said(t, server, "hello"); m.From != client.Addr() {
+	if m := said(t, server, "hello"); m.From != client.LocalAddr() {
 		t.Errorf("from %v", m.From)
 	}
-	check(t, stranger.Send(guard(t), client.Addr(), []byte("psst")))
-	check(t, server.Send(guard(t), client.Addr(), []byte("hello")))
+	check(t, stranger.Send(guard(t), client.LocalAddr(), []byte("psst")))
+	check(t, server.Send(guard(t), client.LocalAddr(), []byte("hello")))
 	said(t, client, "hello")
 }
 
@@ -39,9 +39,9 @@ func TestDial(t *testing.T) {
 func TestOneDevice(t *testing.T) {
 	left, _ := wire(t)
 	a, b := listen(t, left, ud.Options{}), listen(t, left, ud.Options{NoLoopback: true})
-	check(t, a.Send(guard(t), b.Addr(), []byte("neighbour")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("neighbour")))
 	said(t, b, "neighbour")
-	check(t, a.Send(guard(t), a.Addr(), []byte("myself")))
+	check(t, a.Send(guard(t), a.LocalAddr(), []byte("myself")))
 	said(t, a, "myself")
 	check(t, a.Join(group))
 	check(t, b.Join(group))
@@ -58,10 +58,10 @@ func TestDropsByName(t *testing.T) {
 	if d := drops(t, b); len(d) != 0 {
 		t.Fatalf("%v before anything was sent", d)
 	}
-	wrong := b.Addr()
+	wrong := b.LocalAddr()
 	wrong.QKey++
 	check(t, a.Send(guard(t), wrong, nil))
-	wrong = b.Addr()
+	wrong = b.LocalAddr()
 	wrong.QPN++
 	check(t, a.Send(guard(t), wrong, nil))
 	check(t, a.Flush(guard(t)))
@@ -84,21 +84,21 @@ func TestNoCounters(t *testing.T) {
 	refused(t, err, verbs.ErrUnsupported)
 }
 
-// TestHelloBeforeTheServer says hello before anybody is there to hear it.
-func TestHelloBeforeTheServer(t *testing.T) {
+// TestDiscoverBeforeTheServer looks for a server that does not listen yet.
+func TestDiscoverBeforeTheServer(t *testing.T) {
 	left, right := wire(t)
 	client, server, other := listen(t, left, ud.Options{}), listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
-	check(t, client.Join(group)) // its own hellos, and other talk, are passed over
+	check(t, client.Join(group)) // its own requests, and other messages, are passed over
 	found := make(chan ud.Message)
 	go func() {
-		m, err := client.Hello(guard(t), ud.Group(group), []byte("hello"))
+		m, err := client.Discover(guard(t), ud.Group(group), []byte("hello"))
 		if err != nil {
 			t.Error(err)
 		}
 		found <- m
 	}()
 	check(t, other.Send(guard(t), ud.Group(group), []byte("talk")))
-	eventually(t, "a hello that nobody heard", func() bool { return client.Stats().Sent > 0 })
+	eventually(t, "a request that was not received", func() bool { return client.Stats().Sent > 0 })
 	check(t, server.Join(group))
 	for {
 		m := receive(t, server)
@@ -109,21 +109,21 @@ func TestHelloBeforeTheServer(t *testing.T) {
 		}
 		m.Release()
 	}
-	if m := <-found; m.From != server.Addr() || string(m.Data) != "here" {
+	if m := <-found; m.From != server.LocalAddr() || string(m.Data) != "here" {
 		t.Errorf("%q from %v", m.Data, m.From)
 	}
 	over, cancel := context.WithCancel(guard(t))
 	cancel()
-	_, err := client.Hello(over, ud.Group(group), nil)
+	_, err := client.Discover(over, ud.Group(group), nil)
 	refused(t, err, context.Canceled)
 }
 
 // TestAddrs lists what peers of each kind can send to.
 func TestAddrs(t *testing.T) {
 	a, b := pair(t, ud.Options{})
-	all, err := b.Addrs()
+	all, err := b.LocalAddrs()
 	check(t, err)
-	if len(all) != len(addressesB) || all[0] != b.Addr() {
+	if len(all) != len(addressesB) || all[0] != b.LocalAddr() {
 		t.Fatalf("%v", all)
 	}
 	for _, to := range all {

@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 const (
-	grhLen    = 40 // bytes at the start of each receive buffer
-	cacheLine = 64 // bytes: buffers begin on one
-	port      = 1  // a device has one port
-
-	// batch is how many requests are posted, and completions taken, at once.
-	batch = 64
+	grhLen     = 40 // bytes at the start of each receive buffer
+	portNumber = 1  // a device has one port
 )
 
 // Endpoint sends and receives datagrams: a queue pair with its buffers. Its methods are safe for
@@ -27,38 +23,42 @@ type Endpoint struct {
 	verbs   *verbs.Context
 	options Options
 	peer    Addr // of Dial
-	qkey    verbs.QKey
+	life    transport.Life
+	begin   time.Time
 
 	pd             *verbs.PD
 	mr             *verbs.MR // receive buffers, then send buffers
 	sendCQ, recvCQ *verbs.CQ
 	qp             *verbs.QP
 
-	life   context.Context // ends with Close
-	end    context.CancelFunc
-	making sync.WaitGroup // commands that Close waits for: those that make address handles or join
-	begin  time.Time
+	port    port
+	groups  groups
+	handles handles
+	pace    *pace // nil without Options.Rate and ByteRate
 
-	longest  atomic.Int64 // message that the port takes now, in bytes
-	lastLook atomic.Int64 // at the port, since begin
+	sends        transport.Sends
+	destinations []Addr                    // by slot of sends
+	refused      atomic.Pointer[SendError] // the next call returns it; no message is posted while there is one
+	lost         atomic.Uint64
+	restarting   sync.Mutex
+	restarts     atomic.Uint64 // of the queue pair, after a refused message
 
-	recv   receiver
-	send   sender
-	pace   *pace // nil without Options.Rate and ByteRate
-	groups groups
+	receives transport.Receives
+	failed   atomic.Pointer[error] // why receiving has ended: the queue pair is in ERR
+	strays   atomic.Uint64
 }
 
-// Listen makes an endpoint on a device. A context can have several. Close frees the endpoint's
-// objects; the context stays the caller's.
-func Listen(c *verbs.Context, o Options) (*Endpoint, error) {
+// New creates an endpoint on a device. A context can have several. Close frees the endpoint's
+// objects, but not the context.
+func New(c *verbs.Context, o Options) (*Endpoint, error) {
 	e, err := open(c, o)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+		return nil, fmt.Errorf("new endpoint: %w", err)
 	}
 	return e, nil
 }
 
-// Dial makes an endpoint with a peer. Messages without To go to the peer. Unless the peer is a group,
+// Dial creates an endpoint with a peer. Messages without To are sent to the peer. Unless the peer is a group,
 // messages from other senders are discarded. Dial resolves the peer's address as verbs.PD.CreateAH
 // does, until ctx is done.
 func Dial(ctx context.Context, c *verbs.Context, peer Addr, o Options) (*Endpoint, error) {
@@ -67,7 +67,7 @@ func Dial(ctx context.Context, c *verbs.Context, peer Addr, o Options) (*Endpoin
 		return nil, fmt.Errorf("dial %v: %w", peer, err)
 	}
 	e.peer = peer
-	if err := e.makeHandle(ctx, &Message{}); err != nil {
+	if err := e.handles.resolve(ctx, e, &Message{}, peer); err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %v: %w", peer, bare(err)), e.Close())
 	}
 	return e, nil
@@ -77,49 +77,51 @@ func open(c *verbs.Context, o Options) (*Endpoint, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
 	}
-	attr, err := c.QueryPort(port)
+	attr, err := c.QueryPort(portNumber)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.complete(&attr); err != nil {
 		return nil, err
 	}
-	e := &Endpoint{verbs: c, options: o, qkey: o.QKey, begin: time.Now()}
-	e.life, e.end = context.WithCancel(context.Background())
+	e := &Endpoint{verbs: c, options: o, begin: time.Now()}
+	e.life.Begin(ErrClosed)
 	e.pace = newPace(&e.options)
-	e.groups.joined = map[netip.Addr]*joined{}
-	if err := e.make(); err != nil {
+	e.groups.init(e)
+	e.handles.init(o.MaxHandles)
+	if err := e.create(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// make makes the objects, and posts all receives.
-func (e *Endpoint) make() (err error) {
+// create creates the objects, and posts all receives.
+func (e *Endpoint) create() (err error) {
 	o := &e.options
-	recvStride, sendStride := lines(grhLen+o.MaxMessage), lines(o.MaxMessage)
+	recvStride, sendStride := transport.Lines(grhLen+o.MaxMessage), transport.Lines(o.MaxMessage)
 	if e.pd, err = e.verbs.AllocPD(); err != nil {
 		return err
 	}
 	if e.mr, err = e.pd.AllocMR(o.RecvDepth*recvStride+o.SendDepth*sendStride, verbs.AccessLocalWrite); err != nil {
 		return err
 	}
-	if err := e.makeQueues(); err != nil {
+	if err := e.createQueues(); err != nil {
 		return err
 	}
-	if err := e.look(); err != nil {
+	if err := e.port.open(e); err != nil {
 		return err
 	}
-	if err := e.checkSource(); err != nil {
-		return err
-	}
-	e.send.prepare(e, sendStride)
-	return e.recv.prepare(e, recvStride)
+	e.destinations = make([]Addr, o.SendDepth)
+	e.sends.Start(transport.SendConfig{
+		Life: &e.life, MR: e.mr, Depth: o.SendDepth, Stride: sendStride, CQ: e.sendCQ, Spin: o.Spin,
+		Post: e.qp.PostSend, Check: e.check, Settle: e.settle,
+	})
+	return e.receives.Start(e.mr, o.RecvDepth, recvStride, recvStride, e.qp.PostRecv)
 }
 
-// makeQueues makes the queue pair, ready to send, and CQs that are large enough for all outstanding
+// createQueues creates the queue pair, ready to send, and CQs that are large enough for all outstanding
 // requests.
-func (e *Endpoint) makeQueues() (err error) {
+func (e *Endpoint) createQueues() (err error) {
 	o := &e.options
 	if e.sendCQ, err = e.verbs.CreateCQ(o.SendDepth); err != nil {
 		return err
@@ -135,55 +137,60 @@ func (e *Endpoint) makeQueues() (err error) {
 	if err != nil {
 		return err
 	}
-	return e.qp.Activate(e.qkey)
+	return e.qp.Activate(o.QKey)
 }
 
-// lines rounds a length up to a multiple of the cache line.
-func lines(length int) int { return (length + cacheLine - 1) &^ (cacheLine - 1) }
-
-// Addr is the endpoint's address, to pass on to peers: Options.Source, else the device's default
+// LocalAddr returns the endpoint's address, to be passed to peers: Options.Source, or the device's default
 // address. The GID is zero while the device has no address.
-func (e *Endpoint) Addr() Addr {
+func (e *Endpoint) LocalAddr() Addr {
 	if e == nil {
 		return Addr{}
 	}
-	a := Addr{QPN: e.qp.Number(), QKey: e.qkey}
+	a := Addr{QPN: e.qp.Number(), QKey: e.options.QKey}
 	if e.options.Source.IsValid() {
 		a.GID = verbs.GIDFromAddr(e.options.Source)
-	} else if entry, err := e.verbs.QueryGIDEx(port, 0); err == nil {
+	} else if entry, err := e.verbs.QueryGIDEx(portNumber, 0); err == nil {
 		a.GID = entry.GID
 	}
 	return a
 }
 
-// Addrs are all addresses of the endpoint, the default first.
-func (e *Endpoint) Addrs() ([]Addr, error) {
+// LocalAddrs returns all addresses of the endpoint, the device's default address first.
+func (e *Endpoint) LocalAddrs() ([]Addr, error) {
 	if e == nil {
 		return nil, fmt.Errorf("own addresses: %w", errNil)
 	}
-	entries, err := e.verbs.QueryGIDTable(port)
+	entries, err := e.verbs.QueryGIDTable(portNumber)
 	if err != nil {
-		return nil, e.explain(err)
+		return nil, e.life.Explain(err)
 	}
 	var all []Addr
 	for _, entry := range entries {
-		a := Addr{GID: entry.GID, QPN: e.qp.Number(), QKey: e.qkey}
-		if len(all) == 0 || a != all[0] { // the default's own line repeats it
+		a := Addr{GID: entry.GID, QPN: e.qp.Number(), QKey: e.options.QKey}
+		if len(all) == 0 || a != all[0] { // the default's own entry repeats it
 			all = append(all, a)
 		}
 	}
 	return all, nil
 }
 
-// MaxMessage is the length of the longest message that can be sent now, in bytes: the smaller of
-// Options.MaxMessage and the port's active MTU. The endpoint learns of another MTU when it sends, at
-// most once a second: until then this is the length of before, and if the MTU has shrunk a longer
-// message is queued and a later call gives a SendError for it.
+// RemoteAddr returns the peer of Dial, the zero Addr without a peer.
+func (e *Endpoint) RemoteAddr() Addr {
+	if e == nil {
+		return Addr{}
+	}
+	return e.peer
+}
+
+// MaxMessage returns the length of the longest message that can be sent now, in bytes: the smaller of
+// Options.MaxMessage and the port's active MTU. The endpoint detects a change of the MTU when it sends, at
+// most once a second. Until then MaxMessage returns the previous length; if the MTU has become smaller, a longer
+// message is queued and a later call returns a SendError for it.
 func (e *Endpoint) MaxMessage() int {
 	if e == nil {
 		return 0
 	}
-	return int(e.longest.Load())
+	return int(e.port.longest.Load())
 }
 
 // Close leaves all groups, waits up to a second until sent messages have left, and frees the
@@ -193,56 +200,11 @@ func (e *Endpoint) Close() error {
 	if e == nil {
 		return fmt.Errorf("close: %w", errNil)
 	}
-	if !e.shut() {
+	if !e.life.End() {
 		return nil
 	}
-	e.making.Wait()
-	err := e.leaveAll()
-	if e.qp != nil {
-		err = errors.Join(err, freed(e.qp.Close()))
-	}
-	err = errors.Join(err, closeAll(e.send.takeHandles()))
-	for _, cq := range []*verbs.CQ{e.recvCQ, e.sendCQ} {
-		if cq != nil {
-			err = errors.Join(err, freed(cq.Close()))
-		}
-	}
-	if e.mr != nil {
-		err = errors.Join(err, freed(e.mr.Close()))
-	}
-	if e.pd != nil {
-		err = errors.Join(err, freed(e.pd.Close()))
-	}
-	return err
-}
-
-// shut refuses further commands; false if it was called before.
-func (e *Endpoint) shut() bool {
-	e.send.mu.Lock()
-	defer e.send.mu.Unlock()
-	if e.life.Err() != nil {
-		return false
-	}
-	e.end()
-	return true
-}
-
-// enter begins a command that Close waits for, until making.Done.
-func (e *Endpoint) enter() error {
-	e.send.mu.Lock()
-	defer e.send.mu.Unlock()
-	if e.life.Err() != nil {
-		return ErrClosed
-	}
-	e.making.Add(1)
-	return nil
-}
-
-// freed ignores the error of a command to free something on a closed device: Close of the device has
-// freed it.
-func freed(err error) error {
-	if errors.Is(err, verbs.ErrClosed) {
-		return nil
-	}
-	return err
+	e.life.Wait()
+	return errors.Join(e.groups.leaveAll(),
+		transport.Free(e.qp), e.handles.close(),
+		transport.Free(e.recvCQ), transport.Free(e.sendCQ), transport.Free(e.mr), transport.Free(e.pd))
 }

@@ -12,15 +12,15 @@ func TestSendAndAnswer(t *testing.T) {
 	for _, spin := range []bool{false, true} {
 		a, b := pair(t, ud.Options{Spin: spin})
 		ctx := guard(t)
-		check(t, a.Send(ctx, b.Addr(), []byte("hello")))
+		check(t, a.Send(ctx, b.LocalAddr(), []byte("hello")))
 		m := receive(t, b)
-		if string(m.Data) != "hello" || m.From != a.Addr() || m.To != b.Addr() || m.HasImm {
-			t.Fatalf("%q from %v to %v, want it from %v to %v", m.Data, m.From, m.To, a.Addr(), b.Addr())
+		if string(m.Data) != "hello" || m.From != a.LocalAddr() || m.To != b.LocalAddr() || m.HasImm {
+			t.Fatalf("%q from %v to %v, want it from %v to %v", m.Data, m.From, m.To, a.LocalAddr(), b.LocalAddr())
 		}
 		check(t, m.Reply(ctx, []byte("hello yourself")))
 		m.Release()
-		if m := said(t, a, "hello yourself"); m.From != b.Addr() {
-			t.Fatalf("answer from %v, want %v", m.From, b.Addr())
+		if m := said(t, a, "hello yourself"); m.From != b.LocalAddr() {
+			t.Fatalf("answer from %v, want %v", m.From, b.LocalAddr())
 		}
 		if err := m.Reply(ctx, nil); !errors.Is(err, verbs.ErrInvalid) {
 			t.Errorf("reply to a released message: %v", err)
@@ -44,7 +44,7 @@ func TestAttach(t *testing.T) {
 	check(t, b.Send(ctx, ud.Group(group), []byte("and back")))
 	said(t, a, "and back")
 	check(t, a.Leave(group))
-	refused(t, a.Attach(b.Addr().IP()), verbs.ErrInvalid)
+	refused(t, a.Attach(b.LocalAddr().IP()), verbs.ErrInvalid)
 }
 
 func TestGroup(t *testing.T) {
@@ -54,7 +54,7 @@ func TestGroup(t *testing.T) {
 	check(t, b.Join(group)) // again is nothing
 	check(t, a.JoinSendOnly(group))
 	check(t, a.Send(ctx, ud.Group(group), []byte("to all")))
-	if m := said(t, b, "to all"); m.To != ud.Group(group) || m.From != a.Addr() {
+	if m := said(t, b, "to all"); m.To != ud.Group(group) || m.From != a.LocalAddr() {
 		t.Fatalf("from %v to %v", m.From, m.To)
 	}
 	check(t, a.Join(group)) // full now
@@ -65,6 +65,6 @@ func TestGroup(t *testing.T) {
 	refused(t, b.Leave(group), verbs.ErrNoGID)
 	check(t, a.Send(ctx, ud.Group(group), []byte("gone?")))
 	said(t, a, "gone?")
-	check(t, a.Send(ctx, b.Addr(), []byte("alone")))
+	check(t, a.Send(ctx, b.LocalAddr(), []byte("alone")))
 	said(t, b, "alone")
 }

@@ -1,12 +1,12 @@
 package ud
 
 import (
-	"errors"
 	"fmt"
 	"net"
 
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +17,7 @@ var (
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it
 	// calls Message.Release. It wraps ENOBUFS.
-	ErrKept = errno.New("the program holds all receive buffers", unix.ENOBUFS)
+	ErrKept = transport.ErrKept
 
 	// ErrClosed means that the endpoint is closed. Calls that wait while it is closed return it too.
 	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
@@ -27,7 +27,7 @@ var (
 // errNil is for a nil endpoint, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an endpoint is needed", verbs.ErrInvalid)
 
-// toError is the error of a message that was not sent. Who names the destination anyway takes only
+// toError is the error of a message that was not sent. A caller that names the destination itself uses only
 // err (see bare).
 type toError struct {
 	to  Addr
@@ -56,19 +56,5 @@ func (e *SendError) Error() string {
 	return fmt.Sprintf("an earlier message to %v was not sent, nor were %d behind it: %v", e.To, e.Lost, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *SendError) Unwrap() error { return e.Err }
-
-// explain is the error that a call returns: ErrClosed if the endpoint is closed, else err. If the
-// program has closed the context or the card it is net.ErrClosed too; that a device has failed is not.
-func (e *Endpoint) explain(err error) error {
-	switch {
-	case err == nil || errors.Is(err, net.ErrClosed):
-		return err
-	case e.life.Err() != nil:
-		return ErrClosed
-	case errors.Is(err, verbs.ErrClosed):
-		return errno.Kin(err.Error(), err, net.ErrClosed)
-	}
-	return err
-}

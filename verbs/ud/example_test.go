@@ -20,7 +20,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// hosts are two cards on a network in memory, which needs no privilege and no network. A program on a
+// hosts are two cards on an in-memory network, which needs no privilege and no network. A program on a
 // network has hca.Open("eth0").
 func hosts() (left, right *verbs.Context) {
 	a, b, err := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
@@ -39,9 +39,9 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	server := must(ud.Listen(right, ud.Options{}))
+	server := must(ud.New(right, ud.Options{}))
 	defer server.Close()
-	text := server.Addr().String() // 10.0.0.2:0x…
+	text := server.LocalAddr().String() // 10.0.0.2:0x…
 
 	client := must(ud.Dial(ctx, left, must(ud.ParseAddr(text)), ud.Options{}))
 	defer client.Close()
@@ -74,14 +74,14 @@ func ExampleEndpoint_Join() {
 
 	var members []*ud.Endpoint
 	for range 3 {
-		member := must(ud.Listen(right, ud.Options{}))
+		member := must(ud.New(right, ud.Options{}))
 		defer member.Close()
 		if err := member.Join(group); err != nil {
 			panic(err)
 		}
 		members = append(members, member)
 	}
-	speaker := must(ud.Listen(left, ud.Options{}))
+	speaker := must(ud.New(left, ud.Options{}))
 	defer speaker.Close()
 	if err := speaker.Send(ctx, ud.Group(group), []byte("tick")); err != nil {
 		panic(err)
@@ -97,9 +97,9 @@ func ExampleEndpoint_Join() {
 	// 10.0.0.1 to 239.1.2.3: tick
 }
 
-// How a peer learns a queue pair's number: it says hello to a group that the server is in. The answer's
-// From is the server, and the server knows the peer by the hello.
-func ExampleEndpoint_Hello() {
+// A client finds a server's queue pair number: it sends a request to a group that the server has joined. The reply's
+// From is the server's address.
+func ExampleEndpoint_Discover() {
 	left, right := hosts()
 	defer left.Close()
 	defer right.Close()
@@ -107,7 +107,7 @@ func ExampleEndpoint_Hello() {
 	defer cancel()
 	group := netip.MustParseAddr("239.1.2.3")
 
-	server := must(ud.Listen(right, ud.Options{}))
+	server := must(ud.New(right, ud.Options{}))
 	defer server.Close()
 	if err := server.Join(group); err != nil {
 		panic(err)
@@ -123,10 +123,10 @@ func ExampleEndpoint_Hello() {
 		}
 	}()
 
-	client := must(ud.Listen(left, ud.Options{}))
+	client := must(ud.New(left, ud.Options{}))
 	defer client.Close()
-	found := must(client.Hello(ctx, ud.Group(group), []byte("who is there?")))
-	fmt.Println(found.From == server.Addr(), string(found.Data))
+	found := must(client.Discover(ctx, ud.Group(group), []byte("who is there?")))
+	fmt.Println(found.From == server.LocalAddr(), string(found.Data))
 	found.Release()
 	// Output: true here
 }
@@ -138,13 +138,13 @@ func ExampleEndpoint_RecvBatch() {
 	defer right.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server, client := must(ud.Listen(right, ud.Options{})), must(ud.Listen(left, ud.Options{}))
+	server, client := must(ud.New(right, ud.Options{})), must(ud.New(left, ud.Options{}))
 	defer server.Close()
 	defer client.Close()
 
 	questions := make([]ud.Message, 10)
 	for i := range questions {
-		questions[i] = ud.Message{To: server.Addr(), Data: []byte{byte(i)}}
+		questions[i] = ud.Message{To: server.LocalAddr(), Data: []byte{byte(i)}}
 	}
 	must(client.SendBatch(ctx, questions))
 
@@ -177,9 +177,9 @@ func ExampleEndpoint_PacketConn() {
 	left, right := hosts()
 	defer left.Close()
 	defer right.Close()
-	var server net.PacketConn = must(ud.Listen(right, ud.Options{})).PacketConn()
+	var server net.PacketConn = must(ud.New(right, ud.Options{})).PacketConn()
 	defer server.Close()
-	var client net.PacketConn = must(ud.Listen(left, ud.Options{})).PacketConn()
+	var client net.PacketConn = must(ud.New(left, ud.Options{})).PacketConn()
 	defer client.Close()
 
 	must(client.WriteTo([]byte("hello"), server.LocalAddr()))
@@ -204,9 +204,9 @@ func ExampleOptions() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	subscriber := must(ud.Listen(right, ud.Options{RecvDepth: 1024}))
+	subscriber := must(ud.New(right, ud.Options{RecvDepth: 1024}))
 	defer subscriber.Close()
-	publisher := must(ud.Dial(ctx, left, subscriber.Addr(), ud.Options{Rate: 20_000}))
+	publisher := must(ud.Dial(ctx, left, subscriber.LocalAddr(), ud.Options{Rate: 20_000}))
 	defer publisher.Close()
 	go func() {
 		for i := range 1000 {

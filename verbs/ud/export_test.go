@@ -9,8 +9,8 @@ import (
 // Overrate has the endpoint take messages to be fit that the card will refuse, until it has
 // refused one, as when the port's MTU has just become less.
 func (e *Endpoint) Overrate(longest int) {
-	e.lastLook.Store(math.MaxInt64 / 2)
-	e.longest.Store(int64(longest))
+	e.port.readAt.Store(math.MaxInt64 / 2)
+	e.port.longest.Store(int64(longest))
 }
 
 // SourceFor is the choice among lines of a GID table.

@@ -7,12 +7,15 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // groups are an endpoint's memberships.
 type groups struct {
+	endpoint *Endpoint
+
 	mu     sync.Mutex
-	joined map[netip.Addr]*joined
+	joined map[netip.Addr]*joined // by keyOf
 }
 
 // joined is a membership. For a full one the queue pair is attached to the group.
@@ -20,6 +23,11 @@ type joined struct {
 	membership *verbs.Membership // nil if the program has it by other means
 	full       bool
 }
+
+// keyOf returns a group's address as a GID has it: without a zone.
+func keyOf(group netip.Addr) netip.Addr { return group.Unmap().WithZone("") }
+
+func (g *groups) init(e *Endpoint) { g.endpoint, g.joined = e, map[netip.Addr]*joined{} }
 
 // Join makes the endpoint a member of a group. It then receives the group's messages, including its
 // own unless Options.NoLoopback is set. Sending to Group(group) needs no join. Joining again does
@@ -30,7 +38,7 @@ func (e *Endpoint) Join(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("join: %w", errNil)
 	}
-	return e.join(group, true)
+	return e.groups.update(group, func(j *joined) (*joined, error) { return e.groups.join(group, j, true) })
 }
 
 // JoinSendOnly makes the endpoint a member that only sends to a group. The host never reports it by
@@ -39,116 +47,102 @@ func (e *Endpoint) JoinSendOnly(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("join send only: %w", errNil)
 	}
-	return e.join(group, false)
+	return e.groups.update(group, func(j *joined) (*joined, error) { return e.groups.join(group, j, false) })
 }
 
 // Attach has the endpoint receive a group's messages, for programs that make the host a member by other
-// means: a connection id (package cm). For a group that the endpoint is in it does nothing. Leave and Close
+// means: a connection id (package cm). For a group that the endpoint has joined it does nothing. Leave and Close
 // undo it.
 func (e *Endpoint) Attach(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("attach: %w", errNil)
 	}
-	if err := e.enter(); err != nil {
-		return err
-	}
-	defer e.making.Done()
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	name := group.Unmap().WithZone("")
-	j := e.groups.joined[name]
-	if j == nil {
-		j = &joined{}
-	}
-	if j.full {
-		return nil
-	}
-	if err := e.qp.AttachMcast(verbs.GIDFromAddr(name), 0); err != nil {
-		return e.explain(err)
-	}
-	j.full = true
-	e.groups.joined[name] = j
-	return nil
-}
-
-func (e *Endpoint) join(group netip.Addr, full bool) error {
-	if err := e.enter(); err != nil {
-		return err
-	}
-	defer e.making.Done()
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	name := group.Unmap().WithZone("")
-	before := e.groups.joined[name]
-	if before != nil && (before.full || !full) {
-		return nil
-	}
-	j, err := e.newMember(group, full)
-	if err != nil {
-		return e.explain(err)
-	}
-	e.groups.joined[name] = j
-	if before != nil {
-		return freed(before.membership.Close())
-	}
-	return nil
-}
-
-func (e *Endpoint) newMember(group netip.Addr, full bool) (*joined, error) {
-	flags := verbs.JoinSendOnlyFullMember
-	if full {
-		flags = verbs.JoinFullMember
-	}
-	membership, err := e.verbs.JoinMulticast(group, flags)
-	if err != nil {
-		return nil, err
-	}
-	if full {
-		if err := e.qp.AttachMcast(membership.MGID(), membership.MLID()); err != nil {
-			return nil, errors.Join(err, freed(membership.Close()))
+	return e.groups.update(group, func(j *joined) (*joined, error) {
+		if j != nil && j.full {
+			return j, nil
 		}
-	}
-	return &joined{membership, full}, nil
+		if err := e.qp.AttachMcast(verbs.GIDFromAddr(keyOf(group)), 0); err != nil {
+			return j, err
+		}
+		attached := &joined{full: true}
+		if j != nil {
+			attached.membership = j.membership
+		}
+		return attached, nil
+	})
 }
 
-// Leave ends a membership; verbs.ErrNoGID if there is none. Messages that have come before can still
+// Leave ends a membership; verbs.ErrNoGID without one. Messages that have arrived before can still
 // be received.
 func (e *Endpoint) Leave(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("leave: %w", errNil)
 	}
-	if err := e.enter(); err != nil {
-		return err
-	}
-	defer e.making.Done()
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	name := group.Unmap().WithZone("")
-	j := e.groups.joined[name]
-	if j == nil {
-		return fmt.Errorf("leave group %v: %w: the endpoint has not joined it", group, verbs.ErrNoGID)
-	}
-	delete(e.groups.joined, name)
-	return e.leave(name, j)
+	return e.groups.update(group, func(j *joined) (*joined, error) {
+		if j == nil {
+			return nil, fmt.Errorf("leave group %v: %w: the endpoint has not joined it", group, verbs.ErrNoGID)
+		}
+		return nil, e.groups.leave(group, j)
+	})
 }
 
-func (e *Endpoint) leave(group netip.Addr, j *joined) (err error) {
+// update replaces a membership, nil for none, by the one that change returns.
+func (g *groups) update(group netip.Addr, change func(*joined) (*joined, error)) error {
+	life := &g.endpoint.life
+	if err := life.Enter(); err != nil {
+		return err
+	}
+	defer life.Leave()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := keyOf(group)
+	j, err := change(g.joined[key])
+	if j != nil {
+		g.joined[key] = j
+	} else {
+		delete(g.joined, key)
+	}
+	return life.Explain(err)
+}
+
+// join returns a membership that is full if that is wanted, instead of the present one.
+func (g *groups) join(group netip.Addr, present *joined, full bool) (*joined, error) {
+	if present != nil && (present.full || !full) {
+		return present, nil
+	}
+	flags := verbs.JoinSendOnlyFullMember
+	if full {
+		flags = verbs.JoinFullMember
+	}
+	membership, err := g.endpoint.verbs.JoinMulticast(group, flags)
+	if err != nil {
+		return present, err
+	}
+	if full {
+		if err := g.endpoint.qp.AttachMcast(membership.MGID(), membership.MLID()); err != nil {
+			return present, errors.Join(err, transport.Free(membership))
+		}
+	}
+	if present != nil {
+		err = transport.Free(present.membership)
+	}
+	return &joined{membership, full}, err
+}
+
+func (g *groups) leave(group netip.Addr, j *joined) (err error) {
 	if j.full {
-		err = freed(e.qp.DetachMcast(verbs.GIDFromAddr(group), 0))
+		err = transport.Freed(g.endpoint.qp.DetachMcast(verbs.GIDFromAddr(keyOf(group)), 0))
 	}
-	if j.membership != nil {
-		err = errors.Join(err, freed(j.membership.Close()))
-	}
-	return err
+	return errors.Join(err, transport.Free(j.membership))
 }
 
 // leaveAll leaves all groups, for Close. No join begins any more.
-func (e *Endpoint) leaveAll() (err error) {
-	e.groups.mu.Lock()
-	defer e.groups.mu.Unlock()
-	for name, j := range e.groups.joined {
-		err = errors.Join(err, e.leave(name, j))
-		delete(e.groups.joined, name)
+func (g *groups) leaveAll() (err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for group, j := range g.joined {
+		err = errors.Join(err, g.leave(group, j))
 	}
+	clear(g.joined)
 	return err
 }

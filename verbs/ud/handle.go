@@ -7,30 +7,47 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // place is the key of an address handle: its destination and, for replies, its source. The source is
 // zero if it is chosen by the destination.
 type place struct{ dest, source verbs.GID }
 
+// placeOf returns the place of a message that is sent to an address.
+func placeOf(e *Endpoint, m *Message, to *Addr) place {
+	p := place{dest: to.GID}
+	if m.isReply(e) {
+		if own := grhOf(m).DGID(); !own.IsMulticast() {
+			p.source = own
+		}
+	}
+	return p
+}
+
+// grhOf returns the header that a message came with.
+func grhOf(m *Message) verbs.GRH { return verbs.GRH(m.endpoint.receives.Data(m.loan, grhLen)) }
+
 // handle is an address handle in use.
 type handle struct {
 	place place
 	ah    *verbs.AH
-	last  uint64        // message that named it
+	last  uint64        // number of the last message that named it
 	turn  *list.Element // in handles.order
 }
 
 // handles are the resolved destinations, the most recently used one first. Those that were removed
 // wait in retired until no outstanding message names them.
 type handles struct {
+	mu      sync.Mutex
 	all     map[place]*handle
 	order   list.List // of *handle
 	last    *handle   // the last one found; nil if it was removed
 	limit   int
-	table   uint64 // how often the GID table has changed
+	table   uint64 // number of changes of the GID table
 	retired []*handle
 	evicted uint64
 }
@@ -39,7 +56,7 @@ func (h *handles) init(limit int) {
 	h.all, h.limit = map[place]*handle{}, limit
 }
 
-// find gives the handle of a place, nil if there is none.
+// find returns the handle of a place, or nil. The caller holds mu.
 func (h *handles) find(p place) *handle {
 	if h.last != nil && h.last.place == p {
 		return h.last
@@ -52,8 +69,14 @@ func (h *handles) find(p place) *handle {
 	return found
 }
 
-// add adds a handle; if there are too many, it retires the least recently used one.
-func (h *handles) add(p place, ah *verbs.AH) {
+// add adds a handle, unless there is one already or the GID table has changed since it was created. If there are
+// too many, it retires the least recently used one.
+func (h *handles) add(p place, ah *verbs.AH, table uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.table != table || h.all[p] != nil {
+		return false
+	}
 	for len(h.all) >= h.limit {
 		h.retire(h.order.Back().Value.(*handle))
 		h.evicted++
@@ -61,8 +84,10 @@ func (h *handles) add(p place, ah *verbs.AH) {
 	one := &handle{place: p, ah: ah}
 	one.turn = h.order.PushFront(one)
 	h.all[p] = one
+	return true
 }
 
+// retire removes a handle. The caller holds mu.
 func (h *handles) retire(one *handle) {
 	delete(h.all, one.place)
 	h.order.Remove(one.turn)
@@ -74,17 +99,22 @@ func (h *handles) retire(one *handle) {
 
 // retireAll retires all handles, since the GID table has changed.
 func (h *handles) retireAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, one := range h.all {
 		h.retire(one)
 	}
 	h.table++
 }
 
-// takeIdle gives the retired handles that no outstanding message names, to be closed.
-func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
+// takeIdle removes the retired handles that no message after completed names, and returns them, and the number
+// of changes of the GID table.
+func (h *handles) takeIdle(completed uint64) (idle []*verbs.AH, table uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	kept := h.retired[:0]
 	for _, one := range h.retired {
-		if one.last <= reaped {
+		if one.last <= completed {
 			idle = append(idle, one.ah)
 		} else {
 			kept = append(kept, one)
@@ -92,97 +122,79 @@ func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
 	}
 	clear(h.retired[len(kept):])
 	h.retired = kept
-	return idle
+	return idle, h.table
 }
 
-// takeHandles gives all handles, to be closed.
-func (s *sender) takeHandles() []*verbs.AH {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.handles.retireAll()
-	return s.handles.takeIdle(math.MaxUint64)
+// count returns the number of handles in use, and of those dropped for want of room.
+func (h *handles) count() (all int, evicted uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.all), h.evicted
 }
 
-// keyOf is the place that a message goes to.
-func (e *Endpoint) keyOf(m *Message, to *Addr) place {
-	p := place{dest: to.GID}
-	if m.answers(e) {
-		if own := m.grh().DGID(); !own.IsMulticast() {
-			p.source = own
-		}
+// close closes all handles.
+func (h *handles) close() error {
+	h.retireAll()
+	idle, _ := h.takeIdle(math.MaxUint64)
+	return closeAll(idle)
+}
+
+func closeAll(handles []*verbs.AH) (err error) {
+	for _, ah := range handles {
+		err = errors.Join(err, transport.Free(ah))
 	}
-	return p
+	return err
 }
 
-// makeHandle resolves a message's destination. Several goroutines may do so for the same one at once;
+// resolve creates the handle for a message. Several goroutines may do so for the same destination at once;
 // the first handle is kept.
-func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
-	to := e.destination(m)
+func (h *handles) resolve(ctx context.Context, e *Endpoint, m *Message, to Addr) error {
 	if to.isNoGroup() {
-		return &toError{*to, to.noGroup()}
+		return &toError{to, to.noGroup()}
 	}
-	if err := e.enter(); err != nil {
+	if err := e.life.Enter(); err != nil {
 		return err
 	}
-	defer e.making.Done()
-	s := &e.send
-	s.mu.Lock()
-	table, idle := s.handles.table, s.handles.takeIdle(s.reaped)
-	s.mu.Unlock()
+	defer e.life.Leave()
+	var completed uint64
+	e.sends.Do(func(p transport.Progress) { completed = p.Completed })
+	idle, table := h.takeIdle(completed)
 	if err := closeAll(idle); err != nil {
 		return err
 	}
-	ah, err := e.resolve(ctx, m, to)
+	ah, err := createAH(ctx, e, m, to)
 	if err != nil {
 		return err
 	}
-	if !s.keep(e.keyOf(m, to), ah, table) {
+	if !h.add(placeOf(e, m, &to), ah, table) {
 		return ah.Close()
 	}
 	return nil
 }
 
-// keep adds a handle, unless there is one already or the GID table has changed since it was made.
-func (s *sender) keep(p place, ah *verbs.AH, table uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.handles.table != table || s.handles.all[p] != nil {
-		return false
-	}
-	s.handles.add(p, ah)
-	return true
-}
-
-// resolve makes an address handle. For a reply it does not wait; else it waits until ctx is done or
+// createAH creates an address handle. For a reply it does not wait; otherwise it waits until ctx is done or
 // the endpoint is closed.
-func (e *Endpoint) resolve(ctx context.Context, m *Message, to *Addr) (*verbs.AH, error) {
+func createAH(ctx context.Context, e *Endpoint, m *Message, to Addr) (*verbs.AH, error) {
 	if to.GID.IsZero() {
 		return nil, fmt.Errorf("send: %w: the message has no To, and the endpoint no peer", verbs.ErrInvalid)
 	}
-	if m.answers(e) {
-		return e.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, m.grh(), port)
+	if m.isReply(e) {
+		return e.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grhOf(m), portNumber)
 	}
-	source, err := e.chooseSource(to.GID)
+	source, err := e.port.chooseSource(to.GID)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(e.life, cancel)()
-	ah, err := e.pd.CreateAH(ctx, &verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{
+	defer context.AfterFunc(e.life.Context, cancel)()
+	ah, err := e.pd.CreateAH(ctx, &verbs.AHAttr{Port: portNumber, GRH: verbs.GlobalRoute{
 		DGID: to.GID, SGIDIndex: source, FlowLabel: e.options.FlowLabel, TrafficClass: e.options.TrafficClass,
 	}})
 	if err != nil {
-		return nil, &toError{*to, cmp.Or(errors.Unwrap(err), err)} // package verbs names the GID again
+		return nil, &toError{to, cmp.Or(errors.Unwrap(err), err)} // package verbs names the GID again
 	}
 	return ah, nil
-}
-
-func closeAll(handles []*verbs.AH) (err error) {
-	for _, ah := range handles {
-		err = errors.Join(err, freed(ah.Close()))
-	}
-	return err
 }
 
 // Resolve resolves a destination now, so that the first message to it does not wait for that. It
@@ -191,5 +203,6 @@ func (e *Endpoint) Resolve(ctx context.Context, to Addr) error {
 	if e == nil {
 		return fmt.Errorf("resolve: %w", errNil)
 	}
-	return e.explain(e.makeHandle(ctx, &Message{To: to}))
+	m := Message{To: to}
+	return e.life.Explain(e.handles.resolve(ctx, e, &m, *e.destination(&m)))
 }

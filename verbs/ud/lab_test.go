@@ -43,7 +43,7 @@ func TestOverVeth(t *testing.T) {
 	t.Parallel()
 	for _, spin := range []bool{false, true} {
 		_, a, b := hostPair(t, ud.Options{Spin: spin})
-		all, err := b.Addrs()
+		all, err := b.LocalAddrs()
 		check(t, err)
 		for _, to := range all { // IPv4, IPv6, link-local
 			check(t, a.Send(guard(t), to, []byte("question")))
@@ -55,9 +55,9 @@ func TestOverVeth(t *testing.T) {
 			}
 		}
 		data := strings.Repeat("0123456789abcdef", 64)
-		check(t, a.Send(guard(t), b.Addr(), []byte(data)))
+		check(t, a.Send(guard(t), b.LocalAddr(), []byte(data)))
 		said(t, b, data)
-		refused(t, a.Send(guard(t), b.Addr(), make([]byte, 1025)), ud.ErrTooLong)
+		refused(t, a.Send(guard(t), b.LocalAddr(), make([]byte, 1025)), ud.ErrTooLong)
 	}
 }
 
@@ -78,9 +78,9 @@ func TestGroupOverVeth(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		m, err := a.Hello(guard(t), ud.Group(group), []byte("who?"))
+		m, err := a.Discover(guard(t), ud.Group(group), []byte("who?"))
 		check(t, err)
-		if string(m.Data) != "here" || m.From.QPN != b.Addr().QPN {
+		if string(m.Data) != "here" || m.From.QPN != b.LocalAddr().QPN {
 			t.Errorf("%q from %v", m.Data, m.From)
 		}
 		m.Release()
@@ -125,7 +125,7 @@ func hexOf(b []byte) (text string) {
 func TestAddressesChange(t *testing.T) {
 	t.Parallel()
 	hosts, a, b := hostPair(t, ud.Options{})
-	check(t, a.Send(guard(t), b.Addr(), []byte("first")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("first")))
 	if m := said(t, b, "first"); m.From.IP() != netip.MustParseAddr("10.77.0.1") {
 		t.Errorf("from %v", m.From)
 	}
@@ -134,7 +134,7 @@ func TestAddressesChange(t *testing.T) {
 	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), address))
 	check(t, hosts.A.AddAddress("eth0", "10.77.0.9/24"))
 	eventually(t, "a message from the new address", func() bool {
-		if err := a.Send(guard(t), b.Addr(), []byte("again")); err != nil {
+		if err := a.Send(guard(t), b.LocalAddr(), []byte("again")); err != nil {
 			t.Log(err) // the table may be between the two
 			return false
 		}
@@ -153,7 +153,7 @@ func TestAddressesChange(t *testing.T) {
 // learns of it, and works on.
 func TestSmallerMTU(t *testing.T) {
 	hosts, a, b := hostPair(t, ud.Options{})
-	to := b.Addr()
+	to := b.LocalAddr()
 	check(t, a.Send(guard(t), to, make([]byte, 1024)))
 	said(t, b, string(make([]byte, 1024)))
 	check(t, hosts.A.Netlink().LinkSetMTU(eth0(t, hosts.A), 1000))

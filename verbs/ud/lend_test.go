@@ -21,7 +21,7 @@ func TestBuffersKept(t *testing.T) {
 	a, b := pair(t, ud.Options{RecvDepth: 8})
 	var kept []ud.Message
 	for i := range 8 {
-		check(t, a.Send(guard(t), b.Addr(), []byte(text(i))))
+		check(t, a.Send(guard(t), b.LocalAddr(), []byte(text(i))))
 		kept = append(kept, receive(t, b))
 	}
 	_, err := b.Recv(guard(t))
@@ -29,7 +29,7 @@ func TestBuffersKept(t *testing.T) {
 	if s := b.Stats(); s.Lent != 8 || s.MostLent != 8 || s.Starved != 1 || s.Received != 8 {
 		t.Errorf("%+v", s)
 	}
-	flood(t, a, b.Addr(), 3)
+	flood(t, a, b.LocalAddr(), 3)
 	eventually(t, "the drop of what found no buffer", func() bool { return drops(t, b)["engine drop_no_receive"] == 3 })
 	for i, m := range kept {
 		if string(m.Data) != text(i) {
@@ -40,7 +40,7 @@ func TestBuffersKept(t *testing.T) {
 	if s := b.Stats(); s.Lent != 0 || kept[0].Data != nil {
 		t.Errorf("%+v, %q after release", s, kept[0].Data)
 	}
-	check(t, a.Send(guard(t), b.Addr(), []byte("room again")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("room again")))
 	said(t, b, "room again")
 }
 
@@ -54,13 +54,13 @@ func drops(t testing.TB, e *ud.Endpoint) map[string]uint64 {
 // TestReleaseOnce releases copies of a message, also when its buffer holds another one by then.
 func TestReleaseOnce(t *testing.T) {
 	a, b := pair(t, ud.Options{RecvDepth: 1})
-	check(t, a.Send(guard(t), b.Addr(), []byte("first")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("first")))
 	first := receive(t, b)
 	again := first
 	first.Release()
 	first.Release()
 	again.Release()
-	check(t, a.Send(guard(t), b.Addr(), []byte("second")))
+	check(t, a.Send(guard(t), b.LocalAddr(), []byte("second")))
 	second := receive(t, b)
 	again.Release() // not the second's
 	a.Release([]ud.Message{second})
@@ -83,7 +83,7 @@ func TestFewPosted(t *testing.T) {
 	a, b := pair(t, ud.Options{RecvDepth: depth})
 	var kept []ud.Message
 	for i := range depth {
-		check(t, a.Send(guard(t), b.Addr(), []byte(text(i))))
+		check(t, a.Send(guard(t), b.LocalAddr(), []byte(text(i))))
 		kept = append(kept, receive(t, b))
 	}
 	b.Release(kept[:1])
@@ -94,7 +94,7 @@ func TestFewPosted(t *testing.T) {
 		heard <- m
 	}()
 	eventually(t, "the message for the last buffer", func() bool {
-		check(t, a.Send(guard(t), b.Addr(), []byte("squeezed in")))
+		check(t, a.Send(guard(t), b.LocalAddr(), []byte("squeezed in")))
 		select {
 		case m := <-heard:
 			return string(m.Data) == "squeezed in"
@@ -109,7 +109,7 @@ func TestBatches(t *testing.T) {
 	const n = 300
 	out := make([]ud.Message, n)
 	for i := range out {
-		out[i] = ud.Message{To: b.Addr(), Data: []byte(text(i)), Imm: uint32(i), HasImm: i%2 == 1}
+		out[i] = ud.Message{To: b.LocalAddr(), Data: []byte(text(i)), Imm: uint32(i), HasImm: i%2 == 1}
 	}
 	sent, err := a.SendBatch(guard(t), out)
 	if check(t, err); sent != n {
@@ -138,7 +138,7 @@ func TestBatches(t *testing.T) {
 // TestEcho sends messages back as they came.
 func TestEcho(t *testing.T) {
 	a, b := pair(t, ud.Options{})
-	flood(t, a, b.Addr(), 20)
+	flood(t, a, b.LocalAddr(), 20)
 	messages := make([]ud.Message, 20)
 	for got := 0; got < 20; {
 		n, err := b.RecvBatch(guard(t), messages)
@@ -161,7 +161,7 @@ func TestEcho(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	left, right := wire(t, hca.WithoutWorker())
 	a, b := listen(t, left, ud.Options{Spin: true}), listen(t, right, ud.Options{Spin: true})
-	ctx, to, data := guard(t), b.Addr(), make([]byte, 100)
+	ctx, to, data := guard(t), b.LocalAddr(), make([]byte, 100)
 	out, in := make([]ud.Message, 32), make([]ud.Message, 32)
 	move := func(from, to *ud.Endpoint, messages []ud.Message) {
 		_, err := from.SendBatch(ctx, messages)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // Message is a datagram. To be sent it needs To and Data, and Imm with HasImm for immediate data. A
@@ -20,49 +21,42 @@ type Message struct {
 	Imm    uint32 // immediate data, valid with HasImm
 	HasImm bool
 
-	endpoint *Endpoint // the one that lends the buffer; nil if the program made the message
-	slot     uint32
-	life     uint32 // counts the slot's loans; an older value means that the message was released
+	endpoint *Endpoint // that lends the buffer; nil if the program made the message
+	loan     transport.Loan
 }
 
 // Release returns a message's buffer, for a new message. Releasing again does nothing.
 // Endpoint.Release does so for many.
 func (m *Message) Release() {
-	if m.endpoint != nil {
-		m.endpoint.release(m)
+	if e := m.endpoint; e != nil {
+		e.receives.Return(1, func(int) transport.Loan { return m.takeLoan(e) })
 	}
 }
 
+// takeLoan ends the message's loan, and returns it if the endpoint has lent the message.
+func (m *Message) takeLoan(e *Endpoint) (loan transport.Loan) {
+	if m.endpoint == e {
+		loan = m.loan
+		m.Data, m.endpoint = nil, nil
+	}
+	return loan
+}
+
 // Reply sends data to the message's sender, from the address that the message was sent to. The
-// message must not have been released. Reply may wait for room, but never for the sender's hardware
-// address: if that is not known, the card asks for it and sends afterwards.
+// message must not have been released. Reply may wait for a free buffer, but never for the sender's hardware
+// address: if that is not known, the card resolves it and sends afterwards.
 func (m *Message) Reply(ctx context.Context, data []byte) error {
 	if !m.isLent() {
 		return fmt.Errorf("reply: %w: the message has been released, or was not received", verbs.ErrInvalid)
 	}
 	answer := [1]Message{*m}
 	answer[0].To, answer[0].Data, answer[0].HasImm = m.From, data, false
-	_, err := m.endpoint.SendBatch(ctx, answer[:])
+	_, err := m.endpoint.send(ctx, answer[:], true)
 	return err
 }
 
 // isLent reports whether the message was received and has not been released.
-func (m *Message) isLent() bool {
-	if m.endpoint == nil {
-		return false
-	}
-	r := &m.endpoint.recv
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lives[m.slot] == m.life
-}
+func (m *Message) isLent() bool { return m.endpoint != nil && m.endpoint.receives.IsLent(m.loan) }
 
-// answers reports whether this endpoint received the message, and it is to be sent to its sender.
-func (m *Message) answers(e *Endpoint) bool {
-	return m.endpoint == e && m.To == m.From && m.isLent()
-}
-
-// grh is the header that the message came with.
-func (m *Message) grh() verbs.GRH {
-	return verbs.GRH(m.endpoint.recv.slot(m.slot)[:grhLen])
-}
+// isReply reports whether this endpoint received the message, and it is to be sent to its sender.
+func (m *Message) isReply(e *Endpoint) bool { return m.endpoint == e && m.To == m.From && m.isLent() }

@@ -42,10 +42,10 @@ type Options struct {
 	// occupies a processor while they wait.
 	Spin bool
 
-	// Rate is how many messages a second leave at most, ByteRate how many bytes of payload; 0 is no limit. Calls
-	// that send wait until a message is due; TrySend refuses. After a pause as many may leave at once as belong
-	// to 2 ms. Datagrams have no flow control: what is sent faster than receivers take it is lost there, and counted
-	// as "engine drop_no_receive". See Pacing in the package's documentation.
+	// Rate limits messages per second, ByteRate bytes of payload per second; 0 is no limit. Calls
+	// that send wait until a message is due; TrySend refuses it. After a pause the messages of 2 ms may be sent at
+	// once. Datagrams have no flow control: messages that a receiver cannot take are lost there, and counted
+	// as "engine drop_no_receive". See Loss in the package's documentation.
 	Rate, ByteRate int
 
 	// MaxHandles is how many destinations are kept resolved; 0 stands for 1024. If there are more,

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pace keeps an endpoint to Options.Rate and Options.ByteRate: a bucket of time. A message is due when those
-// before it have had theirs; what was not used counts for paceAhead at most.
+// pace limits an endpoint to Options.Rate and Options.ByteRate: a bucket of time. A message is due when those
+// before it have had their time. At most paceAhead of unused time is kept.
 type pace struct {
 	each, eachByte time.Duration // of a message and of a byte; in units of paceUnit
 	now            func() time.Duration
@@ -26,7 +26,7 @@ const paceAhead = 2 * time.Millisecond
 // paceUnit divides a nanosecond, so that the time of a byte is exact enough.
 const paceUnit = 1 << 10
 
-// perUnit is the time of one of so many a second, in units; 0 of 0.
+// perUnit returns the time of one of rate a second, in units; 0 for 0.
 func perUnit(rate int) time.Duration {
 	if rate == 0 {
 		return 0
@@ -34,7 +34,7 @@ func perUnit(rate int) time.Duration {
 	return paceUnit * time.Second / time.Duration(rate)
 }
 
-// newPace gives nil if there is nothing to keep to.
+// newPace returns nil without limits.
 func newPace(o *Options) *pace {
 	if o.Rate == 0 && o.ByteRate == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (p *pace) cost(m *Message) time.Duration {
 	return max(p.each, p.eachByte*time.Duration(len(m.Data))) / paceUnit
 }
 
-// take gives how many of the messages may leave now, and if none may, in how long one may.
+// take returns the number of messages that may be sent now and, if that is 0, the time until one may.
 func (p *pace) take(messages []Message) (n int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *pace) take(messages []Message) (n int, wait time.Duration) {
 	return n, p.due - now
 }
 
-// await gives how many of the messages may leave, one at least, and waits for that unless it must not. The
+// await returns the number of messages that may be sent, at least 1. It waits for that if wait is set. The
 // endpoint's life ends the wait too.
 func (p *pace) await(ctx, life context.Context, messages []Message, wait bool) (int, error) {
 	if p == nil {

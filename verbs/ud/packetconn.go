@@ -126,7 +126,7 @@ func (c *PacketConn) LocalAddr() net.Addr {
 	if c == nil {
 		return nil
 	}
-	return c.endpoint.Addr()
+	return c.endpoint.LocalAddr()
 }
 
 // RemoteAddr is the peer's Addr, the zero one if there is none.
@@ -134,7 +134,7 @@ func (c *PacketConn) RemoteAddr() net.Addr {
 	if c == nil {
 		return nil
 	}
-	return c.endpoint.peer
+	return c.endpoint.RemoteAddr()
 }
 
 // SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time

@@ -17,47 +17,47 @@ import (
 func TestNoGroup(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	ctx := guard(t)
-	check(t, a.Resolve(ctx, b.Addr()))
+	check(t, a.Resolve(ctx, b.LocalAddr()))
 	for _, ip := range []netip.Addr{netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.77"), netip.MustParseAddr("fd00::2"), {}} {
 		none := ud.Group(ip)
 		refused(t, a.Send(ctx, none, nil), verbs.ErrInvalid)
 		refused(t, a.Resolve(ctx, none), verbs.ErrInvalid)
 		refused(t, a.Join(ip), verbs.ErrInvalid)
-		_, err := a.Hello(ctx, none, nil)
+		_, err := a.Discover(ctx, none, nil)
 		refused(t, err, verbs.ErrInvalid)
-		_, err = a.Ask(ctx, none, nil, nil)
+		_, err = a.Request(ctx, none, nil, nil)
 		refused(t, err, verbs.ErrInvalid)
 		_, err = a.PacketConn().WriteTo(nil, none)
 		refused(t, err, verbs.ErrInvalid)
 	}
 	left, right := wire(t)
 	server := listen(t, right, ud.Options{})
-	_, err := ud.Dial(ctx, left, ud.Group(server.Addr().IP()), ud.Options{})
+	_, err := ud.Dial(ctx, left, ud.Group(server.LocalAddr().IP()), ud.Options{})
 	refused(t, err, verbs.ErrInvalid)
-	client, err := ud.Dial(ctx, left, server.Addr(), ud.Options{})
+	client, err := ud.Dial(ctx, left, server.LocalAddr(), ud.Options{})
 	check(t, err)
 	t.Cleanup(func() { check(t, client.Close()) })
 	refused(t, client.Send(ctx, ud.Group(netip.Addr{}), nil), verbs.ErrInvalid) // not to the peer
 }
 
-// TestHelloIsForGroups, and Ask for queue pairs.
-func TestHelloIsForGroups(t *testing.T) {
+// TestDiscoverIsForGroups, and Request for queue pairs.
+func TestDiscoverIsForGroups(t *testing.T) {
 	a, b := pair(t, ud.Options{})
-	_, err := a.Hello(guard(t), b.Addr(), nil)
+	_, err := a.Discover(guard(t), b.LocalAddr(), nil)
 	refused(t, err, verbs.ErrInvalid)
-	if !strings.Contains(err.Error(), "Ask") {
+	if !strings.Contains(err.Error(), "Request") {
 		t.Errorf("%v does not say what to do", err)
 	}
-	_, err = a.Ask(guard(t), ud.Group(group), nil, nil)
+	_, err = a.Request(guard(t), ud.Group(group), nil, nil)
 	refused(t, err, verbs.ErrInvalid)
 	if sent := a.Stats().Sent; sent != 0 {
 		t.Errorf("%d sent", sent)
 	}
 }
 
-// TestAsk: the question is repeated until the server answers it; what others send, and older
+// TestRequest: the request is repeated until the server replies; what others send, and older
 // answers, are passed over.
-func TestAsk(t *testing.T) {
+func TestRequest(t *testing.T) {
 	left, right := wire(t)
 	client, server, other := listen(t, left, ud.Options{}), listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
 	ctx := guard(t)
@@ -77,16 +77,16 @@ func TestAsk(t *testing.T) {
 		}
 	}()
 	for i := range uint32(3) {
-		answer, err := client.Ask(ctx, server.Addr(), number(i+1), func(m *ud.Message) bool { return string(m.Data) == string(number(i+1)) })
+		answer, err := client.Request(ctx, server.LocalAddr(), number(i+1), func(m *ud.Message) bool { return string(m.Data) == string(number(i+1)) })
 		check(t, err)
-		if answer.From != server.Addr() || string(answer.Data) != string(number(i+1)) {
+		if answer.From != server.LocalAddr() || string(answer.Data) != string(number(i+1)) {
 			t.Errorf("%x from %v", answer.Data, answer.From)
 		}
 		answer.Release()
 	}
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := client.Ask(over, server.Addr(), nil, nil)
+	_, err := client.Request(over, server.LocalAddr(), nil, nil)
 	refused(t, err, context.Canceled)
 	if lent := client.Stats().Lent; lent != 0 {
 		t.Errorf("%d buffers are lent", lent)
@@ -102,7 +102,7 @@ func TestErrorsSayItOnce(t *testing.T) {
 	_, written := conn.WriteTo(nil, nobody)
 	_, long := conn.WriteTo(make([]byte, 101), nobody)
 	_, dialed := ud.Dial(ctx, left, nobody, ud.Options{})
-	_, options := ud.Listen(left, ud.Options{MaxMessage: 5000})
+	_, options := ud.New(left, ud.Options{MaxMessage: 5000})
 	for _, row := range []struct {
 		err  error
 		is   error

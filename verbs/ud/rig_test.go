@@ -53,7 +53,7 @@ func contextOn(t testing.TB, card provider.Provider) *verbs.Context {
 // listen makes an endpoint and checks when the test ends that all it made is freed.
 func listen(t testing.TB, c *verbs.Context, o ud.Options) *ud.Endpoint {
 	t.Helper()
-	e, err := ud.Listen(c, o)
+	e, err := ud.New(c, o)
 	check(t, err)
 	t.Cleanup(func() { check(t, e.Close()) })
 	return e

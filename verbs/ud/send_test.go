@@ -18,24 +18,24 @@ import (
 func TestWhatCannotBeSent(t *testing.T) {
 	a, b := pair(t, ud.Options{MaxMessage: 100})
 	ctx := guard(t)
-	err := a.Send(ctx, b.Addr(), make([]byte, 101))
+	err := a.Send(ctx, b.LocalAddr(), make([]byte, 101))
 	refused(t, err, ud.ErrTooLong)
 	refused(t, err, unix.EMSGSIZE)
 	refused(t, a.Send(ctx, ud.Addr{}, nil), verbs.ErrInvalid)
 	refused(t, a.Send(ctx, addr("10.0.0.77", 5, 1), nil), verbs.ErrUnreachable)
-	n, err := a.SendBatch(ctx, []ud.Message{{To: b.Addr(), Data: []byte("one")}, {To: b.Addr(), Data: make([]byte, 101)}, {To: b.Addr()}})
+	n, err := a.SendBatch(ctx, []ud.Message{{To: b.LocalAddr(), Data: []byte("one")}, {To: b.LocalAddr(), Data: make([]byte, 101)}, {To: b.LocalAddr()}})
 	refused(t, err, ud.ErrTooLong)
 	if n != 1 {
 		t.Errorf("%d sent before the one that is too long, want 1", n)
 	}
 	said(t, b, "one")
-	check(t, a.Send(ctx, b.Addr(), make([]byte, 100)))
+	check(t, a.Send(ctx, b.LocalAddr(), make([]byte, 100)))
 	said(t, b, string(make([]byte, 100)))
-	check(t, a.Send(ctx, b.Addr(), nil))
+	check(t, a.Send(ctx, b.LocalAddr(), nil))
 	said(t, b, "")
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	refused(t, a.Send(over, b.Addr(), nil), context.Canceled)
+	refused(t, a.Send(over, b.LocalAddr(), nil), context.Canceled)
 	_, err = b.Recv(over)
 	refused(t, err, context.Canceled)
 }
@@ -51,20 +51,20 @@ func TestOptionsRefused(t *testing.T) {
 		if errors.Is(want, verbs.ErrPermission) && unix.Geteuid() == 0 {
 			continue // the privileged may
 		}
-		_, err := ud.Listen(left, o)
+		_, err := ud.New(left, o)
 		refused(t, err, want)
 	}
-	_, err := ud.Listen(nil, ud.Options{})
+	_, err := ud.New(nil, ud.Options{})
 	refused(t, err, verbs.ErrInvalid)
-	_, err = ud.Listen(left, ud.Options{FlowLabel: 1 << 20})
+	_, err = ud.New(left, ud.Options{FlowLabel: 1 << 20})
 	refused(t, err, verbs.ErrInvalid)
-	_, err = ud.Listen(left, ud.Options{Source: netip.MustParseAddr("10.9.9.9")})
+	_, err = ud.New(left, ud.Options{Source: netip.MustParseAddr("10.9.9.9")})
 	refused(t, err, verbs.ErrNoGID)
 	listen(t, left, ud.Options{Source: netip.MustParseAddr("::ffff:10.0.0.1"), FlowLabel: 1<<20 - 1})
 	for _, any := range []string{"::", "0.0.0.0"} {
 		e := listen(t, left, ud.Options{Source: netip.MustParseAddr(any)})
-		if e.Addr().IP() != addressesA[0] {
-			t.Errorf("from %s: %v", any, e.Addr())
+		if e.LocalAddr().IP() != addressesA[0] {
+			t.Errorf("from %s: %v", any, e.LocalAddr())
 		}
 	}
 	e := listen(t, left, ud.Options{Source: netip.MustParseAddr("10.0.0.1")})
@@ -81,7 +81,7 @@ func TestNoRoom(t *testing.T) {
 	ctx := guard(t)
 	messages := make([]ud.Message, 20)
 	for i := range messages {
-		messages[i] = ud.Message{To: b.Addr(), Data: []byte(text(i))}
+		messages[i] = ud.Message{To: b.LocalAddr(), Data: []byte(text(i))}
 	}
 	n, err := a.TrySend(ctx, messages)
 	refused(t, err, verbs.ErrQueueFull)
@@ -96,8 +96,8 @@ func TestNoRoom(t *testing.T) {
 	}()
 	cancel()
 	refused(t, <-result, context.Canceled)
-	go func() { result <- a.Send(ctx, b.Addr(), nil) }()
-	go func() { result <- a.Send(ctx, b.Addr(), nil) }()
+	go func() { result <- a.Send(ctx, b.LocalAddr(), nil) }()
+	go func() { result <- a.Send(ctx, b.LocalAddr(), nil) }()
 	check(t, a.Close())
 	for range 2 {
 		refused(t, <-result, ud.ErrClosed)
@@ -109,21 +109,21 @@ func TestMending(t *testing.T) {
 	for _, spin := range []bool{false, true} {
 		a, b := pair(t, ud.Options{Spin: spin})
 		ctx := guard(t)
-		check(t, a.Send(ctx, b.Addr(), []byte("before")))
+		check(t, a.Send(ctx, b.LocalAddr(), []byte("before")))
 		said(t, b, "before")
 		for range 3 {
 			a.Overrate(8000)
-			check(t, a.Send(ctx, b.Addr(), make([]byte, 5000)))
+			check(t, a.Send(ctx, b.LocalAddr(), make([]byte, 5000)))
 			err := a.Flush(ctx)
 			var failed *ud.SendError
-			if !errors.As(err, &failed) || failed.To != b.Addr() || failed.Lost != 0 {
+			if !errors.As(err, &failed) || failed.To != b.LocalAddr() || failed.Lost != 0 {
 				t.Fatalf("flush: %v", err)
 			}
 			refused(t, err, unix.EMSGSIZE)
-			refused(t, a.Send(ctx, b.Addr(), make([]byte, 5000)), ud.ErrTooLong) // it knows the MTU again
+			refused(t, a.Send(ctx, b.LocalAddr(), make([]byte, 5000)), ud.ErrTooLong) // it knows the MTU again
 		}
 		check(t, a.Flush(ctx))
-		check(t, a.Send(ctx, b.Addr(), []byte("after")))
+		check(t, a.Send(ctx, b.LocalAddr(), []byte("after")))
 		said(t, b, "after")
 		if s := a.Stats(); s.Lost != 3 || s.Sent != 5 {
 			t.Errorf("%+v", s)
@@ -137,7 +137,7 @@ func TestMendingUnderLoad(t *testing.T) {
 	const senders, each = 4, 500
 	a, b := pair(t, ud.Options{RecvDepth: senders * each})
 	ctx := guard(t)
-	to := b.Addr()
+	to := b.LocalAddr()
 	var all sync.WaitGroup
 	for sender := range senders {
 		all.Go(func() {
@@ -200,7 +200,7 @@ func TestManyDestinations(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, to := range addressesB {
-		check(t, a.Send(ctx, addr(to.String(), b.Addr().QPN, 0), []byte("one of three")))
+		check(t, a.Send(ctx, addr(to.String(), b.LocalAddr().QPN, 0), []byte("one of three")))
 		if m := said(t, b, "one of three"); m.From.IP().Is4() != to.Is4() || m.From.IP().IsLinkLocalUnicast() != to.IsLinkLocalUnicast() {
 			t.Errorf("to %v from %v", to, m.From)
 		}
@@ -217,7 +217,7 @@ func TestManyGoroutines(t *testing.T) {
 			for sender := range senders {
 				all.Go(func() {
 					for i := range each {
-						if err := a.Send(guard(t), b.Addr(), []byte(fmt.Sprint(sender, " ", i))); err != nil {
+						if err := a.Send(guard(t), b.LocalAddr(), []byte(fmt.Sprint(sender, " ", i))); err != nil {
 							t.Error(err)
 						}
 					}
@@ -266,19 +266,19 @@ func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 	for _, depth := range []int{1, 4, 64} {
 		left, right := wire(t)
 		a, b := listen(t, left, ud.Options{SendDepth: depth}), listen(t, right, ud.Options{})
-		ctx, nobody := guard(t), b.Addr()
+		ctx, nobody := guard(t), b.LocalAddr()
 		nobody.QPN = 0
 		for i := range 4 * depth {
 			if err := a.Send(ctx, nobody, []byte("?")); err == nil {
 				t.Fatal("a message to queue pair 0 was taken")
 			}
 			if i%3 == 0 {
-				_, err := a.SendBatch(ctx, []ud.Message{{To: b.Addr()}, {To: nobody}})
+				_, err := a.SendBatch(ctx, []ud.Message{{To: b.LocalAddr()}, {To: nobody}})
 				if err == nil {
 					t.Fatal("a message to queue pair 0 was taken")
 				}
 			}
-			check(t, a.Send(ctx, b.Addr(), []byte("!")))
+			check(t, a.Send(ctx, b.LocalAddr(), []byte("!")))
 		}
 		check(t, a.Flush(ctx))
 	}
@@ -289,23 +289,23 @@ func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 func TestSendsAreHeldBack(t *testing.T) {
 	left, right := wire(t)
 	for _, o := range []ud.Options{{Rate: -1}, {ByteRate: -1}} {
-		_, err := ud.Listen(left, o)
+		_, err := ud.New(left, o)
 		refused(t, err, verbs.ErrInvalid)
 	}
 	a, b := listen(t, left, ud.Options{ByteRate: 1}), listen(t, right, ud.Options{})
-	check(t, a.Resolve(guard(t), b.Addr()))
-	check(t, a.Send(guard(t), b.Addr(), make([]byte, 1000))) // due at once; the next in 1000 s
-	two := []ud.Message{{To: b.Addr()}, {To: b.Addr()}}
+	check(t, a.Resolve(guard(t), b.LocalAddr()))
+	check(t, a.Send(guard(t), b.LocalAddr(), make([]byte, 1000))) // due at once; the next in 1000 s
+	two := []ud.Message{{To: b.LocalAddr()}, {To: b.LocalAddr()}}
 	n, err := a.TrySend(guard(t), two)
 	refused(t, err, verbs.ErrQueueFull)
 	some, cancel := context.WithTimeout(guard(t), time.Millisecond)
 	defer cancel()
-	refused(t, a.Send(some, b.Addr(), nil), context.DeadlineExceeded)
+	refused(t, a.Send(some, b.LocalAddr(), nil), context.DeadlineExceeded)
 	if n != 0 || a.Stats().Sent != 1 {
 		t.Errorf("%d queued, %d in all", n, a.Stats().Sent)
 	}
 	held := make(chan error)
-	go func() { held <- a.Send(guard(t), b.Addr(), nil) }()
+	go func() { held <- a.Send(guard(t), b.LocalAddr(), nil) }()
 	check(t, a.Close())
 	refused(t, <-held, ud.ErrClosed)
 	said(t, b, string(make([]byte, 1000)))

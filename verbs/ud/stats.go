@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // Stats are an endpoint's own numbers.
@@ -26,17 +27,13 @@ func (e *Endpoint) Stats() Stats {
 	if e == nil {
 		return Stats{}
 	}
-	r, s := &e.recv, &e.send
-	r.mu.Lock()
+	r := e.receives.Stats()
 	stats := Stats{
-		Received: r.stats.received, Strays: r.stats.strays,
-		Lent: r.stats.lent, MostLent: r.stats.mostLent, Starved: r.stats.starved,
+		Lost: e.lost.Load(), Received: r.Received, Strays: e.strays.Load(),
+		Lent: r.Lent, MostLent: r.MostLent, Starved: r.Starved,
 	}
-	r.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats.Sent, stats.Lost = s.sent, s.lost
-	stats.Handles, stats.Evicted = len(s.handles.all), s.handles.evicted
+	e.sends.Do(func(p transport.Progress) { stats.Sent = p.Posted })
+	stats.Handles, stats.Evicted = e.handles.count()
 	return stats
 }
 

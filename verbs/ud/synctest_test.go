@@ -26,7 +26,7 @@ func TestFakeTime(t *testing.T) {
 			check(t, err)
 			c, err := verbs.Open(card)
 			check(t, err)
-			end, err := ud.Listen(c, ud.Options{})
+			end, err := ud.New(c, ud.Options{})
 			check(t, err)
 			ends = append(ends, end)
 		}
@@ -40,7 +40,7 @@ func TestFakeTime(t *testing.T) {
 		}
 		check(t, network.Impair(memnet.Impairment{Delay: time.Hour}))
 		took("a message", time.Hour, func() {
-			check(t, a.Send(t.Context(), b.Addr(), []byte("hello")))
+			check(t, a.Send(t.Context(), b.LocalAddr(), []byte("hello")))
 			m, err := b.Recv(t.Context())
 			check(t, err)
 			m.Release()

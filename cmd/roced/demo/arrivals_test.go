@@ -78,7 +78,7 @@ func impairedHosts(t *testing.T, impairment memnet.Impairment) []*host {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { d.Close() })
-		e, err := card.Listen(d, endpointOptions(card.TestQKey))
+		e, err := card.OpenEndpoint(d, endpointOptions(card.TestQKey))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func newMemoryPair(ctx context.Context, log *slog.Logger) (*pairLab, error) {
 			if h.Device, err = openMemory(l.network, h.name, own, log); err != nil {
 				return err
 			}
-			if h.Endpoint, err = card.Listen(h.Device, endpointOptions(card.TestQKey)); err != nil {
+			if h.Endpoint, err = card.OpenEndpoint(h.Device, endpointOptions(card.TestQKey)); err != nil {
 				return err
 			}
 		}

@@ -110,7 +110,7 @@ func (l *pairLab) openDevices(log *slog.Logger, modes []hca.Option) (err error) 
 		if h.Device, err = card.Open("eth0", h.Path(), log.With("host", h.name), modes...); err != nil {
 			return err
 		}
-		if h.Endpoint, err = card.Listen(h.Device, endpointOptions(card.TestQKey)); err != nil {
+		if h.Endpoint, err = card.OpenEndpoint(h.Device, endpointOptions(card.TestQKey)); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func (s *service) connect(ctx context.Context, d *demo) error {
 		}
 		o := endpointOptions(card.TestQKey)
 		o.Spin = false
-		if s.programs[i], err = card.Listen(device, o); err != nil {
+		if s.programs[i], err = card.OpenEndpoint(device, o); err != nil {
 			return errors.Join(err, device.Close())
 		}
 	}

@@ -56,7 +56,7 @@ func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 // listen makes the queue pairs.
 func (s *station) listen() error {
 	for range s.queuePairs {
-		e, err := card.Listen(s.Device, endpointOptions(verbs.UDPQKey))
+		e, err := card.OpenEndpoint(s.Device, endpointOptions(verbs.UDPQKey))
 		if err != nil {
 			return err
 		}

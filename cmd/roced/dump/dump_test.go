@@ -27,7 +27,7 @@ func endpoint(t *testing.T, socket, device string) *ud.Endpoint {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestDump(t *testing.T) {
 		return bytes.Contains(written, []byte(text))
 	}
 	for end := time.Now().Add(time.Minute); !holds("delivered to QP 0x"); time.Sleep(time.Millisecond) {
-		if err := left.Send(t.Context(), right.Addr(), []byte("to be seen")); err != nil {
+		if err := left.Send(t.Context(), right.LocalAddr(), []byte("to be seen")); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(end) {

@@ -79,7 +79,7 @@ func (s *started) open(t *testing.T, device string) *verbs.Context {
 
 func listen(t *testing.T, c *verbs.Context) *ud.Endpoint {
 	t.Helper()
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestInterface(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a, b := startAsNobody(t, hosts.A, "--network", "udp"), start(t, hosts.B, false, "--network", "xdp", "-d", "eth0")
 	from, to := listen(t, a.open(t, "eth0")), listen(t, b.open(t, "eth0"))
-	if err := from.Send(t.Context(), to.Addr(), []byte("hello")); err != nil {
+	if err := from.Send(t.Context(), to.LocalAddr(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	m, err := to.Recv(t.Context())
@@ -170,9 +170,9 @@ func TestReportAndCapture(t *testing.T) {
 	file := filepath.Join(cmdtest.NobodysDir(t), "x.pcapng")
 	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2", "--report", "--capture", file)
 	from, to := listen(t, s.open(t, "host1")), listen(t, s.open(t, "loop"))
-	wrong := to.Addr()
+	wrong := to.LocalAddr()
 	wrong.QKey ^= 1
-	for _, addr := range []ud.Addr{wrong, to.Addr()} {
+	for _, addr := range []ud.Addr{wrong, to.LocalAddr()} {
 		if err := from.Send(t.Context(), addr, []byte("to be seen")); err != nil {
 			t.Fatal(err)
 		}

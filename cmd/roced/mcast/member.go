@@ -64,7 +64,7 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 func (m *member) open(ctx context.Context) (err error) {
 	o := m.options
 	source, unknown := m.chooseSource()
-	m.Endpoint, err = card.Listen(m.device, ud.Options{
+	m.Endpoint, err = card.OpenEndpoint(m.device, ud.Options{
 		QKey: verbs.QKey(o.qkey), ZeroQKey: true, RecvDepth: memberDepth, SendDepth: memberDepth, Source: source, NoLoopback: !o.loopback,
 	})
 	if err != nil {

@@ -149,7 +149,7 @@ func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	e, err := card.Listen(d, traffic.EndpointOptions(verbs.GID{}, false))
+	e, err := card.OpenEndpoint(d, traffic.EndpointOptions(verbs.GID{}, false))
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 		r.stream, err = card.OpenStream(r.device, o.stream(r.source.GID.Addr()))
 		return err
 	}
-	r.endpoint, err = card.Listen(r.device, ud.Options{
+	r.endpoint, err = card.OpenEndpoint(r.device, ud.Options{
 		QKey: card.TestQKey, RecvDepth: o.rxDepth, Source: r.source.GID.Addr(), TrafficClass: o.trafficClass, Spin: !o.waiting.Sleep,
 	})
 	return err

@@ -49,8 +49,8 @@ func newFaulty(t *testing.T, options ...lab.VethOption) *faulty {
 // checkAll has messages pass: both ways, and to the group.
 func (f *faulty) checkAll(t *testing.T) {
 	t.Helper()
-	checkSend(t, f.a, f.b.Addr(), f.b)
-	checkSend(t, f.b, f.a.Addr(), f.a)
+	checkSend(t, f.a, f.b.LocalAddr(), f.b)
+	checkSend(t, f.b, f.a.LocalAddr(), f.a)
 	checkSend(t, f.a, ud.Group(faultGroup), f.a, f.b)
 	checkSend(t, f.b, ud.Group(faultGroup), f.a, f.b)
 }
@@ -73,7 +73,7 @@ func sendUntil(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 			return
 		}
 	}
-	t.Fatalf("nothing arrives from %v at %v", from.Addr(), to)
+	t.Fatalf("nothing arrives from %v at %v", from.LocalAddr(), to)
 }
 
 // receives says whether a message is among those that come in a moment.
@@ -137,19 +137,19 @@ func TestProgramsWhenTheLinkIsDown(t *testing.T) {
 func TestProgramsWhenTheAddressChanges(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
-	before := f.a.Addr()
+	before := f.a.LocalAddr()
 	cmdtest.RemoveAddress(t, f.A, "10.77.0.1/24")
 	f.a.awaitEvent(t, verbs.EventGIDChange)
 	if err := f.A.AddAddress("eth0", "10.77.0.99/24"); err != nil {
 		t.Fatal(err)
 	}
-	for f.a.Addr().IP() != netip.MustParseAddr("10.77.0.99") {
+	for f.a.LocalAddr().IP() != netip.MustParseAddr("10.77.0.99") {
 		f.a.awaitEvent(t, verbs.EventGIDChange)
 	}
-	if after := f.a.Addr(); after.QPN != before.QPN {
+	if after := f.a.LocalAddr(); after.QPN != before.QPN {
 		t.Errorf("%v became %v", before, after)
 	}
-	sendUntil(t, f.a, f.b.Addr(), f.b)
+	sendUntil(t, f.a, f.b.LocalAddr(), f.b)
 	sendUntil(t, f.a, ud.Group(faultGroup), f.a, f.b)
 	f.checkAll(t)
 	f.left.terminate(t)
@@ -190,7 +190,7 @@ func TestServiceIsStopped(t *testing.T) {
 	f := newFaulty(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	stopped := f.a.Addr()
+	stopped := f.a.LocalAddr()
 	f.left.stop(t)
 	answered := make(chan error, 1)
 	go func() {
@@ -240,7 +240,7 @@ func TestServiceIsKilled(t *testing.T) {
 		t.Errorf("dial: %v", err)
 	}
 	f.a.close()
-	checkSend(t, f.b, f.b.Addr(), f.b)
+	checkSend(t, f.b, f.b.LocalAddr(), f.b)
 	if link := cmdtest.Eth0(t, f.A); link.Attrs().Xdp != nil && link.Attrs().Xdp.Attached {
 		t.Error("the XDP program is left")
 	}

@@ -53,7 +53,7 @@ func connect(t *testing.T, socket, device string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 		if err != nil {
 			t.Fatalf("%q does not come: %v; sender:%s; receiver:%s", text, err, from.counts(), r.counts())
 		}
-		if string(m.Data) != text || m.From != from.Addr() {
-			t.Errorf("%q from %v, want %q from %v", m.Data, m.From, text, from.Addr())
+		if string(m.Data) != text || m.From != from.LocalAddr() {
+			t.Errorf("%q from %v, want %q from %v", m.Data, m.From, text, from.LocalAddr())
 		}
 		m.Release()
 	}
@@ -93,9 +93,9 @@ func TestPrograms(t *testing.T) {
 	left.await(t, "READY=1")
 	right.await(t, "READY=1")
 	a, b, c := connect(t, left.path("roced.sock"), "eth0"), connect(t, right.path("roced.sock"), "eth0"), connect(t, right.path("roced.sock"), "")
-	checkSend(t, a, b.Addr(), b)
-	checkSend(t, b, a.Addr(), a)
-	checkSend(t, b, c.Addr(), c)
+	checkSend(t, a, b.LocalAddr(), b)
+	checkSend(t, b, a.LocalAddr(), a)
+	checkSend(t, b, c.LocalAddr(), c)
 	right.terminate(t)
 	if _, err := b.GetAsyncEvent(t.Context()); err != nil {
 		t.Error(err)
@@ -273,13 +273,13 @@ func TestLoopback(t *testing.T) {
 		p    *program
 		want string
 	}{{a, "10.88.0.1"}, {b, "10.1.2.4"}, {server, "10.1.2.3"}} {
-		if got := row.p.Addr().GID.Addr().Unmap(); got != netip.MustParseAddr(row.want) {
+		if got := row.p.LocalAddr().GID.Addr().Unmap(); got != netip.MustParseAddr(row.want) {
 			t.Errorf("a host has %v, want %s", got, row.want)
 		}
 	}
-	checkSend(t, a, b.Addr(), b)
-	checkSend(t, b, server.Addr(), server)
-	checkSend(t, server, a.Addr(), a)
+	checkSend(t, a, b.LocalAddr(), b)
+	checkSend(t, b, server.LocalAddr(), server)
+	checkSend(t, server, a.LocalAddr(), a)
 	group := netip.MustParseAddr("239.1.2.3")
 	for _, p := range []*program{a, server} {
 		if err := p.Join(group); err != nil {
@@ -288,10 +288,10 @@ func TestLoopback(t *testing.T) {
 	}
 	checkSend(t, b, ud.Group(group), a, server)
 	again := connect(t, socket, "loop")
-	checkSend(t, a, again.Addr(), again)
+	checkSend(t, a, again.LocalAddr(), again)
 	a.close()
 	for _, p := range []*program{again, connect(t, socket, "loop")} {
-		if got := p.Addr().GID.Addr().Unmap(); got != netip.MustParseAddr("10.88.0.1") {
+		if got := p.LocalAddr().GID.Addr().Unmap(); got != netip.MustParseAddr("10.88.0.1") {
 			t.Errorf("a session of the same process has %v", got)
 		}
 	}

@@ -85,8 +85,8 @@ func startUserIn(t *testing.T, r *serviceRig, ns *lab.Namespace, start func(*tes
 func checkPeers(t *testing.T, a, b *serviceRig) {
 	t.Helper()
 	left, right := connect(t, a.path("roced.sock"), "eth0"), connect(t, b.path("roced.sock"), "eth0")
-	checkSend(t, left, right.Addr(), right)
-	checkSend(t, right, left.Addr(), left)
+	checkSend(t, left, right.LocalAddr(), right)
+	checkSend(t, right, left.LocalAddr(), left)
 	left.close()
 	right.close()
 }

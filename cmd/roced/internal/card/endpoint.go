@@ -30,17 +30,17 @@ type Endpoint struct {
 	source netip.Addr // of Options, to be named
 }
 
-// Listen makes an endpoint for messages as long as the RDMA MTU is now.
-func Listen(d *Device, o ud.Options) (*Endpoint, error) {
+// OpenEndpoint creates an endpoint for messages as long as the RDMA MTU is now.
+func OpenEndpoint(d *Device, o ud.Options) (*Endpoint, error) {
 	o.MaxMessage = d.MTU
 	if o.Spin {
 		MakeRoomToSpin()
 	}
-	e, err := ud.Listen(d.Context, o)
+	e, err := ud.New(d.Context, o)
 	if err != nil {
 		return nil, d.named(err)
 	}
-	return &Endpoint{Endpoint: e, Device: d, number: e.Addr().QPN, source: o.Source}, nil
+	return &Endpoint{Endpoint: e, Device: d, number: e.LocalAddr().QPN, source: o.Source}, nil
 }
 
 // MakeRoomToSpin is for a command that spins while it waits. One that sleeps is better without: with

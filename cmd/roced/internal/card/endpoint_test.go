@@ -13,13 +13,13 @@ import (
 // TestCloseWaitsForSends: what is queued is not lost.
 func TestCloseWaitsForSends(t *testing.T) {
 	left, right := cardtest.Wire(t)
-	e, err := card.Listen(left.Device, cardtest.Options)
+	e, err := card.OpenEndpoint(left.Device, cardtest.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	messages := make([]ud.Message, cardtest.Depth)
 	for i := range messages {
-		messages[i].To = right.Addr()
+		messages[i].To = right.LocalAddr()
 	}
 	if err := errors.Join(e.SendAll(t.Context(), messages), e.Close()); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestCloseWaitsForSends(t *testing.T) {
 // TestMessagesBeforeAFailure: what has come before the device is closed is told, and then that.
 func TestMessagesBeforeAFailure(t *testing.T) {
 	left, right := cardtest.Wire(t)
-	to := right.Addr()
+	to := right.LocalAddr()
 	if err := errors.Join(left.SendAll(t.Context(), []ud.Message{{To: to}, {To: to}, {To: to}}), left.Finish(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func TestMessagesBeforeAFailure(t *testing.T) {
 func TestAimNamesTheSource(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	o := cardtest.Options
-	o.Source = left.Addr().IP()
-	e, err := card.Listen(left.Device, o)
+	o.Source = left.LocalAddr().IP()
+	e, err := card.OpenEndpoint(left.Device, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Aim(t.Context(), right.Addr()); err != nil {
+	if err := e.Aim(t.Context(), right.LocalAddr()); err != nil {
 		t.Error(err)
 	}
 	if err := e.Aim(t.Context(), ud.Addr{QPN: 5, GID: [16]byte{0: 0xfd, 15: 1}}); !errors.Is(err, unix.EINVAL) {

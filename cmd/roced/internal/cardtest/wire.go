@@ -34,7 +34,7 @@ func wireEnd(t *testing.T, opened *hca.Card) *card.Endpoint {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	e, err := card.Listen(d, Options)
+	e, err := card.OpenEndpoint(d, Options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func contextOn(t *testing.T, d Device) *verbs.Context {
 func endpointOn(t *testing.T, d Device) *ud.Endpoint {
 	t.Helper()
 	c := contextOn(t, d)
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSameLossEachTime(t *testing.T) {
 		n := newBadNetwork(t, "--loss", "25%", "--seed", seed)
 		from, to := endpointOn(t, n.Devices()[1]), endpointOn(t, n.Devices()[2])
 		for i := range count {
-			if err := from.Send(t.Context(), to.Addr(), []byte{byte(i)}); err != nil {
+			if err := from.Send(t.Context(), to.LocalAddr(), []byte{byte(i)}); err != nil {
 				t.Fatal(err)
 			}
 			// It is lost, or it arrives: one of the two, whenever the network gets to it.

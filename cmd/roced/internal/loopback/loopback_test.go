@@ -135,11 +135,11 @@ func TestLoopIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.Send(t.Context(), e.Addr(), []byte("to itself")), receive(t, e)); err != nil {
+	if err := errors.Join(e.Send(t.Context(), e.LocalAddr(), []byte("to itself")), receive(t, e)); err != nil {
 		t.Fatal(err)
 	}
 	before := loopback(t, loop)
@@ -198,7 +198,7 @@ func sendToGroup(t *testing.T, from Device) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,12 +357,12 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect("one that has sent nothing", n, alone)
-	if err := e.Send(t.Context(), e.Addr(), []byte("to itself")); err != nil {
+	if err := e.Send(t.Context(), e.LocalAddr(), []byte("to itself")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Recv(t.Context()); err != nil {

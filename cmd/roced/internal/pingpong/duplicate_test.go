@@ -14,7 +14,7 @@ func TestPingOfAnswersThatComeTwice(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	served := make(chan error, 1)
 	go func() { served <- cardtest.AnswerTwice(t.Context(), right, count) }()
-	p := &Exchange{Endpoint: left, To: right.Addr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: count, Timeout: time.Hour, Sleep: true}
+	p := &Exchange{Endpoint: left, To: right.LocalAddr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: count, Timeout: time.Hour, Sleep: true}
 	if err := errors.Join(p.Run(t.Context(), nil), <-served); err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +24,12 @@ func TestPingOfAnswersThatComeTwice(t *testing.T) {
 // TestPingOfQuestionsThatComeTwice: the server answers each once.
 func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 	left, right := cardtest.Wire(t)
-	server := &Exchange{Endpoint: right, To: left.Addr(), Data: make([]byte, 8), Peer: left.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
+	server := &Exchange{Endpoint: right, To: left.LocalAddr(), Data: make([]byte, 8), Peer: left.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(t.Context(), nil) }()
 	var questions []ud.Message
 	for _, number := range []uint32{1, 1, 1, 2} {
-		questions = append(questions, ud.Message{To: right.Addr(), Data: make([]byte, 8), Imm: number, HasImm: true})
+		questions = append(questions, ud.Message{To: right.LocalAddr(), Data: make([]byte, 8), Imm: number, HasImm: true})
 	}
 	if err := errors.Join(left.SendAll(t.Context(), questions), <-ended); err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 // first answer. What is there when nothing is due counts for nothing.
 func TestPingWithoutNumbers(t *testing.T) {
 	left, right := cardtest.Wire(t)
-	p := &Exchange{Endpoint: left, To: right.Addr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
-	answer := ud.Message{To: left.Addr(), Data: make([]byte, 8)}
+	p := &Exchange{Endpoint: left, To: right.LocalAddr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
+	answer := ud.Message{To: left.LocalAddr(), Data: make([]byte, 8)}
 	if err := errors.Join(p.send(t.Context()), right.SendAll(t.Context(), []ud.Message{answer, answer})); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func pingpongPair(t *testing.T, size, count int) (client, server *Exchange) {
 	left, right := cardtest.Wire(t)
 	side := func(e, peer *card.Endpoint) *Exchange {
 		payload := Payload(size)
-		return &Exchange{Endpoint: e, To: peer.Addr(), Data: payload, Peer: peer.QPN(), Size: size, Count: count, Timeout: time.Hour, Payload: payload}
+		return &Exchange{Endpoint: e, To: peer.LocalAddr(), Data: payload, Peer: peer.QPN(), Size: size, Count: count, Timeout: time.Hour, Payload: payload}
 	}
 	client, server = side(left, right), side(right, left)
 	client.Begins = true

@@ -45,7 +45,7 @@ func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) 
 	}
 	o := traffic.EndpointOptions(source.GID, !d.options.Waiting.Sleep)
 	o.NoLoopback = true
-	if d.endpoint, err = card.Listen(d.device, o); err != nil {
+	if d.endpoint, err = card.OpenEndpoint(d.device, o); err != nil {
 		return own, err
 	}
 	own.QPN, own.GID, own.OutReads = d.endpoint.QPN(), source.GID, 1

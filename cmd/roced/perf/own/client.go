@@ -57,7 +57,7 @@ func (c *Client) meet() error {
 	if err != nil {
 		return err
 	}
-	if c.endpoint, err = card.Listen(c.device, traffic.EndpointOptions(source.GID, !c.options.Waiting.Sleep)); err != nil {
+	if c.endpoint, err = card.OpenEndpoint(c.device, traffic.EndpointOptions(source.GID, !c.options.Waiting.Sleep)); err != nil {
 		return err
 	}
 	err = c.Exchange(func(conn io.ReadWriter) error {

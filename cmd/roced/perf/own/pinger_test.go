@@ -12,7 +12,7 @@ func TestLatencyOfAnswersThatComeTwice(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	served := make(chan error, 1)
 	go func() { served <- cardtest.AnswerTwice(t.Context(), right, count) }()
-	p := &pinger{e: left, peer: right.Addr(), sleep: true}
+	p := &pinger{e: left, peer: right.LocalAddr(), sleep: true}
 	p.shape(8)
 	times, err := p.trips(t.Context(), count, nil)
 	if err := errors.Join(err, <-served); err != nil {

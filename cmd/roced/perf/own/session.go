@@ -75,7 +75,7 @@ func (c *session) prepare(peer meet.Destination) (own meet.Destination, err erro
 	if c.source, err = c.device.ChooseGID(c.gidIndex, local, peer.GID); err != nil {
 		return own, err
 	}
-	if c.endpoint, err = card.Listen(c.device, traffic.EndpointOptions(c.source.GID, false)); err != nil {
+	if c.endpoint, err = card.OpenEndpoint(c.device, traffic.EndpointOptions(c.source.GID, false)); err != nil {
 		return own, err
 	}
 	c.peer = peer.Addr()

@@ -94,7 +94,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	case "settle":
 		p.settle()
 		if err = p.connect(); err == nil {
-			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort(), p.awaitLength()), p.session.Addr(), p.wildlyReceived()
+			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort(), p.awaitLength()), p.session.LocalAddr(), p.wildlyReceived()
 		}
 	case "round":
 		a.Received, err = p.round(o)
@@ -181,7 +181,7 @@ func (p *program) awaitPort() error {
 // awaitLength waits until messages as long as those of rounds can be sent. The endpoint looks for another MTU when
 // something is sent, once a second: here it is what is always too long, so that nothing leaves.
 func (p *program) awaitLength() error {
-	tooLong := []ud.Message{{To: p.session.Addr(), Data: make([]byte, 2*roundLength)}}
+	tooLong := []ud.Message{{To: p.session.LocalAddr(), Data: make([]byte, 2*roundLength)}}
 	for end := time.Now().Add(patience); p.session.MaxMessage() < roundLength; time.Sleep(5 * time.Millisecond) {
 		if _, err := p.session.SendBatch(context.Background(), tooLong); !errors.Is(err, ud.ErrTooLong) {
 			return p.expected(err)
@@ -199,7 +199,7 @@ func (p *program) awaitLength() error {
 // publish leaves the address for the other programs, each in a file.
 func (p *program) publish() error {
 	path := filepath.Join(p.folder, strconv.Itoa(int(p.id)))
-	text, err := p.session.Addr().MarshalText()
+	text, err := p.session.LocalAddr().MarshalText()
 	if err == nil {
 		err = os.WriteFile(path+".new", text, 0o644)
 	}

@@ -36,7 +36,7 @@ func (p *program) dial() (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	e, err := ud.Listen(v, ud.Options{RecvDepth: 1024, MaxMessage: 1024})
+	e, err := ud.New(v, ud.Options{RecvDepth: 1024, MaxMessage: 1024})
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -60,7 +60,7 @@ func (s *session) close() error {
 
 // receive checks what arrives, until the session ends.
 func (s *session) receive() {
-	c := checker{own: s.Addr().QPN, last: map[flow]uint64{}}
+	c := checker{own: s.LocalAddr().QPN, last: map[flow]uint64{}}
 	for {
 		m, err := s.Recv(context.Background())
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *session) isOver(err error) bool {
 
 // send sends messages to a place.
 func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
-	messages, from := make([]ud.Message, count), s.Addr().QPN // Addr asks the service
+	messages, from := make([]ud.Message, count), s.LocalAddr().QPN // Addr asks the service
 	for i := range messages {
 		h := head{
 			Program: s.program.id, PID: uint32(os.Getpid()), From: from, Round: round,

@@ -36,7 +36,7 @@ func exchange(socket, device string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func exchange(socket, device string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for i := range messages {
-		if err := e.Send(ctx, e.Addr(), fmt.Append(nil, i)); err != nil {
+		if err := e.Send(ctx, e.LocalAddr(), fmt.Append(nil, i)); err != nil {
 			return err
 		}
 		m, err := e.Recv(ctx)
@@ -56,6 +56,6 @@ func exchange(socket, device string) (err error) {
 		}
 		m.Release()
 	}
-	fmt.Println(messages, "messages of", e.Addr())
+	fmt.Println(messages, "messages of", e.LocalAddr())
 	return nil
 }

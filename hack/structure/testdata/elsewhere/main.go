@@ -45,9 +45,9 @@ func run() error {
 	if _, err := cm.CreateEventChannel(c); err != nil {
 		return err
 	}
-	e, err := ud.Listen(c, ud.Options{})
+	e, err := ud.New(c, ud.Options{})
 	if err != nil {
 		return err
 	}
-	return e.Send(context.Background(), e.Addr(), []byte("hello"))
+	return e.Send(context.Background(), e.LocalAddr(), []byte("hello"))
 }

@@ -1,0 +1,22 @@
+// Package transport is what the ends of both transports are made of: ud's endpoints and rc's connections. It holds the
+// slots of requests, the buffers of messages, the polling that frees them, and the life of an end.
+//
+//	fill ─copy─► slot ─► Post ───► send queue ──► card        Life ── ends ──► goroutines that wait
+//	              ▲── Settle ── Await, Poll ◄── completions
+//	lend ◄─────── buffer ◄─ Take ◄─ completions ◄── card
+//	Return ─────► posted again, several at a time
+//
+// Sends does not know destinations and memory of peers, and Receives does not know headers: their owners fill in
+// requests, and make messages of completions, in functions that Sends and Receives call one at a time.
+//
+// # Waiting
+//
+// Of the goroutines that wait for completions of sends, one polls the CQ; it wakes the others when it has settled
+// completions. Goroutines that wait for messages each wait on the CQ of receives, with an array of their own.
+//
+// # Locks
+//
+// In order: Sends.polling (a channel), Sends.mu, Receives.mu. Life.mu is independent of them. No goroutine waits or
+// issues a command under the last three. Functions of the owner run under Sends.mu or Receives.mu, so they may only
+// acquire locks that come after these.
+package transport
