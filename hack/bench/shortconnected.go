@@ -18,14 +18,14 @@ type shortConnected struct {
 	domain   *rc.Domain
 	region   *rc.Region
 	conns    []*rc.Conn
-	there    rc.Remote
+	there    rc.RemoteRegion
 	messages [64]rc.Message
 }
 
 // introduction is what the two sides tell each other.
 type introduction struct {
-	Addresses []rc.Address
-	Region    rc.Remote
+	Addresses []rc.QPAddr
+	Region    rc.RemoteRegion
 }
 
 // openShortConnected opens the connections, and meets the peer over TCP.
@@ -58,7 +58,7 @@ func openShortConnected(j harness.Job, server bool) (s *shortConnected, err erro
 		if err != nil {
 			return nil, err
 		}
-		s.conns, own.Addresses = append(s.conns, conn), append(own.Addresses, conn.Local())
+		s.conns, own.Addresses = append(s.conns, conn), append(own.Addresses, conn.LocalQP())
 	}
 	peer, err := meet(j, server, own)
 	if err != nil {
@@ -118,7 +118,7 @@ func shortConnectedSend(j harness.Job) (harness.Result, error) {
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		all := uint64(0)
 		for _, conn := range s.conns {
-			done, _, err := conn.Done()
+			done, _, err := conn.Completed()
 			if err != nil {
 				return harness.Result{}, err
 			}

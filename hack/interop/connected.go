@@ -135,7 +135,7 @@ func (p *idProgram) beServer(ctx context.Context, l *testbed, e *idEnd, ipv6 boo
 func (e *idEnd) connect(ctx context.Context, to netip.AddrPort, o rc.Options) (err error) {
 	const nobodyListens = 8 // the reason of a REJ
 	for {
-		e.conn, err = rc.Dial(ctx, e.Context, to, o)
+		e.conn, err = rc.DialAddr(ctx, e.Context, to, o)
 		var rejected *rc.RejectedError
 		if !errors.As(err, &rejected) || rejected.Reason != nobodyListens {
 			return err

@@ -66,7 +66,7 @@ func (e *idEnd) ping(ctx context.Context, n, size int) error {
 		if err := e.show(ctx, offset, size); err != nil {
 			return err
 		}
-		if _, err := e.hear(ctx, rc.RemoteLen); err != nil {
+		if _, err := e.hear(ctx, rc.RemoteRegionLen); err != nil {
 			return err
 		}
 	}
@@ -84,22 +84,22 @@ func (e *idEnd) echoPing(ctx context.Context, n, size int) error {
 	if want := fmt.Sprintf("rdma-ping-%d: ", n); !bytes.HasPrefix(e.region.Bytes(), []byte(want)) {
 		return fmt.Errorf("%q came, not %q", e.region.Bytes()[:len(want)], want)
 	}
-	if err := e.conn.Send(ctx, make([]byte, rc.RemoteLen)); err != nil {
+	if err := e.conn.Send(ctx, make([]byte, rc.RemoteRegionLen)); err != nil {
 		return err
 	}
 	if err := e.remote(ctx, verbs.WRRDMAWrite, size); err != nil {
 		return err
 	}
-	return e.conn.Send(ctx, make([]byte, rc.RemoteLen))
+	return e.conn.Send(ctx, make([]byte, rc.RemoteRegionLen))
 }
 
 // remote waits for the handle of a region, and reads or writes it.
 func (e *idEnd) remote(ctx context.Context, op verbs.Opcode, size int) error {
-	info, err := e.hear(ctx, rc.RemoteLen)
+	info, err := e.hear(ctx, rc.RemoteRegionLen)
 	if err != nil {
 		return err
 	}
-	var there rc.Remote
+	var there rc.RemoteRegion
 	if err := there.UnmarshalBinary(info); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (e *idEnd) rsocketData() []byte {
 // rsocket begins with what the peer has told.
 func (e *idEnd) rsocket() (*rsocket, error) {
 	const told = 8 + 2*targetLen
-	b := e.conn.PeerData()
+	b := e.conn.RemotePrivateData()
 	if len(b) < told || b[0] != rsocketVersion {
 		return nil, fmt.Errorf("the peer's private data are no rsocket's: %x: %w", b, unix.EBADMSG)
 	}
@@ -154,7 +154,7 @@ func isLast(err error, left int) bool {
 
 // write is a message, and what it has at sourcePlace.
 func (s *rsocket) write(ctx context.Context, says uint32, length int, addr uint64, key verbs.RKey) error {
-	there := rc.Remote{Addr: addr, Length: uint32(length), Key: key}
+	there := rc.RemoteRegion{Addr: addr, Length: uint32(length), Key: key}
 	return s.conn.Do(ctx, rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Imm: says, Region: s.region, Offset: sourcePlace, Length: length, Remote: there})
 }
 

@@ -140,6 +140,7 @@ var byOthers = map[string]string{
 
 	// What a program may want, and ours do not.
 	"verbs/ud.Endpoint.LocalAddrs": "all addresses of an endpoint, to be handed to peers",
+	"verbs/rc.Dial":                "by host name, over the card whose route leads there",
 
 	// What another Provider needs, in Go or in another language.
 	"verbs/verbstest.*":     "what a test of a Provider calls",

@@ -34,7 +34,7 @@ var nothing = map[string][]any{
 }
 
 // plain are types with methods that are values: a program has them in its own variables.
-var plain = []string{"Addr", "BadWRError", "Event", "Message", "QPAttr", "RejectedError", "Remote", "RequestError", "SendError", "WC"}
+var plain = []string{"Addr", "BadWRError", "Event", "Message", "QPAttr", "RejectedError", "QPAddr", "RemoteRegion", "RequestError", "SendError", "WC"}
 
 // TestNilReceivers: a method of a nil pointer returns an error or, where it has none, nothing; it does not
 // panic. Methods of an embedded type are that one's: Go looks for it before they are called.

@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"verbs":                   {"datapath/ring", "datapath/wire", "internal/errno", "verbs/provider"},
 	"verbs/ud":                {"internal/deadline", "internal/errno", "verbs", "verbs/internal/transport"},
 	"verbs/netdev":            {"verbs", "verbs/ud"},
-	"verbs/rc":                {"internal/deadline", "internal/errno", "verbs", "verbs/cm"},
+	"verbs/rc":                {"internal/deadline", "internal/errno", "verbs", "verbs/cm", "verbs/internal/transport"},
 	"verbs/proto":             {"datapath/ring", "internal/errno", "verbs", "verbs/provider"},
 	"verbs/client":            {"datapath/ring", "internal/unit", "verbs", "verbs/proto", "verbs/provider"},
 	"verbs/server":            {"internal/fault", "verbs", "verbs/hca", "verbs/proto", "verbs/provider", "verbs/server/admin", "verbs/server/memory", "verbs/server/peer"},

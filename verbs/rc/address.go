@@ -10,20 +10,20 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Address is a connection's end, as the other end has to know it when no connection ids are used.
-type Address struct {
+// QPAddr is the address of a connection's queue pair, which the other end needs if it uses no connection ids.
+type QPAddr struct {
 	GID verbs.GID
 	QPN verbs.QPN
 	PSN verbs.PSN // of the first packet
-	// Reads is how many reads and atomics it answers at once; 0 stands for as many as the other end does.
+	// Reads is the number of reads and atomics that it answers at once; 0 stands for that of the other end.
 	Reads int
 }
 
-// String is for people to read.
-func (a Address) String() string { return fmt.Sprintf("%v:%v, PSN %v", a.GID.Addr(), a.QPN, a.PSN) }
+// String returns a text for people to read.
+func (a QPAddr) String() string { return fmt.Sprintf("%v:%v, PSN %v", a.GID.Addr(), a.QPN, a.PSN) }
 
-// New makes a connection's end without the connection: for programs that tell each other their addresses
-// (Local) by other means, such as TCP, and then Connect. Its receives are posted.
+// New creates a connection's end without the connection: for programs that exchange their addresses
+// (LocalQP) by other means, such as TCP, and then Connect. Its receives are posted.
 func New(c *verbs.Context, o Options) (*Conn, error) {
 	conn, err := newConn(c, o)
 	if err != nil {
@@ -35,15 +35,15 @@ func New(c *verbs.Context, o Options) (*Conn, error) {
 	return conn, nil
 }
 
-// open makes the queue pair, which is in INIT afterwards.
+// open creates the queue pair, which is in INIT afterwards.
 func (c *Conn) open() (err error) {
-	if c.source, err = c.chooseSource(); err != nil {
+	if c.source, err = chooseSource(c.domain.verbs, c.options.Source); err != nil {
 		return err
 	}
 	if c.qp, err = c.domain.pd.CreateQP(c.initAttr()); err != nil {
 		return err
 	}
-	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: port, AccessFlags: c.access()}
+	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: port, AccessFlags: c.options.access()}
 	mask := verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
 	if err := c.qp.Modify(&attr, mask); err != nil {
 		return err
@@ -51,21 +51,21 @@ func (c *Conn) open() (err error) {
 	return c.postRecvs()
 }
 
-// access is what the peer may do to regions that allow it.
-func (c *Conn) access() verbs.AccessFlags {
-	if c.options.Type == verbs.QPTypeUC {
+// access is the access of the peer to regions that allow it.
+func (o *Options) access() verbs.AccessFlags {
+	if o.Type == verbs.QPTypeUC {
 		return verbs.AccessRemoteWrite
 	}
 	return verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 }
 
-// chooseSource is the line of the GID table to send from: that of Options.Source, else the first.
-func (c *Conn) chooseSource() (verbs.GIDEntry, error) {
-	entries, err := c.domain.verbs.QueryGIDTable(port)
+// chooseSource returns the entry of the GID table to send from: that of an address, or the first without one.
+func chooseSource(c *verbs.Context, source netip.Addr) (verbs.GIDEntry, error) {
+	entries, err := c.QueryGIDTable(port)
 	if err != nil {
 		return verbs.GIDEntry{}, err
 	}
-	source, at := c.options.Source, 0
+	at := 0
 	if source.IsValid() && !source.IsUnspecified() {
 		own := verbs.GIDFromAddr(source)
 		at = slices.IndexFunc(entries, func(e verbs.GIDEntry) bool { return e.GID == own })
@@ -77,31 +77,32 @@ func (c *Conn) chooseSource() (verbs.GIDEntry, error) {
 	return entries[at], nil
 }
 
-// Local is the address of this end.
-func (c *Conn) Local() Address {
+// LocalQP returns the address of this end's queue pair.
+func (c *Conn) LocalQP() QPAddr {
 	if c == nil || c.qp == nil {
-		return Address{}
+		return QPAddr{}
 	}
-	if c.id == nil {
-		return Address{GID: c.source.GID, QPN: c.qp.Number(), PSN: c.psn, Reads: c.options.Reads}
+	id := c.handshake.id
+	if id == nil {
+		return QPAddr{GID: c.source.GID, QPN: c.qp.Number(), PSN: c.psn, Reads: c.options.Reads}
 	}
-	local, _ := c.id.LocalAddr() // zero if the device is gone
+	local, _ := id.LocalAddr() // zero if the device has failed
 	attr, _, _ := c.qp.Query()
 	gid := verbs.GIDFromAddr(local.Addr())
-	return Address{GID: gid, QPN: c.qp.Number(), PSN: attr.SQPSN, Reads: int(attr.MaxDestRDAtomic)}
+	return QPAddr{GID: gid, QPN: c.qp.Number(), PSN: attr.SQPSN, Reads: int(attr.MaxDestRDAtomic)}
 }
 
-// Peer is the address of the other end; zero before there is one. Its PSN is that of the packet that comes
-// next.
-func (c *Conn) Peer() Address {
+// RemoteQP returns the address of the other end's queue pair; zero before the connection is made. Its PSN is that of
+// the next packet.
+func (c *Conn) RemoteQP() QPAddr {
 	if c == nil || c.qp == nil {
-		return Address{}
+		return QPAddr{}
 	}
 	attr, _, err := c.qp.Query()
 	if err != nil || attr.DestQPN == 0 {
-		return Address{}
+		return QPAddr{}
 	}
-	return Address{GID: attr.AHAttr.GRH.DGID, QPN: attr.DestQPN, PSN: attr.RQPSN, Reads: int(attr.MaxRDAtomic)}
+	return QPAddr{GID: attr.AHAttr.GRH.DGID, QPN: attr.DestQPN, PSN: attr.RQPSN, Reads: int(attr.MaxRDAtomic)}
 }
 
 // The attributes of the connections that ibv_rc_pingpong and perftest make.
@@ -111,44 +112,45 @@ const (
 	leastRNRTime = 640 * time.Microsecond
 )
 
-// Connect connects an end that New has made to the other, which does the same with this one's address. It
-// returns at once: whether there is anybody, requests will show.
-func (c *Conn) Connect(peer Address) error {
+// Connect connects an end that New has created to the other, which does the same with this one's address. It
+// returns at once: later requests show whether the other end exists.
+func (c *Conn) Connect(remote QPAddr) error {
 	if c == nil {
 		return fmt.Errorf("connect: %w", errNil)
 	}
-	if err := c.connect(&peer); err != nil {
-		return fmt.Errorf("connect to %v: %w", peer, c.explain(err))
+	if err := c.connect(&remote); err != nil {
+		return fmt.Errorf("connect to %v: %w", remote, c.life.Explain(err))
 	}
 	return nil
 }
 
-func (c *Conn) connect(peer *Address) error {
-	c.making.Lock()
-	defer c.making.Unlock()
+func (c *Conn) connect(remote *QPAddr) error {
+	if err := c.life.Enter(); err != nil {
+		return err
+	}
+	defer c.life.Leave()
 	o := &c.options
 	switch {
-	case c.life.Err() != nil:
-		return ErrClosed
-	case c.id != nil:
+	case c.handshake.id != nil:
 		return fmt.Errorf("%w: Dial or Accept has connected it", verbs.ErrInvalid)
-	case peer.GID.IsIPv4() != c.source.GID.IsIPv4():
+	case remote.GID.IsIPv4() != c.source.GID.IsIPv4():
 		return fmt.Errorf("%w: this end's address is %v, of the other IP version; see Options.Source",
 			verbs.ErrInvalid, c.source.GID.Addr())
 	}
 	reads := o.Reads
-	if peer.Reads > 0 {
-		reads = min(reads, peer.Reads)
+	if remote.Reads > 0 {
+		reads = min(reads, remote.Reads)
 	}
-	route := verbs.GlobalRoute{DGID: peer.GID, SGIDIndex: c.source.Index, TrafficClass: o.TrafficClass}
+	route := verbs.GlobalRoute{DGID: remote.GID, SGIDIndex: c.source.Index, TrafficClass: o.TrafficClass}
 	return c.qp.Connect(&verbs.QPAttr{
-		AHAttr: verbs.AHAttr{Port: port, GRH: route}, Port: port, AccessFlags: c.access(), PathMTU: o.MTU, DestQPN: peer.QPN, RQPSN: peer.PSN, SQPSN: c.psn,
+		AHAttr: verbs.AHAttr{Port: port, GRH: route}, Port: port, AccessFlags: o.access(), PathMTU: o.MTU,
+		DestQPN: remote.QPN, RQPSN: remote.PSN, SQPSN: c.psn,
 		MaxRDAtomic: uint8(reads), MaxDestRDAtomic: uint8(o.Reads), MinRNRTimer: verbs.RNRTimerCode(leastRNRTime),
 		Timeout: verbs.TimeoutCode(o.Timeout), RetryCnt: retries, RNRRetry: foreverRNR,
 	})
 }
 
-// LocalAddr is this end's address and port, of a connection made by ids; without a port of others.
+// LocalAddr returns this end's address and port; port 0 for a connection of New.
 func (c *Conn) LocalAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
@@ -156,24 +158,24 @@ func (c *Conn) LocalAddr() netip.AddrPort {
 	if ends := c.ends.Load(); ends != nil {
 		return ends[0]
 	}
-	if c.id != nil {
-		local, _ := c.id.LocalAddr() // zero if the device is gone
+	if id := c.handshake.id; id != nil {
+		local, _ := id.LocalAddr() // zero if the device has failed
 		return local
 	}
 	return netip.AddrPortFrom(c.source.GID.Addr(), 0)
 }
 
-// PeerAddr is the other end's.
-func (c *Conn) PeerAddr() netip.AddrPort {
+// RemoteAddr returns the other end's address and port, likewise.
+func (c *Conn) RemoteAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
 	}
 	if ends := c.ends.Load(); ends != nil {
 		return ends[1]
 	}
-	if c.id != nil {
-		peer, _ := c.id.PeerAddr() // zero if the device is gone
-		return peer
+	if id := c.handshake.id; id != nil {
+		remote, _ := id.PeerAddr() // zero if the device has failed
+		return remote
 	}
-	return netip.AddrPortFrom(c.Peer().GID.Addr(), 0)
+	return netip.AddrPortFrom(c.RemoteQP().GID.Addr(), 0)
 }

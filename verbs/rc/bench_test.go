@@ -144,7 +144,7 @@ func newShort(t testing.TB, opcode verbs.Opcode, length int) *short {
 
 // turn is one of either end: the left one posts, if there is room, and the right one takes what is there.
 func (s *short) turn(post func() error) int {
-	done, outstanding, err := s.left.Done()
+	done, outstanding, err := s.left.Completed()
 	check(s, err)
 	if outstanding+benchBatch <= benchDepth {
 		check(s, post())
@@ -161,7 +161,7 @@ func (s *short) hop(from, to *rc.Conn) {
 	check(s, from.Send(s.ctx, s.out[0].Data))
 	n, err := to.Poll(s.in[:1])
 	for n == 0 && err == nil {
-		if _, _, err = from.Done(); err == nil {
+		if _, _, err = from.Completed(); err == nil {
 			n, err = to.Poll(s.in[:1])
 		}
 	}

@@ -70,11 +70,11 @@ func TestCloseSaysWhatIsLost(t *testing.T) {
 // TestAddressesStay: who has gone can still be named.
 func TestAddressesStay(t *testing.T) {
 	a, b := pair(t, rc.Options{})
-	local, peer := a.LocalAddr(), a.PeerAddr()
+	local, peer := a.LocalAddr(), a.RemoteAddr()
 	check(t, a.Close())
 	check(t, b.Close())
-	if a.LocalAddr() != local || a.PeerAddr() != peer || !local.IsValid() || b.PeerAddr() != local {
-		t.Errorf("%v and %v are %v and %v after Close", local, peer, a.LocalAddr(), a.PeerAddr())
+	if a.LocalAddr() != local || a.RemoteAddr() != peer || !local.IsValid() || b.RemoteAddr() != local {
+		t.Errorf("%v and %v are %v and %v after Close", local, peer, a.LocalAddr(), a.RemoteAddr())
 	}
 }
 
@@ -102,10 +102,10 @@ func TestIDsRefuse(t *testing.T) {
 	} {
 		_, err := rc.Listen(right, at, o)
 		refused(t, err, verbs.ErrInvalid)
-		_, err = rc.Dial(guard(t), left, at, o)
+		_, err = rc.DialAddr(guard(t), left, at, o)
 		refused(t, err, verbs.ErrInvalid)
 	}
-	_, err := rc.Dial(guard(t), left, at, rc.Options{PrivateData: make([]byte, 57)})
+	_, err := rc.DialAddr(guard(t), left, at, rc.Options{PrivateData: make([]byte, 57)})
 	refused(t, err, verbs.ErrInvalid)
 }
 

@@ -6,50 +6,41 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 const (
-	cacheLine = 64 // bytes: buffers begin on one
-	port      = 1  // a device has one port
-	answerLen = 8  // bytes, of an atomic
-
-	// batch is how many requests are posted, and completions taken, at once.
-	batch = 64
+	port      = 1 // a device has one port
+	answerLen = 8 // bytes, of an atomic
 )
 
 // Conn is a connection to one peer: a queue pair with its buffers. Its methods are safe for concurrent use.
 type Conn struct {
 	options Options
 	domain  *Domain
-	source  verbs.GIDEntry // of New
-	psn     verbs.PSN      // likewise: of the first packet
+	life    transport.Life
+	ending  ending
+	begin   time.Time
+	ends    atomic.Pointer[[2]netip.AddrPort] // as of Close: the local and the remote address
 
 	sendCQ, recvCQ *verbs.CQ
-	mr             *verbs.MR // receive buffers, unless others have them, then send buffers
+	mr             *verbs.MR // receive buffers, unless they are elsewhere, then send buffers
 	qp             *verbs.QP
-	id             *cm.ID         // which has the queue pair; nil of New
-	news           chan *cm.Event // of the id, until it is connected
-	connected      bool           // as far as the watcher knows, whose field this is
-	said           []byte         // by the peer
+	source         verbs.GIDEntry // of New
+	psn            verbs.PSN      // of New: of the first packet
+	handshake      handshake      // of Dial and Accept
 
-	life   context.Context // ends with Close
-	end    context.CancelFunc
-	making sync.Mutex // held while the connection is made, and by Close
-	ending ending
-	begin  time.Time
-	ends   atomic.Pointer[[2]netip.AddrPort] // as of Close: this one's address, and the peer's
-
-	send sender
-	recv receiver
+	sends transport.Sends
+	slots []slot // of sends
+	recv  receiver
 }
 
-// newConn makes a connection without a queue pair.
+// newConn creates a connection without a queue pair.
 func newConn(c *verbs.Context, o Options) (*Conn, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
@@ -61,18 +52,19 @@ func newConn(c *verbs.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{options: o, domain: d, begin: time.Now(), news: make(chan *cm.Event, 4)}
+	conn := &Conn{options: o, domain: d, begin: time.Now()}
 	conn.psn = verbs.PSN(rand.Uint32N(1 << 24))
-	conn.life, conn.end = context.WithCancel(context.Background())
-	conn.recv.waiting = make(chan struct{}, 1)
+	conn.life.Begin(ErrClosed)
 	conn.ending.init()
-	if err := conn.make(); err != nil {
+	conn.handshake = handshake{life: &conn.life, ending: &conn.ending, news: make(chan *cm.Event, 4)}
+	conn.recv.conn, conn.recv.waiting = conn, make(chan struct{}, 1)
+	if err := conn.create(); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// domainFor enters a domain, or makes one.
+// domainFor enters a domain, or creates one.
 func domainFor(c *verbs.Context, d *Domain) (*Domain, error) {
 	if d == nil {
 		return newDomain(c, DomainOptions{})
@@ -80,8 +72,8 @@ func domainFor(c *verbs.Context, d *Domain) (*Domain, error) {
 	return d, d.enter()
 }
 
-// make makes the CQs, which have room for all that can be outstanding, and the memory.
-func (c *Conn) make() (err error) {
+// create creates the CQs, which have room for all that can be outstanding, and the memory.
+func (c *Conn) create() (err error) {
 	o, d := &c.options, c.domain
 	if c.sendCQ, err = d.verbs.CreateCQ(o.SendDepth); err != nil {
 		return err
@@ -89,21 +81,25 @@ func (c *Conn) make() (err error) {
 	if c.recvCQ, err = d.verbs.CreateCQ(o.RecvDepth); err != nil {
 		return err
 	}
-	stride, slots := lines(max(o.MaxMessage, answerLen)), o.SendDepth
-	if c.ownsRecvs() {
+	stride, slots := o.stride(), o.SendDepth
+	if d.recvs == nil && o.RecvInto == nil {
 		slots += o.RecvDepth
 	}
-	c.mr, err = d.pd.AllocMR(slots*stride, verbs.AccessLocalWrite)
-	if err == nil {
-		c.send.prepare(c, stride)
+	if c.mr, err = d.pd.AllocMR(slots*stride, verbs.AccessLocalWrite); err != nil {
+		return err
 	}
-	return err
+	c.slots = make([]slot, o.SendDepth)
+	c.sends.Start(transport.SendConfig{
+		Life: &c.life, MR: c.mr, Depth: o.SendDepth, Stride: stride, CQ: c.sendCQ, Spin: o.Spin, SignalLast: true,
+		Post: func(list []verbs.SendWR) error { return c.qp.PostSend(list) }, Check: c.check, Settle: c.settle,
+	})
+	return nil
 }
 
-// ownsRecvs says whether the connection's memory has its receive buffers.
-func (c *Conn) ownsRecvs() bool { return c.domain.recvs == nil && c.options.RecvInto == nil }
+// stride is the distance of buffers in bytes.
+func (o *Options) stride() int { return transport.Lines(max(o.MaxMessage, answerLen)) }
 
-// initAttr is what the queue pair is made with.
+// initAttr returns the attributes for creating the queue pair.
 func (c *Conn) initAttr() *verbs.QPInitAttr {
 	o := &c.options
 	return &verbs.QPInitAttr{
@@ -114,114 +110,83 @@ func (c *Conn) initAttr() *verbs.QPInitAttr {
 
 // postRecvs posts all receives, as soon as the queue pair is in INIT.
 func (c *Conn) postRecvs() error {
-	o, mr, stride := &c.options, c.mr, c.send.stride
 	if c.domain.recvs != nil {
-		c.recv.pool = c.domain.recvs
+		c.recv.buffers = c.domain.recvs
 		return nil
 	}
+	o, mr, stride := &c.options, c.mr, c.options.stride()
 	if o.RecvInto != nil {
 		mr, stride = o.RecvInto.mr, o.MaxMessage
 	}
-	c.recv.pool = newPool(mr, o.RecvDepth, stride, o.MaxMessage, c.qp.PostRecv)
-	return c.recv.pool.postAll()
+	c.recv.buffers = &c.recv.own
+	return c.recv.own.Start(mr, o.RecvDepth, stride, o.MaxMessage, c.qp.PostRecv)
 }
 
-// lines rounds a length up to a multiple of the cache line.
-func lines(length int) int { return (length + cacheLine - 1) &^ (cacheLine - 1) }
-
-// PeerData is the private data of the peer, and zeros behind it; nil of a connection without an id (New).
-func (c *Conn) PeerData() []byte {
+// RemotePrivateData returns the private data of the peer, followed by zeros; nil for a connection of New.
+func (c *Conn) RemotePrivateData() []byte {
 	if c == nil {
 		return nil
 	}
-	return c.said
+	return c.handshake.remoteData
 }
 
-// Close waits until the peer has acknowledged what was sent (Options.Linger), ends the connection, and frees
-// all that the connection has. The peer is told if the connection was made by ids. ErrUnacknowledged says that
-// the wait was not long enough, and what was not acknowledged may be lost; Close has done the rest nevertheless. Of a
-// connection that has ended before, Flush says whether all arrived. Calls that wait return ErrClosed. Lent
+// Close waits until the peer has acknowledged all requests (Options.Linger), ends the connection, and frees
+// its objects. The peer is notified if the connection was made by ids. ErrUnacknowledged means that
+// the wait was too short: unacknowledged data may be lost; Close has done the rest nevertheless. Of a
+// connection that has ended before, Flush reports whether all data arrived. Calls that wait return ErrClosed. Lent
 // buffers must not be used any more, except that those of a Domain's receives are to be released. Closing again
 // does nothing.
 func (c *Conn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
 	}
-	if !c.shut() {
+	first := false
+	c.sends.Do(func(transport.Progress) { first = c.life.End() }) // no request is posted afterwards
+	if !first {
 		return nil
 	}
-	c.making.Lock()
-	defer c.making.Unlock()
-	c.ends.Store(&[2]netip.AddrPort{c.LocalAddr(), c.PeerAddr()})
+	c.life.Wait()
+	c.ends.Store(&[2]netip.AddrPort{c.LocalAddr(), c.RemoteAddr()})
 	var err error
 	if c.qp != nil {
 		err = c.linger()
-		c.fail()
-		err = errors.Join(err, freed(c.destroyQP()))
+		c.disconnect()
 	}
-	if c.id != nil {
-		err = errors.Join(err, freed(c.id.Close()))
-	}
-	for _, cq := range []*verbs.CQ{c.recvCQ, c.sendCQ} {
-		if cq != nil {
-			err = errors.Join(err, freed(cq.Close()))
-		}
-	}
-	if c.mr != nil {
-		err = errors.Join(err, freed(c.mr.Close()))
-	}
-	return errors.Join(err, c.domain.leave())
+	return errors.Join(err, c.handshake.destroyQP(c.qp), transport.Free(c.handshake.id),
+		transport.Free(c.recvCQ), transport.Free(c.sendCQ), transport.Free(c.mr), c.domain.leave())
 }
 
-// shut refuses further requests; false if it was called before.
-func (c *Conn) shut() bool {
-	c.send.mu.Lock()
-	defer c.send.mu.Unlock()
-	if c.life.Err() != nil {
-		return false
-	}
-	c.end()
-	return true
-}
-
-// linger waits until what was sent has been acknowledged.
+// linger waits until all requests have been acknowledged.
 func (c *Conn) linger() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Linger)
 	defer cancel()
 	if err := c.qp.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return nil // what has ended the connection, other calls have said
+		return nil // other calls have returned the reason for the end of the connection
 	}
-	_ = c.send.reap() // what follows is true also if it fails
-	c.send.mu.Lock()
-	defer c.send.mu.Unlock()
-	if left := c.send.posted - c.send.reaped; left > 0 {
+	_ = c.sends.Poll(time.Since(c.begin)) // if it fails, more requests count as outstanding
+	left := 0
+	c.sends.Do(func(p transport.Progress) { left = p.Outstanding() })
+	if left > 0 {
 		return fmt.Errorf("close: %w: %d requests within %v; call Flush before, or raise Options.Linger",
 			ErrUnacknowledged, left, c.options.Linger)
 	}
 	return nil
 }
 
-// fail takes the queue pair to ERR, and tells the peer. Receives of a shared pool that its messages have
-// taken go back there: when the last request has been flushed, all of them have completed.
-func (c *Conn) fail() {
-	if c.id != nil {
-		_ = c.id.Disconnect() // else it was never connected, or the device is gone
+// disconnect notifies the peer, and takes the queue pair to ERR. Receives of a domain that the connection's messages
+// occupy go back there: when the last request has been flushed, all of them have completed.
+func (c *Conn) disconnect() {
+	if id := c.handshake.id; id != nil {
+		_ = id.Disconnect() // an error: it was never connected, or the device has failed
 	}
 	if c.domain.recvs == nil {
 		return
 	}
 	if err := c.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState); err != nil {
-		return // the device is gone, and the pool with it
+		return // the device has failed, and the receives with it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Linger)
 	defer cancel()
 	_ = c.qp.Drain(ctx)
-	c.recv.discard(c)
-}
-
-func (c *Conn) destroyQP() error {
-	if c.id != nil {
-		return c.id.DestroyQP()
-	}
-	return c.qp.Close()
+	c.recv.discard()
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/rc"
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +48,7 @@ func TestMessages(t *testing.T) {
 		if n, err := a.Poll(got[:]); n != 0 || err != nil {
 			t.Errorf("%d more, %v", n, err)
 		}
-		if done, left, err := b.Done(); done != 3 || left != 0 || err != nil {
+		if done, left, err := b.Completed(); done != 3 || left != 0 || err != nil {
 			t.Errorf("%d done, %d outstanding, %v", done, left, err)
 		}
 	}
@@ -142,18 +144,18 @@ func TestAddresses(t *testing.T) {
 		l, err := rc.Listen(right, netip.MustParseAddrPort("[::]:0"), rc.Options{PrivateData: []byte("hello yourself")})
 		check(t, err)
 		place := netip.AddrPortFrom(netip.MustParseAddr(to), l.Addr().Port())
-		a, err := rc.Dial(guard(t), left, place, rc.Options{PrivateData: []byte("hello")})
+		a, err := rc.DialAddr(guard(t), left, place, rc.Options{PrivateData: []byte("hello")})
 		closed(t, a, err)
 		b := accept(t, l)
 		check(t, l.Close())
-		if a.PeerAddr() != place || b.LocalAddr() != place || a.LocalAddr() != b.PeerAddr() {
-			t.Errorf("%v to %v, at the other end %v to %v", a.LocalAddr(), a.PeerAddr(), b.LocalAddr(), b.PeerAddr())
+		if a.RemoteAddr() != place || b.LocalAddr() != place || a.LocalAddr() != b.RemoteAddr() {
+			t.Errorf("%v to %v, at the other end %v to %v", a.LocalAddr(), a.RemoteAddr(), b.LocalAddr(), b.RemoteAddr())
 		}
-		if mine, its := a.Local(), b.Peer(); mine.QPN != its.QPN || mine.GID != its.GID || mine.PSN != its.PSN {
+		if mine, its := a.LocalQP(), b.RemoteQP(); mine.QPN != its.QPN || mine.GID != its.GID || mine.PSN != its.PSN {
 			t.Errorf("%v is known as %v", mine, its)
 		}
-		if string(a.PeerData()[:14]) != "hello yourself" || string(b.PeerData()[:5]) != "hello" {
-			t.Errorf("%q and %q", a.PeerData(), b.PeerData())
+		if string(a.RemotePrivateData()[:14]) != "hello yourself" || string(b.RemotePrivateData()[:5]) != "hello" {
+			t.Errorf("%q and %q", a.RemotePrivateData(), b.RemotePrivateData())
 		}
 	}
 }
@@ -182,8 +184,8 @@ func TestNew(t *testing.T) {
 			} else {
 				refused(t, err, verbs.ErrInvalid)
 			}
-			if a.Peer().QPN != b.Local().QPN || a.LocalAddr().Addr() != addresses(addressA)[source] || b.PeerAddr().Addr() != a.LocalAddr().Addr() {
-				t.Errorf("%v, %v", a.Peer(), b.Local())
+			if a.RemoteQP().QPN != b.LocalQP().QPN || a.LocalAddr().Addr() != addresses(addressA)[source] || b.RemoteAddr().Addr() != a.LocalAddr().Addr() {
+				t.Errorf("%v, %v", a.RemoteQP(), b.LocalQP())
 			}
 		}
 	}
@@ -206,9 +208,9 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, verbs.ErrAddrNotAvail)
 	_, err = rc.Listen(right, at, rc.Options{Type: verbs.QPTypeUC})
 	refused(t, err, verbs.ErrInvalid)
-	_, err = rc.Dial(guard(t), left, at, rc.Options{Type: verbs.QPTypeUC})
+	_, err = rc.DialAddr(guard(t), left, at, rc.Options{Type: verbs.QPTypeUC})
 	refused(t, err, verbs.ErrInvalid)
-	_, err = rc.Dial(guard(t), left, netip.MustParseAddrPort("10.0.0.77:1"), rc.Options{})
+	_, err = rc.DialAddr(guard(t), left, netip.MustParseAddrPort("10.0.0.77:1"), rc.Options{})
 	if err == nil {
 		t.Error("nobody was reached")
 	}
@@ -221,7 +223,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, verbs.ErrAddrInUse)
 	a, err := rc.New(left, rc.Options{})
 	closed(t, a, err)
-	refused(t, a.Connect(rc.Address{GID: verbs.GIDFromAddr(netip.MustParseAddr("fd00::2")), QPN: 5}), verbs.ErrInvalid)
+	refused(t, a.Connect(rc.QPAddr{GID: verbs.GIDFromAddr(netip.MustParseAddr("fd00::2")), QPN: 5}), verbs.ErrInvalid)
 	refused(t, a.Send(guard(t), make([]byte, 5000)), rc.ErrTooLong)
 	refused(t, a.Send(guard(t), make([]byte, 5000)), unix.EMSGSIZE)
 	over, cancel := context.WithCancel(guard(t))
@@ -229,7 +231,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, a.Send(over, nil), context.Canceled)
 	_, err = a.Recv(over)
 	refused(t, err, context.Canceled)
-	_, err = rc.Dial(over, left, at, rc.Options{})
+	_, err = rc.DialAddr(over, left, at, rc.Options{})
 	refused(t, err, context.Canceled)
 }
 
@@ -237,7 +239,7 @@ func TestRefusals(t *testing.T) {
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
-	_, err := rc.Dial(guard(t), left, at, rc.Options{})
+	_, err := rc.DialAddr(guard(t), left, at, rc.Options{})
 	var rejected *rc.RejectedError
 	if !errors.As(err, &rejected) || rejected.Reason != 8 {
 		t.Errorf("nobody listens there: %v", err)
@@ -252,13 +254,13 @@ func TestRejected(t *testing.T) {
 		}
 		return []byte("come in"), nil
 	}})
-	_, err = rc.Dial(guard(t), left, at, rc.Options{PrivateData: []byte("please")})
+	_, err = rc.DialAddr(guard(t), left, at, rc.Options{PrivateData: []byte("please")})
 	if !errors.As(err, &rejected) || rejected.Reason != 28 || string(rejected.PrivateData[:12]) != "say the word" {
 		t.Errorf("rejected: %v", err)
 	}
 	a := dial(t, left, rc.Options{PrivateData: []byte("sesame")})
-	if accept(t, l); string(a.PeerData()[:7]) != "come in" {
-		t.Errorf("%q", a.PeerData())
+	if accept(t, l); string(a.RemotePrivateData()[:7]) != "come in" {
+		t.Errorf("%q", a.RemotePrivateData())
 	}
 	refused(t, err, unix.ECONNREFUSED)
 }
@@ -277,7 +279,7 @@ func TestManyClients(t *testing.T) {
 		for range clients {
 			all.Go(func() {
 				c := dial(t, left, rc.Options{})
-				var counter rc.Remote
+				var counter rc.RemoteRegion
 				m := receive(t, c)
 				check(t, counter.UnmarshalBinary(m.Data))
 				m.Release()
@@ -377,7 +379,7 @@ func TestBacklog(t *testing.T) {
 	dial(t, left, rc.Options{})
 	next := make(chan error, 1)
 	go func() {
-		a, err := rc.Dial(guard(t), left, at, rc.Options{})
+		a, err := rc.DialAddr(guard(t), left, at, rc.Options{})
 		next <- errors.Join(err, a.Send(guard(t), []byte("the second")), a.Close())
 	}()
 	accept(t, l)
@@ -398,6 +400,27 @@ func TestClosedListener(t *testing.T) {
 	refused(t, err, rc.ErrDisconnected)
 	check(t, a.Send(guard(t), []byte("goes on")))
 	said(t, b, "goes on")
-	_, err = rc.Dial(guard(t), left, at, rc.Options{})
+	_, err = rc.DialAddr(guard(t), left, at, rc.Options{})
 	refused(t, err, unix.ECONNREFUSED)
+}
+
+// TestDialByName connects by host and port, over the card whose route leads to the peer.
+func TestDialByName(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	strangers, err := memnet.New(1).AddHost("stranger", netip.MustParseAddr("fd77::1"))
+	check(t, err)
+	card, err := hca.New(strangers)
+	check(t, err)
+	cards := []*verbs.Context{contextOn(t, card), left}
+	l := listen(t, right, rc.Options{})
+	a, err := rc.Dial(guard(t), cards, at.String(), rc.Options{})
+	closed(t, a, err)
+	if accept(t, l); a.RemoteAddr() != at {
+		t.Errorf("connected to %v", a.RemoteAddr())
+	}
+	_, err = rc.Dial(guard(t), cards[:1], at.String(), rc.Options{})
+	refused(t, err, verbs.ErrUnreachable, at.String())
+	_, err = rc.Dial(guard(t), cards, "10.0.0.2", rc.Options{}) // without a port
+	refused(t, err, verbs.ErrInvalid, "missing port")
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // Domain is what several connections of a program share: a protection domain, so that the peers of all of
@@ -16,8 +17,8 @@ type Domain struct {
 	options DomainOptions
 	pd      *verbs.PD
 	srq     *verbs.SRQ
-	mr      *verbs.MR // of the receives
-	recvs   *pool     // nil: connections have their own
+	mr      *verbs.MR           // of the receives
+	recvs   *transport.Receives // nil: connections have their own
 
 	mu      sync.Mutex
 	users   int // its owner, connections, listeners
@@ -53,25 +54,25 @@ func newDomain(c *verbs.Context, o DomainOptions) (*Domain, error) {
 	}
 	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMessage)
 	d := &Domain{verbs: c, options: o, users: 1, regions: map[*Region]bool{}}
-	if err := d.make(); err != nil {
+	if err := d.create(); err != nil {
 		return nil, errors.Join(err, d.free())
 	}
 	return d, nil
 }
 
-func (d *Domain) make() (err error) {
+func (d *Domain) create() (err error) {
 	if d.pd, err = d.verbs.AllocPD(); err != nil || d.options.RecvDepth == 0 {
 		return err
 	}
-	depth, stride := d.options.RecvDepth, lines(d.options.MaxMessage)
+	depth, stride := d.options.RecvDepth, transport.Lines(d.options.MaxMessage)
 	if d.mr, err = d.pd.AllocMR(depth*stride, verbs.AccessLocalWrite); err != nil {
 		return err
 	}
 	if d.srq, err = d.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: uint32(depth), MaxSGE: 1}); err != nil {
 		return err
 	}
-	d.recvs = newPool(d.mr, depth, stride, d.options.MaxMessage, d.srq.PostRecv)
-	return d.recvs.postAll()
+	d.recvs = new(transport.Receives)
+	return d.recvs.Start(d.mr, depth, stride, d.options.MaxMessage, d.srq.PostRecv)
 }
 
 // enter counts a user, which leaves later.
@@ -127,26 +128,8 @@ func (d *Domain) free() (err error) {
 	defer d.mu.Unlock()
 	for region := range d.regions {
 		region.closed.Store(true)
-		err = errors.Join(err, freed(region.mr.Close()))
+		err = errors.Join(err, transport.Free(region.mr))
 	}
 	clear(d.regions)
-	if d.srq != nil {
-		err = errors.Join(err, freed(d.srq.Close()))
-	}
-	if d.mr != nil {
-		err = errors.Join(err, freed(d.mr.Close()))
-	}
-	if d.pd != nil {
-		err = errors.Join(err, freed(d.pd.Close()))
-	}
-	return err
-}
-
-// freed ignores the error of a command to free something on a closed device: Close of the device has freed
-// it.
-func freed(err error) error {
-	if errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) {
-		return nil
-	}
-	return err
+	return errors.Join(err, transport.Free(d.srq), transport.Free(d.mr), transport.Free(d.pd))
 }

@@ -22,7 +22,7 @@ func ends(t testing.TB, c *rc.Conn, want error) {
 	for _, call := range []func() error{
 		func() error { _, err := c.Recv(guard(t)); return err },
 		func() error { return c.Send(guard(t), []byte("?")) },
-		func() error { return c.Read(guard(t), rc.Remote{Length: 8}, 0, make([]byte, 8)) },
+		func() error { return c.Read(guard(t), rc.RemoteRegion{Length: 8}, 0, make([]byte, 8)) },
 		func() error { return c.Do(guard(t), rc.Request{Opcode: verbs.WRSend}) },
 	} {
 		refused(t, call(), want)
@@ -60,7 +60,7 @@ func TestRefusedAccess(t *testing.T) {
 		if !strings.Contains(err.Error(), "behind another") || !strings.Contains(err.Error(), there.String()) {
 			t.Errorf("%v does not say that", err)
 		}
-		if done, _, err := a.Done(); done != 2 || !errors.Is(err, unix.EACCES) {
+		if done, _, err := a.Completed(); done != 2 || !errors.Is(err, unix.EACCES) {
 			t.Errorf("%d done, %v", done, err)
 		}
 		refused(t, <-waits, unix.EACCES)
@@ -159,7 +159,7 @@ func TestAbortedShared(t *testing.T) {
 	domain, err := rc.NewDomain(right, rc.DomainOptions{RecvDepth: 4})
 	closed(t, domain, err)
 	a, b := linked(t, left, right, rc.Options{}, rc.Options{Domain: domain})
-	check(t, a.Write(guard(t), rc.Remote{Length: 8, Key: 1}, 0, make([]byte, 8)))
+	check(t, a.Write(guard(t), rc.RemoteRegion{Length: 8, Key: 1}, 0, make([]byte, 8)))
 	_, err = b.Recv(guard(t))
 	refused(t, err, rc.ErrAborted)
 	refused(t, err, unix.ECONNABORTED)
@@ -247,7 +247,7 @@ func TestNothingIsLeft(t *testing.T) {
 	l := listen(t, right, small)
 	nobody := at.Addr()
 	for i := range 300 {
-		a, err := rc.Dial(guard(t), left, at, small)
+		a, err := rc.DialAddr(guard(t), left, at, small)
 		check(t, err)
 		b, err := l.Accept(guard(t))
 		check(t, err)
@@ -292,7 +292,7 @@ func TestCloseAmidst(t *testing.T) {
 			func(ctx context.Context) error { return a.Read(ctx, there, 0, make([]byte, 5)) },
 			func(ctx context.Context) error { _, err := a.FetchAdd(ctx, there, 8, 1); return err },
 			func(ctx context.Context) error { return errors.Join(a.Flush(ctx), a.Send(ctx, nil)) },
-			func(ctx context.Context) error { _, _, err := a.Done(); return errors.Join(err, a.Send(ctx, nil)) },
+			func(ctx context.Context) error { _, _, err := a.Completed(); return errors.Join(err, a.Send(ctx, nil)) },
 			func(ctx context.Context) error { m, err := a.Recv(ctx); m.Release(); return err },
 			func(ctx context.Context) error { m, err := b.Recv(ctx); m.Release(); return err },
 		} {

@@ -2,16 +2,13 @@ package rc
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"net"
-	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +23,7 @@ var (
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it calls
 	// Message.Release. It wraps ENOBUFS.
-	ErrKept = errno.New("the program holds all receive buffers", unix.ENOBUFS)
+	ErrKept = transport.ErrKept
 
 	// ErrClosed means that the connection or the listener is closed. Calls that wait while it is closed return
 	// it too. It wraps net.ErrClosed and verbs.ErrObjectClosed.
@@ -54,15 +51,15 @@ var errNil = fmt.Errorf("%w: nil, where a connection, a listener, a domain or a 
 // that was posted behind it was not carried out.
 type RequestError struct {
 	Opcode verbs.Opcode
-	Length int    // bytes
-	Remote Remote // the memory that it names; zero of a message
+	Length int          // bytes
+	Remote RemoteRegion // the memory that it names; zero for a message
 	// Err is why: one of package verbs' errors of completions, which unwrap to an errno. unix.EACCES is a peer
 	// that does not allow it, ETIMEDOUT one that does not answer, ENOBUFS one without receives.
 	Err error
 }
 
 func (e *RequestError) Error() string {
-	if e.Remote == (Remote{}) {
+	if e.Remote == (RemoteRegion{}) {
 		return fmt.Sprintf("%v of %d bytes has ended the connection: %v", e.Opcode, e.Length, e.Err)
 	}
 	return fmt.Sprintf("%v of %d bytes, of the peer's memory %v, has ended the connection: %v",
@@ -89,81 +86,3 @@ func (e *RejectedError) Error() string {
 
 // Unwrap gives the reason in words.
 func (e *RejectedError) Unwrap() error { return e.Err }
-
-// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a
-// better one.
-type ending struct {
-	down    context.Context // done when the connection has ended
-	cancel  context.CancelFunc
-	mu      sync.Mutex
-	reason  error
-	waiting bool // for a better reason than ErrAborted
-}
-
-// eventPause is how long the event may be behind that tells why requests were flushed.
-const eventPause = 20 * time.Millisecond
-
-func (e *ending) init() { e.down, e.cancel = context.WithCancel(context.Background()) }
-
-func (e *ending) set(reason error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.reason == nil || e.reason == ErrAborted {
-		e.reason = reason
-	}
-	e.cancel()
-}
-
-// flushed says that a request was flushed: the connection has ended, and why is known, or will be soon.
-func (e *ending) flushed() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.reason == nil && !e.waiting {
-		e.waiting = true
-		time.AfterFunc(eventPause, func() { e.set(ErrAborted) })
-	}
-}
-
-// cause is why the connection has ended; nil if it has not.
-func (e *ending) cause() error {
-	if e.down.Err() == nil {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.reason
-}
-
-// await waits until it is known why the connection has ended.
-func (e *ending) await(ctx context.Context) error {
-	select {
-	case <-e.down.Done():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// behind is the error of a request that was not carried out.
-func (e *ending) behind(itself bool) error {
-	cause := e.cause()
-	var request *RequestError
-	if !itself && errors.As(cause, &request) {
-		return fmt.Errorf("not carried out, being behind another request: %w", cause)
-	}
-	return cause
-}
-
-// explain is the error that a call returns: ErrClosed if the connection is closed, else err. If the program
-// has closed the context or the card it is net.ErrClosed too; that a device has failed is not.
-func (c *Conn) explain(err error) error {
-	switch {
-	case err == nil || errors.Is(err, net.ErrClosed):
-		return err
-	case c.life.Err() != nil:
-		return ErrClosed
-	case errors.Is(err, verbs.ErrClosed):
-		return errno.Kin(err.Error(), err, net.ErrClosed)
-	}
-	return err
-}

@@ -47,14 +47,14 @@ func Example() {
 		client := must(listener.Accept(ctx))
 		defer client.Close()
 		m := must(client.Recv(ctx)) // a buffer is lent until Release
-		fmt.Printf("%v says %q\n", client.PeerAddr().Addr(), m.Data)
+		fmt.Printf("%v says %q\n", client.RemoteAddr().Addr(), m.Data)
 		m.Release()
 		do(client.Send(ctx, []byte("hello yourself")))
 		_, err := client.Recv(ctx)
 		served <- err
 	}()
 
-	server := must(rc.Dial(ctx, left, at, rc.Options{}))
+	server := must(rc.DialAddr(ctx, left, at, rc.Options{}))
 	do(server.Send(ctx, []byte("hello")))
 	m := must(server.Recv(ctx))
 	fmt.Printf("the server says %q\n", m.Data)
@@ -93,9 +93,9 @@ func ExampleDomain() {
 	}()
 
 	for _, name := range []string{"first", "second"} {
-		server := must(rc.Dial(ctx, left, at, rc.Options{}))
+		server := must(rc.DialAddr(ctx, left, at, rc.Options{}))
 		m := must(server.Recv(ctx))
-		var remote rc.Remote
+		var remote rc.RemoteRegion
 		do(remote.UnmarshalBinary(m.Data))
 		m.Release()
 		visits := must(server.FetchAdd(ctx, remote, 0, 1)) // the server's program does nothing for these
@@ -126,8 +126,8 @@ func ExampleNew() {
 	here, there := must(rc.New(left, rc.Options{})), must(rc.New(right, rc.Options{}))
 	defer here.Close()
 	defer there.Close()
-	do(here.Connect(there.Local()))
-	do(there.Connect(here.Local()))
+	do(here.Connect(there.LocalQP()))
+	do(there.Connect(here.LocalQP()))
 
 	from := must(here.NewRegion(1<<20, 0))
 	to := must(there.NewRegion(1<<20, verbs.AccessRemoteWrite))
@@ -159,7 +159,7 @@ func ExampleConn_Stream() {
 		defer conn.Close()
 		must(io.Copy(conn, struct{ io.Reader }{conn})) // what comes goes back, until it ends
 	}()
-	stream := must(rc.Dial(ctx, left, at, rc.Options{})).Stream()
+	stream := must(rc.DialAddr(ctx, left, at, rc.Options{})).Stream()
 	defer stream.Close()
 	must(io.WriteString(stream, "as over TCP"))
 	do(stream.CloseWrite())
@@ -178,11 +178,11 @@ func ExampleConn_CompareSwap() {
 	here, there := must(rc.New(left, rc.Options{})), must(rc.New(right, rc.Options{}))
 	defer here.Close()
 	defer there.Close()
-	do(here.Connect(there.Local()))
-	do(there.Connect(here.Local()))
+	do(here.Connect(there.LocalQP()))
+	do(there.Connect(here.LocalQP()))
 	text := must(there.NewRegion(8, verbs.AccessRemoteAtomic)).Remote().String()
 
-	lock := must(rc.ParseRemote(text))
+	lock := must(rc.ParseRemoteRegion(text))
 	const free, mine = 0, 1
 	for range 2 {
 		was := must(here.CompareSwap(ctx, lock, 0, free, mine))

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // Listener accepts connections at an address and port. Its methods are safe for concurrent use.
@@ -16,18 +16,15 @@ type Listener struct {
 	verbs   *verbs.Context
 	options Options
 	domain  *Domain
+	life    transport.Life
 	channel *cm.EventChannel // of requests, which wait on the card until they are taken
 	id      *cm.ID
 	addr    netip.AddrPort
 
-	life   context.Context // ends with Close
-	end    context.CancelFunc
 	room   chan struct{} // full while as many connections wait for Accept as Options.Backlog says
 	ready  chan *Conn
 	failed chan struct{} // closed when no more requests come
 	reason error         // of failed
-	making sync.WaitGroup
-	mu     sync.Mutex
 }
 
 // Listen takes connections at an address of the device and a port; at all addresses with ::, at all of IPv4 with
@@ -41,7 +38,7 @@ func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
 	if err := l.open(at); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen at %v: %w", at, err), l.Close())
 	}
-	l.making.Go(l.serve)
+	l.life.Go(l.serve)
 	return l, nil
 }
 
@@ -62,7 +59,7 @@ func newListener(c *verbs.Context, o Options) (*Listener, error) {
 	o.Domain = d
 	l := &Listener{verbs: c, options: o, domain: d, failed: make(chan struct{})}
 	l.room, l.ready = make(chan struct{}, o.Backlog), make(chan *Conn, o.Backlog)
-	l.life, l.end = context.WithCancel(context.Background())
+	l.life.Begin(ErrClosed)
 	return l, nil
 }
 
@@ -128,7 +125,7 @@ func (l *Listener) serve() {
 		case <-l.life.Done():
 			return
 		}
-		event, err := l.channel.Get(l.life)
+		event, err := l.channel.Get(l.life.Context)
 		if err != nil {
 			l.reason = err
 			return
@@ -149,8 +146,8 @@ func (l *Listener) take(request *cm.Event) {
 		l.drop(conn, request.ID)
 		return
 	}
-	l.making.Go(func() {
-		if conn.established(l.life) != nil {
+	l.life.Go(func() {
+		if conn.handshake.established(l.life.Context) != nil {
 			l.drop(conn, nil)
 			return
 		}
@@ -177,22 +174,22 @@ func (l *Listener) accept(request *cm.Event) (conn *Conn, err error) {
 	if conn, err = newConn(l.verbs, l.options); err != nil {
 		return nil, err
 	}
-	conn.said = append([]byte{}, request.PrivateData...)
+	conn.handshake.remoteData = append([]byte{}, request.PrivateData...)
 	request.ID.Context = conn
 	if err := request.ID.Migrate(watcher.channel); err != nil {
 		return conn, err
 	}
-	if err := conn.takeID(request.ID); err != nil {
+	if err := conn.createQP(request.ID); err != nil {
 		return conn, err
 	}
-	param := conn.param(answer)
+	param := conn.options.param(answer)
 	return conn, request.ID.Accept(&param)
 }
 
 // drop forgets a connection that was not made, with the id if it has none.
 func (l *Listener) drop(conn *Conn, id *cm.ID) {
 	<-l.room
-	if conn != nil && conn.id != nil {
+	if conn != nil && conn.handshake.id != nil {
 		id = nil
 	}
 	if conn != nil {
@@ -214,18 +211,11 @@ func (l *Listener) Close() error {
 	if l == nil {
 		return fmt.Errorf("close: %w", errNil)
 	}
-	if !l.shut() {
+	if !l.life.End() {
 		return nil
 	}
-	l.making.Wait()
-	err := l.closeReady()
-	if l.id != nil {
-		err = errors.Join(err, freed(l.id.Close()))
-	}
-	if l.channel != nil {
-		err = errors.Join(err, freed(l.channel.Close()))
-	}
-	return errors.Join(err, l.domain.leave())
+	l.life.Wait()
+	return errors.Join(l.closeReady(), transport.Free(l.id), transport.Free(l.channel), l.domain.leave())
 }
 
 // closeReady closes the connections that nobody has accepted.
@@ -238,14 +228,4 @@ func (l *Listener) closeReady() (err error) {
 			return err
 		}
 	}
-}
-
-func (l *Listener) shut() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.life.Err() != nil {
-		return false
-	}
-	l.end()
-	return true
 }

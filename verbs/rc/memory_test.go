@@ -78,7 +78,7 @@ func TestRequests(t *testing.T) {
 	if n != count || !bytes.Equal(from.Bytes(), to.Bytes()) {
 		t.Errorf("%d posted, or not what was read", n)
 	}
-	if done, left, err := a.Done(); done != 2*count || left != 0 || err != nil {
+	if done, left, err := a.Completed(); done != 2*count || left != 0 || err != nil {
 		t.Errorf("%d done, %d outstanding, %v", done, left, err)
 	}
 	sent := slices.Clone(from.Bytes()[1:61]) // before what is behind it changes them
@@ -186,7 +186,7 @@ func TestWaitersWakeEachOther(t *testing.T) {
 		check(t, a.Send(ctx, []byte("first")))
 		m := receive(t, b)
 		outstanding := func(want int) func() bool {
-			return func() bool { _, n, err := a.Done(); return err == nil && n == want }
+			return func() bool { _, n, err := a.Completed(); return err == nil && n == want }
 		}
 		eventually(t, "the first message's completion", outstanding(0))
 		cut(true)

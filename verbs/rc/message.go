@@ -1,5 +1,10 @@
 package rc
 
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
+)
+
 // Message is a message. To be sent it needs Data, and Imm with HasImm for immediate data. The buffer of a
 // received one is lent until Release.
 type Message struct {
@@ -7,24 +12,41 @@ type Message struct {
 	Data   []byte
 	Imm    uint32 // immediate data, valid with HasImm
 	HasImm bool
-	// Written says that the peer has written to a region, with immediate data that tell of it: so many bytes in
-	// Length. There is no Data then.
+	// Written means that the peer has written Length bytes to a region, with immediate data. There is no Data then.
 	Written bool
-	Length  int // bytes of a received message, or of what was written
+	Length  int // bytes of a received message, or bytes written
 
-	pool *pool // that lends the buffer; nil if the program made the message
-	slot uint32
-	life uint32 // counts the slot's loans; an older value means that the message was released
+	buffers *transport.Receives // that lend the buffer; nil if the program made the message
+	loan    transport.Loan
+}
+
+// receive makes the message of a completion. It assigns field by field: a composite literal would be built on the
+// stack and copied.
+func (m *Message) receive(buffers *transport.Receives, wc *verbs.WC, loan transport.Loan) {
+	m.Imm, m.HasImm, m.Length = wc.ImmData, wc.Flags&verbs.WCWithImm != 0, int(wc.ByteLen)
+	if m.Written = wc.Opcode == verbs.WCRecvRDMAWithImm; m.Written {
+		m.Data = nil
+	} else {
+		m.Data = buffers.Data(loan, wc.ByteLen)
+	}
+	m.buffers, m.loan = buffers, loan
 }
 
 // Release returns a message's buffer, for a new message. Releasing again does nothing. Conn.Release does so
 // for many.
 func (m *Message) Release() {
-	if m == nil || m.pool == nil {
+	if m == nil || m.buffers == nil {
 		return
 	}
-	p := m.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.takeBack(m)
+	b := m.buffers
+	b.Return(1, func(int) transport.Loan { return m.takeLoan(b) })
+}
+
+// takeLoan ends the message's loan, and returns it if it is one of buffers.
+func (m *Message) takeLoan(buffers *transport.Receives) (loan transport.Loan) {
+	if m.buffers == buffers {
+		loan = m.loan
+		m.Data, m.buffers = nil, nil
+	}
+	return loan
 }

@@ -38,7 +38,7 @@ type Options struct {
 	// once. 0 stands for as many as the device can.
 	Reads int
 
-	// PrivateData is told to the peer by Dial (at most 56 bytes) and by Listen (196), see Conn.PeerData.
+	// PrivateData is sent to the peer by Dial (at most 56 bytes) and by Listen (196), see Conn.RemotePrivateData.
 	PrivateData []byte
 
 	// Admit is asked by a listener before it accepts a client, with the client's address and private data,
@@ -134,7 +134,15 @@ const (
 	maxAnswerData  = 196
 )
 
-// shareRecvs takes the domain's receives, if it has some.
+// sourcePort is Options.Source for connection ids; zero if the host's route is to choose it.
+func (o *Options) sourcePort() netip.AddrPort {
+	if !o.Source.IsValid() || o.Source.IsUnspecified() {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(o.Source, 0)
+}
+
+// shareRecvs adopts the domain's receives, if it has some.
 func (o *Options) shareRecvs() error {
 	if o.Domain == nil || o.Domain.recvs == nil {
 		return nil

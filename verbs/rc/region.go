@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/transport"
 )
 
 // Region is memory that peers may use, and that requests send from, or read into, without a copy.
@@ -22,7 +23,7 @@ func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error
 		return nil, fmt.Errorf("new region: %w", errNil)
 	}
 	if length > math.MaxUint32 {
-		return nil, fmt.Errorf("new region: %w: %d bytes, and a Remote has at most 4 GiB", verbs.ErrInvalid, length)
+		return nil, fmt.Errorf("new region: %w: %d bytes, and a RemoteRegion has at most 4 GiB", verbs.ErrInvalid, length)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,11 +62,11 @@ func (r *Region) Bytes() []byte {
 func (r *Region) Len() int { return len(r.Bytes()) }
 
 // Remote is the handle by which peers name the region.
-func (r *Region) Remote() Remote {
+func (r *Region) Remote() RemoteRegion {
 	if r == nil {
-		return Remote{}
+		return RemoteRegion{}
 	}
-	return Remote{Addr: r.mr.IOVA(), Length: uint32(r.Len()), Key: r.mr.RKey()}
+	return RemoteRegion{Addr: r.mr.IOVA(), Length: uint32(r.Len()), Key: r.mr.RKey()}
 }
 
 // Close frees the region: a peer's request that names it is refused from then on, which ends that connection.
@@ -82,5 +83,5 @@ func (r *Region) Close() error {
 	}
 	delete(d.regions, r)
 	r.closed.Store(true)
-	return freed(r.mr.Close())
+	return transport.Free(r.mr)
 }

@@ -10,50 +10,50 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Remote is a peer's region, or a part of one: a handle, which Region.Remote gives, and which travels as
+// RemoteRegion is a peer's region, or a part of one: a handle, which Region.Remote gives, and which travels as
 // bytes or as text. It is comparable. Who has it can use the memory over a connection of the region's domain,
 // as far as the region allows; it is no secret that keeps others out (RoCEv2 has no encryption).
 //
 //	0x0+4096,rkey=0x89abcdef    its text
-type Remote struct {
+type RemoteRegion struct {
 	Addr   uint64 // as the peer's card knows it
 	Length uint32 // bytes
 	Key    verbs.RKey
 }
 
-// RemoteLen is how many bytes MarshalBinary gives.
-const RemoteLen = 16
+// RemoteRegionLen is how many bytes MarshalBinary gives.
+const RemoteRegionLen = 16
 
 // Slice is a part of the memory.
-func (r Remote) Slice(offset, length int) (Remote, error) {
+func (r RemoteRegion) Slice(offset, length int) (RemoteRegion, error) {
 	if err := r.check(offset, length); err != nil {
-		return Remote{}, err
+		return RemoteRegion{}, err
 	}
-	return Remote{r.Addr + uint64(offset), uint32(length), r.Key}, nil
+	return RemoteRegion{r.Addr + uint64(offset), uint32(length), r.Key}, nil
 }
 
 // check refuses what does not lie in the memory.
-func (r *Remote) check(offset, length int) error {
+func (r *RemoteRegion) check(offset, length int) error {
 	if offset < 0 || length < 0 || uint64(offset)+uint64(length) > uint64(r.Length) {
 		return fmt.Errorf("%w: %d bytes at offset %d, of %d bytes", ErrOutside, length, offset, r.Length)
 	}
 	return nil
 }
 
-// String is the handle's text, which ParseRemote reads.
-func (r Remote) String() string {
+// String is the handle's text, which ParseRemoteRegion reads.
+func (r RemoteRegion) String() string {
 	return fmt.Sprintf("0x%x+%d%s0x%08x", r.Addr, r.Length, keyMark, uint32(r.Key))
 }
 
 // keyMark stands before the key in a handle's text.
 const keyMark = ",rkey="
 
-// ParseRemote reads the text of a handle. Numbers may be decimal or hexadecimal.
-func ParseRemote(text string) (Remote, error) {
+// ParseRemoteRegion reads the text of a handle. Numbers may be decimal or hexadecimal.
+func ParseRemoteRegion(text string) (RemoteRegion, error) {
 	place, key, hasKey := strings.Cut(text, keyMark)
 	addr, length, hasLength := strings.Cut(place, "+")
 	if !hasKey || !hasLength {
-		return Remote{}, notRemote(text, "a part is missing")
+		return RemoteRegion{}, notRemote(text, "a part is missing")
 	}
 	var numbers [3]uint64
 	for i, part := range []struct {
@@ -62,12 +62,12 @@ func ParseRemote(text string) (Remote, error) {
 	}{{"address", addr, 64}, {"length", length, 32}, {"key", key, 32}} {
 		var err error
 		if numbers[i], err = strconv.ParseUint(part.text, 0, part.bits); err != nil {
-			return Remote{}, notRemote(text, fmt.Sprintf("%q is no %s of %d bits", part.text, part.what, part.bits))
+			return RemoteRegion{}, notRemote(text, fmt.Sprintf("%q is no %s of %d bits", part.text, part.what, part.bits))
 		}
 	}
-	r := Remote{numbers[0], uint32(numbers[1]), verbs.RKey(numbers[2])}
+	r := RemoteRegion{numbers[0], uint32(numbers[1]), verbs.RKey(numbers[2])}
 	if r.wraps() {
-		return Remote{}, notRemote(text, "it reaches beyond 2^64")
+		return RemoteRegion{}, notRemote(text, "it reaches beyond 2^64")
 	}
 	return r, nil
 }
@@ -77,37 +77,37 @@ func notRemote(text, why string) error {
 }
 
 // wraps says that the memory would reach beyond the last address.
-func (r *Remote) wraps() bool { return r.Addr > math.MaxUint64-uint64(r.Length) }
+func (r *RemoteRegion) wraps() bool { return r.Addr > math.MaxUint64-uint64(r.Length) }
 
 // MarshalText gives the handle's text.
-func (r Remote) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+func (r RemoteRegion) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads the handle's text.
-func (r *Remote) UnmarshalText(text []byte) (err error) {
+func (r *RemoteRegion) UnmarshalText(text []byte) (err error) {
 	if r == nil {
 		return fmt.Errorf("read a handle of memory: %w", errNil)
 	}
-	*r, err = ParseRemote(string(text))
+	*r, err = ParseRemoteRegion(string(text))
 	return err
 }
 
-// MarshalBinary gives the handle as RemoteLen bytes: address, key, length, each with the highest byte first
+// MarshalBinary gives the handle as RemoteRegionLen bytes: address, key, length, each with the highest byte first
 // (as rping has them).
-func (r Remote) MarshalBinary() ([]byte, error) {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, RemoteLen), r.Addr)
+func (r RemoteRegion) MarshalBinary() ([]byte, error) {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, RemoteRegionLen), r.Addr)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Key))
 	return binary.BigEndian.AppendUint32(b, r.Length), nil
 }
 
 // UnmarshalBinary reads what MarshalBinary gives.
-func (r *Remote) UnmarshalBinary(b []byte) error {
+func (r *RemoteRegion) UnmarshalBinary(b []byte) error {
 	if r == nil {
 		return fmt.Errorf("read a handle of memory: %w", errNil)
 	}
-	if len(b) != RemoteLen {
-		return fmt.Errorf("handle of memory: %w: %d bytes, not %d", verbs.ErrInvalid, len(b), RemoteLen)
+	if len(b) != RemoteRegionLen {
+		return fmt.Errorf("handle of memory: %w: %d bytes, not %d", verbs.ErrInvalid, len(b), RemoteRegionLen)
 	}
-	read := Remote{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[12:]), verbs.RKey(binary.BigEndian.Uint32(b[8:]))}
+	read := RemoteRegion{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[12:]), verbs.RKey(binary.BigEndian.Uint32(b[8:]))}
 	if read.wraps() {
 		return fmt.Errorf("handle of memory: %w: %d bytes at 0x%x reach beyond 2^64", verbs.ErrInvalid, read.Length, read.Addr)
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 func TestRemoteAsBytes(t *testing.T) {
-	r := rc.Remote{Addr: 0x0102030405060708, Length: 0x0d0e0f10, Key: 0x090a0b0c}
+	r := rc.RemoteRegion{Addr: 0x0102030405060708, Length: 0x0d0e0f10, Key: 0x090a0b0c}
 	b, err := r.MarshalBinary()
-	if want := "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"; err != nil || string(b) != want || len(b) != rc.RemoteLen {
+	if want := "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"; err != nil || string(b) != want || len(b) != rc.RemoteRegionLen {
 		t.Errorf("%x, %v", b, err)
 	}
-	var again rc.Remote
+	var again rc.RemoteRegion
 	if err := again.UnmarshalBinary(b); err != nil || again != r {
 		t.Errorf("%v, %v", again, err)
 	}
@@ -27,7 +27,7 @@ func TestRemoteAsBytes(t *testing.T) {
 }
 
 func TestRemoteAsText(t *testing.T) {
-	for text, want := range map[string]rc.Remote{
+	for text, want := range map[string]rc.RemoteRegion{
 		"0x0+4096,rkey=0x89abcdef":         {Length: 4096, Key: 0x89abcdef},
 		"0xfffffffffffffff0+15,rkey=0x1":   {Addr: 0xfffffffffffffff0, Length: 15, Key: 1},
 		"16+0x10,rkey=7":                   {Addr: 16, Length: 16, Key: 7},
@@ -35,23 +35,23 @@ func TestRemoteAsText(t *testing.T) {
 		"0xdeadbeef000+0,rkey=0xffffffff":  {Addr: 0xdeadbeef000, Key: 0xffffffff},
 		"0x7f0000001000+64,rkey=0x0000002": {Addr: 0x7f0000001000, Length: 64, Key: 2},
 	} {
-		if got, err := rc.ParseRemote(text); err != nil || got != want {
+		if got, err := rc.ParseRemoteRegion(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
 		}
-		if again, err := rc.ParseRemote(want.String()); err != nil || again != want {
+		if again, err := rc.ParseRemoteRegion(want.String()); err != nil || again != want {
 			t.Errorf("%+v prints as %v", want, want)
 		}
 	}
 	for _, text := range []string{"", "0x0", "0x0+1", "0x0,rkey=1", "+1,rkey=1", "0x0+,rkey=1", "0x0+1,rkey=", "0x0+1,rkey=0x100000000", "0x0+0x100000000,rkey=1", "-1+1,rkey=1",
 		"0x10000000000000000+1,rkey=1", "0xffffffffffffffff+1,rkey=1", "0x0+1,key=1", "0x0+1+1,rkey=1"} {
-		got, err := rc.ParseRemote(text)
+		got, err := rc.ParseRemoteRegion(text)
 		refused(t, err, verbs.ErrInvalid)
-		if got != (rc.Remote{}) {
+		if got != (rc.RemoteRegion{}) {
 			t.Errorf("%q gave %v beside an error", text, got)
 		}
 	}
-	type config struct{ Memory rc.Remote }
-	want := config{rc.Remote{Addr: 8, Length: 100, Key: 3}}
+	type config struct{ Memory rc.RemoteRegion }
+	want := config{rc.RemoteRegion{Addr: 8, Length: 100, Key: 3}}
 	text, err := json.Marshal(want)
 	check(t, err)
 	var got config
@@ -65,11 +65,11 @@ func FuzzParseRemote(f *testing.F) {
 	f.Add("0xffffffffffffffff+1,rkey=0")
 	f.Add("+,rkey=")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := rc.ParseRemote(text)
+		r, err := rc.ParseRemoteRegion(text)
 		if err != nil {
 			return
 		}
-		if again, err := rc.ParseRemote(r.String()); err != nil || again != r {
+		if again, err := rc.ParseRemoteRegion(r.String()); err != nil || again != r {
 			t.Errorf("%q is %+v, which prints as %v, which is %+v, %v", text, r, r, again, err)
 		}
 		if part, err := r.Slice(0, int(r.Length)); err != nil || part != r {
@@ -82,7 +82,7 @@ func FuzzUnmarshalRemote(f *testing.F) {
 	f.Add([]byte("0123456789abcdef"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var r rc.Remote
+		var r rc.RemoteRegion
 		if r.UnmarshalBinary(b) != nil {
 			return
 		}

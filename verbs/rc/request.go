@@ -2,7 +2,6 @@ package rc
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/roced/roced/verbs"
@@ -21,7 +20,7 @@ type Request struct {
 	Offset, Length int
 	// Remote is the peer's memory, and RemoteOffset where in it the request works: of an atomic at a multiple of
 	// 8. Without use for messages.
-	Remote       Remote
+	Remote       RemoteRegion
 	RemoteOffset int
 
 	Imm uint32 // immediate data, which take a receive of the peer's
@@ -37,7 +36,7 @@ func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)
 	}
-	n, _, err := post(ctx, c, requests, (*Conn).putRequest, true)
+	n, _, err := c.post(ctx, len(requests), true, func(i int, wr *verbs.SendWR) error { return requests[i].fill(c, wr) })
 	return n, err
 }
 
@@ -46,7 +45,7 @@ func (c *Conn) TryPost(requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)
 	}
-	n, _, err := post(context.Background(), c, requests, (*Conn).putRequest, false)
+	n, _, err := c.post(context.Background(), len(requests), false, func(i int, wr *verbs.SendWR) error { return requests[i].fill(c, wr) })
 	return n, err
 }
 
@@ -55,26 +54,24 @@ func (c *Conn) Do(ctx context.Context, requests ...Request) error {
 	if c == nil {
 		return fmt.Errorf("do: %w", errNil)
 	}
-	_, last, err := post(ctx, c, requests, (*Conn).putRequest, true)
+	_, last, err := c.post(ctx, len(requests), true, func(i int, wr *verbs.SendWR) error { return requests[i].fill(c, wr) })
 	if err != nil || len(requests) == 0 {
 		return err
 	}
-	return c.explain(c.send.awaitDone(ctx, last))
+	return c.awaitDone(ctx, last)
 }
 
-// putRequest makes the n-th request of a list.
-func (c *Conn) putRequest(n int, r *Request) error {
-	if err := c.check(r); err != nil {
+// fill makes the request.
+func (r *Request) fill(c *Conn, wr *verbs.SendWR) error {
+	if err := r.check(c); err != nil {
 		return err
 	}
-	wr, at, _ := c.send.request(n, r.Opcode, r.Length)
-	wr.ImmData = r.Imm
+	at := slot{opcode: r.Opcode, length: r.Length}
+	wr.Opcode, wr.ImmData = r.Opcode, r.Imm
 	if r.Fence {
-		wr.Flags |= verbs.SendFence
+		wr.Flags = verbs.SendFence
 	}
-	if isMessage(r.Opcode) {
-		wr.RemoteAddr, wr.RKey = 0, 0
-	} else {
+	if !isMessage(r.Opcode) {
 		at.remote = r.Remote
 		wr.RemoteAddr, wr.RKey = r.Remote.Addr+uint64(r.RemoteOffset), r.Remote.Key
 	}
@@ -84,27 +81,28 @@ func (c *Conn) putRequest(n int, r *Request) error {
 	case verbs.WRAtomicCmpAndSwp:
 		wr.CompareAdd, wr.Swap = r.Compare, r.Swap
 	}
-	c.send.sges[n] = verbs.SGE{}
+	c.slots[c.sends.Slot(wr.ID)] = at
+	wr.SGList[0] = verbs.SGE{}
 	if r.Length > 0 {
-		c.send.sges[n] = r.Region.mr.SGE(r.Offset, r.Length)
+		wr.SGList[0] = r.Region.mr.SGE(r.Offset, r.Length)
 	}
 	return nil
 }
 
 func isMessage(o verbs.Opcode) bool { return o == verbs.WRSend || o == verbs.WRSendWithImm }
 
-// check refuses what the card would, which would end the connection.
-func (c *Conn) check(r *Request) error {
+// check refuses a request that the card would refuse, which would end the connection.
+func (r *Request) check(c *Conn) error {
 	switch r.Opcode {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
 	case verbs.WRRDMARead, verbs.WRAtomicFetchAndAdd, verbs.WRAtomicCmpAndSwp:
-		if err := c.checkAnswered(r); err != nil {
+		if err := r.checkAnswered(c.options.Type); err != nil {
 			return err
 		}
 	default:
 		return fmt.Errorf("%w: %v (%d) is not an operation of Request", verbs.ErrInvalid, r.Opcode, uint8(r.Opcode))
 	}
-	if err := checkLocal(r, c.domain); err != nil {
+	if err := r.checkLocal(c.domain); err != nil {
 		return err
 	}
 	if isMessage(r.Opcode) {
@@ -116,9 +114,9 @@ func (c *Conn) check(r *Request) error {
 	return nil
 }
 
-// checkAnswered is for what the peer's card answers with data.
-func (c *Conn) checkAnswered(r *Request) error {
-	if c.options.Type == verbs.QPTypeUC {
+// checkAnswered checks a request that the peer's card answers with data.
+func (r *Request) checkAnswered(kind verbs.QPType) error {
+	if kind == verbs.QPTypeUC {
 		return fmt.Errorf("%w: %v over an unreliable connection", verbs.ErrInvalid, r.Opcode)
 	}
 	if r.Opcode == verbs.WRRDMARead {
@@ -131,8 +129,8 @@ func (c *Conn) checkAnswered(r *Request) error {
 	return nil
 }
 
-// checkLocal refuses memory that is not there.
-func checkLocal(r *Request, d *Domain) error {
+// checkLocal refuses memory that is not in a region of the domain.
+func (r *Request) checkLocal(d *Domain) error {
 	switch {
 	case r.Length == 0:
 		return nil
@@ -145,113 +143,5 @@ func checkLocal(r *Request, d *Domain) error {
 		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d, of %d bytes",
 			r.Opcode, ErrOutside, r.Length, r.Offset, r.Region.Len())
 	}
-	return nil
-}
-
-// small is a request of which the data are copied.
-type small struct {
-	opcode       verbs.Opcode
-	data         []byte // to be written, or to be filled
-	remote       Remote
-	offset       int
-	compare, add uint64 // of atomics
-	swap         uint64
-}
-
-// Write writes a copy of data to the peer's memory, at an offset. Like Send it returns when that is queued:
-// Flush waits until it is there. The peer's program learns nothing of it.
-func (c *Conn) Write(ctx context.Context, to Remote, offset int, data []byte) error {
-	if c == nil {
-		return fmt.Errorf("write: %w", errNil)
-	}
-	one := [1]small{{opcode: verbs.WRRDMAWrite, data: data, remote: to, offset: offset}}
-	_, _, err := post(ctx, c, one[:], (*Conn).putSmall, true)
-	return err
-}
-
-// Read reads the peer's memory, from an offset, until data are full. It sees what was written before over the
-// same connection.
-func (c *Conn) Read(ctx context.Context, from Remote, offset int, data []byte) error {
-	if c == nil {
-		return fmt.Errorf("read: %w", errNil)
-	}
-	return c.ask(ctx, small{opcode: verbs.WRRDMARead, data: data, remote: from, offset: offset})
-}
-
-// FetchAdd adds to 8 bytes of the peer's memory, at an offset, which is a number in the machine's order, and
-// gives what was there before. Others that do so at the same time come before or after.
-func (c *Conn) FetchAdd(ctx context.Context, at Remote, offset int, add uint64) (was uint64, err error) {
-	if c == nil {
-		return 0, fmt.Errorf("fetch and add: %w", errNil)
-	}
-	return c.atomic(ctx, small{opcode: verbs.WRAtomicFetchAndAdd, remote: at, offset: offset, add: add})
-}
-
-// CompareSwap is FetchAdd, but writes swap if compare is there: if what it gives is compare, it has.
-func (c *Conn) CompareSwap(ctx context.Context, at Remote, offset int, compare, swap uint64) (was uint64, err error) {
-	if c == nil {
-		return 0, fmt.Errorf("compare and swap: %w", errNil)
-	}
-	r := small{opcode: verbs.WRAtomicCmpAndSwp, remote: at, offset: offset, compare: compare, swap: swap}
-	return c.atomic(ctx, r)
-}
-
-func (c *Conn) atomic(ctx context.Context, r small) (uint64, error) {
-	r.data = make([]byte, answerLen)
-	if err := c.ask(ctx, r); err != nil {
-		return 0, err
-	}
-	return binary.NativeEndian.Uint64(r.data), nil
-}
-
-// ask posts a request, and waits for its answer, which has been copied then.
-func (c *Conn) ask(ctx context.Context, r small) error {
-	one := [1]small{r}
-	_, number, err := post(ctx, c, one[:], (*Conn).putSmall, true)
-	if err != nil {
-		return err
-	}
-	if err := c.send.awaitDone(ctx, number); err != nil {
-		c.send.forget(number)
-		return c.explain(err)
-	}
-	return nil
-}
-
-// forget has the answer of a request go nowhere: who asked has gone.
-func (s *sender) forget(number uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reaped < number {
-		s.slots[number%s.depth].into = nil
-	}
-}
-
-func (c *Conn) putSmall(n int, r *small) error {
-	length := len(r.data)
-	whole := Request{Opcode: r.opcode, Length: length, Remote: r.remote, RemoteOffset: r.offset}
-	if r.opcode != verbs.WRRDMAWrite {
-		if err := c.checkAnswered(&whole); err != nil {
-			return err
-		}
-	}
-	if err := r.remote.check(r.offset, length); err != nil {
-		return fmt.Errorf("%v: the peer's memory: %w", r.opcode, err)
-	}
-	if r.opcode == verbs.WRRDMAWrite || r.opcode == verbs.WRRDMARead {
-		if err := c.fits(length); err != nil {
-			return err
-		}
-	}
-	wr, at, place := c.send.request(n, r.opcode, length)
-	at.remote = r.remote
-	wr.RemoteAddr, wr.RKey = r.remote.Addr+uint64(r.offset), r.remote.Key
-	wr.CompareAdd, wr.Swap = r.compare+r.add, r.swap
-	if r.opcode == verbs.WRRDMAWrite {
-		c.send.copyIn(n, place, r.data)
-		return nil
-	}
-	_, offset := c.send.buffer(place)
-	c.send.sges[n], at.into = c.mr.SGE(offset, length), r.data
 	return nil
 }

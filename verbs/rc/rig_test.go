@@ -38,7 +38,7 @@ func listen(t testing.TB, c *verbs.Context, o rc.Options) *rc.Listener {
 
 func dial(t testing.TB, c *verbs.Context, o rc.Options) *rc.Conn {
 	t.Helper()
-	conn, err := rc.Dial(guard(t), c, at, o)
+	conn, err := rc.DialAddr(guard(t), c, at, o)
 	return closed(t, conn, err)
 }
 
@@ -72,8 +72,8 @@ func joined(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b
 	closed(t, a, err)
 	b, err = rc.New(right, other)
 	closed(t, b, err)
-	check(t, a.Connect(b.Local()))
-	check(t, b.Connect(a.Local()))
+	check(t, a.Connect(b.LocalQP()))
+	check(t, b.Connect(a.LocalQP()))
 	return a, b
 }
 

@@ -169,7 +169,7 @@ func (s *Stream) RemoteAddr() net.Addr {
 	if s == nil {
 		return nil
 	}
-	return place(s.conn.PeerAddr())
+	return place(s.conn.RemoteAddr())
 }
 
 // SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time is none.

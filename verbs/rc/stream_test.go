@@ -152,7 +152,7 @@ func TestHTTP(t *testing.T) {
 	served := make(chan error)
 	go func() { served <- server.Serve(l.Streams()) }()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := rc.Dial(ctx, left, at, rc.Options{})
+		conn, err := rc.DialAddr(ctx, left, at, rc.Options{})
 		if err != nil {
 			return nil, err
 		}

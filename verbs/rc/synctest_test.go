@@ -39,7 +39,7 @@ func connectIn(t *testing.T, network *memnet.Network, options rc.Options) (clien
 		check(t, err)
 		accepted <- conn
 	}()
-	client, err = rc.Dial(t.Context(), openHost(t, network, "client", "10.0.0.1"), at, options)
+	client, err = rc.DialAddr(t.Context(), openHost(t, network, "client", "10.0.0.1"), at, options)
 	check(t, err)
 	server = <-accepted
 	check(t, listener.Close())

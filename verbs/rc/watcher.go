@@ -6,13 +6,13 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// watcher gives the events of ids to the connections that have them, in a goroutine of its own.
+// watcher passes the events of ids to their connections, in a goroutine of its own.
 type watcher struct {
 	channel *cm.EventChannel
 	over    chan struct{}
 }
 
-// watch is the domain's watcher, which ends with the domain.
+// watch returns the domain's watcher, which ends with the domain.
 func (d *Domain) watch() (*watcher, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,10 +33,10 @@ func (w *watcher) run() {
 	for {
 		event, err := w.channel.Get(context.Background())
 		if err != nil {
-			return // closed; or the device is gone, which calls learn by their CQs
+			return // closed; or the device has failed, which calls notice by their CQs
 		}
 		if conn, is := event.ID.Context.(*Conn); is {
-			conn.happened(event)
+			conn.handshake.handle(event)
 		}
 	}
 }

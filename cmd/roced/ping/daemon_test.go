@@ -70,9 +70,9 @@ func TestPingOfAConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	peer, err := meet.Introduce(conn, &meet.Terms{}, destination(stream.Local()), 1)
+	peer, err := meet.Introduce(conn, &meet.Terms{}, destination(stream.LocalQP()), 1)
 	if err == nil {
-		err = stream.Connect(rc.Address{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
+		err = stream.Connect(rc.QPAddr{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
 	}
 	if err == nil {
 		err = stream.SendAll(t.Context(), []ud.Message{{Data: make([]byte, 1024)}})

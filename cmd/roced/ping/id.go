@@ -79,7 +79,7 @@ func (r *meeting) connectByID(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.peer = destination(r.stream.Peer())
+	r.peer = destination(r.stream.RemoteQP())
 	return nil
 }
 

@@ -144,13 +144,13 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 	return err
 }
 
-func destination(a rc.Address) meet.Destination {
+func destination(a rc.QPAddr) meet.Destination {
 	return meet.Destination{QPN: a.QPN, PSN: a.PSN, GID: a.GID}
 }
 
 func (r *meeting) own() meet.Destination {
 	if r.stream != nil {
-		return destination(r.stream.Local())
+		return destination(r.stream.LocalQP())
 	}
 	return meet.Destination{QPN: r.endpoint.QPN(), GID: r.source.GID}
 }
@@ -158,7 +158,7 @@ func (r *meeting) own() meet.Destination {
 func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	r.peer = peer
 	if r.stream != nil {
-		return r.stream.Connect(rc.Address{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
+		return r.stream.Connect(rc.QPAddr{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
 	}
 	return r.endpoint.Aim(ctx, peer.Addr())
 }

@@ -46,7 +46,7 @@ func OpenStream(d *Device, o StreamOptions) (*Stream, error) {
 
 // DialStream connects to an address and port, where a StreamListener is.
 func DialStream(ctx context.Context, d *Device, to netip.AddrPort, o StreamOptions) (*Stream, error) {
-	return d.newStream(ctx, o, func(options rc.Options) (*rc.Conn, error) { return rc.Dial(ctx, d.Context, to, options) })
+	return d.newStream(ctx, o, func(options rc.Options) (*rc.Conn, error) { return rc.DialAddr(ctx, d.Context, to, options) })
 }
 
 // AcceptStream listens at an address and port, says where that is, and accepts a connection.
@@ -86,12 +86,12 @@ func (d *Device) newStream(ctx context.Context, o StreamOptions, open func(rc.Op
 	if err != nil {
 		return nil, errors.Join(d.named(err), s.Close())
 	}
-	s.peer = s.Peer().QPN
+	s.peer = s.RemoteQP().QPN
 	return s, nil
 }
 
 // Connect connects an end that OpenStream has made.
-func (s *Stream) Connect(peer rc.Address) error {
+func (s *Stream) Connect(peer rc.QPAddr) error {
 	s.peer = peer.QPN
 	return s.device.explain(s.Conn.Connect(peer))
 }

@@ -121,7 +121,7 @@ func TestNetworkThatMarks(t *testing.T) {
 		}
 	})
 	go func() {
-		c, err := rc.Dial(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
+		c, err := rc.DialAddr(t.Context(), contextOn(t, n.Devices()[1]), at, rc.Options{})
 		dialed <- c
 		if err == nil {
 			err = c.Send(t.Context(), make([]byte, 4096))
@@ -179,7 +179,7 @@ func TestConnectionIsWhole(t *testing.T) {
 	}()
 	sending.Go(func() {
 		var err error
-		sender, err = rc.Dial(t.Context(), from, at, rc.Options{})
+		sender, err = rc.DialAddr(t.Context(), from, at, rc.Options{})
 		for i := 0; i < messages && err == nil; i++ {
 			err = sender.Send(t.Context(), []byte{byte(i)})
 		}

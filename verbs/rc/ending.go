@@ -1,0 +1,111 @@
+package rc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// ending is how a connection has ended, and why.
+type ending struct {
+	down   context.Context // done when the connection has ended
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	reason  error
+	waiting bool   // for a better reason than ErrAborted
+	broken  uint64 // number of the first request that was not carried out; 0: none
+}
+
+// eventPause is the maximum delay of the event that reports why requests were flushed.
+const eventPause = 20 * time.Millisecond
+
+func (e *ending) init() { e.down, e.cancel = context.WithCancel(context.Background()) }
+
+// set sets the reason, unless it is known already.
+func (e *ending) set(reason error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reason == nil || e.reason == ErrAborted {
+		e.reason = reason
+	}
+	e.cancel()
+}
+
+// flushed records that a request was flushed: the connection has ended, and the reason is known, or will be soon.
+func (e *ending) flushed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reason == nil && !e.waiting {
+		e.waiting = true
+		time.AfterFunc(eventPause, func() { e.set(ErrAborted) })
+	}
+}
+
+// fail records a request that was not carried out. The first one, unless it was only flushed, is the reason for the
+// end of the connection.
+func (e *ending) fail(wc *verbs.WC, at *slot) {
+	e.mu.Lock()
+	if e.broken == 0 {
+		e.broken = wc.ID
+	}
+	e.mu.Unlock()
+	if wc.Status == verbs.WCWRFlushErr {
+		e.flushed()
+		return
+	}
+	e.set(&RequestError{at.opcode, at.length, at.remote, wc.Err()})
+}
+
+// firstBroken returns the number of the first request that was not carried out, 0 without one.
+func (e *ending) firstBroken() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken
+}
+
+// cause returns the reason why the connection has ended; nil if it has not.
+func (e *ending) cause() error {
+	if e.down.Err() == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reason
+}
+
+// await waits until the reason why the connection has ended is known.
+func (e *ending) await(ctx context.Context) error {
+	select {
+	case <-e.down.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// outcome returns the error of a completed request: nil if it was carried out. It waits for the reason.
+func (e *ending) outcome(ctx context.Context, number uint64) error {
+	broken := e.firstBroken()
+	if broken == 0 || broken > number {
+		return nil
+	}
+	if err := e.await(ctx); err != nil {
+		return err
+	}
+	return e.ofRequest(broken == number)
+}
+
+// ofRequest returns the error of a request that was not carried out: the first one, or one behind it.
+func (e *ending) ofRequest(first bool) error {
+	cause := e.cause()
+	var request *RequestError
+	if !first && errors.As(cause, &request) {
+		return fmt.Errorf("not carried out, being behind another request: %w", cause)
+	}
+	return cause
+}
