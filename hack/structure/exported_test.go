@@ -150,7 +150,7 @@ var byOthers = map[string]string{
 	// What tests of the packages above look at.
 	"datapath.Counters.Dropped": "the sum of drops",
 	"datapath.Drop.Unsent":      "which drops are of sends",
-	"datapath.HandlePlaces":     "the limit that verbs/hca's tables keep to",
+	"datapath.HandlePlaces":     "the limit that the tables of verbs/hca/handles keep to",
 }
 
 // TestExportedNamesHaveCallers: a name is exported for somebody: another package's code that is

@@ -29,7 +29,7 @@ func createAH(ctx context.Context, s *Session, r provider.CreateAHRequest) (gran
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
-	a, err := newAH(s, &r.Attr, func() (*pd, error) { return s.pds.get(r.PD) })
+	a, err := newAH(s, &r.Attr, func() (*pd, error) { return s.pds.Get(r.PD) })
 	if err != nil {
 		return grant, err
 	}
@@ -93,7 +93,7 @@ func openAH(ctx context.Context, s *Session, a *ah, noWait bool) (_ provider.Han
 	if noWait && a.path.Err() != nil {
 		return 0, a.path.Err()
 	}
-	handle, err := s.ahs.add(a)
+	handle, err := s.ahs.Add(a)
 	if err != nil {
 		return 0, err
 	}
@@ -161,12 +161,12 @@ func takeAH(s *Session, handle provider.Handle) (*ah, error) {
 		return nil, err
 	}
 	defer s.card.mu.Unlock()
-	a, err := s.ahs.get(handle)
+	a, err := s.ahs.Get(handle)
 	if err != nil {
 		return nil, err
 	}
 	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), nil) })
-	s.ahs.remove(handle)
+	s.ahs.Remove(handle)
 	s.life.work.Add(1)
 	return a, nil
 }
@@ -178,7 +178,7 @@ func modifyAH(ctx context.Context, s *Session, r provider.ModifyAHRequest) error
 		return err
 	}
 	next, err := newAH(s, &r.Attr, func() (*pd, error) {
-		a, err := s.ahs.get(r.AH)
+		a, err := s.ahs.Get(r.AH)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func replaceAH(s *Session, handle provider.Handle, next *ah) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	a, err := s.ahs.get(handle)
+	a, err := s.ahs.Get(handle)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func queryAH(s *Session, r provider.QueryAHRequest) (grant provider.QueryAHGrant
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	a, err := s.ahs.get(r.AH)
+	a, err := s.ahs.Get(r.AH)
 	if err != nil {
 		return grant, err
 	}

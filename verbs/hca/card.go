@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -55,17 +56,14 @@ type Card struct {
 
 	state atomic.Pointer[portState] // as of the last look; stored under mu
 
-	mu         sync.Mutex
-	sessions   []*Session // of programs
-	own        *Session   // the manager's; nil until it has one
-	qpsByPlace map[wire.QPN]*qp
-	numbers    qpNumbers
-	domains    map[domainKey]*domain // XRC domains that an inode names
-	// Shared receive queues of type XRC have numbers of 24 bits, like queue pairs, of their own.
-	srqsByPlace map[wire.QPN]*srq
-	srqNumbers  qpNumbers
-	groups      *groups
-	final       *Statistics // as of Close; nil before
+	mu       sync.Mutex
+	sessions []*Session // of programs
+	own      *Session   // the manager's; nil until it has one
+	qps      *handles.Numbers[qp]
+	domains  map[domainKey]*domain // XRC domains that an inode names
+	srqs     *handles.Numbers[srq] // of type XRC
+	groups   *groups
+	final    *Statistics // as of Close; nil before
 }
 
 // program is what a session is to its program, and to those who look at it.
@@ -86,7 +84,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 		host: on, inline: o.inline, marks: o.congestion == CongestionMark, vlan: on.VLAN(), log: o.log,
 		life:    newLife(),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
-		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), srqsByPlace: map[wire.QPN]*srq{}, srqNumbers: newQPNumbers(), domains: map[domainKey]*domain{}, groups: mcast.NewTable[*datapath.QP](groupLimits),
+		qps: handles.NewNumbers[qp](), srqs: handles.NewNumbers[srq](), domains: map[domainKey]*domain{}, groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
 	card.name.Store(&name)
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})

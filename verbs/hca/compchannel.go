@@ -47,7 +47,7 @@ func createCompChannel(s *Session) (grant provider.CreateCompChannelGrant, err e
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "completion channel"), c.ready
-	if grant.Channel, err = s.channels.add(c); err != nil {
+	if grant.Channel, err = s.channels.Add(c); err != nil {
 		return provider.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
 	go c.deliver()
@@ -60,14 +60,14 @@ func destroyCompChannel(s *Session, r provider.DestroyCompChannelRequest) error 
 		return err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.channels.get(r.Channel)
+	c, err := s.channels.Get(r.Channel)
 	if err != nil {
 		return err
 	}
 	if n := len(c.all()); n > 0 {
 		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
 	}
-	s.channels.remove(r.Channel)
+	s.channels.Remove(r.Channel)
 	c.shut(s)
 	return nil
 }

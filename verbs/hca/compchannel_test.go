@@ -52,7 +52,7 @@ func TestChannelThatNobodyReads(t *testing.T) {
 	for _, channel := range []provider.Handle{deaf.Channel, silent.Channel} {
 		grant, err := createCQ(session, provider.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
 		check(t, err)
-		c, err := session.cqs.get(grant.CQ)
+		c, err := session.cqs.Get(grant.CQ)
 		check(t, err)
 		const records = 10_000 // more than there is room for
 		w.a.device.engine.Do(func() {

@@ -59,7 +59,7 @@ func checkConnection(s *Session, attr *verbs.QPAttr, mask verbs.QPAttrMask) erro
 // of the user have not answered, it waits for one of them.
 func preparePeer(s *Session, r *provider.ModifyQPRequest) (*ah, error) {
 	peer, err := newAH(s, &r.Attr.AHAttr, func() (*pd, error) {
-		q, err := s.qps.get(r.QP)
+		q, err := s.qps.Get(r.QP)
 		if err != nil {
 			return nil, err
 		}

@@ -44,10 +44,10 @@ func createCounters(s *Session) (grant provider.CreateCountersGrant, err error) 
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	if s.counters.count() >= maxCountersObjects {
+	if s.counters.Len() >= maxCountersObjects {
 		return grant, fmt.Errorf("%w: %d objects of counters; close some", verbs.ErrLimit, maxCountersObjects)
 	}
-	grant.Counters, err = s.counters.add(new(counters))
+	grant.Counters, err = s.counters.Add(new(counters))
 	return grant, err
 }
 
@@ -63,7 +63,7 @@ func attachCounters(s *Session, r provider.AttachCountersRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.counters.get(r.Counters)
+	c, err := s.counters.Get(r.Counters)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func attachCounters(s *Session, r provider.AttachCountersRequest) error {
 
 // tallyOfQP returns the tally of a queue pair, and begins to count if no object counts it yet. The caller holds card.mu.
 func tallyOfQP(s *Session, handle provider.Handle) (*tally, error) {
-	q, err := s.qps.get(handle)
+	q, err := s.qps.Get(handle)
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,7 +102,7 @@ func tallyOfQP(s *Session, handle provider.Handle) (*tally, error) {
 
 // tallyOfCQ does the same for the completions of a CQ.
 func tallyOfCQ(s *Session, handle provider.Handle) (*tally, error) {
-	c, err := s.cqs.get(handle)
+	c, err := s.cqs.Get(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func readCounters(s *Session, r provider.ReadCountersRequest) (grant provider.Re
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.counters.get(r.Counters)
+	c, err := s.counters.Get(r.Counters)
 	if err != nil {
 		return grant, err
 	}
@@ -137,11 +137,11 @@ func destroyCounters(s *Session, r provider.DestroyCountersRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.counters.get(r.Counters)
+	c, err := s.counters.Get(r.Counters)
 	if err != nil {
 		return err
 	}
-	s.counters.remove(r.Counters)
+	s.counters.Remove(r.Counters)
 	s.entry.Engine().Do(func() {
 		for _, a := range c.attached {
 			if a.tally.users--; a.tally.users == 0 {

@@ -109,11 +109,11 @@ func addCQ(s *Session, c *cq, channel provider.Handle) (handle provider.Handle, 
 	}
 	defer s.card.mu.Unlock()
 	if channel != 0 {
-		if c.channel, err = s.channels.get(channel); err != nil {
+		if c.channel, err = s.channels.Get(channel); err != nil {
 			return 0, err
 		}
 	}
-	if handle, err = s.cqs.add(c); err != nil {
+	if handle, err = s.cqs.Add(c); err != nil {
 		return 0, err
 	}
 	c.handle, c.events.number = handle, uint32(handle)
@@ -145,14 +145,14 @@ func destroyCQ(s *Session, r provider.DestroyCQRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.cqs.get(r.CQ)
+	c, err := s.cqs.Get(r.CQ)
 	if err != nil {
 		return err
 	}
 	if c.users > 0 {
 		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
-	s.cqs.remove(r.CQ)
+	s.cqs.Remove(r.CQ)
 	s.entry.Engine().Do(func() { s.entry.Engine().RemoveCQ(c.entry) })
 	if c.channel != nil {
 		c.channel.remove(c)
@@ -198,7 +198,7 @@ func withCQ(s *Session, handle provider.Handle, do func(c *cq) error) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	c, err := s.cqs.get(handle)
+	c, err := s.cqs.Get(handle)
 	if err != nil {
 		return err
 	}

@@ -42,13 +42,13 @@ func addDM(s *Session, d *dm) (provider.Handle, error) {
 	}
 	defer s.card.mu.Unlock()
 	used := 0
-	for _, other := range s.dms.all() {
+	for _, other := range s.dms.All() {
 		used += len(other.memory)
 	}
 	if len(d.memory) > provider.MaxDMSize-used {
 		return 0, fmt.Errorf("%w: the session has %d of %d bytes of device memory", verbs.ErrLimit, used, provider.MaxDMSize)
 	}
-	return s.dms.add(d)
+	return s.dms.Add(d)
 }
 
 // freeDM carries out provider.FreeDM.
@@ -57,14 +57,14 @@ func freeDM(s *Session, r provider.FreeDMRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	d, err := s.dms.get(r.DM)
+	d, err := s.dms.Get(r.DM)
 	if err != nil {
 		return err
 	}
 	if d.users > 0 {
 		return fmt.Errorf("%w: regions of the device memory: %d; close them first", verbs.ErrBusy, d.users)
 	}
-	s.dms.remove(r.DM)
+	s.dms.Remove(r.DM)
 	s.release(d.memory)
 	return nil
 }
@@ -92,7 +92,7 @@ func useDM(s *Session, r *provider.RegDMMRRequest) (*dm, error) {
 		return nil, err
 	}
 	defer s.card.mu.Unlock()
-	d, err := s.dms.get(r.DM)
+	d, err := s.dms.Get(r.DM)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Session) lacks(f *fault.Fault) (is bool) {
 		return false
 	}
 	s.card.locked(func() {
-		is = slices.ContainsFunc(s.keys.all(), func(k *keyed) bool { return k.region != nil && k.region.holds(fault.Addr()) })
+		is = slices.ContainsFunc(s.keys.All(), func(k *keyed) bool { return k.region != nil && k.region.holds(fault.Addr()) })
 	})
 	return is
 }

@@ -117,7 +117,7 @@ func TestFaultOfTheManager(t *testing.T) {
 	card := w.a.device
 	gsi := card.own
 	card.engine.Do(func() {
-		for _, q := range gsi.qps.all() {
+		for _, q := range gsi.qps.All() {
 			q.entry.Recv = nil
 		}
 	})

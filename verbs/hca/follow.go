@@ -193,7 +193,7 @@ func (card *Card) tellTooLong(dest wire.GID, mtu wire.MTU) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	card.engine.Do(func() {
-		for _, q := range card.qpsByPlace {
+		for q := range card.qps.All() {
 			if q.connection != nil && q.connection.Peer == dest && q.connection.MTU > mtu {
 				q.connection.NoteTooLong()
 			}

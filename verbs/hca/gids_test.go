@@ -114,17 +114,3 @@ func TestGIDTableGrows(t *testing.T) {
 		refused(t, err, unix.EINVAL, "has 0 to")
 	}
 }
-
-// Numbers are not used again before all others were, and never two with the same place in the engine's table.
-func TestQPNumbers(t *testing.T) {
-	numbers := newQPNumbers()
-	seen := make([]bool, wire.QPNMax+1)
-	const taken = 5 // a place
-	for range 1 << 19 {
-		n := numbers.take(func(number wire.QPN) bool { return number%numberPlaces != taken })
-		if n <= wire.QPNGSI || n == wire.QPNMulticast || n > wire.QPNMax || seen[n] || n%numberPlaces == taken {
-			t.Fatalf("number %v", n)
-		}
-		seen[n] = true
-	}
-}

@@ -10,7 +10,7 @@ import (
 func TestClosedAHAndItsSuccessors(t *testing.T) {
 	w := newStillPair(t)
 	a, b := w.a, w.b
-	a.device.session.ahs.limit = 1 // the next handle is at the same place
+	a.device.session.ahs.Limit = 1 // the next handle is at the same place
 	ah := a.ah("10.0.0.1")
 	to(t, a.qp, verbs.QPStateSQD)
 	a.post(a.send(1, ah, b))
@@ -34,7 +34,7 @@ func TestClosedAHAndItsSuccessors(t *testing.T) {
 func TestClosedMRAndItsSuccessors(t *testing.T) {
 	w := newStillPair(t)
 	a, b := w.a, w.b
-	a.device.session.keys.limit = 2 // the station's, and one more
+	a.device.session.keys.Limit = 2 // the station's, and one more
 	mr, err := a.pd.AllocMR(100, 0)
 	check(t, err)
 	stale := mr.SGE(0, 1)

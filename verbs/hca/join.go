@@ -59,7 +59,7 @@ func (j *joining) Reserve() (err error) {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	if j.handle, err = s.joins.add(j.joined); err == nil {
+	if j.handle, err = s.joins.Add(j.joined); err == nil {
 		s.life.work.Add(1)
 	}
 	return err
@@ -76,7 +76,7 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	if err != nil {
-		s.joins.remove(j.handle)
+		s.joins.Remove(j.handle)
 		return grant, err
 	}
 	m.done = true
@@ -131,14 +131,14 @@ func takeJoin(s *Session, handle provider.Handle) (*joined, error) {
 		return nil, err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.joins.get(handle)
+	m, err := s.joins.Get(handle)
 	if err == nil && !m.done {
 		err = fmt.Errorf("%w: no such membership", verbs.ErrInvalid)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.joins.remove(handle)
+	s.joins.Remove(handle)
 	s.life.work.Add(1)
 	return m, nil
 }

@@ -124,7 +124,7 @@ func (s *Session) Failure() error {
 // flushEach is flushAll for a session in whose work a bug has shown, which may show again: a panic ends the flush of one
 // queue pair only. The caller holds card.mu.
 func (s *Session) flushEach() {
-	for _, q := range s.qps.all() {
+	for _, q := range s.qps.All() {
 		if q.target != nil && q.target.shared(s) { // other sessions go on using it
 			continue
 		}
@@ -134,7 +134,7 @@ func (s *Session) flushEach() {
 
 // flushAll changes the state of all queue pairs to ERR, except those in RESET. It runs between two rounds.
 func (s *Session) flushAll() {
-	for _, q := range s.qps.all() {
+	for _, q := range s.qps.All() {
 		q.flush()
 	}
 }
@@ -175,7 +175,7 @@ func (s *Session) free() (failed error) {
 		left, err = freeDomains(s)
 		return err
 	})
-	pairs, queues := s.qps.all(), s.cqs.all()
+	pairs, queues := s.qps.All(), s.cqs.All()
 	locked(func() error { return forgetQPs(s, pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
@@ -191,7 +191,7 @@ func (s *Session) free() (failed error) {
 	})
 	step(s.cm.Free)
 	step(func() error { return s.leavePaths(left) })
-	for _, m := range s.joins.all() {
+	for _, m := range s.joins.All() {
 		if m.full {
 			step(func() error { return card.host.Leave(m.group) })
 		}
@@ -205,10 +205,10 @@ func (s *Session) leavePaths(left []*ah) error {
 	for _, peer := range left {
 		s.card.paths.Leave(peer.path, s)
 	}
-	for _, a := range s.ahs.all() {
+	for _, a := range s.ahs.All() {
 		s.card.paths.Leave(a.path, s)
 	}
-	for _, q := range s.qps.all() {
+	for _, q := range s.qps.All() {
 		if q.peer != nil {
 			s.card.paths.Leave(q.peer.path, s)
 		}
@@ -218,29 +218,28 @@ func (s *Session) leavePaths(left []*ah) error {
 
 // releaseAll releases the session's memory, and its share of limits.
 func (s *Session) releaseAll() error {
-	for _, q := range s.qps.all() {
+	for _, q := range s.qps.All() {
 		s.release(q.memory...)
 	}
-	for _, q := range s.srqs.all() {
+	for _, q := range s.srqs.All() {
 		s.release(q.memory...)
 		s.release(q.unused...)
 	}
-	for _, c := range s.cqs.all() {
+	for _, c := range s.cqs.All() {
 		s.release(c.memory, c.left)
 	}
-	for _, k := range s.keys.all() {
+	for _, k := range s.keys.All() {
 		if k.region != nil {
 			k.region.free(s)
 		}
 	}
-	for _, d := range s.dms.all() {
+	for _, d := range s.dms.All() {
 		s.release(d.memory)
 	}
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.dms.close, s.counters.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close,
-		s.joins.close,
-		s.cmChannels.close, s.cmIDs.close,
+		s.pds.Release, s.channels.Release, s.cqs.Release, s.keys.Release, s.dms.Release, s.counters.Release, s.srqs.Release, s.xrcds.Release, s.qps.Release, s.ahs.Release,
+		s.joins.Release,
 	} {
 		give()
 	}

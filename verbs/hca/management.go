@@ -11,7 +11,6 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/paths"
-	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -67,31 +66,6 @@ func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error
 func (p cmProgram) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	return leaveMulticast(p.Session, r)
 }
-
-// cmUser is whose a session is, of those that share the port numbers: ids.User. It can be compared.
-type cmUser struct{ quota *quota.Quota }
-
-func (u cmUser) AdmitPort(used, most uint64) error {
-	return u.quota.Admit(quota.IDs, quota.Shared{Noun: "ports that are given out", Used: used, Most: most})
-}
-
-func (s *Session) cmConfig() ids.SessionConfig {
-	c := ids.SessionConfig{Program: cmProgram{s}, Channels: places[ids.Channel]{&s.cmChannels}, IDs: places[ids.ID]{&s.cmIDs}}
-	if s.config.Quota != nil {
-		c.User = cmUser{s.config.Quota}
-	}
-	return c
-}
-
-// places is a table as package ids sees it: ids.Table.
-type places[T any] struct{ table *table[T] }
-
-func (p places[T]) Add(object *T) (provider.Handle, error) { return p.table.add(object) }
-func (p places[T]) Get(handle provider.Handle) (*T, error) { return p.table.get(handle) }
-func (p places[T]) Remove(handle provider.Handle)          { p.table.remove(handle) }
-func (p places[T]) All() []*T                              { return p.table.all() }
-func (p places[T]) At(place uint32) *T                     { return p.table.objects[place] }
-func (p places[T]) Places() uint32                         { return uint32(len(p.table.objects)) }
 
 // ownSession is the card's own, for QP 1: ids.CardSession. No program sees it, and it counts against no limit.
 type ownSession struct{ *Session }

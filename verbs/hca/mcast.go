@@ -110,7 +110,7 @@ func enterGroup(s *Session, enter func() error, r provider.McastRequest, may fun
 	if err := enter(); err != nil {
 		return nil, err
 	}
-	q, err := s.qps.get(r.QP)
+	q, err := s.qps.Get(r.QP)
 	switch {
 	case err != nil:
 	case q.kind != verbs.QPTypeUD || q.entry.Number <= wire.QPNGSI:

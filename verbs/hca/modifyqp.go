@@ -37,7 +37,7 @@ func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider
 		return grant, peer, err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.qps.get(r.QP)
+	q, err := s.qps.Get(r.QP)
 	if err != nil {
 		return grant, peer, err
 	}
@@ -144,7 +144,7 @@ func queryQP(s *Session, r provider.QueryQPRequest) (grant provider.QueryQPGrant
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.qps.get(r.QP)
+	q, err := s.qps.Get(r.QP)
 	if err != nil {
 		return grant, err
 	}

@@ -26,7 +26,7 @@ func allocPD(s *Session) (grant provider.AllocPDGrant, err error) {
 	defer s.card.mu.Unlock()
 	s.lastPD++
 	p := &pd{number: s.lastPD}
-	p.handle, err = s.pds.add(p)
+	p.handle, err = s.pds.Add(p)
 	grant.PD = p.handle
 	return grant, err
 }
@@ -37,14 +37,14 @@ func deallocPD(s *Session, r provider.DeallocPDRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	p, err := s.pds.get(r.PD)
+	p, err := s.pds.Get(r.PD)
 	if err != nil {
 		return err
 	}
 	if p.users > 0 {
 		return fmt.Errorf("%w: the PD has %d objects (MR, MW, QP, SRQ, AH); close them first", verbs.ErrBusy, p.users)
 	}
-	s.pds.remove(r.PD)
+	s.pds.Remove(r.PD)
 	return nil
 }
 
@@ -155,11 +155,11 @@ func registerMR(s *Session, pdHandle provider.Handle, m *mr) (grant provider.MRG
 	}
 	defer s.card.mu.Unlock()
 	if m.pd == nil {
-		if m.pd, err = s.pds.get(pdHandle); err != nil {
+		if m.pd, err = s.pds.Get(pdHandle); err != nil {
 			return grant, err
 		}
 	}
-	handle, err := s.keys.add(&keyed{region: m})
+	handle, err := s.keys.Add(&keyed{region: m})
 	if err != nil {
 		return grant, err
 	}
@@ -213,7 +213,7 @@ func unregisterMR(s *Session, handle provider.Handle) (*mr, error) {
 	if err := m.changeUnbound(s, func() { s.entry.ClearKey(m.key) }); err != nil {
 		return nil, err
 	}
-	s.keys.remove(handle)
+	s.keys.Remove(handle)
 	m.pd.users--
 	if m.dm != nil {
 		m.dm.users--
@@ -303,7 +303,7 @@ func checkReregFlags(r *provider.ReregMRRequest) error {
 // changed returns the region as a request changes it; unmap is of new memory. The caller holds card.mu.
 func (m mr) changed(s *Session, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
-		if m.pd, err = s.pds.get(r.PD); err != nil {
+		if m.pd, err = s.pds.Get(r.PD); err != nil {
 			return m, err
 		}
 	}

@@ -34,7 +34,7 @@ func randomKey() uint32 {
 
 // regionOf finds a memory region.
 func regionOf(s *Session, handle provider.Handle) (*mr, error) {
-	k, err := s.keys.get(handle)
+	k, err := s.keys.Get(handle)
 	if err == nil && k.region == nil {
 		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
 	}
@@ -70,10 +70,10 @@ func allocMW(s *Session, r provider.AllocMWRequest) (grant provider.AllocMWGrant
 	}
 	defer s.card.mu.Unlock()
 	w := &mw{}
-	if w.pd, err = s.pds.get(r.PD); err != nil {
+	if w.pd, err = s.pds.Get(r.PD); err != nil {
 		return grant, err
 	}
-	if grant.MW, err = s.keys.add(&keyed{window: w}); err != nil {
+	if grant.MW, err = s.keys.Add(&keyed{window: w}); err != nil {
 		return grant, err
 	}
 	w.pd.users++
@@ -92,7 +92,7 @@ func deallocMW(s *Session, r provider.DeallocMWRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	k, err := s.keys.get(r.MW)
+	k, err := s.keys.Get(r.MW)
 	switch {
 	case err != nil:
 		return err
@@ -100,7 +100,7 @@ func deallocMW(s *Session, r provider.DeallocMWRequest) error {
 		return fmt.Errorf("%w: an MR, not a memory window", verbs.ErrInvalid)
 	}
 	s.entry.Engine().Do(func() { s.entry.ClearKey(verbs.LKey(k.window.key)) })
-	s.keys.remove(r.MW)
+	s.keys.Remove(r.MW)
 	k.window.pd.users--
 	return nil
 }

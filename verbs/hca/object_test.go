@@ -32,20 +32,20 @@ func TestQueryDevice(t *testing.T) {
 // Queue pairs that are refused or closed leave no number and no place in the doorbell behind.
 func TestNothingIsLeftOfQPs(t *testing.T) {
 	s := newStillPair(t).a
-	s.device.session.qps.limit = 3
+	s.device.session.qps.Limit = 3
 	for range 3 {
 		one, two := s.newQP(defaultCap()), s.newQP(defaultCap())
 		_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		refused(t, err, verbs.ErrLimit, "3 QPs")
-		if n := len(s.device.qpsByPlace); n != 3 || len(s.device.session.qpsByDoorbell) != 3 {
+		if n := s.device.qps.Len(); n != 3 || len(s.device.session.qpsByDoorbell) != 3 {
 			t.Errorf("%d numbers and %d places of 3 queue pairs", n, len(s.device.session.qpsByDoorbell))
 		}
 		check(t, errors.Join(one.Close(), two.Close()))
 	}
-	if n := len(s.device.qpsByPlace); n != 1 || len(s.device.session.qpsByDoorbell) != 1 {
+	if n := s.device.qps.Len(); n != 1 || len(s.device.session.qpsByDoorbell) != 1 {
 		t.Errorf("%d queue pairs and %d doorbells are left", n, len(s.device.session.qpsByDoorbell))
 	}
-	if users := s.device.session.pds.objects[0].users; users != 2 {
+	if users := s.device.session.pds.All()[0].users; users != 2 {
 		t.Errorf("%d users of the PD, want the station's MR and QP", users)
 	}
 }

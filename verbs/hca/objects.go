@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -97,15 +98,15 @@ type page struct {
 func (p *page) full() bool { return len(p.list) == cap(p.list) }
 
 // fill adds the objects of a table until the page is full; more says that it was not the last.
-func fill[T any](p *page, t *table[T], add func(provider.Handle, *T) (more bool)) (more bool) {
-	for ; int(p.next.Place) < len(t.objects); p.next = (Cursor{Place: p.next.Place + 1}) {
-		object := t.objects[p.next.Place]
-		if object == nil {
-			continue
+func fill[T any](p *page, t *handles.Table[T], add func(provider.Handle, *T) (more bool)) (more bool) {
+	for handle, object := range t.From(p.next.Place) {
+		if place := handles.Place(handle); place != p.next.Place {
+			p.next = Cursor{Place: place}
 		}
-		if p.full() || add(t.handle(p.next.Place), object) {
+		if p.full() || add(handle, object) {
 			return true
 		}
+		p.next = Cursor{Place: p.next.Place + 1}
 	}
 	return false
 }
@@ -198,7 +199,7 @@ func (s *Session) Used() (used Limits) {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	return Limits{
-		PDs: s.pds.count(), MRs: s.keys.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(), XRCDs: s.xrcds.count(),
-		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: usedIDs, EventChannels: usedChannels, Memory: s.memory.Load(),
+		PDs: s.pds.Len(), MRs: s.keys.Len(), CQs: s.cqs.Len(), QPs: s.qps.Len(), AHs: s.ahs.Len(), SRQs: s.srqs.Len(), XRCDs: s.xrcds.Len(),
+		CompChannels: s.channels.Len(), Memberships: s.joins.Len(), Attachments: s.attached, IDs: usedIDs, EventChannels: usedChannels, Memory: s.memory.Load(),
 	}
 }

@@ -183,16 +183,16 @@ func addQP(s *Session, q *qp, r *provider.CreateQPRequest, grant *provider.Creat
 	}
 	q.entry.Number = card.numberFor(q.kind, q.engine())
 	q.events.number = uint32(q.entry.Number)
-	if grant.QP, err = s.qps.add(q); err != nil {
+	if grant.QP, err = s.qps.Add(q); err != nil {
 		return err
 	}
 	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
-		s.qps.remove(grant.QP)
+		s.qps.Remove(grant.QP)
 		return network.HostError(err)
 	}
 	grant.Number = q.entry.Number
 	if !s.internal {
-		card.qpsByPlace[q.entry.Number%numberPlaces] = q
+		card.qps.Add(q.entry.Number, q)
 	}
 	s.qpsByDoorbell[q.entry.DoorbellIndex] = q
 	q.pd.users++
@@ -207,7 +207,7 @@ func addQP(s *Session, q *qp, r *provider.CreateQPRequest, grant *provider.Creat
 
 // admitQP returns an error if the session cannot have one more queue pair of the card. The caller holds card.mu.
 func admitQP(s *Session) error {
-	all := len(s.card.qpsByPlace)
+	all := s.card.qps.Len()
 	if all == maxQP && !s.internal {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
@@ -216,13 +216,13 @@ func admitQP(s *Session) error {
 
 // bind finds the objects that the queue pair refers to.
 func (q *qp) bind(s *Session, r *provider.CreateQPRequest) (err error) {
-	if q.pd, err = s.pds.get(r.PD); err != nil {
+	if q.pd, err = s.pds.Get(r.PD); err != nil {
 		return err
 	}
-	if q.sendCQ, err = s.cqs.get(r.SendCQ); err != nil {
+	if q.sendCQ, err = s.cqs.Get(r.SendCQ); err != nil {
 		return err
 	}
-	if q.recvCQ, err = s.cqs.get(r.RecvCQ); err != nil {
+	if q.recvCQ, err = s.cqs.Get(r.RecvCQ); err != nil {
 		return err
 	}
 	s.entry.Engine().Do(func() { err = q.checkCQs() })
@@ -255,7 +255,7 @@ func (q *qp) bindSRQ(s *Session, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
 	}
-	if q.srq, err = s.srqs.get(handle); err != nil {
+	if q.srq, err = s.srqs.Get(handle); err != nil {
 		return err
 	}
 	q.entry.SRQ, q.entry.Recv, q.entry.RecvPD = q.srq.entry, q.srq.entry.Queue, q.srq.entry.PD
@@ -279,7 +279,7 @@ func destroyQP(s *Session, r provider.DestroyQPRequest) error {
 // removeQP removes a queue pair under card.mu, which it releases. The peer's path is left without that lock.
 func removeQP(s *Session, handle provider.Handle) (peer *ah, err error) {
 	defer s.card.mu.Unlock()
-	q, err := s.qps.get(handle)
+	q, err := s.qps.Get(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +290,7 @@ func removeQP(s *Session, handle provider.Handle) (peer *ah, err error) {
 	if len(q.groups) > 0 {
 		return nil, fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
 	}
-	s.qps.remove(handle)
+	s.qps.Remove(handle)
 	err = forgetQPs(s, []*qp{q})
 	s.events.forget(&q.events)
 	s.release(q.memory...)
@@ -313,7 +313,7 @@ func forgetQPs(s *Session, all []*qp) (failed error) {
 	})
 	for _, q := range all {
 		if !s.internal {
-			delete(card.qpsByPlace, q.entry.Number%numberPlaces)
+			card.qps.Remove(q.entry.Number)
 		}
 		delete(s.qpsByDoorbell, q.entry.DoorbellIndex)
 		q.pd.users--

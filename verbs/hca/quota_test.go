@@ -56,20 +56,6 @@ func TestSessionsAreLeftForOthers(t *testing.T) {
 	check(t, err)
 }
 
-// TestPortsAreLeftForOthers: and with the ports that are given out.
-func TestPortsAreLeftForOthers(t *testing.T) {
-	greedy, late := cmUser{quota.New("greedy", Limits{}, nil)}, cmUser{quota.New("late", Limits{}, nil)}
-	refusedAt := uint64(0)
-	for used := uint64(0); refusedAt == 0; used++ {
-		check(t, greedy.quota.Take(quota.IDs, "id"))
-		if err := greedy.AdmitPort(used, 28232); err != nil {
-			refused(t, err, verbs.ErrLimit, "ports that are given out", "24703 of 28232")
-			refusedAt = used
-		}
-	}
-	check(t, late.AdmitPort(refusedAt, 28232))
-}
-
 // TestGroupsAreLeftForOthers: and with groups.
 func TestGroupsAreLeftForOthers(t *testing.T) {
 	w := newWirePair(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/quota"
 )
@@ -25,8 +26,6 @@ type Session struct {
 	card           *Card
 	config         SessionConfig
 	cm             *ids.Session
-	cmChannels     table[ids.Channel] // under the lock of cm, as cmIDs
-	cmIDs          table[ids.ID]
 	doorbell       *ring.Doorbell
 	doorbellMemory []byte
 	entry          *datapath.Session // in the engine's tables
@@ -39,17 +38,17 @@ type Session struct {
 	life life // its work is commands that work or wait without card.mu; it fails before its card by Faulted
 
 	// Under card.mu.
-	pds           table[pd]
-	channels      table[compChannel]
-	cqs           table[cq]
-	keys          table[keyed]
-	dms           table[dm]
-	counters      table[counters]
-	srqs          table[srq]
-	xrcds         table[xrcd]
-	qps           table[qp]
-	ahs           table[ah]
-	joins         table[joined]
+	pds           handles.Table[pd]
+	channels      handles.Table[compChannel]
+	cqs           handles.Table[cq]
+	keys          handles.Table[keyed]
+	dms           handles.Table[dm]
+	counters      handles.Table[counters]
+	srqs          handles.Table[srq]
+	xrcds         handles.Table[xrcd]
+	qps           handles.Table[qp]
+	ahs           handles.Table[ah]
+	joins         handles.Table[joined]
 	qpsByDoorbell map[uint32]*qp
 	lastPD        region.PD
 	attached      int // attachments of queue pairs to groups
@@ -70,16 +69,15 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s := &Session{
 		card: card, config: config, internal: internal, payer: config.Quota, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
-		pds: newTable[pd]("PD", &config, quota.PDs), keys: newTable[keyed]("MR", &config, quota.MRs), dms: newTable[dm]("DM", &config, quota.MRs), counters: newTable[counters]("counters object", &config, quota.MRs), ahs: newTable[ah]("AH", &config, quota.AHs),
-		channels: newTable[compChannel]("completion channel", &config, quota.CompChannels), cqs: newTable[cq]("CQ", &config, quota.CQs),
-		qps: newTable[qp]("QP", &config, quota.QPs), srqs: newTable[srq]("SRQ", &config, quota.SRQs), xrcds: newTable[xrcd]("XRC domain", &config, quota.XRCDs), joins: newTable[joined]("membership", &config, quota.Memberships),
-		cmChannels: newTable[ids.Channel]("event channel", &config, quota.EventChannels), cmIDs: newTable[ids.ID]("id", &config, quota.IDs),
+		pds: handles.NewTable[pd]("PD", quota.PDs, config.Limits, config.Quota), keys: handles.NewTable[keyed]("MR", quota.MRs, config.Limits, config.Quota), dms: handles.NewTable[dm]("DM", quota.MRs, config.Limits, config.Quota), counters: handles.NewTable[counters]("counters object", quota.MRs, config.Limits, config.Quota), ahs: handles.NewTable[ah]("AH", quota.AHs, config.Limits, config.Quota),
+		channels: handles.NewTable[compChannel]("completion channel", quota.CompChannels, config.Limits, config.Quota), cqs: handles.NewTable[cq]("CQ", quota.CQs, config.Limits, config.Quota),
+		qps: handles.NewTable[qp]("QP", quota.QPs, config.Limits, config.Quota), srqs: handles.NewTable[srq]("SRQ", quota.SRQs, config.Limits, config.Quota), xrcds: handles.NewTable[xrcd]("XRC domain", quota.XRCDs, config.Limits, config.Quota), joins: handles.NewTable[joined]("membership", quota.Memberships, config.Limits, config.Quota),
 	}
 	if internal {
 		s.payer = quota.New("connection management", quota.Limits{}, nil)
 	}
-	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
-	s.cm = card.manager.NewSession(s.cmConfig())
+	s.channels.Gone = handles.ErrChannelGone
+	s.cm = card.manager.NewSession(ids.SessionConfig{Program: cmProgram{s}, Limits: config.Limits, Quota: config.Quota})
 	s.events.init(s)
 	var err error
 	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
@@ -190,7 +188,7 @@ func (s *Session) end() (first bool) {
 // wakeWaiters wakes all that wait for something that cannot come any more. The caller holds card.mu.
 func (s *Session) wakeWaiters() {
 	if s.life.release() {
-		for _, c := range s.channels.all() {
+		for _, c := range s.channels.All() {
 			c.shut(s)
 		}
 		s.entry.Engine().WakeLeader()

@@ -87,13 +87,13 @@ func addSRQ(s *Session, q *srq, in provider.Handle, bind func(*srq) error) (hand
 		return 0, err
 	}
 	defer s.card.mu.Unlock()
-	if q.pd, err = s.pds.get(in); err != nil {
+	if q.pd, err = s.pds.Get(in); err != nil {
 		return 0, err
 	}
 	if err := bind(q); err != nil {
 		return 0, err
 	}
-	if handle, err = s.srqs.add(q); err != nil {
+	if handle, err = s.srqs.Add(q); err != nil {
 		return 0, err
 	}
 	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
@@ -138,7 +138,7 @@ func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, er
 		return 0, err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.srqs.get(r.SRQ)
+	q, err := s.srqs.Get(r.SRQ)
 	if err != nil {
 		return 0, err
 	}
@@ -156,7 +156,7 @@ func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.srqs.get(r.SRQ)
+	q, err := s.srqs.Get(r.SRQ)
 	if err != nil {
 		return grant, err
 	}
@@ -236,7 +236,7 @@ func querySRQ(s *Session, r provider.QuerySRQRequest) (grant provider.QuerySRQGr
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.srqs.get(r.SRQ)
+	q, err := s.srqs.Get(r.SRQ)
 	if err != nil {
 		return grant, err
 	}
@@ -249,14 +249,14 @@ func destroySRQ(s *Session, r provider.DestroySRQRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	q, err := s.srqs.get(r.SRQ)
+	q, err := s.srqs.Get(r.SRQ)
 	if err != nil {
 		return err
 	}
 	if q.users > 0 {
 		return fmt.Errorf("%w: %d queue pairs take receives from the SRQ; close them first", verbs.ErrBusy, q.users)
 	}
-	s.srqs.remove(r.SRQ)
+	s.srqs.Remove(r.SRQ)
 	q.pd.users--
 	if q.xrcd != nil {
 		q.hideXRC(s)

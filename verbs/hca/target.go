@@ -58,7 +58,7 @@ func createXRCTarget(s *Session, r provider.CreateXRCTargetRequest) (grant provi
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	x, err := s.xrcds.get(r.XRCD)
+	x, err := s.xrcds.Get(r.XRCD)
 	if err != nil {
 		return grant, err
 	}
@@ -79,7 +79,7 @@ func createXRCTarget(s *Session, r provider.CreateXRCTargetRequest) (grant provi
 		q.forgetOpener(s, o)
 		return grant, network.HostError(err)
 	}
-	card.qpsByPlace[q.entry.Number%numberPlaces] = q
+	card.qps.Add(q.entry.Number, q)
 	x.domain.add(q)
 	q.engine().Do(func() { q.engine().AddQP(q.entry) })
 	return provider.OpenQPGrant{QP: o.handle, Number: q.entry.Number}, nil
@@ -119,7 +119,7 @@ func (q *qp) lackRecv() (err error) {
 
 // openTarget adds a handle of the target to the session. The caller holds card.mu.
 func (q *qp) openTarget(s *Session, x *xrcd, eventID uint64) (*opener, error) {
-	handle, err := s.qps.add(q)
+	handle, err := s.qps.Add(q)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func openQP(s *Session, r provider.OpenQPRequest) (grant provider.OpenQPGrant, e
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	x, err := s.xrcds.get(r.XRCD)
+	x, err := s.xrcds.Get(r.XRCD)
 	if err != nil {
 		return grant, err
 	}
@@ -156,7 +156,7 @@ func (q *qp) forgetOpener(s *Session, o *opener) {
 	t := q.target
 	q.engine().Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
 	o.by.users--
-	s.qps.remove(o.handle)
+	s.qps.Remove(o.handle)
 	s.events.forget(&o.events)
 }
 
@@ -168,7 +168,7 @@ func (q *qp) closeTarget(s *Session, o *opener) (peer *ah, err error) {
 	}
 	card, d := s.card, q.target.domain
 	q.engine().Do(func() { q.engine().RemoveQP(q.entry) })
-	delete(card.qpsByPlace, q.entry.Number%numberPlaces)
+	card.qps.Remove(q.entry.Number)
 	d.remove(q)
 	err = errors.Join(err, card.host.RemoveQP(uint32(q.entry.Number)))
 	return q.peer, err
@@ -178,7 +178,7 @@ func (q *qp) closeTarget(s *Session, o *opener) (peer *ah, err error) {
 func (card *Card) failTargets(entry *datapath.Session) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	for _, q := range card.qpsByPlace {
+	for q := range card.qps.All() {
 		if q.target == nil || q.entry.Session != entry {
 			continue
 		}

@@ -116,7 +116,7 @@ func openXRCD(s *Session, r provider.OpenXRCDRequest) (grant provider.OpenXRCDGr
 	if err != nil {
 		return grant, err
 	}
-	if grant.XRCD, err = s.xrcds.add(&xrcd{domain: d}); err != nil {
+	if grant.XRCD, err = s.xrcds.Add(&xrcd{domain: d}); err != nil {
 		return grant, err
 	}
 	if d.handles++; key != nil {
@@ -151,14 +151,14 @@ func closeXRCD(s *Session, r provider.CloseXRCDRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	x, err := s.xrcds.get(r.XRCD)
+	x, err := s.xrcds.Get(r.XRCD)
 	if err != nil {
 		return err
 	}
 	if x.users > 0 {
 		return fmt.Errorf("%w: %d SRQs and queue pairs of the XRC domain; close them first", verbs.ErrBusy, x.users)
 	}
-	s.xrcds.remove(r.XRCD)
+	s.xrcds.Remove(r.XRCD)
 	s.card.leaveDomain(x.domain)
 	return nil
 }
@@ -174,18 +174,18 @@ func (card *Card) leaveDomain(d *domain) {
 // targets that are destroyed, whose paths the caller leaves.
 func freeDomains(s *Session) (left []*ah, failed error) {
 	s.entry.Engine().Do(func() {
-		for _, q := range s.srqs.all() {
+		for _, q := range s.srqs.All() {
 			if q.xrcd != nil {
 				q.xrcd.domain.entry.RemoveSRQ(q.entry)
 			}
 		}
 	})
-	for _, q := range s.srqs.all() {
+	for _, q := range s.srqs.All() {
 		if q.xrcd != nil {
-			delete(s.card.srqsByPlace, q.place())
+			s.card.srqs.Remove(wire.QPN(q.entry.Number))
 		}
 	}
-	for _, q := range s.qps.all() {
+	for _, q := range s.qps.All() {
 		if q.target != nil {
 			peer, err := q.closeTarget(s, q.target.opener(s, 0))
 			if peer != nil {
@@ -196,7 +196,7 @@ func freeDomains(s *Session) (left []*ah, failed error) {
 			}
 		}
 	}
-	for _, x := range s.xrcds.all() {
+	for _, x := range s.xrcds.All() {
 		s.card.leaveDomain(x.domain)
 	}
 	return left, failed
@@ -220,10 +220,10 @@ func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.Cr
 
 // bindXRC finds the domain and the CQ of the queue, and gives it its number. The caller holds card.mu.
 func (q *srq) bindXRC(s *Session, r *provider.CreateXRCSRQRequest) (err error) {
-	if q.xrcd, err = s.xrcds.get(r.XRCD); err != nil {
+	if q.xrcd, err = s.xrcds.Get(r.XRCD); err != nil {
 		return err
 	}
-	if q.cq, err = s.cqs.get(r.CQ); err != nil {
+	if q.cq, err = s.cqs.Get(r.CQ); err != nil {
 		return err
 	}
 	overrun := false
@@ -232,21 +232,21 @@ func (q *srq) bindXRC(s *Session, r *provider.CreateXRCSRQRequest) (err error) {
 		return fmt.Errorf("%w: the CQ of the SRQ, so its receives complete nothing any more; make another CQ", verbs.ErrCQOverrun)
 	}
 	card := s.card
-	all := len(card.srqsByPlace)
+	all := card.srqs.Len()
 	if all == maxSRQ {
 		return fmt.Errorf("%w: the sessions of this card have %d SRQs of type XRC together; destroy some", verbs.ErrLimit, maxSRQ)
 	}
 	if err := s.config.Quota.Admit(quota.SRQs, quota.Shared{Noun: "SRQs of type XRC of the card", Used: uint64(all), Most: maxSRQ}); err != nil {
 		return err
 	}
-	q.entry.Number = wire.SRQN(card.srqNumbers.take(func(number wire.QPN) bool { return card.srqsByPlace[number%numberPlaces] == nil }))
+	q.entry.Number = wire.SRQN(card.srqs.Draw())
 	q.entry.CQ, q.entry.CompletionToken = q.cq.entry, r.CompletionToken
 	return nil
 }
 
 // showXRC lets peers of the domain's targets name the queue. The caller holds card.mu.
 func (q *srq) showXRC(s *Session) {
-	s.card.srqsByPlace[q.place()] = q
+	s.card.srqs.Add(wire.QPN(q.entry.Number), q)
 	q.xrcd.users++
 	q.cq.users++
 	s.entry.Engine().Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
@@ -255,9 +255,7 @@ func (q *srq) showXRC(s *Session) {
 // hideXRC undoes showXRC.
 func (q *srq) hideXRC(s *Session) {
 	s.entry.Engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
-	delete(s.card.srqsByPlace, q.place())
+	s.card.srqs.Remove(wire.QPN(q.entry.Number))
 	q.xrcd.users--
 	q.cq.users--
 }
-
-func (q *srq) place() wire.QPN { return wire.QPN(q.entry.Number) % numberPlaces }

@@ -91,7 +91,7 @@ func TestFaultInATarget(t *testing.T) {
 	}
 	card := w.a.device
 	card.engine.Do(func() {
-		for _, q := range card.qpsByPlace {
+		for q := range card.qps.All() {
 			if q.entry.Number == targets[0].Number() {
 				q.connection.Path = nil // its acknowledgement cannot leave
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs/hca/cm"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -76,29 +77,11 @@ type Join interface {
 	Finish() (provider.JoinMulticastGrant, error)
 }
 
-// User is whose a program is, of those that share port numbers.
-type User interface {
-	// AdmitPort says whether the user may have one more port, of which so many are used.
-	AdmitPort(used, most uint64) error
-}
-
-// Table gives objects their handles, within the session's limits.
-type Table[T any] interface {
-	Add(*T) (provider.Handle, error)
-	Get(provider.Handle) (*T, error)
-	Remove(provider.Handle)
-	All() []*T
-	// At gives what is at a place, of which there are Places; nil for nothing.
-	At(place uint32) *T
-	Places() uint32
-}
-
-// SessionConfig is what a Session works with. User is nil for a program of this process.
+// SessionConfig describes the program of a Session, and what it may have.
 type SessionConfig struct {
-	Program  Program
-	User     User
-	Channels Table[Channel]
-	IDs      Table[ID]
+	Program Program
+	Limits  quota.Limits
+	Quota   *quota.Quota // of the program's user; nil for a program in this process
 }
 
 // Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock.

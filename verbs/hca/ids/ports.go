@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // Ports are the port spaces of a network namespace, for the ids of all cards in it. Its lock is the
@@ -34,8 +35,8 @@ type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
 	reuse, afonly bool
-	user          User   // whose it is; nil for a program of this process
-	whose         uint64 // which of the user's ids, as the program says; 0: unknown
+	user          *quota.Quota // that of its user; nil for a program in this process
+	whose         uint64       // which of the user's ids, as the program says; 0: unknown
 	owner         *binding
 	rules         network.PortRules // as of when it was bound
 }
@@ -99,10 +100,8 @@ func (p *Ports) admit(b *binding) error {
 	if b.port != 0 && (!b.isGivenOut() || len(p.bound[b.portKey]) > 0) {
 		return nil
 	}
-	if b.user == nil {
-		return nil
-	}
-	return b.user.AdmitPort(uint64(p.given[b.space]), uint64(b.ephemeral()))
+	ports := quota.Shared{Noun: "ports that are given out", Used: uint64(p.given[b.space]), Most: uint64(b.ephemeral())}
+	return b.user.Admit(quota.IDs, ports)
 }
 
 // choose finds a port that nobody has.

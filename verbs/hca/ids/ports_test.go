@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/quota"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,22 +56,17 @@ func TestNarrowedPort(t *testing.T) {
 	refused(t, p.bind(&binding{portKey: key, address: address("10.0.0.1")}), unix.EADDRINUSE)
 }
 
-// greedyUser may have so many ports.
-type greedyUser struct{ most uint64 }
-
-func (g *greedyUser) AdmitPort(used, _ uint64) error {
-	if used >= g.most {
-		return verbs.ErrLimit
-	}
-	return nil
-}
-
-// TestPortsAreCounted: those that are given out, of which what is given back counts no more; a user is asked for
-// each of these that nobody has.
+// TestPortsAreCounted: of 114 ephemeral ports a user with many ids gets 100, since the last eighth is for users with few.
+// A released port does not count, and a port outside of the range never does.
 func TestPortsAreCounted(t *testing.T) {
-	p, greedy := newPorts(), &greedyUser{most: 100}
-	bind := func(user User, port uint16) (*binding, error) {
-		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user, rules: network.DefaultPortRules()}
+	p, greedy := newPorts(), quota.New("greedy", quota.Limits{}, nil)
+	for range 100 {
+		check(t, greedy.Take(quota.IDs, "id"))
+	}
+	rules := network.DefaultPortRules()
+	rules.Last = rules.First + 113
+	bind := func(user *quota.Quota, port uint16) (*binding, error) {
+		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user, rules: rules}
 		return b, p.bind(b)
 	}
 	var last *binding
@@ -81,7 +77,7 @@ func TestPortsAreCounted(t *testing.T) {
 	}
 	_, err := bind(greedy, 0)
 	refused(t, err, verbs.ErrLimit)
-	free := network.DefaultPortRules().First
+	free := rules.First
 	for len(p.bound[portKey{wire.PortSpaceTCP, free}]) > 0 {
 		free++
 	}
@@ -98,4 +94,19 @@ func TestPortsAreCounted(t *testing.T) {
 	if n := p.given[wire.PortSpaceTCP]; n != 100 || p.Len() != 101 {
 		t.Errorf("%d ports are given out, %d bound", n, p.Len())
 	}
+}
+
+// TestPortsAreLeftForOthers: the last eighth of the ephemeral ports is for users that have few.
+func TestPortsAreLeftForOthers(t *testing.T) {
+	p, greedy, late := newPorts(), quota.New("greedy", quota.Limits{}, nil), quota.New("late", quota.Limits{}, nil)
+	bind := func(user *quota.Quota) error {
+		return p.bind(&binding{portKey: portKey{space: wire.PortSpaceTCP}, address: netip.IPv4Unspecified(), user: user, rules: network.DefaultPortRules()})
+	}
+	var err error
+	for err == nil {
+		check(t, greedy.Take(quota.IDs, "id"))
+		err = bind(greedy)
+	}
+	refused(t, err, verbs.ErrLimit, "ports that are given out", "24703 of 28232")
+	check(t, bind(late))
 }

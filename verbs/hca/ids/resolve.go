@@ -223,7 +223,7 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 	if !i.afonlySet { // as the kernel's cma has it
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.user, whose: whose, rules: rules}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.quota, whose: whose, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {

@@ -68,39 +68,12 @@ func (j *joins) Finish() (provider.JoinMulticastGrant, error) {
 	return provider.JoinMulticastGrant{Membership: 9, MGID: wire.GIDFromAddr(j.request.Group)}, nil
 }
 
-// objects is a Table.
-type objects[T any] struct{ all []*T }
-
-func (l *objects[T]) Add(object *T) (provider.Handle, error) {
-	l.all = append(l.all, object)
-	return provider.Handle(len(l.all)), nil
-}
-
-func (l *objects[T]) Get(handle provider.Handle) (*T, error) {
-	if handle == 0 || int(handle) > len(l.all) || l.all[handle-1] == nil {
-		return nil, verbs.ErrInvalid
-	}
-	return l.all[handle-1], nil
-}
-
-func (l *objects[T]) Remove(handle provider.Handle) { l.all[handle-1] = nil }
-func (l *objects[T]) At(place uint32) *T            { return l.all[place] }
-func (l *objects[T]) Places() uint32                { return uint32(len(l.all)) }
-func (l *objects[T]) All() (all []*T) {
-	for _, object := range l.all {
-		if object != nil {
-			all = append(all, object)
-		}
-	}
-	return all
-}
-
 // newSession is a session with a channel, on a card whose QP 1 is not open.
 func newSession(t *testing.T) (*Session, *around, provider.Handle) {
 	t.Helper()
 	a := &around{ended: make(chan struct{})}
 	m := NewManager(Config{Card: a, Ports: newPorts(), Log: slog.New(slog.DiscardHandler)})
-	s := m.NewSession(SessionConfig{Program: a, Channels: &objects[Channel]{}, IDs: &objects[ID]{}})
+	s := m.NewSession(SessionConfig{Program: a, Limits: quota.Limits{EventChannels: 10, IDs: 10}})
 	channel, err := s.CreateEventChannel()
 	check(t, err)
 	t.Cleanup(func() {

@@ -11,6 +11,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -19,17 +21,23 @@ import (
 type Session struct {
 	manager *Manager
 	program Program
-	user    User
+	quota   *quota.Quota   // of the program's user; nil for a program in this process
 	work    sync.WaitGroup // commands and what they have begun, which work or wait without mu
 
 	mu       sync.Mutex
-	channels Table[Channel]
-	ids      Table[ID]
+	channels handles.Table[Channel]
+	ids      handles.Table[ID]
 }
 
 // NewSession makes a session without ids.
 func (m *Manager) NewSession(c SessionConfig) *Session {
-	return &Session{manager: m, program: c.Program, user: c.User, channels: c.Channels, ids: c.IDs}
+	s := &Session{
+		manager: m, program: c.Program, quota: c.Quota,
+		channels: handles.NewTable[Channel]("event channel", quota.EventChannels, c.Limits, c.Quota),
+		ids:      handles.NewTable[ID]("id", quota.IDs, c.Limits, c.Quota),
+	}
+	s.channels.Gone = handles.ErrChannelGone
+	return s
 }
 
 // enter locks the session for a command, unless it has ended.
@@ -98,8 +106,15 @@ func (s *Session) End() error {
 	})
 }
 
-// Free frees what the ids have, except their memberships, which are the program's.
-func (s *Session) Free() error { return s.each(s.freeID) }
+// Free frees what the ids have, except their memberships, which are the program's, and returns their share of the quota.
+func (s *Session) Free() error {
+	failed := s.each(s.freeID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids.Release()
+	s.channels.Release()
+	return failed
+}
 
 func (s *Session) each(do func(*ID)) (failed error) {
 	s.mu.Lock()
@@ -124,7 +139,7 @@ func (s *Session) Break() {
 func (s *Session) Used() (ids, channels int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.ids.All()), len(s.channels.All())
+	return s.ids.Len(), s.channels.Len()
 }
 
 // Waiting is how many events wait.
@@ -160,18 +175,14 @@ func (s *Session) List(from uint32, most int) (list []Info, next uint32, more bo
 		return nil, from, false, err
 	}
 	defer s.mu.Unlock()
-	for next = from; next < s.ids.Places(); next++ {
-		i := s.ids.At(next)
-		if i == nil {
-			continue
-		}
+	for handle, i := range s.ids.From(from) {
 		if len(list) == most {
-			return list, next, true, nil
+			return list, handles.Place(handle), true, nil
 		}
 		list = append(list, Info{
-			Handle: i.handle, PortSpace: i.space, Type: i.kind, State: stateNames[i.state], Local: i.source, Remote: i.dest,
+			Handle: handle, PortSpace: i.space, Type: i.kind, State: stateNames[i.state], Local: i.source, Remote: i.dest,
 			Events: uint32(i.events.Len()), Groups: uint32(len(i.joins)),
 		})
 	}
-	return list, next, false, nil
+	return list, from, false, nil
 }
