@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"verbs/proto":             {"datapath/ring", "internal/errno", "verbs", "verbs/provider"},
 	"verbs/client":            {"datapath/ring", "internal/unit", "verbs", "verbs/proto", "verbs/provider"},
 	"verbs/server":            {"internal/fault", "verbs", "verbs/hca", "verbs/proto", "verbs/provider", "verbs/server/admin", "verbs/server/memory", "verbs/server/peer"},
-	"verbs/server/admin":      {"internal/pcapng", "verbs", "verbs/hca", "verbs/proto", "verbs/provider", "verbs/server/peer"},
+	"verbs/server/admin":      {"internal/pcapng", "verbs", "verbs/hca", "verbs/hca/handles", "verbs/proto", "verbs/provider", "verbs/server/peer"},
 	"verbs/server/memory":     {"internal/kernel", "verbs", "verbs/hca", "verbs/hca/quota", "verbs/proto", "verbs/server/peer"},
 	"verbs/server/peer":       {"verbs", "verbs/hca", "verbs/hca/quota", "verbs/proto"},
 	"verbs/c/ctest":           {},
@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"datapath/conn/dcqcn":     {},
 	"datapath/flight":         {"internal/timers"},
 	"datapath/runner":         {},
-	"verbs/hca":               {"datapath", "datapath/conn/dcqcn", "datapath/link", "datapath/region", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/futex", "internal/host", "internal/release", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/handles", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/quota", "verbs/hca/udpnet", "verbs/provider"},
+	"verbs/hca":               {"datapath", "datapath/conn/dcqcn", "datapath/link", "datapath/region", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/futex", "internal/host", "internal/release", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/handles", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/port", "verbs/hca/quota", "verbs/hca/udpnet", "verbs/provider"},
 	"verbs/hca/cm":            {"datapath/wire", "internal/timers", "verbs"},
 	"verbs/hca/handles":       {"datapath", "datapath/wire", "internal/errno", "verbs", "verbs/hca/quota", "verbs/provider"},
 	"verbs/hca/ids":           {"datapath/wire", "internal/errno", "internal/fault", "verbs", "verbs/hca/cm", "verbs/hca/handles", "verbs/hca/network", "verbs/hca/paths", "verbs/hca/quota", "verbs/provider"},
@@ -76,6 +76,7 @@ var allowed = map[string][]string{
 	"verbs/hca/nic":           {"bpf", "datapath/link", "datapath/wire", "datapath/xsk", "internal/capability", "internal/host", "internal/journal", "mcast/membership", "verbs", "verbs/hca/network"},
 	"verbs/hca/udpnet":        {"datapath/link", "datapath/link/udplink", "datapath/wire", "datapath/xsk", "internal/host", "verbs", "verbs/hca/network"},
 	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network", "verbs/hca/quota"},
+	"verbs/hca/port":          {"datapath/wire", "internal/host", "mcast", "verbs", "verbs/hca/network", "verbs/hca/paths"},
 	"verbs/hca/quota":         {"verbs"},
 
 	// Under verbs/ud and verbs/rc.

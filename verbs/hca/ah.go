@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/datapath"
@@ -18,24 +19,32 @@ import (
 
 // ah is an address handle, with its attributes and its path.
 type ah struct {
+	owner  *owner // that has made its path
 	pd     *pd
 	attr   verbs.AHAttr
 	source wire.GID
 	path   *paths.Path
 }
 
-// createAH carries out provider.CreateAH. It holds no lock while it waits for a neighbour.
-func createAH(ctx context.Context, s *Session, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
+// ahs are the address handles of a session.
+type ahs struct {
+	handles.Table[ah]
+	owner *owner
+	pds   *pds
+}
+
+// create carries out provider.CreateAH. It holds no lock while it waits for a neighbour.
+func (t *ahs) create(ctx context.Context, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
-	a, err := newAH(s, &r.Attr, func() (*pd, error) { return s.pds.Get(r.PD) })
+	a, err := newAH(t.owner, &r.Attr, func() (*pd, error) { return t.pds.Get(r.PD) })
 	if err != nil {
 		return grant, err
 	}
-	defer s.life.work.Done()
-	if grant.AH, err = openAH(ctx, s, a, r.NoWait); err != nil {
-		a.abandon(s)
+	defer t.owner.finish()
+	if grant.AH, err = t.open(ctx, a, r.NoWait); err != nil {
+		a.abandon()
 	}
 	return grant, network.HostError(err)
 }
@@ -57,167 +66,169 @@ func checkAH(attr *verbs.AHAttr) error {
 
 // newAH starts a handle, or one that replaces another; find gives its PD, under card.mu. PD and card
 // stay in use until the handle is abandoned or destroyed.
-func newAH(s *Session, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
-	if err := s.enter(); err != nil {
+func newAH(o *owner, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
+	if err := o.enter(); err != nil {
 		return nil, err
 	}
-	card := s.card
-	defer card.mu.Unlock()
+	defer o.leave()
 	p, err := find()
 	if err != nil {
 		return nil, err
 	}
-	port := card.port()
-	source, err := port.gids.get(attr.GRH.SGIDIndex)
+	gids := &o.device.port.Now().GIDs
+	source, err := gids.Get(attr.GRH.SGIDIndex)
 	if err != nil {
 		return nil, err
 	}
 	if dest := attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
 		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v differ in their IP version; choose another SGIDIndex%s",
-			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, port.gids.hint(dest.IsIPv4()))
+			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, gids.Hint(dest.IsIPv4()))
 	}
 	p.users++
-	s.life.work.Add(1)
-	return &ah{pd: p, attr: *attr, source: source}, nil
+	o.life.work.Add(1)
+	return &ah{owner: o, pd: p, attr: *attr, source: source}, nil
 }
 
-// openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
-func openAH(ctx context.Context, s *Session, a *ah, noWait bool) (_ provider.Handle, err error) {
-	if err := a.findPath(ctx, s, noWait); err != nil {
+// open finds the path, waits for its neighbour unless noWait is set, and adds the handle.
+func (t *ahs) open(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
+	if err := a.findPath(ctx, noWait); err != nil {
 		return 0, err
 	}
-	if err := s.enter(); err != nil {
+	if err := t.owner.enter(); err != nil {
 		return 0, err
 	}
-	defer s.card.mu.Unlock()
+	defer t.owner.leave()
 	if noWait && a.path.Err() != nil {
 		return 0, a.path.Err()
 	}
-	handle, err := s.ahs.Add(a)
+	handle, err := t.Add(a)
 	if err != nil {
 		return 0, err
 	}
-	a.show(s, handle)
+	a.show(handle)
 	return handle, nil
 }
 
 // findPath finds the handle's path, and waits for its neighbour unless noWait is set.
-func (a *ah) findPath(ctx context.Context, s *Session, noWait bool) (err error) {
+func (a *ah) findPath(ctx context.Context, noWait bool) (err error) {
+	o := a.owner
 	ends := paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}
 	if noWait {
-		a.path, err = s.card.paths.Take(ends, s)
+		a.path, err = o.device.paths.Take(ends, o)
 		return err
 	}
-	if a.path, err = s.card.paths.TakeInTurn(ctx, ends, s); err != nil {
+	if a.path, err = o.device.paths.TakeInTurn(ctx, ends, o); err != nil {
 		return err
 	}
-	return s.card.paths.Await(ctx, a.path, s)
+	return o.device.paths.Await(ctx, a.path, o)
 }
 
 // show has the engine use the handle as it is now, from the next round on. The caller holds card.mu.
-func (a *ah) show(s *Session, handle provider.Handle) {
-	entry := a.entry(s.card)
-	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), entry) })
+func (a *ah) show(handle provider.Handle) {
+	o, entry := a.owner, a.engineEntry()
+	o.engine().Do(func() { o.entry.SetAH(uint32(handle), entry) })
 }
 
-// entry makes the handle's entry in the engine's tables.
-func (a *ah) entry(card *Card) *datapath.AH {
-	route := a.attr.GRH
+// engineEntry makes the handle's entry in the engine's tables.
+func (a *ah) engineEntry() *datapath.AH {
+	route, port := a.attr.GRH, a.owner.device.port
+	now := port.Now()
 	return &datapath.AH{
 		PD: a.pd.number, Path: a.path.Entry(), Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
-			VLAN: card.vlan, Priority: a.attr.SL, SourcePorts: card.port().SourcePorts, Source: a.source, Dest: route.DGID,
-			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel, Unsealed: card.port().InMemory,
+			VLAN: port.VLAN, Priority: a.attr.SL, SourcePorts: now.SourcePorts, Source: a.source, Dest: route.DGID,
+			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel, Unsealed: now.InMemory,
 		}),
 	}
 }
 
 // abandon releases the path and the PD of a handle that could not be created, or that was destroyed.
-func (a *ah) abandon(s *Session) {
+func (a *ah) abandon() {
+	o := a.owner
 	if a.path != nil {
-		s.card.paths.Leave(a.path, s)
+		o.device.paths.Leave(a.path, o)
 	}
-	s.card.mu.Lock()
-	defer s.card.mu.Unlock()
+	o.device.mu.Lock()
+	defer o.leave()
 	a.pd.users--
 }
 
-// destroyAH carries out provider.DestroyAH.
-func destroyAH(s *Session, r provider.DestroyAHRequest) error {
-	s.entry.Engine().SendPosted(s.entry)
-	a, err := takeAH(s, r.AH)
+// destroy carries out provider.DestroyAH.
+func (t *ahs) destroy(r provider.DestroyAHRequest) error {
+	t.owner.engine().SendPosted(t.owner.entry)
+	a, err := t.unlink(r.AH)
 	if err != nil {
 		return err
 	}
-	defer s.life.work.Done()
-	a.abandon(s)
+	defer t.owner.finish()
+	a.abandon()
 	return nil
 }
 
-// takeAH removes a handle from the engine and from the session's table. The card stays open until
+// unlink removes a handle from the engine and from the session's table. The card stays open until
 // life.work.Done.
-func takeAH(s *Session, handle provider.Handle) (*ah, error) {
-	if err := s.enterToFree(); err != nil {
+func (t *ahs) unlink(handle provider.Handle) (*ah, error) {
+	if err := t.owner.enterToFree(); err != nil {
 		return nil, err
 	}
-	defer s.card.mu.Unlock()
-	a, err := s.ahs.Get(handle)
+	defer t.owner.leave()
+	a, err := t.Get(handle)
 	if err != nil {
 		return nil, err
 	}
-	s.entry.Engine().Do(func() { s.entry.SetAH(uint32(handle), nil) })
-	s.ahs.Remove(handle)
-	s.life.work.Add(1)
+	t.owner.engine().Do(func() { t.owner.entry.SetAH(uint32(handle), nil) })
+	t.Remove(handle)
+	t.owner.life.work.Add(1)
 	return a, nil
 }
 
-// modifyAH carries out provider.ModifyAH. The new address is made ready aside, as for a new handle, and
+// modify carries out provider.ModifyAH. The new address is made ready aside, as for a new handle, and
 // takes the old one's place between two bursts.
-func modifyAH(ctx context.Context, s *Session, r provider.ModifyAHRequest) error {
+func (t *ahs) modify(ctx context.Context, r provider.ModifyAHRequest) (none provider.None, err error) {
 	if err := checkAH(&r.Attr); err != nil {
-		return err
+		return none, err
 	}
-	next, err := newAH(s, &r.Attr, func() (*pd, error) {
-		a, err := s.ahs.Get(r.AH)
+	next, err := newAH(t.owner, &r.Attr, func() (*pd, error) {
+		a, err := t.Get(r.AH)
 		if err != nil {
 			return nil, err
 		}
 		return a.pd, nil
 	})
 	if err != nil {
-		return err
+		return none, err
 	}
-	defer s.life.work.Done()
-	if err = next.findPath(ctx, s, false); err == nil {
-		err = replaceAH(s, r.AH, next)
+	defer t.owner.finish()
+	if err = next.findPath(ctx, false); err == nil {
+		err = t.replace(r.AH, next)
 	}
-	next.abandon(s)
-	return network.HostError(err)
+	next.abandon()
+	return none, network.HostError(err)
 }
 
-// replaceAH exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
+// replace exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
 // is the old one afterwards.
-func replaceAH(s *Session, handle provider.Handle, next *ah) error {
-	if err := s.enter(); err != nil {
+func (t *ahs) replace(handle provider.Handle, next *ah) error {
+	if err := t.owner.enter(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	a, err := s.ahs.Get(handle)
+	defer t.owner.leave()
+	a, err := t.Get(handle)
 	if err != nil {
 		return err
 	}
 	*a, *next = *next, *a
-	a.show(s, handle)
+	a.show(handle)
 	return nil
 }
 
-// queryAH carries out provider.QueryAH.
-func queryAH(s *Session, r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
-	if err := s.enter(); err != nil {
+// query carries out provider.QueryAH.
+func (t *ahs) query(r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	a, err := s.ahs.Get(r.AH)
+	defer t.owner.leave()
+	a, err := t.Get(r.AH)
 	if err != nil {
 		return grant, err
 	}
@@ -226,4 +237,11 @@ func queryAH(s *Session, r provider.QueryAHRequest) (grant provider.QueryAHGrant
 		grant.Attr.GRH.HopLimit = wire.DefaultHopLimit
 	}
 	return grant, nil
+}
+
+// describe describes the object for Session.Objects.
+func (a *ah) describe(handle provider.Handle) Object {
+	return Object{
+		Handle: handle, PD: a.pd.handle, Source: a.source, Dest: a.attr.GRH.DGID, Failed: a.path.Err() != nil,
+	}
 }

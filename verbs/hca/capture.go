@@ -29,7 +29,7 @@ func (card *Card) Capture(f CaptureFilter) (*Capture, error) {
 	if err := card.session.enter(); err != nil {
 		return nil, err
 	}
-	defer card.mu.Unlock()
+	defer card.session.leave()
 	c := &Capture{card, datapath.NewTap(datapath.TapFilter(f))}
 	card.engine.Do(func() { card.engine.AddTap(c.tap) })
 	return c, nil

@@ -126,7 +126,7 @@ func TestFailedLookIsNoNews(t *testing.T) {
 	ah := w.a.ah("10.0.0.2")
 	f.fails.Store(true)
 	f.mtu.Store(1500)
-	w.a.device.changes.Missed()
+	w.a.device.follower.Missed()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > 4 })
 	w.b.receive(0)
 	w.a.post(w.a.send(1, ah, w.b))
@@ -171,8 +171,8 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 	} {
 		f.forgetCounts()
 		n := newPendingChanges()
-		row.note(n)
-		_, err := w.a.device.update(n.Take())
+		row.note(&n)
+		_, err := w.a.device.follower.update(n.Take())
 		check(t, err)
 		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
 			t.Errorf("%d look-ups of routes, want %d; %d of the port", got, row.want, f.ports.Load())
@@ -270,7 +270,7 @@ func TestAddressThatIsNotSteered(t *testing.T) {
 	steering.full.Store(true)
 	looks := f.ports.Load()
 	check(t, f.SetAddresses(append(slices.Clone(addressesA), address("10.0.0.77"))...))
-	d.changes.Port()
+	d.follower.Port()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > looks+2 })
 	if hasGID(w.a, "10.0.0.77") || w.a.port().State != verbs.PortActive {
 		t.Errorf("GIDs that are not steered, or a port that is down: %+v", w.a.port())

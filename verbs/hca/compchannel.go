@@ -9,7 +9,10 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/verbs"
@@ -31,15 +34,28 @@ type compChannel struct {
 	ready chan struct{} // of capacity 1; see provider.CreateCompChannelGrant
 
 	mu  sync.Mutex
-	cqs []*cq
+	all []*notifier
 }
 
-// createCompChannel carries out provider.CreateCompChannel.
-func createCompChannel(s *Session) (grant provider.CreateCompChannelGrant, err error) {
-	if err := s.enter(); err != nil {
+// notifier writes the notifications of one CQ to its channel.
+type notifier struct {
+	channel *compChannel // nil: arming the CQ has no effect
+	id      uint64       // the EventID of the CQ
+	owed    atomic.Int64 // notifications for which the channel had no room
+}
+
+// channels are the completion channels of a session.
+type channels struct {
+	handles.Table[compChannel]
+	owner *owner
+}
+
+// create carries out provider.CreateCompChannel.
+func (t *channels) create() (grant provider.CreateCompChannelGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
+	defer t.owner.leave()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return grant, network.HostError(fmt.Errorf("sockets of a completion channel: %w", err))
@@ -47,37 +63,37 @@ func createCompChannel(s *Session) (grant provider.CreateCompChannelGrant, err e
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "completion channel"), c.ready
-	if grant.Channel, err = s.channels.Add(c); err != nil {
+	if grant.Channel, err = t.Add(c); err != nil {
 		return provider.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
 	go c.deliver()
 	return grant, nil
 }
 
-// destroyCompChannel carries out provider.DestroyCompChannel.
-func destroyCompChannel(s *Session, r provider.DestroyCompChannelRequest) error {
-	if err := s.enterToFree(); err != nil {
+// destroy carries out provider.DestroyCompChannel.
+func (t *channels) destroy(r provider.DestroyCompChannelRequest) error {
+	if err := t.owner.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.channels.Get(r.Channel)
+	defer t.owner.leave()
+	c, err := t.Get(r.Channel)
 	if err != nil {
 		return err
 	}
-	if n := len(c.all()); n > 0 {
+	if n := len(c.notifiers()); n > 0 {
 		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
 	}
-	s.channels.Remove(r.Channel)
-	c.shut(s)
+	t.Remove(r.Channel)
+	c.shut(t.owner.engine())
 	return nil
 }
 
 // shut closes the card's end of the channel. The program reads the events in it, then the end of the stream. The caller holds card.mu.
-func (c *compChannel) shut(s *Session) {
+func (c *compChannel) shut(e *datapath.Engine) {
 	if c.fd < 0 {
 		return
 	}
-	s.entry.Engine().Do(func() { c.fd = -1 })
+	e.Do(func() { c.fd = -1 })
 	close(c.owing)
 	_ = c.file.Close()
 	signal(c.ready)
@@ -91,59 +107,70 @@ func signal(to chan struct{}) {
 	}
 }
 
-func (c *compChannel) add(q *cq) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cqs = append(c.cqs, q)
+// add adds a CQ with an EventID to the channel; a nil channel has none.
+func (c *compChannel) add(id uint64) *notifier {
+	n := &notifier{channel: c, id: id}
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = append(c.all, n)
+	}
+	return n
 }
 
-func (c *compChannel) remove(q *cq) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cqs = slices.DeleteFunc(c.cqs, func(one *cq) bool { return one == q })
-}
-
-func (c *compChannel) all() []*cq {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.cqs)
-}
-
-// notify sends the record of a CQ. The engine calls it under its lease.
-func (c *compChannel) notify(q *cq) {
-	if c.fd < 0 || q.owed.Load() == 0 && c.write(q) {
+// remove removes the CQ from its channel.
+func (n *notifier) remove() {
+	c := n.channel
+	if c == nil {
 		return
 	}
-	q.owed.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = slices.DeleteFunc(c.all, func(one *notifier) bool { return one == n })
+}
+
+func (c *compChannel) notifiers() []*notifier {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// notify sends the record of the CQ. The engine calls it under its lease.
+func (n *notifier) notify() {
+	c := n.channel
+	if c == nil || c.fd < 0 || n.owed.Load() == 0 && c.write(n) {
+		return
+	}
+	n.owed.Add(1)
 	signal(c.owing)
 }
 
-// write writes a record without waiting; false if there is no room. If the program has closed its end,
-// nobody misses the record.
-func (c *compChannel) write(q *cq) bool {
-	record := q.record()
+// write writes a record without waiting, and reports false if there is no room. If the program has closed its end, the
+// record is not missed.
+func (c *compChannel) write(n *notifier) bool {
+	record := n.record()
 	_, err := unix.Write(c.fd, record[:])
 	signal(c.ready)
 	return !errors.Is(err, unix.EAGAIN)
 }
 
 // record is what the program reads for a notification.
-func (q *cq) record() (record [8]byte) {
-	binary.NativeEndian.PutUint64(record[:], q.events.id)
+func (n *notifier) record() (record [8]byte) {
+	binary.NativeEndian.PutUint64(record[:], n.id)
 	return record
 }
 
 // deliver writes the records that are owed, until the channel is shut.
 func (c *compChannel) deliver() {
 	for range c.owing {
-		for _, q := range c.all() {
-			record := q.record()
-			for q.owed.Load() > 0 {
+		for _, n := range c.notifiers() {
+			record := n.record()
+			for n.owed.Load() > 0 {
 				if _, err := c.file.Write(record[:]); err != nil {
 					return
 				}
 				signal(c.ready)
-				q.owed.Add(-1)
+				n.owed.Add(-1)
 			}
 		}
 	}

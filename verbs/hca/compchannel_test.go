@@ -42,15 +42,15 @@ func TestChannelThatNobodyReads(t *testing.T) {
 	w := newWirePair(t)
 	session, err := w.a.device.NewSession(SessionConfig{Limits: Limits{CompChannels: 2}})
 	check(t, err)
-	deaf, err := createCompChannel(session)
+	deaf, err := session.channels.create()
 	check(t, err)
 	check(t, deaf.Events.Close())
-	silent, err := createCompChannel(session)
+	silent, err := session.channels.create()
 	check(t, err)
-	_, err = createCompChannel(session)
+	_, err = session.channels.create()
 	refused(t, err, verbs.ErrLimit, "completion channel")
 	for _, channel := range []provider.Handle{deaf.Channel, silent.Channel} {
-		grant, err := createCQ(session, provider.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
+		grant, err := session.cqs.create(provider.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
 		check(t, err)
 		c, err := session.cqs.Get(grant.CQ)
 		check(t, err)
@@ -60,8 +60,8 @@ func TestChannelThatNobodyReads(t *testing.T) {
 				c.entry.Notify()
 			}
 		})
-		if channel == deaf.Channel && c.owed.Load() != 0 {
-			t.Errorf("%d records are owed to nobody", c.owed.Load())
+		if channel == deaf.Channel && c.channel.owed.Load() != 0 {
+			t.Errorf("%d records are owed to nobody", c.channel.owed.Load())
 		}
 	}
 	w.b.receive(1)

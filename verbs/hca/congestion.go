@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/conn/dcqcn"
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 )
 
@@ -92,12 +91,4 @@ func (o *options) control() *dcqcn.Parameters {
 	}
 	p := o.dcqcn
 	return &p
-}
-
-// capable is a connection's template: its packets may be marked, if the card is for that.
-func (card *Card) capable(t wire.Template) wire.Template {
-	if card.marks {
-		return t.ECNCapable()
-	}
-	return t
 }

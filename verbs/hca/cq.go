@@ -4,12 +4,12 @@ package hca
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -18,13 +18,33 @@ type cq struct {
 	handle  provider.Handle
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
-	left    []byte       // the queue before the last resize, which the program may still read
-	channel *compChannel // of its notifications; nil for none
-	owed    atomic.Int64 // notifications that the channel had no room for
-	tally   *tally       // of counters that are attached; nil if there are none
+	left    []byte    // the queue before the last resize, which the program may still read
+	channel *notifier // of its notifications
+	tally   *tally    // of counters that are attached; nil if there are none
 	stamped bool
 	users   int
 	events  eventSource
+}
+
+// cqs are the completion queues of a session.
+type cqs struct {
+	handles.Table[cq]
+	owner    *owner
+	channels *channels
+}
+
+// tally is what the engine counts of a queue pair or a CQ while somebody wants to know.
+type tally struct {
+	packets     datapath.Tally
+	completions datapath.CQTally
+	forget      func() // ends the counting; it runs in Do
+	users       int
+}
+
+// value is one of its numbers. It runs in Do.
+func (t *tally) value(what provider.CounterDescription) uint64 {
+	p, c := &t.packets, &t.completions
+	return [...]uint64{p.Received, p.ReceivedBytes, p.Sent, p.SentBytes, c.Completions, c.Errors}[what]
 }
 
 func checkEntries(entries int) error {
@@ -61,73 +81,71 @@ func cqGeometry(entries int, stamped bool) ring.Geometry {
 	return ring.CompletionGeometry(uint32(entries))
 }
 
-// createCQ carries out provider.CreateCQ.
-func createCQ(s *Session, r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
+// create carries out provider.CreateCQ.
+func (t *cqs) create(r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
 	if err := checkNewCQ(&r); err != nil {
 		return grant, err
 	}
-	if err := s.begin(); err != nil {
+	if err := t.owner.begin(); err != nil {
 		return grant, err
 	}
-	defer s.life.work.Done()
+	defer t.owner.finish()
 	c := &cq{events: eventSource{id: r.EventID, kind: ObjectCQ}, stamped: r.WCFlags&stamps != 0}
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
-	queue, memory, err := newCompletionQueue(s, grant.Geometry)
+	queue, memory, err := t.newQueue(grant.Geometry)
 	if err != nil {
 		return provider.CreateCQGrant{}, err
 	}
 	c.memory, grant.Memory = memory, memory
 	c.entry = &datapath.CQ{
-		Session: s.entry,
+		Session: t.owner.entry,
 		Queue:   queue, QPs: map[*datapath.QP]struct{}{},
-		NoteOverrun: func() { s.note(&c.events, notedEvent(verbs.EventCQErr)) },
+		NoteOverrun: func() { t.owner.events.note(&c.events, notedEvent(verbs.EventCQErr)) },
 	}
-	c.entry.Wake, grant.Events = waker(s, r.EventID)
-	if grant.CQ, err = addCQ(s, c, r.Channel); err != nil {
-		s.release(memory)
+	c.entry.Wake, grant.Events = t.waker(r.EventID)
+	if grant.CQ, err = t.link(c, r.Channel); err != nil {
+		t.owner.release(memory)
 		return provider.CreateCQGrant{}, err
 	}
 	return grant, nil
 }
 
-// newCompletionQueue makes the card's end of a completion queue, in new memory.
-func newCompletionQueue(s *Session, g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
-	if memory, err = s.alloc(g.Size()); err != nil {
+// newQueue makes the card's end of a completion queue, in new memory.
+func (t *cqs) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
+	if memory, err = t.owner.alloc(g.Size()); err != nil {
 		return nil, nil, err
 	}
 	if queue, err = ring.NewCompletionProducer(memory, g); err != nil {
-		s.release(memory)
+		t.owner.release(memory)
 		return nil, nil, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	return queue, memory, nil
 }
 
-// addCQ adds a queue to the session's table, and to its channel.
-func addCQ(s *Session, c *cq, channel provider.Handle) (handle provider.Handle, err error) {
-	if err := s.enter(); err != nil {
+// link adds a queue to the session's table, and to its channel.
+func (t *cqs) link(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
+	if err := t.owner.enter(); err != nil {
 		return 0, err
 	}
-	defer s.card.mu.Unlock()
+	defer t.owner.leave()
+	var to *compChannel // nil: arming the queue has no effect
 	if channel != 0 {
-		if c.channel, err = s.channels.Get(channel); err != nil {
+		if to, err = t.channels.Get(channel); err != nil {
 			return 0, err
 		}
 	}
-	if handle, err = s.cqs.Add(c); err != nil {
+	if handle, err = t.Add(c); err != nil {
 		return 0, err
 	}
 	c.handle, c.events.number = handle, uint32(handle)
-	c.entry.Notify = func() {} // without a channel, arming has no effect
-	if c.channel != nil {
-		c.channel.add(c)
-		c.entry.Notify = func() { c.channel.notify(c) }
-	}
+	c.channel = to.add(c.events.id)
+	c.entry.Notify = c.channel.notify
 	return handle, nil
 }
 
 // waker returns the function that wakes the goroutines waiting for a CQ: SessionConfig.Wake, or one that sends to events.
-func waker(s *Session, id uint64) (wake func(), events chan struct{}) {
-	if tell := s.config.Wake; tell != nil {
+func (t *cqs) waker(id uint64) (wake func(), events chan struct{}) {
+	if tell := t.owner.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
 	}
 	events = make(chan struct{}, 1)
@@ -139,66 +157,64 @@ func waker(s *Session, id uint64) (wake func(), events chan struct{}) {
 	}, events
 }
 
-// destroyCQ carries out provider.DestroyCQ.
-func destroyCQ(s *Session, r provider.DestroyCQRequest) error {
-	if err := s.enterToFree(); err != nil {
+// destroy carries out provider.DestroyCQ.
+func (t *cqs) destroy(r provider.DestroyCQRequest) error {
+	if err := t.owner.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.cqs.Get(r.CQ)
+	defer t.owner.leave()
+	c, err := t.Get(r.CQ)
 	if err != nil {
 		return err
 	}
 	if c.users > 0 {
 		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
-	s.cqs.Remove(r.CQ)
-	s.entry.Engine().Do(func() { s.entry.Engine().RemoveCQ(c.entry) })
-	if c.channel != nil {
-		c.channel.remove(c)
+	t.Remove(r.CQ)
+	t.owner.engine().Do(func() { t.owner.engine().RemoveCQ(c.entry) })
+	c.channel.remove()
+	t.owner.events.forget(&c.events)
+	if t.owner.config.Forget != nil {
+		t.owner.config.Forget(c.events.id)
 	}
-	s.events.forget(&c.events)
-	if s.config.Forget != nil {
-		s.config.Forget(c.events.id)
-	}
-	s.release(c.memory, c.left)
+	t.owner.release(c.memory, c.left)
 	return nil
 }
 
-// resizeCQ carries out provider.ResizeCQ. The card begins with the new queue between two rounds. The memory
+// resize carries out provider.ResizeCQ. The card begins with the new queue between two rounds. The memory
 // of the old one stays the CQ's, since the program reads what is left there.
-func resizeCQ(s *Session, r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
+func (t *cqs) resize(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
 	if err := checkEntries(r.Entries); err != nil {
 		return grant, err
 	}
-	if err := s.begin(); err != nil {
+	if err := t.owner.begin(); err != nil {
 		return grant, err
 	}
-	defer s.life.work.Done()
+	defer t.owner.finish()
 	stamped := false
-	if err := withCQ(s, r.CQ, func(c *cq) error { stamped = c.stamped; return nil }); err != nil {
+	if err := t.with(r.CQ, func(c *cq) error { stamped = c.stamped; return nil }); err != nil {
 		return grant, err
 	}
 	grant.Geometry = cqGeometry(r.Entries, stamped)
-	queue, memory, err := newCompletionQueue(s, grant.Geometry)
+	queue, memory, err := t.newQueue(grant.Geometry)
 	if err != nil {
 		return provider.ResizeCQGrant{}, err
 	}
 	grant.Memory = memory
-	if err := withCQ(s, r.CQ, func(c *cq) error { return c.move(s, queue, memory, r.Entries) }); err != nil {
-		s.release(memory)
+	if err := t.with(r.CQ, func(c *cq) error { return c.move(t.owner, queue, memory, r.Entries) }); err != nil {
+		t.owner.release(memory)
 		return provider.ResizeCQGrant{}, err
 	}
 	return grant, nil
 }
 
-// withCQ does something with a CQ under the card's lock.
-func withCQ(s *Session, handle provider.Handle, do func(c *cq) error) error {
-	if err := s.enter(); err != nil {
+// with does something with a CQ under the card's lock.
+func (t *cqs) with(handle provider.Handle, do func(c *cq) error) error {
+	if err := t.owner.enter(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.cqs.Get(handle)
+	defer t.owner.leave()
+	c, err := t.Get(handle)
 	if err != nil {
 		return err
 	}
@@ -207,38 +223,52 @@ func withCQ(s *Session, handle provider.Handle, do func(c *cq) error) error {
 
 // move has the card write to a new queue. The program has read the one before the last resize to its end, so its memory
 // is released.
-func (c *cq) move(s *Session, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
-	s.entry.Engine().Do(func() {
+func (c *cq) move(o *owner, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
+	o.engine().Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():
 			err = fmt.Errorf("%w: the CQ; close it", verbs.ErrCQOverrun)
 		case int(unread) > entries:
 			err = fmt.Errorf("%w: completions that the CQ holds: %d; poll first", verbs.ErrInvalid, unread)
 		default:
-			s.entry.Engine().MoveCQ(c.entry, queue)
+			o.engine().MoveCQ(c.entry, queue)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	s.release(c.left)
+	o.release(c.left)
 	c.left, c.memory = c.memory, memory
 	return nil
 }
 
-// modifyCQ carries out provider.ModifyCQ.
-func modifyCQ(s *Session, r provider.ModifyCQRequest) error {
+// modify carries out provider.ModifyCQ.
+func (t *cqs) modify(r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
-	return withCQ(s, r.CQ, func(c *cq) error {
-		s.entry.Engine().Do(func() { s.entry.Engine().ModerateCQ(c.entry, m) })
+	return t.with(r.CQ, func(c *cq) error {
+		t.owner.engine().Do(func() { t.owner.engine().ModerateCQ(c.entry, m) })
 		return nil
 	})
 }
 
-// checkCQ carries out provider.CheckCQ.
-func checkCQ(s *Session, r provider.CheckCQRequest) error {
-	return withCQ(s, r.CQ, func(c *cq) error {
-		s.entry.Engine().Do(func() { s.entry.Engine().CheckCQ(c.entry, r.Armings) })
+// check carries out provider.CheckCQ.
+func (t *cqs) check(r provider.CheckCQRequest) error {
+	return t.with(r.CQ, func(c *cq) error {
+		t.owner.engine().Do(func() { t.owner.engine().CheckCQ(c.entry, r.Armings) })
 		return nil
 	})
+}
+
+// describe describes the object for Session.Objects.
+func (c *cq) describe(handle provider.Handle) Object {
+	return Object{
+		Handle: handle, Users: uint32(c.users), Size: c.entry.Queue.Entries(), Used: c.entry.Queue.Unread(), Failed: c.entry.Overrun(),
+	}
+}
+
+// releaseAll releases the memory of all queues, at the end of the session.
+func (t *cqs) releaseAll() {
+	for _, c := range t.All() {
+		t.owner.release(c.memory, c.left)
+	}
 }

@@ -14,19 +14,25 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// events are a session's that the program has not read: in the queues that it has opened, and one for the rest.
+// events are the events of a session that the program has not read: in the queues that it has opened, and in one for
+// the rest.
 type events struct {
+	card    *sync.Mutex       // the card's lock
+	life    *life             // the session's
+	err     func() error      // the session's
+	observe func(ObjectEvent) // SessionConfig.Observe; nil for none
+	noticed func()            // SessionConfig.Noticed; nil for none
+
 	mu     sync.Mutex
 	rest   EventQueue
 	opened atomic.Pointer[[]*EventQueue] // by their EventIDs; changed under mu
 
 	noted atomic.Pointer[eventSource] // what the engine has noted of objects: a list
-	tell  func()                      // SessionConfig.Noticed; nil for none
 }
 
 // EventQueue has events of a session's device and port, and of the objects whose EventIDs are in its range.
 type EventQueue struct {
-	session     *Session
+	events      *events
 	first, last uint64
 	waiting     provider.Reports // under events.mu
 	ready       chan struct{}    // of capacity 1
@@ -35,20 +41,18 @@ type EventQueue struct {
 // maxEventQueues is how many a session may open.
 const maxEventQueues = 1024
 
-func (e *events) init(s *Session) {
-	e.rest = EventQueue{session: s, ready: make(chan struct{}, 1)}
+// init makes the queue for the rest, for a session with a life and an error.
+func (e *events) init(of *life, err func() error) {
+	e.life, e.err = of, err
+	e.rest = EventQueue{events: e, ready: make(chan struct{}, 1)}
 	e.opened.Store(&[]*EventQueue{})
-	e.tell = s.config.Noticed
 }
 
-// OpenEvents gives a queue for the events of objects whose EventIDs are from first, which is not 0, to last. Other
-// queues do not get them, but all get those of the device and its port. What is of objects with other EventIDs,
-// GetAsyncEvent has. ErrBusy if another queue has one of them.
-func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
+// open returns a new queue for the events of objects whose EventIDs are from first to last.
+func (e *events) open(first, last uint64) (*EventQueue, error) {
 	if first == 0 || first > last {
 		return nil, fmt.Errorf("%w: events of objects from %#x to %#x", verbs.ErrInvalid, first, last)
 	}
-	e := &s.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	opened := *e.opened.Load()
@@ -59,7 +63,7 @@ func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
 	if at < len(opened) && opened[at].first <= last {
 		return nil, fmt.Errorf("%w: events of objects from %#x to %#x go to a descriptor already", verbs.ErrBusy, opened[at].first, opened[at].last)
 	}
-	q := &EventQueue{session: s, first: first, last: last, ready: make(chan struct{}, 1)}
+	q := &EventQueue{events: e, first: first, last: last, ready: make(chan struct{}, 1)}
 	opened = slices.Insert(slices.Clone(opened), at, q)
 	e.opened.Store(&opened)
 	return q, nil
@@ -67,7 +71,7 @@ func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
 
 // Close ends the queue, whose events are lost. Nobody waits in Pass any more.
 func (q *EventQueue) Close() {
-	e := &q.session.events
+	e := q.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	opened := slices.DeleteFunc(slices.Clone(*e.opened.Load()), func(one *EventQueue) bool { return one == q })
@@ -86,8 +90,8 @@ func (q *EventQueue) compare(id uint64) int {
 	return 0
 }
 
-// of is the queue for an object's events.
-func (e *events) of(id uint64) *EventQueue {
+// queueOf returns the queue for an object's events.
+func (e *events) queueOf(id uint64) *EventQueue {
 	opened := *e.opened.Load()
 	if at, found := slices.BinarySearchFunc(opened, id, (*EventQueue).compare); found {
 		return opened[at]
@@ -99,7 +103,7 @@ func (e *events) put(r provider.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if slices.Contains(objectEvents, r.Type) {
-		e.of(r.EventID).put(r)
+		e.queueOf(r.EventID).put(r)
 		return
 	}
 	for _, q := range *e.opened.Load() {
@@ -126,35 +130,26 @@ var objectEvents = []verbs.EventType{
 	verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached, verbs.EventPathMigErr,
 }
 
-// forget drops the events of an object that is being destroyed. The caller holds card.mu.
+// forget drops the events of an object that is being destroyed. The caller holds the card's lock.
 func (e *events) forget(from *eventSource) {
 	from.gone = true
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, kind := range objectEvents {
 		event := provider.EventReport{Type: kind, EventID: from.id}
-		e.of(from.id).waiting.Drop(event)
+		e.queueOf(from.id).waiting.Drop(event)
 		e.rest.waiting.Drop(event) // from before the other queue was opened
 	}
-}
-
-// GetAsyncEvent implements provider.Provider.
-func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, err error) {
-	err = s.events.rest.Pass(ctx, func(oldest provider.EventReport) bool {
-		r = oldest
-		return true
-	})
-	return r, err
 }
 
 // Pass waits for an event and passes it on, or leaves it where it is if that is refused. No object is
 // destroyed while it is passed, so to must not wait. After a failure the event of the device comes before the error: it
 // is put before done is closed, so what is not there after that does not come.
 func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) bool) error {
-	life := &q.session.life
+	life := q.events.life
 	for {
 		last := isClosed(life.done)
-		q.session.ReportNoticed()
+		q.events.reportNoted()
 		if life.stopped() {
 			return verbs.ErrClosed
 		}
@@ -162,7 +157,7 @@ func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) boo
 			return nil
 		}
 		if last {
-			return q.session.Err()
+			return q.events.err()
 		}
 		select {
 		case <-q.ready:
@@ -176,7 +171,7 @@ func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) boo
 // pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
 // none of its events is passed after it was. The next reader is woken if there are more.
 func (q *EventQueue) pass(to func(provider.EventReport) bool) (some bool) {
-	e := &q.session.events
+	e := q.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	oldest, some := q.waiting.Oldest()
@@ -212,16 +207,15 @@ func notedEvent(event verbs.EventType) uint32 { return 1 << event }
 
 // note is called by the engine, under its lease. It pairs with takeNoted and putNoted: the bits are stored, then listed is
 // loaded.
-func (s *Session) note(from *eventSource, what uint32) {
-	e := &s.events
+func (e *events) note(from *eventSource, what uint32) {
 	from.noted.Or(what)
 	for put := from.listed.Swap(true); !put; {
 		from.next = e.noted.Load()
 		put = e.noted.CompareAndSwap(from.next, from)
 	}
-	e.of(from.id).wake()
-	if e.tell != nil {
-		e.tell()
+	e.queueOf(from.id).wake()
+	if e.noticed != nil {
+		e.noticed()
 	}
 }
 
@@ -237,38 +231,35 @@ func (e *events) takeNoted() (list []*eventSource) {
 	return list
 }
 
-// ReportNoticed makes events of what the engine has noted.
-func (s *Session) ReportNoticed() {
-	if s.events.noted.Load() != nil {
-		s.card.mu.Lock()
-		defer s.card.mu.Unlock()
-		s.putNoted()
+// reportNoted makes events of what the engine has noted.
+func (e *events) reportNoted() {
+	if e.noted.Load() != nil {
+		e.card.Lock()
+		defer e.card.Unlock()
+		e.putNoted()
 	}
 }
 
-// putNoted is ReportNoticed for who holds card.mu.
-func (s *Session) putNoted() {
-	for _, from := range s.events.takeNoted() {
+// putNoted is reportNoted for a caller that holds the card's lock.
+func (e *events) putNoted() {
+	for _, from := range e.takeNoted() {
 		if noted := from.noted.Swap(0); !from.gone {
-			s.putSource(from, noted)
+			e.putSource(from, noted)
 		}
 	}
 }
 
-func (s *Session) putSource(from *eventSource, noted uint32) {
-	if noted&notedMove != 0 {
-		s.observe(ObjectEvent{Kind: from.kind, Number: from.number, Moved: true, State: verbs.QPState(from.state.Load())})
+func (e *events) putSource(from *eventSource, noted uint32) {
+	if noted&notedMove != 0 && e.observe != nil {
+		e.observe(ObjectEvent{Kind: from.kind, Number: from.number, Moved: true, State: verbs.QPState(from.state.Load())})
 	}
 	for _, event := range objectEvents {
-		if noted&notedEvent(event) != 0 {
-			s.events.put(provider.EventReport{Type: event, EventID: from.id})
-			s.observe(ObjectEvent{Kind: from.kind, Number: from.number, Type: event})
+		if noted&notedEvent(event) == 0 {
+			continue
 		}
-	}
-}
-
-func (s *Session) observe(e ObjectEvent) {
-	if s.config.Observe != nil {
-		s.config.Observe(e)
+		e.put(provider.EventReport{Type: event, EventID: from.id})
+		if e.observe != nil {
+			e.observe(ObjectEvent{Kind: from.kind, Number: from.number, Type: event})
+		}
 	}
 }

@@ -74,20 +74,20 @@ func (s *station) mtu(bytes int) {
 // Each change is one event, and what is as it was is none.
 func TestPortEvents(t *testing.T) {
 	a := newStillPair(t).a
-	a.device.look(everything())
+	a.device.follower.look(everything())
 	a.noEvent()
 	a.link(false)
-	a.device.look(everything())
+	a.device.follower.look(everything())
 	a.expectEvents(portErr)
 	a.noEvent()
 	a.link(true)
 	a.expectEvents(portActive)
 	a.noEvent()
 	a.addresses(addressesA[0], address("10.0.0.9"))
-	a.device.look(everything())
+	a.device.follower.look(everything())
 	a.expectEvents(gidChange)
 	a.mtu(300) // too small for any RDMA MTU
-	a.device.look(everything())
+	a.device.follower.look(everything())
 	a.expectEvents(portErr)
 	a.mtu(1500)
 	a.expectEvents(portActive, mtuChange)
@@ -215,7 +215,7 @@ func TestEventsRace(t *testing.T) {
 // A wake-up stands for all events that wait: the reader that it wakes wakes the next.
 func TestEventWakesTheNextReader(t *testing.T) {
 	var s Session
-	s.events.init(&s)
+	s.events.init(&s.life, s.Err)
 	e := &s.events.rest
 	for id := range uint64(3) {
 		s.events.put(provider.EventReport{Type: verbs.EventCQErr, EventID: 1 + id})

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// allocFastMR carries out provider.AllocFastMR. The engine registers its memory.
-func allocFastMR(s *Session, r provider.AllocFastMRRequest) (provider.MRGrant, error) {
+// allocFast carries out provider.AllocFastMR. The engine registers its memory.
+func (t *mrs) allocFast(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
 	switch {
 	case r.Type > verbs.MRTypeSGGaps:
 		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg, MRTypeIntegrity and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
@@ -19,59 +19,59 @@ func allocFastMR(s *Session, r provider.AllocFastMRRequest) (provider.MRGrant, e
 		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
 	}
 	if r.Type == verbs.MRTypeIntegrity {
-		return registerOwn(s, r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
+		return t.registerOwn(r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
 	}
-	return registerOwn(s, r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
+	return t.registerOwn(r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})
 }
 
-// checkMRStatus carries out provider.CheckMRStatus.
-func checkMRStatus(s *Session, r provider.CheckMRStatusRequest) (grant provider.CheckMRStatusGrant, err error) {
-	if err := s.enter(); err != nil {
+// checkStatus carries out provider.CheckMRStatus.
+func (t *mrs) checkStatus(r provider.CheckMRStatusRequest) (grant provider.CheckMRStatusGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	m, err := regionOf(s, r.MR)
+	defer t.owner.leave()
+	m, err := t.region(r.MR)
 	if err != nil {
 		return grant, err
 	}
 	if !m.signed {
 		return grant, fmt.Errorf("%w: the region is none with signatures; PD.AllocIntegrityMR makes those", verbs.ErrInvalid)
 	}
-	s.entry.Engine().Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
+	t.owner.engine().Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
 	return grant, nil
 }
 
 // allocCoherent carries out provider.AllocCoherent. No queue pair is of the region's PD, so that its own key is good for nothing.
-func allocCoherent(s *Session, r provider.AllocCoherentRequest) (provider.MRGrant, error) {
+func (t *mrs) allocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
 	if r.Length < 1 || r.Length > maxAlloc {
 		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxAlloc)
 	}
-	return registerOwn(s, 0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
+	return t.registerOwn(0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
 }
 
 // registerOwn registers a region of so much of the session's memory.
-func registerOwn(s *Session, pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
-	if err := s.begin(); err != nil {
+func (t *mrs) registerOwn(pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
+	if err := t.owner.begin(); err != nil {
 		return grant, err
 	}
-	defer s.life.work.Done()
-	if m.own, err = s.alloc(length); err != nil {
+	defer t.owner.finish()
+	if m.own, err = t.owner.alloc(length); err != nil {
 		return grant, err
 	}
 	m.memory = m.own
-	if grant, err = registerMR(s, pd, m); err != nil {
-		s.release(m.own)
+	if grant, err = t.register(pd, m); err != nil {
+		t.owner.release(m.own)
 	}
 	return grant, err
 }
 
 // mapFMR carries out provider.MapFMR.
-func mapFMR(s *Session, r provider.MapFMRRequest) error {
-	return changeFast(s, r.MR, func(m *mr) error {
+func (t *mrs) mapFMR(r provider.MapFMRRequest) error {
+	return t.changeFast(r.MR, func(m *mr) error {
 		if uint32(r.Key)>>8 != uint32(m.key)>>8 {
 			return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
 		}
-		if s.entry.Register(m.pd.number, r.Key, r.IOVA, r.Reg, false) != verbs.WCSuccess {
+		if t.owner.entry.Register(m.pd.number, r.Key, r.IOVA, r.Reg, false) != verbs.WCSuccess {
 			return fmt.Errorf("%w: %d bytes in %d pages at 0x%x; the pages have to be mapped memory of the session, in a direction that the access flags (%v) allow",
 				verbs.ErrInvalid, r.Reg.Length, r.Reg.Count, r.IOVA, r.Reg.Access)
 		}
@@ -80,24 +80,24 @@ func mapFMR(s *Session, r provider.MapFMRRequest) error {
 }
 
 // unmapFMR carries out provider.UnmapFMR.
-func unmapFMR(s *Session, r provider.UnmapFMRRequest) error {
-	return changeFast(s, r.MR, func(*mr) error { return nil })
+func (t *mrs) unmapFMR(r provider.UnmapFMRRequest) error {
+	return t.changeFast(r.MR, func(*mr) error { return nil })
 }
 
 // changeFast makes a fast region free, and a change of it, between two bursts.
-func changeFast(s *Session, handle provider.Handle, change func(*mr) error) (err error) {
-	if err := s.enter(); err != nil {
+func (t *mrs) changeFast(handle provider.Handle, change func(*mr) error) (err error) {
+	if err := t.owner.enter(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	m, err := regionOf(s, handle)
+	defer t.owner.leave()
+	m, err := t.region(handle)
 	if err != nil {
 		return err
 	}
 	if !m.fast {
 		return fmt.Errorf("%w: the region is not a fast one", verbs.ErrInvalid)
 	}
-	s.entry.Engine().Do(func() {
+	t.owner.engine().Do(func() {
 		if !m.entry.Free() {
 			err = fmt.Errorf("%w: memory windows are bound to the region; unbind, invalidate or close them first", verbs.ErrBusy)
 			return

@@ -90,7 +90,7 @@ func TestFaultInConnectionManagement(t *testing.T) {
 	c := newConnector(t, w.b, broken, "10.0.0.1")
 	card := w.a.device
 	session := broken.session()
-	session.cm.Break()
+	session.ids.Break()
 	asks := c.ask()
 	defer asks.Close()
 	defer asks.DestroyQP()

@@ -11,8 +11,10 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/provider"
 )
 
 var (
@@ -50,28 +52,42 @@ func (r *repeats) again() {
 // anew starts the list over: the next pause is the first.
 func (r *repeats) anew() { r.next = 0 }
 
+// follower keeps a card up to date with its host, and reports what has changed. It implements network.Card, by which the
+// host notifies it.
+type follower struct {
+	pendingChanges
+	*device
+	qps     *handles.Numbers[qp]
+	report  func(provider.EventReport) // an event to all sessions; called under mu
+	fail    func(cause error)          // the card
+	close   func() error               // the card
+	refused chan struct{}              // of capacity 1: the interface dropped a packet instead of sending it
+	lagging atomic.Bool                // the last query of the host failed
+	tooBig  tooBig
+}
+
 // keepUp follows the host until the card is closed.
-func (card *Card) keepUp() {
-	card.changes.Missed() // what came between the first look and now
+func (f *follower) keepUp() {
+	f.Missed() // what came between the first look and now
 	retry, ask, carrier := newRepeats(host.RetryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var look func() looked
 		select {
-		case <-card.life.stopping:
+		case <-f.life.stopping:
 			return
-		case <-card.changes.Ready():
-			look = func() looked { return card.look(card.changes.Take()) }
-		case <-card.refused:
-			look = func() looked { return card.look(changes{port: true}) }
+		case <-f.Ready():
+			look = func() looked { return f.look(f.Take()) }
+		case <-f.refused:
+			look = func() looked { return f.look(changes{port: true}) }
 		case <-retry.timer.C:
-			look = func() looked { return card.look(everything()) }
+			look = func() looked { return f.look(everything()) }
 		case <-carrier.timer.C:
-			look = func() looked { return card.look(changes{port: true}) }
+			look = func() looked { return f.look(changes{port: true}) }
 		case <-ask.timer.C:
-			look = func() looked { return looked{failed: card.askAgain() != nil} }
+			look = func() looked { return looked{failed: f.askAgain() != nil} }
 			ask.again()
 		}
-		goOn := host.Pace(card.life.stopping, func() {
+		goOn := host.Pace(f.life.stopping, func() {
 			found := look()
 			if found.cameUp {
 				ask.anew()
@@ -97,35 +113,35 @@ func (card *Card) keepUp() {
 
 // noteRefused is called by the engine when the interface drops packets that are sent: it may have
 // lost its carrier.
-func (card *Card) noteRefused() {
+func (f *follower) noteRefused() {
 	select {
-	case card.refused <- struct{}{}:
+	case f.refused <- struct{}{}:
 	default:
 	}
 }
 
-func (card *Card) askAgain() error {
-	if !card.port().Up {
+func (f *follower) askAgain() error {
+	if !f.port.Now().Up {
 		return nil
 	}
-	return card.paths.AskHops(true)
+	return f.paths.AskHops(true)
 }
 
 // update looks up what has changed.
-func (card *Card) update(c changes) (cameUp bool, err error) {
+func (f *follower) update(c changes) (cameUp bool, err error) {
 	var moved portChange
 	if c.port {
-		if moved, err = card.updatePort(); err != nil {
+		if moved, err = f.updatePort(); err != nil {
 			return false, err
 		}
 	}
-	up := card.port().Up
-	err = card.paths.Update(paths.Change{Changes: c.Changes, GIDs: moved.gids, Up: up, CameUp: moved.up})
+	up := f.port.Now().Up
+	err = f.paths.Update(paths.Change{Changes: c.Changes, GIDs: moved.gids, Up: up, CameUp: moved.up})
 	return up && moved.up, errors.Join(moved.unsteered, err)
 }
 
-func (card *Card) wantsCarrier() bool {
-	now := card.port()
+func (f *follower) wantsCarrier() bool {
+	now := f.port.Now()
 	return now.Enabled && !now.Up && now.Lost == nil
 }
 
@@ -138,20 +154,20 @@ type looked struct {
 
 // look brings the card's state up to date. What could not be asked stays as it was. If the interface
 // does not exist any more, the card fails.
-func (card *Card) look(c changes) (found looked) {
-	cameUp, err := card.update(c)
-	switch was := card.lagging.Swap(err != nil); {
+func (f *follower) look(c changes) (found looked) {
+	cameUp, err := f.update(c)
+	switch was := f.lagging.Swap(err != nil); {
 	case errors.Is(err, network.ErrGone):
-		card.fail(err)
+		f.fail(err)
 		return looked{}
-	case card.life.err() != nil:
+	case f.life.err() != nil:
 		return looked{}
 	case err != nil && !was:
-		card.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", card.Name(), "error", err)
+		f.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", f.port.Name(), "error", err)
 	case err == nil && was:
-		card.log.Info("changes on the host can be read again", "device", card.Name())
+		f.log.Info("changes on the host can be read again", "device", f.port.Name())
 	}
-	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.port().Lost != nil}
+	return looked{cameUp: cameUp, noCarrier: f.wantsCarrier(), failed: err != nil || f.port.Now().Lost != nil}
 }
 
 // watchPause is the time between two checks that packets can still come. The kernel has no notification of
@@ -159,17 +175,17 @@ func (card *Card) look(c changes) (found looked) {
 const watchPause = time.Second
 
 // watch fails a card to which no packets come any more.
-func (card *Card) watch() {
+func (f *follower) watch() {
 	look := time.NewTicker(watchPause)
 	defer look.Stop()
 	for {
 		select {
-		case <-card.life.done:
+		case <-f.life.done:
 			return
 		case <-look.C:
 		}
-		if err := card.host.Check(); err != nil {
-			card.fail(err)
+		if err := f.host.Check(); err != nil {
+			f.fail(err)
 			return
 		}
 	}
@@ -189,11 +205,11 @@ const tellPause = time.Second
 
 // tellTooLong tells programs whose connections send more to an address than a router says that it forwards. That is
 // all: anybody can forge the report.
-func (card *Card) tellTooLong(dest wire.GID, mtu wire.MTU) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	card.engine.Do(func() {
-		for q := range card.qps.All() {
+func (f *follower) tellTooLong(dest wire.GID, mtu wire.MTU) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.engine.Do(func() {
+		for q := range f.qps.All() {
 			if q.connection != nil && q.connection.Peer == dest && q.connection.MTU > mtu {
 				q.connection.NoteTooLong()
 			}
@@ -204,28 +220,41 @@ func (card *Card) tellTooLong(dest wire.GID, mtu wire.MTU) {
 // logPause is the shortest time between two log lines about packets that are too big.
 const logPause = time.Minute
 
-// noteTooBig is called by the listener, for all packets of the host to the RoCEv2 port.
-func (card *Card) noteTooBig(said host.TooBig) {
-	if _, err := card.gidIndex(wire.GIDFromAddr(said.Source)); err != nil {
+// TooBig implements network.Card: the listener reports packets of the whole host to the RoCEv2 port.
+func (f *follower) TooBig(said host.TooBig) {
+	if !f.port.Has(wire.GIDFromAddr(said.Source)) {
 		return // another interface's
 	}
-	card.tooBig.packets.Add(1)
+	f.tooBig.packets.Add(1)
 	now := time.Now()
-	if now.Sub(card.tooBig.told) > tellPause {
-		card.tooBig.told = now
-		card.tellTooLong(wire.GIDFromAddr(said.Dest), wire.MTUFor(said.MTU))
+	if now.Sub(f.tooBig.told) > tellPause {
+		f.tooBig.told = now
+		f.tellTooLong(wire.GIDFromAddr(said.Dest), wire.MTUFor(said.MTU))
 	}
-	if now.Sub(card.tooBig.logged) > logPause {
-		card.tooBig.logged = now
-		card.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
-			"device", card.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
+	if now.Sub(f.tooBig.logged) > logPause {
+		f.tooBig.logged = now
+		f.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
+			"device", f.port.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
 	}
 }
 
-// pendingChanges gathers what has changed around a card until the card looks. It is a host.Changes.
+// Look implements network.Card.
+func (f *follower) Look() (done bool) {
+	if f.look(everything()).failed {
+		f.Missed()
+		return false
+	}
+	return true
+}
+
+// Close implements network.Card.
+func (f *follower) Close() error { return f.close() }
+
+// pendingChanges collects the host's notifications until the follower queries what has changed. It implements
+// host.Changes.
 type pendingChanges struct{ host.Pending[changes] }
 
-func newPendingChanges() *pendingChanges { return &pendingChanges{host.NewPending[changes]()} }
+func newPendingChanges() pendingChanges { return pendingChanges{host.NewPending[changes]()} }
 
 // changes are what is to be looked at.
 type changes struct {
@@ -254,27 +283,6 @@ func (p *pendingChanges) Route(dest netip.Prefix, _ int) {
 		p.Note(func(c *changes) { c.AddRoute(dest) })
 	}
 }
-
-// follower is a card as its host sees it: network.Card.
-type follower struct {
-	*pendingChanges
-	card *Card
-}
-
-// TooBig implements network.Card.
-func (f follower) TooBig(said host.TooBig) { f.card.noteTooBig(said) }
-
-// Look implements network.Card.
-func (f follower) Look() (done bool) {
-	if f.card.look(everything()).failed {
-		f.Missed()
-		return false
-	}
-	return true
-}
-
-// Close implements network.Card.
-func (f follower) Close() error { return f.card.Close() }
 
 // Neighbour implements host.Changes.
 func (p *pendingChanges) Neighbour(address netip.Addr) {

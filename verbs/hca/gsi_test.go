@@ -116,7 +116,7 @@ func TestQP1IsKept(t *testing.T) {
 	ah, m := peer.ah("10.0.0.1"), w.a.device.manager
 	s, err := w.a.device.NewSession(SessionConfig{Privileged: func() bool { return true }})
 	check(t, err)
-	_, err = createQP(s, provider.CreateQPRequest{Type: verbs.QPTypeGSI, Port: 1, PD: 12345})
+	_, err = s.qps.create(provider.CreateQPRequest{Type: verbs.QPTypeGSI, Port: 1, PD: 12345})
 	refused(t, err, verbs.ErrInvalid, "no such PD")
 	check(t, w.a.device.manager.Use())
 	for range 2 {

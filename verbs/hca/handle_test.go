@@ -34,7 +34,7 @@ func TestClosedAHAndItsSuccessors(t *testing.T) {
 func TestClosedMRAndItsSuccessors(t *testing.T) {
 	w := newStillPair(t)
 	a, b := w.a, w.b
-	a.device.session.keys.Limit = 2 // the station's, and one more
+	a.device.session.mrs.Limit = 2 // the station's, and one more
 	mr, err := a.pd.AllocMR(100, 0)
 	check(t, err)
 	stale := mr.SGE(0, 1)

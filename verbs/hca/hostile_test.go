@@ -188,15 +188,15 @@ func (s *scene) newAttacker() *attacker {
 	foreign, err := provider.Do(session, provider.AllocPD, provider.None{})
 	check(s, err)
 	a.pd = pd.PD
-	a.mr, err = allocMR(session, provider.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite | remoteAccess})
+	a.mr, err = session.mrs.allocate(provider.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite | remoteAccess})
 	check(s, err)
-	a.other, err = allocMR(session, provider.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
+	a.other, err = session.mrs.allocate(provider.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
 	check(s, err)
 	copy(a.other.Memory, canarySlot)
-	ah, err := createAH(guard(s), session, provider.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
+	ah, err := session.ahs.create(guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
 	check(s, err)
 	a.ah = ah.AH
-	a.cq, err = createCQ(session, provider.CreateCQRequest{Entries: 64})
+	a.cq, err = session.cqs.create(provider.CreateCQRequest{Entries: 64})
 	check(s, err)
 	return a
 }
@@ -215,7 +215,7 @@ func (a *attacker) withQP(kind ...verbs.QPType) *attacker {
 func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	a.Helper()
 	var err error
-	a.srq, err = createSRQ(a.session, provider.CreateSRQRequest{PD: a.pd, Attr: provider.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
+	a.srq, err = a.session.srqs.create(provider.CreateSRQRequest{PD: a.pd, Attr: provider.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
 	check(a, err)
 	return a.withQP(kind...)
 }
@@ -223,11 +223,11 @@ func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 // withXRC makes an XRC initiator, with a target of its own to which it is connected, and an SRQ.
 func (a *attacker) withXRC() *attacker {
 	a.Helper()
-	domain, err := openXRCD(a.session, provider.OpenXRCDRequest{})
+	domain, err := a.session.xrcds.open(provider.OpenXRCDRequest{})
 	check(a, err)
-	a.target, err = createXRCTarget(a.session, provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 9})
+	a.target, err = a.session.targets.create(provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 9})
 	check(a, err)
-	srq, err := createXRCSRQ(a.session, provider.CreateXRCSRQRequest{
+	srq, err := a.session.srqs.createXRC(provider.CreateXRCSRQRequest{
 		PD: a.pd, XRCD: domain.XRCD, CQ: a.cq.CQ, Attr: provider.SRQInitAttr{MaxWR: depth, MaxSGE: 4}, CompletionToken: attackerIndex, EventID: 10,
 	})
 	check(a, err)
@@ -239,7 +239,7 @@ func (a *attacker) withXRC() *attacker {
 func (a *attacker) makeQP() {
 	a.Helper()
 	var err error
-	a.qp, err = createQP(a.session, provider.CreateQPRequest{
+	a.qp, err = a.session.qps.create(provider.CreateQPRequest{
 		PD: a.pd, Type: a.kind, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, SRQ: a.srq.SRQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
 	})
 	check(a, err)
@@ -273,7 +273,7 @@ func (a *attacker) modify(state verbs.QPState) error {
 	case verbs.QPStateRTS:
 		r.Mask |= verbs.QPAttrSQPSN
 	}
-	_, err := modifyQP(a.session, r)
+	_, err := a.session.qps.modify(r)
 	return err
 }
 
@@ -299,7 +299,7 @@ func (a *attacker) modifyConnected(state verbs.QPState) error {
 	if a.kind == verbs.QPTypeRC {
 		r.Mask |= reliable
 	}
-	_, err := modifyQP(a.session, r)
+	_, err := a.session.qps.modify(r)
 	return err
 }
 
@@ -319,8 +319,8 @@ func (a *attacker) modifyXRC(r *provider.ModifyQPRequest) error {
 		target.Mask = r.Mask
 		r.Mask |= verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 	}
-	_, err := modifyQP(a.session, *r)
-	if _, of := modifyQP(a.session, target); err == nil {
+	_, err := a.session.qps.modify(*r)
+	if _, of := a.session.qps.modify(target); err == nil {
 		err = of
 	}
 	return err

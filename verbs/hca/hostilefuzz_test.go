@@ -82,7 +82,7 @@ var hostileSteps = []func(a *attacker, p *instructions){
 	8: (*attacker).ringAny,
 	9: (*attacker).changeGroups,
 	10: func(a *attacker, _ *instructions) {
-		_ = destroyAH(a.session, provider.DestroyAHRequest{AH: a.ah})
+		_ = a.session.ahs.destroy(provider.DestroyAHRequest{AH: a.ah})
 	},
 	11: func(a *attacker, _ *instructions) { a.results() },
 }
@@ -186,9 +186,9 @@ func (a *attacker) ringAny(p *instructions) {
 func (a *attacker) changeGroups(p *instructions) {
 	r := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4), MLID: 0}
 	if p.next()%2 == 0 {
-		_ = attachMcast(a.session, r)
+		_ = a.session.attachments.attach(r)
 	} else {
-		_ = detachMcast(a.session, r)
+		_ = a.session.attachments.detach(r)
 	}
 	a.b.post(a.grouped)
 	expect(a, a.b.await(a.scene, 1), ok(99))

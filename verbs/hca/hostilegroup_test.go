@@ -22,11 +22,11 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
 		a.recv.Publish()
 		group := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
-		check(t, attachMcast(a.session, group))
+		check(t, a.session.attachments.attach(group))
 		var c ring.CQE
 		eventually(t, "a message to the group", func() bool { return a.polls.Available(1) > 0 })
 		a.polls.Get(&c)
-		check(t, detachMcast(a.session, group))
+		check(t, a.session.attachments.detach(group))
 		grh := verbs.GRH(a.mr.Memory[:40])
 		if c.Status != verbs.WCSuccess || c.QPN != a.qp.Number || grh.DGID() != gid(groupV4) || !bytes.HasPrefix(a.mr.Memory[40:], []byte("floodflood")) {
 			t.Fatalf("completion %+v to %v, %q", c, grh.DGID(), a.mr.Memory[40:60])

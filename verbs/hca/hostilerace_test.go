@@ -168,7 +168,7 @@ func TestResourcesWhileModifyChangesThem(t *testing.T) {
 			check(t, a.modify(verbs.QPStateReset))
 			check(t, a.activate())
 		case 2:
-			check(t, destroyQP(a.session, provider.DestroyQPRequest{QP: a.qp.QP}))
+			check(t, a.session.qps.destroy(provider.DestroyQPRequest{QP: a.qp.QP}))
 			a.makeQP()
 		case 3:
 			a.renewObjects()
@@ -195,12 +195,12 @@ func (a *attacker) fillQueues() {
 // renewObjects takes the region and the handle away from requests that name them.
 func (a *attacker) renewObjects() {
 	a.Helper()
-	check(a, deregMR(a.session, provider.DeregMRRequest{MR: a.mr.MR}))
-	check(a, destroyAH(a.session, provider.DestroyAHRequest{AH: a.ah}))
+	check(a, a.session.mrs.dereg(provider.DeregMRRequest{MR: a.mr.MR}))
+	check(a, a.session.ahs.destroy(provider.DestroyAHRequest{AH: a.ah}))
 	var err error
-	a.mr, err = allocMR(a.session, provider.AllocMRRequest{PD: a.pd, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
+	a.mr, err = a.session.mrs.allocate(provider.AllocMRRequest{PD: a.pd, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
 	check(a, err)
-	ah, err := createAH(guard(a), a.session, provider.CreateAHRequest{PD: a.pd, Attr: *a.a.route("10.0.0.2")})
+	ah, err := a.session.ahs.create(guard(a), provider.CreateAHRequest{PD: a.pd, Attr: *a.a.route("10.0.0.2")})
 	check(a, err)
 	a.ah = ah.AH
 }

@@ -161,13 +161,13 @@ func TestHostileKeysOfTheGone(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	a := s.newAttacker().withQP()
 	sge := ring.SGE{Length: 100, LKey: a.mr.LKey}
-	check(t, deregMR(a.session, provider.DeregMRRequest{MR: a.mr.MR}))
+	check(t, a.session.mrs.dereg(provider.DeregMRRequest{MR: a.mr.MR}))
 	ring.PutSGE(a.send.Put(&ring.Send{ID: 1, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), SGECount: 1}), sge)
 	a.send.Publish()
 	a.ring()
-	_, err := modifyQP(a.session, provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
+	_, err := a.session.qps.modify(provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
 	check(t, err) // from SQE
-	check(t, destroyAH(a.session, provider.DestroyAHRequest{AH: a.ah}))
+	check(t, a.session.ahs.destroy(provider.DestroyAHRequest{AH: a.ah}))
 	a.send.Put(&ring.Send{ID: 2, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number()})
 	a.send.Publish()
 	a.ring()

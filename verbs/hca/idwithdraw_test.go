@@ -54,7 +54,7 @@ func (card *Card) waitingEvents() (n int) {
 	var sessions []*Session
 	card.locked(func() { sessions = slices.Clone(card.sessions) })
 	for _, s := range sessions {
-		n += s.cm.Waiting()
+		n += s.ids.Waiting()
 	}
 	return n
 }

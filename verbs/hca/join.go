@@ -3,9 +3,13 @@
 package hca
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/internal/fault"
+	"github.com/roced/roced/verbs/hca/handles"
+	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/datapath/ring"
@@ -22,10 +26,16 @@ type joined struct {
 	done  bool // the host has joined; until then nobody knows the membership's handle
 }
 
-// joinMulticast carries out provider.JoinMulticast. It does not hold the card's lock while it waits for the
+// memberships are the memberships of a session. package ids uses them (ids.Groups).
+type memberships struct {
+	handles.Table[joined]
+	owner *owner
+}
+
+// join carries out provider.JoinMulticast. It does not hold the card's lock while it waits for the
 // kernel to join.
-func joinMulticast(s *Session, r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
-	join, err := prepareJoin(s, r)
+func (t *memberships) join(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
+	join, err := t.Prepare(r)
 	if err != nil {
 		return grant, err
 	}
@@ -37,53 +47,54 @@ func joinMulticast(s *Session, r provider.JoinMulticastRequest) (grant provider.
 
 // joining is a membership on its way: ids.Join.
 type joining struct {
-	session *Session
-	joined  *joined
-	mgid    wire.GID
-	handle  provider.Handle
+	table  *memberships
+	joined *joined
+	mgid   wire.GID
+	handle provider.Handle
 }
 
-func prepareJoin(s *Session, r provider.JoinMulticastRequest) (*joining, error) {
-	m, mgid, err := checkJoin(s, r)
+// Prepare implements ids.Groups.
+func (t *memberships) Prepare(r provider.JoinMulticastRequest) (ids.Join, error) {
+	m, mgid, err := t.check(r)
 	if err != nil {
 		return nil, err
 	}
-	return &joining{session: s, joined: m, mgid: mgid}, nil
+	return &joining{table: t, joined: m, mgid: mgid}, nil
 }
 
 // Reserve counts a membership before the host joins, so that those that are on their way are limited
 // too. The card stays open until Finish has returned.
 func (j *joining) Reserve() (err error) {
-	s := j.session
-	if err := s.enter(); err != nil {
+	t := j.table
+	if err := t.owner.enter(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	if j.handle, err = s.joins.Add(j.joined); err == nil {
-		s.life.work.Add(1)
+	defer t.owner.leave()
+	if j.handle, err = t.Add(j.joined); err == nil {
+		t.owner.life.work.Add(1)
 	}
 	return err
 }
 
 // Finish has the host join. If that fails the membership is gone.
 func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
-	s, m := j.session, j.joined
-	defer s.life.work.Done()
-	source, err := sourceFor(s, m)
+	t, m := j.table, j.joined
+	defer t.owner.finish()
+	source, err := t.sourceFor(m)
 	if err == nil && m.full {
-		err = network.HostError(s.card.host.Join(m.group))
+		err = network.HostError(t.owner.device.host.Join(m.group))
 	}
-	s.card.mu.Lock()
-	defer s.card.mu.Unlock()
+	t.owner.device.mu.Lock()
+	defer t.owner.leave()
 	if err != nil {
-		s.joins.Remove(j.handle)
+		t.Remove(j.handle)
 		return grant, err
 	}
 	m.done = true
 	return provider.JoinMulticastGrant{Membership: j.handle, MGID: j.mgid, SGID: source}, nil
 }
 
-func checkJoin(s *Session, r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
+func (t *memberships) check(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
 	if r.State == 0 || r.State&^ring.AllJoinStates != 0 {
 		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ring.AllJoinStates)
 	}
@@ -91,54 +102,69 @@ func checkJoin(s *Session, r provider.JoinMulticastRequest) (*joined, wire.GID, 
 	if err != nil {
 		return nil, mgid, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	if zone := r.Group.Zone(); zone != "" && zone != s.card.Name() {
-		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, s.card.Name())
+	if zone := r.Group.Zone(); zone != "" && zone != t.owner.device.port.Name() {
+		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, t.owner.device.port.Name())
 	}
 	return &joined{group: r.Group.Unmap().WithZone(""), full: r.State.Receives()}, mgid, nil
 }
 
 // sourceFor finds the source address for messages to a group: a link-local one only if there is no
 // other. A full member needs none, since it can still receive.
-func sourceFor(s *Session, m *joined) (best wire.GID, err error) {
-	if err := s.enter(); err != nil {
+func (t *memberships) sourceFor(m *joined) (best wire.GID, err error) {
+	if err := t.owner.enter(); err != nil {
 		return best, err
 	}
-	card := s.card
-	defer card.mu.Unlock()
-	best = card.port().gids.best(m.group.Is4())
+	defer t.owner.leave()
+	best = t.owner.device.port.Now().GIDs.Best(m.group.Is4())
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add gives it one", verbs.ErrNoGID, card.Name())
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add gives it one", verbs.ErrNoGID, t.owner.device.port.Name())
 	}
 	return best, nil
 }
 
-// leaveMulticast carries out provider.LeaveMulticast.
-func leaveMulticast(s *Session, r provider.LeaveMulticastRequest) error {
-	m, err := takeJoin(s, r.Membership)
+// Leave carries out provider.LeaveMulticast.
+func (t *memberships) Leave(r provider.LeaveMulticastRequest) error {
+	m, err := t.unlink(r.Membership)
 	if err != nil {
 		return err
 	}
-	defer s.life.work.Done()
+	defer t.owner.finish()
 	if !m.full {
 		return nil
 	}
-	return network.HostError(s.card.host.Leave(m.group))
+	return network.HostError(t.owner.device.host.Leave(m.group))
 }
 
-// takeJoin removes a membership from the session's table. The card stays open until life.work.Done.
-func takeJoin(s *Session, handle provider.Handle) (*joined, error) {
-	if err := s.enterToFree(); err != nil {
+// unlink removes a membership from the session's table. The card stays open until life.work.Done.
+func (t *memberships) unlink(handle provider.Handle) (*joined, error) {
+	if err := t.owner.enterToFree(); err != nil {
 		return nil, err
 	}
-	defer s.card.mu.Unlock()
-	m, err := s.joins.Get(handle)
+	defer t.owner.leave()
+	m, err := t.Get(handle)
 	if err == nil && !m.done {
 		err = fmt.Errorf("%w: no such membership", verbs.ErrInvalid)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.joins.Remove(handle)
-	s.life.work.Add(1)
+	t.Remove(handle)
+	t.owner.life.work.Add(1)
 	return m, nil
+}
+
+// describe describes the object for Session.Objects.
+func (m *joined) describe(handle provider.Handle) Object {
+	mgid, _ := mcast.MGID(m.group) // it was joined
+	return Object{Handle: handle, Dest: mgid, Full: m.full}
+}
+
+// leaveAll ends all memberships, at the end of the session.
+func (t *memberships) leaveAll() (failed error) {
+	for _, m := range t.All() {
+		if m.full {
+			failed = errors.Join(failed, fault.Call(func() error { return t.owner.device.host.Leave(m.group) }))
+		}
+	}
+	return failed
 }

@@ -3,8 +3,11 @@
 package hca
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/roced/roced/verbs/hca/network"
 
@@ -16,75 +19,83 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// groupLimits are a card's limits of groups. The steering table has room for as many groups.
-var groupLimits = mcast.Limits{Groups: 16384, QPsPerGroup: maxQP, Attachments: 1 << 18}
+// groupTable is a card's groups, with the queue pairs that are attached to them. The card's lock protects them.
+type groupTable struct {
+	*mcast.Table[*datapath.QP]
+	engine *datapath.Workers
+}
 
-// groups are a card's groups, with the queue pairs that are attached to them.
-type groups = mcast.Table[*datapath.QP]
+// attachments are the attachments of a session's queue pairs to groups.
+type attachments struct {
+	owner  *owner
+	qps    *qps
+	groups *groupTable // the card's
+	used   int
+}
 
-// attachMcast carries out provider.AttachMcast. The engine has a group before XDP redirects its packets, and
+// attach carries out provider.AttachMcast. The engine has a group before XDP redirects its packets, and
 // until XDP does not any more.
-func attachMcast(s *Session, r provider.McastRequest) error {
-	q, err := enterGroup(s, s.enter, r, (*qp).mayAttach)
+func (t *attachments) attach(r provider.McastRequest) error {
+	q, err := t.enterFor(t.owner.enter, r, (*qp).mayAttach)
 	if err != nil {
 		return err
 	}
-	card, mgid := s.card, r.MGID
-	defer card.mu.Unlock()
+	mgid := r.MGID
+	defer t.owner.leave()
 	if _, again := q.groups[mgid]; !again {
-		if err := takeAttachment(s); err != nil {
+		if err := t.take(); err != nil {
 			return err
 		}
 	}
-	isNew := card.groups.Members(mgid) == nil
+	isNew := t.groups.Members(mgid) == nil
 	if isNew {
-		if err := admitGroup(s); err != nil {
-			giveAttachment(s)
+		if err := t.admitGroup(); err != nil {
+			t.give()
 			return err
 		}
 	}
-	if err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
-		return q.refuseAttachment(s, mgid, err)
+	if err := t.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
+		return t.refuse(q, mgid, err)
 	}
 	q.groups[mgid] = r.MLID
-	card.showGroup(mgid)
+	t.groups.show(mgid)
 	if !isNew {
 		return nil
 	}
-	if err := card.host.AddGroup(mgid.Addr()); err != nil {
-		return network.HostError(errors.Join(err, q.detach(s, mgid, r.MLID)))
+	if err := t.owner.device.host.AddGroup(mgid.Addr()); err != nil {
+		return network.HostError(errors.Join(err, t.detachFrom(q, mgid, r.MLID)))
 	}
 	return nil
 }
 
-// takeAttachment counts a new attachment. The caller holds card.mu.
-func takeAttachment(s *Session) error {
-	if s.attached == s.config.Limits.Attachments {
-		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
+// take counts a new attachment. The caller holds the card's lock.
+func (t *attachments) take() error {
+	if t.used == t.owner.config.Limits.Attachments {
+		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, t.used)
 	}
-	if err := s.config.Quota.Take(quota.Attachments, "attachment"); err != nil {
+	if err := t.owner.config.Quota.Take(quota.Attachments, "attachment"); err != nil {
 		return err
 	}
-	s.attached++
+	t.used++
 	return nil
 }
 
 // admitGroup returns an error if the session's user cannot have one more group of the card.
-func admitGroup(s *Session) error {
-	groups := quota.Shared{Noun: "groups of the card", Used: uint64(s.card.groups.Len()), Most: uint64(groupLimits.Groups)}
-	return s.config.Quota.Admit(quota.Attachments, groups)
+func (t *attachments) admitGroup() error {
+	groups := quota.Shared{Noun: "groups of the card", Used: uint64(t.groups.Len()), Most: uint64(groupLimits.Groups)}
+	return t.owner.config.Quota.Admit(quota.Attachments, groups)
 }
 
-func giveAttachment(s *Session) {
-	s.attached--
-	s.config.Quota.Give(quota.Attachments, 1)
+func (t *attachments) give() {
+	t.used--
+	t.owner.config.Quota.Give(quota.Attachments, 1)
 }
 
-// refuseAttachment releases an attachment that the table of groups has refused, and returns the error: nil if the queue
+// refuse releases an attachment that the table of groups has refused, and returns the error: nil if the queue
 // pair was attached before.
-func (q *qp) refuseAttachment(s *Session, mgid wire.GID, err error) error {
+func (t *attachments) refuse(q *qp, mgid wire.GID, err error) error {
 	if _, again := q.groups[mgid]; !again {
-		giveAttachment(s)
+		t.give()
 	}
 	switch {
 	case errors.Is(err, mcast.ErrAttached):
@@ -95,22 +106,22 @@ func (q *qp) refuseAttachment(s *Session, mgid wire.GID, err error) error {
 	return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 }
 
-// detachMcast carries out provider.DetachMcast.
-func detachMcast(s *Session, r provider.McastRequest) error {
-	q, err := enterGroup(s, s.enterToFree, r, func(q *qp) bool { return q.mayDetach(s) })
+// detach carries out provider.DetachMcast.
+func (t *attachments) detach(r provider.McastRequest) error {
+	q, err := t.enterFor(t.owner.enterToFree, r, (*qp).mayDetach)
 	if err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	return q.detach(s, r.MGID, r.MLID)
+	defer t.owner.leave()
+	return t.detachFrom(q, r.MGID, r.MLID)
 }
 
-// enterGroup acquires the card's lock for an attach or a detach, and makes the checks of both.
-func enterGroup(s *Session, enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
+// enterFor acquires the card's lock for an attach or a detach, and makes the checks of both.
+func (t *attachments) enterFor(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
-	q, err := s.qps.Get(r.QP)
+	q, err := t.qps.Get(r.QP)
 	switch {
 	case err != nil:
 	case q.kind != verbs.QPTypeUD || q.entry.Number <= wire.QPNGSI:
@@ -121,7 +132,7 @@ func enterGroup(s *Session, enter func() error, r provider.McastRequest, may fun
 		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, r.MGID)
 	}
 	if err != nil {
-		s.card.mu.Unlock()
+		t.owner.leave()
 		return nil, err
 	}
 	return q, nil
@@ -131,31 +142,54 @@ func enterGroup(s *Session, enter func() error, r provider.McastRequest, may fun
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
 // mayDetach is mayAttach, and true for a queue pair that cannot leave RESET: otherwise it could not be destroyed.
-func (q *qp) mayDetach(s *Session) bool {
+func (q *qp) mayDetach() bool {
 	stuck := false
-	s.entry.Engine().Do(func() { stuck = q.checkCQs() != nil })
+	q.engine().Do(func() { stuck = q.checkCQs() != nil })
 	return stuck || q.mayAttach()
 }
 
-// detach detaches the queue pair from a group. The caller holds card.mu.
-func (q *qp) detach(s *Session, mgid wire.GID, mlid wire.MLID) error {
-	card := s.card
-	if err := card.groups.Detach(mgid, mlid, q.entry); err != nil {
+// detachFrom detaches the queue pair from a group. The caller holds the card's lock.
+func (t *attachments) detachFrom(q *qp, mgid wire.GID, mlid wire.MLID) error {
+	if err := t.groups.Detach(mgid, mlid, q.entry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	delete(q.groups, mgid)
-	giveAttachment(s)
-	if card.groups.Members(mgid) == nil {
-		if err := card.host.RemoveGroup(mgid.Addr()); err != nil {
-			card.log.Error("cannot remove a group from the steering table", "device", card.Name(), "group", mgid, "error", err)
+	t.give()
+	if t.groups.Members(mgid) == nil {
+		if err := t.owner.device.host.RemoveGroup(mgid.Addr()); err != nil {
+			t.owner.device.log.Error("cannot remove a group from the steering table", "device", t.owner.device.port.Name(), "group", mgid, "error", err)
 		}
 	}
-	card.showGroup(mgid)
+	t.groups.show(mgid)
 	return nil
 }
 
-// showGroup has the engine deliver a group's messages to the queue pairs that are attached now.
-func (card *Card) showGroup(mgid wire.GID) {
-	members := card.groups.Members(mgid)
-	card.engine.Do(func() { card.engine.SetGroup(mgid, members) })
+// detachAll detaches all queue pairs, at the end of the session. The caller holds the card's lock.
+func (t *attachments) detachAll() (failed error) {
+	for _, q := range t.qps.All() {
+		for mgid, mlid := range q.groups {
+			failed = errors.Join(failed, t.detachFrom(q, mgid, mlid))
+		}
+	}
+	return failed
+}
+
+// show has the engine deliver a group's messages to the queue pairs that are attached now.
+func (g *groupTable) show(mgid wire.GID) {
+	members := g.Members(mgid)
+	g.engine.Do(func() { g.engine.SetGroup(mgid, members) })
+}
+
+// attachments adds the attachments of the queue pair to a page, which may not have room for all of them.
+func (q *qp) attachments(p *page, handle provider.Handle) (more bool) {
+	groups := slices.SortedFunc(maps.Keys(q.groups), func(a, b wire.GID) int { return bytes.Compare(a[:], b[:]) })
+	for int(p.next.Index) < len(groups) {
+		if p.full() {
+			return true
+		}
+		group := groups[p.next.Index]
+		p.put(Object{Handle: handle, Number: uint32(q.entry.Number), Dest: group, MLID: q.groups[group]})
+		p.next.Index++
+	}
+	return false
 }

@@ -31,7 +31,7 @@ func (s *station) receiveOn(qp *verbs.QP, slot int) {
 
 func TestAttachLimit(t *testing.T) {
 	p := newWirePair(t)
-	p.a.device.groups = mcast.NewTable[*datapath.QP](mcast.Limits{Groups: 1, QPsPerGroup: 1, Attachments: 1})
+	p.a.device.groups.Table = mcast.NewTable[*datapath.QP](mcast.Limits{Groups: 1, QPsPerGroup: 1, Attachments: 1})
 	check(t, p.a.qp.AttachMcast(gid(groupV4), 0))
 	refused(t, p.a.qp.AttachMcast(gid(groupV6), 0), unix.ENOMEM, "1 groups")
 	other := p.a.newQP(defaultCap())

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a port of a switch, and how many messages to which groups have passed it.
-type port struct {
+// watchedPort is a port of a switch, and how many messages to which groups have passed it.
+type watchedPort struct {
 	*sniffer
 	name string
 	seen map[verbs.GID]int
 }
 
-func (s *switched) watch(t *testing.T, name string) *port {
+func (s *switched) watch(t *testing.T, name string) *watchedPort {
 	t.Helper()
-	return &port{newSnifferOn(t, s.Bridge.Namespace, name), name, map[verbs.GID]int{}}
+	return &watchedPort{newSnifferOn(t, s.Bridge.Namespace, name), name, map[verbs.GID]int{}}
 }
 
 // settle waits until all that was sent before has passed the ports: a message that
 // every switch floods, to all hosts, comes after it.
-func (s *switched) settle(t *testing.T, ports ...*port) {
+func (s *switched) settle(t *testing.T, ports ...*watchedPort) {
 	t.Helper()
 	const allHosts = "224.0.0.1"
 	marks := ports[0].seen[gid(allHosts)] + 1
@@ -46,7 +46,7 @@ func (s *switched) settle(t *testing.T, ports ...*port) {
 
 // awaitFiltering waits until the switch keeps from ports what they have not asked for: a
 // new one floods until its first query could have been answered.
-func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*port) {
+func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*watchedPort) {
 	t.Helper()
 	eventually(t, "a switch that filters", func() bool {
 		before := ports[0].seen[gid(nobodys)]
@@ -122,7 +122,7 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 	expectOf(hosts.a, 3)
 	expectOf(hosts.b, 0)
 	hosts.settle(t, receivers, fulls, nones)
-	for p, want := range map[*port]int{fulls: 3, nones: 0, receivers: 3 * expectIn[hosts.b]} {
+	for p, want := range map[*watchedPort]int{fulls: 3, nones: 0, receivers: 3 * expectIn[hosts.b]} {
 		if n := p.seen[gid(group)]; n != want {
 			t.Errorf("%d packets on %s, want %d", n, p.name, want)
 		}

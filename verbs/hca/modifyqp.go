@@ -3,59 +3,63 @@
 package hca
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/ids"
+	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
-// modifyQP carries out provider.ModifyQP. A new peer's path is made ready aside, as for an address handle,
+// modify carries out provider.ModifyQP. A new peer's path is made ready aside, as for an address handle,
 // and the queue pair has it with the other attributes.
-func modifyQP(s *Session, r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
-	if err := s.begin(); err != nil {
+func (t *qps) modify(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
+	if err := t.owner.begin(); err != nil {
 		return grant, err
 	}
-	defer s.life.work.Done()
+	defer t.owner.finish()
 	var peer *ah
 	if r.Mask&verbs.QPAttrAV != 0 {
-		if peer, err = preparePeer(s, &r); err != nil {
+		if peer, err = t.preparePeer(&r); err != nil {
 			return grant, err
 		}
 	}
-	grant, left, err := changeQP(s, &r, peer)
+	grant, left, err := t.change(&r, peer)
 	if left != nil {
-		left.abandon(s)
+		left.abandon()
 	}
 	return grant, err
 }
 
-// changeQP makes the change if all of it is allowed. It returns the address that is unused afterwards: the old one or,
+// change makes the change if all of it is allowed. It returns the address that is unused afterwards: the old one or,
 // after an error, the new one.
-func changeQP(s *Session, r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
-	if err := s.enter(); err != nil {
+func (t *qps) change(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, peer, err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.qps.Get(r.QP)
+	defer t.owner.leave()
+	q, err := t.Get(r.QP)
 	if err != nil {
 		return grant, peer, err
 	}
-	c, err := q.changeOf(s, r)
+	c, err := q.changeOf(t.owner, r)
 	if err != nil {
 		return grant, peer, err
 	}
 	if c.peer = peer; peer != nil && peer.path.Err() != nil {
 		return grant, peer, peer.path.Err()
 	}
-	q.engine().Do(func() { left, err = c.apply(s, q) })
+	q.engine().Do(func() { left, err = c.apply(q) })
 	if err != nil {
 		return grant, peer, err
 	}
 	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 && c.attr.EnSQDAsyncNotify && !q.connected() {
 		// The card carries out a datagram in one go, so the queue has drained: what was taken from it
 		// is sent and completed, and nothing else will be.
-		s.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
+		t.owner.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
 	return provider.ModifyQPGrant{Attr: q.currentAttr()}, left, nil
 }
@@ -69,19 +73,19 @@ type qpChange struct {
 	peer          *ah // nil: as it was
 }
 
-// changeOf returns the change that a request describes, checked. The caller holds card.mu.
-func (q *qp) changeOf(s *Session, r *provider.ModifyQPRequest) (qpChange, error) {
+// changeOf returns the change that a request describes, checked. The caller holds the card's lock.
+func (q *qp) changeOf(o *owner, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
 	c.next = c.current
 	if r.Mask&verbs.QPAttrState != 0 {
 		c.next = r.Attr.State
 	}
-	return c, c.check(s, q.kind)
+	return c, c.check(o, q.kind)
 }
 
 // check returns an error if the change is not allowed, before any of it is made.
-func (c *qpChange) check(s *Session, kind verbs.QPType) error {
+func (c *qpChange) check(o *owner, kind verbs.QPType) error {
 	attr, mask := c.attr, c.mask
 	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
@@ -99,15 +103,15 @@ func (c *qpChange) check(s *Session, kind verbs.QPType) error {
 		return fmt.Errorf("%w: SQ PSN 0x%x has more than 24 bits", verbs.ErrInvalid, uint32(attr.SQPSN))
 	case mask&verbs.QPAttrQKey != 0 && kind == verbs.QPTypeGSI && attr.QKey != wire.QKeyGSI:
 		return fmt.Errorf("%w: Q_Key %v; that of QP 1 is %v and cannot be changed", verbs.ErrInvalid, attr.QKey, wire.QKeyGSI)
-	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
-		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs %s", verbs.ErrPermission, attr.QKey, s.privilege())
+	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !o.config.mayPrivileged():
+		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs %s", verbs.ErrPermission, attr.QKey, o.config.privilege())
 	}
-	return checkConnection(s, attr, mask)
+	return checkConnection(o, attr, mask)
 }
 
 // apply makes the change, between two rounds, and returns the address that is not used any more. It fails if the engine
 // has changed the queue pair's state since the check.
-func (c *qpChange) apply(s *Session, q *qp) (left *ah, err error) {
+func (c *qpChange) apply(q *qp) (left *ah, err error) {
 	if now := verbs.QPState(q.state.Load()); now != c.current {
 		return nil, fmt.Errorf("%w: the queue pair has changed to %v meanwhile; query it, and try again", verbs.ErrState, now)
 	}
@@ -127,7 +131,7 @@ func (c *qpChange) apply(s *Session, q *qp) (left *ah, err error) {
 		q.entry.CompletionToken = c.token
 	}
 	if q.connected() {
-		left = q.connect(c, s.card)
+		left = q.connect(c)
 	}
 	if changes {
 		q.state.Store(uint32(c.next))
@@ -138,13 +142,13 @@ func (c *qpChange) apply(s *Session, q *qp) (left *ah, err error) {
 	return left, nil
 }
 
-// queryQP carries out provider.QueryQP.
-func queryQP(s *Session, r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
-	if err := s.enter(); err != nil {
+// query carries out provider.QueryQP.
+func (t *qps) query(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.qps.Get(r.QP)
+	defer t.owner.leave()
+	q, err := t.Get(r.QP)
 	if err != nil {
 		return grant, err
 	}
@@ -153,17 +157,7 @@ func queryQP(s *Session, r provider.QueryQPRequest) (grant provider.QueryQPGrant
 	return grant, nil
 }
 
-// clearAttr sets the attributes to those of RESET. The GSI queue pair has its port and its Q_Key from
-// the beginning.
-func (q *qp) clearAttr() {
-	q.attr, q.entry.QKey = verbs.QPAttr{}, 0
-	q.entry.SetPSN(0)
-	if q.kind == verbs.QPTypeGSI {
-		q.attr.Port, q.attr.QKey, q.entry.QKey = 1, wire.QKeyGSI, wire.QKeyGSI
-	}
-}
-
-// currentAttr returns the attributes of the queue pair. The caller holds card.mu.
+// currentAttr returns the attributes of the queue pair. The caller holds the card's lock.
 func (q *qp) currentAttr() (attr verbs.QPAttr) {
 	q.engine().Do(func() {
 		attr = q.attr
@@ -175,4 +169,94 @@ func (q *qp) currentAttr() (attr verbs.QPAttr) {
 		attr.CurState = attr.State
 	})
 	return attr
+}
+
+// maxRDAtomic is how many reads and atomics a queue pair can have outstanding, each way.
+const maxRDAtomic = ids.MaxRDAtomic
+
+// qpAccess is what a queue pair's access flags may have. Those of memory alone mean nothing there.
+const qpAccess = verbs.AccessLocalWrite | remoteAccess | verbs.AccessOptionalRange
+
+// checkConnection checks the attributes that only connected queue pairs have. The caller holds the card's lock.
+func checkConnection(o *owner, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	for _, limit := range []struct {
+		of          verbs.QPAttrMask
+		name        string
+		asked, most uint32
+	}{
+		{verbs.QPAttrDestQPN, "destination queue pair number", uint32(attr.DestQPN), uint32(wire.QPNMax)},
+		{verbs.QPAttrRQPSN, "RQ PSN", uint32(attr.RQPSN), uint32(wire.PSNMask)},
+		{verbs.QPAttrMinRNRTimer, "min_rnr_timer", uint32(attr.MinRNRTimer), 31},
+		{verbs.QPAttrTimeout, "timeout", uint32(attr.Timeout), 31},
+		{verbs.QPAttrRetryCnt, "retry_cnt", uint32(attr.RetryCnt), 7},
+		{verbs.QPAttrRNRRetry, "rnr_retry", uint32(attr.RNRRetry), 7},
+		{verbs.QPAttrMaxQPRDAtomic, "max_rd_atomic", uint32(attr.MaxRDAtomic), maxRDAtomic},
+		{verbs.QPAttrMaxDestRDAtomic, "max_dest_rd_atomic", uint32(attr.MaxDestRDAtomic), maxRDAtomic},
+		{verbs.QPAttrPathMigState, "path_mig_state", uint32(attr.PathMigState), uint32(verbs.MigArmed)},
+	} {
+		if mask&limit.of != 0 && limit.asked > limit.most {
+			return fmt.Errorf("%w: %s %d, at most %d", verbs.ErrInvalid, limit.name, limit.asked, limit.most)
+		}
+	}
+	switch unknown := attr.AccessFlags &^ qpAccess; {
+	case mask&verbs.QPAttrAccessFlags != 0 && unknown != 0:
+		return fmt.Errorf("%w: access flags 0x%x (%v) of a queue pair; there are remote read, write and atomic", verbs.ErrInvalid, uint32(unknown), unknown)
+	case mask&verbs.QPAttrPathMTU != 0 && (attr.PathMTU.Bytes() == 0 || attr.PathMTU > o.device.port.ActiveMTU()):
+		return fmt.Errorf("%w: path MTU number %d; there are 1 (256 bytes) to %d (%v bytes), which is the port's active MTU", verbs.ErrInvalid, uint8(attr.PathMTU), o.device.port.ActiveMTU(), o.device.port.ActiveMTU())
+	case mask&verbs.QPAttrAV == 0:
+		return nil
+	case attr.AHAttr.GRH.DGID.IsMulticast():
+		return fmt.Errorf("%w: %v is a group; a connected queue pair has one peer", verbs.ErrInvalid, attr.AHAttr.GRH.DGID)
+	}
+	return checkAH(&attr.AHAttr)
+}
+
+// preparePeer makes the address of a request's peer ready, without waiting for its neighbour. While too many neighbours
+// of the user have not answered, it waits for one of them.
+func (t *qps) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
+	peer, err := newAH(t.owner, &r.Attr.AHAttr, func() (*pd, error) {
+		q, err := t.Get(r.QP)
+		if err != nil {
+			return nil, err
+		}
+		_, err = q.changeOf(t.owner, r)
+		return q.pd, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer t.owner.finish() // the caller has one of its own
+	if peer.path, err = t.owner.device.paths.TakeInTurn(context.Background(), paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}, t.owner); err != nil {
+		peer.abandon()
+		return nil, network.HostError(err)
+	}
+	return peer, nil
+}
+
+// connect gives the engine a connected queue pair's attributes as they are now, and gives the address
+// that is not used any more. It runs in Do.
+func (q *qp) connect(c *qpChange) (left *ah) {
+	e, attr := q.connection, &q.attr
+	e.PeerQPN, e.MTU, e.Access = attr.DestQPN, attr.PathMTU, attr.AccessFlags
+	e.MinRNRTimer, e.MaxDestRDAtomic = attr.MinRNRTimer, attr.MaxDestRDAtomic
+	e.Timeout, e.RetryCnt, e.RNRRetry, e.MaxRDAtomic = attr.Timeout, attr.RetryCnt, attr.RNRRetry, attr.MaxRDAtomic
+	if c.mask&verbs.QPAttrRQPSN != 0 || c.next == verbs.QPStateReset {
+		e.Responder.ExpectedPSN = attr.RQPSN
+	}
+	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 || c.next != verbs.QPStateSQD {
+		e.NotifyDrained = c.next == verbs.QPStateSQD && c.attr.EnSQDAsyncNotify
+	}
+	switch left = q.peer; {
+	case c.next == verbs.QPStateReset:
+		q.peer, e.Peer, e.Path, e.Template = nil, wire.GID{}, nil, wire.Template{}
+	case c.peer != nil:
+		to := c.peer.engineEntry()
+		if c.peer.owner.device.marks {
+			to.Template = to.Template.ECNCapable()
+		}
+		q.peer, e.Peer, e.Path, e.Template = c.peer, to.Dest, to.Path, to.Template
+	default:
+		return nil
+	}
+	return left
 }

@@ -3,50 +3,17 @@
 package hca
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"math"
 
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
 )
-
-// pd is a protection domain, with the number of objects in it.
-type pd struct {
-	handle provider.Handle
-	number region.PD
-	users  int
-}
-
-// allocPD carries out provider.AllocPD.
-func allocPD(s *Session) (grant provider.AllocPDGrant, err error) {
-	if err := s.enter(); err != nil {
-		return grant, err
-	}
-	defer s.card.mu.Unlock()
-	s.lastPD++
-	p := &pd{number: s.lastPD}
-	p.handle, err = s.pds.Add(p)
-	grant.PD = p.handle
-	return grant, err
-}
-
-// deallocPD carries out provider.DeallocPD.
-func deallocPD(s *Session, r provider.DeallocPDRequest) error {
-	if err := s.enterToFree(); err != nil {
-		return err
-	}
-	defer s.card.mu.Unlock()
-	p, err := s.pds.Get(r.PD)
-	if err != nil {
-		return err
-	}
-	if p.users > 0 {
-		return fmt.Errorf("%w: the PD has %d objects (MR, MW, QP, SRQ, AH); close them first", verbs.ErrBusy, p.users)
-	}
-	s.pds.Remove(r.PD)
-	return nil
-}
 
 // mr is a memory region.
 type mr struct {
@@ -64,44 +31,65 @@ type mr struct {
 	access verbs.AccessFlags
 }
 
-// allocMR carries out provider.AllocMR.
-func allocMR(s *Session, r provider.AllocMRRequest) (provider.MRGrant, error) {
+// keyed is what a key names: a memory region or a memory window. Both are in one table, so that no key
+// names two things.
+type keyed struct {
+	region *mr
+	window *mw
+}
+
+// mw is a memory window. The engine knows what it is bound to.
+type mw struct {
+	pd  *pd
+	key verbs.RKey // whose low 8 bits each bind may replace
+}
+
+// mrs are the memory regions and memory windows of a session.
+type mrs struct {
+	handles.Table[keyed]
+	owner *owner
+	pds   *pds
+	dms   *dms
+}
+
+// allocate carries out provider.AllocMR.
+func (t *mrs) allocate(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if r.Length > maxAlloc {
 		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR makes regions of at most %d bytes; larger ones are of the program's own memory, or several", verbs.ErrInvalid, maxAlloc)
 	}
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}
-	if err := s.begin(); err != nil {
+	if err := t.owner.begin(); err != nil {
 		return provider.MRGrant{}, err
 	}
-	defer s.life.work.Done()
-	memory, err := s.alloc(r.Length)
+	defer t.owner.finish()
+	memory, err := t.owner.alloc(r.Length)
 	if err != nil {
 		return provider.MRGrant{}, err
 	}
-	grant, err := registerMR(s, r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
+	grant, err := t.register(r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
 	if err != nil {
-		s.release(memory)
+		t.owner.release(memory)
 	}
 	return grant, err
 }
 
-// regMR carries out provider.RegMR. If SessionConfig sets Memory, the card cannot access the
+// reg carries out provider.RegMR. If SessionConfig sets Memory, the card cannot access the
 // program's own memory.
-func regMR(s *Session, r provider.RegMRRequest) (provider.MRGrant, error) {
-	if err := checkReach(s); err != nil {
+func (t *mrs) reg(r provider.RegMRRequest) (provider.MRGrant, error) {
+	if err := t.checkReach(); err != nil {
 		return provider.MRGrant{}, err
 	}
 	if err := checkMR(len(r.Memory), r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}
-	return registerMR(s, r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
+	return t.register(r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
 
 // checkReach refuses memory of the program's own that the card cannot access.
-func checkReach(s *Session) error {
-	if _, reached := s.config.Memory.(goMemory); !reached {
+func (t *mrs) checkReach() error {
+	if _, reached := t.owner.config.Memory.(goMemory); !reached {
 		return fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 	}
 	return nil
@@ -148,34 +136,34 @@ func whyNoAccess(access verbs.AccessFlags) string {
 	return "there is no RDMA flush here"
 }
 
-// registerMR adds a memory region to the tables.
-func registerMR(s *Session, pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
-	if err := s.enter(); err != nil {
+// register adds a memory region to the tables.
+func (t *mrs) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
+	defer t.owner.leave()
 	if m.pd == nil {
-		if m.pd, err = s.pds.Get(pdHandle); err != nil {
+		if m.pd, err = t.pds.Get(pdHandle); err != nil {
 			return grant, err
 		}
 	}
-	handle, err := s.keys.Add(&keyed{region: m})
+	handle, err := t.Add(&keyed{region: m})
 	if err != nil {
 		return grant, err
 	}
 	m.pd.users++
-	s.entry.Engine().Do(func() {
-		m.key = s.entry.DrawKey(randomKey)
+	t.owner.engine().Do(func() {
+		m.key = t.owner.entry.DrawKey(randomKey)
 		if m.fast {
 			m.entry = region.NewFastMR(m.key, m.pd.number, m.own)
 			if m.signed {
 				m.entry = region.NewIntegrityMR(m.key, m.pd.number, m.own)
 			}
-			s.entry.SetFastMR(m.entry)
+			t.owner.entry.SetFastMR(m.entry)
 			return
 		}
 		m.entry = m.newEntry(m.key)
-		s.entry.SetMR(m.entry)
+		t.owner.entry.SetMR(m.entry)
 	})
 	return provider.MRGrant{MR: handle, LKey: m.key, Memory: m.memory}, nil
 }
@@ -188,32 +176,32 @@ func (m *mr) newEntry(key verbs.LKey) *region.MR {
 	}
 }
 
-// deregMR carries out provider.DeregMR. When it returns, no request that uses the region is running;
+// dereg carries out provider.DeregMR. When it returns, no request that uses the region is running;
 // later ones fail.
-func deregMR(s *Session, r provider.DeregMRRequest) error {
-	s.entry.Engine().SendPosted(s.entry)
-	m, err := unregisterMR(s, r.MR)
+func (t *mrs) dereg(r provider.DeregMRRequest) error {
+	t.owner.engine().SendPosted(t.owner.entry)
+	m, err := t.unregister(r.MR)
 	if err != nil {
 		return err
 	}
-	m.free(s)
+	m.free(t.owner)
 	return nil
 }
 
-// unregisterMR removes a region from the tables. The card does not access its memory any more.
-func unregisterMR(s *Session, handle provider.Handle) (*mr, error) {
-	if err := s.enterToFree(); err != nil {
+// unregister removes a region from the tables. The card does not access its memory any more.
+func (t *mrs) unregister(handle provider.Handle) (*mr, error) {
+	if err := t.owner.enterToFree(); err != nil {
 		return nil, err
 	}
-	defer s.card.mu.Unlock()
-	m, err := regionOf(s, handle)
+	defer t.owner.leave()
+	m, err := t.region(handle)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.changeUnbound(s, func() { s.entry.ClearKey(m.key) }); err != nil {
+	if err := m.changeUnbound(t.owner.engine(), func() { t.owner.entry.ClearKey(m.key) }); err != nil {
 		return nil, err
 	}
-	s.keys.Remove(handle)
+	t.Remove(handle)
 	m.pd.users--
 	if m.dm != nil {
 		m.dm.users--
@@ -222,104 +210,85 @@ func unregisterMR(s *Session, handle provider.Handle) (*mr, error) {
 }
 
 // free releases the memory of a region that is unregistered. To unmap may take long, so no lock is held.
-func (m *mr) free(s *Session) {
-	s.release(m.own)
+func (m *mr) free(o *owner) {
+	o.release(m.own)
 	if m.unmap != nil {
 		m.unmap()
 	}
 }
 
-const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
-
-// reregMR carries out provider.ReregMR. A request that the engine is executing uses the region as it was, and all later
-// ones as it is then.
-func reregMR(s *Session, r provider.ReregMRRequest) error {
-	if err := checkRereg(s, &r); err != nil {
-		return err
-	}
-	return rereg(s, &r, nil)
+// allocNull carries out provider.AllocNullMR. Peers may do nothing with the region.
+func (t *mrs) allocNull(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
+	return t.register(r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
 }
 
-// rereg changes a region. unmap is of new memory, if that is mapped for the region; its old memory is freed.
-func rereg(s *Session, r *provider.ReregMRRequest, unmap func()) error {
-	was, err := exchangeMR(s, r, unmap)
-	if err == nil && r.Flags&verbs.ReregChangeTranslation != 0 {
-		was.free(s)
+// describe describes the object for Session.Objects.
+func (m *mr) describe(handle provider.Handle) Object {
+	length := uint64(len(m.memory))
+	if m.fast { // that is its list
+		length = 0
 	}
+	return Object{
+		Handle: handle, Number: uint32(m.key), PD: m.pd.handle,
+		Address: m.iova, Length: length, Access: m.access,
+	}
+}
+
+// releaseAll releases the memory of all regions, at the end of the session.
+func (t *mrs) releaseAll() {
+	for _, k := range t.All() {
+		if k.region != nil {
+			k.region.free(t.owner)
+		}
+	}
+}
+
+// region finds a memory region.
+func (t *mrs) region(handle provider.Handle) (*mr, error) {
+	k, err := t.Get(handle)
+	if err == nil && k.region == nil {
+		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.region, nil
+}
+
+// changeUnbound makes a change of the region between two rounds. It fails if windows are bound to the region.
+func (m *mr) changeUnbound(e *datapath.Engine, change func()) (err error) {
+	e.Do(func() {
+		if windows := m.entry.Windows(); windows > 0 {
+			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
+			return
+		}
+		if pieces := m.entry.Pieces(); pieces > 0 {
+			err = fmt.Errorf("%w: pieces of the region that fast regions are registered of: %d; invalidate or close those first", verbs.ErrBusy, pieces)
+			return
+		}
+		change()
+	})
 	return err
 }
 
-// exchangeMR changes a region, and returns the region as it was.
-func exchangeMR(s *Session, r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
-	if err := s.enter(); err != nil {
-		return was, err
+// randomKey is what keys are drawn from: peers may not guess them.
+func randomKey() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint32(b[:])
+}
+
+// regDM carries out provider.RegDMMR.
+func (t *mrs) regDM(r provider.RegDMMRRequest) (grant provider.MRGrant, err error) {
+	if err := checkMR(r.Length, 0, r.Access); err != nil {
+		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	m, err := regionOf(s, r.MR)
+	d, err := t.dms.use(&r)
 	if err != nil {
-		return was, err
+		return grant, err
 	}
-	if m.null || m.fast || m.pd.handle == 0 {
-		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory stay as they are", verbs.ErrInvalid)
+	if grant, err = t.register(r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
+		t.owner.device.locked(func() { d.users-- })
 	}
-	next, err := m.changed(s, r, unmap)
-	if err != nil {
-		return was, err
-	}
-	next.entry = next.newEntry(m.key)
-	if err := m.changeUnbound(s, func() { s.entry.SetMR(next.entry) }); err != nil {
-		return was, err
-	}
-	m.pd.users--
-	next.pd.users++
-	was, *m = *m, next
-	return was, nil
-}
-
-// checkRereg makes the checks that need only the request.
-func checkRereg(s *Session, r *provider.ReregMRRequest) error {
-	if err := checkReregFlags(r); err != nil || r.Flags&verbs.ReregChangeTranslation == 0 {
-		return err
-	}
-	if err := checkReach(s); err != nil {
-		return err
-	}
-	if len(r.Memory) == 0 {
-		return fmt.Errorf("%w: ReregChangeTranslation to no memory", verbs.ErrInvalid)
-	}
-	return checkMR(len(r.Memory), r.IOVA, r.Access)
-}
-
-func checkReregFlags(r *provider.ReregMRRequest) error {
-	switch {
-	case r.Flags == 0 || r.Flags&^reregFlags != 0:
-		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
-	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
-		return fmt.Errorf("%w: access flags without ReregChangeAccess; set it", verbs.ErrInvalid)
-	}
-	return nil
-}
-
-// changed returns the region as a request changes it; unmap is of new memory. The caller holds card.mu.
-func (m mr) changed(s *Session, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
-	if r.Flags&verbs.ReregChangePD != 0 {
-		if m.pd, err = s.pds.Get(r.PD); err != nil {
-			return m, err
-		}
-	}
-	if r.Flags&verbs.ReregChangeTranslation != 0 {
-		if m.dm != nil {
-			return m, fmt.Errorf("%w: a region of device memory keeps it", verbs.ErrInvalid)
-		}
-		m.own, m.unmap, m.memory, m.iova = nil, unmap, r.Memory, r.IOVA
-	}
-	if r.Flags&verbs.ReregChangeAccess != 0 {
-		m.access = r.Access
-	}
-	return m, checkAccess(m.iova, m.access)
-}
-
-// allocNullMR carries out provider.AllocNullMR. Peers may do nothing with the region.
-func allocNullMR(s *Session, r provider.AllocNullMRRequest) (provider.MRGrant, error) {
-	return registerMR(s, r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
+	return grant, err
 }

@@ -37,13 +37,13 @@ func TestNothingIsLeftOfQPs(t *testing.T) {
 		one, two := s.newQP(defaultCap()), s.newQP(defaultCap())
 		_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		refused(t, err, verbs.ErrLimit, "3 QPs")
-		if n := s.device.qps.Len(); n != 3 || len(s.device.session.qpsByDoorbell) != 3 {
-			t.Errorf("%d numbers and %d places of 3 queue pairs", n, len(s.device.session.qpsByDoorbell))
+		if n := s.device.qps.Len(); n != 3 || len(s.device.session.qps.byDoorbell) != 3 {
+			t.Errorf("%d numbers and %d places of 3 queue pairs", n, len(s.device.session.qps.byDoorbell))
 		}
 		check(t, errors.Join(one.Close(), two.Close()))
 	}
-	if n := s.device.qps.Len(); n != 1 || len(s.device.session.qpsByDoorbell) != 1 {
-		t.Errorf("%d queue pairs and %d doorbells are left", n, len(s.device.session.qpsByDoorbell))
+	if n := s.device.qps.Len(); n != 1 || len(s.device.session.qps.byDoorbell) != 1 {
+		t.Errorf("%d queue pairs and %d doorbells are left", n, len(s.device.session.qps.byDoorbell))
 	}
 	if users := s.device.session.pds.All()[0].users; users != 2 {
 		t.Errorf("%d users of the PD, want the station's MR and QP", users)

@@ -19,6 +19,7 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/nic"
+	"github.com/roced/roced/verbs/hca/port"
 	"github.com/roced/roced/verbs/hca/udpnet"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -84,7 +85,7 @@ func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkUDP {
 		return o.openUDP(name)
 	}
-	on, err := nic.Open(name, o.nic())
+	on, err := nic.Open(name, o.nicConfig())
 	if err == nil {
 		return on, nil
 	}
@@ -122,8 +123,8 @@ func (o *options) openUDP(name string) (network.Host, error) {
 
 // overUDP opens UDP sockets, after it has undone what killed devices left. What it is not permitted to undo is logged.
 func (o *options) overUDP(name string) (network.Host, error) {
-	nic.Undo(o.nic())
-	if left, _ := nic.Leftovers(name, o.nic()); len(left) > 0 { // Open reports what is wrong with the interface
+	nic.Undo(o.nicConfig())
+	if left, _ := nic.Leftovers(name, o.nicConfig()); len(left) > 0 { // Open reports what is wrong with the interface
 		var what, undo []string
 		for _, l := range left {
 			what, undo = append(what, l.What), append(undo, l.Undo)
@@ -132,7 +133,7 @@ func (o *options) overUDP(name string) (network.Host, error) {
 			"left", strings.Join(what, ", "), "undo", strings.Join(undo, "; "))
 	}
 	o.neighbours = nil
-	return udpnet.Open(name, o.udpnet())
+	return udpnet.Open(name, o.udpConfig())
 }
 
 // Leftovers lists the changes that killed processes left on an interface, such as the addresses of groups, each with the
@@ -141,7 +142,7 @@ func (o *options) overUDP(name string) (network.Host, error) {
 // the options that it uses.
 func Leftovers(name string, list ...Option) ([]nic.Leftover, error) {
 	o := newOptions(list)
-	left, err := nic.Leftovers(name, o.nic())
+	left, err := nic.Leftovers(name, o.nicConfig())
 	if err != nil {
 		return nil, fmt.Errorf("leftovers on %s: %w", name, err)
 	}
@@ -161,15 +162,7 @@ func withoutXDP(err error) bool {
 	return false
 }
 
-func (o *options) udpnet() udpnet.Config { return udpnet.Config{Namespace: o.namespace, Log: o.log} }
-
-// nic are the options that are about an interface and its kernel.
-func (o *options) nic() nic.Config {
-	return nic.Config{
-		Namespace: o.namespace, MTU: o.mtu, XDP: string(o.xdp), Socket: string(o.socket), Send: string(o.send), Membership: string(o.membership),
-		Workers: o.workers, Frames: o.frames, Tuning: nic.Tuning(o.tuning), StateDir: o.stateDir, Log: o.log,
-	}
-}
+func (o *options) udpConfig() udpnet.Config { return udpnet.Config{Namespace: o.namespace, Log: o.log} }
 
 // New makes a card on a host: one of a network in memory (memnet.Network.AddHost), or of any other network. The
 // card owns the host, and closes it, also if New fails. Options that are about an interface and its kernel
@@ -252,10 +245,34 @@ func ListDevices() ([]verbs.Device, error) {
 	var list []verbs.Device
 	for _, i := range all {
 		if len(i.HardwareAddr) == len(wire.MAC{}) && i.Flags&net.FlagLoopback == 0 {
-			list = append(list, verbs.Device{Name: i.Name, Index: i.Index, GUID: guid(wire.MAC(i.HardwareAddr))})
+			list = append(list, verbs.Device{Name: i.Name, Index: i.Index, GUID: port.GUID(wire.MAC(i.HardwareAddr))})
 		}
 	}
 	return list, nil
+}
+
+// ListGIDs gives the entries that the GID table of a card on the interface would have if it were
+// opened now. It opens no card, and needs no privilege except for InNamespace, which is the only
+// option that it uses.
+func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error) {
+	o := newOptions(list)
+	err = RunIn(o.namespace, func() error {
+		found, err := nic.Look(name)
+		if err == nil {
+			entries = firstTable(name, found)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("GIDs of %s: %w", name, err)
+	}
+	return entries, nil
+}
+
+func firstTable(name string, status network.Port) []verbs.GIDEntry {
+	table := port.NewGIDTable()
+	table.Apply(table.Changes(status.Addresses))
+	return table.Entries(name, status.Index)
 }
 
 // WatchDevices tells a client of the interfaces that ListDevices lists, and of those that come and go

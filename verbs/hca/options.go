@@ -64,6 +64,14 @@ func newOptions(list []Option) options {
 	return o
 }
 
+// nicConfig returns the options that are about an interface and its kernel.
+func (o *options) nicConfig() nic.Config {
+	return nic.Config{
+		Namespace: o.namespace, MTU: o.mtu, XDP: string(o.xdp), Socket: string(o.socket), Send: string(o.send), Membership: string(o.membership),
+		Workers: o.workers, Frames: o.frames, Tuning: nic.Tuning(o.tuning), StateDir: o.stateDir, Log: o.log,
+	}
+}
+
 // check refuses options that no card supports.
 func (o *options) check() error {
 	if o.mtu > wire.MTU4096 {
@@ -72,7 +80,7 @@ func (o *options) check() error {
 	if o.workers < 0 || o.workers > MaxWorkers {
 		return fmt.Errorf("%w: %d workers; a card has 1 to %d", verbs.ErrInvalid, o.workers, MaxWorkers)
 	}
-	c := o.nic()
+	c := o.nicConfig()
 	return errors.Join(o.checkNetwork(), o.checkCongestion(), c.Check())
 }
 

@@ -16,23 +16,23 @@ import (
 )
 
 // queryDevice carries out provider.QueryDevice.
-func queryDevice(s *Session) (verbs.DeviceAttr, error) {
-	if err := s.enter(); err != nil {
+func queryDevice(o *owner) (verbs.DeviceAttr, error) {
+	if err := o.enter(); err != nil {
 		return verbs.DeviceAttr{}, err
 	}
-	card, limits := s.card, &s.config.Limits
-	defer card.mu.Unlock()
+	d, limits := o.device, &o.config.Limits
+	defer o.leave()
 	attr := verbs.DeviceAttr{
-		Name: card.Name(), FirmwareVersion: release.Version(), NodeGUID: guid(card.port().MAC), PhysicalPorts: 1,
+		Name: d.port.Name(), FirmwareVersion: release.Version(), NodeGUID: d.port.GUID(), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
-		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: s.config.Quota.MostMemory(min(maxMRSize, limits.Memory)), MaxFastRegPageListLen: ring.MaxRegEntries, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
+		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: o.config.Quota.MostMemory(min(maxMRSize, limits.Memory)), MaxFastRegPageListLen: ring.MaxRegEntries, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxQPRDAtom: maxRDAtomic, MaxQPInitRDAtom: maxRDAtomic, MaxResRDAtom: maxRDAtomic * limits.QPs,
-		MaxMcastGrp: s.config.Quota.Most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
+		MaxMcastGrp: o.config.Quota.Most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
-	describeCard(&attr)
-	attr.Workers = uint8(card.engine.Number())
-	modes := card.host.Modes()
+	describeDevice(&attr)
+	attr.Workers = uint8(d.engine.Number())
+	modes := d.host.Modes()
 	attr.XDPMode, attr.AFXDPMode, attr.SendMode, attr.SendReason = modes.XDP, modes.Socket, modes.Send, modes.SendReason
 	return attr, nil
 }
@@ -42,8 +42,8 @@ func queryDevice(s *Session) (verbs.DeviceAttr, error) {
 // (IEEE 802c, 8.4.4.3: AAI).
 const vendor = 0x726F63
 
-// describeCard fills in what is the same for every card.
-func describeCard(attr *verbs.DeviceAttr) {
+// describeDevice fills in what is the same for every card.
+func describeDevice(attr *verbs.DeviceAttr) {
 	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, vendor
 	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
 	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
@@ -54,54 +54,39 @@ func describeCard(attr *verbs.DeviceAttr) {
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
 }
 
-// guid makes the EUI-64 of a MAC address (RFC 4291, appendix A).
-func guid(m wire.MAC) (g uint64) {
-	for _, b := range []byte{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]} {
-		g = g<<8 | uint64(b)
-	}
-	return g
-}
-
 // queryRTValues carries out provider.QueryRTValues.
-func queryRTValues(s *Session) (verbs.RTValues, error) {
-	if err := s.enter(); err != nil {
+func queryRTValues(o *owner) (verbs.RTValues, error) {
+	if err := o.enter(); err != nil {
 		return verbs.RTValues{}, err
 	}
-	defer s.card.mu.Unlock()
-	return verbs.RTValues{RawClock: s.card.engine.Clock()}, nil
-}
-
-func checkPort(port uint8) error {
-	if port != 1 {
-		return fmt.Errorf("%w: port %d; the device has port 1", verbs.ErrInvalid, port)
-	}
-	return nil
+	defer o.leave()
+	return verbs.RTValues{RawClock: o.device.engine.Clock()}, nil
 }
 
 // queryGIDTable carries out provider.QueryGIDTable.
-func queryGIDTable(s *Session, r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
+func queryGIDTable(o *owner, r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
-	if err := s.enter(); err != nil {
+	if err := o.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	port := s.card.port()
-	grant.Length = len(port.gids.lines)
-	grant.Entries = port.gids.entries(s.card.Name(), port.Index)
+	defer o.leave()
+	now := o.device.port.Now()
+	grant.Length = now.GIDs.Len()
+	grant.Entries = now.GIDs.Entries(o.device.port.Name(), now.Index)
 	return grant, nil
 }
 
 // queryPKey carries out provider.QueryPKey.
-func queryPKey(s *Session, r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
+func queryPKey(o *owner, r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
-	if err := s.enter(); err != nil {
+	if err := o.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
+	defer o.leave()
 	if r.Index != 0 {
 		return grant, fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, r.Index)
 	}
@@ -109,26 +94,26 @@ func queryPKey(s *Session, r provider.QueryPKeyRequest) (grant provider.QueryPKe
 }
 
 // queryPort carries out provider.QueryPort.
-func queryPort(s *Session, r provider.QueryPortRequest) (verbs.PortAttr, error) {
+func queryPort(o *owner, r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	if err := checkPort(r.Port); err != nil {
 		return verbs.PortAttr{}, err
 	}
-	if err := s.enter(); err != nil {
+	if err := o.enter(); err != nil {
 		return verbs.PortAttr{}, err
 	}
-	card := s.card
-	defer card.mu.Unlock()
-	port, drops := card.port(), card.engine.Counters().Drops
+	d := o.device
+	defer o.leave()
+	now, drops := d.port.Now(), d.engine.Counters().Drops
 	attr := verbs.PortAttr{
-		State: verbs.PortDown, MaxMTU: port.largestMTU(), ActiveMTU: port.rdma, GIDTableLen: len(port.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: ring.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: port.MTU,
-		PhysState: physState(&port.Port), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
-		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: port.Speed,
+		State: verbs.PortDown, MaxMTU: now.LargestMTU(), ActiveMTU: now.RDMA, GIDTableLen: now.GIDs.Len(), PKeyTableLen: 1,
+		MaxMsgSize: ring.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: now.MTU,
+		PhysState: physState(&now.Port), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
+		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: now.Speed,
 	}
-	if port.Up {
+	if now.Up {
 		attr.State = verbs.PortActive
 	}
-	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(port.Speed)
+	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(now.Speed)
 	return attr, nil
 }
 

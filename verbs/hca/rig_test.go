@@ -95,7 +95,7 @@ func (s *station) newQP(c verbs.QPCap) *verbs.QP {
 func (s *station) mac() wire.MAC {
 	s.device.mu.Lock()
 	defer s.device.mu.Unlock()
-	return s.device.port().MAC
+	return s.device.port.Now().MAC
 }
 
 // slot is the memory of a request.

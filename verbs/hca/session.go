@@ -4,239 +4,75 @@ package hca
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
-	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/internal/capability"
-	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/quota"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// Session is one program's use of a card: objects with handles, a doorbell, events, limits and
-// privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
-// frees only its own objects.
+// Session is one program's use of a card: objects with handles, a doorbell, events, limits and privileges of its own. It
+// is a provider.Provider. Sessions do not affect each other; closing one frees only its own objects.
 type Session struct {
+	owner
 	card           *Card
-	config         SessionConfig
-	cm             *ids.Session
 	doorbell       *ring.Doorbell
 	doorbellMemory []byte
-	entry          *datapath.Session // in the engine's tables
-	events         events
-	internal       bool          // the card's own, for its manager
-	payer          *quota.Quota  // pays for next hops
-	claimed        atomic.Bool   // by a Context
-	memory         atomic.Uint64 // bytes allocated
+	claimed        atomic.Bool // by a Context
 
-	life life // its work is commands that work or wait without card.mu; it fails before its card by Faulted
-
-	// Under card.mu.
-	pds           handles.Table[pd]
-	channels      handles.Table[compChannel]
-	cqs           handles.Table[cq]
-	keys          handles.Table[keyed]
-	dms           handles.Table[dm]
-	counters      handles.Table[counters]
-	srqs          handles.Table[srq]
-	xrcds         handles.Table[xrcd]
-	qps           handles.Table[qp]
-	ahs           handles.Table[ah]
-	joins         handles.Table[joined]
-	qpsByDoorbell map[uint32]*qp
-	lastPD        region.PD
-	attached      int // attachments of queue pairs to groups
+	pds         pds
+	channels    channels
+	cqs         cqs
+	mrs         mrs
+	dms         dms
+	counters    counterSets
+	srqs        srqs
+	xrcds       xrcds
+	qps         qps
+	targets     targets
+	attachments attachments
+	ahs         ahs
+	memberships memberships
+	ids         *ids.Session
 }
 
-// maxSessions is how many sessions a card has at most.
+// maxSessions is the most sessions of a card.
 const maxSessions = 4096
 
-// NewSession makes a further session on the card. It ends with its Close or the card's. Errors:
-// ErrLimit, ErrClosed, ErrDeviceFatal, and ErrInvalid for a limit below 0.
-func (card *Card) NewSession(config SessionConfig) (*Session, error) {
-	return card.newSession(config, false)
-}
-
-func (card *Card) newSession(config SessionConfig, internal bool) (*Session, error) {
-	if err := config.setDefaults(); err != nil {
-		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
-	}
-	s := &Session{
-		card: card, config: config, internal: internal, payer: config.Quota, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
-		pds: handles.NewTable[pd]("PD", quota.PDs, config.Limits, config.Quota), keys: handles.NewTable[keyed]("MR", quota.MRs, config.Limits, config.Quota), dms: handles.NewTable[dm]("DM", quota.MRs, config.Limits, config.Quota), counters: handles.NewTable[counters]("counters object", quota.MRs, config.Limits, config.Quota), ahs: handles.NewTable[ah]("AH", quota.AHs, config.Limits, config.Quota),
-		channels: handles.NewTable[compChannel]("completion channel", quota.CompChannels, config.Limits, config.Quota), cqs: handles.NewTable[cq]("CQ", quota.CQs, config.Limits, config.Quota),
-		qps: handles.NewTable[qp]("QP", quota.QPs, config.Limits, config.Quota), srqs: handles.NewTable[srq]("SRQ", quota.SRQs, config.Limits, config.Quota), xrcds: handles.NewTable[xrcd]("XRC domain", quota.XRCDs, config.Limits, config.Quota), joins: handles.NewTable[joined]("membership", quota.Memberships, config.Limits, config.Quota),
-	}
-	if internal {
-		s.payer = quota.New("connection management", quota.Limits{}, nil)
-	}
+// makeTables makes the empty tables of the session's objects.
+func (s *Session) makeTables() {
+	o, card := &s.owner, s.card
+	s.pds = pds{Table: newTable[pd](o, "PD", quota.PDs), owner: o}
+	s.channels = channels{Table: newTable[compChannel](o, "completion channel", quota.CompChannels), owner: o}
 	s.channels.Gone = handles.ErrChannelGone
-	s.cm = card.manager.NewSession(ids.SessionConfig{Program: cmProgram{s}, Limits: config.Limits, Quota: config.Quota})
-	s.events.init(s)
-	var err error
-	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
-		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.Name(), err)
+	s.cqs = cqs{Table: newTable[cq](o, "CQ", quota.CQs), owner: o, channels: &s.channels}
+	s.dms = dms{Table: newTable[dm](o, "DM", quota.MRs), owner: o}
+	s.mrs = mrs{Table: newTable[keyed](o, "MR", quota.MRs), owner: o, pds: &s.pds, dms: &s.dms}
+	s.xrcds = xrcds{Table: newTable[xrcd](o, "XRC domain", quota.XRCDs), owner: o, domains: &card.domains}
+	s.srqs = srqs{Table: newTable[srq](o, "SRQ", quota.SRQs), owner: o, pds: &s.pds, cqs: &s.cqs, xrcds: &s.xrcds, numbers: card.srqs}
+	s.qps = qps{
+		Table: newTable[qp](o, "QP", quota.QPs), owner: o, pds: &s.pds, cqs: &s.cqs, srqs: &s.srqs,
+		numbers: card.qps, byDoorbell: map[uint32]*qp{},
 	}
-	s.doorbell = ring.NewDoorbell(s.doorbellMemory)
-	s.entry = datapath.NewSession(s.doorbell)
-	if err := card.addSession(s); err != nil {
-		s.release(s.doorbellMemory)
-		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
-	}
-	if err := s.hearCalls(); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	s.targets = targets{qps: &s.qps, xrcds: &s.xrcds}
+	s.attachments = attachments{owner: o, qps: &s.qps, groups: &card.groups}
+	s.ahs = ahs{Table: newTable[ah](o, "AH", quota.AHs), owner: o, pds: &s.pds}
+	s.counters = counterSets{Table: newTable[counters](o, "counters object", quota.MRs), owner: o, cqs: &s.cqs, qps: &s.qps}
+	s.memberships = memberships{Table: newTable[joined](o, "membership", quota.Memberships), owner: o}
+	s.ids = card.manager.NewSession(ids.SessionConfig{
+		Program: s, Groups: &s.memberships, Limits: s.config.Limits, Quota: s.config.Quota,
+		MayBindService: s.config.mayBindService, BindPrivilege: s.config.bindPrivilege(), Block: s.config.Block,
+	})
 }
 
-// hearCalls has the worker read the descriptor of calls, if there is one.
-func (s *Session) hearCalls() error {
-	if s.config.Calls == 0 {
-		return nil
-	}
-	if err := s.entry.Engine().HearCalls(s.entry, s.config.Calls); err != nil {
-		return fmt.Errorf("%w: hear the calls of a session on %s: %w", verbs.ErrHost, s.card.Name(), err)
-	}
-	return nil
-}
-
-func (card *Card) addSession(s *Session) error {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	if err := card.life.err(); err != nil {
-		return err
-	}
-	if len(card.sessions) == maxSessions && !s.internal {
-		return fmt.Errorf("%w: the card has %d sessions, which is the most; close some", verbs.ErrLimit, maxSessions)
-	}
-	if err := card.admitSession(s.config.Quota); err != nil {
-		return err
-	}
-	if !s.internal {
-		card.sessions = append(card.sessions, s)
-		card.engine.SetUser(userOf(card.sessions)) // before it is served
-	}
-	card.engine.Serve(s.entry)
-	return nil
-}
-
-// userOf is who all sessions are of that say so; nil if they are of several. A service's card has one session of the
-// service's own, which has no queue pairs.
-func userOf(sessions []*Session) (of any) {
-	for _, s := range sessions {
-		user := s.config.Sharer
-		if of != nil && user != nil && user != of {
-			return nil
-		}
-		if user != nil {
-			of = user
-		}
-	}
-	return of
-}
-
-// admitSession says whether a user may have another session. The caller holds card.mu.
-func (card *Card) admitSession(of *quota.Quota) error {
-	if of == nil {
-		return nil
-	}
-	own := 0
-	for _, other := range card.sessions {
-		if other.config.Quota == of {
-			own++
-		}
-	}
-	return of.AdmitBeside(uint64(own), quota.Shared{Noun: "sessions of the card", Used: uint64(len(card.sessions)), Most: maxSessions})
-}
-
-// Close ends the session and frees all that it has: objects, attachments to groups, memberships.
-// Posted requests are sent first, as with Card.Close. From then on commands return verbs.ErrClosed.
-// Closing again waits for the first Close, and does nothing.
-func (s *Session) Close() error {
-	s.card.mu.Lock()
-	first := s.end()
-	if first {
-		s.card.life.work.Add(1)
-	}
-	s.card.mu.Unlock()
-	if !first {
-		<-s.life.over
-		return nil
-	}
-	defer s.card.life.work.Done()
-	s.cm.Shut()
-	s.cm.Wait()
-	s.life.work.Wait()
-	s.entry.Engine().Settle(s.entry, closeTimeout)
-	return s.free()
-}
-
-// end refuses further commands; false if it was called before. The caller holds card.mu.
-func (s *Session) end() (first bool) {
-	if first = s.life.stop(); first {
-		s.wakeWaiters()
-	}
-	return first
-}
-
-// wakeWaiters wakes all that wait for something that cannot come any more. The caller holds card.mu.
-func (s *Session) wakeWaiters() {
-	if s.life.release() {
-		for _, c := range s.channels.All() {
-			c.shut(s)
-		}
-		s.entry.Engine().WakeLeader()
-		futex.Wake(s.doorbell.End())
-	}
-}
-
-// Done implements provider.Provider.
-func (s *Session) Done() <-chan struct{} { return s.life.done }
-
-// Err implements provider.Provider.
-func (s *Session) Err() error {
-	if err := s.life.err(); err != nil {
-		return err
-	}
-	return s.card.life.err()
-}
-
-// enter takes the card's lock for a command, unless the session has ended.
-func (s *Session) enter() error {
-	s.card.mu.Lock()
-	err := s.Err()
-	if err != nil {
-		s.card.mu.Unlock()
-	}
-	return err
-}
-
-// begin is for a command that works without the card's lock. The session is not freed before the
-// command calls life.work.Done.
-func (s *Session) begin() error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	s.life.work.Add(1)
-	s.card.mu.Unlock()
-	return nil
-}
-
-// enterToFree is enter for a command that frees something, which is also allowed on a card that has
-// failed.
-func (s *Session) enterToFree() error {
-	s.card.mu.Lock()
-	if s.life.stopped() {
-		s.card.mu.Unlock()
-		return verbs.ErrClosed
-	}
-	return nil
+// newTable returns the table for the objects of one kind.
+func newTable[T any](o *owner, noun string, kind quota.Kind) handles.Table[T] {
+	return handles.NewTable[T](noun, kind, o.config.Limits, o.config.Quota)
 }
 
 // Claim implements provider.Provider.
@@ -250,77 +86,133 @@ func (s *Session) Claim() error {
 // Doorbell implements provider.Provider.
 func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 
-// DoorbellMemory is the doorbell's, from SessionConfig.Memory.
+// DoorbellMemory returns the memory of the doorbell, from SessionConfig.Memory.
 func (s *Session) DoorbellMemory() []byte { return s.doorbellMemory }
+
+// OpenEvents returns a queue for the events of objects whose EventIDs are from first, which is not 0, to last. Other
+// queues do not get these events; each gets those of the device and its port. GetAsyncEvent returns the events of
+// objects with other EventIDs. The error is ErrBusy if another queue has one of the EventIDs.
+func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
+	return s.events.open(first, last)
+}
+
+// GetAsyncEvent implements provider.Provider.
+func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, err error) {
+	err = s.events.rest.Pass(ctx, func(oldest provider.EventReport) bool {
+		r = oldest
+		return true
+	})
+	return r, err
+}
+
+// ReportNoticed calls SessionConfig.Observe for what has happened since SessionConfig.Noticed was called.
+func (s *Session) ReportNoticed() { s.events.reportNoted() }
 
 // Wake implements provider.Provider. If inline progress is on, the caller's thread does the work.
 func (s *Session) Wake() {
-	if s.card.inline {
-		s.entry.Engine().Kick(s.entry)
+	if s.device.inline {
+		s.engine().Kick(s.entry)
 	} else {
-		s.entry.Engine().Wake(s.entry)
+		s.engine().Wake(s.entry)
 	}
 }
 
 // Progress implements provider.Progressor.
-func (s *Session) Progress() bool { return s.card.inline && s.entry.Engine().Progress() }
+func (s *Session) Progress() bool { return s.device.inline && s.engine().Progress() }
 
 // BeginWait implements provider.Progressor.
-func (s *Session) BeginWait() { s.entry.Engine().BeginWait() }
+func (s *Session) BeginWait() { s.engine().BeginWait() }
 
 // EndWait implements provider.Progressor.
-func (s *Session) EndWait() { s.entry.Engine().EndWait() }
+func (s *Session) EndWait() { s.engine().EndWait() }
 
 // NoteReady implements provider.Progressor.
 func (s *Session) NoteReady() {
-	if s.card.inline {
-		s.entry.Engine().NoteReady()
+	if s.device.inline {
+		s.engine().NoteReady()
 	}
 }
 
 // Lead implements provider.Leader.
 func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
-	return s.card.inline && s.entry.Engine().Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.life.done})
+	return s.device.inline && s.engine().Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.life.done})
 }
 
 // WakeLeader implements provider.Leader.
-func (s *Session) WakeLeader() { s.entry.Engine().WakeLeader() }
+func (s *Session) WakeLeader() { s.engine().WakeLeader() }
 
-// mayPrivileged reports whether the program may set a Q_Key with the high bit.
-func (s *Session) mayPrivileged() bool {
-	if s.config.Privileged != nil {
-		return s.config.Privileged()
+// Counters implements provider.CounterReader: Card.Statistics as a list with names.
+func (s *Session) Counters() ([]Counter, error) {
+	statistics, err := s.card.Statistics()
+	if err != nil {
+		return nil, err
 	}
-	return capability.NetRaw.Held()
+	return statistics.All(), nil
 }
 
-// privilege names what mayPrivileged asks for.
-func (s *Session) privilege() string {
-	if s.config.Privileged != nil {
-		return "a privilege that the session was not given: over the service root, or its privileged group"
-	}
-	return "CAP_NET_RAW"
+// RegMapped registers the program's own memory, of the length in the request. The request is checked before mapped is
+// called, which maps the memory. The grant has no memory, since the program has it. Errors: those of AllocMR and those
+// of mapped.
+func (s *Session) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, error)) (provider.MRGrant, error) {
+	return s.mrs.regMapped(r, mapped)
 }
 
-// mayBindService reports whether the program may bind a connection id to a port that needs a privilege.
-func (s *Session) mayBindService() bool {
-	switch {
-	case s.config.BindService != nil:
-		return s.config.BindService()
-	case s.config.Privileged != nil:
-		return s.config.Privileged()
-	}
-	return capability.NetBindService.Held()
+// ReregMapped is ReregMR with ReregChangeTranslation to the program's own memory, of a length in bytes, which mapped
+// maps. After an error the region is as it was.
+func (s *Session) ReregMapped(r provider.ReregMRRequest, length int, mapped func() (Mapping, error)) error {
+	return s.mrs.reregMapped(r, length, mapped)
 }
 
-// bindPrivilege names what mayBindService asks for.
-func (s *Session) bindPrivilege() string {
-	if s.config.BindService != nil || s.config.Privileged != nil {
-		return "a privilege that the session was not given: over the service root"
+// Objects lists up to most objects of a kind, beginning at a place. If there are more, next is where to continue. It
+// holds the card for one page at a time. Objects that come or go between two pages are listed or not.
+func (s *Session) Objects(kind ObjectKind, from Cursor, most int) (list []Object, next Cursor, more bool, err error) {
+	if err := s.enter(); err != nil {
+		return nil, from, false, err
 	}
-	return capability.NetBindService.String()
+	defer s.leave()
+	p := &page{list: make([]Object, 0, most), next: from}
+	switch kind {
+	case ObjectPD:
+		more = fill(p, &s.pds.Table, each(p, (*pd).describe))
+	case ObjectCQ:
+		s.engine().Do(func() { more = fill(p, &s.cqs.Table, each(p, (*cq).describe)) })
+	case ObjectQP:
+		s.engine().Do(func() { more = fill(p, &s.qps.Table, each(p, (*qp).describe)) })
+	case ObjectSRQ:
+		s.engine().Do(func() { more = fill(p, &s.srqs.Table, each(p, (*srq).describe)) })
+	case ObjectMR:
+		more = fill(p, &s.mrs.Table, func(handle provider.Handle, k *keyed) bool {
+			return k.region != nil && p.put(k.region.describe(handle))
+		})
+	case ObjectAH:
+		more = fill(p, &s.ahs.Table, each(p, (*ah).describe))
+	case ObjectAttachment:
+		more = fill(p, &s.qps.Table, func(handle provider.Handle, q *qp) bool { return q.attachments(p, handle) })
+	case ObjectMembership:
+		more = fill(p, &s.memberships.Table, each(p, (*joined).describe))
+	default:
+		err = fmt.Errorf("%w: no kind %d of objects", verbs.ErrInvalid, kind)
+	}
+	return p.list, p.next, more, err
 }
 
-// Payer returns the quota that pays for the next hops of the session; nil for a program in this process. It implements
-// paths.User.
-func (s *Session) Payer() *quota.Quota { return s.payer }
+// IDInfo is a connection id as commands of the service show it.
+type IDInfo = ids.Info
+
+// IDs lists up to most connection ids, as Objects does.
+func (s *Session) IDs(from Cursor, most int) (list []IDInfo, next Cursor, more bool, err error) {
+	list, next.Place, more, err = s.ids.List(from.Place, most)
+	return list, next, more, err
+}
+
+// Used returns the numbers of objects that the session has.
+func (s *Session) Used() (used Limits) {
+	usedIDs, usedChannels := s.ids.Used()
+	s.device.mu.Lock()
+	defer s.leave()
+	return Limits{
+		PDs: s.pds.Len(), MRs: s.mrs.Len(), CQs: s.cqs.Len(), QPs: s.qps.Len(), AHs: s.ahs.Len(), SRQs: s.srqs.Len(), XRCDs: s.xrcds.Len(),
+		CompChannels: s.channels.Len(), Memberships: s.memberships.Len(), Attachments: s.attachments.used,
+		IDs: usedIDs, EventChannels: usedChannels, Memory: s.memory.Load(),
+	}
+}

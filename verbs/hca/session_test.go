@@ -26,7 +26,7 @@ func (s *station) remains() remains {
 	}
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	return remains{len(card.sessions), card.qps.Len(), len(card.groups.Groups()), used, len(card.domains), card.srqs.Len()}
+	return remains{len(card.sessions), card.qps.Len(), len(card.groups.Groups()), used, len(card.domains.byKey), card.srqs.Len()}
 }
 
 // Two programs on one card do not notice each other: they have the same handles, but for keys, for

@@ -5,9 +5,8 @@ package hca
 import (
 	"fmt"
 
-	"github.com/roced/roced/verbs/hca/network"
-
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/quota"
 )
@@ -52,40 +51,6 @@ type SessionConfig struct {
 	Observe func(ObjectEvent)
 	Noticed func()
 }
-
-// ObjectEvent is something that has happened to an object.
-type ObjectEvent struct {
-	Kind   ObjectKind
-	Number uint32 // a QP's; the handle of a CQ or an SRQ
-	Type   verbs.EventType
-	Moved  bool // the card has moved the queue pair to State; there is no Type
-	State  verbs.QPState
-}
-
-// Limits are how many objects a session may have at once. 0 stands for the card's limit.
-type Limits = quota.Limits
-
-// The limits of a card. QueryDevice gives them unless the session has smaller ones.
-const (
-	maxQP          = 16384
-	maxQPWR        = 16384 // requests a queue
-	maxSRQ         = 16384
-	maxXRCD        = 1 << 12
-	maxSRQWR       = 16384 // receives an SRQ
-	maxSRQQueues   = 32    // queues of one SRQ, from resizes, that have receives: a packet may look at all
-	maxCQ          = 16384
-	maxCQE         = 1 << 18
-	maxMR          = 1 << 16
-	maxCompChannel = 1024 // as many event channels
-	maxPD          = 1 << 14
-	maxAH          = 1 << 17
-	maxMRSize      = 1 << 38 // bytes: as far as a ring.DMAAddr reaches
-	maxAlloc       = 1 << 30 // bytes of one piece of memory that the card makes
-	maxInline      = 512     // bytes
-	maxMemberships = 1 << 16
-	maxIDs         = 1 << 16
-	maxMemory      = 1 << 40 // bytes: no limit in practice
-)
 
 // setDefaults fills in what is not set, and refuses limits that cannot be.
 func (c *SessionConfig) setDefaults() error {
@@ -137,30 +102,37 @@ func (m goMemory) Alloc(size int) ([]byte, error) {
 
 func (m goMemory) Free(memory []byte) { m.quota.GiveMemory(uint64(len(memory))) }
 
-// alloc allocates memory within the session's limit. It holds no lock, since large memory takes long
-// to zero.
-func (s *Session) alloc(size int) ([]byte, error) {
-	if size == 0 {
-		return nil, nil // a region of no bytes
+// mayPrivileged reports whether the program may set a Q_Key with the high bit.
+func (c *SessionConfig) mayPrivileged() bool {
+	if c.Privileged != nil {
+		return c.Privileged()
 	}
-	if most := s.config.Limits.Memory; s.memory.Add(uint64(size)) > most {
-		now := s.memory.Add(-uint64(size))
-		return nil, fmt.Errorf("%w: %d bytes of memory; the session uses %d of %d", verbs.ErrLimit, size, now, most)
-	}
-	piece, err := s.config.Memory.Alloc(size)
-	if err != nil {
-		s.memory.Add(-uint64(size))
-		return nil, network.HostError(err)
-	}
-	return piece, nil
+	return capability.NetRaw.Held()
 }
 
-// release frees memory from alloc. The engine does not use it any more.
-func (s *Session) release(pieces ...[]byte) {
-	for _, piece := range pieces {
-		if piece != nil {
-			s.memory.Add(-uint64(len(piece)))
-			s.config.Memory.Free(piece)
-		}
+// privilege returns what mayPrivileged requires, for errors.
+func (c *SessionConfig) privilege() string {
+	if c.Privileged != nil {
+		return "a privilege that the session was not given: over the service root, or its privileged group"
 	}
+	return "CAP_NET_RAW"
+}
+
+// mayBindService reports whether the program may bind a connection id to a port that needs a privilege.
+func (c *SessionConfig) mayBindService() bool {
+	switch {
+	case c.BindService != nil:
+		return c.BindService()
+	case c.Privileged != nil:
+		return c.Privileged()
+	}
+	return capability.NetBindService.Held()
+}
+
+// bindPrivilege returns what mayBindService requires, for errors.
+func (c *SessionConfig) bindPrivilege() string {
+	if c.BindService != nil || c.Privileged != nil {
+		return "a privilege that the session was not given: over the service root"
+	}
+	return capability.NetBindService.String()
 }

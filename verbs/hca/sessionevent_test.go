@@ -104,7 +104,7 @@ func TestWakeOfASession(t *testing.T) {
 	defer session.Close()
 	pd, err := provider.Do(session, provider.AllocPD, provider.None{})
 	check(t, err)
-	grant, err := createCQ(session, provider.CreateCQRequest{Entries: 8, EventID: 4711})
+	grant, err := session.cqs.create(provider.CreateCQRequest{Entries: 8, EventID: 4711})
 	check(t, err)
 	if grant.Events != nil {
 		t.Error("a channel, where the session has its own way")
@@ -112,7 +112,7 @@ func TestWakeOfASession(t *testing.T) {
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	check(t, err)
 	queue.ArmWait()
-	qp, err := createQP(session, provider.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
+	qp, err := session.qps.create(provider.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
 	check(t, err)
 	for _, step := range []struct {
 		attr verbs.QPAttr
@@ -121,7 +121,7 @@ func TestWakeOfASession(t *testing.T) {
 		{verbs.QPAttr{State: verbs.QPStateInit, Port: 1}, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey},
 		{verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState},
 	} {
-		_, err := modifyQP(session, provider.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
+		_, err := session.qps.modify(provider.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
 		check(t, err)
 	}
 	recv, err := ring.NewRecvProducer(qp.RecvMemory, qp.RecvGeometry)
@@ -178,14 +178,14 @@ func TestForgetCQ(t *testing.T) {
 	session, err := w.a.device.NewSession(SessionConfig{Wake: func(uint64) {}, Forget: func(id uint64) { gone = append(gone, id) }})
 	check(t, err)
 	make := func(id uint64) provider.Handle {
-		grant, err := createCQ(session, provider.CreateCQRequest{Entries: 1, EventID: id})
+		grant, err := session.cqs.create(provider.CreateCQRequest{Entries: 1, EventID: id})
 		check(t, err)
 		return grant.CQ
 	}
 	one, other := make(77), make(88)
-	check(t, destroyCQ(session, provider.DestroyCQRequest{CQ: one}))
-	if err := destroyCQ(session, provider.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
+	check(t, session.cqs.destroy(provider.DestroyCQRequest{CQ: one}))
+	if err := session.cqs.destroy(provider.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
 		t.Errorf("%v are gone; %v", gone, err)
 	}
-	check(t, destroyCQ(session, provider.DestroyCQRequest{CQ: other}))
+	check(t, session.cqs.destroy(provider.DestroyCQRequest{CQ: other}))
 }

@@ -9,8 +9,8 @@ import (
 
 // refuseSockets makes the card's further sockets impossible, or possible again.
 func refuseSockets(card *Card, refuse bool) {
-	card.asking.Lock()
-	defer card.asking.Unlock()
+	card.port.Asking.Lock()
+	defer card.port.Asking.Unlock()
 	frames := uint32(0)
 	if refuse {
 		frames = 3 // not a power of two
@@ -37,7 +37,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	}
 	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU.Bytes() == carried(t, 4096) })
 	message(t, l.a, l.b, ah, pattern(1024, 1))
-	l.a.device.changes.Port()
+	l.a.device.follower.Port()
 	refuseSockets(l.a.device, false)
 	setMTUs(t, l.PairLab, 2200)
 	l.a.awaitEvent(mtuChange)

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -27,6 +28,16 @@ type srq struct {
 	cq     *cq
 }
 
+// srqs are the shared receive queues of a session.
+type srqs struct {
+	handles.Table[srq]
+	owner   *owner
+	pds     *pds
+	cqs     *cqs                  // of those of type XRC
+	xrcds   *xrcds                // likewise
+	numbers *handles.Numbers[srq] // likewise; the card's
+}
+
 // checkSRQ fills in defaults, and refuses what is beyond the limits.
 func checkSRQ(a *provider.SRQInitAttr) error {
 	a.MaxSGE = max(a.MaxSGE, 1)
@@ -39,106 +50,106 @@ func checkSRQ(a *provider.SRQInitAttr) error {
 	return nil
 }
 
-// createSRQ carries out provider.CreateSRQ.
-func createSRQ(s *Session, r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
-	return makeSRQ(s, r, func(q *srq) error { return nil })
+// create carries out provider.CreateSRQ.
+func (t *srqs) create(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
+	return t.build(r, func(q *srq) error { return nil })
 }
 
-// makeSRQ makes a queue; bind finds what else it refers to, under card.mu.
-func makeSRQ(s *Session, r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
+// build makes a queue; bind finds what else it refers to, under card.mu.
+func (t *srqs) build(r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
-	if err := s.begin(); err != nil {
+	if err := t.owner.begin(); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
-	defer s.life.work.Done()
+	defer t.owner.finish()
 	q := &srq{events: eventSource{id: r.EventID, kind: ObjectSRQ}}
-	queue, grant, err := makeSharedQueue(s, r.Attr.MaxWR, r.Attr.MaxSGE)
+	queue, grant, err := t.newQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
 	if err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
-	q.entry = &datapath.SRQ{Queue: queue, Session: s.entry, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
-	if grant.SRQ, err = addSRQ(s, q, r.PD, bind); err != nil {
-		s.release(grant.Memory)
+	q.entry = &datapath.SRQ{Queue: queue, Session: t.owner.entry, NoteLimit: func() { t.owner.events.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
+	if grant.SRQ, err = t.link(q, r.PD, bind); err != nil {
+		t.owner.release(grant.Memory)
 		return provider.CreateSRQGrant{}, err
 	}
 	return grant, nil
 }
 
-// makeSharedQueue allocates a queue, and makes a grant that has all except the handle.
-func makeSharedQueue(s *Session, maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
+// newQueue allocates a queue, and makes a grant that has all except the handle.
+func (t *srqs) newQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
-	memory, err := s.alloc(g.Size())
+	memory, err := t.owner.alloc(g.Size())
 	if err != nil {
 		return nil, provider.CreateSRQGrant{}, err
 	}
 	queue, err := ring.NewRecvConsumer(memory, g)
 	if err != nil {
-		s.release(memory)
+		t.owner.release(memory)
 		return nil, provider.CreateSRQGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	return queue, provider.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
 }
 
-func addSRQ(s *Session, q *srq, in provider.Handle, bind func(*srq) error) (handle provider.Handle, err error) {
-	if err := s.enter(); err != nil {
+func (t *srqs) link(q *srq, in provider.Handle, bind func(*srq) error) (handle provider.Handle, err error) {
+	if err := t.owner.enter(); err != nil {
 		return 0, err
 	}
-	defer s.card.mu.Unlock()
-	if q.pd, err = s.pds.Get(in); err != nil {
+	defer t.owner.leave()
+	if q.pd, err = t.pds.Get(in); err != nil {
 		return 0, err
 	}
 	if err := bind(q); err != nil {
 		return 0, err
 	}
-	if handle, err = s.srqs.Add(q); err != nil {
+	if handle, err = t.Add(q); err != nil {
 		return 0, err
 	}
 	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
 	q.pd.users++
 	if q.xrcd != nil {
-		q.showXRC(s)
+		t.showXRC(q)
 	}
 	return handle, nil
 }
 
-// modifySRQ carries out provider.ModifySRQ.
-func modifySRQ(s *Session, r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
+// modify carries out provider.ModifySRQ.
+func (t *srqs) modify(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
 		return provider.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
 	}
-	if err := s.begin(); err != nil {
+	if err := t.owner.begin(); err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
-	defer s.life.work.Done()
-	maxSGE, err := checkModifySRQ(s, &r)
+	defer t.owner.finish()
+	maxSGE, err := t.checkModify(&r)
 	if err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
 	if r.Mask&verbs.SRQMaxWR == 0 {
-		return changeSRQ(s, r, nil, provider.CreateSRQGrant{})
+		return t.change(r, nil, provider.CreateSRQGrant{})
 	}
-	queue, made, err := makeSharedQueue(s, r.Attr.MaxWR, maxSGE)
+	queue, made, err := t.newQueue(r.Attr.MaxWR, maxSGE)
 	if err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
-	grant, err := changeSRQ(s, r, queue, made)
+	grant, err := t.change(r, queue, made)
 	if err != nil {
-		s.release(made.Memory)
+		t.owner.release(made.Memory)
 	}
 	return grant, err
 }
 
-// checkModifySRQ checks a request before memory is allocated for it, and returns the maximum of SGEs in a slot of that
+// checkModify checks a request before memory is allocated for it, and returns the maximum of SGEs in a slot of that
 // memory.
-func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
-	if err := s.enter(); err != nil {
+func (t *srqs) checkModify(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
+	if err := t.owner.enter(); err != nil {
 		return 0, err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.srqs.Get(r.SRQ)
+	defer t.owner.leave()
+	q, err := t.Get(r.SRQ)
 	if err != nil {
 		return 0, err
 	}
@@ -149,29 +160,29 @@ func checkModifySRQ(s *Session, r *provider.ModifySRQRequest) (maxSGE uint32, er
 	return q.maxSGE, checkSRQ(&size)
 }
 
-// changeSRQ makes the change, between two rounds: all of it or nothing. queue is the new one of a
+// change makes the change, between two rounds: all of it or nothing. queue is the new one of a
 // resize.
-func changeSRQ(s *Session, r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
-	if err := s.enter(); err != nil {
+func (t *srqs) change(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.srqs.Get(r.SRQ)
+	defer t.owner.leave()
+	q, err := t.Get(r.SRQ)
 	if err != nil {
 		return grant, err
 	}
 	before := q.unused // the program does not read these any more: a further request says so
-	s.entry.Engine().Do(func() { err = q.apply(s.entry.Engine(), &r, queue, made.Attr.MaxWR) })
+	t.owner.engine().Do(func() { err = q.apply(t.owner.engine(), &r, queue, made.Attr.MaxWR) })
 	if err != nil {
 		return grant, err
 	}
 	if queue != nil {
 		q.unused = q.unused[len(before):]
-		s.release(before...)
+		t.owner.release(before...)
 		q.memory, q.maxWR = append(q.memory, made.Memory), made.Attr.MaxWR
 		grant.Memory, grant.Geometry = made.Memory, made.Geometry
 	}
-	grant.Attr = q.attr(s)
+	grant.Attr = q.attr(t.owner.engine())
 	return grant, nil
 }
 
@@ -224,45 +235,60 @@ func (q *srq) trim() {
 }
 
 // attr returns the attributes of the SRQ. The caller holds card.mu.
-func (q *srq) attr(s *Session) verbs.SRQAttr {
+func (q *srq) attr(e *datapath.Engine) verbs.SRQAttr {
 	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
-	s.entry.Engine().Do(func() { attr.Limit = q.entry.Limit() })
+	e.Do(func() { attr.Limit = q.entry.Limit() })
 	return attr
 }
 
-// querySRQ carries out provider.QuerySRQ.
-func querySRQ(s *Session, r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
-	if err := s.enter(); err != nil {
+// query carries out provider.QuerySRQ.
+func (t *srqs) query(r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.srqs.Get(r.SRQ)
+	defer t.owner.leave()
+	q, err := t.Get(r.SRQ)
 	if err != nil {
 		return grant, err
 	}
-	return provider.QuerySRQGrant{Attr: q.attr(s)}, nil
+	return provider.QuerySRQGrant{Attr: q.attr(t.owner.engine())}, nil
 }
 
-// destroySRQ carries out provider.DestroySRQ.
-func destroySRQ(s *Session, r provider.DestroySRQRequest) error {
-	if err := s.enterToFree(); err != nil {
+// destroy carries out provider.DestroySRQ.
+func (t *srqs) destroy(r provider.DestroySRQRequest) error {
+	if err := t.owner.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.srqs.Get(r.SRQ)
+	defer t.owner.leave()
+	q, err := t.Get(r.SRQ)
 	if err != nil {
 		return err
 	}
 	if q.users > 0 {
 		return fmt.Errorf("%w: %d queue pairs take receives from the SRQ; close them first", verbs.ErrBusy, q.users)
 	}
-	s.srqs.Remove(r.SRQ)
+	t.Remove(r.SRQ)
 	q.pd.users--
 	if q.xrcd != nil {
-		q.hideXRC(s)
+		t.hideXRC(q)
 	}
-	s.events.forget(&q.events)
-	s.release(q.memory...)
-	s.release(q.unused...)
+	t.owner.events.forget(&q.events)
+	t.owner.release(q.memory...)
+	t.owner.release(q.unused...)
 	return nil
+}
+
+// describe describes the object for Session.Objects.
+func (q *srq) describe(handle provider.Handle) Object {
+	return Object{
+		Handle: handle, Number: uint32(q.entry.Number), PD: q.pd.handle, Users: uint32(q.users), Size: q.maxWR, Used: q.entry.Waiting(), Limit: q.entry.Limit(),
+	}
+}
+
+// releaseAll releases the memory of all queues, at the end of the session.
+func (t *srqs) releaseAll() {
+	for _, q := range t.All() {
+		t.owner.release(q.memory...)
+		t.owner.release(q.unused...)
+	}
 }

@@ -39,25 +39,6 @@ type Statistics struct {
 	Faults uint64
 }
 
-// Statistics reads all counters, not all at the same instant. A card that has failed still has them;
-// for a closed one it gives those at Close.
-func (card *Card) Statistics() (Statistics, error) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	if card.final != nil {
-		return *card.final, nil
-	}
-	return card.readStatistics()
-}
-
-func (card *Card) readStatistics() (s Statistics, err error) {
-	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.Counters()
-	s.Faults = s.Engine.Faults + card.faults.Load()
-	of, err := card.host.Statistics()
-	s.Steering, s.Socket, s.Sent, s.UDP = of.Steering, of.Socket, of.Sent, of.UDP
-	return s, err
-}
-
 // Counter is one number of a card's statistics.
 type Counter = verbs.Counter
 
@@ -72,17 +53,8 @@ func AddCounters(sum, list []Counter) []Counter {
 	return sum
 }
 
-func count(place, name string, value uint64, lost bool) Counter {
+func newCounter(place, name string, value uint64, lost bool) Counter {
 	return Counter{Place: place, Name: name, Value: value, Lost: lost}
-}
-
-// Counters implements provider.CounterReader: Card.Statistics as a list with names.
-func (s *Session) Counters() ([]Counter, error) {
-	statistics, err := s.card.Statistics()
-	if err != nil {
-		return nil, err
-	}
-	return statistics.All(), nil
 }
 
 // All lists all numbers with their names, always in the same order.
@@ -91,16 +63,16 @@ func (s *Statistics) All() (all []Counter) {
 		all = nic.NoCounters()
 	}
 	all = append(all,
-		count("socket", "rx_dropped", s.Socket.RxDropped, true),
-		count("socket", "rx_ring_full", s.Socket.RxRingFull, true),
-		count("socket", "malformed", s.Socket.Malformed, true),
-		count("socket", "udp_truncated", s.UDP.Truncated, true),
-		count("socket", "udp_control", s.UDP.Control, true),
-		count("socket", "tx_frames", s.Sent.Frames, false),
-		count("socket", "tx_trains", s.Sent.Trains, false),
-		count("socket", "tx_in_trains", s.Sent.InTrains, false),
+		newCounter("socket", "rx_dropped", s.Socket.RxDropped, true),
+		newCounter("socket", "rx_ring_full", s.Socket.RxRingFull, true),
+		newCounter("socket", "malformed", s.Socket.Malformed, true),
+		newCounter("socket", "udp_truncated", s.UDP.Truncated, true),
+		newCounter("socket", "udp_control", s.UDP.Control, true),
+		newCounter("socket", "tx_frames", s.Sent.Frames, false),
+		newCounter("socket", "tx_trains", s.Sent.Trains, false),
+		newCounter("socket", "tx_in_trains", s.Sent.InTrains, false),
 	)
-	all = append(all, count("routers", "too_big", s.TooBig, false), count("roced", "faults", s.Faults, false))
+	all = append(all, newCounter("routers", "too_big", s.TooBig, false), newCounter("roced", "faults", s.Faults, false))
 	e := &s.Engine
 	for _, c := range []struct {
 		name  string
@@ -111,13 +83,13 @@ func (s *Statistics) All() (all []Counter) {
 		{"retransmits", e.Retransmits}, {"timeouts", e.Timeouts}, {"probes", e.Probes}, {"sequence_naks", e.SequenceNAKs}, {"rnr_naks", e.RNRNAKs},
 		{"np_ecn_marked_roce_packets", e.ECNMarked}, {"np_cnp_sent", e.CNPSent}, {"rp_cnp_handled", e.CNPHandled},
 	} {
-		all = append(all, count("engine", c.name, c.value, false))
+		all = append(all, newCounter("engine", c.name, c.value, false))
 	}
 	for _, reason := range datapath.Reasons() {
-		all = append(all, count("engine", "drop_"+reason.String(), e.Drops[reason], true))
+		all = append(all, newCounter("engine", "drop_"+reason.String(), e.Drops[reason], true))
 	}
 	for c, n := range s.CM {
-		all = append(all, count("CM", cm.Counter(c).String(), n, false))
+		all = append(all, newCounter("CM", cm.Counter(c).String(), n, false))
 	}
 	return all
 }

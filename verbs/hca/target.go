@@ -24,16 +24,16 @@ type target struct {
 
 // opener is a handle of a target, which gets all of its events.
 type opener struct {
-	session *Session
-	handle  provider.Handle
-	by      *xrcd
-	events  eventSource
+	owner  *owner
+	handle provider.Handle
+	by     *xrcd
+	events eventSource
 }
 
 // opener returns the session's opener with a handle; any of the session's for handle 0, which names none.
-func (t *target) opener(s *Session, handle provider.Handle) *opener {
+func (t *target) opener(of *owner, handle provider.Handle) *opener {
 	for _, o := range t.openers {
-		if o.session == s && (o.handle == handle || handle == 0) {
+		if o.owner == of && (o.handle == handle || handle == 0) {
 			return o
 		}
 	}
@@ -41,45 +41,50 @@ func (t *target) opener(s *Session, handle provider.Handle) *opener {
 }
 
 // shared reports whether another session has the target too.
-func (t *target) shared(s *Session) bool {
-	return slices.ContainsFunc(t.openers, func(o *opener) bool { return o.session != s })
+func (t *target) shared(of *owner) bool {
+	return slices.ContainsFunc(t.openers, func(o *opener) bool { return o.owner != of })
 }
 
 // note notifies all sessions that have opened the target. The engine calls it, under its lease.
 func (t *target) note(what uint32) {
 	for _, o := range t.openers {
-		o.session.note(&o.events, what)
+		o.owner.events.note(&o.events, what)
 	}
 }
 
-// createXRCTarget carries out provider.CreateXRCTarget. The queue pair is in RESET.
-func createXRCTarget(s *Session, r provider.CreateXRCTargetRequest) (grant provider.OpenQPGrant, err error) {
-	if err := s.enter(); err != nil {
+// targets opens the XRC targets of domains for a session. Their handles are in the table of its queue pairs.
+type targets struct {
+	qps   *qps
+	xrcds *xrcds
+}
+
+// create carries out provider.CreateXRCTarget. The queue pair is in RESET.
+func (t *targets) create(r provider.CreateXRCTargetRequest) (grant provider.OpenQPGrant, err error) {
+	if err := t.qps.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	x, err := s.xrcds.Get(r.XRCD)
+	defer t.qps.owner.leave()
+	x, err := t.xrcds.Get(r.XRCD)
 	if err != nil {
 		return grant, err
 	}
-	if err := admitQP(s); err != nil {
+	if err := t.qps.admit(); err != nil {
 		return grant, err
 	}
 	q, err := newTarget(x.domain)
 	if err != nil {
 		return grant, err
 	}
-	card := s.card
-	q.entry.Number = card.numberFor(q.kind, q.engine())
-	o, err := q.openTarget(s, x, r.EventID)
+	q.entry.Number = t.qps.numberFor(q.kind, q.engine())
+	o, err := t.qps.addOpener(q, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
-	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
-		q.forgetOpener(s, o)
+	if err := t.qps.owner.device.host.AddQP(uint32(q.entry.Number)); err != nil {
+		t.qps.forgetOpener(q, o)
 		return grant, network.HostError(err)
 	}
-	card.qps.Add(q.entry.Number, q)
+	t.qps.numbers.Add(q.entry.Number, q)
 	x.domain.add(q)
 	q.engine().Do(func() { q.engine().AddQP(q.entry) })
 	return provider.OpenQPGrant{QP: o.handle, Number: q.entry.Number}, nil
@@ -110,33 +115,26 @@ func newTarget(d *domain) (*qp, error) {
 	return q, err
 }
 
-// lackRecv is for a queue pair without receives: its queue is the card's own, and stays empty.
-func (q *qp) lackRecv() (err error) {
-	recv := ring.RecvGeometry(1, 0)
-	q.entry.Recv, err = ring.NewRecvConsumer(ring.Alloc(recv.Size()), recv)
-	return err
-}
-
-// openTarget adds a handle of the target to the session. The caller holds card.mu.
-func (q *qp) openTarget(s *Session, x *xrcd, eventID uint64) (*opener, error) {
-	handle, err := s.qps.Add(q)
+// addOpener adds a handle of the target to the session. The caller holds the card's lock.
+func (t *qps) addOpener(q *qp, x *xrcd, eventID uint64) (*opener, error) {
+	handle, err := t.Add(q)
 	if err != nil {
 		return nil, err
 	}
-	o := &opener{session: s, handle: handle, by: x}
+	o := &opener{owner: t.owner, handle: handle, by: x}
 	o.events.id, o.events.kind, o.events.state, o.events.number = eventID, ObjectQP, &q.state, uint32(q.entry.Number)
 	q.engine().Do(func() { q.target.openers = append(q.target.openers, o) })
 	x.users++
 	return o, nil
 }
 
-// openQP carries out provider.OpenQP.
-func openQP(s *Session, r provider.OpenQPRequest) (grant provider.OpenQPGrant, err error) {
-	if err := s.enter(); err != nil {
+// open carries out provider.OpenQP.
+func (t *targets) open(r provider.OpenQPRequest) (grant provider.OpenQPGrant, err error) {
+	if err := t.qps.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	x, err := s.xrcds.Get(r.XRCD)
+	defer t.qps.owner.leave()
+	x, err := t.xrcds.Get(r.XRCD)
 	if err != nil {
 		return grant, err
 	}
@@ -144,48 +142,46 @@ func openQP(s *Session, r provider.OpenQPRequest) (grant provider.OpenQPGrant, e
 	if q == nil {
 		return grant, fmt.Errorf("%w: the XRC domain has no target queue pair %v", verbs.ErrInvalid, r.Number)
 	}
-	o, err := q.openTarget(s, x, r.EventID)
+	o, err := t.qps.addOpener(q, x, r.EventID)
 	if err != nil {
 		return grant, err
 	}
 	return provider.OpenQPGrant{QP: o.handle, Number: r.Number, State: verbs.QPState(q.state.Load())}, nil
 }
 
-// forgetOpener removes a handle of the target from its session. The caller holds card.mu.
-func (q *qp) forgetOpener(s *Session, o *opener) {
-	t := q.target
-	q.engine().Do(func() { t.openers = slices.DeleteFunc(t.openers, func(other *opener) bool { return other == o }) })
+// forgetOpener removes a handle of the target from the session. The caller holds the card's lock.
+func (t *qps) forgetOpener(q *qp, o *opener) {
+	of := q.target
+	q.engine().Do(func() { of.openers = slices.DeleteFunc(of.openers, func(other *opener) bool { return other == o }) })
 	o.by.users--
-	s.qps.Remove(o.handle)
-	s.events.forget(&o.events)
+	t.Remove(o.handle)
+	t.owner.events.forget(&o.events)
 }
 
 // closeTarget closes a handle of the target, and with the last one destroys the queue pair. It returns the peer that is
-// not used any more. The caller holds card.mu.
-func (q *qp) closeTarget(s *Session, o *opener) (peer *ah, err error) {
-	if q.forgetOpener(s, o); len(q.target.openers) > 0 {
+// unused afterwards. The caller holds the card's lock.
+func (t *qps) closeTarget(q *qp, o *opener) (peer *ah, err error) {
+	if t.forgetOpener(q, o); len(q.target.openers) > 0 {
 		return nil, nil
 	}
-	card, d := s.card, q.target.domain
 	q.engine().Do(func() { q.engine().RemoveQP(q.entry) })
-	card.qps.Remove(q.entry.Number)
-	d.remove(q)
-	err = errors.Join(err, card.host.RemoveQP(uint32(q.entry.Number)))
-	return q.peer, err
+	t.numbers.Remove(q.entry.Number)
+	q.target.domain.remove(q)
+	return q.peer, t.owner.device.host.RemoveQP(uint32(q.entry.Number))
 }
 
-// failTargets notes that the engine has stopped the targets of a domain, after a contained panic.
-func (card *Card) failTargets(entry *datapath.Session) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	for q := range card.qps.All() {
-		if q.target == nil || q.entry.Session != entry {
+// closeTargets closes the session's handles of targets, at its end. It returns the peers that are unused afterwards, whose
+// paths the caller leaves. The caller holds the card's lock.
+func (t *qps) closeTargets() (left []*ah, failed error) {
+	for _, q := range t.All() {
+		if q.target == nil {
 			continue
 		}
-		q.engine().Do(func() {
-			if q.state.Swap(uint32(q.entry.State)) != uint32(q.entry.State) {
-				q.target.note(notedEvent(verbs.EventQPFatal) | notedMove)
-			}
-		})
+		peer, err := t.closeTarget(q, q.target.opener(t.owner, 0))
+		if peer != nil {
+			left = append(left, peer)
+		}
+		failed = errors.Join(failed, network.HostError(err))
 	}
+	return left, failed
 }

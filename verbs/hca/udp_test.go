@@ -128,7 +128,7 @@ func TestUDPPortTaken(t *testing.T) {
 	_, err = Open("eth0", InNamespace(hosts.A.Path()), WithNetwork(NetworkUDP))
 	refused(t, err, unix.EADDRINUSE, "port 4791")
 	check(t, hosts.A.AddAddress("eth0", "10.77.0.9/24"))
-	eventually(t, "the new address", func() bool { return slices.Contains(a.device.port().Addresses, address("10.77.0.9")) })
+	eventually(t, "the new address", func() bool { return slices.Contains(a.device.port.Now().Addresses, address("10.77.0.9")) })
 }
 
 func socketOn(t *testing.T, host *lab.Namespace, address [4]byte) (fd int) {

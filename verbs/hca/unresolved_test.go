@@ -38,7 +38,7 @@ func silentEntries(t testing.TB, host *lab.Namespace, network string) (n int) {
 // quietly creates an address handle without waiting for the neighbour.
 func (s *station) quietly(session *Session, pd provider.Handle, to string) error {
 	s.Helper()
-	_, err := createAH(s.Context(), session, provider.CreateAHRequest{PD: pd, Attr: *s.route(to), NoWait: true})
+	_, err := session.ahs.create(s.Context(), provider.CreateAHRequest{PD: pd, Attr: *s.route(to), NoWait: true})
 	return err
 }
 

@@ -72,7 +72,7 @@ func TestXRCDomainOfAnotherWorker(t *testing.T) {
 	for other.entry.Engine() == first {
 		other = pair.Beside().(*Session)
 	}
-	if _, err := openXRCD(other, open); !errors.Is(err, verbs.ErrUnsupported) {
+	if _, err := other.xrcds.open(open); !errors.Is(err, verbs.ErrUnsupported) {
 		t.Errorf("%v, not ErrUnsupported", err)
 	}
 }

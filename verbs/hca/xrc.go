@@ -4,6 +4,7 @@ package hca
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/roced/roced/datapath"
@@ -11,7 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -48,6 +49,9 @@ func (d *domain) remove(q *qp) {
 	d.free = append(d.free, q.entry.DoorbellIndex)
 }
 
+// domains are the XRC domains of a card that an inode names. The card's lock protects them.
+type domains struct{ byKey map[domainKey]*domain }
+
 // domainKey is whose a domain is, and the inode that names it. The time of its birth tells an inode from a later one
 // that has its number; so no descriptor is kept.
 type domainKey struct {
@@ -65,6 +69,13 @@ type inode struct {
 type xrcd struct {
 	domain *domain
 	users  int
+}
+
+// xrcds are the handles of XRC domains of a session.
+type xrcds struct {
+	handles.Table[xrcd]
+	owner   *owner
+	domains *domains
 }
 
 // errNoDomain is EAGAIN first, the errno that crosses to C, as of the kernel.
@@ -98,37 +109,35 @@ func statInode(fd int) (i inode, err error) {
 	return inode{s.Dev_major, s.Dev_minor, s.Ino, s.Btime}, nil
 }
 
-// openXRCD carries out provider.OpenXRCD.
-func openXRCD(s *Session, r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
+// open carries out provider.OpenXRCD.
+func (t *xrcds) open(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
 	var key *domainKey
 	if r.File != nil {
 		of, err := inodeOf(r.File)
 		if err != nil {
 			return grant, err
 		}
-		key = &domainKey{s.config.Sharer, of}
+		key = &domainKey{t.owner.config.Sharer, of}
 	}
-	if err := s.enter(); err != nil {
+	if err := t.owner.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	d, err := s.card.domain(key, &r, s.entry)
+	defer t.owner.leave()
+	d, err := t.domains.obtain(key, &r, t.owner.entry)
 	if err != nil {
 		return grant, err
 	}
-	if grant.XRCD, err = s.xrcds.Add(&xrcd{domain: d}); err != nil {
+	if grant.XRCD, err = t.Add(&xrcd{domain: d}); err != nil {
 		return grant, err
 	}
-	if d.handles++; key != nil {
-		s.card.domains[*key] = d
-	}
+	t.domains.acquire(d)
 	return grant, nil
 }
 
-// domain is the one of a key, or a new one, for a session. One engine serves all that have it. The caller holds mu.
-func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest, by *datapath.Session) (*domain, error) {
+// obtain returns the domain of a key, or a new one, for a session. One engine serves all sessions that have it.
+func (all *domains) obtain(key *domainKey, r *provider.OpenXRCDRequest, by *datapath.Session) (*domain, error) {
 	if key != nil {
-		switch d := card.domains[*key]; {
+		switch d := all.byKey[*key]; {
 		case d != nil && r.Exclusive:
 			return nil, fmt.Errorf("%w: the inode has an XRC domain already, and the request is exclusive (O_EXCL)", verbs.ErrInvalid)
 		case d != nil && d.session.Engine() != by.Engine():
@@ -145,70 +154,50 @@ func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest, by *datapa
 	}, nil
 }
 
-// closeXRCD carries out provider.CloseXRCD.
-func closeXRCD(s *Session, r provider.CloseXRCDRequest) error {
-	if err := s.enterToFree(); err != nil {
+// close carries out provider.CloseXRCD.
+func (t *xrcds) close(r provider.CloseXRCDRequest) error {
+	if err := t.owner.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	x, err := s.xrcds.Get(r.XRCD)
+	defer t.owner.leave()
+	x, err := t.Get(r.XRCD)
 	if err != nil {
 		return err
 	}
 	if x.users > 0 {
 		return fmt.Errorf("%w: %d SRQs and queue pairs of the XRC domain; close them first", verbs.ErrBusy, x.users)
 	}
-	s.xrcds.Remove(r.XRCD)
-	s.card.leaveDomain(x.domain)
+	t.Remove(r.XRCD)
+	t.domains.drop(x.domain)
 	return nil
 }
 
-// leaveDomain closes a handle of a domain, and with the last one destroys the domain. The caller holds mu.
-func (card *Card) leaveDomain(d *domain) {
+// acquire counts a handle of a domain.
+func (all *domains) acquire(d *domain) {
+	if d.handles++; d.key != nil {
+		all.byKey[*d.key] = d
+	}
+}
+
+// drop closes a handle of a domain, and with the last one destroys the domain.
+func (all *domains) drop(d *domain) {
 	if d.handles--; d.handles == 0 && d.key != nil {
-		delete(card.domains, *d.key)
+		delete(all.byKey, *d.key)
 	}
 }
 
-// freeDomains closes a session's SRQs of type XRC, its handles of targets, then its domains. It returns the peers of the
-// targets that are destroyed, whose paths the caller leaves.
-func freeDomains(s *Session) (left []*ah, failed error) {
-	s.entry.Engine().Do(func() {
-		for _, q := range s.srqs.All() {
-			if q.xrcd != nil {
-				q.xrcd.domain.entry.RemoveSRQ(q.entry)
-			}
-		}
-	})
-	for _, q := range s.srqs.All() {
-		if q.xrcd != nil {
-			s.card.srqs.Remove(wire.QPN(q.entry.Number))
-		}
+// leaveAll closes the session's handles of domains, at its end. The caller holds the card's lock.
+func (t *xrcds) leaveAll() {
+	for _, x := range t.All() {
+		t.domains.drop(x.domain)
 	}
-	for _, q := range s.qps.All() {
-		if q.target != nil {
-			peer, err := q.closeTarget(s, q.target.opener(s, 0))
-			if peer != nil {
-				left = append(left, peer)
-			}
-			if err != nil {
-				failed = network.HostError(err)
-			}
-		}
-	}
-	for _, x := range s.xrcds.All() {
-		s.card.leaveDomain(x.domain)
-	}
-	return left, failed
 }
 
-// Shared receive queues of type XRC: those of a domain, which peers name by their numbers.
-
-// createXRCSRQ carries out provider.CreateXRCSRQ.
-func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.CreateXRCSRQGrant, err error) {
+// createXRC carries out provider.CreateXRCSRQ. Peers name SRQs of type XRC, which belong to a domain, by their numbers.
+func (t *srqs) createXRC(r provider.CreateXRCSRQRequest) (grant provider.CreateXRCSRQGrant, err error) {
 	basic := provider.CreateSRQRequest{PD: r.PD, Attr: r.Attr, EventID: r.EventID}
-	grant.CreateSRQGrant, err = makeSRQ(s, basic, func(q *srq) error {
-		err := q.bindXRC(s, &r)
+	grant.CreateSRQGrant, err = t.build(basic, func(q *srq) error {
+		err := t.bindXRC(q, &r)
 		grant.Number = q.entry.Number
 		return err
 	})
@@ -218,44 +207,56 @@ func createXRCSRQ(s *Session, r provider.CreateXRCSRQRequest) (grant provider.Cr
 	return grant, nil
 }
 
-// bindXRC finds the domain and the CQ of the queue, and gives it its number. The caller holds card.mu.
-func (q *srq) bindXRC(s *Session, r *provider.CreateXRCSRQRequest) (err error) {
-	if q.xrcd, err = s.xrcds.Get(r.XRCD); err != nil {
+// bindXRC finds the domain and the CQ of a queue, and gives it its number. The caller holds the card's lock.
+func (t *srqs) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err error) {
+	if q.xrcd, err = t.xrcds.Get(r.XRCD); err != nil {
 		return err
 	}
-	if q.cq, err = s.cqs.Get(r.CQ); err != nil {
+	if q.cq, err = t.cqs.Get(r.CQ); err != nil {
 		return err
 	}
 	overrun := false
-	s.entry.Engine().Do(func() { overrun = q.cq.entry.Overrun() })
+	t.owner.engine().Do(func() { overrun = q.cq.entry.Overrun() })
 	if overrun {
 		return fmt.Errorf("%w: the CQ of the SRQ, so its receives complete nothing any more; make another CQ", verbs.ErrCQOverrun)
 	}
-	card := s.card
-	all := card.srqs.Len()
+	all := t.numbers.Len()
 	if all == maxSRQ {
 		return fmt.Errorf("%w: the sessions of this card have %d SRQs of type XRC together; destroy some", verbs.ErrLimit, maxSRQ)
 	}
-	if err := s.config.Quota.Admit(quota.SRQs, quota.Shared{Noun: "SRQs of type XRC of the card", Used: uint64(all), Most: maxSRQ}); err != nil {
+	if err := t.owner.config.Quota.Admit(quota.SRQs, quota.Shared{Noun: "SRQs of type XRC of the card", Used: uint64(all), Most: maxSRQ}); err != nil {
 		return err
 	}
-	q.entry.Number = wire.SRQN(card.srqs.Draw())
+	q.entry.Number = wire.SRQN(t.numbers.Draw())
 	q.entry.CQ, q.entry.CompletionToken = q.cq.entry, r.CompletionToken
 	return nil
 }
 
-// showXRC lets peers of the domain's targets name the queue. The caller holds card.mu.
-func (q *srq) showXRC(s *Session) {
-	s.card.srqs.Add(wire.QPN(q.entry.Number), q)
+// showXRC lets peers of the domain's targets name the queue. The caller holds the card's lock.
+func (t *srqs) showXRC(q *srq) {
+	t.numbers.Add(wire.QPN(q.entry.Number), q)
 	q.xrcd.users++
 	q.cq.users++
-	s.entry.Engine().Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
+	t.owner.engine().Do(func() { q.xrcd.domain.entry.AddSRQ(q.entry) })
 }
 
 // hideXRC undoes showXRC.
-func (q *srq) hideXRC(s *Session) {
-	s.entry.Engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
-	s.card.srqs.Remove(wire.QPN(q.entry.Number))
+func (t *srqs) hideXRC(q *srq) {
+	t.owner.engine().Do(func() { q.xrcd.domain.entry.RemoveSRQ(q.entry) })
+	t.numbers.Remove(wire.QPN(q.entry.Number))
 	q.xrcd.users--
 	q.cq.users--
+}
+
+// withdrawXRC takes the session's queues of type XRC out of their domains, at its end. The caller holds the card's lock.
+func (t *srqs) withdrawXRC() {
+	of := slices.DeleteFunc(t.All(), func(q *srq) bool { return q.xrcd == nil })
+	t.owner.engine().Do(func() {
+		for _, q := range of {
+			q.xrcd.domain.entry.RemoveSRQ(q.entry)
+		}
+	})
+	for _, q := range of {
+		t.numbers.Remove(wire.QPN(q.entry.Number))
+	}
 }

@@ -20,17 +20,27 @@ func TableOf[S any](handlers ...Handler[S]) Table[S] {
 	return t
 }
 
+// Of returns the handlers of a part of a session as handlers of the session.
+func Of[S, Part any](part func(S) Part, handlers ...Handler[Part]) (all []Handler[S]) {
+	for _, h := range handlers {
+		all = append(all, Handler[S]{h.number, func(ctx context.Context, session S, request, grant any) error {
+			return h.run(ctx, part(session), request, grant)
+		}})
+	}
+	return all
+}
+
 // Waits returns the handler of a command that may wait.
-func Waits[S, Request, Grant any](c Command[Request, Grant], do func(context.Context, S, Request) (Grant, error)) Handler[S] {
+func Waits[S, Request, Grant any](c Command[Request, Grant], do func(S, context.Context, Request) (Grant, error)) Handler[S] {
 	return Handler[S]{c.Number, func(ctx context.Context, session S, request, grant any) (err error) {
-		*grant.(*Grant), err = do(ctx, session, *request.(*Request))
+		*grant.(*Grant), err = do(session, ctx, *request.(*Request))
 		return err
 	}}
 }
 
 // Grants returns the handler of a command with a request and a grant.
 func Grants[S, Request, Grant any](c Command[Request, Grant], do func(S, Request) (Grant, error)) Handler[S] {
-	return Waits(c, func(_ context.Context, session S, request Request) (Grant, error) { return do(session, request) })
+	return Waits(c, func(session S, _ context.Context, request Request) (Grant, error) { return do(session, request) })
 }
 
 // Gives returns the handler of a command without a request.

@@ -7,5 +7,5 @@
 // user. Numbers belong to a card. Neither has a lock: the owner's lock protects it (the card's for packages hca's tables,
 // the session's for those of package ids).
 //
-// Out of scope: what the objects are, and when they are destroyed.
+// Out of scope: the objects themselves, and when they are destroyed.
 package handles

@@ -15,8 +15,8 @@ import (
 
 // Numbers maps the numbers of a card's queue pairs, or of its SRQs of type XRC, to the objects. The low bits are the
 // place in the engine's table, so no two objects share them. New numbers are a count, encrypted: a number is not
-// reused before all others were used, so packets for a destroyed queue pair do not reach another one; and the numbers
-// that a program or a peer knows tell it no others.
+// reused before all others were used, so packets for a destroyed queue pair do not reach another one; and a program or
+// a peer that knows some numbers cannot derive others.
 type Numbers[T any] struct {
 	byPlace map[wire.QPN]*T
 	count   uint32

@@ -80,8 +80,8 @@ func (t *Table[T]) Remove(handle provider.Handle) {
 	t.Quota.Give(t.Kind, 1)
 }
 
-// Release returns the objects' share of the quota, at the end of the session. The table is not used afterwards.
-func (t *Table[T]) Release() { t.Quota.Give(t.Kind, t.Len()) }
+// Close returns the objects' share of the quota, at the end of the session. The table is not used afterwards.
+func (t *Table[T]) Close() { t.Quota.Give(t.Kind, t.Len()) }
 
 // All returns the objects in the order of their places.
 func (t *Table[T]) All() (list []*T) {

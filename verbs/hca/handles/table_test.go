@@ -67,7 +67,7 @@ func TestTableFrom(t *testing.T) {
 	}
 }
 
-// What the objects of a session count against its user is returned when they are removed, or released together.
+// What the objects of a session count against its user is returned when they are removed, or the table is closed.
 func TestTableQuota(t *testing.T) {
 	q := quota.New("a user", quota.Limits{PDs: 2}, nil)
 	table := NewTable[int]("thing", quota.PDs, quota.Limits{PDs: 5}, q)
@@ -81,8 +81,8 @@ func TestTableQuota(t *testing.T) {
 	if used := q.Used().PDs; used != 1 {
 		t.Errorf("%d used after a removal, want 1", used)
 	}
-	table.Release()
+	table.Close()
 	if used := q.Used().PDs; used != 0 {
-		t.Errorf("%d used after Release, want 0", used)
+		t.Errorf("%d used after Close, want 0", used)
 	}
 }

@@ -16,21 +16,21 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// What is asked of the card, of the program and of who owns what the manager does.
-
-// Config is what a Manager works with.
+// Config describes the card of a Manager.
 type Config struct {
 	Card  Card
+	Ended <-chan struct{} // closed when the card has failed, or is being closed
 	Paths *paths.Table
 	Ports *Ports
 	Log   *slog.Logger
+	// NoteFault counts and logs a panic that was contained.
+	NoteFault func(cause error)
 }
 
-// Card is what connection management asks of its card. The methods may take the card's locks.
+// Card is the port of a card, as connection management needs it. FindEnds queries the host, the other methods do not
+// wait.
 type Card interface {
 	Name() string
-	// Ended is closed when the card has failed, or is being closed.
-	Ended() <-chan struct{}
 	// Own checks an address to bind to: one of the card's, a loopback address, or all.
 	Own(netip.Addr) (netip.Addr, error)
 	// FindEnds gives the addresses of a message to a destination. It asks the host. Loopback addresses stay as they are.
@@ -43,35 +43,32 @@ type Card interface {
 	GIDIndex(wire.GID) (int, error)
 	GUID() uint64
 	ActiveMTU() wire.MTU
-	// NoteFault counts and logs a mistake of roced's own that was contained.
-	NoteFault(cause error)
 	// PortRules are the host's, as of now.
 	PortRules() network.PortRules
 }
 
-// CardSession is the session that QP 1 is in: the card's own.
-type CardSession interface {
+// CardSession is the session that QP 1 is in. It is the card's own: no program sees it, it counts against no limit, and the
+// card never runs in the thread of its caller.
+type CardSession struct {
 	provider.Provider
-	// Settle sends what was posted, for so long at most.
-	Settle(timeout time.Duration)
+	Settle func(timeout time.Duration) // sends what was posted
 }
 
-// Program is a session of the card, as its ids need it. Its methods may take the card's locks.
+// Program is a session of the card, to which ids belong. Its methods may take the card's locks.
 type Program interface {
 	paths.User
-	// Faulted ends the session because of a mistake in its work.
+	// Faulted ends the session because of a panic in its work.
 	Faulted(cause error)
-	// MayBindService says whether the program may bind to a port that needs a privilege, and BindPrivilege names that.
-	MayBindService() bool
-	BindPrivilege() string
-	// Block runs, in a goroutine, a system call that the program can make block.
-	Block(call func())
-	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
-	LeaveMulticast(provider.LeaveMulticastRequest) error
 }
 
-// Join is a membership of a group that an id asks for: it is counted first, then the host joins, which may take
-// some time.
+// Groups are the memberships of a program. The methods take the card's locks.
+type Groups interface {
+	Prepare(provider.JoinMulticastRequest) (Join, error)
+	Leave(provider.LeaveMulticastRequest) error
+}
+
+// Join is a membership that an id requests: Reserve counts it, then Finish makes the host a member, which may take some
+// time.
 type Join interface {
 	Reserve() error
 	Finish() (provider.JoinMulticastGrant, error)
@@ -80,8 +77,15 @@ type Join interface {
 // SessionConfig describes the program of a Session, and what it may have.
 type SessionConfig struct {
 	Program Program
+	Groups  Groups
 	Limits  quota.Limits
 	Quota   *quota.Quota // of the program's user; nil for a program in this process
+	// MayBindService reports whether the program may bind to a port that needs a privilege. BindPrivilege is the name of the
+	// privilege, for errors.
+	MayBindService func() bool
+	BindPrivilege  string
+	// Block runs, in a goroutine, a system call that the program can make block. If nil, each call has a goroutine of its own.
+	Block func(call func())
 }
 
 // Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock.

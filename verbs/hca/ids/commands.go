@@ -5,7 +5,7 @@ package ids
 import "github.com/roced/roced/verbs/provider"
 
 // Commands are the functions that carry out the commands about connection ids.
-var Commands = provider.TableOf(
+var Commands = []provider.Handler[*Session]{
 	provider.Gives(provider.CreateEventChannel, (*Session).CreateEventChannel),
 	provider.Does(provider.DestroyEventChannel, (*Session).DestroyEventChannel),
 	provider.Grants(provider.GetCMEvent, (*Session).GetCMEvent),
@@ -28,4 +28,4 @@ var Commands = provider.TableOf(
 	provider.Does(provider.NotifyID, (*Session).NotifyID),
 	provider.Does(provider.JoinID, (*Session).JoinID),
 	provider.Grants(provider.LeaveID, (*Session).LeaveID),
-)
+}

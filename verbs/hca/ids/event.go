@@ -24,11 +24,11 @@ type Channel struct {
 	fd      int
 	peer    int // the program's end too, to take the byte back
 	ids     int
-	ready   chan struct{} // of capacity 1; see provider.CreateEventChannelGrant
-	waiting list.List     // of *idEvent
-	told    bool          // there is a byte that the program has not been asked to read
-	taking  chan struct{} // closed when settle's last read has returned; nil: there was none
-	program Program
+	ready   chan struct{}     // of capacity 1; see provider.CreateEventChannelGrant
+	waiting list.List         // of *idEvent
+	told    bool              // there is a byte that the program has not been asked to read
+	taking  chan struct{}     // closed when settle's last read has returned; nil: there was none
+	block   func(call func()) // SessionConfig.Block
 }
 
 // idEvent is an event that waits.
@@ -51,7 +51,7 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], program: s.program, ready: make(chan struct{}, 1)}
+	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], block: s.config.Block, ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "event channel"), c.ready
 	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return provider.CreateEventChannelGrant{}, errors.Join(network.HostError(fmt.Errorf("sockets of an event channel: %w", err)), c.file.Close(), grant.Events.Close())
@@ -149,7 +149,7 @@ func (c *Channel) settle() {
 	}
 	taken := make(chan struct{})
 	c.taking = taken
-	c.program.Block(func() {
+	c.block(func() {
 		takeBack(end)
 		close(taken)
 	})

@@ -57,16 +57,12 @@ const (
 	HandleIdle  = 2 * paths.NeighbourTimeout // after which a handle is closed
 )
 
-// quiet is an internal session as package verbs sees it. The card is never run in its caller's thread,
-// and its address handles wait for no neighbour: the engine holds their packets meanwhile.
-type quiet struct{ provider.Provider }
-
-// Do implements provider.Provider.
-func (q quiet) Do(ctx context.Context, code provider.Code, request, grant any) error {
+// Do implements provider.Provider. Address handles do not wait for the neighbour: the engine holds their packets meanwhile.
+func (s CardSession) Do(ctx context.Context, code provider.Code, request, grant any) error {
 	if r, is := request.(*provider.CreateAHRequest); is {
 		r.NoWait = true
 	}
-	return q.Provider.Do(ctx, code, request, grant)
+	return s.Provider.Do(ctx, code, request, grant)
 }
 
 // openQP1 takes QP 1.
@@ -83,7 +79,7 @@ func openQP1(open func(wake func()) (CardSession, error), c Config, wake func())
 }
 
 func (g *QP1) openObjects() error {
-	ctx, err := verbs.Open(quiet{g.Session})
+	ctx, err := verbs.Open(g.Session)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type idJoin struct {
 
 // JoinID carries out provider.JoinID.
 func (s *Session) JoinID(r provider.JoinIDRequest) error {
-	join, err := s.program.PrepareJoin(provider.JoinMulticastRequest{Group: r.Group, State: r.State})
+	join, err := s.config.Groups.Prepare(provider.JoinMulticastRequest{Group: r.Group, State: r.State})
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Session) JoinID(r provider.JoinIDRequest) error {
 		defer s.endWork(i)
 		grant, err := join.Finish()
 		if !s.joined(i, j, grant, err) && err == nil {
-			_ = s.program.LeaveMulticast(provider.LeaveMulticastRequest{Membership: grant.Membership})
+			_ = s.config.Groups.Leave(provider.LeaveMulticastRequest{Membership: grant.Membership})
 		}
 	}()
 	return nil
@@ -150,6 +150,6 @@ func (s *Session) leaveJoin(j *idJoin) {
 	membership := j.membership
 	s.mu.Unlock()
 	if membership != 0 {
-		_ = s.program.LeaveMulticast(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
+		_ = s.config.Groups.Leave(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
 	}
 }

@@ -110,7 +110,7 @@ func (m *Manager) Run() {
 		select {
 		case <-m.wake:
 		case <-timer.C:
-		case <-m.Card.Ended():
+		case <-m.Ended:
 			return
 		}
 		for m.roundContained() {
@@ -178,7 +178,7 @@ func (m *Manager) faulted(f *fault.Fault, owner any) {
 		go fault.Contain(func() { i.session.program.Faulted(f) }) // which needs locks that may be held here
 		return
 	}
-	m.Card.NoteFault(f)
+	m.NoteFault(f)
 }
 
 // sendNow sends what waits before it returns, as far as there is room. The caller holds no lock.
@@ -272,7 +272,7 @@ const flushTimeout = time.Second
 // ended says whether the card has.
 func (m *Manager) ended() bool {
 	select {
-	case <-m.Card.Ended():
+	case <-m.Ended:
 		return true
 	default:
 		return false

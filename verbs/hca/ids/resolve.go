@@ -216,14 +216,14 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 		return err
 	}
 	rules := s.manager.Card.PortRules()
-	if to.Port() != 0 && int(to.Port()) < rules.Unprivileged && !s.program.MayBindService() {
+	if to.Port() != 0 && int(to.Port()) < rules.Unprivileged && !s.config.MayBindService() {
 		return errno.Kin(fmt.Sprintf("not permitted: port %d; ports below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
-			to.Port(), rules.Unprivileged, s.program.BindPrivilege()), unix.EACCES, verbs.ErrPermission) // EACCES crosses to C, as of bind(2)
+			to.Port(), rules.Unprivileged, s.config.BindPrivilege), unix.EACCES, verbs.ErrPermission) // EACCES crosses to C, as of bind(2)
 	}
 	if !i.afonlySet { // as the kernel's cma has it
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.quota, whose: whose, rules: rules}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {

@@ -23,12 +23,10 @@ type around struct {
 }
 
 func (a *around) Name() string                               { return "eth0" }
-func (a *around) Ended() <-chan struct{}                     { return a.ended }
 func (a *around) Own(address netip.Addr) (netip.Addr, error) { return address, nil }
 func (a *around) GIDIndex(wire.GID) (int, error)             { return 0, nil }
 func (a *around) GUID() uint64                               { return 1 }
 func (a *around) ActiveMTU() wire.MTU                        { return wire.MTU1024 }
-func (a *around) NoteFault(error)                            {}
 func (a *around) AHAttr(ends paths.Ends, _ uint8) verbs.AHAttr {
 	return verbs.AHAttr{GRH: verbs.GlobalRoute{DGID: ends.Dest}}
 }
@@ -44,16 +42,13 @@ func (a *around) Payer() *quota.Quota   { return nil }
 func (a *around) Done() <-chan struct{} { return a.ended }
 func (a *around) Err() error            { return a.err }
 func (a *around) Faulted(error)         {}
-func (a *around) MayBindService() bool  { return false }
-func (a *around) BindPrivilege() string { return "a privilege" }
-func (a *around) Block(call func())     { go call() }
 
 func (a *around) PortRules() network.PortRules { return network.DefaultPortRules() }
 
-// PrepareJoin makes a membership whose handle is 9.
-func (a *around) PrepareJoin(r provider.JoinMulticastRequest) (Join, error) { return &joins{a, r}, nil }
+// Prepare makes a membership whose handle is 9.
+func (a *around) Prepare(r provider.JoinMulticastRequest) (Join, error) { return &joins{a, r}, nil }
 
-func (a *around) LeaveMulticast(r provider.LeaveMulticastRequest) error {
+func (a *around) Leave(r provider.LeaveMulticastRequest) error {
 	a.left = append(a.left, r.Membership)
 	return nil
 }
@@ -72,8 +67,11 @@ func (j *joins) Finish() (provider.JoinMulticastGrant, error) {
 func newSession(t *testing.T) (*Session, *around, provider.Handle) {
 	t.Helper()
 	a := &around{ended: make(chan struct{})}
-	m := NewManager(Config{Card: a, Ports: newPorts(), Log: slog.New(slog.DiscardHandler)})
-	s := m.NewSession(SessionConfig{Program: a, Limits: quota.Limits{EventChannels: 10, IDs: 10}})
+	m := NewManager(Config{Card: a, Ended: a.ended, Ports: newPorts(), Log: slog.New(slog.DiscardHandler)})
+	s := m.NewSession(SessionConfig{
+		Program: a, Groups: a, Limits: quota.Limits{EventChannels: 10, IDs: 10},
+		MayBindService: func() bool { return false }, BindPrivilege: "a privilege",
+	})
 	channel, err := s.CreateEventChannel()
 	check(t, err)
 	t.Cleanup(func() {

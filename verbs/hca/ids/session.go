@@ -21,7 +21,7 @@ import (
 type Session struct {
 	manager *Manager
 	program Program
-	quota   *quota.Quota   // of the program's user; nil for a program in this process
+	config  SessionConfig
 	work    sync.WaitGroup // commands and what they have begun, which work or wait without mu
 
 	mu       sync.Mutex
@@ -31,8 +31,11 @@ type Session struct {
 
 // NewSession makes a session without ids.
 func (m *Manager) NewSession(c SessionConfig) *Session {
+	if c.Block == nil {
+		c.Block = func(call func()) { go call() }
+	}
 	s := &Session{
-		manager: m, program: c.Program, quota: c.Quota,
+		manager: m, program: c.Program, config: c,
 		channels: handles.NewTable[Channel]("event channel", quota.EventChannels, c.Limits, c.Quota),
 		ids:      handles.NewTable[ID]("id", quota.IDs, c.Limits, c.Quota),
 	}
@@ -111,8 +114,8 @@ func (s *Session) Free() error {
 	failed := s.each(s.freeID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ids.Release()
-	s.channels.Release()
+	s.ids.Close()
+	s.channels.Close()
 	return failed
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server/peer"
@@ -78,7 +79,7 @@ func (s *Service) Observe(c *Client, device string) func(hca.ObjectEvent) {
 		e := c.event(kind, device)
 		e.Type, e.State, e.Number = o.Type, o.State, o.Number
 		if o.Kind != hca.ObjectQP {
-			e.Number = uint32(hca.Distinct(c.slot, provider.Handle(o.Number)))
+			e.Number = uint32(handles.Distinct(c.slot, provider.Handle(o.Number)))
 		}
 		for number, is := range objectKinds {
 			if is == o.Kind {
@@ -109,7 +110,7 @@ func (c *Client) info() proto.ClientInfo {
 // distinct returns the object with numbers that are unique among all clients, in place of the session's handles.
 func (c *Client) distinct(o proto.Object) proto.Object {
 	for _, h := range []*provider.Handle{&o.Handle, &o.PD, &o.SRQ, &o.SendCQ, &o.RecvCQ} {
-		*h = hca.Distinct(c.slot, *h)
+		*h = handles.Distinct(c.slot, *h)
 	}
 	return o
 }

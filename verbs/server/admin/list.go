@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/proto"
 )
 
@@ -48,7 +49,7 @@ func (v *View) ListIDs(r proto.ListIDsRequest) (grant proto.IDList, _ error) {
 	grant.Next, grant.More = v.page(r.From, func(c *Client, s *hca.Session, from hca.Cursor) (hca.Cursor, bool) {
 		list, next, more, _ := s.IDs(from, proto.PageIDs-len(grant.IDs))
 		for _, i := range list {
-			i.Handle = hca.Distinct(c.slot, i.Handle)
+			i.Handle = handles.Distinct(c.slot, i.Handle)
 			grant.IDs = append(grant.IDs, proto.ClientID{Client: c.number, PID: uint32(c.peer.PID), UID: c.peer.UID, ID: proto.ID(i)})
 		}
 		return next, more

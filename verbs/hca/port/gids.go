@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package port
 
 import (
 	"cmp"
@@ -10,30 +10,26 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca/network"
-	"github.com/roced/roced/verbs/hca/nic"
-	"github.com/roced/roced/verbs/hca/paths"
 )
 
 // gidTableLen is the least length of the GID table; it grows with the number of addresses.
 const gidTableLen = 16
 
-// gidTable is the port's GID table. Each address has a line of its own, which it keeps as long as
+// GIDTable is the port's GID table. Each address has a line of its own, which it keeps as long as
 // the interface has it. Line 0 is the default: the own line of a routable IPv4 address, or, while it
 // is not that, a copy of the best other line.
-type gidTable struct {
+type GIDTable struct {
 	lines []wire.GID
 	index map[wire.GID]int // an address's own line
 }
 
-func newGIDTable() gidTable {
-	return gidTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
+func NewGIDTable() GIDTable {
+	return GIDTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
 }
 
 // clone is a table that can be changed without this one.
-func (t *gidTable) clone() gidTable { return gidTable{slices.Clone(t.lines), maps.Clone(t.index)} }
+func (t *GIDTable) clone() GIDTable { return GIDTable{slices.Clone(t.lines), maps.Clone(t.index)} }
 
 // preference orders addresses for the default: IPv4, IPv6, link-local, zero.
 func preference(g wire.GID) int {
@@ -48,8 +44,8 @@ func preference(g wire.GID) int {
 	return 1
 }
 
-// changes compares the table with addresses: which are new, and which are gone.
-func (t *gidTable) changes(addresses []netip.Addr) (added, removed []wire.GID) {
+// Changes compares the table with addresses: which are new, and which are gone.
+func (t *GIDTable) Changes(addresses []netip.Addr) (added, removed []wire.GID) {
 	wanted := map[wire.GID]struct{}{}
 	for _, address := range addresses {
 		gid := wire.GIDFromAddr(address)
@@ -61,7 +57,7 @@ func (t *gidTable) changes(addresses []netip.Addr) (added, removed []wire.GID) {
 			added = append(added, gid)
 		}
 	}
-	for _, gid := range t.all() {
+	for _, gid := range t.All() {
 		if _, stays := wanted[gid]; !stays {
 			removed = append(removed, gid)
 		}
@@ -70,8 +66,8 @@ func (t *gidTable) changes(addresses []netip.Addr) (added, removed []wire.GID) {
 	return added, removed
 }
 
-// apply adds and removes addresses.
-func (t *gidTable) apply(added, removed []wire.GID) {
+// Apply adds and removes addresses.
+func (t *GIDTable) Apply(added, removed []wire.GID) {
 	for _, gid := range removed {
 		t.lines[t.index[gid]] = wire.GID{}
 		delete(t.index, gid)
@@ -95,7 +91,7 @@ func (t *gidTable) apply(added, removed []wire.GID) {
 }
 
 // chooseDefault keeps the default unless there is a better one.
-func (t *gidTable) chooseDefault() {
+func (t *GIDTable) chooseDefault() {
 	best := t.lines[0]
 	if !t.contains(best) {
 		best = wire.GID{}
@@ -108,7 +104,7 @@ func (t *gidTable) chooseDefault() {
 	t.lines[0] = best
 }
 
-func (t *gidTable) get(index int) (wire.GID, error) {
+func (t *GIDTable) Get(index int) (wire.GID, error) {
 	if index < 0 || index >= len(t.lines) {
 		return wire.GID{}, fmt.Errorf("%w: index %d of the port's GID table, which has 0 to %d", verbs.ErrInvalid, index, len(t.lines)-1)
 	}
@@ -118,9 +114,9 @@ func (t *gidTable) get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
-// best is the best address with an IP version; zero if there is none.
-func (t *gidTable) best(v4 bool) (best wire.GID) {
-	for _, gid := range t.all() {
+// Best is the best address with an IP version; zero if there is none.
+func (t *GIDTable) Best(v4 bool) (best wire.GID) {
+	for _, gid := range t.All() {
 		if gid.IsIPv4() == v4 && preference(gid) < preference(best) {
 			best = gid
 		}
@@ -128,40 +124,25 @@ func (t *gidTable) best(v4 bool) (best wire.GID) {
 	return best
 }
 
-// hint names the best line with an IP version, as part of an error.
-func (t *gidTable) hint(v4 bool) string {
-	best := t.best(v4)
+// Hint names the best line with an IP version, as part of an error.
+func (t *GIDTable) Hint(v4 bool) string {
+	best := t.Best(v4)
 	if best.IsZero() {
 		return ": the interface has no address of the destination's"
 	}
 	return fmt.Sprintf(": %d is %v", t.index[best], best.Addr())
 }
 
-// attrOf describes the address handle of a path.
-func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
-	port := card.port()
-	return verbs.AHAttr{
-		Port: 1, SL: port.Egress[host.TOSPriority(class)],
-		GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: port.gids.index[ends.Source], TrafficClass: class, HopLimit: wire.DefaultHopLimit},
-	}
-}
-
-// gidIndex is the line of an address of the card.
-func (card *Card) gidIndex(gid wire.GID) (int, error) {
-	index, has := card.port().gids.index[gid]
-	if !has {
-		return 0, fmt.Errorf("%w: %v is not an address of %s", verbs.ErrNoGID, gid, card.Name())
-	}
-	return index, nil
-}
-
-func (t *gidTable) contains(gid wire.GID) bool {
+func (t *GIDTable) contains(gid wire.GID) bool {
 	_, has := t.index[gid]
 	return has
 }
 
-// all lists the addresses in the order of their lines.
-func (t *gidTable) all() (list []wire.GID) {
+// Len returns the number of lines, in use or not.
+func (t *GIDTable) Len() int { return len(t.lines) }
+
+// All lists the addresses in the order of their lines.
+func (t *GIDTable) All() (list []wire.GID) {
 	for line, gid := range t.lines {
 		if own, is := t.index[gid]; is && own == line {
 			list = append(list, gid)
@@ -170,36 +151,12 @@ func (t *gidTable) all() (list []wire.GID) {
 	return list
 }
 
-// entries lists the lines in use, which are of an interface.
-func (t *gidTable) entries(name string, index uint32) (list []verbs.GIDEntry) {
+// Entries lists the lines in use, which are of an interface.
+func (t *GIDTable) Entries(name string, index uint32) (list []verbs.GIDEntry) {
 	for line, gid := range t.lines {
 		if !gid.IsZero() {
 			list = append(list, verbs.GIDEntry{GID: gid, Index: line, Interface: name, IfIndex: index, Type: verbs.GIDTypeRoCEv2, Port: 1})
 		}
 	}
 	return list
-}
-
-// ListGIDs gives the entries that the GID table of a card on the interface would have if it were
-// opened now. It opens no card, and needs no privilege except for InNamespace, which is the only
-// option that it uses.
-func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error) {
-	o := newOptions(list)
-	err = RunIn(o.namespace, func() error {
-		port, err := nic.Look(name)
-		if err == nil {
-			entries = firstTable(name, port)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("GIDs of %s: %w", name, err)
-	}
-	return entries, nil
-}
-
-func firstTable(name string, status network.Port) []verbs.GIDEntry {
-	table := newGIDTable()
-	table.apply(table.changes(status.Addresses))
-	return table.entries(name, status.Index)
 }

@@ -1,4 +1,4 @@
-package hca
+package port
 
 import (
 	"net/netip"
@@ -6,18 +6,21 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errtest"
 	"golang.org/x/sys/unix"
 )
 
+var check, refused = errtest.Check, errtest.Refused
+
 func addresses(list ...string) (all []netip.Addr) {
 	for _, s := range list {
-		all = append(all, address(s))
+		all = append(all, netip.MustParseAddr(s))
 	}
 	return all
 }
 
 // Lines that are in use, by index.
-func shown(g *gidTable) (all []string) {
+func shown(g *GIDTable) (all []string) {
 	for _, gid := range g.lines {
 		if gid.IsZero() {
 			all = append(all, "")
@@ -73,11 +76,11 @@ func TestGIDTable(t *testing.T) {
 	}
 	for name, steps := range rows {
 		t.Run(name, func(t *testing.T) {
-			table := newGIDTable()
+			table := NewGIDTable()
 			had := map[wire.GID]bool{}
 			for _, step := range steps {
-				added, removed := table.changes(addresses(step.addresses...))
-				table.apply(added, removed)
+				added, removed := table.Changes(addresses(step.addresses...))
+				table.Apply(added, removed)
 				if got := shown(&table); !slices.Equal(got, step.want) {
 					t.Errorf("with %q: %q, want %q", step.addresses, got, step.want)
 				}
@@ -87,8 +90,8 @@ func TestGIDTable(t *testing.T) {
 				for _, gid := range removed {
 					delete(had, gid)
 				}
-				if len(had) != len(table.all()) || len(table.lines) < gidTableLen {
-					t.Errorf("with %q: told of %v, and has %v", step.addresses, had, table.all())
+				if len(had) != len(table.All()) || len(table.lines) < gidTableLen {
+					t.Errorf("with %q: told of %v, and has %v", step.addresses, had, table.All())
 				}
 			}
 		})
@@ -96,21 +99,21 @@ func TestGIDTable(t *testing.T) {
 }
 
 func TestGIDTableGrows(t *testing.T) {
-	table := newGIDTable()
+	table := NewGIDTable()
 	var many []netip.Addr
 	for i := range 100 {
 		many = append(many, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
 	}
-	table.apply(table.changes(many))
+	table.Apply(table.Changes(many))
 	for i, address := range many {
-		if got, err := table.get(i); err != nil || got.Addr() != address {
+		if got, err := table.Get(i); err != nil || got.Addr() != address {
 			t.Fatalf("line %d: %v, %v", i, got, err)
 		}
 	}
-	_, err := table.get(len(table.lines) - 1)
+	_, err := table.Get(len(table.lines) - 1)
 	refused(t, err, unix.ENODATA, "not in use")
 	for _, index := range []int{-1, len(table.lines)} {
-		_, err := table.get(index)
+		_, err := table.Get(index)
 		refused(t, err, unix.EINVAL, "has 0 to")
 	}
 }

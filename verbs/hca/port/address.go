@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package port
 
 import (
 	"errors"
@@ -13,31 +13,31 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// findEnds gives the addresses of a message to a destination: the source may be left to the host, and
-// a destination of 0.0.0.0 or :: is the source. Loopback addresses stay what they are; loopbackEnd says what stands for
+// FindEnds gives the addresses of a message to a destination: the source may be left to the host, and
+// a destination of 0.0.0.0 or :: is the source. Loopback addresses stay what they are; LoopbackEnd says what stands for
 // them. It holds no lock of the caller's.
-func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
-	if from, to, err = card.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
+func (p *Port) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+	if from, to, err = p.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
 		return from, to, err
 	}
-	card.asking.Lock()
-	from, err = card.host.Source(to)
-	card.asking.Unlock()
+	p.Asking.Lock()
+	from, err = p.host.Source(to)
+	p.Asking.Unlock()
 	switch {
 	case errors.Is(err, host.ErrNoRoute), errors.Is(err, host.ErrLocal):
-		return from, to, fmt.Errorf("%w: the host does not reach %v through %s: %w", verbs.ErrUnreachable, dest, card.Name(), err)
+		return from, to, fmt.Errorf("%w: the host does not reach %v through %s: %w", verbs.ErrUnreachable, dest, p.Name(), err)
 	case err != nil:
 		return from, to, err
 	}
-	if from.IsValid() && card.port().gids.contains(wire.GIDFromAddr(from)) {
+	if from.IsValid() && p.Has(wire.GIDFromAddr(from)) {
 		return from, to, nil
 	}
-	from, err = card.bestSource(to.Is4())
+	from, err = p.bestSource(to.Is4())
 	return from, to, err
 }
 
-// checkEnds is findEnds as far as the card itself knows: from is 0.0.0.0 or :: if the host must say.
-func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+// checkEnds is FindEnds as far as the card itself knows: from is 0.0.0.0 or :: if the host must say.
+func (p *Port) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
 	to = dest.Unmap()
 	if !to.IsValid() {
 		return from, to, fmt.Errorf("%w: no destination", verbs.ErrInvalid)
@@ -49,64 +49,64 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 	}
 	from = anyAddress(to)
 	if source.IsValid() {
-		if from, err = card.ownAddress(source); err != nil {
+		if from, err = p.Own(source); err != nil {
 			return from, to, err
 		}
 	}
 	if to.IsLoopback() || from.IsLoopback() {
-		return card.checkLoopback(from, to)
+		return p.checkLoopback(from, to)
 	}
 	zone := to.Zone()
 	to = to.WithZone("")
 	switch {
 	case from.Is4() != to.Is4():
 		return from, to, fmt.Errorf("%w: source %v and destination %v differ in their IP version", verbs.ErrInvalid, from, to)
-	case zone != "" && zone != card.Name():
-		return from, to, fmt.Errorf("%w: %v is on the link of %s, not of %s", verbs.ErrUnreachable, to, zone, card.Name())
+	case zone != "" && zone != p.Name():
+		return from, to, fmt.Errorf("%w: %v is on the link of %s, not of %s", verbs.ErrUnreachable, to, zone, p.Name())
 	case !from.IsUnspecified() && to.IsUnspecified():
 		return from, from, nil
 	case from.IsUnspecified() && to.IsUnspecified():
-		from, err = card.bestSource(to.Is4())
+		from, err = p.bestSource(to.Is4())
 		return from, from, err
-	case from.IsUnspecified() && card.port().gids.contains(wire.GIDFromAddr(to)):
+	case from.IsUnspecified() && p.Has(wire.GIDFromAddr(to)):
 		return to, to, nil
 	}
 	return from, to, nil
 }
 
 // checkLoopback is checkEnds where one of the addresses is a loopback address. The other is one too, or the card's.
-func (card *Card) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error) {
+func (p *Port) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error) {
 	switch {
 	case from.IsUnspecified() && from.Is4() == to.Is4():
 		from = loopbackAddress(to)
 	case to.IsUnspecified() && from.Is4() == to.Is4():
 		to = from
 	}
-	switch _, err := card.loopbackEnd(from, to); {
+	switch _, err := p.LoopbackEnd(from, to); {
 	case err != nil:
 		return from, to, err
 	case from.Is4() != to.Is4():
 		return from, to, fmt.Errorf("%w: source %v and destination %v differ in their IP version", verbs.ErrInvalid, from, to)
-	case !to.IsLoopback() && !card.port().gids.contains(wire.GIDFromAddr(to)):
-		return from, to, fmt.Errorf("%w: source %v does not leave the host, and destination %v is not of %s", verbs.ErrInvalid, from, to, card.Name())
+	case !to.IsLoopback() && !p.Has(wire.GIDFromAddr(to)):
+		return from, to, fmt.Errorf("%w: source %v does not leave the host, and destination %v is not of %s", verbs.ErrInvalid, from, to, p.Name())
 	}
 	return from, to, nil
 }
 
-// loopbackEnd is the address of the card's that both ends have of what is sent between addresses one of which is a
+// LoopbackEnd is the address of the card's that both ends have of what is sent between addresses one of which is a
 // loopback address: the other, or, if that is one too, the card's best of that IP version, or of the other.
-func (card *Card) loopbackEnd(from, to netip.Addr) (netip.Addr, error) {
+func (p *Port) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
 	for _, a := range []netip.Addr{from, to} {
 		if !a.IsLoopback() && !a.IsUnspecified() {
 			return a.WithZone(""), nil
 		}
 	}
 	for _, v4 := range []bool{from.Is4(), !from.Is4()} {
-		if own, err := card.bestSource(v4); err == nil {
+		if own, err := p.bestSource(v4); err == nil {
 			return own, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("%w: %v: %s has no address, by which it would reach itself; ip address add gives it one", verbs.ErrAddrNotAvail, from, card.Name())
+	return netip.Addr{}, fmt.Errorf("%w: %v: %s has no address, by which it would reach itself; ip address add gives it one", verbs.ErrAddrNotAvail, from, p.Name())
 }
 
 // loopbackAddress is 127.0.0.1 or ::1, as an address's version is.
@@ -126,16 +126,16 @@ func anyAddress(of netip.Addr) netip.Addr {
 }
 
 // bestSource is an own address to send from: a link-local one only if there is no other.
-func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
-	best := card.port().gids.best(v4)
+func (p *Port) bestSource(v4 bool) (netip.Addr, error) {
+	best := p.Now().GIDs.Best(v4)
 	if best.IsZero() {
-		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add gives it one", verbs.ErrNoGID, card.Name())
+		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add gives it one", verbs.ErrNoGID, p.Name())
 	}
 	return best.Addr(), nil
 }
 
-// ownAddress checks an address to bind to: one of the card's, a loopback address, or all.
-func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
+// Own checks an address to bind to: one of the card's, a loopback address, or all.
+func (p *Port) Own(a netip.Addr) (netip.Addr, error) {
 	a = a.Unmap()
 	zone := a.Zone()
 	switch {
@@ -144,12 +144,12 @@ func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 	case a.IsUnspecified():
 		return a, nil
 	case a.IsLoopback():
-		_, err := card.loopbackEnd(a, a)
+		_, err := p.LoopbackEnd(a, a)
 		return a.WithZone(""), err
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
-		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
-	case zone != "" && zone != card.Name() || !card.port().gids.contains(wire.GIDFromAddr(a)):
-		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, card.Name())
+		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, p.Name())
+	case zone != "" && zone != p.Name() || !p.Has(wire.GIDFromAddr(a)):
+		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, p.Name())
 	case !a.IsLinkLocalUnicast(): // a zone says nothing of it, and it is the same address without one
 		a = a.WithZone("")
 	}
