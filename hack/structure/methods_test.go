@@ -35,7 +35,6 @@ var manyMethods = map[string]struct {
 	"datapath/xsk.Socket":     {44, "the four rings of an AF_XDP socket"},
 	"verbs/server.connection": {60, "all requests of a client"},
 	"verbs/hca/cm.Manager":    {41, "the messages of connection management"},
-	"verbs/hca/ids.Session":   {56, "the commands of rdma_cm, 22 of them"},
 
 	// Implementations of network.Host, an interface of 31 methods.
 	"verbs/hca/memnet.Host": {42, "network.Host, and the tests' controls of the network"},

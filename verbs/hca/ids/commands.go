@@ -5,10 +5,11 @@ package ids
 import "github.com/roced/roced/verbs/provider"
 
 // Commands are the functions that carry out the commands about connection ids.
-var Commands = []provider.Handler[*Session]{
-	provider.Gives(provider.CreateEventChannel, (*Session).CreateEventChannel),
-	provider.Does(provider.DestroyEventChannel, (*Session).DestroyEventChannel),
-	provider.Grants(provider.GetCMEvent, (*Session).GetCMEvent),
+var Commands = append(provider.Of(func(s *Session) *channels { return &s.channels },
+	provider.Gives(provider.CreateEventChannel, (*channels).create),
+	provider.Does(provider.DestroyEventChannel, (*channels).destroy),
+	provider.Grants(provider.GetCMEvent, (*channels).next),
+),
 	provider.Grants(provider.CreateID, (*Session).CreateID),
 	provider.Does(provider.MigrateID, (*Session).MigrateID),
 	provider.Does(provider.SetIDOption, (*Session).SetIDOption),
@@ -28,4 +29,4 @@ var Commands = []provider.Handler[*Session]{
 	provider.Does(provider.NotifyID, (*Session).NotifyID),
 	provider.Does(provider.JoinID, (*Session).JoinID),
 	provider.Grants(provider.LeaveID, (*Session).LeaveID),
-}
+)

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
+	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/verbs"
@@ -31,6 +33,12 @@ type Channel struct {
 	block   func(call func()) // SessionConfig.Block
 }
 
+// channels are the event channels of a session.
+type channels struct {
+	handles.Table[Channel]
+	session *Session
+}
+
 // idEvent is an event that waits.
 type idEvent struct {
 	provider.CMEvent
@@ -40,59 +48,59 @@ type idEvent struct {
 	own   *list.Element // in its id
 }
 
-// CreateEventChannel carries out provider.CreateEventChannel.
-func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
-	if err := s.enter(); err != nil {
+// create carries out provider.CreateEventChannel.
+func (t *channels) create() (grant provider.CreateEventChannelGrant, err error) {
+	if err := t.session.enter(); err != nil {
 		return grant, err
 	}
-	defer s.mu.Unlock()
+	defer t.session.mu.Unlock()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], block: s.config.Block, ready: make(chan struct{}, 1)}
+	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], block: t.session.config.Block, ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "event channel"), c.ready
 	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return provider.CreateEventChannelGrant{}, errors.Join(network.HostError(fmt.Errorf("sockets of an event channel: %w", err)), c.file.Close(), grant.Events.Close())
 	}
-	if grant.Channel, err = s.channels.Add(c); err != nil {
+	if grant.Channel, err = t.Add(c); err != nil {
 		c.shut()
 		return provider.CreateEventChannelGrant{}, errors.Join(err, grant.Events.Close())
 	}
 	return grant, nil
 }
 
-// DestroyEventChannel carries out provider.DestroyEventChannel.
-func (s *Session) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
-	if err := s.enterToFree(); err != nil {
+// destroy carries out provider.DestroyEventChannel.
+func (t *channels) destroy(r provider.DestroyEventChannelRequest) error {
+	if err := t.session.enterToFree(); err != nil {
 		return err
 	}
-	defer s.mu.Unlock()
-	c, err := s.channels.Get(r.Channel)
+	defer t.session.mu.Unlock()
+	c, err := t.Get(r.Channel)
 	if err != nil {
 		return err
 	}
 	if c.ids > 0 {
 		return fmt.Errorf("%w: ids whose events come through the channel: %d; destroy or migrate them first", verbs.ErrBusy, c.ids)
 	}
-	s.channels.Remove(r.Channel)
+	t.Remove(r.Channel)
 	c.shut()
 	return nil
 }
 
-// GetCMEvent carries out provider.GetCMEvent. When the card has failed, it returns the remaining events.
-func (s *Session) GetCMEvent(r provider.GetCMEventRequest) (grant provider.GetCMEventGrant, err error) {
-	if err := s.enterToFree(); err != nil {
+// next carries out provider.GetCMEvent. When the card has failed, it returns the remaining events.
+func (t *channels) next(r provider.GetCMEventRequest) (grant provider.GetCMEventGrant, err error) {
+	if err := t.session.enterToFree(); err != nil {
 		return grant, err
 	}
-	defer s.mu.Unlock()
-	c, err := s.channels.Get(r.Channel)
+	defer t.session.mu.Unlock()
+	c, err := t.Get(r.Channel)
 	if err != nil {
 		return grant, err
 	}
 	e := c.next()
-	if ended := s.program.Err(); e == nil && ended != nil {
+	if ended := t.session.program.Err(); e == nil && ended != nil {
 		return grant, ended
 	}
 	if e != nil {
@@ -176,11 +184,11 @@ func (c *Channel) isTaking() bool {
 // takeWait is how long a command waits for settle's read. Only a program that reads unasked makes that take long.
 const takeWait = time.Second
 
-// awaitTaken waits until settle's last read has returned, or for takeWait.
-func (s *Session) awaitTaken(c *Channel) {
-	s.mu.Lock()
+// awaitTaken waits until settle's last read has returned, or for takeWait. The caller does not hold mu, the session's lock.
+func (c *Channel) awaitTaken(mu *sync.Mutex) {
+	mu.Lock()
 	taken := c.taking
-	s.mu.Unlock()
+	mu.Unlock()
 	if taken == nil {
 		return
 	}

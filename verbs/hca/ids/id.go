@@ -182,7 +182,7 @@ func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 		return nil
 	})
 	if err == nil {
-		s.awaitTaken(from)
+		from.awaitTaken(&s.mu)
 	}
 	return err
 }
@@ -243,12 +243,12 @@ func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 		return err
 	}
 	defer s.work.Done()
-	s.awaitTaken(i.channel)
+	i.channel.awaitTaken(&s.mu)
 	i.work.Wait()
 	for _, j := range i.joins {
-		s.leaveJoin(j)
+		j.leave()
 	}
-	s.freeID(i)
+	i.free()
 	return nil
 }
 
@@ -281,9 +281,10 @@ func (s *Session) endID(i *ID) {
 	i.channel.ids--
 }
 
-// freeID frees what an id has, except its memberships, which are the session's. Nothing of it goes on
+// free frees what an id has, except its memberships, which are the session's. Nothing of it goes on
 // any more.
-func (s *Session) freeID(i *ID) {
+func (i *ID) free() {
+	s := i.session
 	if i.path != nil {
 		s.manager.Paths.Leave(i.path, s.program)
 	}
@@ -293,12 +294,12 @@ func (s *Session) freeID(i *ID) {
 }
 
 // beginWork is for what goes on without the lock. Neither the id nor the session is freed before endWork.
-func (s *Session) beginWork(i *ID) {
-	s.work.Add(1)
+func (i *ID) beginWork() {
+	i.session.work.Add(1)
 	i.work.Add(1)
 }
 
-func (s *Session) endWork(i *ID) {
+func (i *ID) endWork() {
 	i.work.Done()
-	s.work.Done()
+	i.session.work.Done()
 }

@@ -16,6 +16,7 @@ import (
 
 // idJoin is a membership that an id has asked for. It stays in the id's list until it fails or is left.
 type idJoin struct {
+	id         *ID
 	group      netip.Addr
 	context    uint64
 	membership provider.Handle // 0 as long as the host has not joined
@@ -28,14 +29,14 @@ func (s *Session) JoinID(r provider.JoinIDRequest) error {
 	if err != nil {
 		return err
 	}
-	i, j, err := s.startJoin(&r, join)
+	j, err := s.startJoin(&r, join)
 	if err != nil {
 		return err
 	}
 	go func() {
-		defer s.endWork(i)
+		defer j.id.endWork()
 		grant, err := join.Finish()
-		if !s.joined(i, j, grant, err) && err == nil {
+		if !j.finish(grant, err) && err == nil {
 			_ = s.config.Groups.Leave(provider.LeaveMulticastRequest{Membership: grant.Membership})
 		}
 	}()
@@ -43,21 +44,20 @@ func (s *Session) JoinID(r provider.JoinIDRequest) error {
 }
 
 // startJoin finds the id, and reserves the membership.
-func (s *Session) startJoin(r *provider.JoinIDRequest, join Join) (i *ID, j *idJoin, err error) {
-	err = s.withID(r.ID, func(found *ID) error {
-		i = found
+func (s *Session) startJoin(r *provider.JoinIDRequest, join Join) (j *idJoin, err error) {
+	err = s.withID(r.ID, func(i *ID) error {
 		if err := i.mayJoin(); err != nil {
 			return err
 		}
 		if err = join.Reserve(); err != nil {
 			return err
 		}
-		j = &idJoin{group: r.Group.Unmap().WithZone(""), context: r.Context}
+		j = &idJoin{id: i, group: r.Group.Unmap().WithZone(""), context: r.Context}
 		i.joins = append(i.joins, j)
-		s.beginWork(i)
+		i.beginWork()
 		return nil
 	})
-	return i, j, err
+	return j, err
 }
 
 func (i *ID) mayJoin() error {
@@ -72,8 +72,9 @@ func (i *ID) mayJoin() error {
 	return err
 }
 
-// joined reports the end of a join; false if nobody is there for the membership.
-func (s *Session) joined(i *ID, j *idJoin, grant provider.JoinMulticastGrant, failed error) bool {
+// finish reports the end of a join; false if nobody is there for the membership.
+func (j *idJoin) finish(grant provider.JoinMulticastGrant, failed error) bool {
+	i, s := j.id, j.id.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i.state == idDestroyed || j.left {
@@ -103,8 +104,8 @@ func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGran
 		return grant, err
 	}
 	defer s.work.Done()
-	s.awaitTaken(channel)
-	s.leaveJoin(j)
+	channel.awaitTaken(&s.mu)
+	j.leave()
 	return provider.LeaveIDGrant{Context: j.context}, nil
 }
 
@@ -144,8 +145,9 @@ func (i *ID) forgetJoin(j *idJoin) {
 	}
 }
 
-// leaveJoin ends the membership, unless the host has not joined yet: then who joins leaves.
-func (s *Session) leaveJoin(j *idJoin) {
+// leave ends the membership, unless the host has not joined yet: then who joins leaves.
+func (j *idJoin) leave() {
+	s := j.id.session
 	s.mu.Lock()
 	membership := j.membership
 	s.mu.Unlock()

@@ -3,6 +3,7 @@
 package ids
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -132,15 +133,7 @@ func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 		return err
 	}
 	defer s.work.Done()
-	err := s.acceptWith(&r)
-	if err == nil && r.Response {
-		s.manager.sendNow()
-	}
-	return err
-}
-
-func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
-	return s.withID(r.ID, func(i *ID) error {
+	err := s.withID(r.ID, func(i *ID) error {
 		if err := i.toAnswer("accept with"); err != nil {
 			return err
 		}
@@ -148,12 +141,16 @@ func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
 		if i.connection != nil {
 			accept = i.acceptConnection
 		}
-		err := accept(r)
+		err := accept(&r)
 		if err != nil {
 			_ = i.reject(nil) // it has not been answered, and this is short
 		}
 		return err
 	})
+	if err == nil && r.Response {
+		s.manager.sendNow()
+	}
+	return err
 }
 
 func (i *ID) accept(r *provider.AcceptIDRequest) error {
@@ -163,7 +160,7 @@ func (i *ID) accept(r *provider.AcceptIDRequest) error {
 	if err := checkNumber("accept", r.Param.QPN); err != nil {
 		return err
 	}
-	return i.answer(cm.Answer{Status: wire.SIDRValid, QPN: r.Param.QPN, QKey: i.keyFor(r.Param.QKey), PrivateData: r.Param.PrivateData})
+	return i.answer(cm.Answer{Status: wire.SIDRValid, QPN: r.Param.QPN, QKey: cmp.Or(r.Param.QKey, i.qkey), PrivateData: r.Param.PrivateData})
 }
 
 // acceptConnection accepts the request for a connection, or the response to one.
@@ -181,14 +178,6 @@ func (i *ID) acceptConnection(r *provider.AcceptIDRequest) (err error) {
 	guid := manager.Card.GUID()
 	manager.With(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid, param) })
 	return err
-}
-
-// keyFor is the Q_Key that the peer is told: 0 stands for that of the id.
-func (i *ID) keyFor(asked wire.QKey) wire.QKey {
-	if asked == 0 {
-		return i.qkey
-	}
-	return asked
 }
 
 // RejectID carries out provider.RejectID.

@@ -29,31 +29,37 @@ func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRou
 	return grant, network.HostError(err)
 }
 
+// resolution is the search for the path from an id to a destination.
+type resolution struct {
+	id     *ID
+	source netip.Addr
+	dest   netip.AddrPort
+	path   *paths.Path // of which the id becomes a user
+}
+
 // ResolveIDAddr carries out provider.ResolveIDAddr. A missing route is an error at once; the event reports whether the
 // next hop answers.
-func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
-	i, err := s.startResolving(&r)
+func (s *Session) ResolveIDAddr(request provider.ResolveIDAddrRequest) error {
+	r, err := s.startResolving(&request)
 	if err != nil {
 		return err
 	}
-	source, dest, p, err := s.resolvePath(i, r.Dest.Addr())
-	if err != nil {
-		s.stopResolving(i)
-		s.endWork(i)
+	if err := r.find(); err != nil {
+		r.abandon()
+		r.id.endWork()
 		return network.HostError(err)
 	}
 	go func() {
-		defer s.endWork(i)
-		err := s.awaitHop(i, p, r.Timeout)
-		if !s.resolved(i, p, source, netip.AddrPortFrom(dest, r.Dest.Port()), err) {
-			s.manager.Paths.Leave(p, s.program)
+		defer r.id.endWork()
+		if !r.finish(r.await(request.Timeout)) {
+			s.manager.Paths.Leave(r.path, s.program)
 		}
 	}()
 	return nil
 }
 
 // startResolving binds the id if need be.
-func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*ID, error) {
+func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*resolution, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -78,58 +84,60 @@ func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*ID, error) 
 		}
 	}
 	i.state = idResolving
-	s.beginWork(i)
-	return i, nil
+	i.beginWork()
+	return &resolution{id: i, source: i.source.Addr(), dest: r.Dest}, nil
 }
 
-// resolvePath finds the path to a destination, which the id becomes a user of.
-func (s *Session) resolvePath(i *ID, dest netip.Addr) (from, to netip.Addr, p *paths.Path, err error) {
-	s.mu.Lock()
-	from = i.source.Addr()
-	s.mu.Unlock()
-	if from, to, err = s.manager.Card.FindEnds(from, dest); err != nil {
-		return from, to, nil, err
-	}
-	ends, err := s.endsOf(from, to)
+// find finds the path. It queries the host.
+func (r *resolution) find() (err error) {
+	s := r.id.session
+	source, dest, err := s.manager.Card.FindEnds(r.source, r.dest.Addr())
 	if err != nil {
-		return from, to, nil, err
+		return err
 	}
-	if p, err = s.manager.Paths.TakeInTurn(i.life, ends, s.program); err != nil {
-		return from, to, nil, err
+	r.source, r.dest = source, netip.AddrPortFrom(dest, r.dest.Port())
+	ends, err := endsOf(s.manager.Card, source, dest)
+	if err != nil {
+		return err
 	}
-	if err = p.Err(); err != nil {
-		s.manager.Paths.Leave(p, s.program)
+	if r.path, err = s.manager.Paths.TakeInTurn(r.id.life, ends, s.program); err != nil {
+		return err
 	}
-	return from, to, p, err
+	if err = r.path.Err(); err != nil {
+		s.manager.Paths.Leave(r.path, s.program)
+	}
+	return err
 }
 
-// endsOf are the GIDs of two addresses: of a loopback address, that of the card's which stands for it.
-func (s *Session) endsOf(from, to netip.Addr) (paths.Ends, error) {
+// endsOf returns the GIDs of two addresses: for a loopback address, that of the card's address that stands for it.
+func endsOf(card Card, from, to netip.Addr) (paths.Ends, error) {
 	if !from.IsLoopback() && !to.IsLoopback() {
 		return paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}, nil
 	}
-	own, err := s.manager.Card.LoopbackEnd(from, to)
+	own, err := card.LoopbackEnd(from, to)
 	return paths.Ends{Source: wire.GIDFromAddr(own), Dest: wire.GIDFromAddr(own)}, err
 }
 
-// stopResolving puts the id back after a failure.
-func (s *Session) stopResolving(i *ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// abandon puts the id back after a failure.
+func (r *resolution) abandon() {
+	i := r.id
+	i.session.mu.Lock()
+	defer i.session.mu.Unlock()
 	if i.state == idResolving {
 		i.state = idBound
 	}
 }
 
-// awaitHop waits for the next hop to answer, until the timeout or the end of the id.
-func (s *Session) awaitHop(i *ID, p *paths.Path, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(i.life, timeout)
+// await waits for the next hop to answer, until the timeout or the end of the id.
+func (r *resolution) await(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(r.id.life, timeout)
 	defer cancel()
-	return s.manager.Paths.Await(ctx, p, s.program)
+	return r.id.session.manager.Paths.Await(ctx, r.path, r.id.session.program)
 }
 
-// resolved reports the end of a resolution; false if the id has no use for the path.
-func (s *Session) resolved(i *ID, p *paths.Path, source netip.Addr, dest netip.AddrPort, failed error) bool {
+// finish reports the end of the resolution; false if the id has no use for the path.
+func (r *resolution) finish(failed error) bool {
+	i, s := r.id, r.id.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -140,9 +148,9 @@ func (s *Session) resolved(i *ID, p *paths.Path, source netip.Addr, dest netip.A
 		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
 		return false
 	}
-	s.manager.Ports.narrow(i.binding, source)
-	i.path, i.ends, i.state = p, p.Ends(), idAddrResolved
-	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
+	s.manager.Ports.narrow(i.binding, r.source)
+	i.path, i.ends, i.state = r.path, r.path.Ends(), idAddrResolved
+	i.source, i.dest = netip.AddrPortFrom(r.source, i.source.Port()), r.dest
 	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})
 	return true
 }

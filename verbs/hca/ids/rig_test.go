@@ -72,7 +72,7 @@ func newSession(t *testing.T) (*Session, *around, provider.Handle) {
 		Program: a, Groups: a, Limits: quota.Limits{EventChannels: 10, IDs: 10},
 		MayBindService: func() bool { return false }, BindPrivilege: "a privilege",
 	})
-	channel, err := s.CreateEventChannel()
+	channel, err := s.channels.create()
 	check(t, err)
 	t.Cleanup(func() {
 		s.Shut()

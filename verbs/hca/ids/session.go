@@ -25,7 +25,7 @@ type Session struct {
 	work    sync.WaitGroup // commands and what they have begun, which work or wait without mu
 
 	mu       sync.Mutex
-	channels handles.Table[Channel]
+	channels channels
 	ids      handles.Table[ID]
 }
 
@@ -36,9 +36,9 @@ func (m *Manager) NewSession(c SessionConfig) *Session {
 	}
 	s := &Session{
 		manager: m, program: c.Program, config: c,
-		channels: handles.NewTable[Channel]("event channel", quota.EventChannels, c.Limits, c.Quota),
-		ids:      handles.NewTable[ID]("id", quota.IDs, c.Limits, c.Quota),
+		ids: handles.NewTable[ID]("id", quota.IDs, c.Limits, c.Quota),
 	}
+	s.channels = channels{handles.NewTable[Channel]("event channel", quota.EventChannels, c.Limits, c.Quota), s}
 	s.channels.Gone = handles.ErrChannelGone
 	return s
 }
@@ -102,7 +102,7 @@ func (s *Session) Wait() {
 
 // End ends what the ids have begun. A mistake with one does not keep the others from it.
 func (s *Session) End() error {
-	return s.each(func(i *ID) {
+	return eachOf(s, func(i *ID) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.endID(i)
@@ -111,7 +111,7 @@ func (s *Session) End() error {
 
 // Free frees what the ids have, except their memberships, which are the program's, and returns their share of the quota.
 func (s *Session) Free() error {
-	failed := s.each(s.freeID)
+	failed := eachOf(s, (*ID).free)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids.Close()
@@ -119,7 +119,8 @@ func (s *Session) Free() error {
 	return failed
 }
 
-func (s *Session) each(do func(*ID)) (failed error) {
+// eachOf calls a function for each id of a session. A panic with one id does not prevent the others.
+func eachOf(s *Session, do func(*ID)) (failed error) {
 	s.mu.Lock()
 	all := s.ids.All()
 	s.mu.Unlock()

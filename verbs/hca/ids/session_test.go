@@ -50,7 +50,7 @@ func TestIDsJoin(t *testing.T) {
 	a.refuses = nil
 	check(t, s.JoinID(join))
 	s.Wait()
-	got, err := s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	got, err := s.channels.next(provider.GetCMEventRequest{Channel: channel})
 	check(t, err)
 	if e := got.Event; !got.Found || !got.Drained || e.Type != verbs.CMEventMulticastJoin || e.Context != 7 || e.AH.GRH.DGID.Addr() != address("239.1.1.1") {
 		t.Errorf("%+v", got)
@@ -74,16 +74,16 @@ func TestIDsOutliveTheirCard(t *testing.T) {
 	s.RemoveDevice()
 	_, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: verbs.PortSpaceTCP})
 	refused(t, err, verbs.ErrDeviceFatal)
-	got, err := s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	got, err := s.channels.next(provider.GetCMEventRequest{Channel: channel})
 	check(t, err)
 	if got.Event.Type != verbs.CMEventDeviceRemoval || got.Event.ID != id {
 		t.Errorf("%+v", got)
 	}
-	_, err = s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	_, err = s.channels.next(provider.GetCMEventRequest{Channel: channel})
 	refused(t, err, verbs.ErrDeviceFatal)
 	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id}))
 	a.err = verbs.ErrClosed
-	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channel}), verbs.ErrClosed)
+	refused(t, s.channels.destroy(provider.DestroyEventChannelRequest{Channel: channel}), verbs.ErrClosed)
 	if s.manager.Users() != 0 || s.manager.Ports.Len() != 0 {
 		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
 	}
@@ -110,7 +110,7 @@ func TestSessionEndsItsIDs(t *testing.T) {
 // whose it is then, or after the join that it was of has ended.
 func TestChannelReadable(t *testing.T) {
 	s, _, channel := newSession(t)
-	other, err := s.CreateEventChannel()
+	other, err := s.channels.create()
 	check(t, err)
 	defer other.Events.Close()
 	first := s.channels.All()[0]
