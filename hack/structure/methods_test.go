@@ -29,11 +29,10 @@ var manyMethods = map[string]struct {
 
 	// Machines to be divided.
 	"datapath.Engine":         {112, "the tables, rounds and timers of a card are its fields"},
-	"datapath.Connection":     {65, "requester and responder of a connection"},
-	"datapath/conn.Requester": {75, "the requester's half of the protocol"},
-	"datapath/conn.Responder": {45, "the responder's half of the protocol"},
+	"datapath.Connection":     {56, "requester and responder of a connection"},
+	"datapath/conn.Requester": {76, "the requester's half of the protocol"},
+	"datapath/conn.Responder": {44, "the responder's half of the protocol"},
 	"datapath/xsk.Socket":     {44, "the four rings of an AF_XDP socket"},
-	"verbs/server.connection": {60, "all requests of a client"},
 	"verbs/hca/cm.Manager":    {41, "the messages of connection management"},
 
 	// Implementations of network.Host, an interface of 31 methods.
