@@ -47,10 +47,10 @@ func TestMACsAndBroadcastsChange(t *testing.T) {
 		want   Drop
 	}{
 		{func(*Engine) {}, DropOtherHost},
-		{func(e *Engine) { e.SetMACs(wire.MAC{}, wire.MAC{2, 9}) }, DropMartianSource},
-		{func(e *Engine) { e.SetBroadcasts(nil) }, DropNoReceive},
-		{func(e *Engine) { e.SetBroadcasts([]wire.GID{gidOf("10.0.0.255")}) }, DropMartianSource},
-		{func(e *Engine) { e.SetMACs(wire.MAC{2, 8}) }, DropOtherHost},
+		{func(e *Engine) { e.tables.setMACs(wire.MAC{}, wire.MAC{2, 9}) }, DropMartianSource},
+		{func(e *Engine) { e.tables.setBroadcasts(nil) }, DropNoReceive},
+		{func(e *Engine) { e.tables.setBroadcasts([]wire.GID{gidOf("10.0.0.255")}) }, DropMartianSource},
+		{func(e *Engine) { e.tables.setMACs(wire.MAC{2, 8}) }, DropOtherHost},
 	} {
 		r.engine.Do(func() { step.change(r.engine) })
 		before := r.engine.Counters().Drops[step.want]
@@ -69,7 +69,7 @@ func TestVLANOfTheDevice(t *testing.T) {
 		taken         bool
 	}{{0, 0, true}, {0, 5, false}, {5, 5, true}, {5, 0, false}, {5, 6, false}} {
 		r := newRig(t)
-		r.engine.vlan = row.device
+		r.engine.tables.vlan = row.device
 		r.postRecv(1, piece(0, 100))
 		r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID, VLAN: row.frame}, defaultDatagram(), nil)}
 		r.run()

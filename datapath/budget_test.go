@@ -40,7 +40,7 @@ func (r *rig) addSender(index, depth uint32) *sender {
 	}
 	r.engine.Do(func() {
 		r.engine.AddQP(s.qp)
-		r.engine.SetState(s.qp, ring.QPStateRTS)
+		s.qp.SetState(ring.QPStateRTS)
 	})
 	return s
 }
@@ -101,13 +101,13 @@ func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
 	s := r.addSender(100, depth)
-	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateSQD) })
+	r.engine.Do(func() { s.qp.SetState(ring.QPStateSQD) })
 	s.post(r, depth, ring.Send{})
 	for i := range uint64(depth) {
 		s.recv.Put(i, nil)
 	}
 	s.recv.Publish()
-	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateErr) })
+	r.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
 	if n := s.cq.Available(2 * depth); n != changeBudget {
 		t.Fatalf("the change flushed %d", n)
 	}
@@ -139,10 +139,10 @@ func TestFlushIsBounded(t *testing.T) {
 func TestResetDuringFlush(t *testing.T) {
 	r := newRig(t)
 	s := r.addSender(100, 4*changeBudget)
-	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateSQD) })
+	r.engine.Do(func() { s.qp.SetState(ring.QPStateSQD) })
 	s.post(r, 4*changeBudget, ring.Send{})
-	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateErr) })
-	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateReset) })
+	r.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
+	r.engine.Do(func() { s.qp.SetState(ring.QPStateReset) })
 	r.run()
 	if n := s.cq.Available(1 << 20); n != changeBudget || r.engine.more() {
 		t.Errorf("%d completions, more %v", n, r.engine.more())
@@ -159,7 +159,7 @@ func (r *rig) fullGroup(mgid wire.GID, members, messages int) (qps []*QP, sender
 		s.recv.Publish()
 		qps, senders = append(qps, s.qp), append(senders, s)
 	}
-	r.engine.Do(func() { r.engine.SetGroup(mgid, qps) })
+	r.engine.Do(func() { r.engine.setGroup(mgid, qps) })
 	return qps, senders
 }
 
@@ -257,8 +257,8 @@ func TestDetachDuringFanOut(t *testing.T) {
 	r.round()
 	rest := append(append([]*QP(nil), qps[:members-2]...), qps[members-1])
 	r.engine.Do(func() {
-		r.engine.SetGroup(bigGroup, rest)
-		r.engine.SetGroup(otherGroup, []*QP{r.qp}) // is no affair of this one's
+		r.engine.setGroup(bigGroup, rest)
+		r.engine.setGroup(otherGroup, []*QP{r.qp}) // is no affair of this one's
 	})
 	r.run()
 	for i, s := range all {
@@ -270,7 +270,7 @@ func TestDetachDuringFanOut(t *testing.T) {
 			t.Errorf("member %d has %d messages, want %d", i, n, want)
 		}
 	}
-	r.engine.Do(func() { r.engine.SetGroup(bigGroup, nil) })
+	r.engine.Do(func() { r.engine.setGroup(bigGroup, nil) })
 	if r.run(); r.engine.more() || r.link.released != 1 {
 		t.Errorf("more %v, released %d times", r.engine.more(), r.link.released)
 	}
@@ -284,7 +284,7 @@ func TestFanOutKeepsItsPacket(t *testing.T) {
 	r.link.in = [][]byte{toGroup(bigGroup, []byte("seven b"))}
 	r.postSend(ring.Send{AH: 1}, piece(0, 3)) // to this device
 	r.round()
-	if !r.engine.arriving.pending() || r.engine.Counters().Loopback != 1 {
+	if !r.engine.round.arriving.pending() || r.engine.Counters().Loopback != 1 {
 		t.Fatal("nothing is left of the fan-out, or nothing was sent in between")
 	}
 	r.run()
@@ -313,7 +313,7 @@ func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.round()
-	if !r.engine.looping.pending() {
+	if !r.engine.round.looping.pending() {
 		t.Fatal("nothing is left of the fan-out")
 	}
 	for i := range r.link.frame {

@@ -56,8 +56,8 @@ func TestCallsAreHeard(t *testing.T) {
 	}
 	other := NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)))
 	r.engine.Do(func() {
-		r.engine.addSession(other)
-		r.engine.sessions = without(r.engine.sessions, r.session)
+		other.join(r.engine)
+		r.engine.doorbells.sessions = without(r.engine.doorbells.sessions, r.session)
 		r.session.suspended.Store(true)
 		r.doorbell.SetAsleep(true)
 	})

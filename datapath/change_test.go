@@ -95,7 +95,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 	network = link.NewNetwork(0)
 	at = &plug{Link: newDescriptive(t, network.Port(wire.MAC{2, 2}))}
 	a, b = newStation(t, network.Port(wire.MAC{2, 1}), true), newStation(t, at, true)
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{peerGID}) })
 	return network, a, b, at
 }
 
@@ -103,7 +103,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 func (r *rig) unplug(at *plug) {
 	r.Helper()
 	was := at.Link
-	if !r.engine.Until(func() bool { return r.engine.taken == 0 && was.Receive() == 0 }, time.Minute) {
+	if !r.engine.Until(func() bool { return r.engine.round.taken == 0 && was.Receive() == 0 }, time.Minute) {
 		r.Fatal("the port is not empty")
 	}
 	r.engine.ChangeLink(func() { at.change(unplugged{}) })
@@ -142,8 +142,8 @@ func TestSleepersFollowTheLink(t *testing.T) {
 // Requests that are posted while there is no link wait in their queue pair, and leave with the next one.
 func TestRequestsWaitForTheLink(t *testing.T) {
 	network, a, b, at := newPlugs(t)
-	a.engine.Do(func() { a.engine.SetAddresses([]wire.GID{peerGID}) })
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{ownGID}) })
+	a.engine.Do(func() { a.engine.tables.setAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{ownGID}) })
 	b.unplug(at)
 	for range rigDepth {
 		b.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})

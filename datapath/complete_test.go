@@ -15,7 +15,7 @@ func TestPublishedOnceABurst(t *testing.T) {
 	}
 	r.engine.Do(func() {
 		r.engine.receive(listens)
-		if n := len(r.engine.dirty); n != 1 {
+		if n := len(r.engine.completions.dirty); n != 1 {
 			t.Errorf("%d queues to publish", n)
 		}
 	})
@@ -36,7 +36,7 @@ func TestOverrunIsReportedLast(t *testing.T) {
 	}
 	r.engine.Do(func() {
 		r.engine.AddQP(r.qp)
-		r.engine.SetState(r.qp, ring.QPStateRTS)
+		r.qp.SetState(ring.QPStateRTS)
 		r.engine.receive(listens)
 		if !r.qp.RecvCQ.overrun || r.cq.Failed() || r.overruns > 0 {
 			t.Errorf("overrun %v, marked %v before its completions are published", r.qp.RecvCQ.overrun, r.cq.Failed())

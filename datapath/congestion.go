@@ -28,9 +28,9 @@ type congestion struct {
 // noteMarked has the peer notified of a marked packet of its own, not too often.
 func (c *Connection) noteMarked() {
 	e := c.engine
-	if e.congestion != nil && c.notifier.Marked(e.congestion, e.now()) {
+	if e.congestion != nil && c.notifier.Marked(e.congestion, e.round.now()) {
 		c.owesCNP = true
-		e.turns.add(c.qp)
+		e.round.turns.add(c.qp)
 	}
 }
 
@@ -42,12 +42,12 @@ func (c *Connection) notify() bool {
 		return false
 	}
 	c.owesCNP = false
-	n := c.Template.SealCNP(frame, c.qp.Number, c.PeerQPN, c.qp.PKey, e.nextID())
+	n := c.Template.SealCNP(frame, c.qp.Number, c.PeerQPN, c.qp.PKey, e.numbering.nextID())
 	copy(frame, c.Path.ethernet[:])
 	e.counters.CNPSent++
 	e.counters.Sent++
-	e.budget--
-	e.launch(c.qp, &e.tx, c.Path, frame, n, 0)
+	e.round.budget--
+	e.tx.launch(c.qp, c.Path, frame, n, 0)
 	return true
 }
 
@@ -62,7 +62,7 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 	case !c.isPeer(a):
 		return DropNotPeer
 	}
-	c.flow.Notified(e.congestion, e.now())
+	c.flow.Notified(e.congestion, e.round.now())
 	e.counters.CNPHandled++
 	return DropNone
 }
@@ -71,7 +71,7 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 // do not wait, nor does a request's packet while no answer is asked for.
 func (c *Connection) holds() bool {
 	e := c.engine
-	if data := c.Responder.OwesData(); !data && (c.Responder.Owes() || c.Requester.Unasked()) || !c.flow.Holds(e.congestion, e.now()) {
+	if data := c.Responder.OwesData(); !data && (c.Responder.Owes() || c.Requester.Unasked()) || !c.flow.Holds(e.congestion, e.round.now()) {
 		return false
 	}
 	c.resume = c.flow.Next()
@@ -86,10 +86,10 @@ func (c *Connection) due() time.Time {
 
 // expire is called when the connection's time has come: to send on, or to act on what was not answered.
 func (c *Connection) expire() {
-	now := c.engine.now()
+	now := c.engine.round.now()
 	if !c.resume.IsZero() && !c.resume.After(now) {
 		c.resume = time.Time{}
-		c.engine.turns.add(c.qp)
+		c.engine.round.turns.add(c.qp)
 	}
 	if at := c.Requester.Deadline(); !at.IsZero() && !at.After(now) {
 		c.Requester.Expire(now)
@@ -100,7 +100,7 @@ func (c *Connection) expire() {
 // isPeer says whether a packet is the peer's. Of those from this card only those of the queue pair that is the peer
 // are: another program's can carry the same addresses and numbers.
 func (c *Connection) isPeer(a *arrival) bool {
-	return a.packet.Source() == c.Peer && (a.sender == nil || a.sender.Number == c.PeerQPN)
+	return a.packet.Source() == c.Peer && (a.sender == 0 || a.sender == c.PeerQPN)
 }
 
 // paced says that packets are sent at a rate. What a queue pair that ends still owes leaves at once.

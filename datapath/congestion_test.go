@@ -83,7 +83,7 @@ func TestWhoNotifies(t *testing.T) {
 		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
 			for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr} {
 				x := controlled(t, service, nil)
-				x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateReset) })
+				x.engine.Do(func() { x.qp.SetState(ring.QPStateReset) })
 				x.qp.State = state
 				want := row.drop
 				if !state.Receives() {
@@ -184,8 +184,8 @@ func (e *end2) flooded() {
 	n := template.SealCNP(frame[:], testQP, testQP, wire.PKeyDefault, 0)
 	e.own.engine.lease.Lock()
 	defer e.own.engine.lease.Unlock()
-	e.own.engine.time = time.Time{}
-	e.own.engine.receiveFrame(&e.own.engine.rx, frame[:n])
+	e.own.engine.round.time = time.Time{}
+	e.own.engine.rx.receive(frame[:n])
 }
 
 // Over a link that marks, connections are notified and slow down, and lose nothing. How short its queue stays is
@@ -229,14 +229,14 @@ func TestPacingAllocatesNothing(t *testing.T) {
 	a.packet = *packet(t, wire.Transport{Opcode: wire.OpcodeCNP})
 	c.Peer = a.packet.Source()
 	if n := testing.AllocsPerRun(100, func() {
-		x.engine.time = now
+		x.engine.round.time = now
 		if drop := c.receiveCNP(a); drop != DropNone {
 			t.Fatal(drop)
 		}
 		c.flow.Sent(x.engine.congestion, now, 1000)
 		c.holds()
 		c.expire()
-		x.engine.turns.remove(x.qp)
+		x.engine.round.turns.remove(x.qp)
 		now = now.Add(60 * time.Microsecond)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -62,9 +62,7 @@ func (c *Connection) open(e *Engine, qp *QP) {
 	r.Queue, r.SigAll, r.MaxInline, r.MaxSendSGE = qp.Send, qp.SigAll, qp.MaxInline, qp.MaxSendSGE
 	r.Mends = e.ahead != nil
 	c.Responder.Attr, c.Responder.QP, c.Responder.Ahead = &c.Attr, c, e.ahead
-	if e.others != nil {
-		c.Responder.Atomics = &e.others.shared.atomics
-	}
+	c.Responder.Atomics = e.peers.atomics
 }
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
@@ -96,7 +94,7 @@ func (c *Connection) halt() {
 // stop is for a queue pair that sends nothing new. Others may have what it had.
 func (c *Connection) stop() {
 	c.halt()
-	c.flight.Admit(c.engine.now())
+	c.flight.Admit(c.engine.round.now())
 }
 
 // close is for a queue pair that is removed.
@@ -106,13 +104,13 @@ func (c *Connection) close() {
 	}
 	c.Responder.Forget()
 	c.stop()
-	c.engine.accepting.remove(c.qp)
+	c.engine.round.accepting.remove(c.qp)
 }
 
 // flush completes the receive that a message has taken.
 func (c *Connection) flush() { c.Responder.Flush() }
 
-// leaving: see Engine.Leaving.
+// leaving: see QP.Leaving.
 func (c *Connection) leaving() bool {
 	if !c.Reliable() || c.qp.State != ring.QPStateRTS {
 		return c.qp.Send.Waiting() > 0
@@ -155,7 +153,7 @@ func (c *Connection) receive(a *arrival) Drop {
 		qp.NoteEvent(ring.EventCommEst)
 	}
 	if answers {
-		reason := c.Requester.Receive(c.engine.now(), &a.packet)
+		reason := c.Requester.Receive(c.engine.round.now(), &a.packet)
 		if reason == conn.Taken {
 			c.flight.Heard()
 		}
@@ -165,9 +163,9 @@ func (c *Connection) receive(a *arrival) Drop {
 	reason := c.Responder.Receive(&a.packet)
 	switch c.Responder.Turn() {
 	case conn.TurnNow:
-		c.engine.turns.add(qp)
+		c.engine.round.turns.add(qp)
 	case conn.TurnLater:
-		c.engine.accepting.add(qp)
+		c.engine.round.accepting.add(qp)
 	}
 	return drops[reason]
 }
@@ -183,9 +181,9 @@ func wrongHalf(answers bool) Drop {
 // follow does what the requester asks for: a turn, and a time.
 func (c *Connection) follow() {
 	if c.Requester.Turn() != conn.NoTurn {
-		c.engine.turns.add(c.qp)
+		c.engine.round.turns.add(c.qp)
 	}
-	c.flight.Answered(c.engine.now(), c.Requester.InFlight())
+	c.flight.Answered(c.engine.round.now(), c.Requester.InFlight())
 	c.engine.timers.follow(c)
 }
 
@@ -199,4 +197,4 @@ func (c *Connection) Unanswered() (sent, coming int) {
 }
 
 // Ready implements flight.Owner.
-func (c *Connection) Ready() { c.engine.turns.add(c.qp) }
+func (c *Connection) Ready() { c.engine.round.turns.add(c.qp) }

@@ -30,7 +30,7 @@ func TestConnectedOperations(t *testing.T) {
 func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long bool) (frames int) {
 	p := connect(t, service, 1, func(c *Connection) { c.MTU = mtu })
 	for _, e := range []*end{p.a, p.b} {
-		e.engine.Do(func() { e.engine.SetMTU(wire.MTU4096) })
+		e.engine.Do(func() { e.engine.tables.setMTU(wire.MTU4096) })
 		if long {
 			e.takesLong()
 		}

@@ -87,8 +87,8 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	})
 	e.session = NewSession(e.bell)
 	e.engine.Do(func() {
-		e.engine.addSession(e.session)
-		e.engine.SetAddresses([]wire.GID{e.gid})
+		e.session.join(e.engine)
+		e.engine.tables.setAddresses([]wire.GID{e.gid})
 		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
 		e.setMR(1, region.MR{PD: testPD, Write: true, Remote: all})
 		e.setMR(2, region.MR{PD: testPD + 1, Write: true, Remote: all})
@@ -122,7 +122,7 @@ func (e *end) makeQueues() {
 		e.Fatal(err)
 	}
 	e.cq, _ = ring.NewCompletionConsumer(memory, g)
-	cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{}, NoteOverrun: func() { e.Error("overrun") }}
+	cq := &CQ{Session: e.session, Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{}, NoteOverrun: func() { e.Error("overrun") }}
 	sendShape, recvShape := ring.ConnectedGeometry(endDepth, 4, 64), ring.RecvGeometry(endDepth, 4)
 	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
 	e.qp = &QP{
@@ -153,11 +153,11 @@ func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) 
 	e.engine.Do(func() {
 		e.qp.Serve(c)
 		e.engine.AddQP(e.qp)
-		e.engine.SetPath(c.Path, PathAttr{State: PathOpen, DestMAC: peer.mac, FromMAC: e.mac})
-		e.engine.SetState(e.qp, ring.QPStateInit)
-		e.engine.SetState(e.qp, ring.QPStateRTR)
+		c.Path.set(e.engine, PathAttr{State: PathOpen, DestMAC: peer.mac, FromMAC: e.mac})
+		e.qp.SetState(ring.QPStateInit)
+		e.qp.SetState(ring.QPStateRTR)
 		e.qp.SetPSN(c.Responder.ExpectedPSN)
-		e.engine.SetState(e.qp, ring.QPStateRTS)
+		e.qp.SetState(ring.QPStateRTS)
 	})
 }
 
@@ -188,7 +188,7 @@ func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ring.SGE)
 	}
 	e.send.Publish()
 	if e.bell.Ring(e.qp.DoorbellIndex) {
-		e.engine.call(e.session)
+		e.engine.doorbells.call(e.session)
 	}
 }
 

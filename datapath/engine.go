@@ -9,7 +9,9 @@ import (
 	"github.com/roced/roced/datapath/conn/dcqcn"
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/region"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -32,63 +34,90 @@ const (
 type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // calls of Do that wait for the lease
-	waiters
-	link   link.Link
-	memory link.Port // the link, if frames never leave memory: they need no ICRC, and may be long; else nil
-	closed bool      // the link is closed, nothing runs any more
+	runner *runner.Runner
+	helper *helper // nil: the worker runs only its own rounds
+	closed bool    // the link is closed, nothing runs any more
+	kicks  int     // rounds of kicks since packets were last looked for
+	faults int     // rounds in a row that have ended in one
 
-	tables
-	taps
-	doorbells
-	backlog
-	completions
-	timers  deadlines
-	flights flight.Scheduler // what connections have in flight
-	roundTime
-	rx       arrival       // the packet from the link in hand
-	tx       departure     // the send request in hand
-	pieces   region.Pieces // of the receive that a packet is written to
-	counters Counters
-	others   *others // of a card with several engines; nil: this is the only one
-	helper   *helper // nil: the worker runs only its own rounds
-	// congestion is what connections do about it; nil: nothing
-	congestion *dcqcn.Parameters
-	ahead      *conn.Ahead // packets that connections keep; nil: none
-	faults     int         // rounds in a row that have ended in one
-	kicks      int         // rounds of kicks since packets were last looked for
-	glancing   glancing
-	// noteRefused and noteFault: see Config.
-	noteRefused func()
-	noteFault   func(Fault)
+	link      link.Link
+	memory    link.Port // the link, if frames never leave memory: they need no ICRC, and may be long; else nil
+	glancing  glancing
+	numbering numbering // IPv4 identifications
+
+	tables      tables
+	taps        taps
+	doorbells   doorbells
+	round       round
+	completions completions
+	timers      deadlines
+	flights     flight.Scheduler // what connections have in flight
+	peers       siblings
+	counters    Counters
+	rx          arrival       // the packet from the link in hand
+	tx          departure     // the send request in hand
+	pieces      region.Pieces // of the receive that a packet is written to
+
+	congestion  *dcqcn.Parameters // nil: connections ignore congestion
+	ahead       *conn.Ahead       // packets that connections keep; nil: none
+	noteRefused func()            // see Config
+	noteFault   func(Fault)       // see Config
 }
 
-// tables are set by the control plane. They change in Do only.
-type tables struct {
-	mtu        int // bytes of payload
-	vlan       uint16
-	down       bool // the link is down: packets to send are dropped
-	own        map[wire.GID]struct{}
-	broadcasts map[wire.GID]struct{}
-	macs       []wire.MAC         // of the interface; none: any destination MAC is taken
-	passed     passedPair         // the addresses that were looked up last
-	groups     map[wire.GID][]*QP // queue pairs attached to each group
-	qps        *[maxQPs]*QP       // by the low bits of the QPN
-	count      int                // of qps
-	fetched    uint32             // see fetch
-}
-
-// backlog is what one round leaves for the next.
-type backlog struct {
-	budget    int       // what is left of this round's budget
+// round is the state of the round in hand, and what it leaves for the next one.
+type round struct {
+	budget    int       // what is left of it
+	hand      *Session  // whose work is in hand; nil: no session's
+	time      time.Time // of the round; zero until it is needed
 	turns     turns     // queue pairs with requests left
 	arriving  fanout    // of a received packet
 	looping   fanout    // of a packet that this card sent
 	accepting accepting // queue pairs that acknowledge requests in the next round
 	blocked   bool      // the link could not take everything: flush again without a doorbell
 	held      int       // packets that wait for neighbours; see Path
-	numbering           // IPv4 identifications
 
 	taken, seen int // frames in the burst, and those of them that the link was asked for
+}
+
+// now returns the time of the round. It is read once, when it is first needed.
+func (r *round) now() time.Time {
+	if r.time.IsZero() {
+		r.time = time.Now()
+	}
+	return r.time
+}
+
+// listening is how a round looks for packets.
+type listening uint8
+
+const (
+	deaf    listening = iota // not at all
+	glances                  // as who looks again at once: it may miss some now and then, if that is quicker
+	listens
+)
+
+// arrival is the scratch of receiving: the packet in hand, and the receive request that takes it.
+// There are two, one for packets from the link and one for packets that this card sends to itself,
+// so that sending and receiving share none.
+type arrival struct {
+	engine  *Engine
+	packet  wire.Packet
+	packets uint64   // that it says it stands for
+	sender  wire.QPN // the queue pair of this card that sent it; 0: it came from the link
+	marked  bool     // by a queue on its way
+	recv    ring.Recv
+}
+
+// departure is the scratch of sending: the request in hand and the packet made of it.
+type departure struct {
+	engine   *Engine
+	send     ring.Send
+	pieces   region.Pieces // the request's memory
+	datagram wire.Datagram
+	packet   conn.Packet // of a connection
+	frame    []byte      // packets that the link does not take are built here
+	looped   arrival     // of a packet that this card sends to itself
+	across   peers.Route // other engines of the card that the packet is for; none: only this one
 }
 
 // Config is what an engine is made with.
@@ -114,7 +143,7 @@ type Config struct {
 func newAlone(c Config) (*Engine, error) { return newEngine(c, nil) }
 
 // newEngine makes an engine that shares a card with others, or with nil does not.
-func newEngine(c Config, shared *sharing) (*Engine, error) {
+func newEngine(c Config, card *peers.Card) (*Engine, error) {
 	e := &Engine{
 		link: c.Link,
 		tables: tables{
@@ -126,7 +155,9 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 	if c.Ahead > 0 {
 		e.ahead = conn.NewAhead(c.Ahead)
 	}
-	e.completions.engine, e.clock = e, newClock()
+	e.rx.engine, e.tx.engine, e.tx.looped.engine, e.taps.engine, e.timers.engine = e, e, e, e, e
+	e.completions.engine, e.completions.clock = e, newClock()
+	e.doorbells.round = &e.round
 	e.numbering = newNumbering(c.Link)
 	e.memory, _ = c.Link.(link.Port)
 	e.glancing.Glancer, _ = c.Link.(link.Glancer)
@@ -138,16 +169,16 @@ func newEngine(c Config, shared *sharing) (*Engine, error) {
 		e.noteFault = func(Fault) {}
 	}
 	var err error
-	if shared != nil {
-		if e.others, err = newOthers(e, shared); err != nil {
-			e.others.close()
+	if card != nil {
+		if err = e.peers.join(e, card); err != nil {
+			e.peers.Close()
 			return nil, err
 		}
-		e.flights.Card = &shared.flights
+		e.flights.Card = &card.Flights
 	}
 	how := runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: e.descriptors(), InMemory: e.memory != nil}
 	if e.runner, err = runner.New(how, e); err != nil {
-		e.others.close()
+		e.peers.Close()
 		return nil, err
 	}
 	if e.memory != nil {
@@ -169,79 +200,92 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.taps.port = nil
 	e.runner.Close()
-	e.others.close()
+	e.peers.Close()
 	return e.link.Close()
 }
 
 // descriptors are readable when there is something to receive.
 func (e *Engine) descriptors() []int {
-	if e.others == nil || e.memory != nil {
-		return e.link.Descriptors()
+	return append(e.peers.Descriptors(), e.link.Descriptors()...)
+}
+
+// Counters returns a copy of the counters, taken between two rounds.
+func (e *Engine) Counters() (c Counters) {
+	e.Do(func() { c = e.counters })
+	return c
+}
+
+// AddQP makes the engine serve a queue pair. The control plane chooses numbers so that no two queue
+// pairs have the same number modulo the size of the table.
+func (e *Engine) AddQP(qp *QP) {
+	qp.service.open(e, qp)
+	e.tables.count++
+	e.tables.qps[qp.Number%maxQPs] = qp
+	if e.peers.Peer != nil {
+		e.peers.AddQP(qp.Number)
 	}
-	return append([]int{e.others.inbox.fd, e.others.relays.fd}, e.link.Descriptors()...)
-}
-
-// Waiter is a program that sleeps until a completion comes.
-type Waiter = runner.Waiter
-
-// waiters is what those call that wait for the card, without the lease.
-type waiters struct{ runner *runner.Runner }
-
-// BeginWait announces that a program is about to sleep until a completion comes. From now on the
-// worker or a leader runs the engine, even while other programs poll.
-func (w *waiters) BeginWait() { w.runner.BeginWait() }
-
-// EndWait ends what BeginWait began.
-func (w *waiters) EndWait() { w.runner.EndWait() }
-
-// NoteReady says that a program was about to wait, and a completion was there.
-func (w *waiters) NoteReady() { w.runner.NoteReady() }
-
-// Lead makes a program that waits the leader, and returns true when it need not wait any more. It
-// returns false, at once, if another program waits too or the worker is not asleep: then the program
-// has to wait for its event. The caller has called BeginWait.
-func (w *waiters) Lead(waiter Waiter) (over bool) { return w.runner.Lead(waiter) }
-
-// WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it.
-func (w *waiters) WakeLeader() { w.runner.WakeLeader() }
-
-// Wake makes the worker look at a session's doorbell. Any goroutine may call it at any time.
-func (e *Engine) Wake(s *Session) {
-	e.call(s)
-	e.runner.Call()
-}
-
-// HearCalls has the worker watch an eventfd, and take each write to it for a Wake of the session. Any goroutine may
-// call it, except under the lease.
-func (e *Engine) HearCalls(s *Session, fd int) error {
-	return e.runner.HearCalls(fd, func() { e.call(s) })
-}
-
-// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, except under the lease.
-func (w *waiters) EndCalls(fd int) { w.runner.EndCalls(fd) }
-
-// numbering gives packets their IPv4 identification, or leaves that to the link (see link.Link).
-type numbering struct {
-	id     uint16          // of the next packet
-	solver *wire.Numbering // of identifications that the link does not see; nil if it does
-}
-
-func newNumbering(l link.Link) (n numbering) {
-	if l.Numbers() {
-		n.solver = new(wire.Numbering)
+	s := qp.Session
+	s.qps = grow(s.qps, int(qp.DoorbellIndex))
+	s.qps[qp.DoorbellIndex] = qp
+	s.doorbell.Serve(len(s.qps))
+	for _, cq := range qp.cqs() {
+		cq.QPs[qp] = struct{}{}
 	}
-	return n
 }
 
-// nextID is the identification of a packet to send.
-func (n *numbering) nextID() uint16 {
-	if n.solver != nil {
-		return 0
+// RemoveQP removes a queue pair.
+func (e *Engine) RemoveQP(qp *QP) {
+	qp.service.close()
+	e.tables.count--
+	e.tables.qps[qp.Number%maxQPs] = nil
+	if e.peers.Peer != nil {
+		e.peers.RemoveQP(qp.Number)
 	}
-	n.id++
-	return n.id - 1
+	qp.Session.qps[qp.DoorbellIndex] = nil
+	for _, cq := range qp.cqs() {
+		delete(cq.QPs, qp)
+	}
+	e.round.turns.remove(qp)
 }
 
-// solve says whether a packet's ICRC is right for an identification that the link has not seen. If so, the packet
-// has it from now on.
-func (n *numbering) solve(p *wire.Packet) bool { return n.solver != nil && n.solver.Solve(p) }
+// Prefers reports whether packets for a queue pair of this number arrive at the engine's own link, where the network
+// distributes packets by number (link.Network.Ports).
+func (e *Engine) Prefers(number wire.QPN) bool { return e.peers.Prefers(number) }
+
+// setGroup replaces the queue pairs that are attached to a group. Without members the group is
+// removed.
+func (e *Engine) setGroup(mgid wire.GID, members []*QP) {
+	e.tables.passed = passedPair{}
+	e.round.arriving.keepMembers(mgid, members)
+	e.round.looping.keepMembers(mgid, members)
+	if len(members) == 0 {
+		delete(e.tables.groups, mgid)
+		return
+	}
+	e.tables.groups[mgid] = members
+}
+
+// setLink notes whether the link accepts frames; see Workers.SetLink.
+func (e *Engine) setLink(up bool) {
+	if e.tables.down == !up {
+		return
+	}
+	e.tables.down = !up
+	e.round.blocked = up // flush what waits
+	if e.tables.down {
+		e.link.TakeBack()
+	}
+}
+
+// flushLink flushes the link, and reports whether that unblocked it.
+func (e *Engine) flushLink() (unblocked bool) {
+	was := e.round.blocked
+	e.round.hand = nil
+	e.round.blocked = !e.link.Flush() && !e.tables.down // a link that is down is tried again after setLink
+	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
+	if refused := e.link.Refused(); refused > 0 {
+		e.counters.Drops[DropInterface] += uint64(refused)
+		e.noteRefused()
+	}
+	return was && !e.round.blocked
+}

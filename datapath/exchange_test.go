@@ -32,7 +32,7 @@ func newExchange(t *testing.T, service wire.Service, change func(c *Connection))
 	for i := range 1 << 11 {
 		x.memory[i] = byte(i >> 3)
 	}
-	x.engine.Do(func() { x.engine.AddTap(x.tap) })
+	x.engine.Do(func() { x.engine.taps.add(x.tap) })
 	return x
 }
 
@@ -62,9 +62,9 @@ func (x *exchange) say(l line) Drop {
 func (x *exchange) sayAll(lines ...line) {
 	x.engine.lease.Lock()
 	for _, l := range lines {
-		x.engine.receiveFrame(&x.engine.rx, x.packet(l))
+		x.engine.rx.receive(x.packet(l))
 	}
-	x.engine.publish()
+	x.engine.completions.publish()
 	x.engine.lease.Unlock()
 }
 

@@ -148,13 +148,13 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	r.makeQP(r.makeCQ(4 * rigDepth))
 	r.engine.Do(func() {
 		e := r.engine
-		e.addSession(r.session)
-		e.SetAddresses([]wire.GID{ownGID, ownGID6})
-		e.SetBroadcasts([]wire.GID{gidOf("10.0.0.255")})
-		e.SetMACs(wire.MAC{})
-		e.SetGroup(hostGroup, []*QP{r.qp})
+		r.session.join(e)
+		e.tables.setAddresses([]wire.GID{ownGID, ownGID6})
+		e.tables.setBroadcasts([]wire.GID{gidOf("10.0.0.255")})
+		e.tables.setMACs(wire.MAC{})
+		e.setGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
-		e.SetState(r.qp, ring.QPStateRTS)
+		r.qp.SetState(ring.QPStateRTS)
 		r.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Memory: r.memory, Write: true})
 		r.session.SetMR(&region.MR{LKey: testKey(2), PD: testPD, Memory: r.memory})
 		r.session.SetMR(&region.MR{LKey: testKey(3), PD: testPD + 1, Memory: r.memory, Write: true})
@@ -169,7 +169,7 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 // ah makes an address handle whose path has these attributes.
 func (r *rig) ah(w PathAttr, dest wire.GID) *AH {
 	a := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: dest})}
-	r.engine.SetPath(a.Path, w)
+	a.Path.set(r.engine, w)
 	return a
 }
 
@@ -183,7 +183,7 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	if r.cq, err = ring.NewCompletionConsumer(memory, g); err != nil {
 		r.Fatal(err)
 	}
-	return &CQ{Queue: producer, Wake: r.woken, Notify: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
+	return &CQ{Session: r.session, Queue: producer, Wake: r.woken, Notify: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
 }
 
 // woken counts the events of an armed queue.

@@ -30,15 +30,15 @@ func (e *Engine) contain() {
 	if cause == nil {
 		return
 	}
-	f := Fault{Session: e.hand, Cause: cause, Stack: debug.Stack()}
-	e.hand = nil
+	f := Fault{Session: e.round.hand, Cause: cause, Stack: debug.Stack()}
+	e.round.hand = nil
 	theirs := f.lacksMemory()
 	if !theirs {
 		e.counters.Faults++
 	}
 	e.counters.Drops[DropFault] += e.counters.Received + e.counters.Copies - e.counters.Delivered - e.counters.dropped()
 	if f.Session != nil {
-		e.stopServing(f.Session)
+		f.Session.stopServing()
 	}
 	if !theirs { // else programs could end the engine, one session each
 		e.faults++
@@ -59,28 +59,28 @@ func (f *Fault) lacksMemory() bool {
 
 // stopServing stops all queue pairs of a session, and touches none of its memory. The control plane has them
 // flushed; if that ends in a fault too, the session is not served any more at all.
-func (e *Engine) stopServing(s *Session) {
+func (s *Session) stopServing() {
 	for _, qp := range s.qps {
 		if qp == nil {
 			continue
 		}
-		e.turns.remove(qp)
+		s.engine.round.turns.remove(qp)
 		qp.service.halt()
 		if qp.State != ring.QPStateReset {
 			qp.State = ring.QPStateErr
 		}
 	}
 	if s.faulted {
-		e.RemoveSession(s)
+		s.Remove()
 	}
 	s.faulted = true
 }
 
-// Restore has a session served as if it had had no fault. It runs in Do.
-func (e *Engine) Restore(s *Session) {
+// Restore has the session served as if it had had no fault. It runs in Do.
+func (s *Session) Restore() {
 	s.faulted = false
 	if s.removed {
 		s.removed = false
-		e.addSession(s)
+		s.join(s.engine)
 	}
 }

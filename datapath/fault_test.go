@@ -28,7 +28,7 @@ func newBroken(t *testing.T) *broken {
 	for _, e := range []*end{b.good, b.bad} {
 		e.qp.SendCQ.Session = e.session
 		e.meet(e, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = e.qp.Number, 1 })
-		b.engine.Do(func() { b.engine.SetPath(e.c.Path, PathAttr{State: PathLocal}) })
+		b.engine.Do(func() { e.c.Path.set(b.engine, PathAttr{State: PathLocal}) })
 	}
 	b.ud = &rig{T: t, engine: b.engine, doorbell: b.bad.bell, session: b.bad.session, wake: make(chan struct{}, 1), memory: b.bad.memory}
 	b.ud.makeQP(b.ud.makeCQ(4 * rigDepth))
@@ -36,7 +36,7 @@ func newBroken(t *testing.T) *broken {
 	b.ud.qp.SendCQ.Session = b.bad.session
 	b.engine.Do(func() {
 		b.engine.AddQP(b.ud.qp)
-		b.engine.SetState(b.ud.qp, ring.QPStateRTS)
+		b.ud.qp.SetState(ring.QPStateRTS)
 		b.bad.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: b.good.gid, Dest: b.good.gid})})
 	})
 	return b
@@ -68,7 +68,7 @@ func (b *broken) datagram() {
 	b.ud.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: b.ud.qp.Number, RemoteQKey: testQKey, Flags: ring.SendSignaled})
 	b.ud.send.Publish()
 	if b.ud.doorbell.Ring(b.ud.qp.DoorbellIndex) {
-		b.engine.call(b.ud.session)
+		b.engine.doorbells.call(b.ud.session)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 		"event of a queue pair": {func(b *broken) {
 			b.bad.qp.NoteEvent = nil
 			b.bad.c.NotifyDrained = true
-			b.engine.SetState(b.bad.qp, ring.QPStateSQD)
+			b.bad.qp.SetState(ring.QPStateSQD)
 		}, (*broken).connected},
 		"SRQ's limit": {func(b *broken) {
 			b.bad.qp.SRQ = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv, NoteLimit: panics, limit: 5}
@@ -120,7 +120,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 		}},
 		"postponed event": {func(b *broken) {
 			b.bad.qp.RecvCQ.Notify = panics
-			b.engine.ModerateCQ(b.bad.qp.RecvCQ, Moderation{Count: 100, Period: 1})
+			b.bad.qp.RecvCQ.Moderate(Moderation{Count: 100, Period: 1})
 			b.bad.cq.Arm(false)
 		}, func(b *broken) {
 			b.connected()
@@ -160,11 +160,11 @@ func (b *broken) ends() {
 		b.engine.Do(do)
 	}
 	for _, qp := range []*QP{b.bad.qp, b.ud.qp} {
-		quietly(func() { b.engine.SetState(qp, ring.QPStateErr) })
+		quietly(func() { qp.SetState(ring.QPStateErr) })
 		b.rounds()
 		quietly(func() { b.engine.RemoveQP(qp) })
 	}
-	b.engine.Do(func() { b.engine.RemoveSession(b.bad.session) })
+	b.engine.Do(func() { b.bad.session.Remove() })
 	b.rounds()
 }
 
@@ -284,37 +284,37 @@ func TestFaultStopsASession(t *testing.T) {
 	b.bad.meet(b.good, wire.ServiceRC, nil)
 	b.connected() // to a peer that does not answer
 	b.rounds()
-	b.engine.Do(func() { b.engine.SetState(idle, ring.QPStateReset) })
+	b.engine.Do(func() { idle.SetState(ring.QPStateReset) })
 	if b.engine.timers.empty() {
 		t.Fatal("the message is answered")
 	}
 	for _, removed := range []bool{false, true} {
 		b.engine.Do(func() {
 			if !removed {
-				b.engine.turns.add(b.ud.qp)
+				b.engine.round.turns.add(b.ud.qp)
 			}
-			b.engine.stopServing(s)
+			s.stopServing()
 		})
-		if !s.faulted || s.removed != removed || !b.engine.timers.empty() || !b.engine.turns.empty() {
+		if !s.faulted || s.removed != removed || !b.engine.timers.empty() || !b.engine.round.turns.empty() {
 			t.Errorf("faulted %v, removed %v, timers %v", s.faulted, s.removed, b.engine.timers.heap)
 		}
 		if idle.State != ring.QPStateReset || b.bad.qp.State != ring.QPStateErr || b.ud.qp.State != ring.QPStateErr {
 			t.Errorf("states %v, %v, %v", idle.State, b.bad.qp.State, b.ud.qp.State)
 		}
 	}
-	b.engine.Do(func() { b.engine.Restore(s) })
+	b.engine.Do(func() { s.Restore() })
 	b.bad.qp = idle
 	b.engine.Do(func() {
 		for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
-			b.engine.SetState(b.ud.qp, state)
+			b.ud.qp.SetState(state)
 		}
 	})
 	b.datagram()
 	b.rounds()
-	if got := b.ud.completions(); s.faulted || s.removed || len(got) != 2 || !slices.Contains(b.engine.sessions, s) {
+	if got := b.ud.completions(); s.faulted || s.removed || len(got) != 2 || !slices.Contains(b.engine.doorbells.sessions, s) {
 		t.Errorf("restored: faulted %v, removed %v, %+v", s.faulted, s.removed, got)
 	}
-	b.engine.Do(func() { b.engine.Restore(s) }) // it was not removed
+	b.engine.Do(func() { s.Restore() }) // it was not removed
 	b.goesOn()
 }
 

@@ -84,7 +84,7 @@ func TestSmallerWindowAsks(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
 	x.postAll(posted{o: ring.WRRDMAWrite, length: 100 * 256})
 	x.engine.Do(func() {
-		x.engine.budget = 20
+		x.engine.round.budget = 20
 		x.c.send(&x.engine.tx)
 		x.engine.flights.Card = new(atomic.Int32)
 		x.engine.flights.Card.Store(1000) // sessions
@@ -146,11 +146,11 @@ func TestConnectionsTakeTurns(t *testing.T) {
 	} {
 		x.engine.Do(func() {
 			before := x.engine.counters.Sent
-			x.engine.budget = row.budget
+			x.engine.round.budget = row.budget
 			moved, done := x.c.send(&x.engine.tx)
 			sent := int(x.engine.counters.Sent - before)
-			if moved != row.moved || done != row.done || sent != row.sent || x.engine.budget != row.budget-sent {
-				t.Errorf("row %d: %d sent, moved %v, done %v, %d left", i, sent, moved, done, x.engine.budget)
+			if moved != row.moved || done != row.done || sent != row.sent || x.engine.round.budget != row.budget-sent {
+				t.Errorf("row %d: %d sent, moved %v, done %v, %d left", i, sent, moved, done, x.engine.round.budget)
 			}
 		})
 	}
@@ -205,9 +205,9 @@ func TestManyTimeOutAtOnce(t *testing.T) {
 	}
 	p.a.engine.Do(func() {
 		e := p.a.engine
-		e.time = time.Now().Add(3 * time.Hour)
+		e.round.time = time.Now().Add(3 * time.Hour)
 		for i, want := range []uint64{sendBudget, sendBudget + more, sendBudget + more} {
-			if some := e.expire(); some != (i < 2) || e.counters.Timeouts != want {
+			if some := e.timers.expire(); some != (i < 2) || e.counters.Timeouts != want {
 				t.Errorf("call %d: %v, %d in all", i, some, e.counters.Timeouts)
 			}
 		}

@@ -218,11 +218,11 @@ func TestManyDeadPeers(t *testing.T) {
 func TestWhoEndsMakesRoom(t *testing.T) {
 	for name, finish := range map[string]func(e *Engine, qp *QP){
 		"removed": func(e *Engine, qp *QP) { e.RemoveQP(qp) },
-		"RESET":   func(e *Engine, qp *QP) { e.SetState(qp, ring.QPStateReset) },
-		"ERR":     func(e *Engine, qp *QP) { e.SetState(qp, ring.QPStateErr) },
+		"RESET":   func(e *Engine, qp *QP) { qp.SetState(ring.QPStateReset) },
+		"ERR":     func(e *Engine, qp *QP) { qp.SetState(ring.QPStateErr) },
 		"refused": func(e *Engine, qp *QP) {
 			c := qp.service.(*Connection)
-			c.Requester.Receive(e.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: c.Requester.Oldest(), Syndrome: wire.NAKRemoteAccess}))
+			c.Requester.Receive(e.round.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: c.Requester.Oldest(), Syndrome: wire.NAKRemoteAccess}))
 			c.follow()
 		},
 	} {
@@ -401,7 +401,7 @@ func TestSentAgainIsCounted(t *testing.T) {
 	before := p.granted(flight.Reads)
 	p.a.engine.Do(func() {
 		r := &one.c.Requester
-		r.Receive(p.a.engine.now(), packet(t, wire.Transport{Opcode: wire.OpReadResponseMiddle, PSN: r.Oldest().Plus(1)}))
+		r.Receive(p.a.engine.round.now(), packet(t, wire.Transport{Opcode: wire.OpReadResponseMiddle, PSN: r.Oldest().Plus(1)}))
 		one.c.follow()
 	})
 	if after := p.granted(flight.Reads); before != 40 || after != before {
@@ -451,9 +451,9 @@ func TestGrantsEnd(t *testing.T) {
 				}
 				continue
 			case 2:
-				p.a.engine.Do(func() { p.a.engine.SetState(one.qp, ring.QPStateErr) })
+				p.a.engine.Do(func() { one.qp.SetState(ring.QPStateErr) })
 			case 3:
-				p.a.engine.Do(func() { p.a.engine.SetState(one.qp, ring.QPStateReset) })
+				p.a.engine.Do(func() { one.qp.SetState(ring.QPStateReset) })
 			case 4:
 				p.a.engine.Do(func() { p.a.engine.RemoveQP(one.qp) })
 			}

@@ -19,7 +19,7 @@ func (r *rig) member(number wire.QPN) *rig {
 	m := &rig{T: r.T, engine: r.engine, link: r.link, doorbell: r.doorbell, session: r.session, wake: make(chan struct{}, 1), memory: r.memory}
 	m.makeQP(m.makeCQ(4 * rigDepth))
 	m.qp.Number, m.qp.DoorbellIndex = number, uint32(number)
-	m.engine.Do(func() { m.engine.AddQP(m.qp); m.engine.SetState(m.qp, ring.QPStateRTS) })
+	m.engine.Do(func() { m.engine.AddQP(m.qp); m.qp.SetState(ring.QPStateRTS) })
 	return m
 }
 
@@ -28,7 +28,7 @@ func (r *rig) setGroup(mgid wire.GID, members ...*rig) {
 	for i, m := range members {
 		qps[i] = m.qp
 	}
-	r.engine.Do(func() { r.engine.SetGroup(mgid, qps) })
+	r.engine.Do(func() { r.engine.setGroup(mgid, qps) })
 }
 
 // Each member has its own checks and its own outcome; what one lacks does not
@@ -38,7 +38,7 @@ func TestFanOut(t *testing.T) {
 	good, keyless, full, late, short := r, r.member(0x10), r.member(0x11), r.member(0x12), r.member(0x13)
 	r.engine.Do(func() {
 		keyless.qp.QKey++
-		r.engine.SetState(late.qp, ring.QPStateInit)
+		late.qp.SetState(ring.QPStateInit)
 	})
 	r.setGroup(testGroup, good, keyless, full, late, short)
 	for i, m := range []*rig{good, keyless, late} {
@@ -98,7 +98,7 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 			source = wire.GID{0: 0xfd, 15: 1}
 		}
 		path := new(Path)
-		r.engine.SetPath(path, PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
+		path.set(r.engine, PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
 		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
 	})
 	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -21,13 +22,13 @@ func (c *crew) datagrams(e *end, group wire.GID) {
 	e.qp.MaxSendSGE, e.qp.MaxInline = send.SendRoom()
 	e.engine.Do(func() {
 		e.engine.AddQP(e.qp)
-		e.engine.SetState(e.qp, ring.QPStateRTS)
+		e.qp.SetState(ring.QPStateRTS)
 		for handle, to := range []struct {
 			dest  wire.GID
 			state PathState
 		}{{group, PathOpen}, {c.gid, PathLocal}} {
 			ah := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: c.gid, Dest: to.dest}), Group: handle == 0, Dest: to.dest}
-			e.engine.SetPath(ah.Path, PathAttr{State: to.state})
+			ah.Path.set(e.engine, PathAttr{State: to.state})
 			e.session.SetAH(uint32(handle), ah)
 		}
 	})
@@ -39,7 +40,7 @@ func (e *end) sendTo(handle uint32, number wire.QPN, length int) {
 	ring.PutSGE(e.send.Put(&w), at(0, length))
 	e.send.Publish()
 	if e.bell.Ring(e.qp.DoorbellIndex) {
-		e.engine.call(e.session)
+		e.engine.doorbells.call(e.session)
 	}
 }
 
@@ -83,7 +84,7 @@ func TestWorkersGroup(t *testing.T) {
 	}
 	a.Do(func() { a.SetGroup(testGroup, nil) })
 	for _, e := range a.engines {
-		if len(e.others.elsewhere) != 0 {
+		if len(e.peers.Route(testGroup, wire.QPNMulticast)) != 0 {
 			t.Error("an engine remembers a group without members")
 		}
 	}
@@ -92,7 +93,7 @@ func TestWorkersGroup(t *testing.T) {
 // TestWorkersFullInbox: an engine that does not run holds up who sends to it, and nothing is lost; nor is what others
 // have for other engines.
 func TestWorkersFullInbox(t *testing.T) {
-	const packets = 3 * inboxRoom
+	const packets = 3 * peers.Room
 	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)
 	for _, e := range a.ends {
 		a.datagrams(e, testGroup)
@@ -109,8 +110,8 @@ func TestWorkersFullInbox(t *testing.T) {
 	for range 1000 {
 		step()
 	}
-	if in := &idle.engine.others.inbox; int(in.count.Load()) != inboxRoom || posted <= inboxRoom {
-		t.Fatalf("%d of %d packets wait for an engine that does not run", in.count.Load(), posted)
+	if waiting := int(from.engine.counters.Sent); waiting != peers.Room || posted <= peers.Room {
+		t.Fatalf("%d of %d packets wait for an engine that does not run", waiting, posted)
 	}
 	for r := range endDepth {
 		idle.postRecv(uint64(r), at(1<<20, 200))
@@ -158,7 +159,7 @@ func TestWorkersRun(t *testing.T) {
 			})
 			extra := NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)))
 			e := b.Serve(extra)
-			e.Do(func() { e.RemoveSession(extra) })
+			e.Do(func() { extra.Remove() })
 			b.Counters()
 			time.Sleep(100 * time.Microsecond)
 		}
@@ -212,7 +213,7 @@ func TestHandedGroupOfMany(t *testing.T) {
 		e.qp.Serve(new(Datagrams))
 		e.engine.Do(func() {
 			e.engine.AddQP(e.qp)
-			e.engine.SetState(e.qp, ring.QPStateRTS)
+			e.qp.SetState(ring.QPStateRTS)
 		})
 		e.postRecv(1, at(1<<20, 200))
 		attached = append(attached, e.qp)

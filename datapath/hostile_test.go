@@ -58,12 +58,12 @@ func victimOf(a, b *end) *victim {
 // revive makes a queue pair that has failed a new one, with receives and requests outstanding.
 func (v *victim) revive(r *rand.Rand) {
 	v.engine.Do(func() {
-		v.engine.SetState(v.qp, ring.QPStateReset)
-		v.engine.SetState(v.qp, ring.QPStateInit)
+		v.qp.SetState(ring.QPStateReset)
+		v.qp.SetState(ring.QPStateInit)
 		v.c.Responder.ExpectedPSN = wire.PSN(r.Uint32()) & wire.PSNMask
 		v.qp.SetPSN(wire.PSN(r.Uint32()) & wire.PSNMask)
-		v.engine.SetState(v.qp, ring.QPStateRTR)
-		v.engine.SetState(v.qp, ring.QPStateRTS)
+		v.qp.SetState(ring.QPStateRTR)
+		v.qp.SetState(ring.QPStateRTS)
 	})
 	v.polled = v.send.Signaled()
 	if v.qp.Domain != nil {
@@ -145,22 +145,22 @@ func (v *victim) take(frame []byte) {
 	e := v.engine
 	if from := v.arriveAt; from != nil {
 		from.lease.Lock()
-		if !from.others.passOn(frame) {
-			from.receiveFrame(&from.rx, frame)
+		if !from.peers.passOn(frame) {
+			from.rx.receive(frame)
 		}
 		from.lease.Unlock()
 	} else {
 		e.lease.Lock()
-		e.receiveFrame(&e.rx, frame)
+		e.rx.receive(frame)
 		e.lease.Unlock()
 	}
 	e.lease.Lock()
-	if e.others != nil {
-		e.budget = receiveBudget
-		e.others.receiveHanded()
+	if e.peers.Peer != nil {
+		e.round.budget = receiveBudget
+		e.peers.receive()
 	}
 	e.transmit()
-	e.publish()
+	e.completions.publish()
 	e.lease.Unlock()
 }
 
@@ -304,11 +304,11 @@ func (v *victim) bring(r *rand.Rand, state ring.QPState) {
 	v.poll()
 	v.engine.Do(func() {
 		if state < ring.QPStateRTS {
-			v.engine.SetState(v.qp, ring.QPStateReset)
+			v.qp.SetState(ring.QPStateReset)
 		}
 		for _, s := range statesTo(state) {
 			if s > v.qp.State {
-				v.engine.SetState(v.qp, s)
+				v.qp.SetState(s)
 			}
 		}
 	})

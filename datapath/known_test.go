@@ -16,12 +16,12 @@ func (e *end) another(number wire.QPN, service wire.Service) *end {
 	o := &end{TB: e.TB, engine: e.engine, memory: make([]byte, 4096), mac: e.mac, gid: e.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
 	o.session = NewSession(o.bell)
 	o.engine.Do(func() {
-		o.engine.addSession(o.session)
+		o.session.join(o.engine)
 		o.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: o.memory, Write: true})
 	})
 	o.addQP(number)
 	o.meet(e, service, nil)
-	o.engine.Do(func() { o.engine.SetPath(o.c.Path, PathAttr{State: PathLocal}) })
+	o.engine.Do(func() { o.c.Path.set(o.engine, PathAttr{State: PathLocal}) })
 	return o
 }
 
@@ -39,7 +39,7 @@ func TestOthersAreNotHeard(t *testing.T) {
 		victim := newEnd(t, network, 1)
 		peer := victim.another(0x777, service)
 		victim.meet(peer, service, func(c *Connection) { c.PeerQPN = peer.qp.Number })
-		victim.engine.Do(func() { victim.engine.SetPath(victim.c.Path, PathAttr{State: PathLocal}) })
+		victim.engine.Do(func() { victim.c.Path.set(victim.engine, PathAttr{State: PathLocal}) })
 		attacker := victim.another(0x888, service)
 		p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
 
@@ -68,13 +68,13 @@ func TestForgedAnswers(t *testing.T) {
 	victim := newEnd(t, network, 1)
 	peer := victim.another(0x777, wire.ServiceRC)
 	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // who is silent
-	victim.engine.Do(func() { victim.engine.SetPath(victim.c.Path, PathAttr{State: PathLocal}) })
+	victim.engine.Do(func() { victim.c.Path.set(victim.engine, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
 	victim.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
 	peer.engine.Do(func() { // it acknowledges what it has not got
 		peer.c.Responder.ExpectedPSN = victim.c.Requester.Oldest().Plus(1)
 		peer.owe()
-		peer.engine.turns.add(peer.qp)
+		peer.engine.round.turns.add(peer.qp)
 	})
 	for range 20 {
 		p.round()

@@ -16,7 +16,7 @@ func newHosts(t *testing.T) (a, b *rig) {
 	t.Helper()
 	left, right := newWire(t)
 	a, b = newStation(t, left, true), newStation(t, right, true)
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{peerGID}) })
 	a.asleep()
 	b.asleep()
 	return a, b
@@ -214,7 +214,7 @@ func TestNoLostWakeup(t *testing.T) {
 	stop := make(chan struct{})
 	var others sync.WaitGroup
 	for _, disturb := range []func(){
-		func() { b.engine.Do(func() { b.engine.SetMTU(wire.MTU1024) }) },
+		func() { b.engine.Do(func() { b.engine.tables.setMTU(wire.MTU1024) }) },
 		func() { b.engine.Progress() },
 		func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Microsecond)

@@ -93,49 +93,6 @@ func wake(t *litmus.Thread) {
 	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", litmus.Plain, 1) })
 }
 
-// TestLitmusInbox hands over a packet to an engine whose worker falls asleep. The model leaves out the inbox's lock, on which
-// the wake-up does not depend.
-func TestLitmusInbox(t *testing.T) {
-	litmus.Check(t, nil, func(p *litmus.Program) {
-		p.Thread("sender", func(t *litmus.Thread) {
-			t.Store("put", "came", litmus.Plain, 1)
-			t.Store("put, count", "count", litmus.Atomic, 1)
-			asleep := t.Load("put, asleep", "asleep", litmus.Atomic)
-			t.If(asleep.Is(1), func() { t.Store("tell", "told", litmus.Plain, 1) })
-		})
-		p.Thread("worker", func(t *litmus.Thread) {
-			t.Store("setAsleep", "asleep", litmus.Atomic, 1)
-			count := t.Load("take", "count", litmus.Atomic)
-			t.If(count.Is(0), func() {
-				t.Await("sleep", "told", litmus.Plain, 1)
-				t.Await("take", "count", litmus.Atomic, 1)
-			})
-			p.Never("no packet", t.Load("take, came", "came", litmus.Plain).Is(0))
-		})
-	})
-}
-
-// TestLitmusFull has an engine find an inbox full while its owner empties it.
-func TestLitmusFull(t *testing.T) {
-	litmus.Check(t, map[string]string{
-		"take, count: store plain": "the swap fails if waited is stored meanwhile",
-		"waited.Swap: load plain":  "likewise",
-		"waited.Swap: store plain": "likewise",
-	}, func(p *litmus.Program) {
-		p.Set("count", 1)
-		p.Thread("sender", func(t *litmus.Thread) {
-			t.Store("full, waited", "waited", litmus.Atomic, 1)
-			count := t.Load("full", "count", litmus.Atomic)
-			t.If(count.Is(1), func() { t.Await("crowded", "called", litmus.Plain, 1) })
-		})
-		p.Thread("owner", func(t *litmus.Thread) {
-			t.Store("take, count", "count", litmus.Atomic, 0)
-			waited := t.Change("waited.Swap", "waited", litmus.Atomic, litmus.To(0))
-			t.If(waited.Is(1), func() { t.Store("callWaiting", "called", litmus.Plain, 1) })
-		})
-	})
-}
-
 // TestLitmusSuspend suspends a session with a quiet doorbell while its program posts.
 func TestLitmusSuspend(t *testing.T) {
 	litmus.Check(t, map[string]string{

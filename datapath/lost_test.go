@@ -66,7 +66,7 @@ func TestConnectionWaitsForTheLink(t *testing.T) {
 		x.engine.link = full
 		begin(x)
 		x.engine.Do(func() {
-			x.engine.budget = 10
+			x.engine.round.budget = 10
 			if moved, done := x.c.send(&x.engine.tx); moved || done || len(full.out) != 0 {
 				t.Errorf("%s: moved %v, done %v, %d sent", name, moved, done, len(full.out))
 			}
@@ -96,7 +96,7 @@ func TestConnectionIsLongerThanItsPath(t *testing.T) {
 	for length, drops := range map[int]uint64{512: 0, 513: 1} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.MTU = wire.MTU1024 })
 		x.engine.Do(func() {
-			x.engine.SetPath(x.c.Path, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
+			x.c.Path.set(x.engine, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
 		})
 		x.postAll(posted{o: ring.WRSend, length: length})
 		x.hear()

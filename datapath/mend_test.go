@@ -50,7 +50,7 @@ func TestAheadIsKept(t *testing.T) {
 		{ask(wire.OpWriteOnly, 0), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2"},
 		{ask(wire.OpWriteOnly, 3), 8, DropNone, "ACKNOWLEDGE 2 0x60 msn 2"},
 	})
-	x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateErr) }) // gives back what is kept
+	x.engine.Do(func() { x.qp.SetState(ring.QPStateErr) }) // gives back what is kept
 	if kept := x.c.Responder.Keeps(); kept != 0 {
 		t.Errorf("%d are kept", kept)
 	}

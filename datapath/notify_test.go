@@ -15,7 +15,7 @@ func newModerated(t *testing.T, m Moderation) (r *rig, events *int) {
 	t.Helper()
 	r, events = newRig(t), new(int)
 	r.qp.RecvCQ.Notify = func() { *events++ }
-	r.engine.Do(func() { r.engine.ModerateCQ(r.qp.RecvCQ, m) })
+	r.engine.Do(func() { r.qp.RecvCQ.Moderate(m) })
 	return r, events
 }
 
@@ -89,20 +89,20 @@ func TestModerationEnds(t *testing.T) {
 	cq := r.qp.RecvCQ
 	r.cq.Arm(false)
 	r.complete(1)
-	r.engine.Do(func() { r.engine.ModerateCQ(cq, Moderation{}) })
+	r.engine.Do(func() { cq.Moderate(Moderation{}) })
 	if *events != 1 || cq.deadline.Runs() {
 		t.Errorf("%d events", *events)
 	}
-	r.engine.Do(func() { r.engine.ModerateCQ(cq, Moderation{Count: 100, Period: time.Nanosecond}) })
+	r.engine.Do(func() { cq.Moderate(Moderation{Count: 100, Period: time.Nanosecond}) })
 	r.cq.Arm(false)
 	r.engine.Do(func() {
 		cq.Queue.Put(&ring.CQE{})
 		e := r.engine
-		e.dirty = append(e.dirty, cq)
+		e.completions.dirty = append(e.completions.dirty, cq)
 		cq.dirty = true
 	})
-	r.engine.Do(func() { r.engine.RemoveCQ(cq) })
-	if n := len(r.engine.postponed); n != 0 {
+	r.engine.Do(func() { cq.Remove() })
+	if n := len(r.engine.completions.postponed); n != 0 {
 		t.Errorf("%d CQs are remembered", n)
 	}
 }
@@ -127,7 +127,7 @@ func TestAlarmWakesTheWorker(t *testing.T) {
 		}
 		r.engine.Do(func() {
 			for _, cq := range cqs {
-				r.engine.complete(cq, &ring.CQE{}, false)
+				r.engine.completions.complete(cq, &ring.CQE{}, false)
 			}
 		})
 		for i := range events {
@@ -136,7 +136,7 @@ func TestAlarmWakesTheWorker(t *testing.T) {
 	}
 	r.asleep()
 	r.engine.Do(func() {
-		if n := len(r.engine.postponed); n != 0 {
+		if n := len(r.engine.completions.postponed); n != 0 {
 			t.Errorf("%d CQs wait for nothing", n)
 		}
 	})
@@ -155,7 +155,7 @@ func TestArmedWordOfAnyContent(t *testing.T) {
 			}
 			before := *events
 			r.complete(1)
-			r.engine.Do(func() { r.engine.CheckCQ(r.qp.RecvCQ, ring.Arming(math.MaxUint32)) })
+			r.engine.Do(func() { r.qp.RecvCQ.Check(ring.Arming(math.MaxUint32)) })
 			r.completions()
 			if *events > before+1 {
 				t.Fatalf("%d events", *events-before)
@@ -177,7 +177,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	want := []int{3, 0, 4, 1, 2}
 	r.engine.Do(func() {
 		for _, i := range append(want, 2, 3) {
-			r.engine.complete(cqs[i], &ring.CQE{}, false)
+			r.engine.completions.complete(cqs[i], &ring.CQE{}, false)
 		}
 	})
 	if !slices.Equal(order, want) {

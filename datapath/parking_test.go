@@ -15,7 +15,7 @@ func TestChangeWakesTheWorker(t *testing.T) {
 	a := newStation(t, left, true)
 	newStation(t, right, true)
 	for i := range 50 {
-		a.engine.Do(func() { a.engine.SetState(a.qp, ring.QPStateSQD) })
+		a.engine.Do(func() { a.qp.SetState(ring.QPStateSQD) })
 		wait(t, "sleep", a.doorbell.Asleep)
 		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
@@ -23,7 +23,7 @@ func TestChangeWakesTheWorker(t *testing.T) {
 			a.engine.Wake(a.session)
 		}
 		wait(t, "sleep with a request that waits", func() bool { return a.doorbell.Asleep() && !a.doorbell.Pending() })
-		a.engine.Do(func() { a.engine.SetState(a.qp, ring.QPStateRTS) })
+		a.engine.Do(func() { a.qp.SetState(ring.QPStateRTS) })
 		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
 	}
 }
@@ -133,7 +133,7 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 		t.Fatal("nothing waits")
 	}
 	r.link.left = 1
-	r.engine.Do(func() { r.engine.SetLink(false) })
+	r.engine.Do(func() { r.engine.setLink(false) })
 	r.run()
 	if r.engine.more() {
 		t.Error("a link that is down is tried again")
@@ -142,7 +142,7 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 		t.Errorf("counted before a flush: %v", named(&c))
 	}
 	r.link.stuck = false
-	r.engine.Do(func() { r.engine.SetLink(true) })
+	r.engine.Do(func() { r.engine.setLink(true) })
 	if !r.engine.more() {
 		t.Error("a link that is up is not tried")
 	}

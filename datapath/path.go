@@ -1,6 +1,9 @@
 package datapath
 
-import "github.com/roced/roced/datapath/wire"
+import (
+	"github.com/roced/roced/datapath/peers"
+	"github.com/roced/roced/datapath/wire"
+)
 
 // PathState says what happens to packets on a path.
 type PathState uint8
@@ -17,9 +20,9 @@ const (
 // plane changes it between rounds (SetPath) when neighbours, routes or addresses change.
 type Path struct {
 	state    PathState
-	ethernet [12]byte             // destination, source
-	mtu      int                  // the longest payload that the route carries, in bytes; 0: no limit of its own
-	waiting  [MaxWorkers][][]byte // frames held while resolving, by the engine that holds them
+	ethernet [12]byte            // destination, source
+	mtu      int                 // the longest payload that the route carries, in bytes; 0: no limit of its own
+	waiting  [peers.Max][][]byte // frames held while resolving, by the engine that holds them
 }
 
 // PathAttr is what SetPath sets a path to.
@@ -35,9 +38,9 @@ const (
 	maxHeld    = 1024 // packets held for all paths
 )
 
-// SetPath changes a path. Packets held for it are sent or dropped, unless the path is still
-// resolving. It runs in Do.
-func (e *Engine) SetPath(p *Path, attr PathAttr) {
+// set changes a path. Packets that an engine holds for it are sent or dropped, unless the path is still resolving. It runs
+// in Do, for each engine.
+func (p *Path) set(e *Engine, attr PathAttr) {
 	p.state = attr.State
 	copy(p.ethernet[:], attr.DestMAC[:])
 	copy(p.ethernet[len(attr.DestMAC):], attr.FromMAC[:])
@@ -49,9 +52,6 @@ func (e *Engine) SetPath(p *Path, attr PathAttr) {
 	}
 }
 
-// Held is the number of packets that wait for a neighbour's answer. It runs in Do.
-func (b *backlog) Held() int { return b.held }
-
 // Waiting is the number of packets that wait for this path's neighbour. It runs in Do.
 func (p *Path) Waiting() (n int) {
 	for _, frames := range p.waiting {
@@ -62,22 +62,19 @@ func (p *Path) Waiting() (n int) {
 
 // waitingFor is an engine's part of the waiting packets.
 func (p *Path) waitingFor(e *Engine) *[][]byte {
-	if e.others == nil {
-		return &p.waiting[0]
-	}
-	return &p.waiting[e.others.index]
+	return &p.waiting[e.peers.Place()]
 }
 
 // hold keeps a packet until its neighbour answers, as the kernel does (arp_queue). It allocates,
 // which is accepted because it is rare.
 func (p *Path) hold(e *Engine, frame []byte) {
 	waiting := p.waitingFor(e)
-	if len(*waiting) == maxWaiting || e.held == maxHeld {
+	if len(*waiting) == maxWaiting || e.round.held == maxHeld {
 		e.counters.Drops[DropUnresolved]++
 		return
 	}
 	*waiting = append(*waiting, append([]byte(nil), frame...))
-	e.held++
+	e.round.held++
 }
 
 // sendWaiting sends the packets that are held for a path. What cannot be sent now is dropped.
@@ -94,7 +91,7 @@ func (p *Path) sendWaiting(e *Engine) {
 		e.link.Commit(len(waited))
 	}
 	if len(*waiting) > 0 {
-		e.held -= len(*waiting)
+		e.round.held -= len(*waiting)
 		*waiting = nil
 		e.flushLink()
 	}
@@ -103,7 +100,7 @@ func (p *Path) sendWaiting(e *Engine) {
 // frameFor reserves a frame for a packet that was held, or says why the packet is dropped.
 func (p *Path) frameFor(e *Engine) (frame []byte, reason Drop, send bool) {
 	switch {
-	case e.down:
+	case e.tables.down:
 		return nil, DropLinkDown, false
 	case p.state != PathOpen:
 		return nil, DropUnreachable, false

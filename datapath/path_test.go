@@ -27,7 +27,7 @@ func (r *rig) resolving(handle uint32) *Path {
 	return path
 }
 
-func (r *rig) setPath(p *Path, w PathAttr) { r.engine.Do(func() { r.engine.SetPath(p, w) }) }
+func (r *rig) setPath(p *Path, w PathAttr) { r.engine.Do(func() { p.set(r.engine, w) }) }
 
 // Packets wait for the neighbour's answer, and leave in order when it comes, to its address.
 func TestPacketsWaitForTheNeighbour(t *testing.T) {
@@ -73,7 +73,7 @@ func TestWaitingPacketsAreCounted(t *testing.T) {
 		"the neighbour does not answer": {func(r *rig, p *Path) { r.setPath(p, PathAttr{}) }, DropUnreachable},
 		"the destination is here now":   {func(r *rig, p *Path) { r.setPath(p, PathAttr{State: PathLocal}) }, DropUnreachable},
 		"the link is down": {func(r *rig, p *Path) {
-			r.engine.Do(func() { r.engine.SetLink(false) })
+			r.engine.Do(func() { r.engine.setLink(false) })
 			r.setPath(p, PathAttr{State: PathOpen})
 		}, DropLinkDown},
 	} {

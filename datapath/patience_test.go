@@ -61,7 +61,7 @@ func TestConnectionDrains(t *testing.T) {
 		p.a.post(to(ring.WRRDMAWrite, i*4000), ring.Atomic{}, at(0, 4000))
 	}
 	p.round()
-	p.a.engine.Do(func() { p.a.engine.SetState(p.a.qp, ring.QPStateSQD) })
+	p.a.engine.Do(func() { p.a.qp.SetState(ring.QPStateSQD) })
 	begun := p.a.c.Requester.Begun()
 	for len(p.a.events) == 0 {
 		p.round()
@@ -75,7 +75,7 @@ func TestConnectionDrains(t *testing.T) {
 	if all := p.a.poll(); len(all) != 0 {
 		t.Errorf("in SQD: %+v", all)
 	}
-	p.a.engine.Do(func() { p.a.engine.SetState(p.a.qp, ring.QPStateRTS) })
+	p.a.engine.Do(func() { p.a.qp.SetState(ring.QPStateRTS) })
 	p.await(100-int(p.a.polled), 0)
 }
 
@@ -89,7 +89,7 @@ func TestFenceAndReadLimit(t *testing.T) {
 	fenced.Flags |= ring.SendFence
 	p.a.post(fenced, ring.Atomic{}, at(0, 10))
 	tap, sent := NewTap(TapFilter{}), map[wire.Opcode]map[wire.PSN]bool{wire.OpReadRequest: {}, wire.OpWriteOnly: {}}
-	p.a.engine.Do(func() { p.a.engine.AddTap(tap) })
+	p.a.engine.Do(func() { p.a.engine.taps.add(tap) })
 	var all []ring.CQE
 	for len(all) < 7 {
 		p.round()
@@ -112,7 +112,7 @@ func TestConnectedToItself(t *testing.T) {
 	network := link.NewNetwork(1)
 	e := newEnd(t, network, 1)
 	e.meet(e, wire.ServiceRC, nil)
-	e.engine.Do(func() { e.engine.SetPath(e.c.Path, PathAttr{State: PathLocal}) })
+	e.engine.Do(func() { e.c.Path.set(e.engine, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: e, b: newEnd(t, network, 2)}
 	copy(e.memory, "to itself")
 	e.postRecv(1, at(5000, 100))
@@ -192,7 +192,7 @@ func TestTimers(t *testing.T) {
 func TestLastMessageIsAcknowledged(t *testing.T) {
 	for _, end := range []func(e *end){
 		func(e *end) { e.engine.RemoveQP(e.qp) },
-		func(e *end) { e.engine.SetState(e.qp, ring.QPStateReset) },
+		func(e *end) { e.qp.SetState(ring.QPStateReset) },
 	} {
 		p := connect(t, wire.ServiceRC, 1, nil)
 		p.b.postRecv(1, at(0, 10))
@@ -251,7 +251,7 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		}
 		cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{e.qp: {}}, NoteOverrun: func() {}}
 		e.engine.Do(func() {
-			e.engine.SetPath(e.c.Path, PathAttr{State: PathLocal})
+			e.c.Path.set(e.engine, PathAttr{State: PathLocal})
 			e.qp.SendCQ, e.qp.RecvCQ = cq, cq
 		})
 		for i := range 4 {
@@ -271,7 +271,7 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 // event says why, once.
 func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt = 1 })
-	p.a.engine.Do(func() { p.a.engine.SetMTU(wire.MTU512) })
+	p.a.engine.Do(func() { p.a.engine.tables.setMTU(wire.MTU512) })
 	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 512))
 	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 513))
 	ofA, _ := p.await(2, 0)

@@ -72,9 +72,9 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 // enter brings the queue pair into a state, with empty queues.
 func (s *scribbler) enter(state ring.QPState) {
 	s.engine.Do(func() {
-		s.engine.SetState(s.qp, ring.QPStateReset)
+		s.qp.SetState(ring.QPStateReset)
 		for _, next := range statesTo(state) {
-			s.engine.SetState(s.qp, next)
+			s.qp.SetState(next)
 		}
 	})
 	for _, memory := range [][]byte{s.sendMemory, s.recvMemory} {

@@ -37,7 +37,7 @@ func (c *Connection) Target(number wire.SRQN) bool {
 		c.target = nil
 	}
 	if c.target != nil {
-		c.engine.hand = c.target.Session
+		c.engine.round.hand = c.target.Session
 	}
 	return c.target != nil
 }
@@ -88,7 +88,7 @@ func (c *Connection) Invalidate(key ring.RKey, peer bool) bool {
 // TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's, or its target's.
 func (c *Connection) TakeRecv(r *ring.Recv) bool {
 	if c.target != nil {
-		return c.engine.takeFrom(c.target, r)
+		return c.engine.completions.takeFrom(c.target, r)
 	}
 	qp := c.qp
 	if !qp.Recv.Peek(r) && !qp.SRQ.peekNewer(r) {
@@ -96,7 +96,7 @@ func (c *Connection) TakeRecv(r *ring.Recv) bool {
 	}
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
-		c.engine.took(qp.SRQ)
+		c.engine.completions.took(qp.SRQ)
 	}
 	return true
 }
@@ -111,15 +111,15 @@ func (c *Connection) Credits() wire.Syndrome {
 
 // CompleteSend implements conn.QueuePair.
 func (c *Connection) CompleteSend(done conn.Completion) {
-	cqe := &c.engine.cqe
+	cqe := &c.engine.completions.cqe
 	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, c.qp.CompletionToken)
 	cqe.ByteLen = done.ByteLen
-	c.engine.complete(c.qp.SendCQ, cqe, done.Solicited)
+	c.engine.completions.complete(c.qp.SendCQ, cqe, done.Solicited)
 }
 
 // CompleteRecv implements conn.QueuePair.
 func (c *Connection) CompleteRecv(done conn.Completion) bool {
-	cqe, cq, token := &c.engine.cqe, c.qp.RecvCQ, c.qp.CompletionToken
+	cqe, cq, token := &c.engine.completions.cqe, c.qp.RecvCQ, c.qp.CompletionToken
 	if c.target != nil {
 		cq, token = c.target.CQ, c.target.CompletionToken
 	}
@@ -127,9 +127,9 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 	if done.Status == ring.WCSuccess {
 		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
 	}
-	whole := c.engine.complete(cq, cqe, done.Solicited)
+	whole := c.engine.completions.complete(cq, cqe, done.Solicited)
 	if !whole && c.target != nil { // whose CQ does not know the queue pair
-		c.engine.fail(c.qp, true)
+		c.qp.fail(true)
 	}
 	return whole
 }
@@ -137,9 +137,9 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 // Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.
 func (c *Connection) Fail(state ring.QPState) {
 	if state == ring.QPStateErr {
-		c.engine.fail(c.qp, false)
+		c.qp.fail(false)
 	} else if c.qp.State != ring.QPStateErr {
-		c.engine.stopSending(c.qp)
+		c.qp.stopSending()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -29,7 +30,7 @@ func TestRelay(t *testing.T) {
 	for range 3 {
 		for put() { // until the inbox is full
 		}
-		if given, done := c.Relayed(); given-done != inboxRoom {
+		if given, done := c.Relayed(); given-done != peers.Room {
 			t.Errorf("%d frames wait", given-done)
 		}
 		roundsUntil(t, func() bool {

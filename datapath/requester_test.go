@@ -272,7 +272,7 @@ func TestFailedRequestsAreTakenBack(t *testing.T) {
 func TestDrainedIsSaidOnce(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.NotifyDrained = wanted })
-		enter := func(state ring.QPState) { x.engine.Do(func() { x.engine.SetState(x.qp, state) }) }
+		enter := func(state ring.QPState) { x.engine.Do(func() { x.qp.SetState(state) }) }
 		var want []ring.EventType
 		if wanted {
 			want = []ring.EventType{ring.EventSQDrained}

@@ -97,7 +97,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		if state == ring.QPStateErr {
 			continue
 		}
-		x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateRTS) })
+		x.engine.Do(func() { x.qp.SetState(ring.QPStateRTS) })
 		x.post(behind, ring.Atomic{}, eight)
 		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0), 3: send 8B" {
 			t.Errorf("%s, in RTS again: %s", name, heard)

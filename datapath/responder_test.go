@@ -301,11 +301,11 @@ func TestConnectionBeginsAgain(t *testing.T) {
 	for range 2 {
 		x.events = nil
 		x.engine.Do(func() {
-			x.engine.SetState(x.qp, ring.QPStateReset)
-			x.engine.SetState(x.qp, ring.QPStateInit)
+			x.qp.SetState(ring.QPStateReset)
+			x.qp.SetState(ring.QPStateInit)
 			x.c.Responder.ExpectedPSN = x.first
 			x.qp.SetPSN(x.first)
-			x.engine.SetState(x.qp, ring.QPStateRTR)
+			x.qp.SetState(ring.QPStateRTR)
 		})
 		x.postRecv(100, at(4096, 264))
 		x.postRecv(101, at(4096, 264))
@@ -319,7 +319,7 @@ func TestConnectionBeginsAgain(t *testing.T) {
 		if !slices.Equal(x.events, []ring.EventType{ring.EventCommEst}) {
 			t.Errorf("events %v", x.events)
 		}
-		x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateRTS) })
+		x.engine.Do(func() { x.qp.SetState(ring.QPStateRTS) })
 		x.postAll(posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 8})
 		if sent := x.hear(); sent != "SEND_ONLY 0 8B(0) asks, READ_REQUEST 1 at 8 of 8" {
 			t.Errorf("sent %s", sent)
@@ -340,11 +340,11 @@ func TestLastWords(t *testing.T) {
 		"more than that":  {line{Transport: read(0, 0, sendTurn*256+1)}, sendTurn},
 	} {
 		for how, end := range map[string]func(x *exchange){
-			"reset":   func(x *exchange) { x.engine.SetState(x.qp, ring.QPStateReset) },
+			"reset":   func(x *exchange) { x.qp.SetState(ring.QPStateReset) },
 			"removed": func(x *exchange) { x.engine.RemoveQP(x.qp) },
 			"faulted": func(x *exchange) {
 				x.session.faulted = true
-				x.engine.SetState(x.qp, ring.QPStateReset)
+				x.qp.SetState(ring.QPStateReset)
 			},
 		} {
 			x := newExchange(t, wire.ServiceRC, nil)
@@ -373,10 +373,10 @@ func TestRegionGoesWhileItIsRead(t *testing.T) {
 		sent := int(x.engine.Counters().Sent)
 		x.engine.Do(func() {
 			if ended {
-				x.engine.SetState(x.qp, ring.QPStateErr)
+				x.qp.SetState(ring.QPStateErr)
 			}
 			x.session.ClearKey(testKey(1))
-			x.engine.turns.add(x.qp)
+			x.engine.round.turns.add(x.qp)
 		})
 		x.hear()
 		c := x.engine.Counters()

@@ -171,7 +171,7 @@ func TestDropsOfTheQueuePair(t *testing.T) {
 	}
 }
 
-func (r *rig) setState(s ring.QPState) { r.engine.Do(func() { r.engine.SetState(r.qp, s) }) }
+func (r *rig) setState(s ring.QPState) { r.engine.Do(func() { r.qp.SetState(s) }) }
 
 // A receive that names memory it may not write is used up, completes with the
 // reason, and takes the queue pair to ERR.
@@ -250,8 +250,8 @@ func TestCompletionOfATaggedFrame(t *testing.T) {
 	r := newRig(t)
 	own, peer := wire.GID{0: 0xfd, 15: 1}, wire.GID{0: 0xfd, 15: 2}
 	r.engine.Do(func() {
-		r.engine.vlan = 0x123
-		r.engine.SetAddresses([]wire.GID{own})
+		r.engine.tables.vlan = 0x123
+		r.engine.tables.setAddresses([]wire.GID{own})
 	})
 	r.postRecv(9, piece(0, slotLen))
 	frame := datagramFrom(wire.Path{Source: peer, Dest: own, VLAN: 0x123, SourceMAC: wire.MAC{2, 3}}, defaultDatagram(), nil)
@@ -296,7 +296,7 @@ func TestOverrun(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })
 	r.makeQP(r.makeCQ(2))
-	r.engine.Do(func() { r.engine.AddQP(r.qp); r.engine.SetState(r.qp, ring.QPStateRTS) })
+	r.engine.Do(func() { r.engine.AddQP(r.qp); r.qp.SetState(ring.QPStateRTS) })
 	for i := range 4 {
 		r.postRecv(uint64(i), piece(0, 100))
 		r.link.in = append(r.link.in, datagram(nil))

@@ -43,19 +43,19 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 	c.begin()
 	defer c.flight.Settle()
 	for sent := 0; sent < sendTurn; {
-		if e.budget <= 0 || e.looping.pending() {
+		if e.round.budget <= 0 || e.round.looping.pending() {
 			return moved, false
 		}
 		errand := c.errand()
 		if errand == flushes {
-			some, done := e.flush(qp)
+			some, done := qp.flush()
 			return some || moved, done
 		}
 		d.packet.Packets = 1
 		if one := c.sendPacket(d, errand); one != sentOne {
 			return moved, one == sentNone
 		}
-		sent, e.budget = sent+int(d.packet.Packets), e.budget-int(d.packet.Packets)
+		sent, e.round.budget = sent+int(d.packet.Packets), e.round.budget-int(d.packet.Packets)
 		moved = true
 	}
 	return true, false
@@ -64,7 +64,7 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 // begin finds what the connection may have in flight in this turn.
 func (c *Connection) begin() {
 	e := c.engine
-	c.flight.Begin(e.now(), &flight.Condition{
+	c.flight.Begin(e.round.now(), &flight.Condition{
 		Reliable: c.Reliable(), Frame: c.MTU.Bytes() + wire.MTUOverhead, Longest: c.longest(), Room: e.link.Room(),
 		Memory: c.Long && e.memory.Longest() > 0, Paced: c.flow.Slowed(), Awaits: c.Timeout != 0 && c.Requester.InFlight(),
 	})
@@ -72,7 +72,7 @@ func (c *Connection) begin() {
 
 // longest is the length of the longest payload of a packet that stands for several, in bytes; 0: all stand for one.
 func (c *Connection) longest() int {
-	if e := c.engine; c.Long && c.Path != nil && c.Path.state == PathOpen && !e.down && !c.flow.Slowed() && e.carries(c.Path, c.MTU.Bytes()) {
+	if e := c.engine; c.Long && c.Path != nil && c.Path.state == PathOpen && !e.tables.down && !c.flow.Slowed() && e.tables.carries(c.Path, c.MTU.Bytes()) {
 		return e.memory.Longest()
 	}
 	return 0
@@ -151,13 +151,15 @@ func (c *Connection) limits() *flight.Limits {
 func (c *Connection) frame(d *departure, length int) []byte {
 	e := c.engine
 	switch {
-	case c.Path.state == PathOpen && !e.down:
+	case c.Path.state == PathOpen && !e.tables.down:
 		if length > c.MTU.Bytes() {
 			return e.memory.ReserveLong()
 		}
 		return e.link.Reserve()
-	case e.others != nil && c.Path.state == PathLocal && e.others.full(c.PeerQPN):
-		return nil
+	case e.peers.Peer != nil && c.Path.state == PathLocal:
+		if d.across = e.peers.Route(c.Peer, c.PeerQPN); d.across.Full() {
+			return nil
+		}
 	}
 	return d.frame
 }
@@ -171,7 +173,7 @@ func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
 func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.Step {
 	if errand == requests {
 		begins := c.Reliable() && c.Requester.Begins()
-		step := c.Requester.Fill(c.engine.time, p, payload)
+		step := c.Requester.Fill(c.engine.round.time, p, payload)
 		if begins && step == conn.Ready {
 			c.engine.timers.follow(c)
 		}
@@ -188,7 +190,7 @@ func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.St
 func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 	e := c.engine
 	p := &d.packet
-	p.DestQP, p.SourceQP, p.PKey, p.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.nextID()
+	p.DestQP, p.SourceQP, p.PKey, p.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.numbering.nextID()
 	n := c.Template.SealTransport(frame, &p.Transport, p.Length)
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent += uint64(p.Packets)
@@ -197,12 +199,12 @@ func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 		c.qp.tally.sent(uint64(p.Packets), p.Length)
 	}
 	if p.Length > 0 && c.flow.Slowed() {
-		c.flow.Sent(e.congestion, e.now(), n)
+		c.flow.Sent(e.congestion, e.round.now(), n)
 	}
 	if errand == requests {
 		c.flight.Sent(int(p.Packets), n, p.Responses())
 	}
-	e.launch(c.qp, d, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU is that of one
+	d.launch(c.qp, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU is that of one
 	if errand == requests && !c.Reliable() {
 		c.Requester.Sent()
 	}

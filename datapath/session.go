@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
 )
 
 // Session is what the engine knows of one program: its doorbell, and the objects that the handles
@@ -15,7 +16,7 @@ import (
 // polling its doorbell and sets "asleep" in it, so that the program calls when it posts. Idle
 // sessions therefore cost a busy one nothing, however many there are.
 type Session struct {
-	engine       *Engine // that serves it; set by addSession
+	engine       *Engine // that serves it; set by join
 	doorbell     *ring.Doorbell
 	addTurn      func(index uint32) // gives the queue pair at a place in the doorbell a turn
 	qps          []*QP              // by DoorbellIndex
@@ -40,7 +41,7 @@ const (
 	quietRounds = 1024 // rounds without a doorbell after which a session is suspended
 )
 
-// NewSession makes a session with a doorbell. The engine serves it from addSession on.
+// NewSession makes a session with a doorbell. An engine serves it from Workers.Serve on.
 func NewSession(doorbell *ring.Doorbell) *Session { return &Session{doorbell: doorbell} }
 
 // Beside makes a session with a doorbell that nobody polls, whose queue pairs are served with this one's.
@@ -48,18 +49,18 @@ func (s *Session) Beside(doorbell *ring.Doorbell) *Session {
 	return &Session{engine: s.engine, doorbell: doorbell}
 }
 
-// Engine is the engine that serves the session, from addSession on.
+// Engine is the engine that serves the session, from Workers.Serve on.
 func (s *Session) Engine() *Engine { return s.engine }
 
-// addSession makes the engine serve a session. It runs in Do.
-func (e *Engine) addSession(s *Session) {
+// join makes an engine serve the session. It runs in Do.
+func (s *Session) join(e *Engine) {
 	if s.engine != e { // else it is restored, and others may read it
 		s.engine = e
 	}
 	s.addTurn = func(index uint32) {
 		// A program can set any bit, also of a queue pair that does not exist.
 		if int(index) < len(s.qps) && s.qps[index] != nil {
-			e.turns.add(s.qps[index])
+			e.round.turns.add(s.qps[index])
 		}
 	}
 	e.doorbells.add(s)
@@ -72,7 +73,7 @@ type doorbells struct {
 	resting  bool                    // they say "asleep": programs call when they post
 	sessions []*Session              // whose doorbells are polled
 	first    int                     // the session whose doorbell is polled first
-	hand     *Session                // whose work is in hand; nil: nobody's
+	round    *round                  // of the engine: the session whose doorbell is touched is in hand
 	serves   atomic.Int32            // sessions, suspended ones too
 }
 
@@ -88,8 +89,9 @@ func (d *doorbells) add(s *Session) {
 	d.sessions = append(d.sessions, s)
 }
 
-// RemoveSession forgets a session whose queue pairs have been removed. It runs in Do.
-func (d *doorbells) RemoveSession(s *Session) {
+// Remove ends a session whose queue pairs have been removed: the engine polls its doorbell no more. It runs in Do.
+func (s *Session) Remove() {
+	d := &s.engine.doorbells
 	if !s.removed {
 		d.serves.Add(-1)
 	}
@@ -120,7 +122,7 @@ func (d *doorbells) collect(budget int) (rung bool) {
 	}
 	for i := range count {
 		s := d.sessions[(d.first+i)%count]
-		d.hand = s
+		d.round.hand = s
 		if taken >= budget {
 			break
 		}
@@ -167,7 +169,7 @@ func (d *doorbells) resumeCalled() {
 
 // resumeSession makes a doorbell polled again.
 func (d *doorbells) resumeSession(s *Session) {
-	d.hand = s
+	d.round.hand = s
 	s.quiet = 0
 	s.suspended.Store(false)
 	s.doorbell.SetAsleep(d.resting)
@@ -197,7 +199,7 @@ func (d *doorbells) announceRest() {
 	}
 	d.resting = rests
 	for _, s := range d.sessions {
-		d.hand = s
+		d.round.hand = s
 		s.doorbell.SetAsleep(rests)
 	}
 }
@@ -215,11 +217,33 @@ func (d *doorbells) pending() bool {
 	return false
 }
 
-// unsentBy reports whether the session has requests that can be sent or flushed and have not been.
-// What waits for the link, or for members of a group, may be the session's too. A session that has been
-// removed has none: its doorbell's memory may be unmapped.
-func (e *Engine) unsentBy(s *Session) bool {
-	return !s.removed && (s.inTurn.first != nil || s.doorbell.Pending() || e.blocked || e.looping.pending())
+// A handle is a place in a table and a generation, which counts the objects that the place has
+// had. So the handle of a destroyed object in a queue never means the next object there.
+//
+//	generation 15 | place 17
+const (
+	placeBits         = 17
+	HandlePlaces      = 1 << placeBits        // the most objects in a table
+	HandleGenerations = 1 << (32 - placeBits) // the number of generations, which start at 0
+)
+
+// HandleFor makes the handle of a place and a generation.
+func HandleFor(place, generation uint32) uint32 { return generation<<placeBits | place }
+
+// SplitHandle is the inverse of HandleFor.
+func SplitHandle(handle uint32) (place, generation uint32) {
+	return handle % HandlePlaces, handle >> placeBits
+}
+
+// AH is the engine's entry of an address handle: a path and the headers of its packets.
+type AH struct {
+	handle uint32 // names it in requests; set by SetAH
+
+	PD       region.PD
+	Path     *Path
+	Template wire.Template // without Ethernet addresses: those are in Path
+	Group    bool          // Dest is a group
+	Dest     wire.GID
 }
 
 // SetAH puts an address handle at its handle's place; nil clears the place. It runs in Do.

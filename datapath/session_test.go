@@ -15,7 +15,7 @@ func (r *rig) crowd(count int) (all []*Session) {
 	}
 	r.engine.Do(func() {
 		for _, s := range all {
-			r.engine.addSession(s)
+			s.join(r.engine)
 		}
 	})
 	return all
@@ -36,7 +36,7 @@ func TestQuietSessionsAreSuspended(t *testing.T) {
 	r := newRig(t)
 	idle := r.crowd(20)
 	r.quietLongEnough(21)
-	if n := len(r.engine.sessions); n != fewSessions {
+	if n := len(r.engine.doorbells.sessions); n != fewSessions {
 		t.Fatalf("%d sessions are looked at, want %d", n, fewSessions)
 	}
 	suspended := 0
@@ -73,14 +73,14 @@ func TestRungWhileDozing(t *testing.T) {
 	r.crowd(10)
 	r.engine.Do(func() {
 		for range 3 * quietRounds {
-			for _, s := range r.engine.sessions {
+			for _, s := range r.engine.doorbells.sessions {
 				if s.quiet >= quietRounds && s == r.session {
 					s.doorbell.Ring(r.qp.DoorbellIndex)
 				}
 			}
-			r.engine.suspendQuiet()
-			r.engine.doorbells.first = (r.engine.doorbells.first + 1) % len(r.engine.sessions)
-			for _, s := range r.engine.sessions {
+			r.engine.doorbells.suspendQuiet()
+			r.engine.doorbells.first = (r.engine.doorbells.first + 1) % len(r.engine.doorbells.sessions)
+			for _, s := range r.engine.doorbells.sessions {
 				s.quiet++
 			}
 		}
@@ -106,7 +106,7 @@ func TestNumbersOfASession(t *testing.T) {
 		if name == "memory of another" {
 			sge.LKey, want = testKey(4), ring.WCLocProtErr
 		}
-		r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateRTS) })
+		r.engine.Do(func() { r.qp.SetState(ring.QPStateRTS) })
 		r.postSend(s, sge)
 		r.run()
 		got := r.completions()
@@ -115,7 +115,7 @@ func TestNumbersOfASession(t *testing.T) {
 		}
 	}
 	copy(r.memory, "own")
-	r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateRTS) })
+	r.engine.Do(func() { r.qp.SetState(ring.QPStateRTS) })
 	r.postSend(ring.Send{}, piece(0, 3))
 	r.run()
 	var p wire.Packet
@@ -131,10 +131,10 @@ func TestRemovedSessions(t *testing.T) {
 	r.quietLongEnough(13)
 	r.engine.Do(func() {
 		for _, s := range gone {
-			r.engine.RemoveSession(s)
+			s.Remove()
 		}
 	})
-	if n := len(r.engine.sessions); n != 1 {
+	if n := len(r.engine.doorbells.sessions); n != 1 {
 		t.Errorf("%d sessions are left", n)
 	}
 	gone[3].doorbell.Ring(5)

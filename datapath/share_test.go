@@ -72,7 +72,7 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	}
 	p.a.engine.Do(func() {
 		e := p.a.engine
-		last.Requester.Receive(e.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: last.Requester.Oldest()}))
+		last.Requester.Receive(e.round.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: last.Requester.Oldest()}))
 		last.follow()
 		if flows := last.qp.Session.flights.Flows(); e.flights.Tenants() != 1 || flows != 1 {
 			t.Errorf("%d sessions and %d queue pairs are in flight", e.flights.Tenants(), flows)
@@ -97,9 +97,9 @@ func TestReadLimitChanges(t *testing.T) {
 		for !p.b.c.Responder.Owes() {
 			p.round()
 		}
-		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateSQD) })
+		p.b.engine.Do(func() { p.b.qp.SetState(ring.QPStateSQD) })
 		p.b.engine.Do(func() { p.b.c.MaxDestRDAtomic = most })
-		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateRTS) })
+		p.b.engine.Do(func() { p.b.qp.SetState(ring.QPStateRTS) })
 		p.a.engine.Do(func() { p.a.c.MaxRDAtomic = min(most, 4) })
 		all, _ := p.await(6, 0)
 		expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 6)...)
@@ -124,11 +124,11 @@ func TestEndDuringFanOut(t *testing.T) {
 	c := &end{TB: t, engine: r.engine, session: r.session, gid: ownGID, memory: r.memory}
 	c.addQP(0x2000)
 	c.meet(c, wire.ServiceRC, nil)
-	r.engine.Do(func() { r.engine.SetPath(c.c.Path, PathAttr{State: PathLocal}) })
+	r.engine.Do(func() { c.c.Path.set(r.engine, PathAttr{State: PathLocal}) })
 
 	r.engine.Do(func() {
 		path := new(Path)
-		r.engine.SetPath(path, PathAttr{State: PathOpen})
+		path.set(r.engine, PathAttr{State: PathOpen})
 		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: testGroup, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: testGroup})})
 	})
 	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
@@ -136,7 +136,7 @@ func TestEndDuringFanOut(t *testing.T) {
 	r.doorbell.Ring(3)
 	r.engine.lease.Lock()
 	r.engine.runRound()
-	pending := r.engine.looping.pending()
+	pending := r.engine.round.looping.pending()
 	r.engine.lease.Unlock()
 	if !pending {
 		t.Fatal("the round had room for all members")

@@ -108,7 +108,7 @@ func (s *SRQ) use(q *ring.RecvConsumer) {
 func (cs *completions) publishSRQs() {
 	for len(cs.takenFrom) > 0 {
 		s := pop(&cs.takenFrom)
-		cs.engine.hand = s.Session
+		cs.engine.round.hand = s.Session
 		s.Queue.Publish()
 		s.dirty = false
 	}
@@ -118,12 +118,12 @@ func (cs *completions) publishSRQs() {
 func (cs *completions) noteSRQs() {
 	for len(cs.reached) > 0 {
 		s := pop(&cs.reached)
-		cs.engine.hand = s.Session
+		cs.engine.round.hand = s.Session
 		s.NoteLimit()
 	}
 	for len(cs.ended) > 0 {
 		qp := pop(&cs.ended)
-		cs.engine.hand = qp.Session
+		cs.engine.round.hand = qp.Session
 		qp.NoteLastWQE()
 	}
 }
@@ -137,12 +137,12 @@ func pop[T any](list *[]*T) *T {
 	return one
 }
 
-// SetLimit arms an SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,
+// SetLimit arms the SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,
 // which may be now. 0 disarms it. It runs in Do.
-func (cs *completions) SetLimit(s *SRQ, limit uint32) {
+func (s *SRQ) SetLimit(limit uint32) {
 	s.limit = limit
 	if limit != 0 {
-		cs.checkLimit(s)
+		s.Session.engine.completions.checkLimit(s)
 	}
 }
 

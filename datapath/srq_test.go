@@ -20,7 +20,7 @@ type shared struct {
 
 func newShared(t *testing.T) *shared {
 	r := newRig(t)
-	s := &shared{rig: r, srq: &SRQ{PD: testPD}}
+	s := &shared{rig: r, srq: &SRQ{Session: r.session, PD: testPD}}
 	s.srq.Queue = s.newQueue(rigDepth)
 	s.srq.NoteLimit = func() { s.limits++ }
 	r.qp.NoteLastWQE = func() { s.ended++ }
@@ -104,7 +104,7 @@ func TestSRQPublishesFirst(t *testing.T) {
 	for i := range uint64(3) {
 		s.postRecv(i, piece(0, 100))
 	}
-	s.engine.Do(func() { s.engine.SetLimit(s.srq, 3) })
+	s.engine.Do(func() { s.srq.SetLimit(3) })
 	s.cq.Arm(false)
 	s.arrive(2)
 	if len(s.wake) != 1 || s.limits != 1 {
@@ -117,13 +117,13 @@ func TestSRQLastWQE(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))
 	for range 2 {
-		s.engine.Do(func() { s.engine.SetState(s.qp, ring.QPStateErr) })
+		s.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
 		s.run()
 	}
 	if got := s.completions(); got != nil || s.ended != 1 || s.srq.Waiting() != 1 {
 		t.Errorf("%v, %d events, %d wait", got, s.ended, s.srq.Waiting())
 	}
-	s.engine.Do(func() { s.engine.SetState(s.qp, ring.QPStateReset) })
+	s.engine.Do(func() { s.qp.SetState(ring.QPStateReset) })
 	if s.srq.Waiting() != 1 {
 		t.Error("RESET has emptied the SRQ")
 	}

@@ -57,15 +57,16 @@ func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
 
 // taps are those of an engine.
 type taps struct {
-	list []*Tap
-	port link.Port // in memory: its packets are as long as elsewhere while there are any; else nil
+	engine *Engine
+	list   []*Tap
+	port   link.Port // in memory: its packets are as long as elsewhere while there are any; else nil
 }
 
-// AddTap has a tap get packets. It runs in Do.
-func (t *taps) AddTap(tap *Tap) { t.set(append(t.list, tap)) }
+// add has a tap get packets. It runs in Do.
+func (t *taps) add(tap *Tap) { t.set(append(t.list, tap)) }
 
-// RemoveTap ends that. It runs in Do.
-func (t *taps) RemoveTap(tap *Tap) {
+// remove ends that. It runs in Do.
+func (t *taps) remove(tap *Tap) {
 	t.set(slices.DeleteFunc(t.list, func(other *Tap) bool { return other == tap }))
 }
 
@@ -76,14 +77,15 @@ func (t *taps) set(list []*Tap) {
 	}
 }
 
-// tap does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
+// watch does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
 // the counters say, so that the ladder of checks need not know of taps.
-func (e *Engine) tap(out bool, frame []byte, do func()) {
+func (t *taps) watch(out bool, frame []byte, do func()) {
+	e := t.engine
 	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
 	if e.memory != nil {
 		wire.Complete(p.Frame)
 	}
-	before, held := e.counters, e.held
+	before, held := e.counters, e.round.held
 	do()
 	each := uint64(1) // a long packet, which was on its way before there was a tap, counts as several
 	if !out {
@@ -95,12 +97,12 @@ func (e *Engine) tap(out bool, frame []byte, do func()) {
 			p.Drops = append(p.Drops, reason)
 		}
 	}
-	p.Waits = !out && e.arriving.pending() || out && (e.held > held || e.looping.pending())
-	e.giveTaps(&p)
+	p.Waits = !out && e.round.arriving.pending() || out && (e.round.held > held || e.round.looping.pending())
+	t.give(&p)
 }
 
-// giveTaps gives a packet to those that want it.
-func (t *taps) giveTaps(p *Tapped) {
+// give gives a packet to the taps that want it.
+func (t *taps) give(p *Tapped) {
 	var parsed wire.Packet
 	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
 	if good {

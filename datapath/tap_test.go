@@ -34,7 +34,7 @@ func TestTapShowsICRCs(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	tap := NewTap(TapFilter{})
 	for _, e := range []*end{p.a, p.b} {
-		e.engine.Do(func() { e.engine.AddTap(tap) })
+		e.engine.Do(func() { e.engine.taps.add(tap) })
 	}
 	p.b.postRecv(1, at(recvArea, 100))
 	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(sourceArea, 100))
@@ -65,11 +65,11 @@ func TestTapShortens(t *testing.T) {
 	if n := packets(); n != 1 {
 		t.Errorf("%d packets, not a long one", n)
 	}
-	p.b.engine.Do(func() { p.b.engine.AddTap(tap) })
+	p.b.engine.Do(func() { p.b.engine.taps.add(tap) })
 	if n := packets(); n != 10 {
 		t.Errorf("%d packets while somebody looks, not 10", n)
 	}
-	p.b.engine.Do(func() { p.b.engine.RemoveTap(tap) })
+	p.b.engine.Do(func() { p.b.engine.taps.remove(tap) })
 	if n := packets(); n != 1 {
 		t.Errorf("%d packets when nobody looks any more, not a long one", n)
 	}
@@ -83,13 +83,13 @@ func TestTapsOfAClosedEngine(t *testing.T) {
 	b.takesLong()
 	one, two := NewTap(TapFilter{}), NewTap(TapFilter{})
 	b.engine.Do(func() {
-		b.engine.AddTap(one)
-		b.engine.AddTap(two)
+		b.engine.taps.add(one)
+		b.engine.taps.add(two)
 	})
 	if err := b.engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.engine.Do(func() { b.engine.RemoveTap(one) })
+	b.engine.Do(func() { b.engine.taps.remove(one) })
 	if a.port.Longest() == 0 {
 		t.Error("packets stay short")
 	}
@@ -102,7 +102,7 @@ func TestTapOfALongPacket(t *testing.T) {
 	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
 	p.a.engine.Round()
 	tap := NewTap(TapFilter{})
-	p.b.engine.Do(func() { p.b.engine.AddTap(tap) })
+	p.b.engine.Do(func() { p.b.engine.taps.add(tap) })
 	p.await(1, 0)
 	if seen := <-tap.Packets(); seen.Delivered != 1 || seen.Length < 10<<10 {
 		t.Errorf("%d bytes, delivered %d times", seen.Length, seen.Delivered)

@@ -14,7 +14,10 @@ import (
 //
 // A connection that has packets in flight, or is about to have some, counts as in flight (flight.Flow.Fly) until it is
 // asked, some time after its last answer: so these are as many as send, not as happen to wait just now.
-type deadlines struct{ heap timers.Heap[*Connection] }
+type deadlines struct {
+	engine *Engine
+	heap   timers.Heap[*Connection]
+}
 
 // deadline is a connection's part.
 type deadline struct {
@@ -88,19 +91,20 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // expire acts on the times that have come.
-func (e *Engine) expire() (some bool) {
+func (d *deadlines) expire() (some bool) {
+	e := d.engine
 	if !e.flights.Deadline().IsZero() {
-		some = e.flights.Expire(e.now())
+		some = e.flights.Expire(e.round.now())
 	}
-	if e.timers.empty() {
+	if d.empty() {
 		return some
 	}
-	for e.budget = sendBudget; e.budget > 0; e.budget-- {
-		c := e.timers.next(e.now())
+	for e.round.budget = sendBudget; e.round.budget > 0; e.round.budget-- {
+		c := d.next(e.round.now())
 		if c == nil {
 			break
 		}
-		e.hand = c.qp.Session
+		e.round.hand = c.qp.Session
 		c.expire()
 		some = true
 	}

@@ -1,86 +1,56 @@
 package datapath
 
 import (
-	"github.com/roced/roced/datapath/conn"
-	"github.com/roced/roced/datapath/region"
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/wire"
 )
-
-// departure is the scratch of sending: the request in hand and the packet made of it.
-type departure struct {
-	send     ring.Send
-	pieces   region.Pieces // the request's memory
-	datagram wire.Datagram
-	packet   conn.Packet // of a connection
-	frame    []byte      // packets that the link does not take are built here
-	looped   arrival     // of a packet that this card sends to itself
-}
 
 // transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and
 // reports whether anything was done. All queue pairs share the round's budget; they take turns,
 // also across rounds.
 func (e *Engine) transmit() (moved bool) {
-	e.budget, e.hand = sendBudget, nil
-	resumed, rung := e.looping.resume(e, &e.tx.looped), e.collect(e.budget)
+	e.round.budget, e.round.hand = sendBudget, nil
+	resumed, rung := e.round.looping.resume(&e.tx.looped), e.doorbells.collect(e.round.budget)
 	moved = resumed || rung
-	visits := e.budget // also bounds visits to queue pairs that have nothing to send
-	for ; visits > 0 && e.budget > 0 && !e.looping.pending(); visits-- {
-		qp := e.turns.next()
+	visits := e.round.budget // also bounds visits to queue pairs that have nothing to send
+	for ; visits > 0 && e.round.budget > 0 && !e.round.looping.pending(); visits-- {
+		qp := e.round.turns.next()
 		if qp == nil {
 			break
 		}
-		some, done := e.sendSome(qp, &e.tx)
+		e.round.hand = qp.Session
+		some, done := qp.service.send(&e.tx)
 		if moved = moved || some || done; !done {
-			e.turns.add(qp)
+			e.round.turns.add(qp)
 		}
 	}
-	if moved || !e.turns.empty() || e.blocked {
+	if moved || !e.round.turns.empty() || e.round.blocked {
 		moved = e.flushLink() || moved
 	}
 	return moved
 }
 
-// flushLink flushes the link, and reports whether that unblocked it.
-func (e *Engine) flushLink() (unblocked bool) {
-	was := e.blocked
-	e.hand = nil
-	e.blocked = !e.link.Flush() && !e.down // a link that is down is tried again after SetLink
-	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
-	if refused := e.link.Refused(); refused > 0 {
-		e.counters.Drops[DropInterface] += uint64(refused)
-		e.noteRefused()
-	}
-	return was && !e.blocked
-}
-
-// sendSome sends requests of one queue pair. It is done when the queue is empty or the state of the
-// queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
-// budget ends, or when the link has no free frame.
-func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
-	e.hand = qp.Session
-	return qp.service.send(d)
-}
-
 // launch shows a packet of n bytes to those who look on, and dispatches it.
-func (e *Engine) launch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
-	if len(e.taps.list) == 0 {
-		e.dispatch(qp, d, path, frame, n, length)
+func (d *departure) launch(qp *QP, path *Path, frame []byte, n, length int) {
+	if e := d.engine; len(e.taps.list) == 0 {
+		d.dispatch(qp, path, frame, n, length)
 	} else {
-		e.tap(true, frame[:n], func() { e.dispatch(qp, d, path, frame, n, length) })
+		e.taps.watch(true, frame[:n], func() { d.dispatch(qp, path, frame, n, length) })
 	}
 }
 
 // dispatch sends a packet as its path says, or counts why not.
-func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
+func (d *departure) dispatch(qp *QP, path *Path, frame []byte, n, length int) {
+	e := d.engine
 	switch {
 	case path.state == PathLocal:
-		e.loopBack(qp, d, frame[:n], length)
-	case e.down: // the neighbour may have failed only because of this
+		d.loopBack(qp, frame[:n], length)
+	case e.tables.down: // the neighbour may have failed only because of this
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
-	case !e.carries(path, length): // a connection's MTU is from before the port's fell
+	case !e.tables.carries(path, length): // a connection's MTU is from before the port's fell
 		e.counters.Drops[DropPathMTU]++
 		if c, is := qp.service.(*Connection); is {
 			c.NoteTooLong()
@@ -92,7 +62,58 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, len
 	}
 }
 
-// carries says whether a path, and the port, carry packets with payloads of a length.
-func (t *tables) carries(path *Path, length int) bool {
-	return length <= t.mtu && (path.mtu == 0 || length <= path.mtu)
+// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
+// known, whatever its headers say.
+func (d *departure) loopBack(sender *QP, frame []byte, length int) {
+	e := d.engine
+	if len(d.across) > 0 {
+		e.peers.Hand(d.across, false, peers.Packet{Frame: frame, Sender: sender.Number, Length: length})
+		return
+	}
+	if d.looped.parseOwn(sender.Number, frame, length) {
+		d.looped.deliverOwn()
+		e.round.hand = sender.Session
+	}
 }
+
+// loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
+// out on the link, and the next packet may be built in it, so later rounds work on a copy.
+func (d *departure) loopBackGroup(frame []byte, length int, members []*QP, sender *QP) {
+	e := d.engine
+	if !d.looped.parseOwn(sender.Number, frame, length) {
+		return
+	}
+	f := &e.round.looping
+	d.looped.deliverOwnGroup(f, frame, members, sender.Number)
+	e.round.hand = sender.Session
+	if f.pending() {
+		f.own = append(f.own[:0], frame...)
+		f.frame = f.own
+	}
+}
+
+// numbering gives packets their IPv4 identification, or leaves that to the link (see link.Link).
+type numbering struct {
+	id     uint16          // of the next packet
+	solver *wire.Numbering // of identifications that the link does not see; nil if it does
+}
+
+func newNumbering(l link.Link) (n numbering) {
+	if l.Numbers() {
+		n.solver = new(wire.Numbering)
+	}
+	return n
+}
+
+// nextID is the identification of a packet to send.
+func (n *numbering) nextID() uint16 {
+	if n.solver != nil {
+		return 0
+	}
+	n.id++
+	return n.id - 1
+}
+
+// solve says whether a packet's ICRC is right for an identification that the link has not seen. If so, the packet
+// has it from now on.
+func (n *numbering) solve(p *wire.Packet) bool { return n.solver != nil && n.solver.Solve(p) }

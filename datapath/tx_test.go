@@ -74,7 +74,7 @@ func TestSendPosted(t *testing.T) {
 	r.link.full = true
 	left(posted)
 	r.link.full = false
-	r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateSQD) })
+	r.engine.Do(func() { r.qp.SetState(ring.QPStateSQD) })
 	left(posted)
 }
 
@@ -246,7 +246,7 @@ func TestNotSent(t *testing.T) {
 	for want, prepare := range map[Drop]func(r *rig) uint32{
 		DropUnreachable: func(*rig) uint32 { return 3 },
 		DropLinkDown: func(r *rig) uint32 {
-			r.engine.Do(func() { r.engine.SetLink(false) })
+			r.engine.Do(func() { r.engine.setLink(false) })
 			return 0
 		},
 	} {
@@ -297,12 +297,12 @@ func TestKickIsRepeated(t *testing.T) {
 	r.run()
 	before := r.link.flushes
 	r.run()
-	if r.link.flushes == before || !r.engine.blocked {
-		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.blocked)
+	if r.link.flushes == before || !r.engine.round.blocked {
+		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.round.blocked)
 	}
 	r.link.stuck = false
-	if !r.round() || r.engine.blocked {
-		t.Errorf("nothing moved, or still blocked %v", r.engine.blocked)
+	if !r.round() || r.engine.round.blocked {
+		t.Errorf("nothing moved, or still blocked %v", r.engine.round.blocked)
 	}
 }
 

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -29,7 +30,7 @@ func (u *Datagrams) flush()             {}
 func (u *Datagrams) halt()              {}
 func (u *Datagrams) close()             {}
 
-// leaving: see Engine.Leaving.
+// leaving: see QP.Leaving.
 func (u *Datagrams) leaving() bool { return u.qp.Send.Waiting() > 0 }
 
 // receive checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
@@ -49,7 +50,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 		return DropPKey
 	case qp.QKey != p.DETH().QKey():
 		return DropQKey
-	case length > e.mtu:
+	case length > e.tables.mtu:
 		return DropTooLong
 	case !qp.Recv.Peek(&a.recv) && !qp.SRQ.peekNewer(&a.recv):
 		return DropNoReceive
@@ -65,11 +66,11 @@ func (u *Datagrams) take(a *arrival) Drop {
 	ok := e.pieces.Find(&qp.Session.Table, a.recv.List(), qp.RecvPD, true, 0, wire.GRHLen+len(a.packet.Payload()))
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
-		e.took(qp.SRQ)
+		e.completions.took(qp.SRQ)
 	}
 	if !ok {
-		e.completeRecv(qp, a.recv.ID, ring.WCLocProtErr)
-		e.fail(qp, false)
+		e.completions.completeRecv(qp, a.recv.ID, ring.WCLocProtErr)
+		qp.fail(false)
 		return DropProtection
 	}
 	scatter(&e.pieces, &a.packet)
@@ -95,7 +96,7 @@ func scatter(pieces *region.Pieces, p *wire.Packet) {
 
 // complete writes the completion of a packet that is in the program's memory.
 func (u *Datagrams) complete(a *arrival) bool {
-	qp, c, p := u.qp, &u.engine.cqe, &a.packet
+	qp, c, p := u.qp, &u.engine.completions.cqe, &a.packet
 	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
 	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
@@ -114,7 +115,7 @@ func (u *Datagrams) complete(a *arrival) bool {
 		c.Flags |= ring.WCWithVLAN
 		c.VLAN = id
 	}
-	return u.engine.complete(qp.RecvCQ, c, p.BTH().Solicited())
+	return u.engine.completions.complete(qp.RecvCQ, c, p.BTH().Solicited())
 }
 
 // send sends requests, or flushes them.
@@ -124,14 +125,14 @@ func (u *Datagrams) send(d *departure) (moved, done bool) {
 	for range sendTurn {
 		switch {
 		case qp.State == ring.QPStateSQE || qp.State == ring.QPStateErr:
-			some, done := e.flush(qp)
+			some, done := qp.flush()
 			return some || moved, done
 		case qp.State != ring.QPStateRTS || qp.Send.Available() == 0:
 			return moved, true
-		case e.budget <= 0 || e.looping.pending() || !u.sendOne(d):
+		case e.round.budget <= 0 || e.round.looping.pending() || !u.sendOne(d):
 			return moved, false
 		}
-		e.budget--
+		e.round.budget--
 		moved = true
 	}
 	return true, false
@@ -150,22 +151,22 @@ func (u *Datagrams) sendOne(d *departure) bool {
 		qp.Send.Advance(u.completeSend(&d.send))
 		return true
 	}
-	e.failSend(qp, d.send.ID, status)
+	e.completions.failSend(qp, d.send.ID, status)
 	qp.Send.Advance(true)
 	if qp.State != ring.QPStateErr { // that completion may have been an overrun
-		e.stopSending(qp)
+		qp.stopSending()
 	}
 	return true
 }
 
 // completeSend completes a request that is sent, if it is signaled.
 func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
-	qp, cqe := u.qp, &u.engine.cqe
+	qp, cqe := u.qp, &u.engine.completions.cqe
 	if !qp.SigAll && s.Flags&ring.SendSignaled == 0 {
 		return false
 	}
 	cqe.Set(s.ID, ring.WCSuccess, ring.WCSend, qp.Number, qp.CompletionToken)
-	u.engine.complete(qp.SendCQ, cqe, false)
+	u.engine.completions.complete(qp.SendCQ, cqe, false)
 	return true
 }
 
@@ -174,12 +175,12 @@ func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	e := u.engine
 	frame := d.frame
-	if ah.Path.state == PathOpen && !e.down {
+	if ah.Path.state == PathOpen && !e.tables.down {
 		if frame = e.link.Reserve(); frame == nil {
 			return false
 		}
 	}
-	if e.others != nil && !e.others.roomAcross(ah, d.send.RemoteQPN) {
+	if e.peers.Peer != nil && !e.peers.route(d, ah) {
 		return false
 	}
 	u.describe(d)
@@ -194,36 +195,37 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 		u.qp.tally.sent(1, length)
 	}
 	if !ah.Group {
-		e.launch(u.qp, d, ah.Path, frame, n, length)
+		d.launch(u.qp, ah.Path, frame, n, length)
 		return true
-	}
-	if e.others != nil {
-		e.others.shareOut(u.qp, ah.Dest, frame[:n], length)
 	}
 	u.launchToGroup(d, ah, frame, n, length)
 	return true
 }
 
-// launchToGroup is Engine.launch for a packet to a group, which the members on this card receive too.
+// launchToGroup is departure.launch for a packet to a group, which the members on this card receive too.
 func (u *Datagrams) launchToGroup(d *departure, ah *AH, frame []byte, n, length int) {
-	e, members := u.engine, u.engine.groups[ah.Dest]
+	e, members := u.engine, u.engine.tables.groups[ah.Dest]
+	if len(d.across) > 0 {
+		e.peers.Hand(d.across, len(members) > 0, peers.Packet{Frame: frame[:n], Sender: u.qp.Number, Length: length})
+		d.across = nil
+	}
 	dispatch := func() {
 		if len(members) > 0 {
-			e.loopBackGroup(d, frame[:n], length, members, u.qp)
+			d.loopBackGroup(frame[:n], length, members, u.qp)
 		}
-		e.dispatch(u.qp, d, ah.Path, frame, n, length)
+		d.dispatch(u.qp, ah.Path, frame, n, length)
 	}
 	if len(e.taps.list) == 0 {
 		dispatch()
 	} else {
-		e.tap(true, frame[:n], dispatch)
+		e.taps.watch(true, frame[:n], dispatch)
 	}
 }
 
 // describe fills in what the headers say of the request.
 func (u *Datagrams) describe(d *departure) {
 	qp, s, h := u.qp, &d.send, &d.datagram
-	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.nextID()
+	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.numbering.nextID()
 	h.QKey = s.RemoteQKey
 	if h.QKey&wire.QKeyPrivileged != 0 {
 		h.QKey = qp.QKey
@@ -250,11 +252,11 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		switch {
 		case uint32(s.SGECount) > qp.MaxSendSGE || !ok:
 			return nil, 0, ring.WCLocQPOpErr
-		case !d.pieces.Find(&qp.Session.Table, list, qp.PD, false, 0, u.engine.mtu):
+		case !d.pieces.Find(&qp.Session.Table, list, qp.PD, false, 0, u.engine.tables.mtu):
 			return nil, 0, ring.WCLocProtErr
 		}
 	}
-	if length = d.pieces.Length; length > u.engine.mtu {
+	if length = d.pieces.Length; length > u.engine.tables.mtu {
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess

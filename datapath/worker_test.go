@@ -43,7 +43,7 @@ func wait(t *testing.T, what string, done func() bool) {
 func TestWorkersWake(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, true)
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{peerGID}) })
 	for i := range 50 {
 		wait(t, "sleep of the sender", a.doorbell.Asleep)
 		wait(t, "sleep of the receiver", b.doorbell.Asleep)
@@ -73,7 +73,7 @@ func TestWorkerComesBack(t *testing.T) {
 	if a.doorbell.Ring(3) {
 		a.engine.Wake(a.session)
 	}
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{peerGID}) })
 	wait(t, "the message", func() bool {
 		b.engine.Progress()
 		return b.engine.Counters().Received == 1
@@ -85,7 +85,7 @@ func TestWorkerComesBack(t *testing.T) {
 func TestEverybodyAtOnce(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, true)
-	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{peerGID}) })
 	const messages = 300
 	stop := make(chan struct{})
 	var background sync.WaitGroup
@@ -110,7 +110,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					r.engine.Do(func() { r.engine.SetMTU(wire.MTU1024) })
+					r.engine.Do(func() { r.engine.tables.setMTU(wire.MTU1024) })
 					runtime.Gosched()
 				}
 			}

@@ -2,17 +2,16 @@ package datapath
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
 
 // MaxWorkers is how many workers a card may have.
-const MaxWorkers = 8
+const MaxWorkers = peers.Max
 
 // Workers are the engines of one card, one for each worker. A session is served by one of them: its queue pairs, CQs,
 // SRQs, keys and doorbell are touched in that engine's rounds only, and need no lock. What all sessions share (paths,
@@ -33,21 +32,18 @@ func NewWorkers(c Config, links []link.Link) (*Workers, error) {
 		return nil, err
 	}
 	c.Ahead /= len(links)
-	var shared *sharing
+	var card *peers.Card
 	if len(links) > 1 {
-		shared = new(sharing)
+		card = new(peers.Card)
 	}
 	for _, l := range links {
 		c.Link = l
-		e, err := newEngine(c, shared)
+		e, err := newEngine(c, card)
 		if err != nil {
 			return fail(err)
 		}
-		e.clock = w.first(e).clock
+		e.completions.clock = w.first(e).completions.clock
 		w.engines = append(w.engines, e)
-	}
-	if shared != nil {
-		shared.engines = w.engines
 	}
 	return w, nil
 }
@@ -65,12 +61,12 @@ func (w *Workers) first(e *Engine) *Engine {
 func (w *Workers) Serve(s *Session) *Engine {
 	best := w.engines[w.next%len(w.engines)]
 	for i := range w.engines {
-		if e := w.engines[(w.next+i)%len(w.engines)]; e.serves.Load() < best.serves.Load() {
+		if e := w.engines[(w.next+i)%len(w.engines)]; e.doorbells.serves.Load() < best.doorbells.serves.Load() {
 			best = e
 		}
 	}
 	w.next++
-	best.Do(func() { best.addSession(s) })
+	best.Do(func() { s.join(best) })
 	return best
 }
 
@@ -139,71 +135,77 @@ func (w *Workers) Until(done func() bool, timeout time.Duration) bool {
 	}
 }
 
-// each runs a change of every engine's tables. It runs in Workers.Do, as the methods below do, each of which is that of
-// Engine for all.
+// each runs a change of every engine's tables. It runs in Workers.Do, as the methods below that call it do.
 func (w *Workers) each(change func(e *Engine)) {
 	for _, e := range w.engines {
 		change(e)
 	}
 }
 
-// SetAddresses: see Engine.
-func (w *Workers) SetAddresses(own []wire.GID) { w.each(func(e *Engine) { e.SetAddresses(own) }) }
+// SetAddresses replaces the card's own addresses.
+func (w *Workers) SetAddresses(own []wire.GID) {
+	w.each(func(e *Engine) { e.tables.setAddresses(own) })
+}
 
-// SetBroadcasts: see Engine.
-func (w *Workers) SetBroadcasts(all []wire.GID) { w.each(func(e *Engine) { e.SetBroadcasts(all) }) }
+// SetBroadcasts replaces the broadcast addresses of the card's subnets. They are not valid as source addresses.
+func (w *Workers) SetBroadcasts(all []wire.GID) {
+	w.each(func(e *Engine) { e.tables.setBroadcasts(all) })
+}
 
-// SetMACs: see Engine.
-func (w *Workers) SetMACs(macs ...wire.MAC) { w.each(func(e *Engine) { e.SetMACs(macs...) }) }
+// SetMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Without MACs, which is the default, none
+// are.
+func (w *Workers) SetMACs(macs ...wire.MAC) { w.each(func(e *Engine) { e.tables.setMACs(macs...) }) }
 
-// SetMTU: see Engine.
-func (w *Workers) SetMTU(mtu wire.MTU) { w.each(func(e *Engine) { e.SetMTU(mtu) }) }
+// SetMTU changes the longest payload that is sent and received.
+func (w *Workers) SetMTU(mtu wire.MTU) { w.each(func(e *Engine) { e.tables.setMTU(mtu) }) }
 
-// SetLink: see Engine.
-func (w *Workers) SetLink(up bool) { w.each(func(e *Engine) { e.SetLink(up) }) }
+// SetLink notes whether the link accepts frames. Frames that it has not accepted when it goes down are dropped: they
+// would be too old when it comes up again.
+func (w *Workers) SetLink(up bool) { w.each(func(e *Engine) { e.setLink(up) }) }
 
-// SetUser says whose programs alone use the card; nil: nobody's, or several users'. Then workers of cards of the same user
-// deal with a few packets for each other; see helper. It does not run in Do.
+// SetUser notes the user that owns all programs of the card; nil: there is none, or there are several. Workers of cards of
+// the same user process a few packets for each other; see helper. It does not run in Do.
 func (w *Workers) SetUser(user any) {
 	if e := w.engines[0]; e.helper != nil { // which only a card with one engine has
 		e.Do(func() { e.helper.setUser(user) })
 	}
 }
 
-// AddTap: see Engine. Of a packet that an engine hands over, the tap gets what the other one does with it.
-func (w *Workers) AddTap(t *Tap) { w.each(func(e *Engine) { e.AddTap(t) }) }
+// AddTap adds a tap. Of a packet that an engine hands over, the tap gets what the receiving engine does with it.
+func (w *Workers) AddTap(t *Tap) { w.each(func(e *Engine) { e.taps.add(t) }) }
 
-// RemoveTap: see Engine.
-func (w *Workers) RemoveTap(t *Tap) { w.each(func(e *Engine) { e.RemoveTap(t) }) }
+// RemoveTap ends AddTap.
+func (w *Workers) RemoveTap(t *Tap) { w.each(func(e *Engine) { e.taps.remove(t) }) }
 
-// SetPath: see Engine. Each engine sends, or drops, what it holds for the path.
-func (w *Workers) SetPath(p *Path, attr PathAttr) { w.each(func(e *Engine) { e.SetPath(p, attr) }) }
+// SetPath changes a path. Each engine sends or drops the packets that it holds for the path, unless the path is still
+// resolving.
+func (w *Workers) SetPath(p *Path, attr PathAttr) { w.each(func(e *Engine) { p.set(e, attr) }) }
 
-// Held: see Engine.
+// Held returns the number of packets that wait for a neighbour's answer.
 func (w *Workers) Held() (n int) {
-	w.each(func(e *Engine) { n += e.Held() })
+	w.each(func(e *Engine) { n += e.round.held })
 	return n
 }
 
-// SetGroup: see Engine. Each engine delivers to its own members, and knows which others have some.
+// SetGroup replaces the queue pairs that are attached to a group. Without members the group is removed.
 func (w *Workers) SetGroup(mgid wire.GID, members []*QP) {
 	if len(w.engines) == 1 {
-		w.engines[0].SetGroup(mgid, members)
+		w.engines[0].setGroup(mgid, members)
 		return
 	}
 	of := map[*Engine][]*QP{}
 	for _, qp := range members {
 		of[qp.Session.engine] = append(of[qp.Session.engine], qp)
 	}
-	w.each(func(e *Engine) {
-		e.SetGroup(mgid, of[e])
-		var elsewhere []*Engine
-		for _, other := range w.engines {
-			if other != e && len(of[other]) > 0 {
-				elsewhere = append(elsewhere, other)
-			}
+	var with []*peers.Peer
+	for _, e := range w.engines {
+		if len(of[e]) > 0 {
+			with = append(with, e.peers.Peer)
 		}
-		e.others.setElsewhere(mgid, elsewhere)
+	}
+	w.each(func(e *Engine) {
+		e.setGroup(mgid, of[e])
+		e.peers.SetMembers(mgid, with)
 	})
 }
 
@@ -216,14 +218,14 @@ func (w *Workers) Counters() (sum Counters) {
 	return sum
 }
 
-// Clock: see Engine. All engines have the same.
-func (w *Workers) Clock() uint64 { return w.engines[0].Clock() }
-
-// sharing is what the engines of a card share, if there are several.
-type sharing struct {
-	engines []*Engine
-	made    int // engines
-	homes   homes
-	flights atomic.Int32 // sessions with packets on their way
-	atomics sync.Mutex   // held while an atomic of a peer's is carried out: regions of two sessions can be one memory
+// Clock returns the card's free-running clock, in ns.
+func (w *Workers) Clock() uint64 {
+	free, _ := w.engines[0].completions.clock.read()
+	return free
 }
+
+// Relay has the first link send frames of another; see link.XDP.SendApart. Only a card with several engines has others.
+func (w *Workers) Relay() link.Relay { return w.engines[0].peers.Relay }
+
+// Relayed is how many frames other links have given to the first one, and with how many of these it is done.
+func (w *Workers) Relayed() (given, done uint64) { return w.engines[0].peers.RelayCounts() }

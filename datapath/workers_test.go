@@ -162,7 +162,7 @@ func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 		e.engine.AddQP(e.qp)
 		for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
 			e.qp.SetPSN(7)
-			e.engine.SetState(e.qp, state)
+			e.qp.SetState(state)
 		}
 	})
 }

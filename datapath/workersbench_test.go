@@ -95,6 +95,6 @@ func (w *writer) step() {
 	}
 	w.send.Publish()
 	if w.bell.Ring(w.qp.DoorbellIndex) {
-		w.engine.call(w.session)
+		w.engine.doorbells.call(w.session)
 	}
 }

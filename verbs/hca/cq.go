@@ -171,7 +171,7 @@ func (t *cqs) destroy(r provider.DestroyCQRequest) error {
 		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
 	t.Remove(r.CQ)
-	t.owner.engine().Do(func() { t.owner.engine().RemoveCQ(c.entry) })
+	t.owner.engine().Do(func() { c.entry.Remove() })
 	c.channel.remove()
 	t.owner.events.forget(&c.events)
 	if t.owner.config.Forget != nil {
@@ -231,7 +231,7 @@ func (c *cq) move(o *owner, queue *ring.CompletionProducer, memory []byte, entri
 		case int(unread) > entries:
 			err = fmt.Errorf("%w: completions that the CQ holds: %d; poll first", verbs.ErrInvalid, unread)
 		default:
-			o.engine().MoveCQ(c.entry, queue)
+			c.entry.Move(queue)
 		}
 	})
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *cq) move(o *owner, queue *ring.CompletionProducer, memory []byte, entri
 func (t *cqs) modify(r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
 	return t.with(r.CQ, func(c *cq) error {
-		t.owner.engine().Do(func() { t.owner.engine().ModerateCQ(c.entry, m) })
+		t.owner.engine().Do(func() { c.entry.Moderate(m) })
 		return nil
 	})
 }
@@ -254,7 +254,7 @@ func (t *cqs) modify(r provider.ModifyCQRequest) error {
 // check carries out provider.CheckCQ.
 func (t *cqs) check(r provider.CheckCQRequest) error {
 	return t.with(r.CQ, func(c *cq) error {
-		t.owner.engine().Do(func() { t.owner.engine().CheckCQ(c.entry, r.Armings) })
+		t.owner.engine().Do(func() { c.entry.Check(r.Armings) })
 		return nil
 	})
 }

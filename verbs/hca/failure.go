@@ -180,5 +180,5 @@ func (s *Session) Faulted(cause error) {
 		return
 	}
 	// The card's own session goes on: the manager makes another queue pair.
-	s.device.manager.Mend(func() { s.engine().Do(func() { s.engine().Restore(s.entry) }) })
+	s.device.manager.Mend(func() { s.engine().Do(func() { s.entry.Restore() }) })
 }

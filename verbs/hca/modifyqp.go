@@ -126,7 +126,7 @@ func (c *qpChange) apply(q *qp) (left *ah, err error) {
 	}
 	changes, resets := c.mask&verbs.QPAttrState != 0, c.next == verbs.QPStateReset
 	if changes && resets {
-		q.engine().SetState(q.entry, c.next) // while it has its path: its last acknowledgement leaves
+		q.entry.SetState(c.next) // while it has its path: its last acknowledgement leaves
 		q.clearAttr()
 		q.entry.CompletionToken = c.token
 	}
@@ -137,7 +137,7 @@ func (c *qpChange) apply(q *qp) (left *ah, err error) {
 		q.state.Store(uint32(c.next))
 	}
 	if changes && !resets {
-		q.engine().SetState(q.entry, c.next)
+		q.entry.SetState(c.next)
 	}
 	return left, nil
 }
@@ -153,7 +153,7 @@ func (t *qps) query(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err
 		return grant, err
 	}
 	grant.Attr = q.currentAttr()
-	q.engine().Do(func() { grant.Leaving = q.engine().Leaving(q.entry) })
+	q.engine().Do(func() { grant.Leaving = q.entry.Leaving() })
 	return grant, nil
 }
 

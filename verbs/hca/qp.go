@@ -179,7 +179,7 @@ func (q *qp) describe(handle provider.Handle) Object {
 func (q *qp) flush() {
 	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 		q.state.Store(uint32(verbs.QPStateErr))
-		q.engine().SetState(q.entry, verbs.QPStateErr)
+		q.entry.SetState(verbs.QPStateErr)
 	}
 }
 

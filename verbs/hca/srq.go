@@ -204,7 +204,7 @@ func (q *srq) apply(e *datapath.Engine, r *provider.ModifySRQRequest, queue *rin
 		}
 	}
 	if r.Mask&verbs.SRQLimit != 0 {
-		e.SetLimit(q.entry, limit)
+		q.entry.SetLimit(limit)
 	}
 	return nil
 }

@@ -193,9 +193,9 @@ func (card *Card) removeSession(gone *Session) error {
 	card.engine.SetUser(userOf(card.sessions))
 	engine := gone.engine()
 	engine.Do(func() {
-		engine.RemoveSession(gone.entry)
+		gone.entry.Remove()
 		for _, c := range gone.cqs.All() {
-			engine.RemoveCQ(c.entry)
+			c.entry.Remove()
 		}
 	})
 	return nil

@@ -6,53 +6,6 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// A handle is a place in a table and a generation, which counts the objects that the place has
-// had. So the handle of a destroyed object in a queue never means the next object there.
-//
-//	generation 15 | place 17
-const (
-	placeBits         = 17
-	HandlePlaces      = 1 << placeBits        // the most objects in a table
-	HandleGenerations = 1 << (32 - placeBits) // the number of generations, which start at 0
-)
-
-// HandleFor makes the handle of a place and a generation.
-func HandleFor(place, generation uint32) uint32 { return generation<<placeBits | place }
-
-// SplitHandle is the inverse of HandleFor.
-func SplitHandle(handle uint32) (place, generation uint32) {
-	return handle % HandlePlaces, handle >> placeBits
-}
-
-// AH is the engine's entry of an address handle: a path and the headers of its packets.
-type AH struct {
-	handle uint32 // names it in requests; set by SetAH
-
-	PD       region.PD
-	Path     *Path
-	Template wire.Template // without Ethernet addresses: those are in Path
-	Group    bool          // Dest is a group
-	Dest     wire.GID
-}
-
-// CQ is the card's end of a completion queue.
-type CQ struct {
-	Session *Session
-	Queue   *ring.CompletionProducer
-	QPs     map[*QP]struct{}
-	// Wake wakes those who wait (ring.ArmedWait), and Notify sends the event of the other armings. Both
-	// run under the lease and never block.
-	Wake, Notify func()
-	// NoteOverrun is called once, when the queue is overrun. It runs under the lease.
-	NoteOverrun func()
-
-	tally     *CQTally // nil if nobody counts
-	dirty     bool     // it has entries to publish
-	solicited bool     // a solicited or failed completion is among them
-	overrun   bool
-	moderated
-}
-
 // QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ
 // is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
@@ -94,16 +47,18 @@ type QP struct {
 	NoteEvent func(ring.EventType)
 }
 
-// Service is what a queue pair does with packets and requests: Datagrams, or a Connection.
+// Service is what a queue pair does with packets and requests: Datagrams, or a Connection. Its send is done when the queue
+// is empty or the state of the queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
+// budget ends, or when the link has no free frame.
 type Service interface {
 	open(e *Engine, qp *QP)               // the queue pair is added
 	close()                               // it is removed
 	halt()                                // it stops, after a fault
 	enter(state ring.QPState)             // its state changes
 	receive(a *arrival) Drop              // a packet
-	send(d *departure) (moved, done bool) // its turn; see sendSome
+	send(d *departure) (moved, done bool) // its turn; see Service
 	flush()                               // it is in ERR: what is taken and not completed is flushed
-	leaving() bool                        // see Engine.Leaving
+	leaving() bool                        // see QP.Leaving
 	psn() *wire.PSN                       // of the next packet to send
 	touch() uint32                        // reads what a packet needs first; see fetch
 }
@@ -117,26 +72,25 @@ func (qp *QP) PSN() wire.PSN { return *qp.service.psn() }
 // SetPSN sets it, before RTS. It runs in Do.
 func (qp *QP) SetPSN(psn wire.PSN) { *qp.service.psn() = psn }
 
+// Leaving says whether who closes a queue pair is to wait for its send requests: some have not wholly left, and
+// can still. It is not to wait for answers: a peer that is dead gives none, and requests that were sent are
+// completed by nothing else.
+func (qp *QP) Leaving() bool { return qp.service.leaving() }
+
+// cqs are those that it completes to itself: none of an XRC target.
+func (qp *QP) cqs() []*CQ {
+	if qp.Domain != nil {
+		return nil
+	}
+	return []*CQ{qp.SendCQ, qp.RecvCQ}
+}
+
 // Tally counts the packets of a queue pair, and their bytes of payload, from when it is set: those that were delivered
 // to it, and those that it sent, with what was sent again. It is read in Do.
 type Tally struct{ Received, ReceivedBytes, Sent, SentBytes uint64 }
 
 // SetTally has a queue pair counted; nil ends that. It runs in Do.
 func (qp *QP) SetTally(t *Tally) { qp.tally = t }
-
-// CQTally counts what a CQ is given, from when it is set: requests that were carried out, and others. It is read in Do.
-type CQTally struct{ Completions, Errors uint64 }
-
-// SetTally has a CQ counted; nil ends that. It runs in Do.
-func (cq *CQ) SetTally(t *CQTally) { cq.tally = t }
-
-func (t *CQTally) completed(status ring.WCStatus) {
-	if status == ring.WCSuccess {
-		t.Completions++
-	} else {
-		t.Errors++
-	}
-}
 
 func (t *Tally) received(packets uint64, bytes int) {
 	t.Received += packets
@@ -146,4 +100,82 @@ func (t *Tally) received(packets uint64, bytes int) {
 func (t *Tally) sent(packets uint64, bytes int) {
 	t.Sent += packets
 	t.SentBytes += uint64(bytes)
+}
+
+// SetState moves a queue pair to a state that the control plane chose. RESET empties its queues
+// without completions. ERR flushes them: at once as far as changeBudget allows, the rest when the
+// queue pair has its turn. It runs in Do.
+func (qp *QP) SetState(state ring.QPState) {
+	e := qp.Session.engine
+	qp.setState(state)
+	switch state {
+	case ring.QPStateReset:
+		qp.Send.Skip()
+		if qp.SRQ == nil {
+			qp.Recv.Skip()
+		}
+		e.round.turns.remove(qp)
+	case ring.QPStateErr:
+		if _, done := qp.flush(); done {
+			e.round.turns.remove(qp)
+		}
+	}
+}
+
+func (qp *QP) setState(state ring.QPState) {
+	e := qp.Session.engine
+	qp.service.enter(state)
+	if shares := qp.SRQ != nil || qp.Domain != nil; !shares {
+		qp.Recv.SetFlush(state == ring.QPStateErr)
+	} else if state == ring.QPStateErr && qp.State != state {
+		e.completions.ended = append(e.completions.ended, qp)
+	}
+	qp.Send.SetFailed(state == ring.QPStateErr)
+	qp.State = state
+	if state != ring.QPStateReset {
+		e.round.turns.add(qp) // the new state may allow requests that wait in the queue
+	}
+}
+
+// fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
+// outstanding requests are flushed in order when it has its turn. One in RESET stays
+// there: it has none, and from RESET there is no way to ERR.
+func (qp *QP) fail(fatal bool) {
+	if qp.State == ring.QPStateErr || qp.State == ring.QPStateReset {
+		return
+	}
+	qp.setState(ring.QPStateErr)
+	qp.NoteState(ring.QPStateErr, fatal)
+}
+
+// stopSending moves a queue pair to SQE: a request of its could not be carried out.
+func (qp *QP) stopSending() {
+	qp.setState(ring.QPStateSQE)
+	qp.NoteState(ring.QPStateSQE, false)
+}
+
+// flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
+// SQE and ERR, receives in ERR only. Those of an SRQ are left for its other queue pairs. It is not
+// done if the budget ends first.
+func (qp *QP) flush() (moved, done bool) {
+	e := qp.Session.engine
+	defer qp.Send.Publish()
+	for ; e.round.budget > 0 && qp.Send.Available() > 0; e.round.budget-- {
+		e.completions.failSend(qp, qp.Send.ID(), ring.WCWRFlushErr)
+		qp.Send.Advance(true)
+		moved = true
+	}
+	if qp.State == ring.QPStateErr {
+		qp.service.flush() // before the receives that were not taken
+	}
+	if qp.State != ring.QPStateErr || qp.SRQ != nil {
+		return moved, e.round.budget > 0
+	}
+	var recv ring.Recv
+	for ; e.round.budget > 0 && qp.Recv.Peek(&recv); e.round.budget-- {
+		qp.Recv.Advance()
+		e.completions.completeRecv(qp, recv.ID, ring.WCWRFlushErr)
+		moved = true
+	}
+	return moved, e.round.budget > 0
 }
