@@ -10,15 +10,16 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // BenchmarkConnection is messages over a connection between two engines on a network in memory: what requester
 // and responder cost, with the engines around them.
 func BenchmarkConnection(b *testing.B) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
-		for _, o := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite, ring.WRRDMARead} {
+		for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead} {
 			for _, length := range []int{8, 1024, 65536} {
-				if o == ring.WRRDMARead && service == wire.ServiceUC {
+				if o == ib.WRRDMARead && service == wire.ServiceUC {
 					continue
 				}
 				b.Run(fmt.Sprintf("%v/%v/%d", service, o, length), func(b *testing.B) { benchmarkConnection(b, service, o, length) })
@@ -30,7 +31,7 @@ func BenchmarkConnection(b *testing.B) {
 // BenchmarkLoss is messages of 64 KiB over a network that loses packets. Its metric is the rate, as a part of that
 // over the same network without loss.
 func BenchmarkLoss(b *testing.B) {
-	for _, o := range []ring.Opcode{ring.WRRDMAWrite, ring.WRSend, ring.WRRDMARead} {
+	for _, o := range []ib.Opcode{ib.WRRDMAWrite, ib.WRSend, ib.WRRDMARead} {
 		var without float64 // ns a message
 		for _, loss := range []float64{0, 0.0001, 0.001, 0.01} {
 			b.Run(fmt.Sprintf("%v/%v", o, loss), func(b *testing.B) {
@@ -47,11 +48,11 @@ func BenchmarkLoss(b *testing.B) {
 	}
 }
 
-func benchmarkConnection(b *testing.B, service wire.Service, o ring.Opcode, length int) {
+func benchmarkConnection(b *testing.B, service wire.Service, o ib.Opcode, length int) {
 	benchmarkOver(b, link.NewNetwork(1), service, o, length)
 }
 
-func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o ring.Opcode, length int) {
+func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o ib.Opcode, length int) {
 	const depth = 32
 	from, to2 := newEnd(b, network, 1), newEnd(b, network, 2)
 	patient := func(c *Connection) { c.Timeout = 14 } // 67 ms, as most programs have it
@@ -70,7 +71,7 @@ func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o 
 	}
 	request := to(o, 0)
 	request.SGECount = 1
-	if o == ring.WRSend {
+	if o == ib.WRSend {
 		for range endDepth {
 			to2.postRecv(1, at(0, length))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // sender is another queue pair of a rig, with queues of so many requests, whose CQ has
@@ -40,13 +41,13 @@ func (r *rig) addSender(index, depth uint32) *sender {
 	}
 	r.engine.Do(func() {
 		r.engine.AddQP(s.qp)
-		s.qp.SetState(ring.QPStateRTS)
+		s.qp.SetState(ib.QPStateRTS)
 	})
 	return s
 }
 
 func (s *sender) post(r *rig, n int, wr ring.Send) {
-	wr.Opcode, wr.Flags, wr.RemoteQPN, wr.RemoteQKey = ring.WRSend, ring.SendSignaled, peerQP, testQKey
+	wr.Opcode, wr.Flags, wr.RemoteQPN, wr.RemoteQKey = ib.WRSend, ib.SendSignaled, peerQP, testQKey
 	for range n {
 		s.send.Put(&wr)
 	}
@@ -101,13 +102,13 @@ func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
 	s := r.addSender(100, depth)
-	r.engine.Do(func() { s.qp.SetState(ring.QPStateSQD) })
+	r.engine.Do(func() { s.qp.SetState(ib.QPStateSQD) })
 	s.post(r, depth, ring.Send{})
 	for i := range uint64(depth) {
 		s.recv.Put(i, nil)
 	}
 	s.recv.Publish()
-	r.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
+	r.engine.Do(func() { s.qp.SetState(ib.QPStateErr) })
 	if n := s.cq.Available(2 * depth); n != changeBudget {
 		t.Fatalf("the change flushed %d", n)
 	}
@@ -125,11 +126,11 @@ func TestFlushIsBounded(t *testing.T) {
 	var c ring.CQE
 	for i := range 2 * depth {
 		s.cq.Get(&c)
-		if want := ring.WCSend; i >= depth {
-			if want = ring.WCRecv; c.ID != uint64(i-depth) {
+		if want := ib.WCSend; i >= depth {
+			if want = ib.WCRecv; c.ID != uint64(i-depth) {
 				t.Fatalf("completion %d is of request %d", i, c.ID)
 			}
-		} else if c.Opcode != want || c.Status != ring.WCWRFlushErr {
+		} else if c.Opcode != want || c.Status != ib.WCWRFlushErr {
 			t.Fatalf("completion %d: %+v", i, c)
 		}
 	}
@@ -139,10 +140,10 @@ func TestFlushIsBounded(t *testing.T) {
 func TestResetDuringFlush(t *testing.T) {
 	r := newRig(t)
 	s := r.addSender(100, 4*changeBudget)
-	r.engine.Do(func() { s.qp.SetState(ring.QPStateSQD) })
+	r.engine.Do(func() { s.qp.SetState(ib.QPStateSQD) })
 	s.post(r, 4*changeBudget, ring.Send{})
-	r.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
-	r.engine.Do(func() { s.qp.SetState(ring.QPStateReset) })
+	r.engine.Do(func() { s.qp.SetState(ib.QPStateErr) })
+	r.engine.Do(func() { s.qp.SetState(ib.QPStateReset) })
 	r.run()
 	if n := s.cq.Available(1 << 20); n != changeBudget || r.engine.more() {
 		t.Errorf("%d completions, more %v", n, r.engine.more())
@@ -154,7 +155,7 @@ func (r *rig) fullGroup(mgid wire.GID, members, messages int) (qps []*QP, sender
 	for i := range members {
 		s := r.addSender(uint32(100+i), uint32(messages))
 		for id := range uint64(messages) {
-			s.recv.Put(id, []ring.SGE{piece(0, 100)})
+			s.recv.Put(id, []ib.SGE{piece(0, 100)})
 		}
 		s.recv.Publish()
 		qps, senders = append(qps, s.qp), append(senders, s)
@@ -184,7 +185,7 @@ func TestFanOutIsBounded(t *testing.T) {
 					r.session.SetAH(9, ah)
 				})
 				for range messages {
-					s := ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}
+					s := ring.Send{Opcode: ib.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}
 					r.send.Put(&s)
 				}
 				r.send.Publish()
@@ -309,7 +310,7 @@ func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 		ah.Group, ah.Dest = true, bigGroup
 		r.session.SetAH(9, ah)
 	})
-	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
+	r.send.Put(&ring.Send{Opcode: ib.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.round()
@@ -325,7 +326,7 @@ func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 		if s.cq.Available(1) == 0 {
 			t.Fatalf("member %d has no message", i)
 		}
-		if s.cq.Get(&c); c.ByteLen != wire.GRHLen || c.Status != ring.WCSuccess {
+		if s.cq.Get(&c); c.ByteLen != wire.GRHLen || c.Status != ib.WCSuccess {
 			t.Fatalf("member %d: %+v", i, c)
 		}
 	}

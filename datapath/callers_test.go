@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +39,7 @@ func call(t *testing.T, calls int) {
 // post posts a request, and calls as the program of another process does.
 func (r *rig) postAndCall(t *testing.T, calls int) {
 	t.Helper()
-	s := ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: testQP, RemoteQKey: testQKey}
+	s := ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: testQP, RemoteQKey: testQKey}
 	r.send.Put(&s)
 	r.send.Publish()
 	if r.doorbell.Ring(3) {

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"golang.org/x/sys/unix"
 )
 
@@ -146,7 +147,7 @@ func TestRequestsWaitForTheLink(t *testing.T) {
 	b.engine.Do(func() { b.engine.tables.setAddresses([]wire.GID{ownGID}) })
 	b.unplug(at)
 	for range rigDepth {
-		b.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
+		b.send.Put(&ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
 	}
 	b.send.Publish()
 	if b.doorbell.Ring(3) {

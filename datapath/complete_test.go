@@ -3,7 +3,7 @@ package datapath
 import (
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // However many completions a burst has, its CQ is published once.
@@ -36,7 +36,7 @@ func TestOverrunIsReportedLast(t *testing.T) {
 	}
 	r.engine.Do(func() {
 		r.engine.AddQP(r.qp)
-		r.qp.SetState(ring.QPStateRTS)
+		r.qp.SetState(ib.QPStateRTS)
 		r.engine.receive(listens)
 		if !r.qp.RecvCQ.overrun || r.cq.Failed() || r.overruns > 0 {
 			t.Errorf("overrun %v, marked %v before its completions are published", r.qp.RecvCQ.overrun, r.cq.Failed())

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/conn/dcqcn"
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // What a connection does about congestion (IBA A17.9, package dcqcn). One whose packets arrive marked notifies its
@@ -105,5 +105,5 @@ func (c *Connection) isPeer(a *arrival) bool {
 
 // paced says that packets are sent at a rate. What a queue pair that ends still owes leaves at once.
 func (c *Connection) paced() bool {
-	return c.flow.Slowed() && c.qp.State != ring.QPStateErr && c.qp.State != ring.QPStateSQE
+	return c.flow.Slowed() && c.qp.State != ib.QPStateErr && c.qp.State != ib.QPStateSQE
 }

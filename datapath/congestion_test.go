@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // controlled is an exchange of a card that does something about congestion.
@@ -81,9 +82,9 @@ func TestWhoNotifies(t *testing.T) {
 		"another partition":     {func(_ *wire.Path, k *wire.PKey) { *k = 0x8001 }, DropPKey},
 	} {
 		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
-			for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr} {
+			for _, state := range []ib.QPState{ib.QPStateReset, ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS, ib.QPStateSQD, ib.QPStateSQE, ib.QPStateErr} {
 				x := controlled(t, service, nil)
-				x.engine.Do(func() { x.qp.SetState(ring.QPStateReset) })
+				x.engine.Do(func() { x.qp.SetState(ib.QPStateReset) })
 				x.qp.State = state
 				want := row.drop
 				if !state.Receives() {
@@ -105,7 +106,7 @@ func FuzzCNP(f *testing.F) {
 	f.Add([]byte{0x81, 0x73, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0x80, 1, 2, 3}, uint8(6), uint8(1))
 	f.Fuzz(func(t *testing.T, bth []byte, state, service uint8) {
 		x := controlled(t, []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC}[service%3], nil)
-		x.qp.State = ring.QPState(state % 7)
+		x.qp.State = ib.QPState(state % 7)
 		frame := append([]byte(nil), x.notify(nil)...)
 		at := x.template.HeaderLen()
 		copy(frame[at:at+wire.BTHLen], bth)
@@ -113,7 +114,7 @@ func FuzzCNP(f *testing.F) {
 		before := x.c.Requester.PSN
 		x.take(frame)
 		c := x.engine.Counters()
-		if c.Received != 1 || c.Delivered+c.dropped() != 1 || c.CNPHandled != c.Delivered || x.c.Requester.PSN != before || x.qp.State != ring.QPState(state%7) {
+		if c.Received != 1 || c.Delivered+c.dropped() != 1 || c.CNPHandled != c.Delivered || x.c.Requester.PSN != before || x.qp.State != ib.QPState(state%7) {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -125,11 +126,11 @@ func TestFloodOfNotifications(t *testing.T) {
 	for _, row := range []struct {
 		service    wire.Service
 		timeout    uint8
-		operations []ring.Opcode
+		operations []ib.Opcode
 	}{
-		{wire.ServiceRC, 1, []ring.Opcode{ring.WRRDMAWrite, ring.WRSend, ring.WRRDMAWrite}},
-		{wire.ServiceRC, 16, []ring.Opcode{ring.WRRDMARead, ring.WRSend}},
-		{wire.ServiceUC, 0, []ring.Opcode{ring.WRRDMAWrite, ring.WRSend}},
+		{wire.ServiceRC, 1, []ib.Opcode{ib.WRRDMAWrite, ib.WRSend, ib.WRRDMAWrite}},
+		{wire.ServiceRC, 16, []ib.Opcode{ib.WRRDMARead, ib.WRSend}},
+		{wire.ServiceUC, 0, []ib.Opcode{ib.WRRDMAWrite, ib.WRSend}},
 	} {
 		service, operations, parameters := row.service, row.operations, dcqcn.Defaults()
 		p := connect(t, service, 1, func(c *Connection) { c.Timeout = row.timeout })
@@ -151,7 +152,7 @@ func TestFloodOfNotifications(t *testing.T) {
 		}
 		for _, o := range operations {
 			s := to(o, 2<<20)
-			if o == ring.WRRDMARead {
+			if o == ib.WRRDMARead {
 				s = to(o, 0)
 			}
 			p.a.post(s, ring.Atomic{}, at(0, 16<<10))
@@ -161,7 +162,7 @@ func TestFloodOfNotifications(t *testing.T) {
 			flood()
 			p.round()
 			for _, c := range p.a.poll() {
-				if done++; c.Status != ring.WCSuccess {
+				if done++; c.Status != ib.WCSuccess {
 					t.Fatalf("%v: %v", service, c.Status)
 				}
 			}
@@ -205,11 +206,11 @@ func TestQueueThatMarks(t *testing.T) {
 	posted, done := 0, 0
 	for end := time.Now().Add(time.Minute); done < messages && time.Now().Before(end); {
 		for ; posted < messages && posted-done < 32; posted++ {
-			p.a.post(to(ring.WRRDMAWrite, 2<<20), ring.Atomic{}, at(0, length))
+			p.a.post(to(ib.WRRDMAWrite, 2<<20), ring.Atomic{}, at(0, length))
 		}
 		p.round()
 		for _, c := range p.a.poll() {
-			if done++; c.Status != ring.WCSuccess {
+			if done++; c.Status != ib.WCSuccess {
 				t.Fatal(c.Status)
 			}
 		}

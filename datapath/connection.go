@@ -3,8 +3,8 @@ package datapath
 import (
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/flight"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Connection is what a connected queue pair (RC, UC, XRC) has: its peer, the way to it, and the two halves of the
@@ -41,7 +41,7 @@ type Connection struct {
 func (c *Connection) NoteTooLong() {
 	if !c.tooLong {
 		c.tooLong = true
-		c.qp.NoteEvent(ring.EventPathMigErr)
+		c.qp.NoteEvent(ib.EventPathMigErr)
 	}
 }
 
@@ -68,9 +68,9 @@ func (c *Connection) open(e *Engine, qp *QP) {
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
 
 // enter begins what a state is for. The state in the queue pair is still the old one.
-func (c *Connection) enter(state ring.QPState) {
+func (c *Connection) enter(state ib.QPState) {
 	switch state {
-	case ring.QPStateReset:
+	case ib.QPStateReset:
 		if !c.qp.Session.faulted {
 			c.replyLast()
 		}
@@ -78,7 +78,7 @@ func (c *Connection) enter(state ring.QPState) {
 		c.congestion = congestion{}
 		c.flight.Reset()
 		c.stop()
-	case ring.QPStateErr, ring.QPStateSQE:
+	case ib.QPStateErr, ib.QPStateSQE:
 		c.stop()
 	}
 	c.Requester.Enter(state)
@@ -112,7 +112,7 @@ func (c *Connection) flush() { c.Responder.Flush() }
 
 // leaving: see QP.Leaving.
 func (c *Connection) leaving() bool {
-	if !c.Reliable() || c.qp.State != ring.QPStateRTS {
+	if !c.Reliable() || c.qp.State != ib.QPStateRTS {
 		return c.qp.Send.Waiting() > 0
 	}
 	return c.Requester.Leaving()
@@ -148,9 +148,9 @@ func (c *Connection) receive(a *arrival) Drop {
 	if c.Service == wire.ServiceXRC && answers == (qp.Domain != nil) {
 		return wrongHalf(answers)
 	}
-	if qp.State == ring.QPStateRTR && !c.established {
+	if qp.State == ib.QPStateRTR && !c.established {
 		c.established = true
-		qp.NoteEvent(ring.EventCommEst)
+		qp.NoteEvent(ib.EventCommEst)
 	}
 	if answers {
 		reason := c.Requester.Receive(c.engine.round.now(), &a.packet)

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // lengths at which a message has another number of packets, or a pad.
@@ -37,8 +38,8 @@ func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long 
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, length := range lengths {
-		for _, o := range []ring.Opcode{ring.WRSend, ring.WRSendWithImm, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead} {
-			if service != wire.ServiceUC || o != ring.WRRDMARead {
+		for _, o := range []ib.Opcode{ib.WRSend, ib.WRSendWithImm, ib.WRRDMAWrite, ib.WRRDMAWriteWithImm, ib.WRRDMARead} {
+			if service != wire.ServiceUC || o != ib.WRRDMARead {
 				p.carryOut(r, o, length)
 			}
 		}
@@ -47,19 +48,19 @@ func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long 
 }
 
 // carryOut has an operation of a length carried out, and checks the bytes and the completions.
-func (p *pairOf) carryOut(r *rand.Rand, o ring.Opcode, length int) {
+func (p *pairOf) carryOut(r *rand.Rand, o ib.Opcode, length int) {
 	p.Helper()
 	from, into := 100, 1_000_001
 	source, dest := p.a.fill(r, from, length), p.b.memory[into:into+length]
 	local := at(from, length)
-	if o == ring.WRRDMARead {
+	if o == ib.WRRDMARead {
 		source, dest = p.b.fill(r, into, length), p.a.memory[from:from+length]
 	}
 	clear(dest)
 	s := to(o, into)
 	s.ID, s.Imm = 7, 0xCAFE
 	takes := 0
-	if o != ring.WRRDMAWrite && o != ring.WRRDMARead {
+	if o != ib.WRRDMAWrite && o != ib.WRRDMARead {
 		takes = 1
 		p.b.postRecv(9, at(into, length))
 	}
@@ -67,13 +68,13 @@ func (p *pairOf) carryOut(r *rand.Rand, o ring.Opcode, length int) {
 	ofA, ofB := p.await(1, takes)
 	for p.round() { // a WRITE over UC completes before it has arrived
 	}
-	if c := ofA[0]; c.Status != ring.WCSuccess || c.ID != 7 || c.Opcode != o.Completes() || c.ByteLen != uint32(length) {
+	if c := ofA[0]; c.Status != ib.WCSuccess || c.ID != 7 || c.Opcode != o.Completes() || c.ByteLen != uint32(length) {
 		p.Errorf("%v of %d bytes: %+v", o, length, c)
 	}
 	if takes == 1 {
 		c := ofB[0]
-		imm := o == ring.WRSendWithImm || o == ring.WRRDMAWriteWithImm
-		if c.Status != ring.WCSuccess || c.ID != 9 || c.ByteLen != uint32(length) || imm != (c.Flags&ring.WCWithImm != 0) || imm && c.Imm != 0xCAFE {
+		imm := o == ib.WRSendWithImm || o == ib.WRRDMAWriteWithImm
+		if c.Status != ib.WCSuccess || c.ID != 9 || c.ByteLen != uint32(length) || imm != (c.Flags&ib.WCWithImm != 0) || imm && c.Imm != 0xCAFE {
 			p.Errorf("%v of %d bytes: receive %+v", o, length, c)
 		}
 	}
@@ -87,18 +88,18 @@ func TestAtomics(t *testing.T) {
 	place := p.b.memory[800:808]
 	binary.NativeEndian.PutUint64(place, 40)
 	for _, row := range []struct {
-		o            ring.Opcode
+		o            ib.Opcode
 		a            ring.Atomic
 		before, then uint64
 	}{
-		{ring.WRAtomicFetchAndAdd, ring.Atomic{CompareAdd: 2}, 40, 42},
-		{ring.WRAtomicCmpAndSwp, ring.Atomic{CompareAdd: 41, Swap: 1}, 42, 42},
-		{ring.WRAtomicCmpAndSwp, ring.Atomic{CompareAdd: 42, Swap: 1 << 63}, 42, 1 << 63},
-		{ring.WRAtomicFetchAndAdd, ring.Atomic{CompareAdd: 1 << 63}, 1 << 63, 0},
+		{ib.WRAtomicFetchAndAdd, ring.Atomic{CompareAdd: 2}, 40, 42},
+		{ib.WRAtomicCmpAndSwp, ring.Atomic{CompareAdd: 41, Swap: 1}, 42, 42},
+		{ib.WRAtomicCmpAndSwp, ring.Atomic{CompareAdd: 42, Swap: 1 << 63}, 42, 1 << 63},
+		{ib.WRAtomicFetchAndAdd, ring.Atomic{CompareAdd: 1 << 63}, 1 << 63, 0},
 	} {
 		p.a.post(to(row.o, 800), row.a, at(16, 8))
 		ofA, _ := p.await(1, 0)
-		expect(t, ofA, ring.WCSuccess)
+		expect(t, ofA, ib.WCSuccess)
 		if ofA[0].Opcode != row.o.Completes() || ofA[0].ByteLen != 8 || number(p.a.memory[16:]) != row.before || number(place) != row.then {
 			t.Errorf("%+v: found %d, then %d; %+v", row, number(p.a.memory[16:]), number(place), ofA[0])
 		}
@@ -109,19 +110,19 @@ func TestAtomics(t *testing.T) {
 // packets are short: a packet says how many it stands for.
 func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	for _, row := range []struct {
-		o      ring.Opcode
+		o      ib.Opcode
 		length int
 		a, b   wire.MTU
-		want   ring.WCStatus
+		want   ib.WCStatus
 	}{
-		{ring.WRRDMAWrite, 64 << 10, wire.MTU256, wire.MTU1024, ring.WCRemInvReqErr},
-		{ring.WRRDMAWrite, 64 << 10, wire.MTU1024, wire.MTU256, ring.WCRemInvReqErr},
-		{ring.WRRDMAWrite, 1000, wire.MTU256, wire.MTU1024, ring.WCRemInvReqErr},
-		{ring.WRRDMAWrite, 1000, wire.MTU1024, wire.MTU256, ring.WCRemInvReqErr},
-		{ring.WRRDMARead, 64 << 10, wire.MTU256, wire.MTU1024, ring.WCBadRespErr},
-		{ring.WRRDMARead, 64 << 10, wire.MTU1024, wire.MTU256, ring.WCBadRespErr},
-		{ring.WRRDMARead, 1000, wire.MTU256, wire.MTU1024, ring.WCBadRespErr},
-		{ring.WRRDMARead, 1000, wire.MTU1024, wire.MTU256, ring.WCBadRespErr},
+		{ib.WRRDMAWrite, 64 << 10, wire.MTU256, wire.MTU1024, ib.WCRemInvReqErr},
+		{ib.WRRDMAWrite, 64 << 10, wire.MTU1024, wire.MTU256, ib.WCRemInvReqErr},
+		{ib.WRRDMAWrite, 1000, wire.MTU256, wire.MTU1024, ib.WCRemInvReqErr},
+		{ib.WRRDMAWrite, 1000, wire.MTU1024, wire.MTU256, ib.WCRemInvReqErr},
+		{ib.WRRDMARead, 64 << 10, wire.MTU256, wire.MTU1024, ib.WCBadRespErr},
+		{ib.WRRDMARead, 64 << 10, wire.MTU1024, wire.MTU256, ib.WCBadRespErr},
+		{ib.WRRDMARead, 1000, wire.MTU256, wire.MTU1024, ib.WCBadRespErr},
+		{ib.WRRDMARead, 1000, wire.MTU1024, wire.MTU256, ib.WCBadRespErr},
 	} {
 		mtus := []wire.MTU{row.a, row.b}
 		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MTU, mtus = mtus[0], mtus[1:] })
@@ -138,7 +139,7 @@ func TestLongPacketsOfAnotherMTU(t *testing.T) {
 func TestLongPacketsAreCounted(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	p.takesLong()
-	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(0, 64<<10))
+	p.a.post(ring.SendConnected{Opcode: ib.WRSend, Flags: ib.SendSignaled}, ring.Atomic{}, at(0, 64<<10))
 	for p.a.engine.Counters().RNRNAKs == 0 {
 		p.round()
 	}
@@ -148,7 +149,7 @@ func TestLongPacketsAreCounted(t *testing.T) {
 		t.Errorf("%d packets were sent again, of 64", n)
 	}
 
-	p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 4<<20))
+	p.a.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 4<<20))
 	p.a.engine.Round()
 	p.b.engine.Do(func() {
 		p.b.engine.receive(listens)
@@ -182,7 +183,7 @@ func TestLostLongPacket(t *testing.T) {
 	wire := &lossyPort{Port: p.a.port.Port, next: 1}
 	p.a.port.Port = wire
 	for range 3 {
-		p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 32<<10))
+		p.a.post(to(ib.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 32<<10))
 	}
 	p.await(3, 0)
 	before := p.a.engine.Counters().Retransmits
@@ -191,7 +192,7 @@ func TestLostLongPacket(t *testing.T) {
 	}
 	p.a.engine.Do(func() { p.a.port.SetWatched(true) })
 	wire.next = 3
-	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 64<<10))
+	p.a.post(to(ib.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 64<<10))
 	p.await(1, 0)
 	if again := p.a.engine.Counters().Retransmits - before; again == 0 || again > 8 { // on a slow machine the last ones too
 		t.Errorf("for one short packet %d of 64 were sent again", again)
@@ -208,9 +209,9 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 		}
 		source := p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
 		into := p.b.memory[recvArea:][:len(source)]
-		p.a.post(to(ring.WRRDMAWriteWithImm, recvArea), ring.Atomic{}, at(0, len(source)))
+		p.a.post(to(ib.WRRDMAWriteWithImm, recvArea), ring.Atomic{}, at(0, len(source)))
 		ofA, _ := p.await(1, 0)
-		expect(t, ofA, ring.WCRNRRetryExcErr)
+		expect(t, ofA, ib.WCRNRRetryExcErr)
 		if last := 9 << 10; !bytes.Equal(into[:last], source[:last]) || !bytes.Equal(into[last:], make([]byte, 1<<10)) {
 			t.Errorf("long %v: a WRITE without a receive has written other bytes", long)
 		}
@@ -222,10 +223,10 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 		source = p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, 10<<10)
 		into = p.b.memory[recvArea:][:len(source)]
 		p.b.postRecv(1, at(recvArea, 2500))
-		p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(0, len(source)))
+		p.a.post(ring.SendConnected{Opcode: ib.WRSend, Flags: ib.SendSignaled}, ring.Atomic{}, at(0, len(source)))
 		ofA, ofB := p.await(1, 1)
-		expect(t, ofA, ring.WCRemInvReqErr)
-		expect(t, ofB, ring.WCLocLenErr)
+		expect(t, ofA, ib.WCRemInvReqErr)
+		expect(t, ofB, ib.WCLocLenErr)
 		if end := 2 << 10; !bytes.Equal(into[:end], source[:end]) || !bytes.Equal(into[end:], make([]byte, 8<<10)) {
 			t.Errorf("long %v: a message that is too long has written other bytes", long)
 		}

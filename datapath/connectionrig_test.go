@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // end is one of the two ends of a connection, each with an engine of its own, which the test runs.
@@ -27,8 +28,8 @@ type end struct {
 	memory  []byte                // of all regions
 	regions map[uint32]*region.MR // 1: for all that there is; 2: of another PD; 3: without remote access
 	polled  uint32
-	events  []ring.EventType
-	states  []ring.QPState
+	events  []ib.EventType
+	states  []ib.QPState
 	fatal   bool // one of the states was
 	mac     wire.MAC
 	gid     wire.GID
@@ -89,7 +90,7 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	e.engine.Do(func() {
 		e.session.join(e.engine)
 		e.engine.tables.setAddresses([]wire.GID{e.gid})
-		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
+		all := ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic | ib.AccessMWBind
 		e.setMR(1, region.MR{PD: testPD, Write: true, Remote: all})
 		e.setMR(2, region.MR{PD: testPD + 1, Write: true, Remote: all})
 		e.setMR(3, region.MR{PD: testPD, Write: true})
@@ -127,7 +128,7 @@ func (e *end) makeQueues() {
 	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
 	e.qp = &QP{
 		Session: e.session, Number: testQP, PD: testPD, RecvPD: testPD, DoorbellIndex: 3, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq,
-		NoteState: func(s ring.QPState, fatal bool) { e.states, e.fatal = append(e.states, s), e.fatal || fatal }, NoteEvent: func(t ring.EventType) { e.events = append(e.events, t) }, NoteLastWQE: func() {},
+		NoteState: func(s ib.QPState, fatal bool) { e.states, e.fatal = append(e.states, s), e.fatal || fatal }, NoteEvent: func(t ib.EventType) { e.events = append(e.events, t) }, NoteLastWQE: func() {},
 	}
 	e.qp.MaxSendSGE, e.qp.MaxInline = sendShape.SendRoom()
 	e.qp.Send, _ = ring.NewSendConsumer(sendMemory, sendShape)
@@ -141,7 +142,7 @@ func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) 
 	c := &Connection{
 		PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid, Unsealed: true}),
 		Attr: conn.Attr{
-			Service: service, MTU: wire.MTU1024, Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+			Service: service, MTU: wire.MTU1024, Access: ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic,
 			MinRNRTimer: 1, MaxDestRDAtomic: 4, Timeout: 8, RetryCnt: 7, RNRRetry: 7, MaxRDAtomic: 4,
 		},
 	}
@@ -154,10 +155,10 @@ func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) 
 		e.qp.Serve(c)
 		e.engine.AddQP(e.qp)
 		c.Path.set(e.engine, PathAttr{State: PathOpen, DestMAC: peer.mac, FromMAC: e.mac})
-		e.qp.SetState(ring.QPStateInit)
-		e.qp.SetState(ring.QPStateRTR)
+		e.qp.SetState(ib.QPStateInit)
+		e.qp.SetState(ib.QPStateRTR)
 		e.qp.SetPSN(c.Responder.ExpectedPSN)
-		e.qp.SetState(ring.QPStateRTS)
+		e.qp.SetState(ib.QPStateRTS)
 	})
 }
 
@@ -172,14 +173,14 @@ func (p *pairOf) round() (moved bool) {
 }
 
 // post posts a request. An atomic's operands are given; SGEs are of region 1.
-func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ring.SGE) {
+func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ib.SGE) {
 	e.Helper()
 	if e.send.Outstanding(e.polled) == endDepth {
 		e.Fatal("the send queue is full")
 	}
 	s.SGECount = uint16(len(sges))
 	data := e.send.PutConnected(&s)
-	if s.Opcode == ring.WRAtomicCmpAndSwp || s.Opcode == ring.WRAtomicFetchAndAdd {
+	if s.Opcode == ib.WRAtomicCmpAndSwp || s.Opcode == ib.WRAtomicFetchAndAdd {
 		ring.PutAtomic(data, operands)
 		data = data[ring.AtomicLen:]
 	}
@@ -193,18 +194,18 @@ func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ring.SGE)
 }
 
 // at names a part of region 1.
-func at(from, length int) ring.SGE {
-	return ring.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: testKey(1)}
+func at(from, length int) ib.SGE {
+	return ib.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
 // to makes a request one to a part of the peer's region 1.
-func to(o ring.Opcode, from int) (s ring.SendConnected) {
-	s.Opcode, s.Flags = o, ring.SendSignaled
-	s.RemoteAddr, s.RKey = endBase+uint64(from), ring.RKey(testKey(1))
+func to(o ib.Opcode, from int) (s ring.SendConnected) {
+	s.Opcode, s.Flags = o, ib.SendSignaled
+	s.RemoteAddr, s.RKey = endBase+uint64(from), ib.RKey(testKey(1))
 	return s
 }
 
-func (e *end) postRecv(id uint64, sges ...ring.SGE) {
+func (e *end) postRecv(id uint64, sges ...ib.SGE) {
 	e.recv.Put(id, sges)
 	e.recv.Publish()
 }
@@ -240,7 +241,7 @@ func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
 }
 
 // expect insists on the statuses of completions.
-func expect(t *testing.T, all []ring.CQE, statuses ...ring.WCStatus) {
+func expect(t *testing.T, all []ring.CQE, statuses ...ib.WCStatus) {
 	t.Helper()
 	if len(all) != len(statuses) {
 		t.Fatalf("%d completions, not %d: %+v", len(all), len(statuses), all)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/internal/timers"
 	"golang.org/x/sys/unix"
@@ -34,8 +35,8 @@ type CQTally struct{ Completions, Errors uint64 }
 // SetTally has a CQ counted; nil ends that. It runs in Do.
 func (cq *CQ) SetTally(t *CQTally) { cq.tally = t }
 
-func (t *CQTally) completed(status ring.WCStatus) {
-	if status == ring.WCSuccess {
+func (t *CQTally) completed(status ib.WCStatus) {
+	if status == ib.WCSuccess {
 		t.Completions++
 	} else {
 		t.Errors++
@@ -83,17 +84,17 @@ func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 }
 
 // failSend completes a send request with an error.
-func (cs *completions) failSend(qp *QP, id uint64, status ring.WCStatus) {
-	cs.cqe.Set(id, status, ring.WCSend, qp.Number, qp.CompletionToken)
-	if status == ring.WCLocLenErr {
+func (cs *completions) failSend(qp *QP, id uint64, status ib.WCStatus) {
+	cs.cqe.Set(id, status, ib.WCSend, qp.Number, qp.CompletionToken)
+	if status == ib.WCLocLenErr {
 		cs.cqe.VendorErr = uint32(cs.engine.tables.mtu) // the longest payload allowed, for the error message
 	}
 	cs.complete(qp.SendCQ, &cs.cqe, true)
 }
 
 // completeRecv completes a receive request with an error. An error counts as solicited.
-func (cs *completions) completeRecv(qp *QP, id uint64, status ring.WCStatus) {
-	cs.cqe.Set(id, status, ring.WCRecv, qp.Number, qp.CompletionToken)
+func (cs *completions) completeRecv(qp *QP, id uint64, status ib.WCStatus) {
+	cs.cqe.Set(id, status, ib.WCRecv, qp.Number, qp.CompletionToken)
 	cs.complete(qp.RecvCQ, &cs.cqe, true)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // exchange is a victim whose peer is the test: it says what comes in, packet by packet, and sees what leaves.
@@ -103,7 +104,7 @@ func (x *exchange) hear() string {
 		}
 	}
 	for _, c := range x.poll() {
-		if c.Status == ring.WCSuccess && c.Opcode.IsRecv() && (c.Port != 1 || c.SourceQP != testQP || c.Flags&^(ring.WCWithImm|ring.WCWithInv) != 0) {
+		if c.Status == ib.WCSuccess && c.Opcode.IsRecv() && (c.Port != 1 || c.SourceQP != testQP || c.Flags&^(ib.WCWithImm|ib.WCWithInv) != 0) {
 			x.Errorf("%+v", c)
 		}
 		all = append(all, describeCompletion(&c))
@@ -113,17 +114,17 @@ func (x *exchange) hear() string {
 
 func describeCompletion(c *ring.CQE) string {
 	switch c.Status {
-	case ring.WCSuccess:
-	case ring.WCWRFlushErr:
+	case ib.WCSuccess:
+	case ib.WCWRFlushErr:
 		return fmt.Sprintf("%d: flushed", c.ID)
 	default:
 		return fmt.Sprintf("%d: %v", c.ID, c.Status)
 	}
 	text := fmt.Sprintf("%d: %v %dB", c.ID, c.Opcode, c.ByteLen)
-	if c.Flags&ring.WCWithImm != 0 {
+	if c.Flags&ib.WCWithImm != 0 {
 		text += fmt.Sprintf(" imm %d", c.Imm)
 	}
-	if c.Flags&ring.WCWithInv != 0 {
+	if c.Flags&ib.WCWithInv != 0 {
 		text += fmt.Sprintf(" inv %#x", c.Imm)
 	}
 	return text

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // fakeLink is a Link of plain slices: tests put frames in and look at what went out.
@@ -106,8 +107,8 @@ type rig struct {
 	wake     chan struct{}
 	again    chan struct{} // see leads
 	memory   []byte
-	states   []ring.QPState // that the engine chose
-	fatal    bool           // one of them was
+	states   []ib.QPState // that the engine chose
+	fatal    bool         // one of them was
 	overruns int
 }
 
@@ -154,7 +155,7 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 		e.tables.setMACs(wire.MAC{})
 		e.setGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
-		r.qp.SetState(ring.QPStateRTS)
+		r.qp.SetState(ib.QPStateRTS)
 		r.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Memory: r.memory, Write: true})
 		r.session.SetMR(&region.MR{LKey: testKey(2), PD: testPD, Memory: r.memory})
 		r.session.SetMR(&region.MR{LKey: testKey(3), PD: testPD + 1, Memory: r.memory, Write: true})
@@ -197,7 +198,7 @@ func (r *rig) woken() {
 func (r *rig) makeQP(cq *CQ) {
 	r.qp = &QP{Session: r.session, Number: testQP, PD: testPD, RecvPD: testPD, DoorbellIndex: 3, CompletionToken: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
 	r.qp.Serve(new(Datagrams))
-	r.qp.NoteState = func(s ring.QPState, fatal bool) {
+	r.qp.NoteState = func(s ib.QPState, fatal bool) {
 		r.states = append(r.states, s)
 		r.fatal = r.fatal || fatal
 	}
@@ -217,19 +218,19 @@ func (r *rig) makeQP(cq *CQ) {
 }
 
 // postRecv posts a receive of the given pieces of memory 1.
-func (r *rig) postRecv(id uint64, sges ...ring.SGE) {
+func (r *rig) postRecv(id uint64, sges ...ib.SGE) {
 	r.recv.Put(id, sges)
 	r.recv.Publish()
 }
 
-func piece(from, length int) ring.SGE {
-	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: testKey(1)}
+func piece(from, length int) ib.SGE {
+	return ib.SGE{Addr: uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
 // postSend posts a send and rings.
-func (r *rig) postSend(s ring.Send, sges ...ring.SGE) {
+func (r *rig) postSend(s ring.Send, sges ...ib.SGE) {
 	if s.Opcode == 0 {
-		s.Opcode = ring.WRSend
+		s.Opcode = ib.WRSend
 	}
 	s.SGECount, s.RemoteQPN, s.RemoteQKey = uint16(len(sges)), peerQP, testQKey
 	data := r.send.Put(&s)
@@ -265,7 +266,7 @@ func (r *rig) completions() (all []ring.CQE) {
 }
 
 // testKey is the key of the region of this number.
-func testKey(number uint32) ring.LKey { return ring.LKey(number<<8 | 0x5A) }
+func testKey(number uint32) ib.LKey { return ib.LKey(number<<8 | 0x5A) }
 
 // datagram is a frame from the peer to the queue pair.
 func datagram(payload []byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 const (
@@ -19,28 +20,28 @@ const (
 // plain memory; from memory that a request registers and another invalidates each time; with T10-DIF fields that the
 // sender inserts, and with fields that the receiver checks and strips.
 func BenchmarkFastRegion(b *testing.B) {
-	whole := []ring.RegEntry{entryOf(0, benchData, ring.DMABidirectional)}
+	whole := []ring.RegEntry{entryOf(0, benchData, ib.DMABidirectional)}
 	var pages []ring.RegEntry
 	for i := range 16 {
-		pages = append(pages, entryOf(2*4096*i, 4096, ring.DMABidirectional))
+		pages = append(pages, entryOf(2*4096*i, 4096, ib.DMABidirectional))
 	}
-	sig := ring.SigAttrs{CheckMask: 0xFF, Wire: ring.SigDomain{Type: ring.SigTypeT10DIF, DIF: ring.T10DIFDomain{PIInterval: 512, RefRemap: true}}}
+	sig := ib.SigAttrs{CheckMask: 0xFF, Wire: ib.SigDomain{Type: ib.SigTypeT10DIF, DIF: ib.T10DIFDomain{PIInterval: 512, RefRemap: true}}}
 	b.Run("plain", func(b *testing.B) {
-		newFastBench(b, nil).run(at(1<<20, benchData), at(0, 0), ring.RKey(testKey(1)), false)
+		newFastBench(b, nil).run(at(1<<20, benchData), at(0, 0), ib.RKey(testKey(1)), false)
 	})
 	b.Run("registration a request", func(b *testing.B) {
 		f := newFastBench(b, pages)
-		f.run(ring.SGE{Addr: endBase, Length: benchData, LKey: testKey(fastMR)}, at(0, 0), ring.RKey(testKey(1)), true)
+		f.run(ib.SGE{Addr: endBase, Length: benchData, LKey: testKey(fastMR)}, at(0, 0), ib.RKey(testKey(1)), true)
 	})
 	b.Run("T10-DIF inserted", func(b *testing.B) {
 		f := newFastBench(b, whole)
 		f.sign(f.from, sig)
-		f.run(ring.SGE{Addr: endBase, Length: benchWire, LKey: testKey(fastMR)}, at(0, 0), ring.RKey(testKey(1)), false)
+		f.run(ib.SGE{Addr: endBase, Length: benchWire, LKey: testKey(fastMR)}, at(0, 0), ib.RKey(testKey(1)), false)
 	})
 	b.Run("T10-DIF checked and stripped", func(b *testing.B) {
 		f := newFastBench(b, whole)
 		f.sign(f.to, sig)
-		f.run(at(1<<20, benchWire), at(0, 0), ring.RKey(testKey(fastMR)), false)
+		f.run(at(1<<20, benchWire), at(0, 0), ib.RKey(testKey(fastMR)), false)
 	})
 }
 
@@ -54,7 +55,7 @@ type fastBench struct {
 
 func newFastBench(b *testing.B, list []ring.RegEntry) *fastBench {
 	network := link.NewNetwork(1)
-	f := &fastBench{B: b, from: newEnd(b, network, 1), to: newEnd(b, network, 2), reg: ring.Reg{Count: uint32(len(list)), Access: ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead}}
+	f := &fastBench{B: b, from: newEnd(b, network, 1), to: newEnd(b, network, 2), reg: ring.Reg{Count: uint32(len(list)), Access: ib.AccessLocalWrite | ib.AccessRemoteWrite | ib.AccessRemoteRead}}
 	f.from.meet(f.to, wire.ServiceRC, nil)
 	f.to.meet(f.from, wire.ServiceRC, nil)
 	f.memory = make([]byte, 2*16*ring.RegEntryLen+ring.SigAttrsLen)
@@ -69,31 +70,31 @@ func newFastBench(b *testing.B, list []ring.RegEntry) *fastBench {
 }
 
 // sign registers an end's region with signatures.
-func (f *fastBench) sign(e *end, sig ring.SigAttrs) {
+func (f *fastBench) sign(e *end, sig ib.SigAttrs) {
 	ring.PutSigAttrs(f.memory[2*16*ring.RegEntryLen:], &sig, 0)
 	e.engine.Do(func() {
-		if status := e.session.Register(testPD, ring.RKey(testKey(fastMR)), endBase, f.reg, true); status != ring.WCSuccess {
+		if status := e.session.Register(testPD, ib.RKey(testKey(fastMR)), endBase, f.reg, true); status != ib.WCSuccess {
 			f.Fatal(status)
 		}
 	})
 }
 
 // run writes what an SGE names to the peer's memory, again and again.
-func (f *fastBench) run(from, to ring.SGE, key ring.RKey, registers bool) {
+func (f *fastBench) run(from, to ib.SGE, key ib.RKey, registers bool) {
 	f.SetBytes(benchData)
 	f.ReportAllocs()
 	f.ResetTimer()
 	for range f.N {
 		posted := 1
 		if registers {
-			reg := ring.SendConnected{Opcode: ring.WRRegMR, RemoteAddr: endBase, RKey: ring.RKey(testKey(fastMR)), Flags: ring.SendSignaled}
+			reg := ring.SendConnected{Opcode: ib.WRRegMR, RemoteAddr: endBase, RKey: ib.RKey(testKey(fastMR)), Flags: ib.SendSignaled}
 			ring.PutReg(f.from.send.PutConnected(&reg), f.reg)
 			posted += 2
 		}
-		write := ring.SendConnected{Opcode: ring.WRRDMAWrite, RemoteAddr: to.Addr, RKey: key, SGECount: 1, Flags: ring.SendSignaled}
+		write := ring.SendConnected{Opcode: ib.WRRDMAWrite, RemoteAddr: to.Addr, RKey: key, SGECount: 1, Flags: ib.SendSignaled}
 		ring.PutSGE(f.from.send.PutConnected(&write), from)
 		if registers {
-			f.from.send.PutConnected(&ring.SendConnected{Opcode: ring.WRLocalInv, Imm: uint32(testKey(fastMR)), Flags: ring.SendSignaled})
+			f.from.send.PutConnected(&ring.SendConnected{Opcode: ib.WRLocalInv, Imm: uint32(testKey(fastMR)), Flags: ib.SendSignaled})
 		}
 		f.from.send.Publish()
 		f.from.bell.Ring(f.from.qp.DoorbellIndex)

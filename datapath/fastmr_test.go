@@ -7,10 +7,11 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // found says that all that an SGE names may be accessed.
-func found(s *Session, sge ring.SGE, write bool) bool {
+func found(s *Session, sge ib.SGE, write bool) bool {
 	_, n, ok := s.Find(sge, 0, int(sge.Length), testPD, write)
 	return ok && n == int(sge.Length)
 }
@@ -40,22 +41,22 @@ func newFastExchange(t *testing.T) *fastExchange {
 }
 
 // entryOf is an entry about a part of the program's region.
-func entryOf(from, length int, d ring.DMADirection) ring.RegEntry {
-	return ring.RegEntry{Addr: ring.NewDMAAddr(testKey(1), uint64(from), d), Length: uint64(length)}
+func entryOf(from, length int, d ib.DMADirection) ring.RegEntry {
+	return ring.RegEntry{Addr: ib.NewDMAAddr(testKey(1), uint64(from), d), Length: uint64(length)}
 }
 
 // registered is a request that registers.
 type registered struct {
-	key    ring.RKey
+	key    ib.RKey
 	base   uint64
-	access ring.AccessFlags
+	access ib.AccessFlags
 	list   []ring.RegEntry
 }
 
 // register has the program register a fast region, and says what comes of it.
 func (x *fastExchange) register(r registered, spoil func(*ring.Reg)) string {
 	x.Helper()
-	s := to(ring.WRRegMR, 0)
+	s := to(ib.WRRegMR, 0)
 	s.RemoteAddr, s.RKey = r.base, r.key
 	reg := ring.Reg{Access: r.access, Count: uint32(len(r.list))}
 	for i, e := range r.list {
@@ -74,8 +75,8 @@ const isRegistered = "0: fast registration 0B"
 
 // What may be registered (IBA 10.6.5.2, 11.6.2). What is refused leaves the region free, and holds nothing.
 func TestRegisterIsChecked(t *testing.T) {
-	const local, read, write, both = ring.AccessLocalWrite, ring.AccessRemoteRead, ring.AccessRemoteWrite, ring.DMABidirectional
-	key := ring.RKey(testKey(fastMR))
+	const local, read, write, both = ib.AccessLocalWrite, ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.DMABidirectional
+	key := ib.RKey(testKey(fastMR))
 	two := []ring.RegEntry{entryOf(100, 50, both), entryOf(300, 50, both)}
 	for name, row := range map[string]struct {
 		registered
@@ -85,15 +86,15 @@ func TestRegisterIsChecked(t *testing.T) {
 		"two pieces":                  {registered{key, 0, local | write | read, two}, nil, isRegistered},
 		"a new key":                   {registered{key + 1, 1 << 40, read, two}, nil, isRegistered},
 		"no access":                   {registered{key, 0, 0, two}, nil, isRegistered},
-		"no region":                   {registered{ring.RKey(testKey(50)), 0, 0, two}, nil, bindRefused},
-		"a region that is not fast":   {registered{ring.RKey(testKey(1)), 0, 0, two}, nil, bindRefused},
-		"a region of another PD":      {registered{ring.RKey(testKey(fastOther)), 0, 0, two}, nil, bindRefused},
+		"no region":                   {registered{ib.RKey(testKey(50)), 0, 0, two}, nil, bindRefused},
+		"a region that is not fast":   {registered{ib.RKey(testKey(1)), 0, 0, two}, nil, bindRefused},
+		"a region of another PD":      {registered{ib.RKey(testKey(fastOther)), 0, 0, two}, nil, bindRefused},
 		"no entries":                  {registered{key, 0, 0, nil}, nil, bindRefused},
 		"more entries than it has":    {registered{key, 0, 0, two}, func(r *ring.Reg) { r.Count = fastMost + 1 }, bindRefused},
 		"far more entries":            {registered{key, 0, 0, two}, func(r *ring.Reg) { r.Count = math.MaxUint32 }, bindRefused},
 		"another length":              {registered{key, 0, 0, two}, func(r *ring.Reg) { r.Length++ }, bindRefused},
 		"writing without local write": {registered{key, 0, write, two}, nil, bindRefused},
-		"access that there is not":    {registered{key, 0, ring.AccessHugeTLB, two}, nil, bindRefused},
+		"access that there is not":    {registered{key, 0, ib.AccessHugeTLB, two}, nil, bindRefused},
 		"the end wraps":               {registered{key, math.MaxUint64 - 98, 0, two}, nil, bindRefused},
 		"it ends below 2^64":          {registered{key, math.MaxUint64 - 100, 0, two}, nil, isRegistered},
 		"an entry of no bytes":        {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, both), entryOf(5, 0, both)}}, nil, bindRefused},
@@ -101,22 +102,22 @@ func TestRegisterIsChecked(t *testing.T) {
 		"an entry whose end wraps":    {registered{key, 0, 0, []ring.RegEntry{{Addr: entryOf(8, 0, both).Addr, Length: math.MaxUint64}}}, nil, bindRefused},
 		"entries whose sum wraps":     {registered{key, 0, 0, []ring.RegEntry{entryOf(8, 8, both), {Addr: entryOf(8, 0, both).Addr, Length: math.MaxUint64 - 7}}}, nil, bindRefused},
 		"address 0":                   {registered{key, 0, 0, []ring.RegEntry{{Addr: 0, Length: 1}}}, nil, bindRefused},
-		"memory of nobody":            {registered{key, 0, 0, []ring.RegEntry{{Addr: ring.NewDMAAddr(testKey(50), 0, both), Length: 1}}}, nil, bindRefused},
-		"memory of a fast region":     {registered{key, 0, 0, []ring.RegEntry{{Addr: ring.NewDMAAddr(testKey(fastMR), 0, both), Length: 1}}}, nil, bindRefused},
-		"to device, to be read":       {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ring.DMAToDevice)}}, nil, isRegistered},
-		"to device, to be written":    {registered{key, 0, local, []ring.RegEntry{entryOf(0, 5, ring.DMAToDevice)}}, nil, bindRefused},
-		"from device, to be written":  {registered{key, 0, local | write, []ring.RegEntry{entryOf(0, 5, ring.DMAFromDevice)}}, nil, isRegistered},
-		"from device, to be read":     {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ring.DMAFromDevice)}}, nil, bindRefused},
-		"to device and both":          {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, both), entryOf(9, 5, ring.DMAToDevice)}}, nil, isRegistered},
-		"to and from device":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ring.DMAFromDevice), entryOf(9, 5, ring.DMAToDevice)}}, nil, bindRefused},
-		"mapped for nothing":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ring.DMANone)}}, nil, bindRefused},
+		"memory of nobody":            {registered{key, 0, 0, []ring.RegEntry{{Addr: ib.NewDMAAddr(testKey(50), 0, both), Length: 1}}}, nil, bindRefused},
+		"memory of a fast region":     {registered{key, 0, 0, []ring.RegEntry{{Addr: ib.NewDMAAddr(testKey(fastMR), 0, both), Length: 1}}}, nil, bindRefused},
+		"to device, to be read":       {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ib.DMAToDevice)}}, nil, isRegistered},
+		"to device, to be written":    {registered{key, 0, local, []ring.RegEntry{entryOf(0, 5, ib.DMAToDevice)}}, nil, bindRefused},
+		"from device, to be written":  {registered{key, 0, local | write, []ring.RegEntry{entryOf(0, 5, ib.DMAFromDevice)}}, nil, isRegistered},
+		"from device, to be read":     {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ib.DMAFromDevice)}}, nil, bindRefused},
+		"to device and both":          {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, both), entryOf(9, 5, ib.DMAToDevice)}}, nil, isRegistered},
+		"to and from device":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ib.DMAFromDevice), entryOf(9, 5, ib.DMAToDevice)}}, nil, bindRefused},
+		"mapped for nothing":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ib.DMANone)}}, nil, bindRefused},
 	} {
 		x := newFastExchange(t)
 		if got := x.register(row.registered, row.spoil); got != row.want {
 			t.Errorf("%s: %s", name, got)
 		}
 		good, pieces := row.want == isRegistered, x.regions[1].Pieces()
-		if good != (x.mr.LKey == ring.LKey(row.key)) || !good && x.mr.LKey != 0 || good != (pieces > 0) {
+		if good != (x.mr.LKey == ib.LKey(row.key)) || !good && x.mr.LKey != 0 || good != (pieces > 0) {
 			t.Errorf("%s: registered by key %#x, pieces %d", name, x.mr.LKey, pieces)
 		}
 	}
@@ -126,18 +127,18 @@ func TestRegisterIsChecked(t *testing.T) {
 // other memory, and the old key is dead. One that is free stays free.
 func TestFastRegionLife(t *testing.T) {
 	x := newFastExchange(t)
-	key := ring.RKey(testKey(fastMR))
-	one := registered{key + 1, 0, ring.AccessRemoteRead, []ring.RegEntry{entryOf(0, 8, 0), entryOf(16, 8, 0)}}
+	key := ib.RKey(testKey(fastMR))
+	one := registered{key + 1, 0, ib.AccessRemoteRead, []ring.RegEntry{entryOf(0, 8, 0), entryOf(16, 8, 0)}}
 	mr := x.mr
 	for i, step := range []struct {
 		do   func() string
 		says string
-		key  ring.LKey // that it has afterwards
+		key  ib.LKey // that it has afterwards
 	}{
 		{func() string { return x.invalidate(key) }, isInvalidated, 0},
-		{func() string { return x.register(one, nil) }, isRegistered, ring.LKey(key + 1)},
+		{func() string { return x.register(one, nil) }, isRegistered, ib.LKey(key + 1)},
 		{func() string { return x.invalidate(key + 1) }, isInvalidated, 0},
-		{func() string { one.key = key + 2; return x.register(one, nil) }, isRegistered, ring.LKey(key + 2)},
+		{func() string { one.key = key + 2; return x.register(one, nil) }, isRegistered, ib.LKey(key + 2)},
 	} {
 		if got := step.do(); got != step.says || mr.LKey != step.key {
 			t.Errorf("step %d: %s, key %#x", i, got, mr.LKey)
@@ -157,9 +158,9 @@ func TestFastRegionLife(t *testing.T) {
 // its peer. Only what was registered is found.
 func TestFastRegionPieces(t *testing.T) {
 	x := newFastExchange(t)
-	key := ring.RKey(testKey(fastMR))
+	key := ib.RKey(testKey(fastMR))
 	list := []ring.RegEntry{entryOf(0, 100, 0), entryOf(100, 100, 0), entryOf(1000, 10, 0), entryOf(500, 30, 0)}
-	if got := x.register(registered{key, 4096, ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead, list}, nil); got != isRegistered {
+	if got := x.register(registered{key, 4096, ib.AccessLocalWrite | ib.AccessRemoteWrite | ib.AccessRemoteRead, list}, nil); got != isRegistered {
 		t.Fatal(got)
 	}
 	mr := x.mr
@@ -173,7 +174,7 @@ func TestFastRegionPieces(t *testing.T) {
 	var p region.Pieces
 	for from := range len(whole) {
 		for _, length := range []int{1, 7, len(whole) - from, len(whole) - from + 1} {
-			sge := ring.SGE{Addr: 4096 + uint64(from), Length: uint32(length), LKey: testKey(fastMR)}
+			sge := ib.SGE{Addr: 4096 + uint64(from), Length: uint32(length), LKey: testKey(fastMR)}
 			slot := make([]byte, ring.SGELen)
 			ring.PutSGE(slot, sge)
 			fits := from+length <= len(whole)
@@ -185,7 +186,7 @@ func TestFastRegionPieces(t *testing.T) {
 					t.Fatalf("%d bytes at %d: other bytes", length, from)
 				}
 			}
-			if _, ok := x.session.Remote(x.qp, testPD, key, sge.Addr, sge.Length, ring.AccessRemoteRead); ok != fits {
+			if _, ok := x.session.Remote(x.qp, testPD, key, sge.Addr, sge.Length, ib.AccessRemoteRead); ok != fits {
 				t.Fatalf("%d bytes at %d for a peer: %v", length, from, ok)
 			}
 		}
@@ -200,32 +201,32 @@ func TestFastRegionPieces(t *testing.T) {
 func TestLocalDMAKey(t *testing.T) {
 	x := newFastExchange(t)
 	for name, row := range map[string]struct {
-		addr        ring.DMAAddr
+		addr        ib.DMAAddr
 		length      uint32
 		read, write bool
 	}{
 		"both directions":         {entryOf(8, 0, 0).Addr, 100, true, true},
-		"to device":               {entryOf(8, 0, ring.DMAToDevice).Addr, 100, true, false},
-		"from device":             {entryOf(8, 0, ring.DMAFromDevice).Addr, 100, false, true},
-		"for nothing":             {entryOf(8, 0, ring.DMANone).Addr, 100, false, false},
-		"of a read-only region":   {ring.NewDMAAddr(testKey(3), 0, 0), 8, true, true},
-		"of another PD":           {ring.NewDMAAddr(testKey(2), 0, 0), 8, true, true},
+		"to device":               {entryOf(8, 0, ib.DMAToDevice).Addr, 100, true, false},
+		"from device":             {entryOf(8, 0, ib.DMAFromDevice).Addr, 100, false, true},
+		"for nothing":             {entryOf(8, 0, ib.DMANone).Addr, 100, false, false},
+		"of a read-only region":   {ib.NewDMAAddr(testKey(3), 0, 0), 8, true, true},
+		"of another PD":           {ib.NewDMAAddr(testKey(2), 0, 0), 8, true, true},
 		"up to the end":           {entryOf(endMemory-8, 0, 0).Addr, 8, true, true},
 		"past the end":            {entryOf(endMemory-8, 0, 0).Addr, 9, false, false},
-		"of no region":            {ring.NewDMAAddr(testKey(50), 0, 0), 1, false, false},
-		"of a fast region":        {ring.NewDMAAddr(testKey(fastMR), 0, 0), 1, false, false},
+		"of no region":            {ib.NewDMAAddr(testKey(50), 0, 0), 1, false, false},
+		"of a fast region":        {ib.NewDMAAddr(testKey(fastMR), 0, 0), 1, false, false},
 		"address 0":               {0, 1, false, false},
 		"the last address":        {math.MaxUint64, 1, false, false},
 		"the last in a direction": {1<<62 - 1, math.MaxUint32, false, false},
 	} {
-		sge := ring.SGE{Addr: uint64(row.addr), Length: row.length, LKey: ring.LocalDMALKey}
+		sge := ib.SGE{Addr: uint64(row.addr), Length: row.length, LKey: ib.LocalDMALKey}
 		if got := found(x.session, sge, false); got != row.read {
 			t.Errorf("%s: read: %v", name, got)
 		}
 		if got := found(x.session, sge, true); got != row.write {
 			t.Errorf("%s: written: %v", name, got)
 		}
-		if _, ok := x.session.Remote(x.qp, testPD, ring.RKey(ring.LocalDMALKey), uint64(row.addr), row.length, 0); ok {
+		if _, ok := x.session.Remote(x.qp, testPD, ib.RKey(ib.LocalDMALKey), uint64(row.addr), row.length, 0); ok {
 			t.Errorf("%s: a peer reaches it", name)
 		}
 	}
@@ -234,9 +235,9 @@ func TestLocalDMAKey(t *testing.T) {
 // A WRITE of which the key is invalidated in between is refused from there on.
 func TestInvalidationInFlight(t *testing.T) {
 	x := newFastExchange(t)
-	key := ring.RKey(testKey(fastMR))
+	key := ib.RKey(testKey(fastMR))
 	list := []ring.RegEntry{entryOf(0, 1500, 0), entryOf(4000, 1500, 0)}
-	if got := x.register(registered{key, endBase, ring.AccessLocalWrite | ring.AccessRemoteWrite, list}, nil); got != isRegistered {
+	if got := x.register(registered{key, endBase, ib.AccessLocalWrite | ib.AccessRemoteWrite, list}, nil); got != isRegistered {
 		t.Fatal(got)
 	}
 	first := wire.Transport{Opcode: wire.OpWriteFirst, RKey: uint32(key), Length: 3000}

@@ -3,7 +3,7 @@ package datapath
 import (
 	"runtime/debug"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // A panic in a round is a mistake of roced's own, which some program or some packet has found. It costs the
@@ -66,8 +66,8 @@ func (s *Session) stopServing() {
 		}
 		s.engine.round.turns.remove(qp)
 		qp.service.halt()
-		if qp.State != ring.QPStateReset {
-			qp.State = ring.QPStateErr
+		if qp.State != ib.QPStateReset {
+			qp.State = ib.QPStateErr
 		}
 	}
 	if s.faulted {

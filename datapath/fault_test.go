@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // broken is a card that two programs share. Something of the first one's is broken.
@@ -36,7 +37,7 @@ func newBroken(t *testing.T) *broken {
 	b.ud.qp.SendCQ.Session = b.bad.session
 	b.engine.Do(func() {
 		b.engine.AddQP(b.ud.qp)
-		b.ud.qp.SetState(ring.QPStateRTS)
+		b.ud.qp.SetState(ib.QPStateRTS)
 		b.bad.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: b.good.gid, Dest: b.good.gid})})
 	})
 	return b
@@ -59,13 +60,13 @@ func (b *broken) rounds() {
 // connected has the broken program send a message over its connection.
 func (b *broken) connected() {
 	b.bad.postRecv(1, at(0, 100))
-	b.bad.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+	b.bad.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 }
 
 // datagram has the broken program send a datagram to itself.
 func (b *broken) datagram() {
-	b.ud.postRecv(1, ring.SGE{Addr: endBase, Length: 100, LKey: testKey(1)})
-	b.ud.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: b.ud.qp.Number, RemoteQKey: testQKey, Flags: ring.SendSignaled})
+	b.ud.postRecv(1, ib.SGE{Addr: endBase, Length: 100, LKey: testKey(1)})
+	b.ud.send.Put(&ring.Send{Opcode: ib.WRSend, RemoteQPN: b.ud.qp.Number, RemoteQKey: testQKey, Flags: ib.SendSignaled})
 	b.ud.send.Publish()
 	if b.ud.doorbell.Ring(b.ud.qp.DoorbellIndex) {
 		b.engine.doorbells.call(b.ud.session)
@@ -76,9 +77,9 @@ func (b *broken) datagram() {
 func (b *broken) goesOn() {
 	b.Helper()
 	b.good.postRecv(1, at(5000, 100))
-	b.good.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 9))
+	b.good.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 9))
 	b.rounds()
-	expect(b.T, b.good.poll(), ring.WCSuccess, ring.WCSuccess)
+	expect(b.T, b.good.poll(), ib.WCSuccess, ib.WCSuccess)
 }
 
 // A fault at any stage of a round costs the session whose work was in hand.
@@ -102,7 +103,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 		"event of a queue pair": {func(b *broken) {
 			b.bad.qp.NoteEvent = nil
 			b.bad.c.NotifyDrained = true
-			b.bad.qp.SetState(ring.QPStateSQD)
+			b.bad.qp.SetState(ib.QPStateSQD)
 		}, (*broken).connected},
 		"SRQ's limit": {func(b *broken) {
 			b.bad.qp.SRQ = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv, NoteLimit: panics, limit: 5}
@@ -111,7 +112,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 			b.bad.qp.SRQ, b.bad.qp.NoteLastWQE = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv}, panics
 		}, func(b *broken) { b.bad.post(to(99, 0), ring.Atomic{}) }},
 		"timer": {func(b *broken) { b.bad.c.Path, b.bad.c.Timeout = &Path{state: PathUnreachable}, 13 }, func(b *broken) {
-			b.bad.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+			b.bad.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 			b.rounds()
 			b.bad.qp.Send = nil
 			for len(b.faults) == 0 {
@@ -160,7 +161,7 @@ func (b *broken) ends() {
 		b.engine.Do(do)
 	}
 	for _, qp := range []*QP{b.bad.qp, b.ud.qp} {
-		quietly(func() { qp.SetState(ring.QPStateErr) })
+		quietly(func() { qp.SetState(ib.QPStateErr) })
 		b.rounds()
 		quietly(func() { b.engine.RemoveQP(qp) })
 	}
@@ -183,7 +184,7 @@ func TestFaultInAGroup(t *testing.T) {
 	r.link.in = [][]byte{toGroup(testGroup, []byte("to all"))}
 	r.run()
 	for _, m := range []*rig{r, members[2]} {
-		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -205,7 +206,7 @@ func TestFaultIsNotTheSenders(t *testing.T) {
 	members[0].qp.Session, members[0].qp.Recv = other, nil
 	r.setGroup(testGroup, members...)
 	for i, m := range members {
-		m.recv.Put(uint64(i), []ring.SGE{piece(i*400, 200)})
+		m.recv.Put(uint64(i), []ib.SGE{piece(i*400, 200)})
 		m.recv.Publish()
 	}
 	var faults []Fault
@@ -216,7 +217,7 @@ func TestFaultIsNotTheSenders(t *testing.T) {
 		t.Errorf("%d faults", len(faults))
 	}
 	for _, m := range members[1:] {
-		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -284,7 +285,7 @@ func TestFaultStopsASession(t *testing.T) {
 	b.bad.meet(b.good, wire.ServiceRC, nil)
 	b.connected() // to a peer that does not answer
 	b.rounds()
-	b.engine.Do(func() { idle.SetState(ring.QPStateReset) })
+	b.engine.Do(func() { idle.SetState(ib.QPStateReset) })
 	if b.engine.timers.empty() {
 		t.Fatal("the message is answered")
 	}
@@ -298,14 +299,14 @@ func TestFaultStopsASession(t *testing.T) {
 		if !s.faulted || s.removed != removed || !b.engine.timers.empty() || !b.engine.round.turns.empty() {
 			t.Errorf("faulted %v, removed %v, timers %v", s.faulted, s.removed, b.engine.timers.heap)
 		}
-		if idle.State != ring.QPStateReset || b.bad.qp.State != ring.QPStateErr || b.ud.qp.State != ring.QPStateErr {
+		if idle.State != ib.QPStateReset || b.bad.qp.State != ib.QPStateErr || b.ud.qp.State != ib.QPStateErr {
 			t.Errorf("states %v, %v, %v", idle.State, b.bad.qp.State, b.ud.qp.State)
 		}
 	}
 	b.engine.Do(func() { s.Restore() })
 	b.bad.qp = idle
 	b.engine.Do(func() {
-		for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+		for _, state := range []ib.QPState{ib.QPStateReset, ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS} {
 			b.ud.qp.SetState(state)
 		}
 	})
@@ -347,11 +348,11 @@ func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 	m.qp.Session, m.qp.Recv = other, nil
 	var faults []Fault
 	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
-	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 1, RemoteQPN: m.qp.Number, RemoteQKey: testQKey, Flags: ring.SendSignaled})
+	r.send.Put(&ring.Send{Opcode: ib.WRSend, AH: 1, RemoteQPN: m.qp.Number, RemoteQKey: testQKey, Flags: ib.SendSignaled})
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.run()
-	if got := r.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess || r.qp.State != ring.QPStateRTS {
+	if got := r.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess || r.qp.State != ib.QPStateRTS {
 		t.Errorf("the sender: %+v, state %v", got, r.qp.State)
 	}
 	if len(faults) != 1 || faults[0].Session != other {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // flight runs the engine until it waits, and returns the PSNs of what has left, and those of which an
@@ -33,7 +34,7 @@ func (x *exchange) flight() (sent, asked []int) {
 // what arrives lets it grow again, and acknowledgements are asked for twice a window.
 func TestFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRRDMAWrite, length: 2000 * 256})
+	x.postAll(posted{o: ib.WRRDMAWrite, length: 2000 * 256})
 	next := 0 // the oldest packet that is not acknowledged
 	for i, row := range []struct {
 		acked, first, window int // packets; those that are sent are from first to the window's end
@@ -82,7 +83,7 @@ func TestFlight(t *testing.T) {
 // packet asks.
 func TestSmallerWindowAsks(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
-	x.postAll(posted{o: ring.WRRDMAWrite, length: 100 * 256})
+	x.postAll(posted{o: ib.WRRDMAWrite, length: 100 * 256})
 	x.engine.Do(func() {
 		x.engine.round.budget = 20
 		x.c.send(&x.engine.tx)
@@ -102,7 +103,7 @@ func TestSmallerWindowAsks(t *testing.T) {
 // The packets of a READ are the peer's: they take no room in the window.
 func TestReadsTakeNoWindow(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRRDMARead, length: 200 * 256}, posted{o: ring.WRRDMAWrite, length: 150 * 256}, posted{o: ring.WRRDMARead, length: 8})
+	x.postAll(posted{o: ib.WRRDMARead, length: 200 * 256}, posted{o: ib.WRRDMAWrite, length: 150 * 256}, posted{o: ib.WRRDMARead, length: 8})
 	if sent, _ := x.flight(); len(sent) != 1+128 || sent[128] != 200+127 {
 		t.Errorf("%d packets, %v", len(sent), sent)
 	}
@@ -119,7 +120,7 @@ func TestReadsTakeNoWindow(t *testing.T) {
 // A READ that is behind what is sent again makes the window no larger.
 func TestWindowBeforeAREAD(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRRDMAWrite, length: 20 * 256}, posted{o: ring.WRRDMARead, length: 8})
+	x.postAll(posted{o: ib.WRRDMAWrite, length: 20 * 256}, posted{o: ib.WRRDMARead, length: 8})
 	x.flight()
 	for psn, want := range []int{21, 20, 16, 8, 4} { // windows of 64, 32, 16, 8 and 4
 		x.say(line{Transport: answer(wire.PSN(psn), wire.NAKSequence)})
@@ -133,7 +134,7 @@ func TestWindowBeforeAREAD(t *testing.T) {
 func TestConnectionsTakeTurns(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	const packets = sendTurn + 20
-	x.postAll(posted{o: ring.WRRDMAWrite, length: packets * 256})
+	x.postAll(posted{o: ib.WRRDMAWrite, length: packets * 256})
 	for i, row := range []struct {
 		budget, sent int
 		moved, done  bool
@@ -159,7 +160,7 @@ func TestConnectionsTakeTurns(t *testing.T) {
 // A queue pair whose peer is not ready is not in flight until it sends again.
 func TestNotReadyIsNotInFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
-	x.postAll(posted{o: ring.WRSend, length: 8})
+	x.postAll(posted{o: ib.WRSend, length: 8})
 	for _, code := range []wire.Syndrome{1, 31} { // 10 µs, 0.5 s
 		if x.rest(); x.session.flights.Flows() != 1 {
 			t.Errorf("%d are in flight when it has sent", x.session.flights.Flows())
@@ -173,7 +174,7 @@ func TestNotReadyIsNotInFlight(t *testing.T) {
 // A peer that says that it is not ready answers: packets that were lost before do not count any more, however long it takes.
 func TestNotReadyIsAnAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt, c.RNRRetry = 31, 1, 7 }) // hours
-	x.postAll(posted{o: ring.WRSend, length: 8})
+	x.postAll(posted{o: ib.WRSend, length: 8})
 	x.rest()
 	for i := range 5 {
 		x.engine.Do(func() {
@@ -182,10 +183,10 @@ func TestNotReadyIsAnAnswer(t *testing.T) {
 			x.engine.runRound()
 		})
 		x.say(line{Transport: answer(0, wire.SyndromeRNR|1)}) // 10 µs
-		for sent := x.engine.Counters().Sent; x.engine.Counters().Sent == sent && x.c.qp.State == ring.QPStateRTS; {
+		for sent := x.engine.Counters().Sent; x.engine.Counters().Sent == sent && x.c.qp.State == ib.QPStateRTS; {
 			x.engine.Do(func() { x.engine.runRound() })
 		}
-		if x.c.qp.State != ring.QPStateRTS {
+		if x.c.qp.State != ib.QPStateRTS {
 			t.Fatalf("round %d: %v", i, x.c.qp.State)
 		}
 	}
@@ -198,7 +199,7 @@ func TestManyTimeOutAtOnce(t *testing.T) {
 	for i := range sendBudget + more {
 		p.a.addQP(wire.QPN(0x1000 + i))
 		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // 2.4 hours
-		p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+		p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 	}
 	for p.a.engine.Counters().Sent < sendBudget+more {
 		p.round()

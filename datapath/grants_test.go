@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // many gives both programs so many further connections to each other, with as many READs outstanding as a card has, and
@@ -34,7 +35,7 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 	for i := range count {
 		p.a.addQP(wire.QPN(0x8000 + i))
 		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = 0x7777, 31 })
-		p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, length))
+		p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, length))
 		one := *p.a
 		all = append(all, &one)
 	}
@@ -61,7 +62,7 @@ func (p *pairOf) exhaust(count, length int) (all []*end) {
 
 // waits has a connection of the first program post what is more than a few packets, and says whether it waits for a grant.
 func (p *pairOf) waits(one *end) bool {
-	one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
+	one.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
 	p.patient()
 	p.round()
 	return one.c.flight.Waits(flight.Sends)
@@ -99,8 +100,8 @@ func TestManyTakeTurns(t *testing.T) {
 	want := p.a.fill(rand.New(rand.NewPCG(1, 2)), 0, count*length)
 	for i, one := range all {
 		for range rounds {
-			one.post(to(ring.WRRDMAWrite, i*length), ring.Atomic{}, at(i*length, length))
-			one.post(to(ring.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8))
+			one.post(to(ib.WRRDMAWrite, i*length), ring.Atomic{}, at(i*length, length))
+			one.post(to(ib.WRRDMARead, i*length), ring.Atomic{}, at(i*length, 8))
 		}
 	}
 	done, most := 0, 0
@@ -167,7 +168,7 @@ func TestWaitBehindDeadPeersEnds(t *testing.T) {
 	p.died(p.dead(40, 1<<20))
 	for p.round() {
 	}
-	live.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
+	live.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
 	for len(live.poll()) == 0 {
 		p.round()
 	}
@@ -177,7 +178,7 @@ func TestWaitBehindDeadPeersEnds(t *testing.T) {
 // before, or if the first of them were few, and took much.
 func TestManyDeadPeers(t *testing.T) {
 	const dead = 400
-	for _, opcode := range []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead} {
+	for _, opcode := range []ib.Opcode{ib.WRRDMAWrite, ib.WRRDMARead} {
 		for _, before := range []bool{false, true} {
 			p := connect(t, wire.ServiceRC, 1, nil)
 			live := p.many(1)[0]
@@ -192,7 +193,7 @@ func TestManyDeadPeers(t *testing.T) {
 			if before {
 				p.died(all)
 			}
-			k := map[ring.Opcode]flight.Kind{ring.WRRDMAWrite: flight.Sends, ring.WRRDMARead: flight.Reads}[opcode]
+			k := map[ib.Opcode]flight.Kind{ib.WRRDMAWrite: flight.Sends, ib.WRRDMARead: flight.Reads}[opcode]
 			p.patient()
 			waited := 0
 			for posted := false; len(live.poll()) == 0; {
@@ -218,8 +219,8 @@ func TestManyDeadPeers(t *testing.T) {
 func TestWhoEndsMakesRoom(t *testing.T) {
 	for name, finish := range map[string]func(e *Engine, qp *QP){
 		"removed": func(e *Engine, qp *QP) { e.RemoveQP(qp) },
-		"RESET":   func(e *Engine, qp *QP) { qp.SetState(ring.QPStateReset) },
-		"ERR":     func(e *Engine, qp *QP) { qp.SetState(ring.QPStateErr) },
+		"RESET":   func(e *Engine, qp *QP) { qp.SetState(ib.QPStateReset) },
+		"ERR":     func(e *Engine, qp *QP) { qp.SetState(ib.QPStateErr) },
 		"refused": func(e *Engine, qp *QP) {
 			c := qp.service.(*Connection)
 			c.Requester.Receive(e.round.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: c.Requester.Oldest(), Syndrome: wire.NAKRemoteAccess}))
@@ -236,7 +237,7 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 			for _, one := range dead {
 				p.a.engine.Do(func() { finish(p.a.engine, one.qp) })
 			}
-			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ring.QPStateRTS })
+			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ib.QPStateRTS })
 			p.round() // those that had waited send: only then are they refused
 		}
 		for p.round() && live.c.flight.Waits(flight.Sends) { // a round's budget may be too little for all
@@ -266,7 +267,7 @@ func TestReadsTakeTurns(t *testing.T) {
 		for _, one := range all {
 			p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late, on a slow machine neither
 			for range rounds {
-				one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, row.length))
+				one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, row.length))
 			}
 		}
 		most := 0
@@ -301,11 +302,11 @@ func TestReadsKeepNoWriteWaiting(t *testing.T) {
 		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
 		switch {
 		case i < 10:
-			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 2*maxFlight*1024))
+			one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 2*maxFlight*1024))
 		case i < 40:
-			one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
+			one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
 		default:
-			one.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, (fewPackets+1)*1024))
+			one.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, (fewPackets+1)*1024))
 		}
 	}
 	p.patient()
@@ -335,7 +336,7 @@ func TestManyThatWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(64)
 	for _, one := range all {
-		one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, maxPart*1024))
+		one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, maxPart*1024))
 	}
 	p.a.engine.Progress()
 	for _, one := range all[4:] { // as if few were in flight
@@ -361,11 +362,11 @@ func TestManyShortReadsBesideALongOne(t *testing.T) {
 		}
 		for _, one := range small {
 			for one.send.Outstanding(one.polled) < 4 {
-				one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 4*1024))
+				one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 4*1024))
 			}
 		}
 		if p.round(); rounds == 0 {
-			long.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
+			long.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 64*1024))
 		}
 		for _, one := range small {
 			one.poll()
@@ -395,7 +396,7 @@ func TestSentAgainIsCounted(t *testing.T) {
 	one := p.many(1)[0]
 	p.a.engine.Do(func() { one.c.Timeout = 31 })
 	for range 2 {
-		one.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 20*1024))
+		one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 20*1024))
 	}
 	p.a.engine.Progress()
 	before := p.granted(flight.Reads)
@@ -417,15 +418,15 @@ func TestLittleDoesNotWait(t *testing.T) {
 		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
 	}
 	p.exhaust(40, 1<<20)
-	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024))
-	live[1].post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, fewPackets*1024))
+	live[0].post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024))
+	live[1].post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, fewPackets*1024))
 	p.round()
 	for i, one := range live {
 		if c := one.c; c.flight.Waits(flight.Sends) || c.Requester.PSN == c.Requester.Oldest() {
 			t.Errorf("connection %d waits", i)
 		}
 	}
-	live[0].post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024+1))
+	live[0].post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024+1))
 	if p.round(); !live[0].c.flight.Waits(flight.Sends) {
 		t.Error("more than a few packets went without a grant")
 	}
@@ -446,14 +447,14 @@ func TestGrantsEnd(t *testing.T) {
 			switch r.IntN(5) {
 			case 0, 1:
 				if one.send.Outstanding(one.polled) < endDepth {
-					opcode := []ring.Opcode{ring.WRRDMAWrite, ring.WRRDMARead}[r.IntN(2)]
+					opcode := []ib.Opcode{ib.WRRDMAWrite, ib.WRRDMARead}[r.IntN(2)]
 					one.post(to(opcode, 0), ring.Atomic{}, at(0, r.IntN(400_000)))
 				}
 				continue
 			case 2:
-				p.a.engine.Do(func() { one.qp.SetState(ring.QPStateErr) })
+				p.a.engine.Do(func() { one.qp.SetState(ib.QPStateErr) })
 			case 3:
-				p.a.engine.Do(func() { one.qp.SetState(ring.QPStateReset) })
+				p.a.engine.Do(func() { one.qp.SetState(ib.QPStateReset) })
 			case 4:
 				p.a.engine.Do(func() { p.a.engine.RemoveQP(one.qp) })
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 var (
@@ -19,7 +20,7 @@ func (r *rig) member(number wire.QPN) *rig {
 	m := &rig{T: r.T, engine: r.engine, link: r.link, doorbell: r.doorbell, session: r.session, wake: make(chan struct{}, 1), memory: r.memory}
 	m.makeQP(m.makeCQ(4 * rigDepth))
 	m.qp.Number, m.qp.DoorbellIndex = number, uint32(number)
-	m.engine.Do(func() { m.engine.AddQP(m.qp); m.qp.SetState(ring.QPStateRTS) })
+	m.engine.Do(func() { m.engine.AddQP(m.qp); m.qp.SetState(ib.QPStateRTS) })
 	return m
 }
 
@@ -38,7 +39,7 @@ func TestFanOut(t *testing.T) {
 	good, keyless, full, late, short := r, r.member(0x10), r.member(0x11), r.member(0x12), r.member(0x13)
 	r.engine.Do(func() {
 		keyless.qp.QKey++
-		late.qp.SetState(ring.QPStateInit)
+		late.qp.SetState(ib.QPStateInit)
 	})
 	r.setGroup(testGroup, good, keyless, full, late, short)
 	for i, m := range []*rig{good, keyless, late} {
@@ -47,7 +48,7 @@ func TestFanOut(t *testing.T) {
 	short.postRecv(9, piece(800, 41))
 	r.link.in = [][]byte{toGroup(testGroup, []byte("to all"))}
 	r.run()
-	if got := good.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess || got[0].ByteLen != 46 || got[0].QPN != testQP {
+	if got := good.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess || got[0].ByteLen != 46 || got[0].QPN != testQP {
 		t.Errorf("the good member got %+v", got)
 	}
 	for name, m := range map[string]*rig{"wrong Q_Key": keyless, "no receive": full, "INIT": late, "short buffer": short} {
@@ -101,7 +102,7 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 		path.set(r.engine, PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
 		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
 	})
-	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
+	r.send.Put(&ring.Send{Opcode: ib.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.run()

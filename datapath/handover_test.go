@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // datagrams makes an end's queue pair one of datagrams in RTS, with handles 0 to the group and 1 to this card itself.
@@ -22,7 +23,7 @@ func (c *crew) datagrams(e *end, group wire.GID) {
 	e.qp.MaxSendSGE, e.qp.MaxInline = send.SendRoom()
 	e.engine.Do(func() {
 		e.engine.AddQP(e.qp)
-		e.qp.SetState(ring.QPStateRTS)
+		e.qp.SetState(ib.QPStateRTS)
 		for handle, to := range []struct {
 			dest  wire.GID
 			state PathState
@@ -36,7 +37,7 @@ func (c *crew) datagrams(e *end, group wire.GID) {
 
 // sendTo posts a datagram of so many bytes.
 func (e *end) sendTo(handle uint32, number wire.QPN, length int) {
-	w := ring.Send{Opcode: ring.WRSend, AH: handle, RemoteQPN: number, RemoteQKey: testQKey, SGECount: 1}
+	w := ring.Send{Opcode: ib.WRSend, AH: handle, RemoteQPN: number, RemoteQKey: testQKey, SGECount: 1}
 	ring.PutSGE(e.send.Put(&w), at(0, length))
 	e.send.Publish()
 	if e.bell.Ring(e.qp.DoorbellIndex) {
@@ -180,11 +181,11 @@ func TestWorkersRun(t *testing.T) {
 func (e *end) pump(peer *end, messages, length int) {
 	for m := range messages {
 		peer.postRecv(uint64(m), at(1<<20, length))
-		e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, length))
+		e.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, length))
 		e.engine.Wake(e.session)
 		for sent, received := false, false; !sent || !received; {
 			for _, c := range append(e.poll(), peer.poll()...) {
-				if c.Status != ring.WCSuccess {
+				if c.Status != ib.WCSuccess {
 					e.Errorf("message %d: %+v", m, c)
 					return
 				}
@@ -213,7 +214,7 @@ func TestHandedGroupOfMany(t *testing.T) {
 		e.qp.Serve(new(Datagrams))
 		e.engine.Do(func() {
 			e.engine.AddQP(e.qp)
-			e.qp.SetState(ring.QPStateRTS)
+			e.qp.SetState(ib.QPStateRTS)
 		})
 		e.postRecv(1, at(1<<20, 200))
 		attached = append(attached, e.qp)

@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // helpful is a pair whose second end has a worker, which sleeps, and whose first one's rounds the test runs as a worker.
@@ -32,7 +33,7 @@ func (e *end) sleeps() {
 func (p *pairOf) sends(count int) {
 	for i := range count {
 		p.b.postRecv(uint64(i), at(recvArea+64*i, 64))
-		p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(64*i, 64))
+		p.a.post(ring.SendConnected{Opcode: ib.WRSend, Flags: ib.SendSignaled}, ring.Atomic{}, at(64*i, 64))
 	}
 }
 
@@ -51,7 +52,7 @@ func (p *pairOf) complete(atA, atB int) {
 func (p *pairOf) successes(e *end) int {
 	got := e.poll()
 	for _, c := range got {
-		if c.Status != ring.WCSuccess {
+		if c.Status != ib.WCSuccess {
 			p.Fatalf("%+v", c)
 		}
 	}

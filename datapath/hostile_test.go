@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -46,11 +47,11 @@ func victimOf(a, b *end) *victim {
 	a.fill(rand.New(rand.NewPCG(1, 1)), 0, endMemory)
 	v.before = bytes.Clone(v.memory)
 	v.engine.Do(func() {
-		open := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
+		open := ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic
 		v.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
 		v.session.SetMR(&region.MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
 		v.session.SetMR(&region.MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
-		v.session.SetMR(&region.MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
+		v.session.SetMR(&region.MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ib.AccessRemoteRead})
 	})
 	return v
 }
@@ -58,31 +59,31 @@ func victimOf(a, b *end) *victim {
 // revive makes a queue pair that has failed a new one, with receives and requests outstanding.
 func (v *victim) revive(r *rand.Rand) {
 	v.engine.Do(func() {
-		v.qp.SetState(ring.QPStateReset)
-		v.qp.SetState(ring.QPStateInit)
+		v.qp.SetState(ib.QPStateReset)
+		v.qp.SetState(ib.QPStateInit)
 		v.c.Responder.ExpectedPSN = wire.PSN(r.Uint32()) & wire.PSNMask
 		v.qp.SetPSN(wire.PSN(r.Uint32()) & wire.PSNMask)
-		v.qp.SetState(ring.QPStateRTR)
-		v.qp.SetState(ring.QPStateRTS)
+		v.qp.SetState(ib.QPStateRTR)
+		v.qp.SetState(ib.QPStateRTS)
 	})
 	v.polled = v.send.Signaled()
 	if v.qp.Domain != nil {
 		v.revivesTarget(r)
 		return
 	}
-	own := func(length int) ring.SGE {
-		return ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)}
+	own := func(length int) ib.SGE {
+		return ib.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)}
 	}
 	for i := range 8 {
 		v.postRecv(uint64(i), own(r.IntN(ownLen)))
 	}
 	for range hostileOp {
-		o := ring.Opcode(r.IntN(7))
+		o := ib.Opcode(r.IntN(7))
 		if !o.On(v.c.Service) {
-			o = ring.WRSend
+			o = ib.WRSend
 		}
 		length := r.IntN(2000)
-		if o == ring.WRAtomicCmpAndSwp || o == ring.WRAtomicFetchAndAdd {
+		if o == ib.WRAtomicCmpAndSwp || o == ib.WRAtomicFetchAndAdd {
 			length = 8
 		}
 		v.post(to(o, 0), ring.Atomic{CompareAdd: 1}, own(length))
@@ -181,12 +182,12 @@ func (v *victim) harassBy(r *rand.Rand, forge func() []byte) {
 	v.revive(r)
 	for range 64 {
 		v.take(forge())
-		if v.qp.State == ring.QPStateErr || v.qp.State == ring.QPStateSQE {
+		if v.qp.State == ib.QPStateErr || v.qp.State == ib.QPStateSQE {
 			break
 		}
 	}
 	for _, c := range v.poll() {
-		if c.Status == ring.WCSuccess && c.Opcode.IsRecv() && int(c.ByteLen) > ownLen {
+		if c.Status == ib.WCSuccess && c.Opcode.IsRecv() && int(c.ByteLen) > ownLen {
 			v.Fatalf("a receive of %d bytes", c.ByteLen)
 		}
 	}
@@ -269,7 +270,7 @@ func TestEveryCountInEveryState(t *testing.T) {
 		if service == wire.ServiceXRC {
 			v.makeTarget()
 		}
-		for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr} {
+		for _, state := range []ib.QPState{ib.QPStateReset, ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS, ib.QPStateSQD, ib.QPStateSQE, ib.QPStateErr} {
 			for operation := range wire.Opcode(24) {
 				for count := range uint32(wire.MaxPackets) {
 					v.bring(r, state)
@@ -296,15 +297,15 @@ func TestEveryCountInEveryState(t *testing.T) {
 }
 
 // bring has the queue pair be in a state, with receives and requests outstanding where it has been in RTS.
-func (v *victim) bring(r *rand.Rand, state ring.QPState) {
+func (v *victim) bring(r *rand.Rand, state ib.QPState) {
 	if v.qp.State == state {
 		return
 	}
 	v.revive(r)
 	v.poll()
 	v.engine.Do(func() {
-		if state < ring.QPStateRTS {
-			v.qp.SetState(ring.QPStateReset)
+		if state < ib.QPStateRTS {
+			v.qp.SetState(ib.QPStateReset)
 		}
 		for _, s := range statesTo(state) {
 			if s > v.qp.State {

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // another makes a queue pair of another program on the end's engine. Its template has the addresses of the
@@ -45,8 +46,8 @@ func TestOthersAreNotHeard(t *testing.T) {
 
 		copy(attacker.memory, "forged")
 		victim.postRecv(1, at(0, 100))
-		attacker.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
-		attacker.post(to(ring.WRRDMAWrite, 1000), ring.Atomic{}, at(0, 6))
+		attacker.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
+		attacker.post(to(ib.WRRDMAWrite, 1000), ring.Atomic{}, at(0, 6))
 		for range 50 {
 			p.round()
 		}
@@ -56,9 +57,9 @@ func TestOthersAreNotHeard(t *testing.T) {
 		if c := victim.engine.Counters(); c.Drops[DropNotPeer] < 2 {
 			t.Errorf("%v: %+v", service, c.Drops)
 		}
-		peer.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+		peer.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 		taken, _ := p.await(1, 0)
-		expect(t, taken, ring.WCSuccess)
+		expect(t, taken, ib.WCSuccess)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestForgedAnswers(t *testing.T) {
 	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // who is silent
 	victim.engine.Do(func() { victim.c.Path.set(victim.engine, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
-	victim.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+	victim.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 	peer.engine.Do(func() { // it acknowledges what it has not got
 		peer.c.Responder.ExpectedPSN = victim.c.Requester.Oldest().Plus(1)
 		peer.owe()
@@ -79,7 +80,7 @@ func TestForgedAnswers(t *testing.T) {
 	for range 20 {
 		p.round()
 	}
-	if got := victim.poll(); len(got) != 0 && got[0].Status == ring.WCSuccess {
+	if got := victim.poll(); len(got) != 0 && got[0].Status == ib.WCSuccess {
 		t.Errorf("%+v", got)
 	}
 }

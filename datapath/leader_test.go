@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // hosts are two engines on a wire in memory, with their workers asleep. b receives from a.
@@ -30,7 +31,7 @@ func (r *rig) asleep() {
 // frameWith posts a receive at one end, and sends a message from the other.
 func frameWith(from, to *rig) {
 	to.postRecv(1, piece(0, 200))
-	from.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
+	from.send.Put(&ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
 	from.send.Publish()
 	if from.doorbell.Ring(3) {
 		from.engine.Kick(from.session)
@@ -138,7 +139,7 @@ func TestOthersCompleteForTheLeader(t *testing.T) {
 		r.asleep()
 		got := r.background(t.Context(), nil)
 		r.leads()
-		r.postSend(ring.Send{Flags: ring.SendSignaled})
+		r.postSend(ring.Send{Flags: ib.SendSignaled})
 		r.engine.Kick(r.session)
 		<-got
 	}

@@ -3,15 +3,15 @@ package datapath
 import (
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // A request that cannot be carried out fails in its turn also if what is ahead of it was about to be sent again
 // when its acknowledgement came.
 func TestFailsAfterALateAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRSend, length: 8}, posted{o: 99}, posted{o: ring.WRSend, length: 8})
+	x.postAll(posted{o: ib.WRSend, length: 8}, posted{o: 99}, posted{o: ib.WRSend, length: 8})
 	x.hear()
 	x.sayAll(line{Transport: answer(0, wire.NAKSequence)}, line{Transport: answer(0, ackOf)})
 	if heard := x.hear(); heard != "1: send 8B, 2: local QP operation error, 3: flushed" {
@@ -21,7 +21,7 @@ func TestFailsAfterALateAnswer(t *testing.T) {
 
 // What is acknowledged after all is not sent again, nor counted as on its way.
 func TestLateAnswers(t *testing.T) {
-	write := posted{o: ring.WRRDMAWrite, length: 8}
+	write := posted{o: ib.WRRDMAWrite, length: 8}
 	for acked, row := range []string{
 		"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B",
 		"WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B, 2: RDMA write 8B",
@@ -49,7 +49,7 @@ func TestOneAcknowledgement(t *testing.T) {
 // A READ's memory may be taken away before its response is here.
 func TestNowhereToReadTo(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.postAll(posted{o: ring.WRRDMARead, length: 8})
+	x.postAll(posted{o: ib.WRRDMARead, length: 8})
 	x.hear()
 	x.engine.Do(func() { x.session.ClearKey(testKey(1)) })
 	x.follow("READ", []line{{response(wire.OpReadResponseOnly, 0), 8, DropProtection, "1: local protection error"}})
@@ -58,7 +58,7 @@ func TestNowhereToReadTo(t *testing.T) {
 // A link that has no room is tried again: nothing is lost, and nothing is flushed.
 func TestConnectionWaitsForTheLink(t *testing.T) {
 	for name, begin := range map[string]func(x *exchange){
-		"request":  func(x *exchange) { x.postAll(posted{o: ring.WRSend, length: 8}) },
+		"request":  func(x *exchange) { x.postAll(posted{o: ib.WRSend, length: 8}) },
 		"response": func(x *exchange) { x.sayAll(line{Transport: read(0, 0, 8)}) },
 	} {
 		x := newExchange(t, wire.ServiceRC, nil)
@@ -82,7 +82,7 @@ func TestConnectionWaitsForTheLink(t *testing.T) {
 // Of several RNR NAKs of one try the first counts, as when the network makes two of one.
 func TestNotReadyTwice(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, retries(1))
-	x.postAll(posted{o: ring.WRSend, length: 8})
+	x.postAll(posted{o: ib.WRSend, length: 8})
 	x.hear()
 	x.sayAll(line{Transport: answer(0, rnr)}, line{Transport: answer(0, rnr)})
 	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) asks" {
@@ -98,7 +98,7 @@ func TestConnectionIsLongerThanItsPath(t *testing.T) {
 		x.engine.Do(func() {
 			x.c.Path.set(x.engine, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
 		})
-		x.postAll(posted{o: ring.WRSend, length: length})
+		x.postAll(posted{o: ib.WRSend, length: length})
 		x.hear()
 		if c := x.engine.Counters(); c.Sent != 1 || c.Drops[DropPathMTU] != drops {
 			t.Errorf("%d bytes: %d sent, %v", length, c.Sent, c.Drops)

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/conn"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // keeper is an exchange of a card that keeps packets that came ahead of a missing one, and has only that sent again.
@@ -50,7 +50,7 @@ func TestAheadIsKept(t *testing.T) {
 		{ask(wire.OpWriteOnly, 0), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2"},
 		{ask(wire.OpWriteOnly, 3), 8, DropNone, "ACKNOWLEDGE 2 0x60 msn 2"},
 	})
-	x.engine.Do(func() { x.qp.SetState(ring.QPStateErr) }) // gives back what is kept
+	x.engine.Do(func() { x.qp.SetState(ib.QPStateErr) }) // gives back what is kept
 	if kept := x.c.Responder.Keeps(); kept != 0 {
 		t.Errorf("%d are kept", kept)
 	}
@@ -58,7 +58,7 @@ func TestAheadIsKept(t *testing.T) {
 
 // A peer that misses one packet is sent that one. What it acknowledges then says whether it has the rest.
 func TestOneIsSentAgain(t *testing.T) {
-	write := posted{o: ring.WRRDMAWrite, length: 8}
+	write := posted{o: ib.WRRDMAWrite, length: 8}
 	x := keeper(t, 8)
 	x.postAll(write, write, write, write)
 	x.hear()
@@ -80,7 +80,7 @@ func TestOneIsSentAgain(t *testing.T) {
 // A READ is asked for again from what is missing, and not from its beginning.
 func TestReadIsAskedAgainFromTheGap(t *testing.T) {
 	x := keeper(t, 8)
-	x.postAll(posted{o: ring.WRRDMARead, length: 4 * 256})
+	x.postAll(posted{o: ib.WRRDMARead, length: 4 * 256})
 	x.hear()
 	x.follow("a gap", []line{
 		{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},

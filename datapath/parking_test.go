@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -15,15 +16,15 @@ func TestChangeWakesTheWorker(t *testing.T) {
 	a := newStation(t, left, true)
 	newStation(t, right, true)
 	for i := range 50 {
-		a.engine.Do(func() { a.qp.SetState(ring.QPStateSQD) })
+		a.engine.Do(func() { a.qp.SetState(ib.QPStateSQD) })
 		wait(t, "sleep", a.doorbell.Asleep)
-		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
 			a.engine.Wake(a.session)
 		}
 		wait(t, "sleep with a request that waits", func() bool { return a.doorbell.Asleep() && !a.doorbell.Pending() })
-		a.engine.Do(func() { a.qp.SetState(ring.QPStateRTS) })
+		a.engine.Do(func() { a.qp.SetState(ib.QPStateRTS) })
 		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
 	}
 }
@@ -48,7 +49,7 @@ func TestPostToAParkedWorker(t *testing.T) {
 	sent := 0
 	for range 200 {
 		a.parked()
-		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) && a.engine.runner.State() == runner.Parked {
 			a.engine.Kick(a.session)
@@ -71,7 +72,7 @@ func TestManyKicks(t *testing.T) {
 	a := newStation(t, left, true)
 	newStation(t, right, true)
 	post := func() {
-		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
 			a.engine.Kick(a.session)

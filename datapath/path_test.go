@@ -5,13 +5,14 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // sendOn posts n datagrams of one byte on an address handle and runs the engine.
 func (r *rig) sendOn(handle uint32, n int) {
 	r.Helper()
 	for range n {
-		r.postSend(ring.Send{AH: handle, Flags: ring.SendSignaled}, piece(0, 1))
+		r.postSend(ring.Send{AH: handle, Flags: ib.SendSignaled}, piece(0, 1))
 	}
 	r.run()
 }
@@ -37,7 +38,7 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	if len(r.link.out) != 0 || path.Waiting() != 3 {
 		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
 	}
-	if got := r.completions(); len(got) != 3 || got[0].Status != ring.WCSuccess {
+	if got := r.completions(); len(got) != 3 || got[0].Status != ib.WCSuccess {
 		t.Fatalf("completions %+v", got)
 	}
 	r.setPath(path, PathAttr{State: PathResolving})
@@ -123,7 +124,7 @@ func TestPathMTU(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.session.SetAH(5, r.ah(PathAttr{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
 	for _, length := range []uint32{256, 257} {
-		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: testKey(1)})
+		r.postSend(ring.Send{AH: 5}, ib.SGE{Length: length, LKey: testKey(1)})
 	}
 	r.run()
 	if c := r.engine.Counters(); len(r.link.out) != 1 || c.Drops[DropPathMTU] != 1 || c.Sent != 2 {

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // A peer that does not answer: the request fails after all retries, and not before their time (IBA
@@ -18,15 +19,15 @@ func TestPeerIsSilent(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt, c.Timeout = retries, timeout })
 	p.network.Impair(link.Impairment{Loss: 1})
 	start := time.Now()
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 100))
-	p.a.post(to(ring.WRSend, 0), ring.Atomic{})
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 100))
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{})
 	ofA, _ := p.await(2, 0)
-	expect(t, ofA, ring.WCRetryExcErr, ring.WCWRFlushErr)
+	expect(t, ofA, ib.WCRetryExcErr, ib.WCWRFlushErr)
 	c := p.a.engine.Counters()
 	if least := (retries + 1) * wire.AckTimeout(timeout); time.Since(start) < least || c.Timeouts != retries+1 || c.Retransmits != retries*2 {
 		t.Errorf("after %v, which is to be %v at least: %d timeouts, %d sent again", time.Since(start), least, c.Timeouts, c.Retransmits)
 	}
-	if !slices.Equal(p.a.states, []ring.QPState{ring.QPStateErr}) || !p.a.engine.timers.empty() {
+	if !slices.Equal(p.a.states, []ib.QPState{ib.QPStateErr}) || !p.a.engine.timers.empty() {
 		t.Errorf("states %v, timers %v", p.a.states, p.a.engine.timers.heap)
 	}
 }
@@ -34,39 +35,39 @@ func TestPeerIsSilent(t *testing.T) {
 // A peer without a receive: the request fails after rnr_retry tries, or waits until there is one.
 func TestPeerIsNotReady(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 2 })
-	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 3000))
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 3000))
 	ofA, _ := p.await(1, 0)
-	expect(t, ofA, ring.WCRNRRetryExcErr)
+	expect(t, ofA, ib.WCRNRRetryExcErr)
 	if c := p.a.engine.Counters(); c.RNRNAKs != 3 {
 		t.Errorf("%+v", c)
 	}
 
 	p = connect(t, wire.ServiceRC, 1, nil)
-	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 3000))
-	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 5))
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 3000))
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 5))
 	for p.a.engine.Counters().RNRNAKs < 12 { // more than 7: that is for ever
 		p.round()
 	}
 	p.b.postRecv(1, at(0, 4000))
 	p.b.postRecv(2, at(0, 4000))
 	ofA, ofB := p.await(2, 2)
-	expect(t, ofA, ring.WCSuccess, ring.WCSuccess)
-	expect(t, ofB, ring.WCSuccess, ring.WCSuccess)
+	expect(t, ofA, ib.WCSuccess, ib.WCSuccess)
+	expect(t, ofB, ib.WCSuccess, ib.WCSuccess)
 }
 
 // In SQD what was begun is finished, and the rest waits for RTS.
 func TestConnectionDrains(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.NotifyDrained = true })
 	for i := range 100 {
-		p.a.post(to(ring.WRRDMAWrite, i*4000), ring.Atomic{}, at(0, 4000))
+		p.a.post(to(ib.WRRDMAWrite, i*4000), ring.Atomic{}, at(0, 4000))
 	}
 	p.round()
-	p.a.engine.Do(func() { p.a.qp.SetState(ring.QPStateSQD) })
+	p.a.engine.Do(func() { p.a.qp.SetState(ib.QPStateSQD) })
 	begun := p.a.c.Requester.Begun()
 	for len(p.a.events) == 0 {
 		p.round()
 	}
-	if done := len(p.a.poll()); begun == 0 || done < int(begun) || done == 100 || !slices.Equal(p.a.events, []ring.EventType{ring.EventSQDrained}) {
+	if done := len(p.a.poll()); begun == 0 || done < int(begun) || done == 100 || !slices.Equal(p.a.events, []ib.EventType{ib.EventSQDrained}) {
 		t.Fatalf("%d were begun, %d finished: %v", begun, done, p.a.events)
 	}
 	for range 100 {
@@ -75,7 +76,7 @@ func TestConnectionDrains(t *testing.T) {
 	if all := p.a.poll(); len(all) != 0 {
 		t.Errorf("in SQD: %+v", all)
 	}
-	p.a.engine.Do(func() { p.a.qp.SetState(ring.QPStateRTS) })
+	p.a.engine.Do(func() { p.a.qp.SetState(ib.QPStateRTS) })
 	p.await(100-int(p.a.polled), 0)
 }
 
@@ -83,10 +84,10 @@ func TestConnectionDrains(t *testing.T) {
 func TestFenceAndReadLimit(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MaxRDAtomic = 2 })
 	for i := range 6 {
-		p.a.post(to(ring.WRRDMARead, i*3000), ring.Atomic{}, at(i*3000, 3000))
+		p.a.post(to(ib.WRRDMARead, i*3000), ring.Atomic{}, at(i*3000, 3000))
 	}
-	fenced := to(ring.WRRDMAWrite, 0)
-	fenced.Flags |= ring.SendFence
+	fenced := to(ib.WRRDMAWrite, 0)
+	fenced.Flags |= ib.SendFence
 	p.a.post(fenced, ring.Atomic{}, at(0, 10))
 	tap, sent := NewTap(TapFilter{}), map[wire.Opcode]map[wire.PSN]bool{wire.OpReadRequest: {}, wire.OpWriteOnly: {}}
 	p.a.engine.Do(func() { p.a.engine.taps.add(tap) })
@@ -104,7 +105,7 @@ func TestFenceAndReadLimit(t *testing.T) {
 			t.Fatalf("%d READs and %d WRITEs are sent, %d requests completed", reads, len(sent[wire.OpWriteOnly]), len(all))
 		}
 	}
-	expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 7)...)
+	expect(t, all, slices.Repeat([]ib.WCStatus{ib.WCSuccess}, 7)...)
 }
 
 // A queue pair can be connected to itself.
@@ -116,11 +117,11 @@ func TestConnectedToItself(t *testing.T) {
 	p := &pairOf{T: t, network: network, a: e, b: newEnd(t, network, 2)}
 	copy(e.memory, "to itself")
 	e.postRecv(1, at(5000, 100))
-	e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 9))
-	e.post(to(ring.WRRDMAWrite, 6000), ring.Atomic{}, at(0, 9))
-	e.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(7000, 9))
+	e.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 9))
+	e.post(to(ib.WRRDMAWrite, 6000), ring.Atomic{}, at(0, 9))
+	e.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(7000, 9))
 	all, _ := p.await(4, 0)
-	expect(t, all, ring.WCSuccess, ring.WCSuccess, ring.WCSuccess, ring.WCSuccess)
+	expect(t, all, ib.WCSuccess, ib.WCSuccess, ib.WCSuccess, ib.WCSuccess)
 	for _, from := range []int{5000, 6000, 7000} {
 		if got := string(e.memory[from : from+9]); got != "to itself" {
 			t.Errorf("at %d: %q", from, got)
@@ -131,24 +132,24 @@ func TestConnectedToItself(t *testing.T) {
 // What a request names may be taken away while it is sent: it fails, and what is behind it is flushed.
 func TestMemoryIsTakenAway(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 10))
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 10))
 	for range 3 {
 		p.round()
 	}
 	p.a.engine.Do(func() { p.a.session.ClearKey(testKey(1)) })
 	ofA, _ := p.await(2, 0)
-	expect(t, ofA, ring.WCLocProtErr, ring.WCWRFlushErr)
+	expect(t, ofA, ib.WCLocProtErr, ib.WCWRFlushErr)
 
 	p = connect(t, wire.ServiceRC, 1, nil)
-	p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
+	p.a.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
 	for range 3 {
 		p.round()
 	}
 	p.b.engine.Do(func() { p.b.session.ClearKey(testKey(1)) })
 	ofA, _ = p.await(1, 0)
-	expect(t, ofA, ring.WCRemAccessErr)
-	if !slices.Equal(p.b.events, []ring.EventType{ring.EventQPAccessErr}) || !slices.Equal(p.b.states, []ring.QPState{ring.QPStateErr}) {
+	expect(t, ofA, ib.WCRemAccessErr)
+	if !slices.Equal(p.b.events, []ib.EventType{ib.EventQPAccessErr}) || !slices.Equal(p.b.states, []ib.QPState{ib.QPStateErr}) {
 		t.Errorf("at the peer: %v, %v", p.b.events, p.b.states)
 	}
 }
@@ -192,11 +193,11 @@ func TestTimers(t *testing.T) {
 func TestLastMessageIsAcknowledged(t *testing.T) {
 	for _, end := range []func(e *end){
 		func(e *end) { e.engine.RemoveQP(e.qp) },
-		func(e *end) { e.qp.SetState(ring.QPStateReset) },
+		func(e *end) { e.qp.SetState(ib.QPStateReset) },
 	} {
 		p := connect(t, wire.ServiceRC, 1, nil)
 		p.b.postRecv(1, at(0, 10))
-		p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 10))
+		p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 10))
 		var came []ring.CQE
 		for len(came) == 0 {
 			p.round()
@@ -204,13 +205,13 @@ func TestLastMessageIsAcknowledged(t *testing.T) {
 		}
 		p.b.engine.Do(func() { end(p.b) })
 		ofA, _ := p.await(1, 0)
-		expect(t, ofA, ring.WCSuccess)
+		expect(t, ofA, ib.WCSuccess)
 	}
 }
 
 // A CQ that is overrun by a connection's completions ends it, whatever is outstanding.
 func TestConnectionOverrunsItsCQ(t *testing.T) {
-	for _, o := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite, ring.WRRDMARead, ring.WRAtomicFetchAndAdd} {
+	for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead, ib.WRAtomicFetchAndAdd} {
 		p := connect(t, wire.ServiceRC, 1, nil)
 		g := ring.CompletionGeometry(2)
 		memory := ring.Alloc(g.Size())
@@ -225,10 +226,10 @@ func TestConnectionOverrunsItsCQ(t *testing.T) {
 			p.b.postRecv(uint64(i), at(0, 8))
 			p.a.post(to(o, 0), ring.Atomic{}, at(0, 8))
 			if i%3 == 2 { // reads and writes in turns, so that an answer acknowledges others
-				p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 8))
+				p.a.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 8))
 			}
 		}
-		for p.a.qp.State != ring.QPStateErr {
+		for p.a.qp.State != ib.QPStateErr {
 			p.round()
 		}
 		for p.round() {
@@ -256,9 +257,9 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		})
 		for i := range 4 {
 			e.postRecv(uint64(i), at(0, 10))
-			e.post(ring.SendConnected{Opcode: ring.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
+			e.post(ring.SendConnected{Opcode: ib.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
 		}
-		for e.qp.State != ring.QPStateErr {
+		for e.qp.State != ib.QPStateErr {
 			e.engine.Do(func() { e.engine.runRound() })
 		}
 		if e.c.Requester.Begun() != 0 {
@@ -272,11 +273,11 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt = 1 })
 	p.a.engine.Do(func() { p.a.engine.tables.setMTU(wire.MTU512) })
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 512))
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 513))
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 512))
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 513))
 	ofA, _ := p.await(2, 0)
-	expect(t, ofA, ring.WCSuccess, ring.WCRetryExcErr)
-	if c := p.a.engine.Counters(); c.Drops[DropPathMTU] != 2 || !slices.Equal(p.a.events, []ring.EventType{ring.EventPathMigErr}) {
+	expect(t, ofA, ib.WCSuccess, ib.WCRetryExcErr)
+	if c := p.a.engine.Counters(); c.Drops[DropPathMTU] != 2 || !slices.Equal(p.a.events, []ib.EventType{ib.EventPathMigErr}) {
 		t.Errorf("%+v, events %v", c, p.a.events)
 	}
 }

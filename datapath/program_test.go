@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -23,7 +24,7 @@ import (
 type scribbler struct {
 	*end
 	sendMemory, recvMemory []byte
-	window                 ring.RKey
+	window                 ib.RKey
 }
 
 // Places in a queue's memory; see ring.h.
@@ -48,7 +49,7 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 		s.qp.SRQ = &SRQ{Queue: s.qp.Recv, PD: testPD, NoteLimit: func() {}}
 	}
 	s.engine.Do(func() {
-		s.window = ring.RKey(testKey(5))
+		s.window = ib.RKey(testKey(5))
 		s.session.SetMW(s.window, &region.MW{PD: testPD, Type2: true})
 		s.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid})})
 		if service != wire.ServiceUD {
@@ -56,7 +57,7 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 				PeerQPN: testQP, Peer: s.gid, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid}),
 				Attr: conn.Attr{
 					Service: service, MTU: wire.MTU256, Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2, MaxDestRDAtomic: 2,
-					Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+					Access: ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic,
 				},
 			}
 			s.qp.Serve(s.c)
@@ -70,9 +71,9 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 }
 
 // enter brings the queue pair into a state, with empty queues.
-func (s *scribbler) enter(state ring.QPState) {
+func (s *scribbler) enter(state ib.QPState) {
 	s.engine.Do(func() {
-		s.qp.SetState(ring.QPStateReset)
+		s.qp.SetState(ib.QPStateReset)
 		for _, next := range statesTo(state) {
 			s.qp.SetState(next)
 		}
@@ -88,14 +89,14 @@ func (s *scribbler) enter(state ring.QPState) {
 }
 
 // statesTo are the states by which a queue pair gets to one.
-func statesTo(state ring.QPState) []ring.QPState {
-	way := []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS}
+func statesTo(state ib.QPState) []ib.QPState {
+	way := []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS}
 	for i, one := range way {
 		if one == state {
 			return way[:i+1]
 		}
 	}
-	if state == ring.QPStateReset {
+	if state == ib.QPStateReset {
 		return nil
 	}
 	return append(way, state)
@@ -114,7 +115,7 @@ func announce(memory []byte) {
 }
 
 // base writes a request of each kind that is right, so that one changed byte is all that is wrong.
-func (s *scribbler) base(o ring.Opcode) {
+func (s *scribbler) base(o ib.Opcode) {
 	recv := slot(s.recvMemory, 8)
 	clear(recv)
 	binary.LittleEndian.PutUint64(recv, 1)
@@ -126,16 +127,16 @@ func (s *scribbler) base(o ring.Opcode) {
 	w.SGECount = 1
 	length, data := 600, send[32:]
 	if s.c == nil { // an address handle 0, and the peer's numbers in the same places
-		w.RemoteAddr, w.RKey = uint64(testQP)<<32, ring.RKey(testQKey)
+		w.RemoteAddr, w.RKey = uint64(testQP)<<32, ib.RKey(testQKey)
 	}
 	switch o {
-	case ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
+	case ib.WRAtomicCmpAndSwp, ib.WRAtomicFetchAndAdd:
 		length, data = 8, data[ring.AtomicLen:]
-	case ring.WRBindMW:
+	case ib.WRBindMW:
 		w.RemoteAddr, w.RKey = endBase, s.window
-		ring.PutBind(data, ring.Bind{Length: 100, LKey: testKey(1), Access: ring.AccessRemoteRead})
+		ring.PutBind(data, ring.Bind{Length: 100, LKey: testKey(1), Access: ib.AccessRemoteRead})
 		data = nil
-	case ring.WRLocalInv, ring.WRSendWithInv:
+	case ib.WRLocalInv, ib.WRSendWithInv:
 		w.Imm = uint32(s.window)
 	}
 	if data != nil {
@@ -161,7 +162,7 @@ func (s *scribbler) run() {
 	s.poll()
 }
 
-var scribbledStates = []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr}
+var scribbledStates = []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS, ib.QPStateSQD, ib.QPStateSQE, ib.QPStateErr}
 
 // TestEveryByteOfARequest writes each value into each byte of a send request and of a receive: of each kind
 // of request, on each service, with an SRQ and without, in each state. The engine goes on, and each packet is
@@ -207,12 +208,12 @@ func byteValues(t *testing.T) []byte {
 	return values[:waittest.Often(len(values))]
 }
 
-func (s *scribbler) everyByte(state ring.QPState, values []byte) {
-	kinds := []ring.Opcode{
-		ring.WRSend, ring.WRSendWithImm, ring.WRSendWithInv, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead,
-		ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd, ring.WRBindMW, ring.WRLocalInv,
+func (s *scribbler) everyByte(state ib.QPState, values []byte) {
+	kinds := []ib.Opcode{
+		ib.WRSend, ib.WRSendWithImm, ib.WRSendWithInv, ib.WRRDMAWrite, ib.WRRDMAWriteWithImm, ib.WRRDMARead,
+		ib.WRAtomicCmpAndSwp, ib.WRAtomicFetchAndAdd, ib.WRBindMW, ib.WRLocalInv,
 	}
-	if state != ring.QPStateRTS {
+	if state != ib.QPStateRTS {
 		kinds = kinds[:1] // the request is not read there, except to flush it
 	}
 	for _, o := range kinds {
@@ -230,7 +231,7 @@ func (s *scribbler) everyByte(state ring.QPState, values []byte) {
 }
 
 // try posts a request and a receive of which something has been changed.
-func (s *scribbler) try(state ring.QPState, o ring.Opcode, change func()) {
+func (s *scribbler) try(state ib.QPState, o ib.Opcode, change func()) {
 	if s.qp.State != state {
 		s.enter(state)
 	}
@@ -239,7 +240,7 @@ func (s *scribbler) try(state ring.QPState, o ring.Opcode, change func()) {
 	announce(s.recvMemory)
 	announce(s.sendMemory)
 	s.run()
-	if s.qp.State != state || state != ring.QPStateRTS {
+	if s.qp.State != state || state != ib.QPStateRTS {
 		s.enter(state) // with queues that are not full
 	}
 }
@@ -251,7 +252,7 @@ func TestEveryIndex(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 1))
 		for range 20_000 {
 			s.enter(scribbledStates[r.IntN(len(scribbledStates))])
-			s.base(ring.Opcode(r.IntN(12)))
+			s.base(ib.Opcode(r.IntN(12)))
 			announce(s.recvMemory)
 			announce(s.sendMemory)
 			memory := s.sendMemory
@@ -287,11 +288,11 @@ func TestHostileProgram(t *testing.T) {
 
 // postWrongly posts some requests with wrong bytes, and gives their number.
 func (s *scribbler) postWrongly(r *rand.Rand) (posted int) {
-	if s.qp.State != ring.QPStateRTS || r.IntN(16) == 0 {
+	if s.qp.State != ib.QPStateRTS || r.IntN(16) == 0 {
 		s.enter(scribbledStates[r.IntN(len(scribbledStates))])
 	}
 	for range 1 + r.IntN(4) {
-		s.base(ring.Opcode(r.IntN(12)))
+		s.base(ib.Opcode(r.IntN(12)))
 		for range r.IntN(4) {
 			send, recv := slot(s.sendMemory, 8), slot(s.recvMemory, 8)
 			send[r.IntN(len(send))] = byte(r.Uint32())
@@ -302,8 +303,8 @@ func (s *scribbler) postWrongly(r *rand.Rand) (posted int) {
 		posted++
 	}
 	s.run()
-	if s.qp.State == ring.QPStateRTS { // what is left in the queues is not in the way of the next
-		s.enter(ring.QPStateRTS)
+	if s.qp.State == ib.QPStateRTS { // what is left in the queues is not in the way of the next
+		s.enter(ib.QPStateRTS)
 	}
 	return posted
 }
@@ -321,13 +322,13 @@ func FuzzProgram(f *testing.F) {
 
 // scribble carries out steps: what is done, where, and with what value.
 func (s *scribbler) scribble(steps []byte) {
-	s.enter(ring.QPStateRTS)
+	s.enter(ib.QPStateRTS)
 	for len(steps) >= 4 {
 		do, at, value, high := steps[0], steps[1], steps[2], steps[3]
 		steps = steps[4:]
 		switch do % 8 {
 		case 0:
-			s.base(ring.Opcode(value % 12))
+			s.base(ib.Opcode(value % 12))
 		case 1:
 			slot := slot(s.sendMemory, 8)
 			slot[int(at)%len(slot)] = value

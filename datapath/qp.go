@@ -4,6 +4,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ
@@ -19,7 +20,7 @@ type QP struct {
 	QKey    wire.QKey
 	RecvPD  region.PD
 	PKey    wire.PKey
-	State   ring.QPState
+	State   ib.QPState
 	SigAll  bool
 	SRQ     *SRQ // nil if it has a queue of its own
 
@@ -38,13 +39,13 @@ type QP struct {
 
 	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means
 	// that no completion reports it, because the CQ was overrun. It runs under the lease.
-	NoteState func(s ring.QPState, fatal bool)
+	NoteState func(s ib.QPState, fatal bool)
 	// NoteLastWQE is called when a queue pair with an SRQ has gone to ERR: it takes no more receives,
 	// and the completions of those that it took are published. It runs under the lease.
 	NoteLastWQE func()
 	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
 	// EventQPReqErr, EventQPAccessErr, EventPathMigErr. It runs under the lease.
-	NoteEvent func(ring.EventType)
+	NoteEvent func(ib.EventType)
 }
 
 // Service is what a queue pair does with packets and requests: Datagrams, or a Connection. Its send is done when the queue
@@ -54,7 +55,7 @@ type Service interface {
 	open(e *Engine, qp *QP)               // the queue pair is added
 	close()                               // it is removed
 	halt()                                // it stops, after a fault
-	enter(state ring.QPState)             // its state changes
+	enter(state ib.QPState)               // its state changes
 	receive(a *arrival) Drop              // a packet
 	send(d *departure) (moved, done bool) // its turn; see Service
 	flush()                               // it is in ERR: what is taken and not completed is flushed
@@ -105,34 +106,34 @@ func (t *Tally) sent(packets uint64, bytes int) {
 // SetState moves a queue pair to a state that the control plane chose. RESET empties its queues
 // without completions. ERR flushes them: at once as far as changeBudget allows, the rest when the
 // queue pair has its turn. It runs in Do.
-func (qp *QP) SetState(state ring.QPState) {
+func (qp *QP) SetState(state ib.QPState) {
 	e := qp.Session.engine
 	qp.setState(state)
 	switch state {
-	case ring.QPStateReset:
+	case ib.QPStateReset:
 		qp.Send.Skip()
 		if qp.SRQ == nil {
 			qp.Recv.Skip()
 		}
 		e.round.turns.remove(qp)
-	case ring.QPStateErr:
+	case ib.QPStateErr:
 		if _, done := qp.flush(); done {
 			e.round.turns.remove(qp)
 		}
 	}
 }
 
-func (qp *QP) setState(state ring.QPState) {
+func (qp *QP) setState(state ib.QPState) {
 	e := qp.Session.engine
 	qp.service.enter(state)
 	if shares := qp.SRQ != nil || qp.Domain != nil; !shares {
-		qp.Recv.SetFlush(state == ring.QPStateErr)
-	} else if state == ring.QPStateErr && qp.State != state {
+		qp.Recv.SetFlush(state == ib.QPStateErr)
+	} else if state == ib.QPStateErr && qp.State != state {
 		e.completions.ended = append(e.completions.ended, qp)
 	}
-	qp.Send.SetFailed(state == ring.QPStateErr)
+	qp.Send.SetFailed(state == ib.QPStateErr)
 	qp.State = state
-	if state != ring.QPStateReset {
+	if state != ib.QPStateReset {
 		e.round.turns.add(qp) // the new state may allow requests that wait in the queue
 	}
 }
@@ -141,17 +142,17 @@ func (qp *QP) setState(state ring.QPState) {
 // outstanding requests are flushed in order when it has its turn. One in RESET stays
 // there: it has none, and from RESET there is no way to ERR.
 func (qp *QP) fail(fatal bool) {
-	if qp.State == ring.QPStateErr || qp.State == ring.QPStateReset {
+	if qp.State == ib.QPStateErr || qp.State == ib.QPStateReset {
 		return
 	}
-	qp.setState(ring.QPStateErr)
-	qp.NoteState(ring.QPStateErr, fatal)
+	qp.setState(ib.QPStateErr)
+	qp.NoteState(ib.QPStateErr, fatal)
 }
 
 // stopSending moves a queue pair to SQE: a request of its could not be carried out.
 func (qp *QP) stopSending() {
-	qp.setState(ring.QPStateSQE)
-	qp.NoteState(ring.QPStateSQE, false)
+	qp.setState(ib.QPStateSQE)
+	qp.NoteState(ib.QPStateSQE, false)
 }
 
 // flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
@@ -161,20 +162,20 @@ func (qp *QP) flush() (moved, done bool) {
 	e := qp.Session.engine
 	defer qp.Send.Publish()
 	for ; e.round.budget > 0 && qp.Send.Available() > 0; e.round.budget-- {
-		e.completions.failSend(qp, qp.Send.ID(), ring.WCWRFlushErr)
+		e.completions.failSend(qp, qp.Send.ID(), ib.WCWRFlushErr)
 		qp.Send.Advance(true)
 		moved = true
 	}
-	if qp.State == ring.QPStateErr {
+	if qp.State == ib.QPStateErr {
 		qp.service.flush() // before the receives that were not taken
 	}
-	if qp.State != ring.QPStateErr || qp.SRQ != nil {
+	if qp.State != ib.QPStateErr || qp.SRQ != nil {
 		return moved, e.round.budget > 0
 	}
 	var recv ring.Recv
 	for ; e.round.budget > 0 && qp.Recv.Peek(&recv); e.round.budget-- {
 		qp.Recv.Advance()
-		e.completions.completeRecv(qp, recv.ID, ring.WCWRFlushErr)
+		e.completions.completeRecv(qp, recv.ID, ib.WCWRFlushErr)
 		moved = true
 	}
 	return moved, e.round.budget > 0

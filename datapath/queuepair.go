@@ -5,12 +5,13 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // A Connection is a conn.QueuePair: what the halves of the machine need of it.
 
 // Memory implements conn.QueuePair.
-func (c *Connection) Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
+func (c *Connection) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	return c.qp.Session.Find(sge, offset, length, c.qp.PD, write)
 }
 
@@ -53,34 +54,34 @@ func (c *Connection) keysOf() (*Session, region.PD) {
 
 // Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one
 // that was revoked before.
-func (c *Connection) Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
+func (c *Connection) Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	s, pd := c.keysOf()
 	return s.Remote(c.qp, pd, key, addr, length, access)
 }
 
 // Bind implements conn.QueuePair.
-func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
+func (c *Connection) Bind(key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus {
 	return c.qp.Session.Bind(c.qp, c.qp.PD, key, addr, b)
 }
 
 // Move implements conn.QueuePair.
-func (c *Connection) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
+func (c *Connection) Move(sge ib.SGE, offset int, bytes []byte, write bool) bool {
 	return c.qp.Session.Move(sge, offset, bytes, write)
 }
 
 // MoveRemote implements conn.QueuePair.
-func (c *Connection) MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
+func (c *Connection) MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool {
 	s, _ := c.keysOf()
 	return s.MoveRemote(key, addr, bytes, write)
 }
 
 // Register implements conn.QueuePair.
-func (c *Connection) Register(key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
+func (c *Connection) Register(key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus {
 	return c.qp.Session.Register(c.qp.PD, key, base, r, signed)
 }
 
 // Invalidate implements conn.QueuePair.
-func (c *Connection) Invalidate(key ring.RKey, peer bool) bool {
+func (c *Connection) Invalidate(key ib.RKey, peer bool) bool {
 	s, pd := c.keysOf()
 	return s.Invalidate(c.qp, pd, key, peer)
 }
@@ -124,7 +125,7 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 		cq, token = c.target.CQ, c.target.CompletionToken
 	}
 	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, token)
-	if done.Status == ring.WCSuccess {
+	if done.Status == ib.WCSuccess {
 		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
 	}
 	whole := c.engine.completions.complete(cq, cqe, done.Solicited)
@@ -135,13 +136,13 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 }
 
 // Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.
-func (c *Connection) Fail(state ring.QPState) {
-	if state == ring.QPStateErr {
+func (c *Connection) Fail(state ib.QPState) {
+	if state == ib.QPStateErr {
 		c.qp.fail(false)
-	} else if c.qp.State != ring.QPStateErr {
+	} else if c.qp.State != ib.QPStateErr {
 		c.qp.stopSending()
 	}
 }
 
 // Note implements conn.QueuePair.
-func (c *Connection) Note(event ring.EventType) { c.qp.NoteEvent(event) }
+func (c *Connection) Note(event ib.EventType) { c.qp.NoteEvent(event) }

@@ -8,11 +8,12 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // posted is a request of a program's: its length, and what else of it is not the usual.
 type posted struct {
-	o      ring.Opcode
+	o      ib.Opcode
 	length int
 	change func(s *ring.SendConnected)
 }
@@ -27,7 +28,7 @@ func (x *exchange) postAll(requests ...posted) {
 			r.change(&s)
 		}
 		local := at(8*i, r.length)
-		if s.Opcode >= ring.WRRDMARead && s.Opcode <= ring.WRAtomicFetchAndAdd {
+		if s.Opcode >= ib.WRRDMARead && s.Opcode <= ib.WRAtomicFetchAndAdd {
 			local = at(1<<20, r.length) // not what others are sent from
 		}
 		x.post(s, ring.Atomic{CompareAdd: 5, Swap: 6}, local)
@@ -54,10 +55,10 @@ func retries(count uint8) func(c *Connection) {
 
 // What a requester sends, and what it makes of the answers (IBA 9.7.5.1, 9.7.6, 9.7.7).
 func TestRequester(t *testing.T) {
-	write, send, readOf := posted{o: ring.WRRDMAWrite, length: 8}, posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 600}
+	write, send, readOf := posted{o: ib.WRRDMAWrite, length: 8}, posted{o: ib.WRSend, length: 8}, posted{o: ib.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
 	const allThree = "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks"
-	fenced := func(s *ring.SendConnected) { s.Flags |= ring.SendFence }
+	fenced := func(s *ring.SendConnected) { s.Flags |= ib.SendFence }
 	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
 	invalidates := func(s *ring.SendConnected) { s.Imm = 0x77 }
 	for name, row := range map[string]struct {
@@ -74,22 +75,22 @@ func TestRequester(t *testing.T) {
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 			{answer(2, ackOf), 0, DropStrayAnswer, ""},
 		}},
-		"acknowledged in parts": {nil, []posted{{ring.WRSend, 600, nil}, {ring.WRRDMAWriteWithImm, 300, nil}},
+		"acknowledged in parts": {nil, []posted{{ib.WRSend, 600, nil}, {ib.WRRDMAWriteWithImm, 300, nil}},
 			"SEND_FIRST 0 256B(0), SEND_MIDDLE 1 256B(32), SEND_LAST 2 88B(64) asks, WRITE_FIRST 3 at 8 of 300 256B(1), WRITE_LAST_WITH_IMMEDIATE 4 44B(33) asks", []line{
 				{answer(1, ackOf), 0, DropNone, ""},
 				{answer(2, ackOf), 0, DropNone, "1: send 600B"},
 				{answer(4, ackOf), 0, DropNone, "2: RDMA write 300B"},
 			}},
-		"unsignaled": {nil, []posted{{ring.WRSend, 8, unsignaled}, send, {ring.WRSend, 8, unsignaled}},
+		"unsignaled": {nil, []posted{{ib.WRSend, 8, unsignaled}, send, {ib.WRSend, 8, unsignaled}},
 			"SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
 				{answer(0, ackOf), 0, DropNone, ""},
 				{answer(2, ackOf), 0, DropNone, "2: send 8B"},
 			}},
-		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.SendConnected) { s.Flags |= ring.SendSolicited }}},
+		"solicited": {nil, []posted{{ib.WRSendWithImm, 300, func(s *ring.SendConnected) { s.Flags |= ib.SendSolicited }}},
 			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
 				{answer(1, ackOf), 0, DropNone, "1: send 300B"},
 			}},
-		"invalidating": {nil, []posted{{ring.WRSendWithInv, 300, invalidates}, {ring.WRSendWithInv, 8, invalidates}},
+		"invalidating": {nil, []posted{{ib.WRSendWithInv, 300, invalidates}, {ib.WRSendWithInv, 8, invalidates}},
 			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) asks, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) asks", []line{
 				{answer(2, ackOf), 0, DropNone, "1: send 300B, 2: send 8B"},
 			}},
@@ -101,7 +102,7 @@ func TestRequester(t *testing.T) {
 			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks"},
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 		}},
-		"a part is lost": {nil, []posted{{ring.WRRDMAWrite, 600, nil}, write},
+		"a part is lost": {nil, []posted{{ib.WRRDMAWrite, 600, nil}, write},
 			"WRITE_FIRST 0 at 0 of 600 256B(0), WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
 				{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
 				{answer(3, ackOf), 0, DropNone, "1: RDMA write 600B, 2: RDMA write 8B"},
@@ -162,11 +163,11 @@ func TestRequester(t *testing.T) {
 			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseOnly, 0), 256, DropInvalidRequest, "1: bad response error"}}},
 		"READ, an atomic's answer": {nil, []posted{readOf},
 			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpAtomicAcknowledge, 0), 0, DropInvalidRequest, "1: bad response error"}}},
-		"READ, does not end": {nil, []posted{{ring.WRRDMARead, 512, nil}}, "READ_REQUEST 0 at 0 of 512", []line{
+		"READ, does not end": {nil, []posted{{ib.WRRDMARead, 512, nil}}, "READ_REQUEST 0 at 0 of 512", []line{
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
 			{response(wire.OpReadResponseMiddle, 1), 256, DropInvalidRequest, "1: bad response error"},
 		}},
-		"READ, of nothing": {nil, []posted{{ring.WRRDMARead, 0, nil}}, "READ_REQUEST 0 at 0 of 0", []line{
+		"READ, of nothing": {nil, []posted{{ib.WRRDMARead, 0, nil}}, "READ_REQUEST 0 at 0 of 0", []line{
 			{response(wire.OpReadResponseOnly, 0), 0, DropNone, "1: RDMA read 0B"},
 		}},
 		"READ, its answer acknowledges what is before": {nil, []posted{write, send, readOf},
@@ -174,40 +175,40 @@ func TestRequester(t *testing.T) {
 				{response(wire.OpReadResponseFirst, 1), 8, DropStrayAnswer, ""},
 				{response(wire.OpReadResponseFirst, 2), 256, DropNone, "1: RDMA write 8B, 2: send 8B"},
 			}},
-		"READs, not more than may be": {func(c *Connection) { c.MaxRDAtomic = 1 }, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMARead, 8, nil}, write}, "READ_REQUEST 0 at 0 of 8", []line{
+		"READs, not more than may be": {func(c *Connection) { c.MaxRDAtomic = 1 }, []posted{{ib.WRRDMARead, 8, nil}, {ib.WRRDMARead, 8, nil}, write}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
 				"READ_REQUEST 1 at 8 of 8, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{response(wire.OpReadResponseOnly, 1), 8, DropNone, "2: RDMA read 8B"},
 		}},
 		"a response to nothing": {nil, []posted{write},
 			"WRITE_ONLY 0 at 0 of 8 8B(0) asks", []line{{response(wire.OpReadResponseOnly, 0), 8, DropStrayAnswer, ""}}},
-		"atomics": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, {ring.WRAtomicCmpAndSwp, 8, nil}},
+		"atomics": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}, {ib.WRAtomicCmpAndSwp, 8, nil}},
 			"FETCH_ADD 0 at 0: 5, 0, COMPARE_SWAP 1 at 8: 6, 5", []line{
 				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
 				{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: compare and swap 8B"},
 			}},
-		"atomic, a READ's answer": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}},
+		"atomic, a READ's answer": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}},
 			"FETCH_ADD 0 at 0: 5, 0", []line{{response(wire.OpReadResponseOnly, 0), 8, DropInvalidRequest, "1: bad response error"}}},
-		"atomic, its answer is lost": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, write},
+		"atomic, its answer is lost": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}, write},
 			"FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
 				{answer(1, ackOf), 0, DropNone, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks"},
 				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
 				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			}},
-		"fenced": {nil, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMAWrite, 8, fenced}, write}, "READ_REQUEST 0 at 0 of 8", []line{
+		"fenced": {nil, []posted{{ib.WRRDMARead, 8, nil}, {ib.WRRDMAWrite, 8, fenced}, write}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
 				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{answer(2, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B"},
 		}},
-		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.SendConnected) { s.Flags = ring.SendFence }}, write},
+		"fenced, unsignaled": {nil, []posted{{ib.WRRDMAWrite, 8, func(s *ring.SendConnected) { s.Flags = ib.SendFence }}, write},
 			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
 				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			}},
-		"fenced READs and atomics": {nil, []posted{{ring.WRRDMARead, 8, fenced}, {ring.WRAtomicFetchAndAdd, 8, fenced}}, "READ_REQUEST 0 at 0 of 8", []line{
+		"fenced READs and atomics": {nil, []posted{{ib.WRRDMARead, 8, fenced}, {ib.WRAtomicFetchAndAdd, 8, fenced}}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "FETCH_ADD 1 at 8: 5, 0, 1: RDMA read 8B"},
 			{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: fetch and add 8B"},
 		}},
-		"fenced, nothing is waited for": {nil, []posted{write, {ring.WRRDMAWrite, 8, fenced}},
+		"fenced, nothing is waited for": {nil, []posted{write, {ib.WRRDMAWrite, 8, fenced}},
 			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
@@ -223,7 +224,7 @@ func TestRequester(t *testing.T) {
 func TestAllAreSignaled(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.c.Requester.SigAll = true
-	x.postAll(posted{o: ring.WRSend, length: 8, change: func(s *ring.SendConnected) { s.Flags = 0 }})
+	x.postAll(posted{o: ib.WRSend, length: 8, change: func(s *ring.SendConnected) { s.Flags = 0 }})
 	x.hear()
 	x.follow("all", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
 }
@@ -246,7 +247,7 @@ func TestSolicitedCompletions(t *testing.T) {
 		if row.line.length > 0 {
 			x.postRecv(100, at(4096, 8))
 		}
-		x.postAll(posted{o: ring.WRSend, length: 8})
+		x.postAll(posted{o: ib.WRSend, length: 8})
 		x.hear()
 		x.cq.Arm(true)
 		x.say(row.line)
@@ -260,10 +261,10 @@ func TestSolicitedCompletions(t *testing.T) {
 func TestFailedRequestsAreTakenBack(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
-	x.postAll(posted{ring.WRSend, 8, unsignaled}, posted{99, 8, unsignaled}, posted{ring.WRSend, 8, unsignaled})
+	x.postAll(posted{ib.WRSend, 8, unsignaled}, posted{99, 8, unsignaled}, posted{ib.WRSend, 8, unsignaled})
 	x.hear()
 	x.follow("refused", []line{{answer(0, ackOf), 0, DropNone, "2: local QP operation error, 3: flushed"}})
-	if n := x.send.Outstanding(x.polled); n != 0 || x.qp.State != ring.QPStateErr {
+	if n := x.send.Outstanding(x.polled); n != 0 || x.qp.State != ib.QPStateErr {
 		t.Errorf("%d are outstanding; state %v", n, x.qp.State)
 	}
 }
@@ -272,29 +273,29 @@ func TestFailedRequestsAreTakenBack(t *testing.T) {
 func TestDrainedIsSaidOnce(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.NotifyDrained = wanted })
-		enter := func(state ring.QPState) { x.engine.Do(func() { x.qp.SetState(state) }) }
-		var want []ring.EventType
+		enter := func(state ib.QPState) { x.engine.Do(func() { x.qp.SetState(state) }) }
+		var want []ib.EventType
 		if wanted {
-			want = []ring.EventType{ring.EventSQDrained}
+			want = []ib.EventType{ib.EventSQDrained}
 		}
-		x.postAll(posted{o: ring.WRSend, length: 8})
+		x.postAll(posted{o: ib.WRSend, length: 8})
 		x.hear()
-		enter(ring.QPStateSQD)
-		x.postAll(posted{o: ring.WRSend, length: 8})
+		enter(ib.QPStateSQD)
+		x.postAll(posted{o: ib.WRSend, length: 8})
 		if x.hear(); len(x.events) != 0 {
 			t.Errorf("before the answer: %v", x.events)
 		}
 		x.follow("in SQD", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
-		enter(ring.QPStateSQD) // again
+		enter(ib.QPStateSQD) // again
 		if x.hear(); !slices.Equal(x.events, want) {
 			t.Errorf("drained: %v", x.events)
 		}
-		enter(ring.QPStateRTS)
+		enter(ib.QPStateRTS)
 		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0) asks" {
 			t.Errorf("in RTS again: %s", heard)
 		}
-		enter(ring.QPStateSQD)
-		enter(ring.QPStateRTS) // before it has drained
+		enter(ib.QPStateSQD)
+		enter(ib.QPStateRTS) // before it has drained
 		x.follow("in RTS", []line{{answer(1, ackOf), 0, DropNone, "1: send 8B"}})
 		if x.hear(); !slices.Equal(x.events, want) {
 			t.Errorf("in RTS: %v", x.events)
@@ -307,9 +308,9 @@ func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() { x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
 	for i, key := range []uint32{1, 7, 1} {
-		s := to(ring.WRSend, 0)
+		s := to(ib.WRSend, 0)
 		s.ID = uint64(i + 1)
-		x.post(s, ring.Atomic{}, ring.SGE{Addr: endBase, Length: 8, LKey: testKey(key)})
+		x.post(s, ring.Atomic{}, ib.SGE{Addr: endBase, Length: 8, LKey: testKey(key)})
 	}
 	x.hear()
 	x.engine.Do(func() { x.session.ClearKey(testKey(7)) })
@@ -329,7 +330,7 @@ func TestFailureOverrunsTheCQ(t *testing.T) {
 	x.engine.Do(func() { cq.QPs[x.qp] = struct{}{} })
 	x.postAll(posted{o: 99})
 	x.engine.Do(func() { x.engine.runRound() })
-	if x.qp.State != ring.QPStateErr || !cq.overrun {
+	if x.qp.State != ib.QPStateErr || !cq.overrun {
 		t.Errorf("state %v", x.qp.State)
 	}
 }
@@ -340,10 +341,10 @@ func TestAnswerToWhatWasNotAsked(t *testing.T) {
 	answers := []wire.Opcode{wire.OpReadResponseOnly, wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast, wire.OpAtomicAcknowledge}
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceXRC} {
 		for _, opcode := range answers {
-			for _, asked := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite} {
-				for _, bad := range []ring.Opcode{ring.WRRDMARead, ring.WRAtomicFetchAndAdd} {
+			for _, asked := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite} {
+				for _, bad := range []ib.Opcode{ib.WRRDMARead, ib.WRAtomicFetchAndAdd} {
 					x := newExchange(t, service, func(c *Connection) { c.Responder.ExpectedPSN = 1000 })
-					x.postAll(posted{o: asked, length: 100}, posted{o: bad, length: 8, change: func(s *ring.SendConnected) { s.Flags |= ring.SendInline }})
+					x.postAll(posted{o: asked, length: 100}, posted{o: bad, length: 8, change: func(s *ring.SendConnected) { s.Flags |= ib.SendInline }})
 					x.hear()
 					before := bytes.Clone(x.memory)
 					drop := x.say(line{Transport: wire.Transport{Opcode: service.Of(opcode)}, length: 100})

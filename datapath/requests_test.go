@@ -11,15 +11,16 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Requests that a program may not post, and those that are just allowed. Nothing leaves of one that may not be,
 // it completes with its reason in its turn, and what is behind it is flushed (IBA 10.8.6, 11.6.2).
 func TestRequestsAreChecked(t *testing.T) {
 	four, eight := at(0, 4), at(0, 8)
-	inline := func(o ring.Opcode, length uint32) ring.SendConnected {
+	inline := func(o ib.Opcode, length uint32) ring.SendConnected {
 		s := to(o, 0)
-		s.Flags |= ring.SendInline
+		s.Flags |= ib.SendInline
 		s.InlineLen = length
 		return s
 	}
@@ -28,62 +29,62 @@ func TestRequestsAreChecked(t *testing.T) {
 		service wire.Service
 		change  func(c *Connection)
 		send    ring.SendConnected
-		sges    []ring.SGE
-		status  ring.WCStatus
+		sges    []ib.SGE
+		status  ib.WCStatus
 	}{
-		"no such operation":               {wire.ServiceRC, nil, to(10, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"READ over UC":                    {wire.ServiceUC, nil, to(ring.WRRDMARead, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"compare and swap over UC":        {wire.ServiceUC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"fetch and add over UC":           {wire.ServiceUC, nil, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"SEND with invalidate over UC":    {wire.ServiceUC, nil, to(ring.WRSendWithInv, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"SEND over UC":                    {wire.ServiceUC, nil, to(ring.WRSend, 0), []ring.SGE{eight}, ring.WCSuccess},
-		"READ, none may be outstanding":   {wire.ServiceRC, none, to(ring.WRRDMARead, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"atomic, none may be":             {wire.ServiceRC, none, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"SEND where no READ may be":       {wire.ServiceRC, none, to(ring.WRSend, 0), []ring.SGE{eight}, ring.WCSuccess},
-		"SEND of two SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four}, ring.WCSuccess},
-		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four}, ring.WCSuccess},
-		"SEND of an SGE too many":         {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four, four}, ring.WCLocQPOpErr},
-		"SEND of a byte of another PD":    {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{{Addr: endBase, Length: 1, LKey: testKey(2)}}, ring.WCLocProtErr},
-		"SEND of nothing":                 {wire.ServiceRC, nil, to(ring.WRSend, 0), nil, ring.WCSuccess},
-		"SEND of memory of another PD":    {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ring.WCLocProtErr},
-		"SEND of no bytes of no memory":   {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {LKey: testKey(50)}}, ring.WCSuccess},
-		"READ into memory that is not":    {wire.ServiceRC, nil, to(ring.WRRDMARead, 0), []ring.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ring.WCLocProtErr},
-		"SEND of memory that is read":     {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ring.WCSuccess},
-		"READ inline":                     {wire.ServiceRC, nil, inline(ring.WRRDMARead, 8), nil, ring.WCLocQPOpErr},
-		"READ of two SGEs":                {wire.ServiceRC, nil, to(ring.WRRDMARead, 0), []ring.SGE{four, four}, ring.WCSuccess},
-		"atomic inline":                   {wire.ServiceRC, nil, inline(ring.WRAtomicFetchAndAdd, 8), []ring.SGE{eight}, ring.WCLocQPOpErr},
-		"atomic without memory":           {wire.ServiceRC, nil, to(ring.WRAtomicFetchAndAdd, 0), nil, ring.WCLocQPOpErr},
-		"atomic of two SGEs":              {wire.ServiceRC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{four, four}, ring.WCLocQPOpErr},
-		"atomic of four bytes":            {wire.ServiceRC, nil, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{four}, ring.WCLocLenErr},
-		"atomic of nine bytes":            {wire.ServiceRC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{at(0, 9)}, ring.WCLocLenErr},
-		"WRITE inline":                    {wire.ServiceRC, nil, inline(ring.WRRDMAWrite, 8), nil, ring.WCSuccess},
-		"SEND inline, as much as fits":    {wire.ServiceRC, nil, inline(ring.WRSend, 64), nil, ring.WCSuccess},
-		"SEND inline, a byte too much":    {wire.ServiceRC, nil, inline(ring.WRSend, 65), nil, ring.WCLocLenErr},
-		"SEND inline, more than is there": {wire.ServiceRC, nil, inline(ring.WRSend, 1<<31), nil, ring.WCLocLenErr},
-		"invalidates what is no window":   {wire.ServiceRC, nil, to(ring.WRLocalInv, 0), nil, ring.WCMWBindErr},
-		"binds what is no window":         {wire.ServiceUC, nil, to(ring.WRBindMW, 0), nil, ring.WCMWBindErr},
+		"no such operation":               {wire.ServiceRC, nil, to(10, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"READ over UC":                    {wire.ServiceUC, nil, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"compare and swap over UC":        {wire.ServiceUC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"fetch and add over UC":           {wire.ServiceUC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND with invalidate over UC":    {wire.ServiceUC, nil, to(ib.WRSendWithInv, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND over UC":                    {wire.ServiceUC, nil, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
+		"READ, none may be outstanding":   {wire.ServiceRC, none, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"atomic, none may be":             {wire.ServiceRC, none, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND where no READ may be":       {wire.ServiceRC, none, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
+		"SEND of two SGEs":                {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four}, ib.WCSuccess},
+		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four}, ib.WCSuccess},
+		"SEND of an SGE too many":         {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four, four}, ib.WCLocQPOpErr},
+		"SEND of a byte of another PD":    {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 1, LKey: testKey(2)}}, ib.WCLocProtErr},
+		"SEND of nothing":                 {wire.ServiceRC, nil, to(ib.WRSend, 0), nil, ib.WCSuccess},
+		"SEND of memory of another PD":    {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ib.WCLocProtErr},
+		"SEND of no bytes of no memory":   {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {LKey: testKey(50)}}, ib.WCSuccess},
+		"READ into memory that is not":    {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCLocProtErr},
+		"SEND of memory that is read":     {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCSuccess},
+		"READ inline":                     {wire.ServiceRC, nil, inline(ib.WRRDMARead, 8), nil, ib.WCLocQPOpErr},
+		"READ of two SGEs":                {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{four, four}, ib.WCSuccess},
+		"atomic inline":                   {wire.ServiceRC, nil, inline(ib.WRAtomicFetchAndAdd, 8), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"atomic without memory":           {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), nil, ib.WCLocQPOpErr},
+		"atomic of two SGEs":              {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{four, four}, ib.WCLocQPOpErr},
+		"atomic of four bytes":            {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{four}, ib.WCLocLenErr},
+		"atomic of nine bytes":            {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{at(0, 9)}, ib.WCLocLenErr},
+		"WRITE inline":                    {wire.ServiceRC, nil, inline(ib.WRRDMAWrite, 8), nil, ib.WCSuccess},
+		"SEND inline, as much as fits":    {wire.ServiceRC, nil, inline(ib.WRSend, 64), nil, ib.WCSuccess},
+		"SEND inline, a byte too much":    {wire.ServiceRC, nil, inline(ib.WRSend, 65), nil, ib.WCLocLenErr},
+		"SEND inline, more than is there": {wire.ServiceRC, nil, inline(ib.WRSend, 1<<31), nil, ib.WCLocLenErr},
+		"invalidates what is no window":   {wire.ServiceRC, nil, to(ib.WRLocalInv, 0), nil, ib.WCMWBindErr},
+		"binds what is no window":         {wire.ServiceUC, nil, to(ib.WRBindMW, 0), nil, ib.WCMWBindErr},
 	} {
 		x := newExchange(t, row.service, row.change)
 		x.engine.Do(func() {
 			x.session.SetMR(&region.MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
 			x.c.Requester.MaxInline, x.c.Requester.MaxSendSGE = 64, 3
 		})
-		write, behind := posted{o: ring.WRRDMAWrite, length: 8}, to(ring.WRSend, 0)
+		write, behind := posted{o: ib.WRRDMAWrite, length: 8}, to(ib.WRSend, 0)
 		x.postAll(write)
 		row.send.ID, behind.ID = 2, 3
 		x.post(row.send, ring.Atomic{}, row.sges...)
 		x.post(behind, ring.Atomic{}, eight)
 		heard := x.hear()
-		if row.status == ring.WCSuccess {
+		if row.status == ib.WCSuccess {
 			bytes := fmt.Sprintf(" %dB(0)", row.send.InlineLen)
-			if sent := x.engine.Counters().Sent; sent != 3 || row.send.Flags&ring.SendInline != 0 && !strings.Contains(heard, bytes) {
+			if sent := x.engine.Counters().Sent; sent != 3 || row.send.Flags&ib.SendInline != 0 && !strings.Contains(heard, bytes) {
 				t.Errorf("%s: %s", name, heard)
 			}
 			continue
 		}
-		state := ring.QPStateSQE
+		state := ib.QPStateSQE
 		if row.service == wire.ServiceRC {
-			state = ring.QPStateErr
+			state = ib.QPStateErr
 			if heard != "WRITE_ONLY 0 at 0 of 8 8B(0) asks" {
 				t.Errorf("%s, before what is ahead of it has completed: %s", name, heard)
 			}
@@ -91,13 +92,13 @@ func TestRequestsAreChecked(t *testing.T) {
 			heard += ", " + x.hear()
 		}
 		want := fmt.Sprintf(", 1: RDMA write 8B, 2: %v, 3: flushed", row.status)
-		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || x.qp.State != state || !slices.Equal(x.states, []ring.QPState{state}) {
+		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || x.qp.State != state || !slices.Equal(x.states, []ib.QPState{state}) {
 			t.Errorf("%s: %s; states %v", name, heard, x.states)
 		}
-		if state == ring.QPStateErr {
+		if state == ib.QPStateErr {
 			continue
 		}
-		x.engine.Do(func() { x.qp.SetState(ring.QPStateRTS) })
+		x.engine.Do(func() { x.qp.SetState(ib.QPStateRTS) })
 		x.post(behind, ring.Atomic{}, eight)
 		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0), 3: send 8B" {
 			t.Errorf("%s, in RTS again: %s", name, heard)
@@ -110,12 +111,12 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestPieces(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.fill(rand.New(rand.NewPCG(1, 1)), 0, 1<<16)
-	pieces := []ring.SGE{at(5000, 100), at(0, 0), at(9000, 300), at(1000, 200)}
+	pieces := []ib.SGE{at(5000, 100), at(0, 0), at(9000, 300), at(1000, 200)}
 	var want, got []byte
 	for _, p := range pieces {
 		want = append(want, x.memory[p.Addr-endBase:][:p.Length]...)
 	}
-	x.post(to(ring.WRSend, 0), ring.Atomic{}, pieces...)
+	x.post(to(ib.WRSend, 0), ring.Atomic{}, pieces...)
 	x.rest()
 	for range 3 {
 		var p wire.Packet
@@ -128,7 +129,7 @@ func TestPieces(t *testing.T) {
 	}
 	x.say(line{Transport: answer(2, ackOf)})
 
-	x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, pieces...)
+	x.post(to(ib.WRRDMARead, 0), ring.Atomic{}, pieces...)
 	x.rest()
 	got = nil
 	for i, o := range []wire.Opcode{wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast} {
@@ -147,7 +148,7 @@ func TestPieces(t *testing.T) {
 		got = got[p.Length:]
 	}
 
-	s := to(ring.WRSend, 0)
+	s := to(ib.WRSend, 0)
 	s.SGECount, s.ID = 1, 9
 	data := x.send.PutConnected(&s)
 	ring.PutSGE(data, at(0, 600))
@@ -160,7 +161,7 @@ func TestPieces(t *testing.T) {
 // What was in a slot before is not part of the request.
 func TestSlotIsUsedAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	s := to(ring.WRSend, 0)
+	s := to(ib.WRSend, 0)
 	s.SGECount = 1
 	data := x.send.PutConnected(&s)
 	for i := range data {
@@ -176,8 +177,8 @@ func TestSlotIsUsedAgain(t *testing.T) {
 // What is posted inline is in the slot.
 func TestInlineOverAConnection(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	s := to(ring.WRSend, 0)
-	s.Flags, s.InlineLen = ring.SendInline, 5
+	s := to(ib.WRSend, 0)
+	s.Flags, s.InlineLen = ib.SendInline, 5
 	copy(x.send.PutConnected(&s), "\x07\x08\x09")
 	x.ring()
 	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) asks" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Requests of a peer's, for lines.
@@ -33,8 +34,8 @@ func under(key uint32, h wire.Transport) wire.Transport {
 	return h
 }
 
-func denies(access ring.AccessFlags) func(*Connection) {
-	return func(c *Connection) { c.Access = c.Access&^access | ring.AccessLocalWrite }
+func denies(access ib.AccessFlags) func(*Connection) {
+	return func(c *Connection) { c.Access = c.Access&^access | ib.AccessLocalWrite }
 }
 
 func limit(most uint8) func(*Connection) {
@@ -48,7 +49,7 @@ func TestResponder(t *testing.T) {
 		change func(c *Connection)
 		lines  []line
 	}{
-		"SENDs only": {denies(ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic), []line{
+		"SENDs only": {denies(ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic), []line{
 			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
 			{ask(wire.OpSendOnlyImmediate, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B imm 7"},
 		}},
@@ -150,51 +151,51 @@ func TestResponderCannotReceive(t *testing.T) {
 	} {
 		x := newWindows(t)
 		x.qp.RecvCQ.overrun = row.overrun
-		x.postRecv(100, ring.SGE{Addr: endBase, Length: 8, LKey: testKey(row.key)})
+		x.postRecv(100, ib.SGE{Addr: endBase, Length: 8, LKey: testKey(row.key)})
 		x.follow(name, []line{{ask(wire.OpSendOnly, 0), 8, row.drop, row.heard}})
 	}
 }
 
 // What a responder says to the request that ends it, and what its program is told (IBA 9.9.3, table 60).
 func TestResponderEnds(t *testing.T) {
-	const none = ring.EventType(0xFF)
+	const none = ib.EventType(0xFF)
 	for name, row := range map[string]struct {
 		change func(c *Connection)
 		lines  []line
-		event  ring.EventType // none: a receive's completion tells
+		event  ib.EventType // none: a receive's completion tells
 	}{
-		"READ, not allowed": {denies(ring.AccessRemoteRead), []line{{read(0, 0, 8), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"READ, not allowed": {denies(ib.AccessRemoteRead), []line{{read(0, 0, 8), 0, DropInvalidRequest,
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"READ, none may be outstanding": {limit(0), []line{{read(0, 0, 8), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"READ, too long": {nil, []line{{read(0, 0, ring.MaxMessage+1), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"READ, longer than the region": {nil, []line{{read(0, 0, ring.MaxMessage), 0, DropRemoteAccess,
-			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPAccessErr},
 		"READ, of a region that is not readable": {nil, []line{{under(3, read(0, 0, 8)), 0, DropRemoteAccess,
-			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPAccessErr},
 		"READ, within a SEND": {nil, []line{
 			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
 			{read(1, 0, 8), 0, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
 		}, none},
-		"atomic, not allowed": {denies(ring.AccessRemoteAtomic), []line{{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"atomic, not allowed": {denies(ib.AccessRemoteAtomic), []line{{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropInvalidRequest,
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"atomic, none may be outstanding": {limit(0), []line{{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"atomic, not aligned": {nil, []line{{atomicOf(wire.OpFetchAdd, 0, 4, 1, 0), 0, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"atomic, outside of the region": {nil, []line{{atomicOf(wire.OpCompareSwap, 0, endMemory, 1, 0), 0, DropRemoteAccess,
-			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPAccessErr},
 		"atomic, within a WRITE": {nil, []line{
 			{wire.Transport{Opcode: wire.OpWriteFirst, Length: 300}, 256, DropNone, ""},
 			{atomicOf(wire.OpFetchAdd, 1, 0, 1, 0), 0, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: flushed, 101: flushed"},
-		}, ring.EventQPReqErr},
-		"WRITE, not allowed": {denies(ring.AccessRemoteWrite), []line{{ask(wire.OpWriteOnly, 0), 8, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		}, ib.EventQPReqErr},
+		"WRITE, not allowed": {denies(ib.AccessRemoteWrite), []line{{ask(wire.OpWriteOnly, 0), 8, DropInvalidRequest,
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"WRITE, too long": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: ring.MaxMessage + 1}, 256, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: ring.MaxMessage}, 256, DropRemoteAccess,
-			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPAccessErr},
 		"WRITE, of another PD": {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: local access error, 101: flushed"}}, none},
 		"WRITE in the place of a SEND": {nil, []line{
@@ -202,7 +203,7 @@ func TestResponderEnds(t *testing.T) {
 			{ask(wire.OpWriteMiddle, 1), 256, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
 		}, none},
 		"SEND, a middle packet first": {nil, []line{{ask(wire.OpSendMiddle, 0), 256, DropInvalidRequest,
-			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
 		"SEND, longer than the receive": {nil, []line{
 			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
 			{ask(wire.OpSendLast, 1), 9, DropNoRoom, "ACKNOWLEDGE 1 0x61 msn 0, 100: local length error, 101: flushed"},
@@ -216,7 +217,7 @@ func TestResponderEnds(t *testing.T) {
 		x.postRecv(100, at(4096, 264))
 		x.postRecv(101, at(8192, 264))
 		x.follow(name, row.lines)
-		if events := append(x.events, none); events[0] != row.event || len(events) > 2 || !slices.Equal(x.states, []ring.QPState{ring.QPStateErr}) {
+		if events := append(x.events, none); events[0] != row.event || len(events) > 2 || !slices.Equal(x.states, []ib.QPState{ib.QPStateErr}) {
 			t.Errorf("%s: events %v, states %v", name, x.events, x.states)
 		}
 		x.follow(name, []line{{ask(wire.OpSendOnly, 0), 8, DropQPState, ""}})
@@ -301,11 +302,11 @@ func TestConnectionBeginsAgain(t *testing.T) {
 	for range 2 {
 		x.events = nil
 		x.engine.Do(func() {
-			x.qp.SetState(ring.QPStateReset)
-			x.qp.SetState(ring.QPStateInit)
+			x.qp.SetState(ib.QPStateReset)
+			x.qp.SetState(ib.QPStateInit)
 			x.c.Responder.ExpectedPSN = x.first
 			x.qp.SetPSN(x.first)
-			x.qp.SetState(ring.QPStateRTR)
+			x.qp.SetState(ib.QPStateRTR)
 		})
 		x.postRecv(100, at(4096, 264))
 		x.postRecv(101, at(4096, 264))
@@ -316,11 +317,11 @@ func TestConnectionBeginsAgain(t *testing.T) {
 			{ask(wire.OpSendFirst, 2), 256, DropNone, "ACKNOWLEDGE 2 0x00 msn 2"},
 			{ask(wire.OpSendOnly, 4), 256, DropOutOfSequence, "ACKNOWLEDGE 3 0x60 msn 2"},
 		})
-		if !slices.Equal(x.events, []ring.EventType{ring.EventCommEst}) {
+		if !slices.Equal(x.events, []ib.EventType{ib.EventCommEst}) {
 			t.Errorf("events %v", x.events)
 		}
-		x.engine.Do(func() { x.qp.SetState(ring.QPStateRTS) })
-		x.postAll(posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 8})
+		x.engine.Do(func() { x.qp.SetState(ib.QPStateRTS) })
+		x.postAll(posted{o: ib.WRSend, length: 8}, posted{o: ib.WRRDMARead, length: 8})
 		if sent := x.hear(); sent != "SEND_ONLY 0 8B(0) asks, READ_REQUEST 1 at 8 of 8" {
 			t.Errorf("sent %s", sent)
 		}
@@ -340,11 +341,11 @@ func TestLastWords(t *testing.T) {
 		"more than that":  {line{Transport: read(0, 0, sendTurn*256+1)}, sendTurn},
 	} {
 		for how, end := range map[string]func(x *exchange){
-			"reset":   func(x *exchange) { x.qp.SetState(ring.QPStateReset) },
+			"reset":   func(x *exchange) { x.qp.SetState(ib.QPStateReset) },
 			"removed": func(x *exchange) { x.engine.RemoveQP(x.qp) },
 			"faulted": func(x *exchange) {
 				x.session.faulted = true
-				x.qp.SetState(ring.QPStateReset)
+				x.qp.SetState(ib.QPStateReset)
 			},
 		} {
 			x := newExchange(t, wire.ServiceRC, nil)
@@ -373,7 +374,7 @@ func TestRegionGoesWhileItIsRead(t *testing.T) {
 		sent := int(x.engine.Counters().Sent)
 		x.engine.Do(func() {
 			if ended {
-				x.qp.SetState(ring.QPStateErr)
+				x.qp.SetState(ib.QPStateErr)
 			}
 			x.session.ClearKey(testKey(1))
 			x.engine.round.turns.add(x.qp)
@@ -383,7 +384,7 @@ func TestRegionGoesWhileItIsRead(t *testing.T) {
 		if sent == 0 || sent >= 200 || int(c.Sent) != sent+1 || c.Drops[DropRemoteAccess] != 1 {
 			t.Errorf("%d packets before, then %d; %v", sent, c.Sent, c.Drops)
 		}
-		if told := slices.Equal(x.events, []ring.EventType{ring.EventQPAccessErr}); told == ended {
+		if told := slices.Equal(x.events, []ib.EventType{ib.EventQPAccessErr}); told == ended {
 			t.Errorf("ended %v: events %v", ended, x.events)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
+	"github.com/roced/roced/ib"
 )
 
 // Every malformed or unwanted shape of packet has a row: its own counter moves by
@@ -151,9 +152,9 @@ func TestDropsOfTheQueuePair(t *testing.T) {
 	}{
 		{"no receive posted", func(*rig) {}, DropNoReceive},
 		{"receive without memory", func(r *rig) { r.postRecv(1) }, DropNoRoom},
-		{"INIT", func(r *rig) { r.setState(ring.QPStateInit); r.postRecv(1, piece(0, 100)) }, DropQPState},
-		{"RESET", func(r *rig) { r.setState(ring.QPStateReset) }, DropQPState},
-		{"ERR", func(r *rig) { r.setState(ring.QPStateErr) }, DropQPState},
+		{"INIT", func(r *rig) { r.setState(ib.QPStateInit); r.postRecv(1, piece(0, 100)) }, DropQPState},
+		{"RESET", func(r *rig) { r.setState(ib.QPStateReset) }, DropQPState},
+		{"ERR", func(r *rig) { r.setState(ib.QPStateErr) }, DropQPState},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -171,12 +172,12 @@ func TestDropsOfTheQueuePair(t *testing.T) {
 	}
 }
 
-func (r *rig) setState(s ring.QPState) { r.engine.Do(func() { r.qp.SetState(s) }) }
+func (r *rig) setState(s ib.QPState) { r.engine.Do(func() { r.qp.SetState(s) }) }
 
 // A receive that names memory it may not write is used up, completes with the
 // reason, and takes the queue pair to ERR.
 func TestReceiveProtection(t *testing.T) {
-	rows := map[string]ring.SGE{
+	rows := map[string]ib.SGE{
 		"unknown lkey":           {Length: 100, LKey: testKey(99)},
 		"lkey of the same place": {Length: 100, LKey: testKey(1 + 8)},
 		"read only":              {Length: 100, LKey: testKey(2)},
@@ -197,10 +198,10 @@ func TestReceiveProtection(t *testing.T) {
 				t.Errorf("counters: %v", named(&c))
 			}
 			got := r.completions()
-			if len(got) != 2 || got[0].ID != 5 || got[0].Status != ring.WCLocProtErr || got[1].ID != 6 || got[1].Status != ring.WCWRFlushErr {
+			if len(got) != 2 || got[0].ID != 5 || got[0].Status != ib.WCLocProtErr || got[1].ID != 6 || got[1].Status != ib.WCWRFlushErr {
 				t.Errorf("completions: %+v", got)
 			}
-			if len(r.states) != 1 || r.states[0] != ring.QPStateErr || r.fatal { // a completion tells of it
+			if len(r.states) != 1 || r.states[0] != ib.QPStateErr || r.fatal { // a completion tells of it
 				t.Errorf("states: %v, fatal %v", r.states, r.fatal)
 			}
 		})
@@ -217,7 +218,7 @@ func TestScatter(t *testing.T) {
 		r.link.in = [][]byte{frame}
 		r.run()
 		got := r.completions()
-		if len(got) != 1 || got[0].Status != ring.WCSuccess || got[0].ByteLen != uint32(wire.GRHLen+len(payload)) {
+		if len(got) != 1 || got[0].Status != ib.WCSuccess || got[0].ByteLen != uint32(wire.GRHLen+len(payload)) {
 			t.Fatalf("first piece of %d bytes: %+v", first, got)
 		}
 		buffer := append(append([]byte(nil), r.memory[:first]...), r.memory[slotLen:slotLen+wire.GRHLen+len(payload)-first]...)
@@ -238,8 +239,8 @@ func TestCompletionOfAReceive(t *testing.T) {
 	mac := wire.MAC{2, 3, 4, 5, 6, 7}
 	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID, SourceMAC: mac}, d, []byte("abc"))}
 	r.run()
-	want := ring.CQE{ID: 9, Opcode: ring.WCRecv, Flags: ring.WCGRH | ring.WCWithImm | ring.WCWithSMAC | ring.WCWithNetworkHdrType, ByteLen: 43, Imm: 0xDEADBEEF,
-		QPN: testQP, SourceQP: peerQP, Token: 77, SMAC: mac, NetworkHeader: ring.NetworkIPv4, Port: 1}
+	want := ring.CQE{ID: 9, Opcode: ib.WCRecv, Flags: ib.WCGRH | ib.WCWithImm | ib.WCWithSMAC | ib.WCWithNetworkHdrType, ByteLen: 43, Imm: 0xDEADBEEF,
+		QPN: testQP, SourceQP: peerQP, Token: 77, SMAC: mac, NetworkHeader: ib.NetworkIPv4, Port: 1}
 	if got := r.completions(); len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -259,10 +260,10 @@ func TestCompletionOfATaggedFrame(t *testing.T) {
 	r.link.in = [][]byte{frame}
 	r.run()
 	got := r.completions()
-	if len(got) != 1 || got[0].Flags != ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType|ring.WCWithVLAN {
+	if len(got) != 1 || got[0].Flags != ib.WCGRH|ib.WCWithSMAC|ib.WCWithNetworkHdrType|ib.WCWithVLAN {
 		t.Fatalf("got %+v", got)
 	}
-	if c := got[0]; c.VLAN != 0x123 || c.SL != 5 || c.NetworkHeader != ring.NetworkIPv6 {
+	if c := got[0]; c.VLAN != 0x123 || c.SL != 5 || c.NetworkHeader != ib.NetworkIPv6 {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -296,7 +297,7 @@ func TestOverrun(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })
 	r.makeQP(r.makeCQ(2))
-	r.engine.Do(func() { r.engine.AddQP(r.qp); r.qp.SetState(ring.QPStateRTS) })
+	r.engine.Do(func() { r.engine.AddQP(r.qp); r.qp.SetState(ib.QPStateRTS) })
 	for i := range 4 {
 		r.postRecv(uint64(i), piece(0, 100))
 		r.link.in = append(r.link.in, datagram(nil))
@@ -309,7 +310,7 @@ func TestOverrun(t *testing.T) {
 	if got := r.completions(); len(got) != 2 || !r.cq.Failed() {
 		t.Errorf("completions %v, failed %v", got, r.cq.Failed())
 	}
-	if len(r.states) != 1 || r.states[0] != ring.QPStateErr || !r.fatal || r.overruns != 1 {
+	if len(r.states) != 1 || r.states[0] != ib.QPStateErr || !r.fatal || r.overruns != 1 {
 		t.Errorf("states: %v, fatal %v, %d overruns", r.states, r.fatal, r.overruns)
 	}
 }
@@ -318,7 +319,7 @@ func TestOverrun(t *testing.T) {
 func TestReceiveQueueThatLies(t *testing.T) {
 	r := newRig(t)
 	sge := piece(0, 100)
-	many := make([]ring.SGE, 2)
+	many := make([]ib.SGE, 2)
 	for i := range many {
 		many[i] = sge
 	}

@@ -3,8 +3,8 @@ package datapath
 import (
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/flight"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // How a connection sends, packet by packet:
@@ -85,9 +85,9 @@ func (c *Connection) errand() errand {
 		return rests
 	case c.Responder.Owes():
 		return answers
-	case state == ring.QPStateErr || state == ring.QPStateSQE:
+	case state == ib.QPStateErr || state == ib.QPStateSQE:
 		return flushes
-	case state == ring.QPStateRTS || state == ring.QPStateSQD:
+	case state == ib.QPStateRTS || state == ib.QPStateSQD:
 		return requests
 	}
 	return rests

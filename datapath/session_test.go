@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // crowd adds idle sessions to a rig's engine.
@@ -52,7 +53,7 @@ func TestQuietSessionsAreSuspended(t *testing.T) {
 		t.Errorf("%d sessions are suspended", suspended)
 	}
 	for range 30 { // suspended sessions call, wherever they are in the list
-		r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, AH: 0, RemoteQPN: peerQP})
+		r.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendInline, AH: 0, RemoteQPN: peerQP})
 		r.send.Publish()
 		if r.doorbell.Ring(r.qp.DoorbellIndex) {
 			r.engine.Kick(r.session)
@@ -102,11 +103,11 @@ func TestNumbersOfASession(t *testing.T) {
 	for name, s := range map[string]ring.Send{"memory of another": {}, "address handle of another": {AH: 5}} {
 		r := r
 		sge := piece(0, 10)
-		want := ring.WCLocQPOpErr
+		want := ib.WCLocQPOpErr
 		if name == "memory of another" {
-			sge.LKey, want = testKey(4), ring.WCLocProtErr
+			sge.LKey, want = testKey(4), ib.WCLocProtErr
 		}
-		r.engine.Do(func() { r.qp.SetState(ring.QPStateRTS) })
+		r.engine.Do(func() { r.qp.SetState(ib.QPStateRTS) })
 		r.postSend(s, sge)
 		r.run()
 		got := r.completions()
@@ -115,7 +116,7 @@ func TestNumbersOfASession(t *testing.T) {
 		}
 	}
 	copy(r.memory, "own")
-	r.engine.Do(func() { r.qp.SetState(ring.QPStateRTS) })
+	r.engine.Do(func() { r.qp.SetState(ib.QPStateRTS) })
 	r.postSend(ring.Send{}, piece(0, 3))
 	r.run()
 	var p wire.Packet

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 const wholeWindow = 128 // packets
@@ -22,7 +23,7 @@ func (e *end) silentQPs(count int, peer *end) {
 	for i := range count {
 		e.addQP(wire.QPN(0x1000 + i))
 		e.meet(peer, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt = 10, 7 })
-		e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+		e.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 	}
 }
 
@@ -36,7 +37,7 @@ func TestWindowBesideSilentSession(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	other := p.a.another(0x999, wire.ServiceRC)
 	other.silentQPs(128, p.b)
-	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
+	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
 	most := uint32(0)
 	for len(p.a.poll()) == 0 {
 		p.round()
@@ -66,7 +67,7 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	if w := p.windowOfA(); w != wholeWindow {
 		t.Errorf("a window of %d packets", w)
 	}
-	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind what is not answered
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind what is not answered
 	for before := last.qp.PSN(); last.qp.PSN() == before; {
 		p.round()
 	}
@@ -90,19 +91,19 @@ func TestReadLimitChanges(t *testing.T) {
 	for _, most := range []uint8{1, 2, 3, 8} {
 		p := connect(t, wire.ServiceRC, 1, nil) // 4
 		for i := range 5 {
-			p.a.post(to(ring.WRRDMARead, i*50_000), ring.Atomic{}, at(1<<20+i*50_000, 50_000))
+			p.a.post(to(ib.WRRDMARead, i*50_000), ring.Atomic{}, at(1<<20+i*50_000, 50_000))
 		}
-		add := to(ring.WRAtomicFetchAndAdd, 8)
+		add := to(ib.WRAtomicFetchAndAdd, 8)
 		p.a.post(add, ring.Atomic{CompareAdd: 1}, at(2<<20, 8))
 		for !p.b.c.Responder.Owes() {
 			p.round()
 		}
-		p.b.engine.Do(func() { p.b.qp.SetState(ring.QPStateSQD) })
+		p.b.engine.Do(func() { p.b.qp.SetState(ib.QPStateSQD) })
 		p.b.engine.Do(func() { p.b.c.MaxDestRDAtomic = most })
-		p.b.engine.Do(func() { p.b.qp.SetState(ring.QPStateRTS) })
+		p.b.engine.Do(func() { p.b.qp.SetState(ib.QPStateRTS) })
 		p.a.engine.Do(func() { p.a.c.MaxRDAtomic = min(most, 4) })
 		all, _ := p.await(6, 0)
-		expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 6)...)
+		expect(t, all, slices.Repeat([]ib.WCStatus{ib.WCSuccess}, 6)...)
 		if kept := p.b.c.Responder.Kept(); kept != int(most) || p.b.c.Responder.Owes() {
 			t.Errorf("limit %d: %d responses are kept", most, kept)
 		}
@@ -131,7 +132,7 @@ func TestEndDuringFanOut(t *testing.T) {
 		path.set(r.engine, PathAttr{State: PathOpen})
 		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: testGroup, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: testGroup})})
 	})
-	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
+	r.send.Put(&ring.Send{Opcode: ib.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.engine.lease.Lock()
@@ -147,7 +148,7 @@ func TestEndDuringFanOut(t *testing.T) {
 	})
 	r.run()
 	for i, m := range members {
-		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess {
 			t.Fatalf("member %d got %+v", i, got)
 		}
 	}

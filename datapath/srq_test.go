@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // shared is a rig whose queue pair takes its receives from an SRQ, seen from both sides.
@@ -53,7 +54,7 @@ func (s *shared) arrive(n int) {
 
 func (s *shared) ids() (all []uint64) {
 	for _, c := range s.completions() {
-		if c.Status == ring.WCSuccess {
+		if c.Status == ib.WCSuccess {
 			all = append(all, c.ID)
 		}
 	}
@@ -70,10 +71,10 @@ func TestSRQResizeOrder(t *testing.T) {
 		old := s.recv
 		next := s.newQueue(rigDepth)
 		s.engine.Do(func() { s.srq.Trim(); s.srq.Resize(next) })
-		old.Put(id+1, []ring.SGE{piece(0, 100)})
+		old.Put(id+1, []ib.SGE{piece(0, 100)})
 		old.Publish()
 		s.arrive(int(round % 3)) // some are taken before the program goes on
-		old.Put(id+2, []ring.SGE{piece(0, 100)})
+		old.Put(id+2, []ib.SGE{piece(0, 100)})
 		old.Publish()
 		s.postRecv(id+3, piece(0, 100))
 		s.arrive(4 - int(round%3))
@@ -117,13 +118,13 @@ func TestSRQLastWQE(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))
 	for range 2 {
-		s.engine.Do(func() { s.qp.SetState(ring.QPStateErr) })
+		s.engine.Do(func() { s.qp.SetState(ib.QPStateErr) })
 		s.run()
 	}
 	if got := s.completions(); got != nil || s.ended != 1 || s.srq.Waiting() != 1 {
 		t.Errorf("%v, %d events, %d wait", got, s.ended, s.srq.Waiting())
 	}
-	s.engine.Do(func() { s.qp.SetState(ring.QPStateReset) })
+	s.engine.Do(func() { s.qp.SetState(ib.QPStateReset) })
 	if s.srq.Waiting() != 1 {
 		t.Error("RESET has emptied the SRQ")
 	}
@@ -134,29 +135,29 @@ func TestSRQLastWQE(t *testing.T) {
 func TestHostileSRQ(t *testing.T) {
 	rows := map[string]struct {
 		write  func(slot []byte)
-		status ring.WCStatus // of the completion; success: there is none
+		status ib.WCStatus // of the completion; success: there is none
 	}{
-		"SGE index out of range":        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], math.MaxUint32) }, ring.WCLocProtErr},
-		"SGE count just too large":      {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], ring.MaxSGE+1) }, ring.WCLocProtErr},
-		"no SGE":                        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], 0) }, ring.WCSuccess},
-		"address plus length overflows": {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], math.MaxUint64-10) }, ring.WCLocProtErr},
-		"past the region":               {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], 4*slotLen-50) }, ring.WCLocProtErr},
-		"key of another PD":             {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(3))) }, ring.WCLocProtErr},
-		"read-only region":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(2))) }, ring.WCLocProtErr},
-		"key of nothing":                {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], 0xDEADBEEF) }, ring.WCLocProtErr},
+		"SGE index out of range":        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], math.MaxUint32) }, ib.WCLocProtErr},
+		"SGE count just too large":      {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], ring.MaxSGE+1) }, ib.WCLocProtErr},
+		"no SGE":                        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], 0) }, ib.WCSuccess},
+		"address plus length overflows": {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], math.MaxUint64-10) }, ib.WCLocProtErr},
+		"past the region":               {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], 4*slotLen-50) }, ib.WCLocProtErr},
+		"key of another PD":             {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(3))) }, ib.WCLocProtErr},
+		"read-only region":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(2))) }, ib.WCLocProtErr},
+		"key of nothing":                {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], 0xDEADBEEF) }, ib.WCLocProtErr},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			s := newShared(t)
 			neighbour := s.member(0x10)
-			s.postRecv(7, piece(0, 100), ring.SGE{Addr: 1 << 40, Length: 100, LKey: 0xBAD})
+			s.postRecv(7, piece(0, 100), ib.SGE{Addr: 1 << 40, Length: 100, LKey: 0xBAD})
 			slot := s.slots[256:]
 			binary.LittleEndian.PutUint32(slot[8:], 1) // the second SGE is behind the count, but in the slot
 			row.write(slot)
 			before := string(s.memory)
 			s.arrive(1)
 			got := s.completions()
-			if row.status == ring.WCSuccess && got != nil || row.status != ring.WCSuccess && (len(got) != 1 || got[0].Status != row.status || got[0].ID != 7) {
+			if row.status == ib.WCSuccess && got != nil || row.status != ib.WCSuccess && (len(got) != 1 || got[0].Status != row.status || got[0].ID != 7) {
 				t.Errorf("%+v", got)
 			}
 			if string(s.memory) != before {
@@ -167,7 +168,7 @@ func TestHostileSRQ(t *testing.T) {
 			d.DestQP = 0x10
 			s.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, []byte("good"))}
 			s.run()
-			if got := neighbour.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+			if got := neighbour.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess {
 				t.Errorf("the neighbour got %+v", got)
 			}
 		})

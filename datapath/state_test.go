@@ -4,18 +4,19 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // SQD holds sends back; RTS lets them go without another doorbell.
 func TestDrainedQueueGoesOn(t *testing.T) {
 	r := newRig(t)
-	r.setState(ring.QPStateSQD)
+	r.setState(ib.QPStateSQD)
 	r.postSend(ring.Send{})
 	r.run()
 	if len(r.link.out) != 0 {
 		t.Fatal("sent in SQD")
 	}
-	r.setState(ring.QPStateRTS)
+	r.setState(ib.QPStateRTS)
 	r.run()
 	r.sent()
 }
@@ -27,10 +28,10 @@ func TestFlush(t *testing.T) {
 		r.postRecv(uint64(10+i), piece(0, 100))
 		r.postSend(ring.Send{ID: uint64(i)})
 	}
-	r.setState(ring.QPStateErr)
+	r.setState(ib.QPStateErr)
 	ids := func() (all []uint64) {
 		for _, c := range r.completions() {
-			if c.Status != ring.WCWRFlushErr {
+			if c.Status != ib.WCWRFlushErr {
 				t.Errorf("%+v", c)
 			}
 			all = append(all, c.ID)
@@ -54,9 +55,9 @@ func TestFlush(t *testing.T) {
 func TestResetDropsSilently(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(1, piece(0, 100))
-	r.postSend(ring.Send{ID: 2, Flags: ring.SendSignaled})
-	r.setState(ring.QPStateReset)
-	r.setState(ring.QPStateRTS)
+	r.postSend(ring.Send{ID: 2, Flags: ib.SendSignaled})
+	r.setState(ib.QPStateReset)
+	r.setState(ib.QPStateRTS)
 	r.link.in = [][]byte{datagram(nil)}
 	r.run()
 	if got := r.completions(); got != nil || len(r.link.out) != 0 {

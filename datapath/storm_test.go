@@ -15,6 +15,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -52,7 +53,7 @@ type stormEnd struct {
 
 // request is one that is outstanding.
 type request struct {
-	o      ring.Opcode
+	o      ib.Opcode
 	length int
 	number int    // of the request; of a READ: where it reads
 	found  uint64 // by an atomic
@@ -80,18 +81,18 @@ func (s *stormEnd) length() int {
 
 func (s *stormEnd) post() {
 	slot := s.posted % stormSlots
-	q := request{o: ring.Opcode(s.r.IntN(7)), length: s.length(), number: s.posted}
+	q := request{o: ib.Opcode(s.r.IntN(7)), length: s.length(), number: s.posted}
 	local, place := sourceArea+slot*stormSlot, writeArea+slot*stormSlot
 	switch q.o {
-	case ring.WRRDMARead:
+	case ib.WRRDMARead:
 		place = readArea + s.r.IntN(stormArea-q.length)
 		q.number = place
-	case ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
+	case ib.WRAtomicCmpAndSwp, ib.WRAtomicFetchAndAdd:
 		q.length, place = 8, writeArea+numberPlace
 	default:
 		s.own.fill(s.r, local, q.length)
 	}
-	if q.o == ring.WRRDMAWriteWithImm || q.o == ring.WRSend || q.o == ring.WRSendWithImm {
+	if q.o == ib.WRRDMAWriteWithImm || q.o == ib.WRSend || q.o == ib.WRSendWithImm {
 		s.expected = append(s.expected, q)
 	}
 	w := to(q.o, place)
@@ -103,12 +104,12 @@ func (s *stormEnd) post() {
 }
 
 // operands are an atomic's. Of compare-and-swaps every other one swaps.
-func (s *stormEnd) operands(o ring.Opcode) (a ring.Atomic) {
+func (s *stormEnd) operands(o ib.Opcode) (a ring.Atomic) {
 	a = ring.Atomic{CompareAdd: s.value + uint64(s.r.IntN(2)), Swap: s.r.Uint64()}
 	switch {
-	case o == ring.WRAtomicFetchAndAdd:
+	case o == ib.WRAtomicFetchAndAdd:
 		s.value += a.CompareAdd
-	case o == ring.WRAtomicCmpAndSwp && a.CompareAdd == s.value:
+	case o == ib.WRAtomicCmpAndSwp && a.CompareAdd == s.value:
 		s.value = a.Swap
 	}
 	return a
@@ -116,7 +117,7 @@ func (s *stormEnd) operands(o ring.Opcode) (a ring.Atomic) {
 
 // completed checks what a request has done.
 func (s *stormEnd) completed(c *ring.CQE) {
-	if c.Status != ring.WCSuccess || c.ID != uint64(s.done) {
+	if c.Status != ib.WCSuccess || c.ID != uint64(s.done) {
 		s.Fatalf("request %d: %+v", s.done, c)
 	}
 	slot := s.done % stormSlots
@@ -124,15 +125,15 @@ func (s *stormEnd) completed(c *ring.CQE) {
 	local := s.own.memory[sourceArea+slot*stormSlot:][:q.length]
 	s.done++
 	switch q.o {
-	case ring.WRRDMAWrite, ring.WRRDMAWriteWithImm:
+	case ib.WRRDMAWrite, ib.WRRDMAWriteWithImm:
 		if !bytes.Equal(local, s.peer.memory[writeArea+slot*stormSlot:][:q.length]) {
 			s.Fatalf("request %d: a write of %d bytes is not there", c.ID, q.length)
 		}
-	case ring.WRRDMARead:
+	case ib.WRRDMARead:
 		if !bytes.Equal(local, s.peer.memory[q.number:][:q.length]) {
 			s.Fatalf("request %d: a read of %d bytes gave others", c.ID, q.length)
 		}
-	case ring.WRAtomicFetchAndAdd, ring.WRAtomicCmpAndSwp:
+	case ib.WRAtomicFetchAndAdd, ib.WRAtomicCmpAndSwp:
 		if found := binary.NativeEndian.Uint64(local); found != q.found {
 			s.Fatalf("request %d: the number was %d, not %d", c.ID, found, q.found)
 		}
@@ -145,13 +146,13 @@ func (s *stormEnd) received(c *ring.CQE) {
 		s.Fatalf("a receive that nothing was sent for: %+v", c)
 	}
 	q := s.expected[s.taken]
-	imm := q.o != ring.WRSend
-	if c.Status != ring.WCSuccess || c.ID != uint64(s.taken%stormSlots) || int(c.ByteLen) != q.length || imm && c.Imm != uint32(q.number) {
+	imm := q.o != ib.WRSend
+	if c.Status != ib.WCSuccess || c.ID != uint64(s.taken%stormSlots) || int(c.ByteLen) != q.length || imm && c.Imm != uint32(q.number) {
 		s.Fatalf("receive %d: %+v, of %+v", s.taken, c, q)
 	}
 	slot := s.taken % stormSlots
 	into := s.peer.memory[recvArea+slot*stormSlot:][:q.length]
-	if q.o != ring.WRRDMAWriteWithImm && !bytes.Equal(into, s.own.memory[sourceArea+q.number%stormSlots*stormSlot:][:q.length]) {
+	if q.o != ib.WRRDMAWriteWithImm && !bytes.Equal(into, s.own.memory[sourceArea+q.number%stormSlots*stormSlot:][:q.length]) {
 		s.Fatalf("receive %d: other bytes than request %d", s.taken, q.number)
 	}
 	s.taken++
@@ -235,7 +236,7 @@ func (e *end) modernise() {
 func (p *pairOf) settle(a, b *stormEnd) {
 	ofA, ofB := p.a.poll(), p.b.poll()
 	for i, c := range slices.Concat(ofA, ofB) {
-		if c.Status != ring.WCSuccess && c.Status != ring.WCWRFlushErr {
+		if c.Status != ib.WCSuccess && c.Status != ib.WCWRFlushErr {
 			p.Fatalf("%+v, one of %d of a: a %+v, b %+v", c, len(ofA)-i, p.a.engine.counters, p.b.engine.counters)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // What became of a packet is said by the counters' names.
@@ -37,7 +38,7 @@ func TestTapShowsICRCs(t *testing.T) {
 		e.engine.Do(func() { e.engine.taps.add(tap) })
 	}
 	p.b.postRecv(1, at(recvArea, 100))
-	p.a.post(ring.SendConnected{Opcode: ring.WRSend, Flags: ring.SendSignaled}, ring.Atomic{}, at(sourceArea, 100))
+	p.a.post(ring.SendConnected{Opcode: ib.WRSend, Flags: ib.SendSignaled}, ring.Atomic{}, at(sourceArea, 100))
 	p.await(1, 1)
 	if len(tap.Packets()) < 4 { // a message and its acknowledgement, at both ends
 		t.Fatalf("%d packets", len(tap.Packets()))
@@ -57,7 +58,7 @@ func TestTapShortens(t *testing.T) {
 	p.takesLong()
 	packets := func() int {
 		before := p.a.port.frames
-		p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
+		p.a.post(to(ib.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
 		p.await(1, 0)
 		return p.a.port.frames - before
 	}
@@ -99,7 +100,7 @@ func TestTapsOfAClosedEngine(t *testing.T) {
 func TestTapOfALongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	p.takesLong()
-	p.a.post(to(ring.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
+	p.a.post(to(ib.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 10<<10))
 	p.a.engine.Round()
 	tap := NewTap(TapFilter{})
 	p.b.engine.Do(func() { p.b.engine.taps.add(tap) })

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
+	"github.com/roced/roced/ib"
 )
 
 // sent parses the one frame that went out, and checks its ICRC.
@@ -32,7 +33,7 @@ func TestSend(t *testing.T) {
 	copy(r.memory, "hello, ")
 	copy(r.memory[slotLen:], "world")
 	r.qp.SetPSN(0xFFFFFF)
-	r.postSend(ring.Send{ID: 4, Opcode: ring.WRSendWithImm, Flags: ring.SendSignaled | ring.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
+	r.postSend(ring.Send{ID: 4, Opcode: ib.WRSendWithImm, Flags: ib.SendSignaled | ib.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
 	r.run()
 	p := r.sent()
 	if string(p.Payload()) != "hello, world" || p.Imm() != 7 || p.Source() != ownGID || p.Destination() != peerGID {
@@ -45,7 +46,7 @@ func TestSend(t *testing.T) {
 	if r.qp.PSN() != 0 {
 		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN())
 	}
-	want := ring.CQE{ID: 4, Opcode: ring.WCSend, QPN: testQP, Token: 77}
+	want := ring.CQE{ID: 4, Opcode: ib.WCSend, QPN: testQP, Token: 77}
 	if got := r.completions(); len(got) != 1 || got[0] != want {
 		t.Errorf("completions %+v, want %+v", got, want)
 	}
@@ -67,20 +68,20 @@ func TestSendPosted(t *testing.T) {
 	}
 	const posted = 4
 	for range posted {
-		r.postSend(ring.Send{Opcode: ring.WRSend}, piece(0, 7))
+		r.postSend(ring.Send{Opcode: ib.WRSend}, piece(0, 7))
 	}
 	left(posted)
-	r.postSend(ring.Send{Opcode: ring.WRSend}, piece(0, 7))
+	r.postSend(ring.Send{Opcode: ib.WRSend}, piece(0, 7))
 	r.link.full = true
 	left(posted)
 	r.link.full = false
-	r.engine.Do(func() { r.qp.SetState(ring.QPStateSQD) })
+	r.engine.Do(func() { r.qp.SetState(ib.QPStateSQD) })
 	left(posted)
 }
 
 func TestSendInline(t *testing.T) {
 	r := newRig(t)
-	data := r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, InlineLen: 5, RemoteQPN: peerQP})
+	data := r.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendInline, InlineLen: 5, RemoteQPN: peerQP})
 	copy(data, "small")
 	r.send.Publish()
 	r.doorbell.Ring(3)
@@ -92,7 +93,7 @@ func TestSendInline(t *testing.T) {
 
 func TestQKeyOfTheQueuePair(t *testing.T) {
 	r := newRig(t)
-	s := ring.Send{Opcode: ring.WRSend, RemoteQPN: peerQP, RemoteQKey: wire.QKeyPrivileged}
+	s := ring.Send{Opcode: ib.WRSend, RemoteQPN: peerQP, RemoteQKey: wire.QKeyPrivileged}
 	r.send.Put(&s)
 	r.send.Publish()
 	r.doorbell.Ring(3)
@@ -119,26 +120,26 @@ func TestUnsignaledSendsAreSilent(t *testing.T) {
 // A local error completes with its reason, signaled or not, stops the send queue
 // (SQE), and flushes what follows. Nothing goes out, and nothing is received differently.
 func TestLocalErrors(t *testing.T) {
-	big := make([]ring.SGE, 2)
+	big := make([]ib.SGE, 2)
 	for i := range big {
 		big[i] = piece(0, 513)
 	}
 	rows := []struct {
 		name string
 		send ring.Send
-		sges []ring.SGE
-		want ring.WCStatus
+		sges []ib.SGE
+		want ib.WCStatus
 	}{
-		{"no such operation", ring.Send{Opcode: 9}, nil, ring.WCLocQPOpErr},
-		{"no such address handle", ring.Send{AH: 1000}, nil, ring.WCLocQPOpErr},
-		{"address handle that was closed", ring.Send{AH: 4}, nil, ring.WCLocQPOpErr},
-		{"address handle of another PD", ring.Send{AH: 2}, nil, ring.WCLocQPOpErr},
-		{"longer than the MTU", ring.Send{}, big, ring.WCLocLenErr},
-		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, ring.WCLocLenErr},
-		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: testKey(50)}}, ring.WCLocProtErr},
-		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, ring.WCLocProtErr},
-		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: testKey(3)}}, ring.WCLocProtErr},
-		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: testKey(1)}}, ring.WCLocProtErr},
+		{"no such operation", ring.Send{Opcode: 9}, nil, ib.WCLocQPOpErr},
+		{"no such address handle", ring.Send{AH: 1000}, nil, ib.WCLocQPOpErr},
+		{"address handle that was closed", ring.Send{AH: 4}, nil, ib.WCLocQPOpErr},
+		{"address handle of another PD", ring.Send{AH: 2}, nil, ib.WCLocQPOpErr},
+		{"longer than the MTU", ring.Send{}, big, ib.WCLocLenErr},
+		{"more inline than fits", ring.Send{Flags: ib.SendInline, InlineLen: 1 << 20}, nil, ib.WCLocLenErr},
+		{"unknown lkey", ring.Send{}, []ib.SGE{{Length: 1, LKey: testKey(50)}}, ib.WCLocProtErr},
+		{"lkey past all tables", ring.Send{}, []ib.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, ib.WCLocProtErr},
+		{"memory of another PD", ring.Send{}, []ib.SGE{{Length: 1, LKey: testKey(3)}}, ib.WCLocProtErr},
+		{"second SGE past the end", ring.Send{}, []ib.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: testKey(1)}}, ib.WCLocProtErr},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -148,18 +149,18 @@ func TestLocalErrors(t *testing.T) {
 			r.postSend(ring.Send{ID: 2})
 			r.run()
 			got := r.completions()
-			if len(got) != 2 || got[0].ID != 1 || got[0].Status != row.want || got[1].ID != 2 || got[1].Status != ring.WCWRFlushErr {
+			if len(got) != 2 || got[0].ID != 1 || got[0].Status != row.want || got[1].ID != 2 || got[1].Status != ib.WCWRFlushErr {
 				t.Fatalf("completions %+v", got)
 			}
-			if len(r.link.out) != 0 || len(r.states) != 1 || r.states[0] != ring.QPStateSQE {
+			if len(r.link.out) != 0 || len(r.states) != 1 || r.states[0] != ib.QPStateSQE {
 				t.Errorf("%d frames went out, states %v", len(r.link.out), r.states)
 			}
 			r.postRecv(3, piece(0, 100))
 			r.link.in = [][]byte{datagram(nil)}
-			r.setState(ring.QPStateRTS)
-			r.postSend(ring.Send{ID: 4, Flags: ring.SendSignaled})
+			r.setState(ib.QPStateRTS)
+			r.postSend(ring.Send{ID: 4, Flags: ib.SendSignaled})
 			r.run()
-			if got := r.completions(); len(got) != 2 || got[0].ID != 3 || got[1].ID != 4 || got[1].Status != ring.WCSuccess {
+			if got := r.completions(); len(got) != 2 || got[0].ID != 3 || got[1].ID != 4 || got[1].Status != ib.WCSuccess {
 				t.Errorf("after going back to RTS: %+v", got)
 			}
 		})
@@ -172,14 +173,14 @@ func TestSendAtItsMost(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		send ring.Send
-		sges []ring.SGE
+		sges []ib.SGE
 		want int
 	}{
-		{"the MTU", ring.Send{}, []ring.SGE{piece(0, 1024)}, 1024},
-		{"to the last byte of the memory", ring.Send{}, []ring.SGE{piece(4*slotLen-5, 5)}, 5},
-		{"no bytes of no memory", ring.Send{}, []ring.SGE{{LKey: testKey(50)}, piece(0, 2)}, 2},
-		{"all SGEs", ring.Send{}, slices.Repeat([]ring.SGE{piece(0, 1)}, int(shape.MaxSendSGE)), int(shape.MaxSendSGE)},
-		{"all inline", ring.Send{Flags: ring.SendInline, InlineLen: shape.MaxInline}, nil, int(shape.MaxInline)},
+		{"the MTU", ring.Send{}, []ib.SGE{piece(0, 1024)}, 1024},
+		{"to the last byte of the memory", ring.Send{}, []ib.SGE{piece(4*slotLen-5, 5)}, 5},
+		{"no bytes of no memory", ring.Send{}, []ib.SGE{{LKey: testKey(50)}, piece(0, 2)}, 2},
+		{"all SGEs", ring.Send{}, slices.Repeat([]ib.SGE{piece(0, 1)}, int(shape.MaxSendSGE)), int(shape.MaxSendSGE)},
+		{"all inline", ring.Send{Flags: ib.SendInline, InlineLen: shape.MaxInline}, nil, int(shape.MaxInline)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRig(t)
@@ -209,7 +210,7 @@ func TestIdentification(t *testing.T) {
 // Reading from memory that is not writable is allowed: sends read.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	r := newRig(t)
-	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: testKey(2)})
+	r.postSend(ring.Send{}, ib.SGE{Length: 3, LKey: testKey(2)})
 	r.run()
 	if got := r.sent().Payload(); len(got) != 3 {
 		t.Errorf("payload % x", got)
@@ -220,13 +221,13 @@ func TestLoopback(t *testing.T) {
 	r := newRig(t)
 	copy(r.memory, "to myself")
 	r.postRecv(1, piece(slotLen, 200))
-	s := ring.Send{ID: 2, Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: 1, SGECount: 1, RemoteQPN: testQP, RemoteQKey: testQKey}
+	s := ring.Send{ID: 2, Opcode: ib.WRSend, Flags: ib.SendSignaled, AH: 1, SGECount: 1, RemoteQPN: testQP, RemoteQKey: testQKey}
 	ring.PutSGE(r.send.Put(&s), piece(0, 9))
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.run()
 	got := r.completions()
-	if len(got) != 2 || got[0].ID != 1 || got[0].Status != ring.WCSuccess || got[1].ID != 2 {
+	if len(got) != 2 || got[0].ID != 1 || got[0].Status != ib.WCSuccess || got[1].ID != 2 {
 		t.Fatalf("completions %+v", got)
 	}
 	if !bytes.Equal(r.memory[slotLen+40:][:9], []byte("to myself")) || len(r.link.out) != 0 {
@@ -252,13 +253,13 @@ func TestNotSent(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.link.full = true // and no frame is wanted for it
-		r.postSend(ring.Send{ID: 1, AH: prepare(r), Flags: ring.SendSignaled})
+		r.postSend(ring.Send{ID: 1, AH: prepare(r), Flags: ib.SendSignaled})
 		r.run()
 		c := r.engine.Counters()
 		if c.Drops[want] != 1 || c.Dropped() != 1 || c.Sent != 1 || len(r.link.out) != 0 {
 			t.Errorf("%v: %v, %d frames", want, named(&c), len(r.link.out))
 		}
-		if got := r.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+		if got := r.completions(); len(got) != 1 || got[0].Status != ib.WCSuccess {
 			t.Errorf("%v: completions %+v", want, got)
 		}
 	}
@@ -270,7 +271,7 @@ func TestBackPressure(t *testing.T) {
 	r := newRig(t)
 	r.link.full = true
 	for i := range rigDepth {
-		r.postSend(ring.Send{ID: uint64(i), Flags: ring.SendSignaled})
+		r.postSend(ring.Send{ID: uint64(i), Flags: ib.SendSignaled})
 	}
 	r.run()
 	if got := r.completions(); got != nil || !r.engine.more() {
@@ -340,7 +341,7 @@ func FuzzSendQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, slot []byte, produced uint16) {
 		r := newRig(t)
 		for range min(produced, 3*rigDepth) {
-			data := r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled})
+			data := r.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled})
 			copy(data, slot)
 		}
 		r.send.Publish()
@@ -357,7 +358,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	r := newRig(t)
 	frame := datagram(make([]byte, 64))
 	in := [][]byte{frame}
-	sge := []ring.SGE{piece(0, 200)}
+	sge := []ib.SGE{piece(0, 200)}
 	r.link.out = make([][]byte, 0, 1)
 	quiet := &quietLink{fakeLink: r.link}
 	r.engine.link = quiet
@@ -365,7 +366,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	allocations := testing.AllocsPerRun(1000, func() {
 		r.recv.Put(1, sge)
 		r.recv.Publish()
-		r.postSend(ring.Send{Flags: ring.SendSignaled}, sge...)
+		r.postSend(ring.Send{Flags: ib.SendSignaled}, sge...)
 		r.link.in = in
 		r.run()
 		for r.cq.Available(1) > 0 {

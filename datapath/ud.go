@@ -5,6 +5,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Datagrams is what a queue pair of the unreliable datagram service (UD) has.
@@ -25,10 +26,10 @@ func (u *Datagrams) touch() uint32 { return uint32(u.next) }
 
 // What a connection does when its state changes, and when it ends, datagrams have nothing of.
 
-func (u *Datagrams) enter(ring.QPState) {}
-func (u *Datagrams) flush()             {}
-func (u *Datagrams) halt()              {}
-func (u *Datagrams) close()             {}
+func (u *Datagrams) enter(ib.QPState) {}
+func (u *Datagrams) flush()           {}
+func (u *Datagrams) halt()            {}
+func (u *Datagrams) close()           {}
 
 // leaving: see QP.Leaving.
 func (u *Datagrams) leaving() bool { return u.qp.Send.Waiting() > 0 }
@@ -69,7 +70,7 @@ func (u *Datagrams) take(a *arrival) Drop {
 		e.completions.took(qp.SRQ)
 	}
 	if !ok {
-		e.completions.completeRecv(qp, a.recv.ID, ring.WCLocProtErr)
+		e.completions.completeRecv(qp, a.recv.ID, ib.WCLocProtErr)
 		qp.fail(false)
 		return DropProtection
 	}
@@ -97,22 +98,22 @@ func scatter(pieces *region.Pieces, p *wire.Packet) {
 // complete writes the completion of a packet that is in the program's memory.
 func (u *Datagrams) complete(a *arrival) bool {
 	qp, c, p := u.qp, &u.engine.completions.cqe, &a.packet
-	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
-	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	c.Set(a.recv.ID, ib.WCSuccess, ib.WCRecv, qp.Number, qp.CompletionToken)
+	c.Flags, c.ByteLen, c.SourceQP = ib.WCGRH|ib.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
-		c.Flags |= ring.WCWithImm
+		c.Flags |= ib.WCWithImm
 		c.Imm = p.Imm()
 	}
 	if c.SMAC = p.SourceMAC(); c.SMAC != (wire.MAC{}) { // else the link does not see it
-		c.Flags |= ring.WCWithSMAC
+		c.Flags |= ib.WCWithSMAC
 	}
-	c.NetworkHeader, c.Port = ring.NetworkIPv4, 1
+	c.NetworkHeader, c.Port = ib.NetworkIPv4, 1
 	if p.IsIPv6() {
-		c.NetworkHeader = ring.NetworkIPv6
+		c.NetworkHeader = ib.NetworkIPv6
 	}
 	c.SL = p.Priority()
 	if id, tagged := p.VLAN(); tagged {
-		c.Flags |= ring.WCWithVLAN
+		c.Flags |= ib.WCWithVLAN
 		c.VLAN = id
 	}
 	return u.engine.completions.complete(qp.RecvCQ, c, p.BTH().Solicited())
@@ -124,10 +125,10 @@ func (u *Datagrams) send(d *departure) (moved, done bool) {
 	defer qp.Send.Publish()
 	for range sendTurn {
 		switch {
-		case qp.State == ring.QPStateSQE || qp.State == ring.QPStateErr:
+		case qp.State == ib.QPStateSQE || qp.State == ib.QPStateErr:
 			some, done := qp.flush()
 			return some || moved, done
-		case qp.State != ring.QPStateRTS || qp.Send.Available() == 0:
+		case qp.State != ib.QPStateRTS || qp.Send.Available() == 0:
 			return moved, true
 		case e.round.budget <= 0 || e.round.looping.pending() || !u.sendOne(d):
 			return moved, false
@@ -144,16 +145,16 @@ func (u *Datagrams) sendOne(d *departure) bool {
 	e, qp := u.engine, u.qp
 	data := qp.Send.Get(&d.send)
 	ah, length, status := u.check(d, data)
-	if status == ring.WCSuccess && !u.build(d, ah, length) {
+	if status == ib.WCSuccess && !u.build(d, ah, length) {
 		return false
 	}
-	if status == ring.WCSuccess {
+	if status == ib.WCSuccess {
 		qp.Send.Advance(u.completeSend(&d.send))
 		return true
 	}
 	e.completions.failSend(qp, d.send.ID, status)
 	qp.Send.Advance(true)
-	if qp.State != ring.QPStateErr { // that completion may have been an overrun
+	if qp.State != ib.QPStateErr { // that completion may have been an overrun
 		qp.stopSending()
 	}
 	return true
@@ -162,10 +163,10 @@ func (u *Datagrams) sendOne(d *departure) bool {
 // completeSend completes a request that is sent, if it is signaled.
 func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 	qp, cqe := u.qp, &u.engine.completions.cqe
-	if !qp.SigAll && s.Flags&ring.SendSignaled == 0 {
+	if !qp.SigAll && s.Flags&ib.SendSignaled == 0 {
 		return false
 	}
-	cqe.Set(s.ID, ring.WCSuccess, ring.WCSend, qp.Number, qp.CompletionToken)
+	cqe.Set(s.ID, ib.WCSuccess, ib.WCSend, qp.Number, qp.CompletionToken)
 	u.engine.completions.complete(qp.SendCQ, cqe, false)
 	return true
 }
@@ -230,34 +231,34 @@ func (u *Datagrams) describe(d *departure) {
 	if h.QKey&wire.QKeyPrivileged != 0 {
 		h.QKey = qp.QKey
 	}
-	h.Solicited = s.Flags&ring.SendSolicited != 0
-	h.HasImm, h.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
+	h.Solicited = s.Flags&ib.SendSolicited != 0
+	h.HasImm, h.Imm = s.Opcode == ib.WRSendWithImm, s.Imm
 }
 
 // check checks the copy of a request, finds its memory, and returns its address handle and
 // length, in bytes.
-func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
+func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status ib.WCStatus) {
 	qp, s := u.qp, &d.send
 	ah = qp.Session.ah(s.AH)
 	if !s.Opcode.On(wire.ServiceUD) || ah == nil || ah.PD != qp.PD {
-		return nil, 0, ring.WCLocQPOpErr
+		return nil, 0, ib.WCLocQPOpErr
 	}
-	if s.Flags&ring.SendInline != 0 {
+	if s.Flags&ib.SendInline != 0 {
 		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
-			return nil, 0, ring.WCLocLenErr
+			return nil, 0, ib.WCLocLenErr
 		}
 		d.pieces.Only(data[:s.InlineLen])
 	} else {
 		list, ok := ring.ListIn(data, s.SGECount)
 		switch {
 		case uint32(s.SGECount) > qp.MaxSendSGE || !ok:
-			return nil, 0, ring.WCLocQPOpErr
+			return nil, 0, ib.WCLocQPOpErr
 		case !d.pieces.Find(&qp.Session.Table, list, qp.PD, false, 0, u.engine.tables.mtu):
-			return nil, 0, ring.WCLocProtErr
+			return nil, 0, ib.WCLocProtErr
 		}
 	}
 	if length = d.pieces.Length; length > u.engine.tables.mtu {
-		return nil, 0, ring.WCLocLenErr
+		return nil, 0, ib.WCLocLenErr
 	}
-	return ah, length, ring.WCSuccess
+	return ah, length, ib.WCSuccess
 }

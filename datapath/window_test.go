@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The windows of an exchange, and a region of its own that is not writable.
@@ -20,7 +21,7 @@ func newWindows(t *testing.T) *exchange {
 	t.Helper()
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() {
-		x.setMR(readOnly, region.MR{PD: testPD, Remote: ring.AccessRemoteRead | ring.AccessMWBind})
+		x.setMR(readOnly, region.MR{PD: testPD, Remote: ib.AccessRemoteRead | ib.AccessMWBind})
 		x.session.SetMW(windowKey(window1), &region.MW{PD: testPD})
 		x.session.SetMW(windowKey(window2), &region.MW{PD: testPD, Type2: true})
 		x.session.SetMW(windowKey(windowOther), &region.MW{PD: testPD + 1})
@@ -28,21 +29,21 @@ func newWindows(t *testing.T) *exchange {
 	return x
 }
 
-func windowKey(number uint32) ring.RKey { return ring.RKey(testKey(number)) }
+func windowKey(number uint32) ib.RKey { return ib.RKey(testKey(number)) }
 
 // bound is a request to bind a window to a part of a region.
 type bound struct {
-	key    ring.RKey
+	key    ib.RKey
 	from   int // in the region
 	length uint64
 	region uint32
-	access ring.AccessFlags
+	access ib.AccessFlags
 }
 
 // bind has the program bind a window, and says what comes of it.
 func (x *exchange) bind(b bound) string {
 	x.Helper()
-	s := to(ring.WRBindMW, b.from)
+	s := to(ib.WRBindMW, b.from)
 	s.RemoteAddr, s.RKey = endBase+uint64(b.from), b.key
 	ring.PutBind(x.send.PutConnected(&s), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
 	x.ring()
@@ -53,7 +54,7 @@ func (x *exchange) bind(b bound) string {
 func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
 	x.engine.Do(func() {
 		status := x.session.Bind(new(QP), pd, b.key, endBase+uint64(b.from), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
-		if said = status.String(); status == ring.WCSuccess {
+		if said = status.String(); status == ib.WCSuccess {
 			said = isBound
 		}
 	})
@@ -61,9 +62,9 @@ func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
 }
 
 // invalidate has the program revoke a window's key.
-func (x *exchange) invalidate(key ring.RKey) string {
+func (x *exchange) invalidate(key ib.RKey) string {
 	x.Helper()
-	s := to(ring.WRLocalInv, 0)
+	s := to(ib.WRLocalInv, 0)
 	s.Imm = uint32(key)
 	x.send.PutConnected(&s)
 	x.ring()
@@ -84,13 +85,13 @@ const (
 
 // What may be bound to what (IBA 10.6.6.2, 11.6.2).
 func TestBindIsChecked(t *testing.T) {
-	const read, write, atomic = ring.AccessRemoteRead, ring.AccessRemoteWrite, ring.AccessRemoteAtomic
+	const read, write, atomic = ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.AccessRemoteAtomic
 	for name, row := range map[string]struct {
 		bound
 		want string
 	}{
 		"type 1":                          {bound{windowKey(window1), 100, 16, 1, read}, isBound},
-		"type 2":                          {bound{windowKey(window2), 100, 16, 1, read | write | atomic | ring.AccessZeroBased}, isBound},
+		"type 2":                          {bound{windowKey(window2), 100, 16, 1, read | write | atomic | ib.AccessZeroBased}, isBound},
 		"another variant of its key":      {bound{windowKey(window2) + 1, 100, 16, 1, read}, isBound},
 		"no access":                       {bound{windowKey(window1), 100, 16, 1, 0}, isBound},
 		"all of the region":               {bound{windowKey(window1), 0, endMemory, 1, read}, isBound},
@@ -99,7 +100,7 @@ func TestBindIsChecked(t *testing.T) {
 		"before the region":               {bound{windowKey(window1), -1, 8, 1, read}, bindRefused},
 		"window of another PD":            {bound{windowKey(windowOther), 100, 16, 1, read}, bindRefused},
 		"no window":                       {bound{windowKey(1), 100, 16, 1, read}, bindRefused},
-		"access that windows have not":    {bound{windowKey(window1), 100, 16, 1, ring.AccessLocalWrite}, bindRefused},
+		"access that windows have not":    {bound{windowKey(window1), 100, 16, 1, ib.AccessLocalWrite}, bindRefused},
 		"type 1, to nothing":              {bound{windowKey(window1), 100, 0, 1, read}, isBound},
 		"type 2, to nothing":              {bound{windowKey(window2), 100, 0, 1, read}, bindRefused},
 		"no region":                       {bound{windowKey(window1), 100, 16, 50, read}, bindRefused},
@@ -125,12 +126,12 @@ func TestBindIsChecked(t *testing.T) {
 
 // What peers may do through windows, and until when.
 func TestWindowsAdmit(t *testing.T) {
-	const reads, writes = ring.AccessRemoteRead, ring.AccessRemoteWrite
+	const reads, writes = ib.AccessRemoteRead, ib.AccessRemoteWrite
 	one := bound{windowKey(window1), 1000, 16, 1, reads}
 	two := bound{windowKey(window2), 1000, 16, 1, reads}
-	zero := bound{windowKey(window1), 1000, 16, 1, reads | ring.AccessZeroBased}
+	zero := bound{windowKey(window1), 1000, 16, 1, reads | ib.AccessZeroBased}
 	writable := bound{windowKey(window1), 1000, 16, 1, writes}
-	named := func(key ring.RKey, h wire.Transport) wire.Transport {
+	named := func(key ib.RKey, h wire.Transport) wire.Transport {
 		h.RKey = uint32(key)
 		return h
 	}
@@ -196,7 +197,7 @@ func TestWindowsAdmit(t *testing.T) {
 			return x.hear()
 		}, "5: receive 264B inv 0x95a", line{named(two.key, read(2, 1008, 8)), 0, DropRemoteAccess, "ACKNOWLEDGE 2 0x62 msn 1"}},
 		"destroyed": {one, func(x *exchange) string {
-			x.engine.Do(func() { x.session.ClearKey(ring.LKey(one.key)) })
+			x.engine.Do(func() { x.session.ClearKey(ib.LKey(one.key)) })
 			return ""
 		}, "", line{read8(window1, 1008), 0, DropRemoteAccess, refusal}},
 	} {
@@ -227,11 +228,11 @@ func read8(window uint32, addr uint64) wire.Transport { return under(window, rea
 // A request that is carried out here waits for all before it, and those behind wait for it.
 func TestLocalRequestsWait(t *testing.T) {
 	x := newWindows(t)
-	x.bind(bound{windowKey(window2), 1000, 16, 1, ring.AccessRemoteRead})
-	x.postAll(posted{o: ring.WRRDMAWrite, length: 8})
+	x.bind(bound{windowKey(window2), 1000, 16, 1, ib.AccessRemoteRead})
+	x.postAll(posted{o: ib.WRRDMAWrite, length: 8})
 	x.invalidate(windowKey(window2))
-	fenced := to(ring.WRSend, 0)
-	fenced.Flags |= ring.SendFence // no READ is outstanding
+	fenced := to(ib.WRSend, 0)
+	fenced.Flags |= ib.SendFence // no READ is outstanding
 	x.post(fenced, ring.Atomic{}, at(0, 8))
 	if heard := x.hear(); heard != "" {
 		t.Errorf("before the WRITE is acknowledged: %s", heard)

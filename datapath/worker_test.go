@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The tests of this file run engines over a wire in memory, with their threads.
@@ -48,7 +49,7 @@ func TestWorkersWake(t *testing.T) {
 		wait(t, "sleep of the sender", a.doorbell.Asleep)
 		wait(t, "sleep of the receiver", b.doorbell.Asleep)
 		b.postRecv(uint64(i), piece(0, 200))
-		s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		s := ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
@@ -67,7 +68,7 @@ func TestWorkerComesBack(t *testing.T) {
 	}
 	a.engine.BeginWait()
 	defer a.engine.EndWait()
-	s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+	s := ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 	a.send.Put(&s)
 	a.send.Publish()
 	if a.doorbell.Ring(3) {
@@ -118,7 +119,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	}
 	for i := range messages {
 		b.postRecv(uint64(i), piece(0, 200))
-		s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		s := ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {

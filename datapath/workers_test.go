@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"golang.org/x/sys/unix"
 )
 
@@ -140,7 +141,7 @@ func (c *crew) addEnd(number wire.QPN) *end {
 	e.session = NewSession(e.bell)
 	e.engine = c.Serve(e.session)
 	e.engine.Do(func() {
-		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
+		all := ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic
 		e.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
 	})
 	e.makeQueues()
@@ -153,14 +154,14 @@ func (c *crew) addEnd(number wire.QPN) *end {
 func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 	e.c = NewConnection(service)
 	e.c.PeerQPN, e.c.Peer, e.c.Path, e.c.Template = peer.qp.Number, peer.gid, new(Path), wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid})
-	e.c.MTU, e.c.Access, e.c.MaxDestRDAtomic, e.c.MaxRDAtomic = wire.MTU1024, ring.AccessRemoteRead|ring.AccessRemoteWrite|ring.AccessRemoteAtomic, 4, 4
+	e.c.MTU, e.c.Access, e.c.MaxDestRDAtomic, e.c.MaxRDAtomic = wire.MTU1024, ib.AccessRemoteRead|ib.AccessRemoteWrite|ib.AccessRemoteAtomic, 4, 4
 	e.c.MinRNRTimer, e.c.Timeout, e.c.RetryCnt, e.c.RNRRetry = 1, 14, 7, 7
 	e.c.Responder.ExpectedPSN = 7
 	c.Do(func() { c.SetPath(e.c.Path, PathAttr{State: state, DestMAC: peer.mac, FromMAC: e.mac}) })
 	e.engine.Do(func() {
 		e.qp.Serve(e.c)
 		e.engine.AddQP(e.qp)
-		for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+		for _, state := range []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS} {
 			e.qp.SetPSN(7)
 			e.qp.SetState(state)
 		}
@@ -246,7 +247,7 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 		want := a.fill(r, 0, length)
 		for m := range messages {
 			b.postRecv(uint64(m), at(1<<20+m*length, length))
-			w := to(ring.WRSend, 0)
+			w := to(ib.WRSend, 0)
 			w.ID = uint64(m)
 			a.post(w, ring.Atomic{}, at(0, length))
 		}
@@ -264,7 +265,7 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 		for i := 0; i < count; i += step {
 			a, b := pair(i)
 			for _, done := range append(a.poll(), b.poll()...) {
-				if done.Status != ring.WCSuccess {
+				if done.Status != ib.WCSuccess {
 					c.Fatalf("%+v", done)
 				}
 				left[i]++

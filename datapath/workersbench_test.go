@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // BenchmarkWorkers is WRITEs over connections of several programs between two cards, on a network in memory; a goroutine
@@ -88,7 +89,7 @@ func (w *writer) step() {
 		w.left.Add(-1)
 		return
 	}
-	request := to(ring.WRRDMAWrite, 0)
+	request := to(ib.WRRDMAWrite, 0)
 	request.SGECount = 1
 	for ; w.posted < w.messages && w.posted < w.done+depth; w.posted++ {
 		ring.PutSGE(w.send.PutConnected(&request), at(1<<20, w.length))

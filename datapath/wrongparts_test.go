@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // packetOf is a packet of a message: what it is, and how many bytes it has.
@@ -53,7 +53,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	} {
 		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 			v := newVictim(t, service)
-			v.postRecv(1, ring.SGE{Addr: endBase, Length: ownLen, LKey: testKey(3)})
+			v.postRecv(1, ib.SGE{Addr: endBase, Length: ownLen, LKey: testKey(3)})
 			before := bytes.Clone(v.memory[:openLen])
 			clear(v.frame[:])
 			v.takeAll(row.addr, row.length, row.packets...)
@@ -71,11 +71,11 @@ func TestPartsThatDoNotFit(t *testing.T) {
 				}
 			}
 			for _, done := range v.poll() {
-				if done.Status == ring.WCSuccess {
+				if done.Status == ib.WCSuccess {
 					t.Errorf("%v, %s: %+v", service, name, done)
 				}
 			}
-			if ended := v.qp.State == ring.QPStateErr; ended != (service == wire.ServiceRC) {
+			if ended := v.qp.State == ib.QPStateErr; ended != (service == wire.ServiceRC) {
 				t.Errorf("%v, %s: state %v", service, name, v.qp.State)
 			}
 			v.intact()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // forSRQ has a request name an SRQ.
@@ -21,7 +22,7 @@ func newTarget(t *testing.T) (x *exchange, five, six *SRQ) {
 	t.Helper()
 	x = newExchange(t, wire.ServiceXRC, nil)
 	five, six = x.makeTarget()
-	x.engine.Do(func() { x.qp.NoteLastWQE = func() { x.events = append(x.events, ring.EventQPLastWQEReached) } })
+	x.engine.Do(func() { x.qp.NoteLastWQE = func() { x.events = append(x.events, ib.EventQPLastWQEReached) } })
 	x.postRecv(100, at(4096, 264))
 	x.postRecv(101, at(8192, 264))
 	return x, five, six
@@ -54,7 +55,7 @@ func (v *victim) makeTarget() (five, six *SRQ) {
 func (v *victim) revivesTarget(r *rand.Rand) {
 	for v.qp.Domain.srq(5).Waiting() < 8 {
 		length := r.IntN(ownLen)
-		v.postRecv(1, ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)})
+		v.postRecv(1, ib.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)})
 	}
 	v.engine.Do(func() {
 		d, seven := v.qp.Domain, *v.qp.Domain.srq(6)
@@ -72,7 +73,7 @@ func TestXRCTarget(t *testing.T) {
 	for name, row := range map[string]struct {
 		lines  []line
 		remove int // before this line, SRQ 5; 0: never
-		ends   []ring.EventType
+		ends   []ib.EventType
 	}{
 		"its receives, and credits of none": {lines: []line{
 			{forSRQ(5, ask(wire.OpSendOnly, 0)), 8, DropNone, "ACKNOWLEDGE 0 0x1f msn 1, 100: receive 8B"},
@@ -88,25 +89,25 @@ func TestXRCTarget(t *testing.T) {
 		"another SRQ in the middle": {lines: []line{
 			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
 			{forSRQ(6, ask(wire.OpSendLast, 1)), 8, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error"},
-		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		}, ends: []ib.EventType{ib.EventQPLastWQEReached}},
 		"no SRQ in the middle": {lines: []line{
 			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
 			{forSRQ(7, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error"},
-		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		}, ends: []ib.EventType{ib.EventQPLastWQEReached}},
 		"destroyed in the middle": {remove: 1, lines: []line{
 			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
 			{forSRQ(5, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0"}, // and its receive with it
-		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		}, ends: []ib.EventType{ib.EventQPLastWQEReached}},
 		"none": {lines: []line{
 			{forSRQ(0, ask(wire.OpSendOnly, 0)), 8, DropXRCDomain, "ACKNOWLEDGE 0 0x61 msn 0"},
-		}, ends: []ring.EventType{ring.EventQPReqErr, ring.EventQPLastWQEReached}},
+		}, ends: []ib.EventType{ib.EventQPReqErr, ib.EventQPLastWQEReached}},
 		"keys of the SRQ's PD": {lines: []line{
 			{forSRQ(5, quiet(ask(wire.OpWriteOnly, 0))), 8, DropNone, ""},
 			{forSRQ(6, under(2, quiet(ask(wire.OpWriteOnly, 1)))), 8, DropNone, ""},
 			{forSRQ(5, read(2, 0, 8)), 0, DropNone, "READ_RESPONSE_ONLY 2 0x1f msn 3 8B(0)"},
 			{forSRQ(6, under(2, atomicOf(wire.OpFetchAdd, 3, 1<<20, 1, 0))), 0, DropNone, "ATOMIC_ACKNOWLEDGE 3 0x1f msn 4 was 0"},
 			{forSRQ(6, ask(wire.OpWriteOnly, 4)), 8, DropRemoteAccess, "ACKNOWLEDGE 4 0x62 msn 4"},
-		}, ends: []ring.EventType{ring.EventQPAccessErr, ring.EventQPLastWQEReached}},
+		}, ends: []ib.EventType{ib.EventQPAccessErr, ib.EventQPLastWQEReached}},
 		"a READ again": {remove: 3, lines: []line{
 			{forSRQ(5, read(0, 0, 300)), 0, DropNone, "READ_RESPONSE_FIRST 0 0x1f msn 1 256B(0), READ_RESPONSE_LAST 1 0x1f msn 1 44B(32)"},
 			{forSRQ(6, read(0, 0, 300)), 0, DropDuplicate, ""}, // it is not the one that was
@@ -141,7 +142,7 @@ func TestXRCInitiator(t *testing.T) {
 		{forSRQ(5, ask(wire.OpSendOnly, 0)), 8, DropInvalidRequest, ""},
 		{forSRQ(5, read(0, 0, 8)), 0, DropInvalidRequest, ""},
 	})
-	if got := x.poll(); len(got) != 0 || x.qp.State != ring.QPStateRTS {
+	if got := x.poll(); len(got) != 0 || x.qp.State != ib.QPStateRTS {
 		t.Errorf("%+v in %v", got, x.qp.State)
 	}
 }

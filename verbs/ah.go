@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // GlobalRoute is where a packet goes and how (ibv_global_route).
 //
-// Its fields: [provider.GlobalRoute].
-type GlobalRoute = provider.GlobalRoute
+// Its fields: [ib.GlobalRoute].
+type GlobalRoute = ib.GlobalRoute
 
 // AHAttr describes an address (ibv_ah_attr). On Ethernet the route is all there is.
 //
-// Its fields: [provider.AHAttr].
-type AHAttr = provider.AHAttr
+// Its fields: [ib.AHAttr].
+type AHAttr = ib.AHAttr
 
 // AH is an address handle: a destination, resolved (ibv_ah).
 type AH struct {

@@ -3,13 +3,14 @@ package verbs
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // RTValues are values of the card as of now (ibv_values_ex).
 //
-// Its fields: [provider.RTValues].
-type RTValues = provider.RTValues
+// Its fields: [ib.RTValues].
+type RTValues = ib.RTValues
 
 // QueryRTValues reads the card's clock (ibv_query_rt_values_ex).
 func (c *Context) QueryRTValues() (RTValues, error) {

@@ -2,7 +2,7 @@ package verbs
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/ib"
 )
 
 // What connection ids and their events are made of (rdma_cm). Package cm has the ids themselves.
@@ -38,5 +38,5 @@ const CMMaxResources = 0xFF
 // ConnParam is what a side of a connection tells the other (rdma_conn_param). For datagrams it has private
 // data, and the QPN and QKey to send to.
 //
-// Its fields: [provider.ConnParam].
-type ConnParam = provider.ConnParam
+// Its fields: [ib.ConnParam].
+type ConnParam = ib.ConnParam

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -29,7 +30,7 @@ type Context struct {
 
 	slots    qpSlots
 	mu       sync.Mutex
-	mrs      map[ring.LKey]*MR // by indexOf their keys
+	mrs      map[ib.LKey]*MR // by indexOf their keys
 	space    dmaSpace
 	channels map[*CompChannel]struct{} // that are open
 
@@ -48,7 +49,7 @@ func Open(session provider.Provider) (*Context, error) {
 	if err := session.Claim(); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
-	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
+	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ib.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
 	c.eventSources.all = map[uint64]*eventSource{}
 	c.reader.init()
 	c.progress, _ = session.(provider.Progressor)

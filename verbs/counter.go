@@ -3,13 +3,14 @@ package verbs
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // Counter is one number of a card's statistics.
 //
-// Its fields: [provider.Counter].
-type Counter = provider.Counter
+// Its fields: [ib.Counter].
+type Counter = ib.Counter
 
 // Counters gives all counters of the card (hw_counters in the kernel), always in the same order;
 // ErrUnsupported if it has none. They are not all read at the same instant.

@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -14,19 +15,19 @@ type Counters struct {
 }
 
 // MaxCounters is how many counters an object of them has.
-const MaxCounters = provider.MaxCounters
+const MaxCounters = ib.MaxCounters
 
 // CounterDescription is what a counter counts (ibv_counter_description): CounterPackets for example.
-type CounterDescription = provider.CounterDescription
+type CounterDescription = ib.CounterDescription
 
 // What can be counted. The first two are libibverbs'.
 const (
-	CounterPackets     = provider.CounterPackets     // delivered to the queue pair
-	CounterBytes       = provider.CounterBytes       // their payload
-	CounterSentPackets = provider.CounterSentPackets // that it has sent, acknowledgements and what was sent again among them
-	CounterSentBytes   = provider.CounterSentBytes   // their payload
-	CounterCompletions = provider.CounterCompletions // that a CQ has been given, of requests that were carried out
-	CounterErrors      = provider.CounterErrors      // of others; see AttachCQ
+	CounterPackets     = ib.CounterPackets     // delivered to the queue pair
+	CounterBytes       = ib.CounterBytes       // their payload
+	CounterSentPackets = ib.CounterSentPackets // that it has sent, acknowledgements and what was sent again among them
+	CounterSentBytes   = ib.CounterSentBytes   // their payload
+	CounterCompletions = ib.CounterCompletions // that a CQ has been given, of requests that were carried out
+	CounterErrors      = ib.CounterErrors      // of others; see AttachCQ
 )
 
 // CreateCounters makes counters (ibv_create_counters). ErrLimit beyond 1024 objects of them.

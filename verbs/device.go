@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/ib"
 )
 
 // Types of package wire that programs use. Their methods: go doc ./datapath/wire.
@@ -44,29 +44,29 @@ func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 // DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
 // is 0 here: fast registration, on-demand paging, raw packets, tag matching, offloads of TCP.
 //
-// Its fields: [provider.DeviceAttr].
-type DeviceAttr = provider.DeviceAttr
+// Its fields: [ib.DeviceAttr].
+type DeviceAttr = ib.DeviceAttr
 
 // Device is a device that can be opened (ibv_device). client.ListDevices lists those of the service, hca.ListDevices the
 // host's interfaces.
 //
-// Its fields: [provider.Device].
-type Device = provider.Device
+// Its fields: [ib.Device].
+type Device = ib.Device
 
 // DeviceClient is told of devices that are there, come and go (ib_client), by client.WatchDevices and hca.WatchDevices.
 //
-// Its fields: [provider.DeviceClient].
-type DeviceClient = provider.DeviceClient
+// Its fields: [ib.DeviceClient].
+type DeviceClient = ib.DeviceClient
 
 // PortAttr is the state of a port (ibv_port_attr).
 //
-// Its fields: [provider.PortAttr].
-type PortAttr = provider.PortAttr
+// Its fields: [ib.PortAttr].
+type PortAttr = ib.PortAttr
 
 // GIDEntry is an entry of the GID table; all are of RoCE v2. Each address of the interface has an
 // entry of its own, at the same index as long as the interface has the address. Index 0 is the
 // default: a routable IPv4 address, or, if there is none, a copy of the best other entry (IPv6,
 // then link-local).
 //
-// Its fields: [provider.GIDEntry].
-type GIDEntry = provider.GIDEntry
+// Its fields: [ib.GIDEntry].
+type GIDEntry = ib.GIDEntry

@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -15,7 +15,7 @@ import (
 //
 // There is no bus, and nothing is moved: a mapping is a name for memory, costs no command, and stays good until the memory
 // is freed. What can be mapped is memory that the session shares with its card, of AllocMR and DMAAllocCoherent.
-type DMAAddr = ring.DMAAddr
+type DMAAddr = ib.DMAAddr
 
 // LocalDMALKey is the key with which mapped addresses go, of any region of the session (local_dma_lkey). It is no
 // key for peers.
@@ -23,7 +23,7 @@ func (p *PD) LocalDMALKey() LKey {
 	if p == nil {
 		return 0
 	}
-	return ring.LocalDMALKey
+	return ib.LocalDMALKey
 }
 
 // Addresses that no memory has: why it could not be mapped.
@@ -70,7 +70,7 @@ func (c *Context) DMAMapSingle(memory []byte, d DMADirection) DMAAddr {
 		return dmaForeign
 	}
 	order()
-	return ring.NewDMAAddr(mr.lkey, offset, d)
+	return ib.NewDMAAddr(mr.lkey, offset, d)
 }
 
 // DMAUnmapSingle ends a mapping of DMAMapSingle (ib_dma_unmap_single). It orders memory, as DMASyncSingleForCPU does, and
@@ -163,7 +163,7 @@ func (c *Context) DMAAllocCoherent(size int) ([]byte, DMAAddr, error) {
 	}
 	mr := c.addOwnMR(grant, 0)
 	mr.coherent = true
-	return grant.Memory, ring.NewDMAAddr(mr.lkey, 0, DMABidirectional), nil
+	return grant.Memory, ib.NewDMAAddr(mr.lkey, 0, DMABidirectional), nil
 }
 
 // DMAFreeCoherent frees memory of DMAAllocCoherent (ib_dma_free_coherent). ErrBusy while a fast region is registered of it.

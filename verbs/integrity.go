@@ -4,35 +4,36 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // The signatures of regions that PD.AllocIntegrityMR makes, by the kernel's names.
 type (
 	// SigAttrs says what is done with signatures between memory and wire (ib_sig_attrs).
-	SigAttrs = ring.SigAttrs
+	SigAttrs = ib.SigAttrs
 	// SigDomain is a signature's layout in memory or on the wire (ib_sig_domain).
-	SigDomain = ring.SigDomain
+	SigDomain = ib.SigDomain
 	// T10DIFDomain says what T10-DIF fields have in them (ib_t10_dif_domain).
-	T10DIFDomain = ring.T10DIFDomain
+	T10DIFDomain = ib.T10DIFDomain
 	// SigErr is a block whose check failed (ib_sig_err).
-	SigErr = ring.SigErr
+	SigErr = ib.SigErr
 )
 
 // The types of signatures, the guards of T10-DIF, and the parts of a field.
 const (
-	SigTypeNone   = ring.SigTypeNone
-	SigTypeT10DIF = ring.SigTypeT10DIF
-	SigTypeCRC32  = ring.SigTypeCRC32
-	SigTypeCRC32C = ring.SigTypeCRC32C
-	SigTypeXOR    = ring.SigTypeXOR
+	SigTypeNone   = ib.SigTypeNone
+	SigTypeT10DIF = ib.SigTypeT10DIF
+	SigTypeCRC32  = ib.SigTypeCRC32
+	SigTypeCRC32C = ib.SigTypeCRC32C
+	SigTypeXOR    = ib.SigTypeXOR
 
-	T10DIFCRC  = ring.T10DIFCRC
-	T10DIFCSUM = ring.T10DIFCSUM
+	T10DIFCRC  = ib.T10DIFCRC
+	T10DIFCSUM = ib.T10DIFCSUM
 
-	SigBadGuard  = ring.SigBadGuard
-	SigBadRefTag = ring.SigBadRefTag
-	SigBadAppTag = ring.SigBadAppTag
+	SigBadGuard  = ib.SigBadGuard
+	SigBadRefTag = ib.SigBadRefTag
+	SigBadAppTag = ib.SigBadAppTag
 )
 
 // AllocIntegrityMR is AllocFastMR of a region with signatures (ib_alloc_mr_integrity), of up to so many pieces of data

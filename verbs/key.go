@@ -1,12 +1,14 @@
 package verbs
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/ib"
+)
 
 // LKey names a memory region in a scatter/gather entry.
-type LKey = ring.LKey
+type LKey = ib.LKey
 
 // RKey names a memory region or window to a peer. A region's has the LKey's value.
-type RKey = ring.RKey
+type RKey = ib.RKey
 
 // keyMask is the part of a key that its owner may change; the rest is the card's.
 const keyMask = 0xFF

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -14,7 +14,7 @@ import (
 // address that it was registered with: 0 unless RegMRIOVA or AllocMRIOVA gave another. The card
 // checks key, range, PD and access when it uses an SGE (WCLocProtErr). It checks nothing of one whose
 // Length is 0.
-type SGE = ring.SGE
+type SGE = ib.SGE
 
 // MR is a memory region that the card may use (ibv_mr).
 type MR struct {
@@ -210,7 +210,7 @@ func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	if s.Length == 0 {
 		return nil, nil
 	}
-	index, mapped := indexOf(s.LKey), s.LKey == ring.LocalDMALKey
+	index, mapped := indexOf(s.LKey), s.LKey == ib.LocalDMALKey
 	if mapped {
 		index = DMAAddr(s.Addr).Key()
 	}

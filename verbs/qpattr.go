@@ -1,12 +1,14 @@
 package verbs
 
-import "github.com/roced/roced/verbs/provider"
+import (
+	"github.com/roced/roced/ib"
+)
 
 // QPCap is the capacity of a queue pair's queues (ibv_qp_cap). CreateQP grants at least what is
 // asked for.
 //
-// Its fields: [provider.QPCap].
-type QPCap = provider.QPCap
+// Its fields: [ib.QPCap].
+type QPCap = ib.QPCap
 
 // QPInitAttr are the attributes that a queue pair is created with (ibv_qp_init_attr).
 type QPInitAttr struct {
@@ -36,5 +38,5 @@ type QPInitAttr struct {
 // QPAttr are the attributes that Modify sets and Query gives (ibv_qp_attr). Connected queue pairs have
 // those from AHAttr on; datagrams have the Q_Key.
 //
-// Its fields: [provider.QPAttr].
-type QPAttr = provider.QPAttr
+// Its fields: [ib.QPAttr].
+type QPAttr = ib.QPAttr

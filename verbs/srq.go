@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -48,8 +49,8 @@ type SRQInitAttr struct {
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
 //
-// Its fields: [provider.SRQAttr].
-type SRQAttr = provider.SRQAttr
+// Its fields: [ib.SRQAttr].
+type SRQAttr = ib.SRQAttr
 
 // CreateSRQ makes a shared receive queue (ibv_create_srq, ibv_create_srq_ex). MaxWR and MaxSGE are met or exceeded, and
 // set in attr to what was granted. ErrCQOverrun if the CQ of one of type XRC was overrun.

@@ -3,8 +3,8 @@ package conn
 import (
 	"time"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // What the requester does with the peer's acknowledgements (IBA 9.7.3 to 9.7.5), which count for all requests
@@ -13,7 +13,7 @@ import (
 // Receive takes an ACK, a NAK, or a response to a READ or an atomic.
 func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	bth := p.BTH()
-	if r.state != ring.QPStateRTS && r.state != ring.QPStateSQD {
+	if r.state != ib.QPStateRTS && r.state != ib.QPStateSQD {
 		return QPState
 	}
 	response, packets := !bth.Opcode().Means().Is(wire.MeansAcknowledge), r.packetsIn(p)
@@ -73,8 +73,8 @@ func (r *Requester) receiveACK(now time.Time, psn wire.PSN, s wire.Syndrome) Rea
 }
 
 // refusals are the completion statuses of NAKs (IBA table 62).
-var refusals = map[wire.Syndrome]ring.WCStatus{
-	wire.NAKInvalidRequest: ring.WCRemInvReqErr, wire.NAKRemoteAccess: ring.WCRemAccessErr, wire.NAKRemoteOperational: ring.WCRemOpErr,
+var refusals = map[wire.Syndrome]ib.WCStatus{
+	wire.NAKInvalidRequest: ib.WCRemInvReqErr, wire.NAKRemoteAccess: ib.WCRemAccessErr, wire.NAKRemoteOperational: ib.WCRemOpErr,
 }
 
 // acknowledge notes that the peer has all packets before a PSN, and completes requests. A READ or an atomic
@@ -83,7 +83,7 @@ func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 	from := r.oldest
 	for r.works.count > 0 {
 		w := r.works.at(0)
-		if w.status != ring.WCSuccess || before.Ahead(w.missing()) <= 0 {
+		if w.status != ib.WCSuccess || before.Ahead(w.missing()) <= 0 {
 			break
 		}
 		if w.wantsAnswer() {
@@ -96,7 +96,7 @@ func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 			break
 		}
 		r.move(w.end())
-		r.finish(ring.WCSuccess)
+		r.finish(ib.WCSuccess)
 	}
 	r.move(before)
 	r.moved(now, from)

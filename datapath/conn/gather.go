@@ -1,6 +1,9 @@
 package conn
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
+)
 
 // The memory of a connected queue pair's requests. Its SGEs stay in their slot until the request is
 // completed; they are checked whenever a part of it is used, since the program may have changed them, and
@@ -15,47 +18,47 @@ func (w *work) listOf(data []byte) (list ring.SGList, ok bool) {
 }
 
 // measure finds the memory of a request's SGEs, and adds up its length, in bytes.
-func (r *Requester) measure(w *work, data []byte) (length int, status ring.WCStatus) {
+func (r *Requester) measure(w *work, data []byte) (length int, status ib.WCStatus) {
 	list, ok := w.listOf(data)
 	if uint32(w.SGECount) > r.MaxSendSGE || !ok {
-		return 0, ring.WCLocQPOpErr
+		return 0, ib.WCLocQPOpErr
 	}
 	for sge, rest, some := list.Next(); some; sge, rest, some = rest.Next() {
 		if sge.Length != 0 {
 			if _, _, ok := r.QP.Memory(sge, 0, 0, w.wantsAnswer()); !ok {
-				return 0, ring.WCLocProtErr
+				return 0, ib.WCLocProtErr
 			}
 		}
 		length += int(sge.Length)
 	}
-	return length, ring.WCSuccess
+	return length, ib.WCSuccess
 }
 
 // gather fills to with the part of a message that begins at an offset.
-func (r *Requester) gather(w *work, to []byte, offset int) ring.WCStatus {
+func (r *Requester) gather(w *work, to []byte, offset int) ib.WCStatus {
 	if len(to) == 0 {
-		return ring.WCSuccess
+		return ib.WCSuccess
 	}
 	data := r.Queue.Data(r.current)
-	if w.Flags&ring.SendInline != 0 {
+	if w.Flags&ib.SendInline != 0 {
 		copy(to, data[offset:])
-		return ring.WCSuccess
+		return ib.WCSuccess
 	}
 	return r.walk(w, data, offset, to, false)
 }
 
 // spread writes a part of an answer to the memory of the oldest request.
-func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
+func (r *Requester) spread(w *work, offset int, from []byte) ib.WCStatus {
 	return r.walk(w, r.Queue.Data(0), offset, from, true)
 }
 
 // walk fills bytes with those of a request's message from an offset on, or writes them there. A piece of a null region
 // is shorter than what it is for. The list may be shorter than when it was measured.
-func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ring.WCStatus {
+func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ib.WCStatus {
 	for list, _ := w.listOf(data); len(bytes) > 0; {
 		sge, rest, some := list.Next()
 		if !some {
-			return ring.WCLocProtErr
+			return ib.WCLocProtErr
 		}
 		list = rest
 		if uint64(offset) >= uint64(sge.Length) {
@@ -66,7 +69,7 @@ func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write b
 			piece, n, ok := r.QP.Memory(sge, offset, here, w.wantsAnswer())
 			switch {
 			case !ok, n == 0 && !r.QP.Move(sge, offset, bytes[:here], write):
-				return ring.WCLocProtErr
+				return ib.WCLocProtErr
 			case n == 0:
 				n = here
 			case write:
@@ -78,5 +81,5 @@ func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write b
 		}
 		offset = 0
 	}
-	return ring.WCSuccess
+	return ib.WCSuccess
 }

@@ -3,8 +3,8 @@ package conn
 import (
 	"time"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // What a requester does when something was lost (IBA 9.7.5.1.3, 9.7.6): a NAK or a gap among responses says so,
@@ -58,7 +58,7 @@ func (r *Requester) lost(now time.Time, psn wire.PSN, named bool) {
 	switch {
 	case r.again || r.works.count == 0:
 	case r.retries == 0:
-		r.fail(ring.WCRetryExcErr)
+		r.fail(ib.WCRetryExcErr)
 	default:
 		r.retries--
 		if r.canMend(psn, named) {
@@ -93,7 +93,7 @@ func (r *Requester) waitReady(now time.Time, s wire.Syndrome) Reason {
 	case r.rnrWait: // of several of one try the first counts
 		return Taken
 	case r.RNRRetry != foreverRNR && r.rnrRetries == 0:
-		r.fail(ring.WCRNRRetryExcErr)
+		r.fail(ib.WCRNRRetryExcErr)
 		return Taken
 	}
 	r.rnrRetries -= min(r.rnrRetries, 1)

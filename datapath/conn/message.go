@@ -3,6 +3,7 @@ package conn
 import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // message is the SEND or RDMA WRITE of the peer's that has begun and not ended.
@@ -18,7 +19,7 @@ type extent struct {
 	received uint32       // bytes that are in memory
 	srqn     wire.SRQN    // of XRC: the queue that it is for
 	addr     uint64       // of a WRITE, like the next two
-	key      ring.RKey
+	key      ib.RKey
 	length   uint32
 }
 
@@ -37,7 +38,7 @@ func (r *Responder) takePart(packet *wire.Packet, packets uint32) Reason {
 		return InvalidRequest
 	case r.xrc() && !first && packet.SRQN() != m.srqn:
 		return InvalidRequest
-	case kind == wire.MeansWrite && r.Access&ring.AccessRemoteWrite == 0:
+	case kind == wire.MeansWrite && r.Access&ib.AccessRemoteWrite == 0:
 		return InvalidRequest
 	}
 	begun := m.extent
@@ -66,7 +67,7 @@ func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	}
 	if kind == wire.MeansWrite {
 		h := p.RETH()
-		m.addr, m.key, m.length = h.Addr(), ring.RKey(h.RKey()), h.Length()
+		m.addr, m.key, m.length = h.Addr(), ib.RKey(h.RKey()), h.Length()
 	}
 }
 
@@ -87,12 +88,12 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 		payload = payload[:room/mtu*mtu]
 	}
 	if (fits || len(payload) > 0) && !r.QP.WriteRecv(m.recv.List(), int(m.received), payload) {
-		r.failRecv(ring.WCLocProtErr)
+		r.failRecv(ib.WCLocProtErr)
 		return Protection
 	}
 	if !fits {
 		if r.Reliable() { // else the receive takes the next message
-			r.failRecv(ring.WCLocLenErr)
+			r.failRecv(ib.WCLocLenErr)
 		}
 		return NoRoom
 	}
@@ -100,9 +101,9 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 }
 
 // failRecv completes the message's receive with an error, which ends the queue pair.
-func (r *Responder) failRecv(status ring.WCStatus) {
+func (r *Responder) failRecv(status ib.WCStatus) {
 	r.completeTaken(status)
-	r.QP.Fail(ring.QPStateErr)
+	r.QP.Fail(ib.QPStateErr)
 }
 
 // storeWrite writes a packet of a WRITE. The first one's key must be good for the whole message.
@@ -115,7 +116,7 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	if means.Is(wire.MeansStart) {
 		size = m.length
 	}
-	memory, ok := r.QP.Remote(m.key, from, size, ring.AccessRemoteWrite)
+	memory, ok := r.QP.Remote(m.key, from, size, ib.AccessRemoteWrite)
 	if !ok {
 		return RemoteAccess
 	}
@@ -130,7 +131,7 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 		}
 		writeRemote(memory, payload[:n])
 		payload, from, length = payload[n:], from+uint64(n), length-uint32(n)
-		if memory, ok = r.QP.Remote(m.key, from, length, ring.AccessRemoteWrite); !ok {
+		if memory, ok = r.QP.Remote(m.key, from, length, ib.AccessRemoteWrite); !ok {
 			return RemoteAccess
 		}
 	}
@@ -171,8 +172,8 @@ func (r *Responder) moveWrite(from uint64, payload []byte) Reason {
 func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
 	m := &r.message
 	m.kind = 0
-	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ring.RKey(packet.InvalidateRKey()), true) {
-		r.failRecv(ring.WCRemInvReqErr)
+	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ib.RKey(packet.InvalidateRKey()), true) {
+		r.failRecv(ib.WCRemInvReqErr)
 		return NotInvalidated
 	}
 	r.countMessage()
@@ -180,16 +181,16 @@ func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
 		return Taken
 	}
 	m.hasRecv = false
-	c := Completion{ID: m.recv.ID, Status: ring.WCSuccess, Opcode: ring.WCRecv, ByteLen: m.received, Solicited: packet.BTH().Solicited()}
+	c := Completion{ID: m.recv.ID, Status: ib.WCSuccess, Opcode: ib.WCRecv, ByteLen: m.received, Solicited: packet.BTH().Solicited()}
 	if means.Is(wire.MeansWrite) {
-		c.Opcode = ring.WCRecvRDMAWithImm
+		c.Opcode = ib.WCRecvRDMAWithImm
 	}
 	if packet.Has(wire.HeaderImm) {
-		c.Flags |= ring.WCWithImm
+		c.Flags |= ib.WCWithImm
 		c.Imm = packet.Imm()
 	}
 	if packet.Has(wire.HeaderIETH) {
-		c.Flags |= ring.WCWithInv
+		c.Flags |= ib.WCWithInv
 		c.Imm = packet.InvalidateRKey()
 	}
 	if !r.QP.CompleteRecv(c) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -52,31 +53,31 @@ func (s *side) learn() {
 
 // post posts a random request, if there is room.
 func (s *side) post() {
-	if s.queue.Outstanding(s.polled) == depth || len(s.posted) == depth || s.state == ring.QPStateErr {
+	if s.queue.Outstanding(s.polled) == depth || len(s.posted) == depth || s.state == ib.QPStateErr {
 		return
 	}
 	q := request{number: s.number, slot: s.number % depth, length: s.IntN(300)}
 	s.number++
-	if q.Opcode = ring.Opcode(s.IntN(10)); !q.Opcode.On(s.Service) {
-		q.Opcode = ring.WRSendWithImm
+	if q.Opcode = ib.Opcode(s.IntN(10)); !q.Opcode.On(s.Service) {
+		q.Opcode = ib.WRSendWithImm
 	}
-	if s.Service == wire.ServiceUC && q.Opcode == ring.WRSend {
-		q.Opcode = ring.WRSendWithImm // which says its number
+	if s.Service == wire.ServiceUC && q.Opcode == ib.WRSend {
+		q.Opcode = ib.WRSendWithImm // which says its number
 	}
 	if s.IntN(4) == 0 {
 		q.length = s.IntN(mostBytes)
 	}
 	q.ID, q.Imm = uint64(q.number), q.number
-	for _, flag := range []ring.SendFlags{ring.SendSignaled, ring.SendFence, ring.SendSolicited} {
+	for _, flag := range []ib.SendFlags{ib.SendSignaled, ib.SendFence, ib.SendSolicited} {
 		if s.IntN(3) == 0 {
 			q.Flags |= flag
 		}
 	}
-	q.signaled = s.requester.SigAll || q.Flags&ring.SendSignaled != 0
+	q.signaled = s.requester.SigAll || q.Flags&ib.SendSignaled != 0
 	q.RKey = key
 	if s.Service == wire.ServiceXRC {
 		q.RemoteSRQN = wire.SRQN(1 + s.IntN(targets))
-		q.RKey += ring.RKey(q.RemoteSRQN)
+		q.RKey += ib.RKey(q.RemoteSRQN)
 	}
 	s.place(&q)
 	if q.Opcode.Means().Is(wire.MeansReceive) {
@@ -122,7 +123,7 @@ func (s *side) operands(q *request) (a ring.Atomic) {
 	q.found = *number
 	a = ring.Atomic{CompareAdd: *number + uint64(s.IntN(2)), Swap: s.Uint64()}
 	switch {
-	case q.Opcode == ring.WRAtomicFetchAndAdd:
+	case q.Opcode == ib.WRAtomicFetchAndAdd:
 		*number += a.CompareAdd
 	case a.CompareAdd == *number:
 		*number = a.Swap
@@ -137,24 +138,24 @@ func (s *side) put1(q *request, operands ring.Atomic) {
 	if q.data != nil {
 		at = sourceArea + cap(s.memory) - cap(q.data) // the data is a part of the memory
 	}
-	var pieces []ring.SGE
+	var pieces []ib.SGE
 	for rest := q.length; !q.Opcode.Local() && (rest > 0 || len(pieces) == 0); {
 		n := rest
 		if len(pieces) < 2 && !q.Opcode.Means().Is(wire.MeansAtomic) {
 			n = s.IntN(rest + 1)
 		}
-		pieces = append(pieces, ring.SGE{Addr: uint64(at), Length: uint32(n), LKey: ring.LKey(key)})
+		pieces = append(pieces, ib.SGE{Addr: uint64(at), Length: uint32(n), LKey: ib.LKey(key)})
 		at, rest = at+n, rest-n
 	}
 	inline := q.data != nil && q.length <= inlineMax && s.IntN(2) == 0
 	if send.SGECount = uint16(len(pieces)); inline {
-		send.SGECount, send.Flags, send.InlineLen = 0, send.Flags|ring.SendInline, uint32(q.length)
+		send.SGECount, send.Flags, send.InlineLen = 0, send.Flags|ib.SendInline, uint32(q.length)
 	}
 	data := s.queue.PutConnected(&send)
 	switch {
 	case inline:
 		copy(data, q.data)
-	case q.Opcode == ring.WRBindMW:
+	case q.Opcode == ib.WRBindMW:
 		ring.PutBind(data, ring.Bind{Length: uint64(q.number)})
 	case q.Opcode.Means().Is(wire.MeansAtomic):
 		ring.PutAtomic(data, operands)
@@ -177,7 +178,7 @@ func (s *side) postRecv() {
 	s.slots = s.slots[1:]
 	first := uint32(s.IntN(mostBytes))
 	at := recvArea + slot*mostBytes
-	s.recvs.Put(slot, []ring.SGE{{Addr: at, Length: first, LKey: ring.LKey(key)}, {Addr: at + uint64(first), Length: mostBytes - first, LKey: ring.LKey(key)}})
+	s.recvs.Put(slot, []ib.SGE{{Addr: at, Length: first, LKey: ib.LKey(key)}, {Addr: at + uint64(first), Length: mostBytes - first, LKey: ib.LKey(key)}})
 	s.recvs.Publish()
 }
 
@@ -191,7 +192,7 @@ func (s *side) part(addr uint64, length uint32) []byte {
 }
 
 // Memory gives it in pieces that end at multiples of a number.
-func (s *side) Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
+func (s *side) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	if write && sge.Addr < sinkArea {
 		s.Fatalf("a request writes to %d", sge.Addr)
 	}
@@ -222,8 +223,8 @@ func (s *side) Target(number wire.SRQN) bool {
 	return true
 }
 
-func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
-	if length > 0 && (k != key+ring.RKey(s.targeted) || access == ring.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
+func (s *side) Remote(k ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
+	if length > 0 && (k != key+ib.RKey(s.targeted) || access == ib.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
 		s.Fatalf("the peer names %d bytes at %d by %#x", length, addr, k)
 	}
 	ok = s.part(addr, length) != nil
@@ -231,18 +232,18 @@ func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.Acces
 }
 
 // Bind is of a request that is carried out here: all before it are completed.
-func (s *side) Bind(_ ring.RKey, _ uint64, b ring.Bind) ring.WCStatus {
+func (s *side) Bind(_ ib.RKey, _ uint64, b ring.Bind) ib.WCStatus {
 	s.isOldest(uint32(b.Length))
-	return ring.WCSuccess
+	return ib.WCSuccess
 }
 
-func (s *side) Register(ring.RKey, uint64, ring.Reg, bool) ring.WCStatus { return ring.WCSuccess }
+func (s *side) Register(ib.RKey, uint64, ring.Reg, bool) ib.WCStatus { return ib.WCSuccess }
 
-func (s *side) Move(ring.SGE, int, []byte, bool) bool { return false }
+func (s *side) Move(ib.SGE, int, []byte, bool) bool { return false }
 
-func (s *side) MoveRemote(ring.RKey, uint64, []byte, bool) bool { return false }
+func (s *side) MoveRemote(ib.RKey, uint64, []byte, bool) bool { return false }
 
-func (s *side) Invalidate(ring.RKey, bool) bool { return true }
+func (s *side) Invalidate(ib.RKey, bool) bool { return true }
 
 // isOldest insists that all requests before one are completed.
 func (s *side) isOldest(number uint32) {
@@ -266,15 +267,15 @@ func (s *side) TakeRecv(r *ring.Recv) bool {
 
 func (s *side) Credits() wire.Syndrome { return wire.AckCredits(s.posts.Waiting()) }
 
-func (s *side) Fail(state ring.QPState) {
-	if s.state != ring.QPStateErr {
+func (s *side) Fail(state ib.QPState) {
+	if s.state != ib.QPStateErr {
 		s.enter(state)
 	}
 }
 
 // Note is of a queue pair that has drained, which is said once.
-func (s *side) Note(event ring.EventType) {
-	if event != ring.EventSQDrained || s.state != ring.QPStateSQD || s.requester.Begun() != 0 || s.drained {
+func (s *side) Note(event ib.EventType) {
+	if event != ib.EventSQDrained || s.state != ib.QPStateSQD || s.requester.Begun() != 0 || s.drained {
 		s.Fatalf("event %v; drained %v, %s", event, s.drained, s.describe())
 	}
 	s.drained = true
@@ -286,7 +287,7 @@ func (s *side) overrun() bool {
 		return false
 	}
 	s.overran = true
-	s.Fail(ring.QPStateErr)
+	s.Fail(ib.QPStateErr)
 	return true
 }
 
@@ -295,7 +296,7 @@ func (s *side) CompleteSend(c Completion) {
 	for len(s.posted) > 0 {
 		q := s.posted[0]
 		s.posted = append(s.posted[:0], s.posted[1:]...)
-		s.carriedOut(&q, c.Status == ring.WCSuccess || q.ID != c.ID)
+		s.carriedOut(&q, c.Status == ib.WCSuccess || q.ID != c.ID)
 		if q.ID == c.ID {
 			s.polled++
 			s.status(&q, &c)
@@ -310,9 +311,9 @@ func (s *side) CompleteSend(c Completion) {
 }
 
 func (s *side) status(q *request, c *Completion) {
-	possible := c.Status == ring.WCSuccess && q.signaled && c.Opcode == q.Opcode.Completes() && int(c.ByteLen) == q.length
+	possible := c.Status == ib.WCSuccess && q.signaled && c.Opcode == q.Opcode.Completes() && int(c.ByteLen) == q.length
 	if s.Reliable() && c.Solicited {
-		possible = c.Status == ring.WCRetryExcErr || c.Status == ring.WCRNRRetryExcErr && s.RNRRetry != foreverRNR || c.Status == ring.WCRemOpErr && s.overruns
+		possible = c.Status == ib.WCRetryExcErr || c.Status == ib.WCRNRRetryExcErr && s.RNRRetry != foreverRNR || c.Status == ib.WCRemOpErr && s.overruns
 	}
 	if !possible {
 		s.Fatalf("request %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
@@ -335,7 +336,7 @@ func (s *side) carriedOut(q *request, succeeded bool) {
 // CompleteRecv checks a receive: of a reliable connection each message takes one, in order.
 func (s *side) CompleteRecv(c Completion) bool {
 	s.slots = append(s.slots, c.ID)
-	if c.Status != ring.WCSuccess {
+	if c.Status != ib.WCSuccess {
 		s.Fatalf("receive: %+v", c)
 	}
 	from, q := s.peer, request{}
@@ -353,8 +354,8 @@ func (s *side) CompleteRecv(c Completion) bool {
 	if q.RemoteSRQN != s.targeted {
 		s.Fatalf("message %d for queue %v is in %v", q.number, q.RemoteSRQN, s.targeted)
 	}
-	if int(c.ByteLen) != q.length || imm != (c.Flags&ring.WCWithImm != 0) || inv != (c.Flags&ring.WCWithInv != 0) || (imm || inv) && c.Imm != q.number ||
-		c.Solicited != (q.Flags&ring.SendSolicited != 0) {
+	if int(c.ByteLen) != q.length || imm != (c.Flags&ib.WCWithImm != 0) || inv != (c.Flags&ib.WCWithInv != 0) || (imm || inv) && c.Imm != q.number ||
+		c.Solicited != (q.Flags&ib.SendSolicited != 0) {
 		s.Fatalf("message %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
 	}
 	if into := s.memory[recvArea+int(c.ID)*mostBytes:][:q.length]; means.Is(wire.MeansSend) && !bytes.Equal(into, q.data) {
@@ -370,7 +371,7 @@ func (s *side) sane() {
 	for i := range r.works.count {
 		w := r.works.at(i)
 		reads += w.outstanding(r.newest)
-		if asked := w.askedBefore(r.PSN); asked > 0 && w.Opcode == ring.WRRDMARead && r.afterRead.Ahead(w.missing().Plus(uint32(asked))) < 0 {
+		if asked := w.askedBefore(r.PSN); asked > 0 && w.Opcode == ib.WRRDMARead && r.afterRead.Ahead(w.missing().Plus(uint32(asked))) < 0 {
 			s.Fatalf("responses up to PSN %d were asked for, and %d is where these end", w.missing().Plus(uint32(asked)), r.afterRead)
 		}
 	}
@@ -379,7 +380,7 @@ func (s *side) sane() {
 			owed++
 		}
 	}
-	begun := s.state == ring.QPStateRTS || s.state == ring.QPStateSQD
+	begun := s.state == ib.QPStateRTS || s.state == ib.QPStateSQD
 	waits := begun && s.Reliable() && r.works.count > 0 && r.oldest != r.newest
 	switch {
 	case reads != r.reads, reads > int(s.MaxRDAtomic), r.current > r.works.count, owed != s.responder.responses.pending:
@@ -399,7 +400,7 @@ func (s *side) mayBegin() {
 	r := &s.requester
 	last := r.works.at(r.works.count - 1)
 	others := r.reads - last.outstanding(r.newest)
-	if s.state == ring.QPStateSQD || last.Flags&ring.SendFence != 0 && others > 0 || r.reads > int(s.MaxRDAtomic) || last.local() && r.works.count > 1 {
+	if s.state == ib.QPStateSQD || last.Flags&ib.SendFence != 0 && others > 0 || r.reads > int(s.MaxRDAtomic) || last.local() && r.works.count > 1 {
 		s.Fatalf("%v was begun beside %d READs: %s", last.Opcode, others, s.describe())
 	}
 }
@@ -408,7 +409,7 @@ func (s *side) mayBegin() {
 func (w *world) do() {
 	s := []*side{w.a, w.b}[w.IntN(2)]
 	switch n := w.IntN(1000); {
-	case s.state == ring.QPStateErr && n < 100: // the program begins anew
+	case s.state == ib.QPStateErr && n < 100: // the program begins anew
 		w.deaths++
 		w.begin()
 	case n < 150:
@@ -426,11 +427,11 @@ func (w *world) do() {
 	case n < 981:
 		w.sleep(time.Duration(w.IntN(48)-1) * time.Hour) // the clock jumps, forward or back
 	case n < 992:
-	case s.state == ring.QPStateRTS:
+	case s.state == ib.QPStateRTS:
 		s.NotifyDrained, s.drained = w.IntN(2) == 0, false
-		s.enter(ring.QPStateSQD)
-	case s.state == ring.QPStateSQD:
-		s.enter(ring.QPStateRTS)
+		s.enter(ib.QPStateSQD)
+	case s.state == ib.QPStateSQD:
+		s.enter(ib.QPStateRTS)
 	}
 	s.sane()
 }
@@ -444,7 +445,7 @@ func (w *world) calm() {
 	for rounds := 0; ; rounds++ {
 		moved := false
 		for _, s := range []*side{w.a, w.b} {
-			if s.state == ring.QPStateErr {
+			if s.state == ib.QPStateErr {
 				if !mayEnd && !w.a.overran && !w.b.overran {
 					w.Fatalf("a network that loses nothing has ended %s %s", w.a.describe(), w.b.describe())
 				}
@@ -452,8 +453,8 @@ func (w *world) calm() {
 				w.begin()
 				return
 			}
-			if s.state == ring.QPStateSQD {
-				s.enter(ring.QPStateRTS)
+			if s.state == ib.QPStateSQD {
+				s.enter(ib.QPStateRTS)
 			}
 			for len(s.slots) > 0 {
 				s.postRecv()
@@ -476,7 +477,7 @@ func (w *world) calm() {
 
 // mayEnd says that the connection may end, or has, for what was lost before.
 func (s *side) mayEnd() bool {
-	return s.state == ring.QPStateErr || s.requester.retries < manyRetries || s.RNRRetry != foreverRNR
+	return s.state == ib.QPStateErr || s.requester.retries < manyRetries || s.RNRRetry != foreverRNR
 }
 
 func (s *side) idle() bool { return s.requester.Queue.Waiting() == 0 && !s.responder.Owes() }

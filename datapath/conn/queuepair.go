@@ -3,6 +3,7 @@ package conn
 import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // QueuePair is what a requester and a responder need of the queue pair that they are halves of. All of it runs
@@ -13,25 +14,25 @@ type QueuePair interface {
 	// offset on: a piece, and how many of length bytes that is for, at least one if length is not 0. ok is false if the
 	// SGE may not be accessed. The piece is shorter for a null region: the rest is read as zeros, and not written.
 	// Of a region with signatures there is none: n is 0, and Move has the bytes.
-	Memory(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
+	Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
 	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
 	// that may not be accessed.
 	WriteRecv(list ring.SGList, offset int, payload []byte) bool
 	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way. It may
 	// be only the first piece of that: who needs more asks for the rest. No bytes need no key (IBA 9.7.4.1.2).
-	Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool)
+	Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool)
 	// Bind makes a window one to a part of a region, under a new key (IBA 10.6.7).
-	Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
+	Bind(key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus
 	// Move moves bytes of which Memory has found no piece, since they are of a region with signatures: from the SGE
 	// or, to be written, to it; false if that cannot be. MoveRemote is the same for Remote.
-	Move(sge ring.SGE, offset int, bytes []byte, write bool) bool
-	MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool
+	Move(sge ib.SGE, offset int, bytes []byte, write bool) bool
+	MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool
 	// Register makes a fast region one of the memory in its list, under a new key and at a base (IBA 10.6.5), with
 	// signatures or without.
-	Register(key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus
+	Register(key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus
 	// Invalidate revokes the key of a window or a fast region, as the program or its peer asks; false if the queue
 	// pair may not.
-	Invalidate(key ring.RKey, peer bool) bool
+	Invalidate(key ib.RKey, peer bool) bool
 	// Target has the calls about receives and the peer's keys be for a shared receive queue that the peer has named:
 	// its receives, its memory, its CQ. false if the queue pair may not use it. Only of XRC; a packet's comes first.
 	Target(number wire.SRQN) bool
@@ -43,17 +44,17 @@ type QueuePair interface {
 	CompleteSend(c Completion)
 	CompleteRecv(c Completion) bool
 	// Fail moves the queue pair to ERR or SQE, by Enter, and tells the program.
-	Fail(state ring.QPState)
+	Fail(state ib.QPState)
 	// Note tells the program of an event.
-	Note(event ring.EventType)
+	Note(event ib.EventType)
 }
 
 // Completion is what a half says in a work completion.
 type Completion struct {
 	ID        uint64
-	Status    ring.WCStatus
-	Opcode    ring.WCOpcode
-	Flags     ring.WCFlags
+	Status    ib.WCStatus
+	Opcode    ib.WCOpcode
+	Flags     ib.WCFlags
 	ByteLen   uint32
 	Imm       uint32 // or the key that was invalidated
 	Solicited bool
@@ -64,9 +65,9 @@ type Attr struct {
 	Service wire.Service // ServiceRC, ServiceUC or ServiceXRC
 	MTU     wire.MTU     // of the path
 
-	Access          ring.AccessFlags // what the peer may do: remote read, write, atomic
-	MinRNRTimer     uint8            // code of 5 bits that a peer is told when no receive is posted
-	MaxDestRDAtomic uint8            // reads and atomics of the peer's that may be outstanding here
+	Access          ib.AccessFlags // what the peer may do: remote read, write, atomic
+	MinRNRTimer     uint8          // code of 5 bits that a peer is told when no receive is posted
+	MaxDestRDAtomic uint8          // reads and atomics of the peer's that may be outstanding here
 
 	Timeout     uint8 // 4.096 µs × 2ⁿ; 0 is for ever
 	RetryCnt    uint8 // 0 to 7

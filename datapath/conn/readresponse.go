@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The responses to a requester's READs and atomics, which come in order.
@@ -22,7 +22,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 	}
 	mtu := uint32(r.MTU.Bytes())
 	if !w.isAnswer(p, packets, mtu) {
-		r.fail(ring.WCBadRespErr)
+		r.fail(ib.WCBadRespErr)
 		return InvalidRequest
 	}
 	data := p.Payload()
@@ -31,14 +31,14 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 		binary.NativeEndian.PutUint64(original[:], p.Original())
 		data = original[:]
 	}
-	if status := r.spread(w, int(w.answered*mtu), data); status != ring.WCSuccess {
+	if status := r.spread(w, int(w.answered*mtu), data); status != ib.WCSuccess {
 		r.fail(status)
 		return Protection
 	}
 	switch w.answered += packets; {
 	case w.answered == w.packets:
 		r.reads--
-		r.finish(ring.WCSuccess)
+		r.finish(ib.WCSuccess)
 	case w.parts.ends(w.answered):
 		r.reads--
 	}
@@ -54,7 +54,7 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 	for i := range r.works.count {
 		if w := r.works.at(i); w.wantsAnswer() {
-			if w.status != ring.WCSuccess || psn.Ahead(w.first) < 0 { // one that cannot be carried out has no PSN
+			if w.status != ib.WCSuccess || psn.Ahead(w.first) < 0 { // one that cannot be carried out has no PSN
 				return nil
 			}
 			if r.acknowledge(now, w.first); r.works.count == 0 { // a completion was an overrun

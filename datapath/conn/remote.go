@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // READs and atomics of the peer's. Both have responses, which are kept: responses.go.
@@ -12,17 +13,17 @@ import (
 // takeRead notes a READ, whose response is sent packet by packet.
 func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	h := p.RETH()
-	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ring.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
+	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ib.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
 	if r.xrc() {
 		one.srqn = p.SRQN()
 	}
 	switch {
-	case r.message.kind != 0, r.Access&ring.AccessRemoteRead == 0, h.Length() > ring.MaxMessage:
+	case r.message.kind != 0, r.Access&ib.AccessRemoteRead == 0, h.Length() > ring.MaxMessage:
 		return 0, wire.NAKInvalidRequest, InvalidRequest
 	case !r.responses.add(&one, r.MaxDestRDAtomic):
 		return 0, wire.NAKInvalidRequest, InvalidRequest
 	}
-	if _, ok := r.QP.Remote(one.key, one.addr, one.length, ring.AccessRemoteRead); !ok {
+	if _, ok := r.QP.Remote(one.key, one.addr, one.length, ib.AccessRemoteRead); !ok {
 		r.responses.takeBack()
 		return 0, wire.NAKRemoteAccess, RemoteAccess
 	}
@@ -37,12 +38,12 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 	h := p.AtomicETH()
 	one := response{psn: r.ExpectedPSN, packets: 1, kind: kind}
 	switch {
-	case r.message.kind != 0, r.Access&ring.AccessRemoteAtomic == 0, h.Addr()%atomicSize != 0:
+	case r.message.kind != 0, r.Access&ib.AccessRemoteAtomic == 0, h.Addr()%atomicSize != 0:
 		return wire.NAKInvalidRequest, InvalidRequest
 	case !r.responses.add(&one, r.MaxDestRDAtomic):
 		return wire.NAKInvalidRequest, InvalidRequest
 	}
-	memory, ok := r.QP.Remote(ring.RKey(h.RKey()), h.Addr(), atomicSize, ring.AccessRemoteAtomic)
+	memory, ok := r.QP.Remote(ib.RKey(h.RKey()), h.Addr(), atomicSize, ib.AccessRemoteAtomic)
 	if !ok || len(memory) < atomicSize { // the bytes of a number lie together
 		r.responses.takeBack()
 		return wire.NAKRemoteAccess, RemoteAccess

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Requester is the half of a connection that sends requests (IBA 9.7.2 to 9.7.5).
@@ -31,7 +32,7 @@ type Requester struct {
 
 // progress is what a requester has in hand between two resets.
 type progress struct {
-	state          ring.QPState
+	state          ib.QPState
 	works          works
 	current        uint32 // place among works of the request that is sent next; the count: one to be taken
 	oldest, newest wire.PSN
@@ -55,16 +56,16 @@ type progress struct {
 }
 
 // Enter begins what a state of the queue pair is for.
-func (r *Requester) Enter(state ring.QPState) {
+func (r *Requester) Enter(state ib.QPState) {
 	switch {
-	case state == ring.QPStateReset:
+	case state == ib.QPStateReset:
 		r.progress = progress{}
-	case state == ring.QPStateRTS && r.state == ring.QPStateRTR:
+	case state == ib.QPStateRTS && r.state == ib.QPStateRTR:
 		r.begin()
-	case state == ring.QPStateErr || state == ring.QPStateSQE: // what was begun is flushed with the rest
+	case state == ib.QPStateErr || state == ib.QPStateSQE: // what was begun is flushed with the rest
 		r.deadline = time.Time{}
 		r.cut(0)
-	case state == ring.QPStateSQD && r.state != state:
+	case state == ib.QPStateSQD && r.state != state:
 		r.draining = r.NotifyDrained
 	}
 	r.state = state
@@ -103,7 +104,7 @@ func (r *Requester) Leaving() bool {
 // take checks the next request that is posted, and adds it to those that are being sent. It returns false if
 // there is none, or if it has to wait: for reads and atomics before it, or for all.
 func (r *Requester) take() bool {
-	if r.state != ring.QPStateRTS || r.failing() {
+	if r.state != ib.QPStateRTS || r.failing() {
 		r.drained()
 		return false
 	}
@@ -121,7 +122,7 @@ func (r *Requester) take() bool {
 
 // prepare checks a request, and gives it its PSNs; false if they are too many beside those on their way.
 func (r *Requester) prepare(w *work, data []byte) bool {
-	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
+	if r.check(w, data); !w.local() && w.status == ib.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
 		w.parts = whole(w.packets)
 		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
@@ -131,29 +132,29 @@ func (r *Requester) prepare(w *work, data []byte) bool {
 
 // failing says that the last request taken cannot be carried out: nothing is taken behind it.
 func (r *Requester) failing() bool {
-	return r.works.count > 0 && r.works.at(r.works.count-1).status != ring.WCSuccess
+	return r.works.count > 0 && r.works.at(r.works.count-1).status != ib.WCSuccess
 }
 
 // mustWait says that a request, the last of the works, may not be begun before others are completed: a local one waits for all
 // others, a fenced one for READs and atomics (IBA 10.8.3.3), and of these there may be MaxRDAtomic.
 func (r *Requester) mustWait(w *work) bool {
 	return w.local() && r.works.count > 1 ||
-		w.Flags&ring.SendFence != 0 && r.reads > 0 ||
+		w.Flags&ib.SendFence != 0 && r.reads > 0 ||
 		w.wantsAnswer() && r.reads >= r.mostReads()
 }
 
 // check checks the copy of a request, and measures its memory.
 func (r *Requester) check(w *work, data []byte) {
-	length, status := 0, ring.WCSuccess
+	length, status := 0, ib.WCSuccess
 	switch {
 	case !w.Opcode.On(r.Service), w.wantsAnswer() && r.MaxRDAtomic == 0:
-		status = ring.WCLocQPOpErr
+		status = ib.WCLocQPOpErr
 	case w.local():
-	case w.atomic() && (w.SGECount != 1 || w.Flags&ring.SendInline != 0), w.Opcode == ring.WRRDMARead && w.Flags&ring.SendInline != 0:
-		status = ring.WCLocQPOpErr
-	case w.Flags&ring.SendInline != 0:
+	case w.atomic() && (w.SGECount != 1 || w.Flags&ib.SendInline != 0), w.Opcode == ib.WRRDMARead && w.Flags&ib.SendInline != 0:
+		status = ib.WCLocQPOpErr
+	case w.Flags&ib.SendInline != 0:
 		if length = int(w.InlineLen); w.InlineLen > r.MaxInline || length > len(data) {
-			status = ring.WCLocLenErr
+			status = ib.WCLocLenErr
 		}
 	default:
 		if w.atomic() {
@@ -161,35 +162,35 @@ func (r *Requester) check(w *work, data []byte) {
 		}
 		length, status = r.measure(w, data)
 	}
-	if status == ring.WCSuccess && (length > ring.MaxMessage || w.atomic() && length != atomicSize) {
-		status = ring.WCLocLenErr
+	if status == ib.WCSuccess && (length > ring.MaxMessage || w.atomic() && length != atomicSize) {
+		status = ib.WCLocLenErr
 	}
 	w.length, w.status = uint32(length), status
 }
 
 // runLocal carries out a request that has no packets.
-func (r *Requester) runLocal(w *work) ring.WCStatus {
+func (r *Requester) runLocal(w *work) ib.WCStatus {
 	switch w.Opcode {
-	case ring.WRBindMW:
+	case ib.WRBindMW:
 		return r.QP.Bind(w.RKey, w.RemoteAddr, ring.GetBind(r.Queue.Data(0)))
-	case ring.WRRegMR, ring.WRRegMRIntegrity:
-		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)), w.Opcode == ring.WRRegMRIntegrity)
+	case ib.WRRegMR, ib.WRRegMRIntegrity:
+		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)), w.Opcode == ib.WRRegMRIntegrity)
 	}
 	if !r.QP.Invalidate(w.InvalidateRKey(), false) {
-		return ring.WCMWBindErr // a memory management operation, like the others (IBA 11.6.2)
+		return ib.WCMWBindErr // a memory management operation, like the others (IBA 11.6.2)
 	}
-	return ring.WCSuccess
+	return ib.WCSuccess
 }
 
 // finish completes the oldest request.
-func (r *Requester) finish(status ring.WCStatus) {
+func (r *Requester) finish(status ib.WCStatus) {
 	w := r.works.at(0)
-	if status != ring.WCSuccess {
+	if status != ib.WCSuccess {
 		r.fail(status)
 		return
 	}
-	done := Completion{ID: w.ID, Status: ring.WCSuccess, Opcode: w.Opcode.Completes(), ByteLen: w.length}
-	signaled := r.SigAll || w.Flags&ring.SendSignaled != 0
+	done := Completion{ID: w.ID, Status: ib.WCSuccess, Opcode: w.Opcode.Completes(), ByteLen: w.length}
+	signaled := r.SigAll || w.Flags&ib.SendSignaled != 0
 	r.Queue.Advance(signaled)
 	r.works.drop()
 	r.current -= min(r.current, 1)
@@ -200,14 +201,14 @@ func (r *Requester) finish(status ring.WCStatus) {
 
 // fail completes the oldest request with an error, and moves the queue pair to ERR or SQE: what is behind it is
 // flushed.
-func (r *Requester) fail(status ring.WCStatus) {
+func (r *Requester) fail(status ib.WCStatus) {
 	w := r.works.at(0)
 	r.QP.CompleteSend(Completion{ID: w.ID, Status: status, Opcode: w.Opcode.Completes(), Solicited: true})
 	r.Queue.Advance(true)
 	if r.Reliable() {
-		r.QP.Fail(ring.QPStateErr)
+		r.QP.Fail(ib.QPStateErr)
 	} else {
-		r.QP.Fail(ring.QPStateSQE)
+		r.QP.Fail(ib.QPStateSQE)
 	}
 }
 
@@ -230,8 +231,8 @@ func (r *Requester) cut(from uint32) {
 
 // drained says that a queue pair in SQD has finished what it had begun.
 func (r *Requester) drained() {
-	if r.state == ring.QPStateSQD && r.draining && r.works.count == 0 {
+	if r.state == ib.QPStateSQD && r.draining && r.works.count == 0 {
 		r.draining = false
-		r.QP.Note(ring.EventSQDrained)
+		r.QP.Note(ib.EventSQDrained)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
 )
 
@@ -24,7 +25,7 @@ type longPair struct {
 	memory []byte
 }
 
-func (l *longPair) Memory(_ ring.SGE, _, length int, _ bool) ([]byte, int, bool) {
+func (l *longPair) Memory(_ ib.SGE, _, length int, _ bool) ([]byte, int, bool) {
 	return l.memory[:length], length, true
 }
 
@@ -37,13 +38,13 @@ func TestLongestRequest(t *testing.T) {
 	}
 	defer func() { _ = unix.Munmap(memory) }()
 	r := &Requester{Attr: &Attr{Service: wire.ServiceRC}, QP: &longPair{memory: memory}, MaxSendSGE: 4}
-	for length, want := range map[uint32]ring.WCStatus{quarter: ring.WCSuccess, quarter + 1: ring.WCLocLenErr} {
-		w := work{SendConnected: ring.SendConnected{Opcode: ring.WRSend, SGECount: 4}}
+	for length, want := range map[uint32]ib.WCStatus{quarter: ib.WCSuccess, quarter + 1: ib.WCLocLenErr} {
+		w := work{SendConnected: ring.SendConnected{Opcode: ib.WRSend, SGECount: 4}}
 		data := make([]byte, 4*ring.SGELen)
 		for i := range 4 {
-			ring.PutSGE(data[i*ring.SGELen:], ring.SGE{Length: quarter})
+			ring.PutSGE(data[i*ring.SGELen:], ib.SGE{Length: quarter})
 		}
-		ring.PutSGE(data, ring.SGE{Length: length})
+		ring.PutSGE(data, ib.SGE{Length: length})
 		if r.check(&w, data); w.status != want {
 			t.Errorf("%d bytes: %v", length+3*quarter, w.status)
 		}
@@ -57,13 +58,13 @@ func TestHalfOfThePSNs(t *testing.T) {
 		w := newWorld(t, rand.New(rand.NewPCG(1, 0)), wire.ServiceRC)
 		s := w.a
 		s.MTU, s.requester.QP = wire.MTU256, &longPair{}
-		for _, opcode := range []ring.Opcode{ring.WRRDMARead, ring.WRRDMAWrite} {
+		for _, opcode := range []ib.Opcode{ib.WRRDMARead, ib.WRRDMAWrite} {
 			list := s.queue.PutConnected(&ring.SendConnected{Opcode: opcode, SGECount: 4})
 			for i := range 4 {
-				ring.PutSGE(list[i*ring.SGELen:], ring.SGE{Length: quarter})
+				ring.PutSGE(list[i*ring.SGELen:], ib.SGE{Length: quarter})
 			}
-			if opcode == ring.WRRDMAWrite {
-				ring.PutSGE(list, ring.SGE{Length: uint32(quarter - less*256)})
+			if opcode == ib.WRRDMAWrite {
+				ring.PutSGE(list, ib.SGE{Length: uint32(quarter - less*256)})
 			}
 		}
 		s.queue.Publish()
@@ -83,7 +84,7 @@ func TestUnreliableGoesOn(t *testing.T) {
 	s := w.a
 	s.requester.SigAll = false
 	for i := range waittest.Often(1<<24 + 5) { // CI goes all the way
-		s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendInline})
+		s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ib.WRSend, Flags: ib.SendInline})
 		s.queue.Publish()
 		if s.requester.Next(&single, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
 			t.Fatalf("message %d is not sent: %s", i, s.describe())

@@ -1,8 +1,8 @@
 package conn
 
 import (
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // What a responder tells its peer. Receiving notes what is to be told, and asks for a turn; then Next and Fill
@@ -51,7 +51,7 @@ func (r *Responder) repeat(p *wire.Packet) {
 	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
 	if kind == wire.MeansRead {
 		skipped := place * uint32(r.MTU.Bytes())
-		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped ||
+		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ib.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped ||
 			r.xrc() && p.SRQN() != one.srqn {
 			return
 		}
@@ -133,7 +133,7 @@ func (r *Responder) readable(one *response, from uint64, length uint32) (memory 
 	if r.xrc() && !r.QP.Target(one.srqn) {
 		return nil, false
 	}
-	return r.QP.Remote(one.key, one.addr+from, length, ring.AccessRemoteRead)
+	return r.QP.Remote(one.key, one.addr+from, length, ib.AccessRemoteRead)
 }
 
 // endReading refuses the rest of a READ. One that was answered before is not answered again: its peer may have told the
@@ -145,9 +145,9 @@ func (r *Responder) endReading(one *response) {
 		return
 	}
 	r.responses = responses{due: true, nak: wire.NAKRemoteAccess, psn: one.psn.Plus(one.sent)}
-	if r.state != ring.QPStateErr {
-		r.QP.Note(ring.EventQPAccessErr)
-		r.QP.Fail(ring.QPStateErr)
+	if r.state != ib.QPStateErr {
+		r.QP.Note(ib.EventQPAccessErr)
+		r.QP.Fail(ib.QPStateErr)
 	}
 }
 

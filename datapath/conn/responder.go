@@ -4,8 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // Responder is the half of a connection that carries out the peer's requests (IBA 9.7.4, 9.9.3).
@@ -27,7 +27,7 @@ type Responder struct {
 
 // service is what a responder has in hand between two resets.
 type service struct {
-	state     ring.QPState
+	state     ib.QPState
 	message   message // in hand, of several packets
 	msn       uint32  // messages completed
 	nakSent   bool    // the peer has been told that the expected packet is missing, or was not taken
@@ -38,11 +38,11 @@ type service struct {
 }
 
 // Enter begins what a state of the queue pair is for.
-func (r *Responder) Enter(state ring.QPState) {
+func (r *Responder) Enter(state ib.QPState) {
 	if !state.Receives() {
 		r.Forget()
 	}
-	if state == ring.QPStateReset {
+	if state == ib.QPStateReset {
 		r.message, r.msn, r.nakSent, r.responses, r.turn = message{}, 0, false, responses{}, NoTurn
 	}
 	r.state = state
@@ -144,35 +144,35 @@ func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 // failPeer ends a queue pair whose peer asked for what may not be. A receive that it had begun to use
 // completes with that; else an event tells (IBA 9.9.3, table 60).
 func (r *Responder) failPeer(s wire.Syndrome) {
-	if r.state == ring.QPStateErr { // by a completion that was an overrun, or by the receive's own error
+	if r.state == ib.QPStateErr { // by a completion that was an overrun, or by the receive's own error
 		return
 	}
-	status, event := ring.WCRemInvReqErr, ring.EventQPReqErr
+	status, event := ib.WCRemInvReqErr, ib.EventQPReqErr
 	if s == wire.NAKRemoteAccess {
-		status, event = ring.WCLocAccessErr, ring.EventQPAccessErr // of a WRITE with immediate data (IBA 11.6.2)
+		status, event = ib.WCLocAccessErr, ib.EventQPAccessErr // of a WRITE with immediate data (IBA 11.6.2)
 	}
 	if r.message.hasRecv {
 		r.completeTaken(status)
 	} else {
 		r.QP.Note(event)
 	}
-	r.QP.Fail(ring.QPStateErr)
+	r.QP.Fail(ib.QPStateErr)
 }
 
 // Flush completes the receive that a message has taken, if there is one, before those that were not taken.
 func (r *Responder) Flush() {
 	if r.message.hasRecv {
-		r.completeTaken(ring.WCWRFlushErr)
+		r.completeTaken(ib.WCWRFlushErr)
 	}
 }
 
 // completeTaken completes the receive that a message has taken with an error.
-func (r *Responder) completeTaken(status ring.WCStatus) {
+func (r *Responder) completeTaken(status ib.WCStatus) {
 	r.message.hasRecv = false
 	if r.xrc() && !r.QP.Target(r.message.srqn) { // it was destroyed, with its receives
 		return
 	}
-	r.QP.CompleteRecv(Completion{ID: r.message.recv.ID, Status: status, Opcode: ring.WCRecv, Solicited: true})
+	r.QP.CompleteRecv(Completion{ID: r.message.recv.ID, Status: status, Opcode: ib.WCRecv, Solicited: true})
 }
 
 func (r *Responder) countMessage() { r.msn = (r.msn + 1) & uint32(wire.PSNMask) }

@@ -1,8 +1,8 @@
 package conn
 
 import (
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // responses are what the responder still has to tell its peer. Responses to READs and atomics come first, in
@@ -25,7 +25,7 @@ type response struct {
 	sent     uint32 // packets
 	whole    bool   // all were sent, maybe before some are repeated
 	msn      uint32
-	key      ring.RKey // of a READ, like the next three
+	key      ib.RKey   // of a READ, like the next three
 	srqn     wire.SRQN // of XRC: the queue whose memory it is
 	addr     uint64
 	length   uint32

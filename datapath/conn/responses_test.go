@@ -3,24 +3,24 @@ package conn
 import (
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // readPair is a queue pair of which only a peer's READs are asked for.
 type readPair struct {
 	QueuePair
 	revoked bool
-	failed  ring.QPState
+	failed  ib.QPState
 }
 
-func (q *readPair) Remote(_ ring.RKey, _ uint64, length uint32, _ ring.AccessFlags) ([]byte, bool) {
+func (q *readPair) Remote(_ ib.RKey, _ uint64, length uint32, _ ib.AccessFlags) ([]byte, bool) {
 	return make([]byte, length), !q.revoked
 }
 
-func (q *readPair) Credits() wire.Syndrome    { return wire.SyndromeACK }
-func (q *readPair) Fail(state ring.QPState)   { q.failed = state }
-func (q *readPair) Note(event ring.EventType) {}
+func (q *readPair) Credits() wire.Syndrome  { return wire.SyndromeACK }
+func (q *readPair) Fail(state ib.QPState)   { q.failed = state }
+func (q *readPair) Note(event ib.EventType) {}
 
 // TestReadAfterItsKeyIsRevoked: a READ that was not answered yet is refused, and ends the queue pair. One that was, and
 // is asked for again, is left: its peer may have had the answer, and the program may have revoked the key for that.
@@ -47,7 +47,7 @@ func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 		if reason := answer(); reason != RemoteAccess {
 			t.Errorf("again: %v: %v", again, reason)
 		}
-		if (q.failed == ring.QPStateErr) == again || r.Owes() == again || r.OwesData() {
+		if (q.failed == ib.QPStateErr) == again || r.Owes() == again || r.OwesData() {
 			t.Errorf("again: %v: state %v, owes %v, %v", again, q.failed, r.Owes(), r.OwesData())
 		}
 	}

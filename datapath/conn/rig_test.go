@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // world is two connected sides with a bad network between them, in simulated time.
@@ -39,7 +40,7 @@ const (
 	manyFly   = 400  // packets; what comes on top is lost
 	mostLong  = 4096 // bytes of a long packet's payload
 	frameLen  = wire.MaxHeaders + mostLong + wire.MaxTrailer
-	key       = ring.RKey(0x777)
+	key       = ib.RKey(0x777)
 	targets   = 3 // shared receive queues of a side, of XRC
 
 	// The areas of a side's memory. Two never change: what requests send, and what the peer reads. The peer
@@ -67,7 +68,7 @@ func newWorld(t testing.TB, r *rand.Rand, service wire.Service) *world {
 	}
 	w.overruns = r.IntN(4) == 0
 	attr := Attr{
-		Service: service, MTU: []wire.MTU{wire.MTU256, wire.MTU1024}[r.IntN(2)], Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+		Service: service, MTU: []wire.MTU{wire.MTU256, wire.MTU1024}[r.IntN(2)], Access: ib.AccessRemoteRead | ib.AccessRemoteWrite | ib.AccessRemoteAtomic,
 		MinRNRTimer: uint8(r.IntN(32)), MaxDestRDAtomic: uint8(1 + r.IntN(4)), Timeout: uint8(1 + r.IntN(31)), RetryCnt: 7, RNRRetry: 7,
 		Long: r.IntN(3) == 0,
 	}
@@ -91,11 +92,11 @@ func (w *world) begin() {
 	}
 	w.flying = w.flying[:0]
 	for _, s := range []*side{w.a, w.b} {
-		s.enter(ring.QPStateReset)
+		s.enter(ib.QPStateReset)
 		s.requester.PSN = wire.PSN(w.Uint32()) & wire.PSNMask
 		s.peer.responder.ExpectedPSN = s.requester.PSN
 		s.clear()
-		for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+		for _, state := range []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS} {
 			s.enter(state)
 		}
 	}
@@ -184,7 +185,7 @@ type side struct {
 	packet    Packet
 	payload   [mostLong]byte
 
-	state    ring.QPState
+	state    ib.QPState
 	drained  bool      // it was said
 	overran  bool      // a completion found no room
 	targeted wire.SRQN // of XRC: the queue that the packet in hand is for
@@ -235,7 +236,7 @@ func newSide(w *world, attr Attr) *side {
 }
 
 // enter is what SetState of the engine does.
-func (s *side) enter(state ring.QPState) {
+func (s *side) enter(state ib.QPState) {
 	s.requester.Enter(state)
 	s.responder.Enter(state)
 	s.state = state
@@ -282,7 +283,7 @@ func (s *side) turn(most int) (moved bool) {
 					step = Worked
 				}
 			}
-		case s.state == ring.QPStateRTS || s.state == ring.QPStateSQD:
+		case s.state == ib.QPStateRTS || s.state == ib.QPStateSQD:
 			limits.Part = []int{0, 1, 3, 64}[s.IntN(4)]
 			limits.Grant = []int{0, 5, flight.Unlimited}[s.IntN(3)]
 			limits.Reads = []int{8, flight.Unlimited}[s.IntN(2)]

@@ -1,8 +1,8 @@
 package conn
 
 import (
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // How a request of a connected queue pair becomes packets: as many as path MTUs fit its message, the first
@@ -47,7 +47,7 @@ var readResponses = wire.SequenceOf(wire.MeansReadResponse)
 // sequences are the operations of the packets of each request that has packets.
 var sequences = func() (all [1 << 8]wire.Sequence) {
 	for i := range all {
-		if means := ring.Opcode(i).Means(); means != 0 {
+		if means := ib.Opcode(i).Means(); means != 0 {
 			all[i] = wire.SequenceOf(means)
 		}
 	}
@@ -56,19 +56,19 @@ var sequences = func() (all [1 << 8]wire.Sequence) {
 
 // describe fills in what the headers say of the request, and returns the packet's length, in bytes.
 func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int) {
-	h.Solicited = w.Flags&ring.SendSolicited != 0 && place+h.Packets == w.packets
+	h.Solicited = w.Flags&ib.SendSolicited != 0 && place+h.Packets == w.packets
 	h.Addr, h.RKey, h.Length, h.Imm, h.SRQN = w.RemoteAddr, uint32(w.RKey), w.length, w.Imm, w.RemoteSRQN
 	switch w.Opcode {
-	case ring.WRSendWithInv:
+	case ib.WRSendWithInv:
 		h.RKey = uint32(w.InvalidateRKey())
-	case ring.WRRDMARead: // what is not here yet of a part
+	case ib.WRRDMARead: // what is not here yet of a part
 		h.Addr += uint64(place * mtu)
 		h.Length = min(w.length-place*mtu, w.partLeft(place)*mtu)
 		return 0
-	case ring.WRAtomicCmpAndSwp:
+	case ib.WRAtomicCmpAndSwp:
 		h.SwapAdd, h.Compare = w.operands.Swap, w.operands.CompareAdd
 		return 0
-	case ring.WRAtomicFetchAndAdd:
+	case ib.WRAtomicFetchAndAdd:
 		h.SwapAdd = w.operands.CompareAdd
 		return 0
 	}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/flight"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // How a requester sends: Next describes the packet that has its PSN and is within the limits, Fill gathers the payload and
@@ -23,7 +23,7 @@ func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	}
 	w := r.works.at(r.current)
 	switch {
-	case w.status != ring.WCSuccess:
+	case w.status != ib.WCSuccess:
 		return r.failFirst()
 	case w.packets == 0: // it is carried out here
 		r.finish(r.runLocal(w))
@@ -35,7 +35,7 @@ func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 		if r.tooMany(r.mostReads(), place) {
 			return Idle
 		}
-		if w.Opcode == ring.WRRDMARead {
+		if w.Opcode == ib.WRRDMARead {
 			w.parts.divide(place, partOf(l, w.packets), w.answered)
 		}
 	}
@@ -87,7 +87,7 @@ func (p *progress) tooMany(most int, place uint32) bool {
 // none: it leaves alone. What is sent again after a time-out stays short: the peer may have some of it.
 func (r *Requester) lengthen(p *Packet, longest int) {
 	left := p.work.packets - p.place
-	if p.work.Opcode == ring.WRRDMAWriteWithImm {
+	if p.work.Opcode == ib.WRRDMAWriteWithImm {
 		left--
 	}
 	room := uint32(max(1, int(r.window.now())-r.Flying()))
@@ -102,7 +102,7 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	p.Packets, p.psns = many, many
 	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place, p.Packets)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
-	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
+	if w.Opcode == ib.WRRDMARead { // a request has the PSNs of its response
 		p.psns = w.partLeft(p.place)
 	}
 	if r.Reliable() {
@@ -116,7 +116,7 @@ func (r *Requester) describe(p *Packet, many uint32) {
 // if the packet cannot be sent: the request's memory was taken away, or the request changed, since it was checked.
 // The time counts for a reliable connection that Begins.
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
-	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ring.WCSuccess {
+	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ib.WCSuccess {
 		p.work.status = status
 		r.one, r.awaited = false, false
 		r.cut(r.current + 1)
@@ -145,7 +145,7 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	if p.place+p.psns == p.work.packets {
 		r.current++
 	}
-	if p.work.Opcode == ring.WRRDMARead {
+	if p.work.Opcode == ib.WRRDMARead {
 		if r.PSN.Ahead(r.afterRead) > 0 { // not one that is sent again alone: others behind it are not answered either
 			r.afterRead = r.PSN
 		}
@@ -179,6 +179,6 @@ func (r *Requester) Begins() bool { return r.unsent || r.deadline.IsZero() }
 // Sent is called when a packet of an unreliable connection that was filled has left: its request is completed.
 func (r *Requester) Sent() {
 	if r.works.count > 0 && r.current == r.works.count { // none: its own packet overran a CQ
-		r.finish(ring.WCSuccess)
+		r.finish(ib.WCSuccess)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // slowPeer answers READs one after another, each as often and as wholly as it is asked for it, as Soft-RoCE does, and
@@ -26,7 +27,7 @@ type slowPeer struct {
 	all       int      // responses
 	loses     int      // every so many of them; 0: none
 	completed int
-	status    ring.WCStatus
+	status    ib.WCStatus
 }
 
 const (
@@ -51,29 +52,29 @@ func newSlowPeer(t *testing.T, loses int) *slowPeer {
 	if s.requester.Queue, err = ring.NewSendConsumer(memory, g); err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+	for _, state := range []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS} {
 		s.requester.Enter(state)
 	}
 	for i := range slowReads {
-		list := s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ring.WRRDMARead, SGECount: 1})
-		ring.PutSGE(list, ring.SGE{Length: slowLength})
+		list := s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ib.WRRDMARead, SGECount: 1})
+		ring.PutSGE(list, ib.SGE{Length: slowLength})
 	}
 	s.queue.Publish()
 	return s
 }
 
-func (s *slowPeer) Memory(_ ring.SGE, offset, length int, _ bool) ([]byte, int, bool) {
+func (s *slowPeer) Memory(_ ib.SGE, offset, length int, _ bool) ([]byte, int, bool) {
 	return s.memory[offset : offset+length], length, true
 }
 
 func (s *slowPeer) CompleteSend(c Completion) {
-	if s.completed++; c.Status != ring.WCSuccess {
+	if s.completed++; c.Status != ib.WCSuccess {
 		s.status = c.Status
 	}
 }
 
-func (s *slowPeer) Fail(state ring.QPState) { s.requester.Enter(state) }
-func (s *slowPeer) Note(ring.EventType)     {}
+func (s *slowPeer) Fail(state ib.QPState) { s.requester.Enter(state) }
+func (s *slowPeer) Note(ib.EventType)     {}
 
 // ask has the requester send what it has.
 func (s *slowPeer) ask() {
@@ -121,7 +122,7 @@ func (s *slowPeer) hear(h *wire.Transport, length int) {
 
 // TestResponseOfTwoParts: a response ends with what was asked for, also where the packets behind it were asked for too.
 func TestResponseOfTwoParts(t *testing.T) {
-	for packets, want := range map[uint32]ring.WCStatus{2: ring.WCSuccess, 3: ring.WCBadRespErr} {
+	for packets, want := range map[uint32]ib.WCStatus{2: ib.WCSuccess, 3: ib.WCBadRespErr} {
 		s := newSlowPeer(t, 0)
 		s.requester.Long, s.limits.Part, s.requester.atOnce = true, 2, slowReads
 		s.ask()
@@ -169,12 +170,12 @@ func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 	} {
 		s := newSlowPeer(t, row.loses)
 		s.limits.Part = row.part
-		for s.ask(); s.completed < slowReads && s.status == ring.WCSuccess; s.ask() {
+		for s.ask(); s.completed < slowReads && s.status == ib.WCSuccess; s.ask() {
 			if s.answer(); !s.requester.Deadline().IsZero() && !s.requester.Deadline().After(s.now) {
 				s.requester.Expire(s.now)
 			}
 		}
-		if n := s.requester.Counters.Timeouts; s.status != ring.WCSuccess || n > 0 || s.all > row.most {
+		if n := s.requester.Counters.Timeouts; s.status != ib.WCSuccess || n > 0 || s.all > row.most {
 			t.Errorf("%s: %v, %d responses of %d that are needed, %d time-outs", name, s.status, s.all, whole, n)
 		}
 	}

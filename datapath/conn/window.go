@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/flight"
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // window bounds how many packets are on their way. A loss halves it, and it grows by an eighth with each window
@@ -86,7 +86,7 @@ func (r *Requester) Unanswered() (sent, coming int) {
 	sent = next.Ahead(r.oldest)
 	for i, reads := uint32(0), r.reads; i < r.works.count && reads > 0; i++ {
 		w := r.works.at(i)
-		if reads -= w.outstanding(r.newest); w.Opcode == ring.WRRDMARead {
+		if reads -= w.outstanding(r.newest); w.Opcode == ib.WRRDMARead {
 			coming += w.askedBefore(r.newest)
 			sent -= w.askedBefore(next)
 		}
@@ -96,7 +96,7 @@ func (r *Requester) Unanswered() (sent, coming int) {
 
 // Responses is how many packets the peer answers with to one that Next has described, if that is a READ; else 0.
 func (p *Packet) Responses() int {
-	if p.work.Opcode != ring.WRRDMARead {
+	if p.work.Opcode != ib.WRRDMARead {
 		return 0
 	}
 	return int(p.psns)

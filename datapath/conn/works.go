@@ -3,6 +3,7 @@ package conn
 import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // work is a send request of a connected queue pair that has been taken and not completed. Its slot is
@@ -11,12 +12,12 @@ import (
 type work struct {
 	ring.SendConnected
 	operands ring.Atomic
-	length   uint32        // bytes of the message
-	packets  uint32        // PSNs that it takes: of a READ those of its response
-	parts    parts         // that a request packet is for
-	first    wire.PSN      // the first of them
-	answered uint32        // packets of a READ's or atomic's response that are here
-	status   ring.WCStatus // why it cannot be carried out
+	length   uint32      // bytes of the message
+	packets  uint32      // PSNs that it takes: of a READ those of its response
+	parts    parts       // that a request packet is for
+	first    wire.PSN    // the first of them
+	answered uint32      // packets of a READ's or atomic's response that are here
+	status   ib.WCStatus // why it cannot be carried out
 }
 
 // wantsAnswer says that the peer answers the request with data.

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // fast is what a region has that requests register (IBA 10.6.5): a list of memory, which the program and the card
@@ -15,9 +16,9 @@ import (
 //
 //	free ── register ──► valid ── invalidate ──► free
 type fast struct {
-	key       ring.LKey // the last one; the region's LKey is 0 while it is free, so that nothing finds it
+	key       ib.LKey // the last one; the region's LKey is 0 while it is free, so that nothing finds it
 	list      []byte
-	direction ring.DMADirection // what the card may do with all of the memory
+	direction ib.DMADirection // what the card may do with all of the memory
 	pieces    [][]byte
 	of        []*MR      // whose memory the pieces are
 	ends      []uint64   // offsets behind the pieces
@@ -25,12 +26,12 @@ type fast struct {
 }
 
 // NewFastMR makes a region that is free, with the list that its program writes (ring.RegEntry).
-func NewFastMR(key ring.LKey, pd PD, list []byte) *MR {
+func NewFastMR(key ib.LKey, pd PD, list []byte) *MR {
 	f := newFast(key, list)
 	return &MR{PD: pd, fast: &f}
 }
 
-func newFast(key ring.LKey, list []byte) fast {
+func newFast(key ib.LKey, list []byte) fast {
 	most := len(list) / ring.RegEntryLen
 	return fast{key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most)}
 }
@@ -71,44 +72,44 @@ func (f *fast) piece(offset, length uint64) []byte {
 }
 
 // regAccess is what a fast region may allow.
-const regAccess = ring.AccessLocalWrite | ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic |
-	ring.AccessMWBind | ring.AccessZeroBased | ring.AccessOptionalRange
+const regAccess = ib.AccessLocalWrite | ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic |
+	ib.AccessMWBind | ib.AccessZeroBased | ib.AccessOptionalRange
 
 // regRemote is what of that peers may do.
-const regRemote = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessMWBind
+const regRemote = ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic | ib.AccessMWBind
 
 // Register makes a fast region one of the memory in its list, under a new key. It has to be free.
-func (t *Table) Register(pd PD, key ring.RKey, base uint64, r ring.Reg, signed bool) ring.WCStatus {
-	k := t.find(ring.LKey(key))
+func (t *Table) Register(pd PD, key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus {
+	k := t.find(ib.LKey(key))
 	if k == nil || k.mr == nil || k.mr.fast == nil || signed && k.mr.fast.integrity == nil {
-		return ring.WCMWBindErr
+		return ib.WCMWBindErr
 	}
 	mr := k.mr
-	write := r.Access&ring.AccessLocalWrite != 0
-	changes := r.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
-	if r.Access&ring.AccessZeroBased != 0 {
+	write := r.Access&ib.AccessLocalWrite != 0
+	changes := r.Access & (ib.AccessRemoteWrite | ib.AccessRemoteAtomic)
+	if r.Access&ib.AccessZeroBased != 0 {
 		base = 0
 	}
 	switch {
 	case mr.PD != pd, mr.LKey != 0, r.Access&^regAccess != 0, changes != 0 && !write, base > math.MaxUint64-r.Length,
 		signed && (r.Length > ring.MaxMessage || base > math.MaxUint64-ring.MaxMessage):
-		return ring.WCMWBindErr
+		return ib.WCMWBindErr
 	case !mr.fast.translate(t, r), signed && !mr.fast.integrity.prepare(t, mr.fast, r):
 		mr.fast.forget()
-		return ring.WCMWBindErr
+		return ib.WCMWBindErr
 	}
-	mr.LKey, mr.fast.key, mr.Base = ring.LKey(key), ring.LKey(key), base
+	mr.LKey, mr.fast.key, mr.Base = ib.LKey(key), ib.LKey(key), base
 	mr.Write, mr.Remote = write, r.Access&regRemote
-	if f := mr.fast; len(f.pieces) == 1 && !signed && f.direction == ring.DMABidirectional {
+	if f := mr.fast; len(f.pieces) == 1 && !signed && f.direction == ib.DMABidirectional {
 		mr.Memory = f.pieces[0]
 	}
-	return ring.WCSuccess
+	return ib.WCSuccess
 }
 
 // translate finds the memory that the list names. What the card may do with all of it has to be enough. The program can
 // change the list at any time: an entry is copied once.
 func (f *fast) translate(t *Table, r ring.Reg) bool {
-	f.direction = ring.DMABidirectional
+	f.direction = ib.DMABidirectional
 	size, run := uint64(0), ring.RegEntry{} // run is the last piece
 	if r.Count == 0 || uint64(r.Count) > uint64(len(f.list)/ring.RegEntryLen) {
 		return false
@@ -119,7 +120,7 @@ func (f *fast) translate(t *Table, r ring.Reg) bool {
 		if !ok || entry.Length == 0 || !f.narrow(entry.Addr.Direction()) {
 			return false
 		}
-		if size += entry.Length; entry.Addr == run.Addr+ring.DMAAddr(run.Length) {
+		if size += entry.Length; entry.Addr == run.Addr+ib.DMAAddr(run.Length) {
 			run.Length += entry.Length
 			memory, _, _ = t.dma(run.Addr, run.Length)
 			f.pieces[len(f.pieces)-1], f.ends[len(f.ends)-1] = memory, size
@@ -129,17 +130,17 @@ func (f *fast) translate(t *Table, r ring.Reg) bool {
 		f.pieces, f.of, f.ends = append(f.pieces, memory), append(f.of, of), append(f.ends, size)
 		of.fasts++
 	}
-	reads := r.Access&(ring.AccessRemoteRead|ring.AccessRemoteAtomic) != 0
+	reads := r.Access&(ib.AccessRemoteRead|ib.AccessRemoteAtomic) != 0
 	return size == r.Length &&
-		(r.Access&ring.AccessLocalWrite == 0 || f.direction.Allows(true)) && (!reads || f.direction.Allows(false))
+		(r.Access&ib.AccessLocalWrite == 0 || f.direction.Allows(true)) && (!reads || f.direction.Allows(false))
 }
 
 // narrow notes what the card may do with a further piece; false if that leaves nothing for all of them.
-func (f *fast) narrow(d ring.DMADirection) bool {
-	if f.direction == ring.DMABidirectional {
+func (f *fast) narrow(d ib.DMADirection) bool {
+	if f.direction == ib.DMABidirectional {
 		f.direction = d
 	}
-	return f.direction != ring.DMANone && (d == f.direction || d == ring.DMABidirectional)
+	return f.direction != ib.DMANone && (d == f.direction || d == ib.DMABidirectional)
 }
 
 // forget drops what was found.

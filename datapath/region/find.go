@@ -1,10 +1,13 @@
 package region
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
+)
 
 // Find finds the bytes that an SGE names, from an offset on: those that lie in one piece, and how many of length
 // bytes they are for. ok is false if a queue pair of the PD may not access all of the SGE.
-func (t *Table) Find(sge ring.SGE, offset, length int, pd PD, write bool) (piece []byte, n int, ok bool) {
+func (t *Table) Find(sge ib.SGE, offset, length int, pd PD, write bool) (piece []byte, n int, ok bool) {
 	mr := t.region(sge.LKey)
 	if mr == nil {
 		return t.mapped(sge, offset, length, write)
@@ -31,7 +34,7 @@ func (t *Table) Find(sge ring.SGE, offset, length int, pd PD, write bool) (piece
 
 // whole is the memory of an SGE that lies in one piece in a region with memory of its own, as nearly all do; nil if
 // Find has to look, or the SGE may not be accessed. The SGE is not empty.
-func (t *Table) whole(sge ring.SGE, pd PD, write bool) []byte {
+func (t *Table) whole(sge ib.SGE, pd PD, write bool) []byte {
 	mr := t.region(sge.LKey)
 	if mr == nil || mr.PD != pd || write && !mr.Write {
 		return nil
@@ -41,24 +44,24 @@ func (t *Table) whole(sge ring.SGE, pd PD, write bool) []byte {
 }
 
 // Move moves bytes of an SGE of a region with signatures, which Find has found.
-func (t *Table) Move(sge ring.SGE, offset int, bytes []byte, write bool) bool {
+func (t *Table) Move(sge ib.SGE, offset int, bytes []byte, write bool) bool {
 	mr := t.region(sge.LKey)
 	return mr != nil && mr.move(sge.Addr-mr.Base+uint64(offset), bytes, write)
 }
 
 // MoveRemote moves bytes of a region with signatures, which Remote has found.
-func (t *Table) MoveRemote(key ring.RKey, addr uint64, bytes []byte, write bool) bool {
-	mr := t.region(ring.LKey(key))
+func (t *Table) MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool {
+	mr := t.region(ib.LKey(key))
 	return mr != nil && mr.fast != nil && mr.fast.signed() && mr.move(addr-mr.Base, bytes, write)
 }
 
 // mapped finds the bytes of an SGE with the local DMA key. Its address says which region's memory it is of, whatever
 // the PD, and what the card may do there.
-func (t *Table) mapped(sge ring.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
-	if sge.LKey != ring.LocalDMALKey {
+func (t *Table) mapped(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
+	if sge.LKey != ib.LocalDMALKey {
 		return nil, 0, false
 	}
-	addr := ring.DMAAddr(sge.Addr)
+	addr := ib.DMAAddr(sge.Addr)
 	memory, _, ok := t.dma(addr, uint64(sge.Length))
 	if !ok || !addr.Direction().Allows(write) {
 		return nil, 0, false
@@ -67,7 +70,7 @@ func (t *Table) mapped(sge ring.SGE, offset, length int, write bool) (piece []by
 }
 
 // dma finds the memory at an address that the local DMA key goes with. A fast region has no memory of its own.
-func (t *Table) dma(addr ring.DMAAddr, length uint64) (memory []byte, of *MR, ok bool) {
+func (t *Table) dma(addr ib.DMAAddr, length uint64) (memory []byte, of *MR, ok bool) {
 	k := t.find(addr.Key())
 	if k == nil || k.mr == nil || k.mr.fast != nil {
 		return nil, nil, false
@@ -79,11 +82,11 @@ func (t *Table) dma(addr ring.DMAAddr, length uint64) (memory []byte, of *MR, ok
 // Remote is the memory of a PD that a packet for a queue pair names by an R_Key, or its first piece; ok is false if that
 // may not be accessed in this way. A key is looked up for each packet, so that nothing is touched through one that
 // was revoked before. No bytes need no key (IBA 9.7.4.1.2).
-func (t *Table) Remote(holder any, pd PD, key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
+func (t *Table) Remote(holder any, pd PD, key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	if length == 0 {
 		return nil, true
 	}
-	if mr := t.region(ring.LKey(key)); mr != nil {
+	if mr := t.region(ib.LKey(key)); mr != nil {
 		if mr.PD != pd || mr.Remote&access != access {
 			return nil, false
 		}

@@ -5,15 +5,15 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 const testPD PD = 1
 
-func testKey(number uint32) ring.LKey { return ring.LKey(number<<8 | 0x5A) }
+func testKey(number uint32) ib.LKey { return ib.LKey(number<<8 | 0x5A) }
 
 // found is all that an SGE names; nil if it may not be accessed.
-func found(s *Table, sge ring.SGE, pd PD, write bool) []byte {
+func found(s *Table, sge ib.SGE, pd PD, write bool) []byte {
 	piece, n, ok := s.Find(sge, 0, int(sge.Length), pd, write)
 	if !ok || n != int(sge.Length) {
 		return nil
@@ -39,7 +39,7 @@ func FuzzMemory(f *testing.F) {
 		}
 		s := &Table{}
 		s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: base, Memory: memory})
-		got := found(s, ring.SGE{Addr: address, Length: length, LKey: testKey(1)}, testPD, false)
+		got := found(s, ib.SGE{Addr: address, Length: length, LKey: testKey(1)}, testPD, false)
 		from := new(big.Int).SetUint64(address)
 		to := new(big.Int).Add(from, new(big.Int).SetUint64(uint64(length)))
 		first := new(big.Int).SetUint64(base)
@@ -59,9 +59,9 @@ func FuzzMemory(f *testing.F) {
 func TestMemoryIsChecked(t *testing.T) {
 	s := &Table{}
 	s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})
-	good := ring.SGE{Addr: 4096, Length: 10, LKey: testKey(1)}
+	good := ib.SGE{Addr: 4096, Length: 10, LKey: testKey(1)}
 	for name, row := range map[string]struct {
-		key   ring.LKey
+		key   ib.LKey
 		pd    PD
 		write bool
 		want  bool

@@ -2,6 +2,7 @@ package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/t10"
 )
 
@@ -13,7 +14,7 @@ import (
 // Bytes are moved in order: who goes on where it ended, from a packet to the next, has each block summed once.
 type integrity struct {
 	meta     fast   // the fields, if they have a list of their own
-	settings []byte // ring.SigAttrs, shared with the program
+	settings []byte // ib.SigAttrs, shared with the program
 	on       bool   // the region is registered with signatures
 	attrs    t10.Attrs
 	apart    bool   // meta is used
@@ -22,7 +23,7 @@ type integrity struct {
 	out, in stream
 	last    *uint64 // of the stream in hand: the place that next has given memory from
 	failed  bool    // a check failed since the last SigStatus
-	err     ring.SigErr
+	err     ib.SigErr
 }
 
 // stream is how far a direction has come.
@@ -34,7 +35,7 @@ type stream struct {
 
 // NewIntegrityMR is NewFastMR of a region with signatures: its memory holds a list of data, as long one of fields, and
 // the attributes.
-func NewIntegrityMR(key ring.LKey, pd PD, memory []byte) *MR {
+func NewIntegrityMR(key ib.LKey, pd PD, memory []byte) *MR {
 	length := (len(memory) - ring.SigAttrsLen) / 2 / ring.RegEntryLen * ring.RegEntryLen
 	mr := NewFastMR(key, pd, memory[:length])
 	mr.fast.integrity = &integrity{meta: newFast(0, memory[length:2*length]), settings: memory[2*length:]}
@@ -82,7 +83,7 @@ func (n *integrity) forget() {
 	n.meta.forget()
 }
 
-func domainOf(d *ring.SigDomain) t10.Domain {
+func domainOf(d *ib.SigDomain) t10.Domain {
 	return t10.Domain{Type: t10.SigType(d.Type), Interval: d.DIF.PIInterval, Seed: d.Seed, T10DIF: t10.T10DIF{
 		Guard: t10.GuardType(d.DIF.BGType), Seed: d.DIF.BG, AppTag: d.DIF.AppTag, RefTag: d.DIF.RefTag, RefRemap: d.DIF.RefRemap,
 		AppEscape: d.DIF.AppEscape, RefEscape: d.DIF.RefEscape, AppTagCheckMask: d.DIF.AppTagCheckMask,
@@ -114,10 +115,10 @@ func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
 }
 
 // keep records a failed check, unless there is an earlier one that SigStatus has not returned yet.
-func (n *integrity) keep(err t10.Err, key ring.LKey) {
+func (n *integrity) keep(err t10.Err, key ib.LKey) {
 	if !n.failed {
 		n.failed = true
-		n.err = ring.SigErr{Type: ring.SigErrType(err.Type), Expected: err.Expected, Actual: err.Actual, Offset: err.Offset, Key: ring.RKey(key)}
+		n.err = ib.SigErr{Type: ib.SigErrType(err.Type), Expected: err.Expected, Actual: err.Actual, Offset: err.Offset, Key: ib.RKey(key)}
 	}
 }
 
@@ -215,7 +216,7 @@ func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 }
 
 // SigStatus returns the first failed check of the region's signatures since the region was registered or SigStatus was called.
-func (m *MR) SigStatus() (err ring.SigErr, failed bool) {
+func (m *MR) SigStatus() (err ib.SigErr, failed bool) {
 	if m.fast == nil || m.fast.integrity == nil {
 		return err, false
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // signedMR is a session with a region whose data, and fields if they have a list, are in pieces of another.
@@ -21,7 +22,7 @@ const (
 	signedData   = 512 * signedBlocks
 )
 
-func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
+func newSignedMR(t *testing.T, a ib.SigAttrs, apart bool) *signedMR {
 	t.Helper()
 	size := signedData
 	if !apart {
@@ -32,9 +33,9 @@ func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
 	x.s.SetMR(&MR{LKey: testKey(2), PD: testPD, Memory: x.field})
 	memory := make([]byte, 2*3*ring.RegEntryLen+ring.SigAttrsLen)
 	x.s.SetFastMR(NewIntegrityMR(testKey(12), testPD, memory))
-	put := func(list []byte, key ring.LKey, cuts ...int) {
+	put := func(list []byte, key ib.LKey, cuts ...int) {
 		for i, to := range cuts[1:] {
-			ring.PutRegEntry(list, i, ring.RegEntry{Addr: ring.NewDMAAddr(key, uint64(cuts[i]), 0), Length: uint64(to - cuts[i])})
+			ring.PutRegEntry(list, i, ring.RegEntry{Addr: ib.NewDMAAddr(key, uint64(cuts[i]), 0), Length: uint64(to - cuts[i])})
 		}
 	}
 	put(memory, testKey(1), 0, 100, 101, size)
@@ -44,16 +45,16 @@ func newSignedMR(t *testing.T, a ring.SigAttrs, apart bool) *signedMR {
 		fields = 3
 	}
 	ring.PutSigAttrs(memory[2*3*ring.RegEntryLen:], &a, fields)
-	r := ring.Reg{Length: uint64(size), Access: ring.AccessLocalWrite | regRemote, Count: 3}
-	if status := x.s.Register(testPD, ring.RKey(testKey(12)), 0, r, true); status != ring.WCSuccess {
+	r := ring.Reg{Length: uint64(size), Access: ib.AccessLocalWrite | regRemote, Count: 3}
+	if status := x.s.Register(testPD, ib.RKey(testKey(12)), 0, r, true); status != ib.WCSuccess {
 		t.Fatal(status)
 	}
 	x.mr = x.s.region(testKey(12))
 	return x
 }
 
-func difOf(app uint16) (d ring.SigDomain) {
-	d.Type, d.DIF = ring.SigTypeT10DIF, ring.T10DIFDomain{PIInterval: 512, AppTag: app, RefRemap: true, AppTagCheckMask: 0xFFFF}
+func difOf(app uint16) (d ib.SigDomain) {
+	d.Type, d.DIF = ib.SigTypeT10DIF, ib.T10DIFDomain{PIInterval: 512, AppTag: app, RefRemap: true, AppTagCheckMask: 0xFFFF}
 	return d
 }
 
@@ -64,20 +65,20 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for name, row := range map[string]struct {
-		mem, wire ring.SigDomain
+		mem, wire ib.SigDomain
 		apart     bool
 	}{
-		"inserted":     {ring.SigDomain{}, difOf(1), false},
+		"inserted":     {ib.SigDomain{}, difOf(1), false},
 		"passed":       {difOf(1), difOf(1), false},
 		"passed apart": {difOf(1), difOf(1), true},
-		"stripped":     {difOf(1), ring.SigDomain{}, true},
+		"stripped":     {difOf(1), ib.SigDomain{}, true},
 		"made anew":    {difOf(1), difOf(2), true},
 	} {
-		full := newSignedMR(t, ring.SigAttrs{Mem: ring.SigDomain{}, Wire: row.mem}, false) // makes memory's fields
+		full := newSignedMR(t, ib.SigAttrs{Mem: ib.SigDomain{}, Wire: row.mem}, false) // makes memory's fields
 		for i := range full.data {
 			full.data[i] = byte(random.Uint32())
 		}
-		x := newSignedMR(t, ring.SigAttrs{CheckMask: 0xFF, Mem: row.mem, Wire: row.wire}, row.apart)
+		x := newSignedMR(t, ib.SigAttrs{CheckMask: 0xFF, Mem: row.mem, Wire: row.wire}, row.apart)
 		memory := make([]byte, row.mem.Length(signedData))
 		if !full.mr.move(0, memory, false) {
 			t.Fatal("not moved")
@@ -130,7 +131,7 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 func TestBlocksAreAligned(t *testing.T) {
 	for intervals, want := range map[[2]uint16]bool{{512, 4096}: true, {4096, 512}: true, {512, 512}: true, {512, 768}: false, {65535, 65534}: false} {
 		n := &integrity{settings: make([]byte, ring.SigAttrsLen)}
-		a := ring.SigAttrs{Mem: difOf(1), Wire: difOf(1)}
+		a := ib.SigAttrs{Mem: difOf(1), Wire: difOf(1)}
 		a.Mem.DIF.PIInterval, a.Wire.DIF.PIInterval = intervals[0], intervals[1]
 		ring.PutSigAttrs(n.settings, &a, 0)
 		both := uint64(intervals[0]) * uint64(intervals[1]) * 2

@@ -1,6 +1,8 @@
 package region
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/ib"
+)
 
 // A key names a memory region or a memory window of a session, to its own program (lkey) and to peers (rkey).
 // Peers may not guess it, so it says nothing of where the table has it:
@@ -23,12 +25,12 @@ type keyed struct {
 	mw    *MW
 }
 
-func keyIndex(key ring.LKey) uint32 { return uint32(key) >> 8 }
+func keyIndex(key ib.LKey) uint32 { return uint32(key) >> 8 }
 
 func (k *keyed) free() bool { return k.mr == nil && k.mw == nil }
 
 // slot is where a key's index is, if it is in the table.
-func (t *Table) slot(key ring.LKey) *keyed {
+func (t *Table) slot(key ib.LKey) *keyed {
 	if len(t.slots) == 0 {
 		return nil
 	}
@@ -36,7 +38,7 @@ func (t *Table) slot(key ring.LKey) *keyed {
 }
 
 // find is what a key's index names; nil if there is none.
-func (t *Table) find(key ring.LKey) *keyed {
+func (t *Table) find(key ib.LKey) *keyed {
 	if k := t.slot(key); k != nil && k.index == keyIndex(key) {
 		return k
 	}
@@ -44,7 +46,7 @@ func (t *Table) find(key ring.LKey) *keyed {
 }
 
 // put has a key's index name a region or a window; neither takes it out.
-func (t *Table) put(key ring.LKey, mr *MR, mw *MW) {
+func (t *Table) put(key ib.LKey, mr *MR, mw *MW) {
 	for t.slot(key) == nil || !t.slot(key).free() && t.slot(key).index != keyIndex(key) {
 		t.grow()
 	}
@@ -72,12 +74,12 @@ func (t *Table) grow() {
 
 // DrawKey finds a key for a region or a window, of what random gives. It is taken by SetMR or SetMW, before another
 // one is drawn.
-func (t *Table) DrawKey(random func() uint32) ring.LKey {
+func (t *Table) DrawKey(random func() uint32) ib.LKey {
 	if 2*(t.count+1) > len(t.slots) {
 		t.grow()
 	}
 	for {
-		if key := ring.LKey(random()); keyIndex(key) != 0 && t.slot(key).free() {
+		if key := ib.LKey(random()); keyIndex(key) != 0 && t.slot(key).free() {
 			return key
 		}
 	}
@@ -87,13 +89,13 @@ func (t *Table) DrawKey(random func() uint32) ring.LKey {
 func (t *Table) SetMR(mr *MR) { t.put(mr.LKey, mr, nil) }
 
 // SetMW has a key's index name a memory window, which is not bound yet.
-func (t *Table) SetMW(key ring.RKey, mw *MW) {
+func (t *Table) SetMW(key ib.RKey, mw *MW) {
 	mw.key = key
-	t.put(ring.LKey(key), nil, mw)
+	t.put(ib.LKey(key), nil, mw)
 }
 
 // ClearKey forgets what a key names: a region, or a window, which is unbound.
-func (t *Table) ClearKey(key ring.LKey) {
+func (t *Table) ClearKey(key ib.LKey) {
 	if k := t.find(key); k != nil {
 		if k.mw != nil {
 			k.mw.unbind()
@@ -106,7 +108,7 @@ func (t *Table) ClearKey(key ring.LKey) {
 }
 
 // region finds the memory region that a key names; nil if there is none.
-func (t *Table) region(key ring.LKey) *MR {
+func (t *Table) region(key ib.LKey) *MR {
 	if k := t.find(key); k != nil && k.mr != nil && k.mr.LKey == key {
 		return k.mr
 	}
@@ -114,8 +116,8 @@ func (t *Table) region(key ring.LKey) *MR {
 }
 
 // window finds the window that a key names, whatever its low 8 bits are; nil if there is none.
-func (t *Table) window(key ring.RKey) *MW {
-	if k := t.find(ring.LKey(key)); k != nil {
+func (t *Table) window(key ib.RKey) *MW {
+	if k := t.find(ib.LKey(key)); k != nil {
 		return k.mw
 	}
 	return nil

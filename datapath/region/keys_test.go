@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // Keys are found after others have come and gone, and no others are. The table is never more than half full.
@@ -13,7 +13,7 @@ func TestKeys(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := new(Table)
-	regions, windows := map[ring.LKey]*MR{}, map[ring.LKey]*MW{}
+	regions, windows := map[ib.LKey]*MR{}, map[ib.LKey]*MW{}
 	for range 2000 {
 		key := s.DrawKey(r.Uint32)
 		if s.find(key) != nil && !s.find(key).free() {
@@ -24,7 +24,7 @@ func TestKeys(t *testing.T) {
 			s.SetMR(regions[key])
 		} else {
 			windows[key] = new(MW)
-			s.SetMW(ring.RKey(key), windows[key])
+			s.SetMW(ib.RKey(key), windows[key])
 		}
 		for key := range regions {
 			if r.IntN(3) == 0 {
@@ -38,13 +38,13 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for key, mr := range regions {
-		if s.region(key) != mr || s.region(key^1) != nil || s.window(ring.RKey(key)) != nil {
+		if s.region(key) != mr || s.region(key^1) != nil || s.window(ib.RKey(key)) != nil {
 			t.Fatalf("region %#x: %v", key, s.region(key))
 		}
 	}
 	for key, mw := range windows {
-		if s.window(ring.RKey(key)) != mw || s.window(ring.RKey(key^1)) != mw || s.region(key) != nil || mw.key != ring.RKey(key) {
-			t.Fatalf("window %#x: %v", key, s.window(ring.RKey(key)))
+		if s.window(ib.RKey(key)) != mw || s.window(ib.RKey(key^1)) != mw || s.region(key) != nil || mw.key != ib.RKey(key) {
+			t.Fatalf("window %#x: %v", key, s.window(ib.RKey(key)))
 		}
 	}
 	s.ClearKey(0x12345678) // there is none

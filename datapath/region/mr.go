@@ -1,6 +1,8 @@
 package region
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/ib"
+)
 
 // PD is the number of a protection domain. A request may use only objects of its queue pair's PD.
 type PD uint32
@@ -8,13 +10,13 @@ type PD uint32
 // MR is the engine's entry of a memory region. SGEs hold addresses from Base on, which stands for
 // the start of Memory; the engine never uses an address that a program gave.
 type MR struct {
-	LKey   ring.LKey
+	LKey   ib.LKey
 	PD     PD
 	Base   uint64 // chosen by the program; 0 makes addresses offsets
 	Memory []byte
-	Null   bool             // it has no memory, and any address: it is read as zeros, what is written is lost
-	Write  bool             // local write access: receives may write here
-	Remote ring.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
+	Null   bool           // it has no memory, and any address: it is read as zeros, what is written is lost
+	Write  bool           // local write access: receives may write here
+	Remote ib.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
 
 	windows int   // bound to it
 	fasts   int   // pieces of fast regions that are of its memory

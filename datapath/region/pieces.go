@@ -1,6 +1,9 @@
 package region
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
+)
 
 // Pieces is the memory of a scatter/gather list, or of a part of it.
 type Pieces struct {
@@ -95,7 +98,7 @@ func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset,
 }
 
 // findParts finds the memory of an SGE that may lie in several places, or nowhere.
-func (p *Pieces) findParts(t *Table, sge ring.SGE, pd PD, write bool, from, length int) bool {
+func (p *Pieces) findParts(t *Table, sge ib.SGE, pd PD, write bool, from, length int) bool {
 	for {
 		part, n, ok := t.Find(sge, from, length, pd, write)
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // A completion in its slot of 64 bytes.
@@ -55,9 +56,9 @@ const (
 // CQE is a completion queue entry.
 type CQE struct {
 	ID        uint64
-	Status    WCStatus
-	Opcode    WCOpcode
-	Flags     WCFlags
+	Status    ib.WCStatus
+	Opcode    ib.WCOpcode
+	Flags     ib.WCFlags
 	ByteLen   uint32 // bytes, including the 40 of the GRH
 	Imm       uint32
 	QPN       wire.QPN
@@ -69,7 +70,7 @@ type CQE struct {
 	// From the frame of a received packet.
 	SMAC          wire.MAC
 	VLAN          uint16 // identifier
-	NetworkHeader NetworkType
+	NetworkHeader ib.NetworkType
 	SL            uint8 // the VLAN tag's priority
 	Port          uint8
 
@@ -83,7 +84,7 @@ type CQE struct {
 // Where a queue has timestamps, the caller sets them. Set assigns field by field: the compiler would build
 // a composite literal in temporary memory and copy it with wider loads than the stores that wrote it, which
 // defeats store forwarding and stalls the processor.
-func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, token uint32) {
+func (e *CQE) Set(id uint64, status ib.WCStatus, opcode ib.WCOpcode, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
 	e.VendorErr, e.PKeyIndex = 0, 0
@@ -204,7 +205,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	}
 	e.ID = binary.LittleEndian.Uint64(slot[cqeID:])
 	head := binary.LittleEndian.Uint64(slot[cqeStatus:])
-	e.Status, e.Opcode, e.Flags, e.ByteLen = WCStatus(head), WCOpcode(head>>8), WCFlags(head>>16), uint32(head>>32)
+	e.Status, e.Opcode, e.Flags, e.ByteLen = ib.WCStatus(head), ib.WCOpcode(head>>8), ib.WCFlags(head>>16), uint32(head>>32)
 	mid := binary.LittleEndian.Uint64(slot[cqeImm:])
 	e.Imm, e.QPN = uint32(mid), wire.QPN(mid>>32)
 	from := binary.LittleEndian.Uint64(slot[cqeSourceQP:])
@@ -213,7 +214,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.VendorErr, e.PKeyIndex = uint32(rest), uint16(rest>>32)
 	e.SMAC = wire.MAC(slot[cqeSMAC : cqeSMAC+6])
 	frame := binary.LittleEndian.Uint64(slot[cqeSMACRest:])
-	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), NetworkType(frame>>48), uint8(frame>>56)
+	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), ib.NetworkType(frame>>48), uint8(frame>>56)
 	e.Port = slot[cqePort]
 }
 

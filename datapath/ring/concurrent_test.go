@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"github.com/roced/roced/ib"
 	"math"
 	"runtime"
 	"testing"
@@ -24,7 +25,7 @@ func TestSendAndCompletionConcurrent(t *testing.T) {
 					t.Errorf("request %d, address %d, want %d", s.ID, sge.Addr, taken)
 				}
 				taken++
-				signaled := s.Flags&SendSignaled != 0
+				signaled := s.Flags&ib.SendSignaled != 0
 				if signaled && !completions.Put(&CQE{ID: s.ID}) {
 					t.Error("the CQ overran")
 				}
@@ -47,9 +48,9 @@ func TestSendAndCompletionConcurrent(t *testing.T) {
 		for range min(uint64(testEntries-held), total-put, 5) {
 			s := Send{ID: put}
 			if isSignaled(put) {
-				s.Flags = SendSignaled
+				s.Flags = ib.SendSignaled
 			}
-			PutSGE(p.Put(&s), SGE{Addr: put})
+			PutSGE(p.Put(&s), ib.SGE{Addr: put})
 			put++
 		}
 		p.Publish()
@@ -102,7 +103,7 @@ func TestRecvConcurrent(t *testing.T) {
 	var e CQE
 	for got := uint64(0); got < total; {
 		for range min(uint64(testEntries-p.Outstanding(polled)), total-put) {
-			p.Put(put, []SGE{{Addr: put}, {Addr: ^put}})
+			p.Put(put, []ib.SGE{{Addr: put}, {Addr: ^put}})
 			put++
 		}
 		p.Publish()

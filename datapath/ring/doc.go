@@ -1,5 +1,5 @@
 // Package ring defines the memory that a program and the card share: send queues, receive queues,
-// completion queues, the doorbell, and the numbers in them. It is the interface at the trust
+// completion queues and the doorbell. It is the interface at the trust
 // boundary, both embedded (Go memory) and over the service (a memfd).
 //
 //	program                       memory                          card
@@ -31,10 +31,8 @@
 // Integers in entries are little-endian on every machine. The index words have the host's byte
 // order: both sides are on one host.
 //
-// numbers.txt has every number of libibverbs that the fields hold, once; numbers.go, numbers.h for C and the aliases of
-// package verbs are made from it. ring.h has the layouts for C; a test compares them with these.
+// The numbers in the fields are those of package ib; numbers.h has them for C. ring.h has the layouts for C; a test
+// compares them with these.
 //
 // Left out: what an entry does. That is verbs on the program's side and datapath on the card's.
 package ring
-
-//go:generate go run ../../hack/numbers

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // FuzzPeerLies opens the card's ends, and the program's of a completion queue, on
@@ -118,9 +119,9 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(math.MaxUint64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32),
 		uint16(math.MaxUint16), uint8(math.MaxUint8), uint8(math.MaxUint8), uint32(0))
 	f.Fuzz(func(t *testing.T, id uint64, a, b, c, d uint32, e uint16, g, h uint8, start uint32) {
-		sge := SGE{Addr: id ^ uint64(a), Length: b, LKey: LKey(c)}
+		sge := ib.SGE{Addr: id ^ uint64(a), Length: b, LKey: ib.LKey(c)}
 		sends, takes, _ := sendEnds(t, SendGeometry(2, 1, 0), start)
-		send := Send{ID: id, Opcode: Opcode(g), Flags: SendFlags(h), SGECount: e, Imm: a, AH: b, RemoteQPN: wire.QPN(c), RemoteQKey: wire.QKey(d), InlineLen: a ^ d}
+		send := Send{ID: id, Opcode: ib.Opcode(g), Flags: ib.SendFlags(h), SGECount: e, Imm: a, AH: b, RemoteQPN: wire.QPN(c), RemoteQKey: wire.QKey(d), InlineLen: a ^ d}
 		PutSGE(sends.Put(&send), sge)
 		sends.Publish()
 		var s Send
@@ -132,7 +133,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 
 		posts, peeks, _ := recvEnds(t, RecvGeometry(2, 1), start)
-		posts.Put(id, []SGE{sge})
+		posts.Put(id, []ib.SGE{sge})
 		posts.Publish()
 		var r Recv
 		if !peeks.Peek(&r) || r.ID != id || len(r.List()) != SGELen || sgesOf(&r)[0] != sge {
@@ -140,7 +141,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 
 		puts, polls, _ := completionEnds(t, CompletionGeometry(2), start)
-		cqe := CQE{ID: id, Status: WCStatus(g), Opcode: WCOpcode(h), Flags: WCFlags(e), ByteLen: a, Imm: b, QPN: wire.QPN(c), SourceQP: wire.QPN(d), Token: a ^ b, VendorErr: b ^ c, PKeyIndex: e ^ 1}
+		cqe := CQE{ID: id, Status: ib.WCStatus(g), Opcode: ib.WCOpcode(h), Flags: ib.WCFlags(e), ByteLen: a, Imm: b, QPN: wire.QPN(c), SourceQP: wire.QPN(d), Token: a ^ b, VendorErr: b ^ c, PKeyIndex: e ^ 1}
 		var got CQE
 		puts.Put(&cqe)
 		puts.Publish()

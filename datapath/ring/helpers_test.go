@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"github.com/roced/roced/ib"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -78,7 +79,7 @@ func garbage(memory []byte, seed uint64) {
 }
 
 // sgesOf are a receive's.
-func sgesOf(r *Recv) (all []SGE) {
+func sgesOf(r *Recv) (all []ib.SGE) {
 	for sge, rest, ok := r.List().Next(); ok; sge, rest, ok = rest.Next() {
 		all = append(all, sge)
 	}

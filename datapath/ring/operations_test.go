@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 var update = goflag.Bool("update", false, "write operations.h")
@@ -48,7 +49,7 @@ func operations(t *testing.T) string {
 	b.WriteString(operationsPreamble)
 	for _, row := range regexp.MustCompile(`(ROCED_WR_\w+) = (\d+)`).FindAllStringSubmatch(string(numbers), -1) {
 		if number, err := strconv.Atoi(row[2]); err == nil && number < 32 {
-			fmt.Fprintf(&b, "\t[%s] = %s,\n", row[1], strings.Join(operation(Opcode(number)), " | "))
+			fmt.Fprintf(&b, "\t[%s] = %s,\n", row[1], strings.Join(operation(ib.Opcode(number)), " | "))
 		}
 	}
 	b.WriteString("};\n\n#endif\n")
@@ -56,7 +57,7 @@ func operations(t *testing.T) string {
 }
 
 // operation returns the bits of an opcode.
-func operation(o Opcode) (bits []string) {
+func operation(o ib.Opcode) (bits []string) {
 	for _, s := range []struct {
 		name    string
 		service wire.Service

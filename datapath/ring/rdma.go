@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // MaxMessage is the length of a connection's longest message, in bytes. The PSNs of one of them are a quarter of all
@@ -40,24 +41,21 @@ const (
 	connectedData = AtomicLen + SGELen
 )
 
-// RKey names a memory region or window to a peer.
-type RKey uint32
-
 // SendConnected is the fixed part of a send work request of a connected queue pair, copied out of its slot.
 type SendConnected struct {
 	ID         uint64
-	Opcode     Opcode
-	Flags      SendFlags
+	Opcode     ib.Opcode
+	Flags      ib.SendFlags
 	SGECount   uint16
-	Imm        uint32 // or the R_Key to be invalidated
-	RemoteAddr uint64 // of the peer's memory, for RDMA and atomics; bind: where the window begins
-	RKey       RKey   // of that; bind: the window's new one
+	Imm        uint32  // or the R_Key to be invalidated
+	RemoteAddr uint64  // of the peer's memory, for RDMA and atomics; bind: where the window begins
+	RKey       ib.RKey // of that; bind: the window's new one
 	InlineLen  uint32
 	RemoteSRQN wire.SRQN // of an XRC initiator's queue
 }
 
 // InvalidateRKey is the key to be invalidated, which is in the place of the immediate data.
-func (s *SendConnected) InvalidateRKey() RKey { return RKey(s.Imm) }
+func (s *SendConnected) InvalidateRKey() ib.RKey { return ib.RKey(s.Imm) }
 
 // PutConnected is Put for a connected queue pair's request.
 func (q *SendProducer) PutConnected(s *SendConnected) []byte {
@@ -81,10 +79,10 @@ func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	_ = slot[sendHeader-1]
 	s.ID = binary.LittleEndian.Uint64(slot[sendID:])
 	head := binary.LittleEndian.Uint64(slot[sendOpcode:])
-	s.Opcode, s.Flags, s.SGECount, s.Imm = Opcode(head), SendFlags(head>>8), uint16(head>>16), uint32(head>>32)
+	s.Opcode, s.Flags, s.SGECount, s.Imm = ib.Opcode(head), ib.SendFlags(head>>8), uint16(head>>16), uint32(head>>32)
 	s.RemoteAddr = binary.LittleEndian.Uint64(slot[sendRemoteAddr:])
 	rest := binary.LittleEndian.Uint64(slot[sendRKey:])
-	s.RKey, s.InlineLen = RKey(rest), uint32(rest>>32)
+	s.RKey, s.InlineLen = ib.RKey(rest), uint32(rest>>32)
 	if q.header == xrcHeader {
 		s.RemoteSRQN = wire.SRQN(binary.LittleEndian.Uint32(slot[sendRemoteSRQN:]))
 	}
@@ -135,8 +133,8 @@ func GetAtomic(b []byte) Atomic {
 // Bind says which part of which region a window gives access to. Length 0 unbinds a window of type 1.
 type Bind struct {
 	Length uint64 // bytes
-	LKey   LKey
-	Access AccessFlags
+	LKey   ib.LKey
+	Access ib.AccessFlags
 }
 
 // PutBind writes it at the start of b.
@@ -150,5 +148,5 @@ func PutBind(b []byte, w Bind) {
 func GetBind(b []byte) Bind {
 	_ = b[BindLen-1]
 	rest := binary.LittleEndian.Uint64(b[8:])
-	return Bind{binary.LittleEndian.Uint64(b), LKey(rest), AccessFlags(rest >> 32)}
+	return Bind{binary.LittleEndian.Uint64(b), ib.LKey(rest), ib.AccessFlags(rest >> 32)}
 }

@@ -1,15 +1,18 @@
 package ring
 
-import "testing"
+import (
+	"github.com/roced/roced/ib"
+	"testing"
+)
 
 func TestRDMAFields(t *testing.T) {
 	s := SendConnected{
-		ID: 0xFEDCBA9876543210, Opcode: WRAtomicCmpAndSwp, Flags: SendSignaled | SendFence, SGECount: 1, Imm: 7,
+		ID: 0xFEDCBA9876543210, Opcode: ib.WRAtomicCmpAndSwp, Flags: ib.SendSignaled | ib.SendFence, SGECount: 1, Imm: 7,
 		RemoteAddr: 0x0123456789ABCDEF, RKey: 0x8899AABB, InlineLen: 0x11223344,
 	}
 	g := ConnectedGeometry(4, 1, 0)
 	p, c, _ := sendEnds(t, g, 0)
-	atomic, bind, sge := Atomic{1 << 63, 42}, Bind{1 << 40, 5, AccessRemoteWrite}, SGE{Addr: 9, Length: 8, LKey: 3}
+	atomic, bind, sge := Atomic{1 << 63, 42}, Bind{1 << 40, 5, ib.AccessRemoteWrite}, ib.SGE{Addr: 9, Length: 8, LKey: 3}
 	data := p.PutConnected(&s)
 	PutAtomic(data, atomic)
 	PutSGE(data[AtomicLen:], sge)
@@ -52,14 +55,14 @@ func TestXRCFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := SendConnected{ID: 1, Opcode: WRAtomicFetchAndAdd, SGECount: 1, RemoteAddr: 2, RKey: 3, RemoteSRQN: 0x8899AABB}
+	s := SendConnected{ID: 1, Opcode: ib.WRAtomicFetchAndAdd, SGECount: 1, RemoteAddr: 2, RKey: 3, RemoteSRQN: 0x8899AABB}
 	data := p.PutConnected(&s)
 	PutAtomic(data, Atomic{4, 5})
-	PutSGE(data[AtomicLen:], SGE{6, 8, 7})
+	PutSGE(data[AtomicLen:], ib.SGE{Addr: 6, Length: 8, LKey: 7})
 	p.Publish()
 	var got SendConnected
 	data = c.GetConnected(0, &got)
-	if got != s || GetAtomic(data) != (Atomic{4, 5}) || getSGE(data[AtomicLen:]) != (SGE{6, 8, 7}) || c.Available() != 1 {
+	if got != s || GetAtomic(data) != (Atomic{4, 5}) || getSGE(data[AtomicLen:]) != (ib.SGE{Addr: 6, Length: 8, LKey: 7}) || c.Available() != 1 {
 		t.Errorf("%+v %+v", got, GetAtomic(data))
 	}
 	if &data[0] != &c.Data(0)[0] || string(memory[slotsOffset+32:][:16]) != "\xBB\xAA\x99\x88"+string(make([]byte, 12)) {

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"github.com/roced/roced/ib"
 	"sync/atomic"
 )
 
@@ -65,7 +66,7 @@ func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
 // Put writes a request into the next slot. The caller has checked that a slot is free and that the
 // SGEs fit into it.
-func (q *RecvProducer) Put(id uint64, sges []SGE) {
+func (q *RecvProducer) Put(id uint64, sges []ib.SGE) {
 	slot := q.at(q.next)
 	q.next++
 	binary.LittleEndian.PutUint64(slot[recvID:], id)

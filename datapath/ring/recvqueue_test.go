@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bytes"
+	"github.com/roced/roced/ib"
 	"math"
 	"slices"
 	"testing"
@@ -41,7 +42,7 @@ func TestRecvAcrossWrap(t *testing.T) {
 			polled := p.Posted()
 			for round := range uint64(20) {
 				for i := range uint64(batch) {
-					p.Put(round<<8|i, []SGE{{Addr: i}})
+					p.Put(round<<8|i, []ib.SGE{{Addr: i}})
 				}
 				var r Recv
 				if c.Peek(&r) {

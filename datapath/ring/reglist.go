@@ -1,6 +1,9 @@
 package ring
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"github.com/roced/roced/ib"
+)
 
 // The list of a fast memory region is in memory that the program and the card share, since it is too long for a
 // request. The program writes it (MapSG), the card reads it when it carries out the request:
@@ -17,7 +20,7 @@ const MaxRegEntries = 512
 
 // RegEntry is a piece of memory that a fast region consists of.
 type RegEntry struct {
-	Addr   DMAAddr
+	Addr   ib.DMAAddr
 	Length uint64 // bytes
 }
 
@@ -31,13 +34,13 @@ func PutRegEntry(list []byte, at int, e RegEntry) {
 // GetRegEntry copies the entry of a list at a place.
 func GetRegEntry(list []byte, at int) RegEntry {
 	b := list[at*RegEntryLen:][:RegEntryLen]
-	return RegEntry{DMAAddr(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])}
+	return RegEntry{ib.DMAAddr(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])}
 }
 
 // Reg says what a fast region becomes.
 type Reg struct {
 	Length uint64 // bytes: of all entries
-	Access AccessFlags
+	Access ib.AccessFlags
 	Count  uint32 // entries
 }
 
@@ -52,5 +55,5 @@ func PutReg(b []byte, r Reg) {
 func GetReg(b []byte) Reg {
 	_ = b[RegEntryLen-1]
 	rest := binary.LittleEndian.Uint64(b[8:])
-	return Reg{binary.LittleEndian.Uint64(b), AccessFlags(rest), uint32(rest >> 32)}
+	return Reg{binary.LittleEndian.Uint64(b), ib.AccessFlags(rest), uint32(rest >> 32)}
 }

@@ -1,20 +1,23 @@
 package ring
 
-import "testing"
+import (
+	"github.com/roced/roced/ib"
+	"testing"
+)
 
 // The parts of an address come out as they went in; an offset that is too long does not reach the key.
 func TestDMAAddr(t *testing.T) {
-	for _, d := range []DMADirection{DMABidirectional, DMAToDevice, DMAFromDevice, DMANone} {
-		a := NewDMAAddr(0xABCDEF12, 0x3F_FFFF_FFFF, d)
+	for _, d := range []ib.DMADirection{ib.DMABidirectional, ib.DMAToDevice, ib.DMAFromDevice, ib.DMANone} {
+		a := ib.NewDMAAddr(0xABCDEF12, 0x3F_FFFF_FFFF, d)
 		if a.Key() != 0xABCDEF00 || a.Offset() != 0x3F_FFFF_FFFF || a.Direction() != d {
 			t.Errorf("%#x: %#x %#x %d", uint64(a), a.Key(), a.Offset(), a.Direction())
 		}
 	}
-	if a := NewDMAAddr(0x100, 1<<38|5, DMAToDevice); a.Key() != 0x100 || a.Offset() != 5 {
+	if a := ib.NewDMAAddr(0x100, 1<<38|5, ib.DMAToDevice); a.Key() != 0x100 || a.Offset() != 5 {
 		t.Errorf("%#x", uint64(a))
 	}
-	for d, want := range map[DMADirection][2]bool{
-		DMABidirectional: {true, true}, DMAToDevice: {true, false}, DMAFromDevice: {false, true}, DMANone: {false, false},
+	for d, want := range map[ib.DMADirection][2]bool{
+		ib.DMABidirectional: {true, true}, ib.DMAToDevice: {true, false}, ib.DMAFromDevice: {false, true}, ib.DMANone: {false, false},
 	} {
 		if got := [2]bool{d.Allows(false), d.Allows(true)}; got != want {
 			t.Errorf("direction %d: read, write %v", d, got)

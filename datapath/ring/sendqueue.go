@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // A send work request of datagrams in its slot. What connected queue pairs have in other places is in rdma.go.
@@ -35,21 +36,11 @@ const (
 	SGELen = 16
 )
 
-// LKey names a memory region in a scatter/gather entry.
-type LKey uint32
-
-// SGE is a scatter/gather entry: a piece of a memory region.
-type SGE struct {
-	Addr   uint64 // of a byte of the region; its first one has the region's base, 0 unless it was registered with one
-	Length uint32 // bytes
-	LKey   LKey
-}
-
 // Send is the fixed part of a send work request of datagrams, copied out of its slot.
 type Send struct {
 	ID         uint64
-	Opcode     Opcode
-	Flags      SendFlags
+	Opcode     ib.Opcode
+	Flags      ib.SendFlags
 	SGECount   uint16
 	Imm        uint32
 	AH         uint32
@@ -138,7 +129,7 @@ func (q *SendProducer) Put(s *Send) []byte {
 }
 
 // sendHead is the word from the opcode on.
-func sendHead(o Opcode, flags SendFlags, sges uint16, imm uint32) uint64 {
+func sendHead(o ib.Opcode, flags ib.SendFlags, sges uint16, imm uint32) uint64 {
 	return uint64(o) | uint64(flags)<<8 | uint64(sges)<<16 | uint64(imm)<<32
 }
 
@@ -146,17 +137,17 @@ func sendHead(o Opcode, flags SendFlags, sges uint16, imm uint32) uint64 {
 func (q *SendProducer) Publish() { q.publish() }
 
 // PutSGE writes an entry at the start of b.
-func PutSGE(b []byte, s SGE) {
+func PutSGE(b []byte, s ib.SGE) {
 	_ = b[SGELen-1]
 	binary.LittleEndian.PutUint64(b, s.Addr)
 	binary.LittleEndian.PutUint64(b[8:], uint64(s.Length)|uint64(s.LKey)<<32)
 }
 
 // getSGE reads the entry at the start of b.
-func getSGE(b []byte) SGE {
+func getSGE(b []byte) ib.SGE {
 	_ = b[SGELen-1]
 	rest := binary.LittleEndian.Uint64(b[8:])
-	return SGE{binary.LittleEndian.Uint64(b), uint32(rest), LKey(rest >> 32)}
+	return ib.SGE{Addr: binary.LittleEndian.Uint64(b), Length: uint32(rest), LKey: ib.LKey(rest >> 32)}
 }
 
 // SendConsumer is the card's end of a send queue.
@@ -209,7 +200,7 @@ func (q *SendConsumer) Get(s *Send) (data []byte) {
 	_ = slot[sendHeader-1]
 	s.ID = binary.LittleEndian.Uint64(slot[sendID:])
 	head := binary.LittleEndian.Uint64(slot[sendOpcode:])
-	s.Opcode, s.Flags, s.SGECount, s.Imm = Opcode(head), SendFlags(head>>8), uint16(head>>16), uint32(head>>32)
+	s.Opcode, s.Flags, s.SGECount, s.Imm = ib.Opcode(head), ib.SendFlags(head>>8), uint16(head>>16), uint32(head>>32)
 	to := binary.LittleEndian.Uint64(slot[sendAH:])
 	s.AH, s.RemoteQPN = uint32(to), wire.QPN(to>>32)
 	rest := binary.LittleEndian.Uint64(slot[sendQKey:])

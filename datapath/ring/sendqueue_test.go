@@ -3,16 +3,17 @@ package ring
 import (
 	"bytes"
 	"fmt"
+	"github.com/roced/roced/ib"
 	"math"
 	"testing"
 )
 
 var testSend = Send{
-	ID: 0x0102030405060708, Opcode: WRSendWithImm, Flags: SendSignaled | SendSolicited, SGECount: 2, Imm: 0xDEADBEEF,
+	ID: 0x0102030405060708, Opcode: ib.WRSendWithImm, Flags: ib.SendSignaled | ib.SendSolicited, SGECount: 2, Imm: 0xDEADBEEF,
 	AH: 0x11121314, RemoteQPN: 0x00A1A2A3, RemoteQKey: 0xB1B2B3B4, InlineLen: 0xC1C2C3C4,
 }
 
-var testSGEs = []SGE{
+var testSGEs = []ib.SGE{
 	{Addr: 0x2122232425262728, Length: 0x31323334, LKey: 0x41424344},
 	{Addr: 1, Length: 2, LKey: 3},
 }
@@ -93,7 +94,7 @@ func TestSendAcrossWrap(t *testing.T) {
 			p, c, _ := sendEnds(t, SendGeometry(testEntries, 1, 0), start)
 			for round := range uint64(20) {
 				for i := range uint64(batch) {
-					PutSGE(p.Put(&Send{ID: round<<8 | i}), SGE{Addr: i})
+					PutSGE(p.Put(&Send{ID: round<<8 | i}), ib.SGE{Addr: i})
 				}
 				if c.Available() != 0 {
 					t.Fatal("available before Publish")

@@ -1,11 +1,13 @@
 package ring
 
+import "github.com/roced/roced/ib"
+
 // SGList is a scatter/gather list as it stands in a slot, or a copy of it. In a slot the program may change it at
 // any time: what Next has given is not read again.
 type SGList []byte
 
 // Next is the first SGE of the list, and the list after it; false if there is none.
-func (l SGList) Next() (sge SGE, rest SGList, ok bool) {
+func (l SGList) Next() (sge ib.SGE, rest SGList, ok bool) {
 	if len(l) < SGELen {
 		return sge, nil, false
 	}

@@ -3,12 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// writeConstants writes package ring's part: types, constants, names.
+// writeConstants writes the part of package ib: types, constants, names.
 func writeConstants(b *bytes.Buffer, kinds []kind) {
-	fmt.Fprintf(b, "// %s\n\npackage ring\n", generated)
+	fmt.Fprintf(b, "// %s\n\npackage ib\n", generated)
 	for _, k := range kinds {
 		b.WriteString("\n")
 		comment(b, k.comment)
@@ -48,37 +49,38 @@ func (k *kind) writeString(b *bytes.Buffer) {
 	fmt.Fprintf(b, "}\n\n// %s\nfunc (n %s) String() string { return %s }\n", k.printComment, k.name, call)
 }
 
-// writeAliases writes package verbs' part.
-func writeAliases(b *bytes.Buffer, kinds []kind) {
-	fmt.Fprintf(b, "// %s\n\npackage verbs\n\nimport \"github.com/roced/roced/datapath/ring\"\n\n", generated)
-	b.WriteString("// The numbers of libibverbs and librdmacm, by their names, and what they print as.\ntype (\n")
+// aliasesIn returns the function that writes the part of a package of programs.
+func aliasesIn(pkg string) func(*bytes.Buffer, []kind) {
+	return func(b *bytes.Buffer, kinds []kind) {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.in != pkg })
+		writeAliases(b, pkg, kinds)
+	}
+}
+
+func writeAliases(b *bytes.Buffer, pkg string, kinds []kind) {
+	fmt.Fprintf(b, "// %s\n\npackage %s\n\nimport \"github.com/roced/roced/ib\"\n\n", generated, pkg)
+	b.WriteString("// Types of package ib, whose values are below.\ntype (\n")
 	for i, k := range kinds {
-		if k.private {
-			continue
-		}
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		comment(b, wrap(strings.Join(k.comment, " ")+" "+k.listed()))
-		fmt.Fprintf(b, "\t%s = ring.%s\n", k.name, k.name)
+		comment(b, wrap(strings.Join(k.comment, " ")+" "+k.listed(pkg)))
+		fmt.Fprintf(b, "\t%s = ib.%s\n", k.name, k.name)
 	}
 	b.WriteString(")\n")
 	for _, k := range kinds {
-		if k.private {
-			continue
-		}
 		b.WriteString("\n")
 		comment(b, k.listComment)
 		b.WriteString("const (\n")
 		for _, n := range k.numbers {
-			fmt.Fprintf(b, "\t%s = ring.%s%s\n", n.name, n.name, remark(n.comment))
+			fmt.Fprintf(b, "\t%s = ib.%s%s\n", n.name, n.name, remark(n.comment))
 		}
 		b.WriteString(")\n")
 	}
 }
 
-// listed says which constants there are: of a type that is another package's, go doc does not show them.
-func (k *kind) listed() string {
+// listed names the constants, since go doc does not list them below an alias.
+func (k *kind) listed(pkg string) string {
 	what, last := "Values", " or "
 	if strings.Contains(k.numbers[len(k.numbers)-1].value, "<<") && k.prints != "named" {
 		what, last = "Bits", " and "
@@ -92,7 +94,7 @@ func (k *kind) listed() string {
 	case end == 0:
 		return fmt.Sprintf("%s: %s.", what, names[0])
 	case end >= 8:
-		return fmt.Sprintf("%s: %s to %s, which go doc verbs.%s lists.", what, names[0], names[end], names[0])
+		return fmt.Sprintf("%s: %s to %s, which go doc %s.%s lists.", what, names[0], names[end], pkg, names[0])
 	}
 	return fmt.Sprintf("%s: %s%s%s.", what, strings.Join(names[:end], ", "), last, names[end])
 }

@@ -10,7 +10,7 @@ import (
 // kind is a type, with its numbers.
 type kind struct {
 	name, underlying string
-	private          bool
+	in               string // the package that has aliases of it; empty: none
 	comment          []string
 	listComment      []string
 
@@ -43,7 +43,11 @@ func parse(text string) (kinds []kind, err error) {
 		}
 		if word, rest, _ := strings.Cut(line, " "); word == "type" {
 			fields := strings.Fields(rest)
-			kinds = append(kinds, kind{name: fields[0], underlying: fields[1], private: len(fields) > 2})
+			k := kind{name: fields[0], underlying: fields[1]}
+			if len(fields) > 2 {
+				k.in = fields[2]
+			}
+			kinds = append(kinds, k)
 			continue
 		}
 		if len(kinds) == 0 {

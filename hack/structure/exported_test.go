@@ -11,7 +11,7 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
+	"ib", "mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name

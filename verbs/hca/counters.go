@@ -5,6 +5,7 @@ package hca
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
@@ -19,7 +20,7 @@ type counters struct{ attached []attachment }
 // attachment is a counter of a queue pair or a CQ. It outlives that.
 type attachment struct {
 	tally *tally
-	what  provider.CounterDescription
+	what  ib.CounterDescription
 	index uint32
 	from  uint64 // what had been counted already
 }
@@ -48,10 +49,10 @@ func (t *counterSets) create() (grant provider.CreateCountersGrant, err error) {
 // attach carries out provider.AttachCounters.
 func (t *counterSets) attach(r provider.AttachCountersRequest) error {
 	switch {
-	case r.What > provider.CounterErrors:
+	case r.What > ib.CounterErrors:
 		return fmt.Errorf("%w: counter description %d", verbs.ErrInvalid, r.What)
-	case r.Index >= provider.MaxCounters:
-		return fmt.Errorf("%w: counter %d; there are %d, from 0", verbs.ErrInvalid, r.Index, provider.MaxCounters)
+	case r.Index >= ib.MaxCounters:
+		return fmt.Errorf("%w: counter %d; there are %d, from 0", verbs.ErrInvalid, r.Index, ib.MaxCounters)
 	}
 	if err := t.owner.enter(); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (t *counterSets) attach(r provider.AttachCountersRequest) error {
 		return fmt.Errorf("%w: %d attachments; make another object of counters", verbs.ErrLimit, provider.MaxCounterAttaches)
 	}
 	a := attachment{what: r.What, index: r.Index}
-	if r.What >= provider.CounterCompletions {
+	if r.What >= ib.CounterCompletions {
 		a.tally, err = t.tallyOfCQ(r.Of)
 	} else {
 		a.tally, err = t.tallyOfQP(r.Of)

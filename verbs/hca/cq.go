@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
@@ -42,7 +43,7 @@ type tally struct {
 }
 
 // value is one of its numbers. It runs in Do.
-func (t *tally) value(what provider.CounterDescription) uint64 {
+func (t *tally) value(what ib.CounterDescription) uint64 {
 	p, c := &t.packets, &t.completions
 	return [...]uint64{p.Received, p.ReceivedBytes, p.Sent, p.SentBytes, c.Completions, c.Errors}[what]
 }

@@ -5,6 +5,7 @@ package hca
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/provider"
@@ -24,8 +25,8 @@ type dms struct {
 
 // allocate carries out provider.AllocDM.
 func (t *dms) allocate(r provider.AllocDMRequest) (grant provider.AllocDMGrant, err error) {
-	if r.Length < 1 || r.Length > provider.MaxDMSize {
-		return grant, fmt.Errorf("%w: %d bytes of device memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, provider.MaxDMSize)
+	if r.Length < 1 || r.Length > ib.MaxDMSize {
+		return grant, fmt.Errorf("%w: %d bytes of device memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, ib.MaxDMSize)
 	}
 	if err := t.owner.begin(); err != nil {
 		return grant, err
@@ -52,8 +53,8 @@ func (t *dms) link(d *dm) (provider.Handle, error) {
 	for _, other := range t.All() {
 		used += len(other.memory)
 	}
-	if len(d.memory) > provider.MaxDMSize-used {
-		return 0, fmt.Errorf("%w: the session has %d of %d bytes of device memory", verbs.ErrLimit, used, provider.MaxDMSize)
+	if len(d.memory) > ib.MaxDMSize-used {
+		return 0, fmt.Errorf("%w: the session has %d of %d bytes of device memory", verbs.ErrLimit, used, ib.MaxDMSize)
 	}
 	return t.Add(d)
 }

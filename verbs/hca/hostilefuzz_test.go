@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -111,12 +112,12 @@ func (a *attacker) lie(p *instructions) {
 // postOdd posts a send in which every field may be odd.
 func (a *attacker) postOdd(p *instructions) {
 	odd := p.next() // which fields
-	s := ring.Send{ID: uint64(p.taken), Opcode: ring.WRSend, Flags: ring.SendFlags(p.next()), AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: uint16(p.next() % 4)}
+	s := ring.Send{ID: uint64(p.taken), Opcode: ib.WRSend, Flags: ib.SendFlags(p.next()), AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: uint16(p.next() % 4)}
 	remote := func(addr uint64, key verbs.LKey) { // where a connected queue pair's request has the peer's memory
 		s.AH, s.RemoteQPN, s.RemoteQKey = uint32(addr), verbs.QPN(addr>>32), verbs.QKey(key)
 	}
 	for bit, set := range []func(){
-		func() { s.Opcode = ring.Opcode(p.next()) },
+		func() { s.Opcode = ib.Opcode(p.next()) },
 		func() { s.AH = uint32(p.odd()) },
 		func() { s.RemoteQPN = verbs.QPN(p.word()) },
 		func() { s.SGECount = uint16(p.odd()) },
@@ -142,7 +143,7 @@ func (a *attacker) postOdd(p *instructions) {
 }
 
 func (a *attacker) postOddReceive(p *instructions) {
-	var sges []ring.SGE
+	var sges []ib.SGE
 	for range p.next() % 5 {
 		sges = append(sges, a.oddSGE(p))
 	}
@@ -150,8 +151,8 @@ func (a *attacker) postOddReceive(p *instructions) {
 	a.recv.Publish()
 }
 
-func (a *attacker) oddSGE(p *instructions) ring.SGE {
-	sge := ring.SGE{Length: 100, LKey: a.mr.LKey}
+func (a *attacker) oddSGE(p *instructions) ib.SGE {
+	sge := ib.SGE{Length: 100, LKey: a.mr.LKey}
 	kind := p.next()
 	if kind&1 != 0 {
 		sge.Addr = p.odd()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
@@ -19,7 +20,7 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 	end := s.flood(groupV4, func() verbs.QPN { return verbs.MulticastQPN })
 	for range hostileRounds {
 		a := s.newAttacker().withQP()
-		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		a.recv.Put(1, []ib.SGE{{Length: 200, LKey: a.mr.LKey}})
 		a.recv.Publish()
 		group := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
 		check(t, a.session.attachments.attach(group))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -50,9 +51,9 @@ func TestSRQEntryReadTwice(t *testing.T) {
 
 func (s *scene) receiveEntryReadTwice(a *attacker) {
 	s.Helper()
-	good, short := ring.SGE{Length: 200, LKey: a.mr.LKey}, ring.SGE{Length: 50, LKey: a.mr.LKey}
+	good, short := ib.SGE{Length: 200, LKey: a.mr.LKey}, ib.SGE{Length: 50, LKey: a.mr.LKey}
 	// Under the race detector numbers are written byte by byte: no mixture of the two addresses is a valid one.
-	bad := ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey}
+	bad := ib.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey}
 	message := bytes.Repeat([]byte("whole"), 20)
 	copy(s.b.slot(9), message)
 	end := during(func() { a.flipReceives(good, bad, short) })
@@ -61,7 +62,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 	rounds := uint64(hostileRounds)
 	for i := uint64(0); i < 10*rounds || !both() && i < 300_000; i++ { // who changes may not run for a while
 		if !waiting {
-			a.recv.Put(i, []ring.SGE{good})
+			a.recv.Put(i, []ib.SGE{good})
 			a.recv.Publish()
 		}
 		a.message(len(message))
@@ -84,7 +85,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 }
 
 // flipReceives writes good and bad content over all receive requests.
-func (a *attacker) flipReceives(contents ...ring.SGE) {
+func (a *attacker) flipReceives(contents ...ib.SGE) {
 	stride := int(a.qp.RecvGeometry.Stride)
 	for _, sge := range contents {
 		for at := slotsAt; at < len(a.qp.RecvMemory); at += stride {
@@ -113,14 +114,14 @@ func (a *attacker) revive() []outcome {
 func TestSendEntryReadTwice(t *testing.T) {
 	s := newScene(t)
 	a := s.newAttacker().withQP()
-	wr := ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
+	wr := ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
 	end := during(func() {
-		a.flipSends(ring.SGE{Length: 64, LKey: a.mr.LKey}, ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
+		a.flipSends(ib.SGE{Length: 64, LKey: a.mr.LKey}, ib.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
 	})
 	sent := 0
 	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // who changes may not run for a while
 		wr.ID = i
-		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
+		ring.PutSGE(a.send.Put(&wr), ib.SGE{Length: 64, LKey: a.mr.LKey})
 		a.send.Publish()
 		a.ring()
 		a.revive()
@@ -133,12 +134,12 @@ func TestSendEntryReadTwice(t *testing.T) {
 	a.leave()
 }
 
-func (a *attacker) flipSends(contents ...ring.SGE) {
+func (a *attacker) flipSends(contents ...ib.SGE) {
 	stride := int(a.qp.SendGeometry.Stride)
 	for i, sge := range contents {
 		for at := slotsAt; at < len(a.qp.SendMemory); at += stride {
 			slot := a.qp.SendMemory[at : at+stride]
-			slot[9] = byte(ring.SendSignaled) + byte(i)*byte(ring.SendInline)
+			slot[9] = byte(ib.SendSignaled) + byte(i)*byte(ib.SendInline)
 			binary.LittleEndian.PutUint16(slot[10:], uint16(1+i*0xFFFE))
 			binary.LittleEndian.PutUint32(slot[28:], uint32(i)*(1<<31+8))
 			ring.PutSGE(slot[32:], sge)
@@ -183,10 +184,10 @@ func TestResourcesWhileModifyChangesThem(t *testing.T) {
 
 // fillQueues posts as much as fits.
 func (a *attacker) fillQueues() {
-	wr := ring.Send{Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
+	wr := ring.Send{Opcode: ib.WRSend, AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
 	for i := range uint64(depth) {
-		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
-		a.recv.Put(i, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		ring.PutSGE(a.send.Put(&wr), ib.SGE{Length: 64, LKey: a.mr.LKey})
+		a.recv.Put(i, []ib.SGE{{Length: 200, LKey: a.mr.LKey}})
 	}
 	a.send.Publish()
 	a.recv.Publish()
@@ -242,7 +243,7 @@ func TestPacketsProcessedAfterERR(t *testing.T) {
 		check(t, a.modify(verbs.QPStateErr))
 		a.results()
 		clear(a.mr.Memory)
-		a.recv.Put(99, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		a.recv.Put(99, []ib.SGE{{Length: 200, LKey: a.mr.LKey}})
 		a.recv.Publish() // and nobody rings
 		before := s.a.drops()["qp_state"]
 		eventually(t, "more messages", func() bool { return s.a.drops()["qp_state"] > before+10 })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -16,22 +17,22 @@ import (
 var hostileSends = []struct {
 	name string
 	send ring.Send
-	sges []ring.SGE // keys: 1 is the attacker's region, 2 that of its other PD
+	sges []ib.SGE // keys: 1 is the attacker's region, 2 that of its other PD
 	want verbs.WCStatus
 }{
 	{"SGE index out of range", ring.Send{SGECount: math.MaxUint16}, nil, verbs.WCLocQPOpErr},
 	{"SGE index out of range by one", ring.Send{SGECount: ring.MaxSGE + 1}, nil, verbs.WCLocQPOpErr},
-	{"address plus length overflow", ring.Send{}, []ring.SGE{{Addr: math.MaxUint64, Length: 2, LKey: 1}}, verbs.WCLocProtErr},
-	{"address plus length overflow to 0", ring.Send{}, []ring.SGE{{Addr: 1<<64 - 1<<31, Length: 1 << 31, LKey: 1}}, verbs.WCLocProtErr},
-	{"a byte beyond the region", ring.Send{}, []ring.SGE{{Addr: 2 * slotLen, Length: 1, LKey: 1}}, verbs.WCLocProtErr},
-	{"length of 4 GiB", ring.Send{}, []ring.SGE{{Length: math.MaxUint32, LKey: 1}}, verbs.WCLocProtErr},
-	{"sum of lengths overflows", ring.Send{}, slices.Repeat([]ring.SGE{{Length: 2 * slotLen, LKey: 1}}, 4), verbs.WCLocLenErr},
-	{"key of another PD", ring.Send{}, []ring.SGE{{Length: 8, LKey: 2}}, verbs.WCLocProtErr},
-	{"key of nobody", ring.Send{}, []ring.SGE{{Length: 8, LKey: math.MaxUint32}}, verbs.WCLocProtErr},
-	{"inline length of 4 GiB", ring.Send{Flags: ring.SendInline, InlineLen: math.MaxUint32}, nil, verbs.WCLocLenErr},
-	{"inline length beyond the slot", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 11}, nil, verbs.WCLocLenErr},
+	{"address plus length overflow", ring.Send{}, []ib.SGE{{Addr: math.MaxUint64, Length: 2, LKey: 1}}, verbs.WCLocProtErr},
+	{"address plus length overflow to 0", ring.Send{}, []ib.SGE{{Addr: 1<<64 - 1<<31, Length: 1 << 31, LKey: 1}}, verbs.WCLocProtErr},
+	{"a byte beyond the region", ring.Send{}, []ib.SGE{{Addr: 2 * slotLen, Length: 1, LKey: 1}}, verbs.WCLocProtErr},
+	{"length of 4 GiB", ring.Send{}, []ib.SGE{{Length: math.MaxUint32, LKey: 1}}, verbs.WCLocProtErr},
+	{"sum of lengths overflows", ring.Send{}, slices.Repeat([]ib.SGE{{Length: 2 * slotLen, LKey: 1}}, 4), verbs.WCLocLenErr},
+	{"key of another PD", ring.Send{}, []ib.SGE{{Length: 8, LKey: 2}}, verbs.WCLocProtErr},
+	{"key of nobody", ring.Send{}, []ib.SGE{{Length: 8, LKey: math.MaxUint32}}, verbs.WCLocProtErr},
+	{"inline length of 4 GiB", ring.Send{Flags: ib.SendInline, InlineLen: math.MaxUint32}, nil, verbs.WCLocLenErr},
+	{"inline length beyond the slot", ring.Send{Flags: ib.SendInline, InlineLen: 1 << 11}, nil, verbs.WCLocLenErr},
 	{"handle of nobody", ring.Send{AH: math.MaxUint32}, nil, verbs.WCLocQPOpErr},
-	{"operation of another service", ring.Send{Opcode: ring.WRRDMARead}, nil, verbs.WCLocQPOpErr},
+	{"operation of another service", ring.Send{Opcode: ib.WRRDMARead}, nil, verbs.WCLocQPOpErr},
 	{"operation of none", ring.Send{Opcode: math.MaxUint8}, nil, verbs.WCLocQPOpErr},
 }
 
@@ -47,7 +48,7 @@ func TestHostileSends(t *testing.T) {
 				request.AH = uint32(a.ah)
 			}
 			if request.Opcode == 0 {
-				request.Opcode = ring.WRSend
+				request.Opcode = ib.WRSend
 			}
 			if request.SGECount == 0 {
 				request.SGECount = uint16(len(row.sges))
@@ -67,7 +68,7 @@ func TestHostileSends(t *testing.T) {
 }
 
 // keyed gives an SGE its key.
-func (a *attacker) keyed(sge ring.SGE) ring.SGE {
+func (a *attacker) keyed(sge ib.SGE) ib.SGE {
 	switch sge.LKey {
 	case 1:
 		sge.LKey = a.mr.LKey
@@ -82,18 +83,18 @@ func (a *attacker) keyed(sge ring.SGE) ring.SGE {
 var hostileReceives = []struct {
 	name  string
 	count uint32 // of SGEs; 0: those that there are
-	sges  []ring.SGE
+	sges  []ib.SGE
 	want  []outcome
 }{
-	{"address plus length overflow", 0, []ring.SGE{{Addr: math.MaxUint64, Length: 100, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"address plus length overflow to 0", 0, []ring.SGE{{Addr: 1<<64 - 1<<31, Length: 1 << 31, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"a byte beyond the region", 0, []ring.SGE{{Addr: 2*slotLen - 99, Length: 100, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"length of 4 GiB", 0, []ring.SGE{{Length: math.MaxUint32, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"key of another PD", 0, []ring.SGE{{Length: 100, LKey: 2}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"key of another PD behind a good one", 0, []ring.SGE{{Length: 100, LKey: 1}, {Length: 1, LKey: 2}}, []outcome{{1, verbs.WCLocProtErr}}},
-	{"SGE index out of range", math.MaxUint32, []ring.SGE{{Length: 100, LKey: 1}}, []outcome{ok(1)}}, // as many as fit the slot
+	{"address plus length overflow", 0, []ib.SGE{{Addr: math.MaxUint64, Length: 100, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"address plus length overflow to 0", 0, []ib.SGE{{Addr: 1<<64 - 1<<31, Length: 1 << 31, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"a byte beyond the region", 0, []ib.SGE{{Addr: 2*slotLen - 99, Length: 100, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"length of 4 GiB", 0, []ib.SGE{{Length: math.MaxUint32, LKey: 1}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"key of another PD", 0, []ib.SGE{{Length: 100, LKey: 2}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"key of another PD behind a good one", 0, []ib.SGE{{Length: 100, LKey: 1}, {Length: 1, LKey: 2}}, []outcome{{1, verbs.WCLocProtErr}}},
+	{"SGE index out of range", math.MaxUint32, []ib.SGE{{Length: 100, LKey: 1}}, []outcome{ok(1)}}, // as many as fit the slot
 	{"no SGE", 0, nil, nil},
-	{"GRH in pieces of a byte", 0, []ring.SGE{{Length: 1, LKey: 1}, {Addr: 1, Length: 1, LKey: 1}, {Addr: 2, Length: 39, LKey: 1}}, nil},
+	{"GRH in pieces of a byte", 0, []ib.SGE{{Length: 1, LKey: 1}, {Addr: 1, Length: 1, LKey: 1}, {Addr: 2, Length: 39, LKey: 1}}, nil},
 }
 
 func TestHostileReceives(t *testing.T) {
@@ -102,7 +103,7 @@ func TestHostileReceives(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s.TB, s.a.TB, s.b.TB = t, t, t
 			a := s.newAttacker().withQP()
-			var sges []ring.SGE
+			var sges []ib.SGE
 			for _, sge := range row.sges {
 				sges = append(sges, a.keyed(sge))
 			}
@@ -133,9 +134,9 @@ func TestHostileIndices(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	for _, lie := range []uint32{depth + 2, 1 << 16, 1 << 31, math.MaxUint32 - depth, math.MaxUint32} {
 		a := s.newAttacker().withQP()
-		good := ring.Send{ID: 1, Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number()}
+		good := ring.Send{ID: 1, Opcode: ib.WRSend, Flags: ib.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number()}
 		a.send.Put(&good)
-		a.recv.Put(2, []ring.SGE{{Length: 100, LKey: a.mr.LKey}})
+		a.recv.Put(2, []ib.SGE{{Length: 100, LKey: a.mr.LKey}})
 		for _, memory := range [][]byte{a.qp.SendMemory, a.qp.RecvMemory} {
 			binary.NativeEndian.PutUint32(memory[producerAt:], lie)
 			binary.NativeEndian.PutUint32(memory[consumerAt:], lie)
@@ -160,18 +161,18 @@ func TestHostileIndices(t *testing.T) {
 func TestHostileKeysOfTheGone(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	a := s.newAttacker().withQP()
-	sge := ring.SGE{Length: 100, LKey: a.mr.LKey}
+	sge := ib.SGE{Length: 100, LKey: a.mr.LKey}
 	check(t, a.session.mrs.dereg(provider.DeregMRRequest{MR: a.mr.MR}))
-	ring.PutSGE(a.send.Put(&ring.Send{ID: 1, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), SGECount: 1}), sge)
+	ring.PutSGE(a.send.Put(&ring.Send{ID: 1, Opcode: ib.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), SGECount: 1}), sge)
 	a.send.Publish()
 	a.ring()
 	_, err := a.session.qps.modify(provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
 	check(t, err) // from SQE
 	check(t, a.session.ahs.destroy(provider.DestroyAHRequest{AH: a.ah}))
-	a.send.Put(&ring.Send{ID: 2, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number()})
+	a.send.Put(&ring.Send{ID: 2, Opcode: ib.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number()})
 	a.send.Publish()
 	a.ring()
-	a.recv.Put(3, []ring.SGE{sge})
+	a.recv.Put(3, []ib.SGE{sge})
 	a.recv.Publish()
 	a.message(10)
 	want := []outcome{{1, verbs.WCLocProtErr}, {2, verbs.WCLocQPOpErr}, {3, verbs.WCLocProtErr}}
@@ -191,7 +192,7 @@ func TestHostileCompletionQueue(t *testing.T) {
 			if a.modify(verbs.QPStateReset) == nil && a.activate() == nil {
 				a.openQueues()
 			}
-			a.recv.Put(i, []ring.SGE{{Length: 100, LKey: a.mr.LKey}})
+			a.recv.Put(i, []ib.SGE{{Length: 100, LKey: a.mr.LKey}})
 			a.recv.Publish()
 			a.message(10)
 		}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
@@ -95,8 +95,8 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 }
 
 func (t *memberships) check(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
-	if r.State == 0 || r.State&^ring.AllJoinStates != 0 {
-		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ring.AllJoinStates)
+	if r.State == 0 || r.State&^ib.AllJoinStates != 0 {
+		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ib.AllJoinStates)
 	}
 	mgid, err := mcast.MGID(r.Group)
 	if err != nil {

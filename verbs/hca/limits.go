@@ -27,7 +27,7 @@ const (
 	maxCompChannel = 1024 // as many event channels
 	maxPD          = 1 << 14
 	maxAH          = 1 << 17
-	maxMRSize      = 1 << 38 // bytes: as far as a ring.DMAAddr reaches
+	maxMRSize      = 1 << 38 // bytes: as far as a ib.DMAAddr reaches
 	maxAlloc       = 1 << 30 // bytes of one piece of memory that the card makes
 	maxInline      = 512     // bytes
 	maxMemberships = 1 << 16

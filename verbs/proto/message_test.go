@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -87,12 +88,12 @@ func TestRoundTrip(t *testing.T) {
 	requestCrosses(t, RegDMMR, provider.RegDMMRRequest{PD: 1, DM: 2, Offset: 3, Length: 4, Access: verbs.AccessLocalWrite})
 	grantCrosses(t, RegDMMR, provider.MRGrant{MR: 1, LKey: 2})
 	requestCrosses(t, AttachCounters, provider.AttachCountersRequest{Counters: 1, Of: 2, What: 3, Index: 4})
-	grantCrosses(t, ReadQPCounters, provider.ReadCountersGrant{Values: [provider.MaxCounters]uint64{1, 2, 15: 1 << 63}})
+	grantCrosses(t, ReadQPCounters, provider.ReadCountersGrant{Values: [ib.MaxCounters]uint64{1, 2, 15: 1 << 63}})
 	requestCrosses(t, AllocFastMR, provider.AllocFastMRRequest{PD: 1, Type: 2, Entries: 3})
 	requestCrosses(t, AllocCoherent, provider.AllocCoherentRequest{Length: 5})
 	requestCrosses(t, MapFMR, provider.MapFMRRequest{MR: 1, Key: 2, Reg: ring.Reg{Length: 3, Access: 4, Count: 5}, IOVA: 6})
 	requestCrosses(t, CheckMRStatus, provider.CheckMRStatusRequest{MR: 1})
-	grantCrosses(t, CheckMRStatus, provider.CheckMRStatusGrant{Failed: true, Err: ring.SigErr{Type: 1, Expected: 2, Actual: 3, Offset: 4, Key: 5}})
+	grantCrosses(t, CheckMRStatus, provider.CheckMRStatusGrant{Failed: true, Err: ib.SigErr{Type: 1, Expected: 2, Actual: 3, Offset: 4, Key: 5}})
 	requestCrosses(t, UnmapFMR, provider.UnmapFMRRequest{MR: 1})
 	requestCrosses(t, AllocNullMR, provider.AllocNullMRRequest{PD: 1})
 	grantCrosses(t, AllocNullMR, provider.MRGrant{MR: 1, LKey: 2})
@@ -197,7 +198,7 @@ func TestMalformed(t *testing.T) {
 func TestJoinKinds(t *testing.T) {
 	for kind, state := range map[byte]verbs.JoinState{
 		1: verbs.JoinStateFullMember, 2: verbs.JoinStateSendOnlyFullMember, 4: verbs.JoinStateNonMember, 8: verbs.JoinStateSendOnlyNonMember,
-		3: verbs.JoinStateFullMember | verbs.JoinStateSendOnlyFullMember, 15: ring.AllJoinStates,
+		3: verbs.JoinStateFullMember | verbs.JoinStateSendOnlyFullMember, 15: ib.AllJoinStates,
 	} {
 		packet, err := JoinMulticast.EncodeRequest(1, &provider.JoinMulticastRequest{State: state})
 		if body := packet[headerLen:]; err != nil || body[0] != kind {

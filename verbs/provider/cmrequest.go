@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The requests and grants of the commands about connection ids, in their order.
@@ -38,7 +38,7 @@ type (
 	CreateIDRequest struct {
 		Channel   Handle
 		PortSpace wire.PortSpace
-		QPType    ring.QPType // 0: that of the port space
+		QPType    ib.QPType // 0: that of the port space
 	}
 	// CreateIDGrant is a new id.
 	CreateIDGrant struct{ ID Handle }
@@ -47,7 +47,7 @@ type (
 	// SetIDOptionRequest sets an option; of a switch the value is 0 or 1.
 	SetIDOptionRequest struct {
 		ID     Handle
-		Option ring.IDOption
+		Option ib.IDOption
 		Value  uint32
 	}
 	// QueryIDRequest asks what an id is.
@@ -55,10 +55,10 @@ type (
 	// QueryIDGrant is what an id is now.
 	QueryIDGrant struct {
 		PortSpace     wire.PortSpace
-		QPType        ring.QPType
+		QPType        ib.QPType
 		Local, Remote netip.AddrPort // zero as long as it has none
 		OnDevice      bool           // it is bound to this card: its local address is one of the card's
-		AH            AHAttr         // to the remote address; zero as long as that is not resolved
+		AH            ib.AHAttr      // to the remote address; zero as long as that is not resolved
 	}
 	// DestroyIDRequest frees an id.
 	DestroyIDRequest struct{ ID Handle }
@@ -90,17 +90,17 @@ type (
 	// SetIDPathRequest gives the route to the destination, in place of ResolveIDRoute.
 	SetIDPathRequest struct {
 		ID   Handle
-		Path AHAttr
+		Path ib.AHAttr
 	}
 	// InitIDQPAttrRequest asks for the attributes by which a queue pair comes to a state.
 	InitIDQPAttrRequest struct {
 		ID    Handle
-		State ring.QPState
+		State ib.QPState
 	}
 	// InitIDQPAttrGrant is these attributes.
 	InitIDQPAttrGrant struct {
-		Attr QPAttr
-		Mask ring.QPAttrMask
+		Attr ib.QPAttr
+		Mask ib.QPAttrMask
 	}
 
 	// ListenIDRequest has an id take requests. Backlog is how many may wait.
@@ -111,13 +111,13 @@ type (
 	// ConnectIDRequest asks the destination for a connection, or for its queue pair.
 	ConnectIDRequest struct {
 		ID    Handle
-		Param ConnParam
+		Param ib.ConnParam
 	}
 	// AcceptIDRequest accepts a request. Response: it accepts a response instead, which takes no Param.
 	AcceptIDRequest struct {
 		ID       Handle
 		Response bool
-		Param    ConnParam
+		Param    ib.ConnParam
 	}
 	// RejectIDRequest rejects a request.
 	RejectIDRequest struct {
@@ -129,14 +129,14 @@ type (
 	// NotifyIDRequest tells the connection manager of an asynchronous event of the id's queue pair.
 	NotifyIDRequest struct {
 		ID    Handle
-		Event ring.EventType
+		Event ib.EventType
 	}
 
 	// JoinIDRequest asks for a membership of a group; the event carries Context.
 	JoinIDRequest struct {
 		ID      Handle
 		Group   netip.Addr
-		State   ring.JoinState
+		State   ib.JoinState
 		Context uint64
 	}
 	// LeaveIDRequest ends the last membership that the id asked for with this address.

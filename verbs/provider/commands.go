@@ -1,12 +1,14 @@
 package provider
 
+import "github.com/roced/roced/ib"
+
 // The commands that query the card and its port.
 var (
-	QueryDevice   = command[None, DeviceAttr](16, "query_device")
-	QueryPort     = command[QueryPortRequest, PortAttr](17, "query_port")
+	QueryDevice   = command[None, ib.DeviceAttr](16, "query_device")
+	QueryPort     = command[QueryPortRequest, ib.PortAttr](17, "query_port")
 	QueryGIDTable = command[QueryGIDTableRequest, QueryGIDTableGrant](18, "query_gid_table")
 	QueryPKey     = command[QueryPKeyRequest, QueryPKeyGrant](19, "query_pkey")
-	QueryRTValues = command[None, RTValues](22, "query_rt_values")
+	QueryRTValues = command[None, ib.RTValues](22, "query_rt_values")
 )
 
 // The commands about protection domains.

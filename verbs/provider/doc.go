@@ -8,8 +8,7 @@
 //	              └───── queues in memory, from grants (datapath/ring) ─────► the card
 //
 // All commands are in commands.go. A Provider finds the function that carries one out in a Table, by the command's
-// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are here too,
-// since requests carry them; package verbs has them under the same names.
+// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are package ib's.
 //
 // Left out: objects with methods, queues and completions, which are in package verbs; the messages between a client and
 // the service, which are in verbs/proto.

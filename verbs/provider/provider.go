@@ -4,13 +4,11 @@ import (
 	"context"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 )
 
 // CompVectors is how many completion vectors a card has. They are goroutines of the program, which call its handlers.
 const CompVectors = 8
-
-// MaxDMSize is how many bytes of device memory a session can have.
-const MaxDMSize = 4 << 20
 
 // Handle names an object of a session. Each session has its own.
 type Handle uint32
@@ -83,7 +81,7 @@ type Spinner interface {
 
 // EventReport is an asynchronous event as a card reports it.
 type EventReport struct {
-	Type    ring.EventType
+	Type    ib.EventType
 	Port    uint8  // for events of a port
 	EventID uint64 // for events of a CQ, SRQ or queue pair: the one that it was created with
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The requests and grants, in the order of Provider's commands.
@@ -18,7 +19,7 @@ type (
 	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index, and how many
 	// there can be (PortAttr.GIDTableLen).
 	QueryGIDTableGrant struct {
-		Entries []GIDEntry
+		Entries []ib.GIDEntry
 		Length  int
 	}
 
@@ -40,30 +41,30 @@ type (
 		PD     Handle
 		Length int    // bytes
 		IOVA   uint64 // the address that the region begins at
-		Access ring.AccessFlags
+		Access ib.AccessFlags
 	}
 	// RegMRRequest asks for the caller's memory to be registered.
 	RegMRRequest struct {
 		PD     Handle
 		Memory []byte
 		IOVA   uint64
-		Access ring.AccessFlags
+		Access ib.AccessFlags
 	}
 	// MRGrant is a registered memory region.
 	MRGrant struct {
 		MR     Handle
-		LKey   ring.LKey
+		LKey   ib.LKey
 		Memory []byte
 	}
 	// ReregMRRequest changes a memory region, whose keys stay the same. Only the fields that Flags
 	// names count; the others are 0.
 	ReregMRRequest struct {
 		MR     Handle
-		Flags  ring.ReregFlags
+		Flags  ib.ReregFlags
 		PD     Handle
 		Memory []byte
 		IOVA   uint64
-		Access ring.AccessFlags
+		Access ib.AccessFlags
 	}
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
@@ -73,10 +74,10 @@ type (
 
 	// AllocFastMRRequest asks for a region that requests register (WRRegMR). The grant's memory is its list
 	// (ring.RegEntry), which the program writes. A region with signatures has two lists of that length, the second
-	// of fields, and ring.SigAttrs behind them.
+	// of fields, and ib.SigAttrs behind them.
 	AllocFastMRRequest struct {
 		PD      Handle
-		Type    ring.MRType
+		Type    ib.MRType
 		Entries int // of the list
 	}
 	// CheckMRStatusRequest asks whether a check of a region with signatures has failed, and forgets it.
@@ -84,12 +85,12 @@ type (
 	// CheckMRStatusGrant is the first block that failed.
 	CheckMRStatusGrant struct {
 		Failed bool
-		Err    ring.SigErr
+		Err    ib.SigErr
 	}
 	// MapFMRRequest registers a fast region of the first entries of its list, by a command.
 	MapFMRRequest struct {
 		MR  Handle
-		Key ring.RKey // the new one
+		Key ib.RKey // the new one
 		Reg ring.Reg
 		// IOVA is the address that the region begins at.
 		IOVA uint64
@@ -111,7 +112,7 @@ type (
 	RegDMMRRequest struct {
 		PD, DM         Handle
 		Offset, Length int
-		Access         ring.AccessFlags
+		Access         ib.AccessFlags
 	}
 	// FreeDMRequest frees device memory.
 	FreeDMRequest struct{ DM Handle }
@@ -119,12 +120,12 @@ type (
 	// AllocMWRequest asks for a memory window.
 	AllocMWRequest struct {
 		PD   Handle
-		Type ring.MWType
+		Type ib.MWType
 	}
 	// AllocMWGrant is a new memory window, not bound.
 	AllocMWGrant struct {
 		MW   Handle
-		RKey ring.RKey // whose low 8 bits each bind may replace
+		RKey ib.RKey // whose low 8 bits each bind may replace
 	}
 	// DeallocMWRequest frees a memory window.
 	DeallocMWRequest struct{ MW Handle }
@@ -148,8 +149,8 @@ type (
 		EventID    uint64 // chosen by the program; its events carry it
 		Channel    Handle // to which its notifications go; 0: to none
 		CompVector int
-		WCFlags    ring.CQWCFlags
-		Flags      ring.CQFlags
+		WCFlags    ib.CQWCFlags
+		Flags      ib.CQFlags
 	}
 	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
 	CreateCQGrant struct {
@@ -192,36 +193,36 @@ type (
 	// CreateSRQGrant is a shared receive queue as it was made: at least as large as requested.
 	CreateSRQGrant struct {
 		SRQ      Handle
-		Attr     SRQAttr
+		Attr     ib.SRQAttr
 		Memory   []byte
 		Geometry ring.Geometry
 	}
 	// ModifySRQRequest changes the attributes in the mask.
 	ModifySRQRequest struct {
 		SRQ  Handle
-		Attr SRQAttr
-		Mask ring.SRQAttrMask
+		Attr ib.SRQAttr
+		Mask ib.SRQAttrMask
 	}
 	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
 	// queue in Memory, and never again to an older one; the card first takes what is left in the older one.
 	// A resize also says that the program has stopped looking at queues that were empty at the resize before.
 	ModifySRQGrant struct {
-		Attr     SRQAttr
+		Attr     ib.SRQAttr
 		Memory   []byte // nil without a resize
 		Geometry ring.Geometry
 	}
 	// QuerySRQRequest asks for a shared receive queue's attributes.
 	QuerySRQRequest struct{ SRQ Handle }
 	// QuerySRQGrant is a shared receive queue's attributes.
-	QuerySRQGrant struct{ Attr SRQAttr }
+	QuerySRQGrant struct{ Attr ib.SRQAttr }
 	// DestroySRQRequest frees a shared receive queue.
 	DestroySRQRequest struct{ SRQ Handle }
 
 	// CreateQPRequest asks for a queue pair, in RESET.
 	CreateQPRequest struct {
 		PD              Handle
-		Type            ring.QPType
-		Cap             QPCap
+		Type            ib.QPType
+		Cap             ib.QPCap
 		SigAll          bool
 		BlockSelfMcast  bool
 		Port            uint8 // of a GSI queue pair
@@ -235,7 +236,7 @@ type (
 	CreateQPGrant struct {
 		QP           Handle
 		Number       wire.QPN
-		Cap          QPCap
+		Cap          ib.QPCap
 		SendMemory   []byte
 		SendGeometry ring.Geometry
 		RecvMemory   []byte
@@ -244,17 +245,17 @@ type (
 	// ModifyQPRequest changes the attributes in the mask.
 	ModifyQPRequest struct {
 		QP              Handle
-		Attr            QPAttr
-		Mask            ring.QPAttrMask
+		Attr            ib.QPAttr
+		Mask            ib.QPAttrMask
 		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
 	}
 	// ModifyQPGrant is a queue pair's attributes after the change, without its capabilities.
-	ModifyQPGrant struct{ Attr QPAttr }
+	ModifyQPGrant struct{ Attr ib.QPAttr }
 	// QueryQPRequest asks for a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
 	// QueryQPGrant is a queue pair's attributes, without its capabilities.
 	QueryQPGrant struct {
-		Attr QPAttr
+		Attr ib.QPAttr
 		// Leaving: the card has not sent all requests once, and still can.
 		Leaving bool
 	}
@@ -264,7 +265,7 @@ type (
 	// CreateAHRequest asks for an address handle.
 	CreateAHRequest struct {
 		PD   Handle
-		Attr AHAttr
+		Attr ib.AHAttr
 		// NoWait makes the handle at once, even if the neighbour has not answered yet. Packets
 		// that are sent meanwhile wait on the card.
 		NoWait bool
@@ -274,12 +275,12 @@ type (
 	// ModifyAHRequest makes an address handle one to another address.
 	ModifyAHRequest struct {
 		AH   Handle
-		Attr AHAttr
+		Attr ib.AHAttr
 	}
 	// QueryAHRequest asks for an address handle's attributes.
 	QueryAHRequest struct{ AH Handle }
 	// QueryAHGrant is an address handle's attributes as the card has them.
-	QueryAHGrant struct{ Attr AHAttr }
+	QueryAHGrant struct{ Attr ib.AHAttr }
 	// DestroyAHRequest frees an address handle.
 	DestroyAHRequest struct{ AH Handle }
 
@@ -293,7 +294,7 @@ type (
 	// JoinMulticastRequest asks for a membership.
 	JoinMulticastRequest struct {
 		Group netip.Addr
-		State ring.JoinState
+		State ib.JoinState
 	}
 	// JoinMulticastGrant is a membership, with what the join computed.
 	JoinMulticastGrant struct {

@@ -3,8 +3,8 @@ package provider
 import (
 	"syscall"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 )
 
 // The requests and grants of the commands about XRC domains, in the order of commands.go.
@@ -51,6 +51,6 @@ type (
 	OpenQPGrant struct {
 		QP     Handle
 		Number wire.QPN
-		State  ring.QPState
+		State  ib.QPState
 	}
 )

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/needs"
 	"golang.org/x/sys/unix"
 )
@@ -158,8 +159,8 @@ func (h *halves) step() {
 
 func (h *halves) postSend() {
 	h.lastID++
-	s := ring.SendConnected{ID: h.lastID, Opcode: ring.Opcode(h.random.IntN(10)), Flags: ring.SendFlags(h.random.IntN(16)), Imm: h.random.Uint32(),
-		RemoteAddr: h.random.Uint64(), RKey: ring.RKey(h.random.Uint32()), SGECount: uint16(h.random.IntN(4))}
+	s := ring.SendConnected{ID: h.lastID, Opcode: ib.Opcode(h.random.IntN(10)), Flags: ib.SendFlags(h.random.IntN(16)), Imm: h.random.Uint32(),
+		RemoteAddr: h.random.Uint64(), RKey: ib.RKey(h.random.Uint32()), SGECount: uint16(h.random.IntN(4))}
 	room := len(h.sends)+h.sent < halfEntries
 	h.is("post send", h.ask("S %d %d %d %d %d %d %d", s.ID, s.Opcode, s.Flags, s.Imm, s.RemoteAddr, s.RKey, s.SGECount), number(room))
 	if room {
@@ -177,8 +178,8 @@ func (h *halves) postRecv() {
 }
 
 // complete writes a completion; false if the queue is full.
-func (h *halves) complete(id uint64, opcode ring.WCOpcode) bool {
-	e := ring.CQE{ID: id, Status: ring.WCStatus(h.random.IntN(20)), Opcode: opcode, Flags: ring.WCFlags(h.random.IntN(16)), ByteLen: h.random.Uint32(),
+func (h *halves) complete(id uint64, opcode ib.WCOpcode) bool {
+	e := ring.CQE{ID: id, Status: ib.WCStatus(h.random.IntN(20)), Opcode: opcode, Flags: ib.WCFlags(h.random.IntN(16)), ByteLen: h.random.Uint32(),
 		Imm: h.random.Uint32(), QPN: 5, SourceQP: 6, Token: 2, VendorErr: h.random.Uint32(), PKeyIndex: 9, VLAN: 77, SL: 3, Port: 1}
 	if !h.cq.Put(&e) {
 		if len(h.written)-h.kept < halfEntries {
@@ -202,7 +203,7 @@ func (h *halves) takeSend() {
 		h.t.Fatalf("the card finds %+v, not the first of %+v", s, h.sends)
 	}
 	h.checkList(s.ID, list)
-	if !h.complete(s.ID, ring.WCSend) {
+	if !h.complete(s.ID, ib.WCSend) {
 		return
 	}
 	h.send.Advance(true)
@@ -220,7 +221,7 @@ func (h *halves) takeRecv() {
 		h.t.Fatalf("the card finds receive %d, not the first of %v", r.ID, h.recvs)
 	}
 	h.checkList(r.ID, r.List())
-	if !h.complete(r.ID, ring.WCRecv) {
+	if !h.complete(r.ID, ib.WCRecv) {
 		return
 	}
 	h.recv.Advance()
@@ -234,7 +235,7 @@ func (h *halves) checkList(id uint64, list ring.SGList) {
 			return
 		}
 		list = rest
-		if want := (ring.SGE{Addr: id*3 + uint64(i), Length: uint32(id) + i, LKey: ring.LKey(i)}); sge != want {
+		if want := (ib.SGE{Addr: id*3 + uint64(i), Length: uint32(id) + i, LKey: ib.LKey(i)}); sge != want {
 			h.t.Fatalf("the card finds %+v, not %+v", sge, want)
 		}
 	}

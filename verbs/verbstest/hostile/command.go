@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
@@ -121,7 +122,7 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 		r.PD, r.DM = h.PD, h.dm
 		all = append(all, command{"RegDMMR, " + name, func() error { _, err := provider.Do(p, provider.RegDMMR, r); return err }})
 	}
-	for _, length := range []int{0, -1, math.MinInt, math.MaxInt, provider.MaxDMSize + 1} {
+	for _, length := range []int{0, -1, math.MinInt, math.MaxInt, ib.MaxDMSize + 1} {
 		all = append(all, command{fmt.Sprintf("AllocDM, %d", length), func() error {
 			_, err := provider.Do(p, provider.AllocDM, provider.AllocDMRequest{Length: length})
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
@@ -160,7 +161,7 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: good.counters, Of: bad.qp})
 		}},
 		{"AttachCounters, to a CQ", func() error {
-			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: good.counters, Of: bad.CQ, What: provider.CounterErrors})
+			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: good.counters, Of: bad.CQ, What: ib.CounterErrors})
 		}},
 		{"AttachCounters", func() error {
 			return provider.Exec(p, provider.AttachCounters, provider.AttachCountersRequest{Counters: bad.counters, Of: good.qp})

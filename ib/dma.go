@@ -1,4 +1,4 @@
-package ring
+package ib
 
 // DMAAddr is an address of a session's memory, that the local DMA key goes with (dma_addr_t). It says which region's
 // memory it is of, and what the card may do there. Addition stays within the memory, and pages begin where the memory

@@ -1,7 +1,6 @@
-package provider
+package ib
 
 import (
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -43,8 +42,8 @@ type DeviceAttr struct {
 	VendorPartID uint32
 	HWVer        uint32
 	PageSizeCap  uint64 // a bit for each size of pages, in bytes; regions need no alignment
-	CapFlags     ring.DeviceCapFlags
-	AtomicCap    ring.AtomicCap
+	CapFlags     DeviceCapFlags
+	AtomicCap    AtomicCap
 
 	MaxQPRDAtom     int // reads and atomics that a queue pair answers at once (QPAttr.MaxDestRDAtomic)
 	MaxQPInitRDAtom int // that it may have outstanding (QPAttr.MaxRDAtomic)
@@ -60,7 +59,7 @@ type DeviceAttr struct {
 
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
-	State  ring.PortState
+	State  PortState
 	MaxMTU wire.MTU // the largest that the device can have, whatever the interface's MTU is now
 	// ActiveMTU is the largest, up to MaxMTU, that the interface's MTU allows now; while it allows none,
 	// and the port is down, the one before.
@@ -71,9 +70,9 @@ type PortAttr struct {
 	QKeyViolations uint64
 	InterfaceMTU   int // bytes
 
-	PhysState      ring.PortPhysState
-	LinkLayer      ring.LinkLayer // Ethernet
-	CapFlags       ring.PortCapFlags
+	PhysState      PortPhysState
+	LinkLayer      LinkLayer // Ethernet
+	CapFlags       PortCapFlags
 	PKeyViolations uint64 // bad_pkey_cntr
 	// ActiveWidth (1: 1x, 2: 4x, 4: 8x, 8: 12x, 16: 2x) and ActiveSpeed (1: 2.5 Gbit/s a lane, 2: 5,
 	// 4 and 8: 10, 16: 14, 32: 25, 64: 50, 128: 100) are those by which the kernel describes an
@@ -98,7 +97,7 @@ type GIDEntry struct {
 	Index     int
 	Interface string
 	IfIndex   uint32 // the interface's (ndev_ifindex); 0 on a network in memory
-	Type      ring.GIDType
+	Type      GIDType
 	Port      uint8
 }
 
@@ -108,3 +107,20 @@ type RTValues struct {
 	// CLOCK_MONOTONIC, so cards of one host can be compared.
 	RawClock uint64
 }
+
+// Device is a device that can be opened (ibv_device).
+type Device struct {
+	Name  string // of the service's, what Dial takes; of the host's, the interface that hca.Open takes
+	Index int    // the interface's, which no other has while the host runs (ibv_get_device_index); -1 on a network in memory
+	GUID  uint64 // ibv_get_device_guid: of its MAC address; DeviceAttr.NodeGUID
+}
+
+// DeviceClient is told of devices (ib_client). Either function may be nil. They are called one after the other, by
+// the goroutine that watches.
+type DeviceClient struct {
+	Add    func(Device) // it is there, or has come
+	Remove func(Device) // it has gone, or its card has failed
+}
+
+// MaxDMSize is the number of bytes of device memory that a session can have (max_dm_size).
+const MaxDMSize = 4 << 20

@@ -1,4 +1,4 @@
-package provider
+package ib
 
 import "github.com/roced/roced/datapath/wire"
 

@@ -1,4 +1,4 @@
-package ring
+package ib
 
 import "github.com/roced/roced/datapath/wire"
 

@@ -1,4 +1,4 @@
-package ring
+package ib
 
 // State is the kernel's join state of librdmacm's flags, as its rdma_ucm makes it; 0 for flags that there are none of.
 func (n JoinFlags) State() JoinState {
