@@ -24,3 +24,11 @@ type ConnParam struct {
 	// be, and retries of 7. In an event it is true. A Provider takes the numbers as they are.
 	Exact bool
 }
+
+// MaxCMPrivateData is the number of bytes of private data that a connection management message has room for: that of
+// a RTU, a DREQ or a DREP.
+const MaxCMPrivateData = 224
+
+// MaxCMResources, of ConnParam's ResponderResources and InitiatorDepth, stands for as many as there can be
+// (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
+const MaxCMResources = 0xFF

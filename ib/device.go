@@ -54,7 +54,7 @@ type DeviceAttr struct {
 	CompletionTimestampMask uint64
 	HCACoreClock            uint64
 	MaxCQCount, MaxCQPeriod uint16 // the limits of CQ moderation; the period in microseconds
-	MaxFastRegPageListLen   int    // entries of a fast region; see PD.AllocFastMR
+	MaxFastRegPageListLen   int    // entries of a fast region; see AllocFastMR of package kernel
 }
 
 // PortAttr is the state of a port (ibv_port_attr).

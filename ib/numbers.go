@@ -22,7 +22,7 @@ const (
 	WRDriver1           Opcode = 11
 	WRFlush             Opcode = 14
 	WRAtomicWrite       Opcode = 15
-	WRRegMR             Opcode = 32 // of kernel protocols, as the next: see MR.MapSG
+	WRRegMR             Opcode = 32 // of kernel protocols, as the next: see package kernel
 	WRRegMRIntegrity    Opcode = 33
 )
 
@@ -394,7 +394,8 @@ func (n QPState) String() string { return named(qPStateNames, n, "STATE") }
 // QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask).
 type QPAttrMask uint32
 
-// The attributes of queue pairs. ModifyQPIsOK says which count in which change of state, for each type.
+// The attributes of queue pairs. ModifyQPIsOK of package kernel says which count in which change of
+// state, for each type.
 const (
 	QPAttrState            QPAttrMask = 1 << 0
 	QPAttrCurState         QPAttrMask = 1 << 1
@@ -544,7 +545,7 @@ const (
 // MRType is the kind of a fast memory region (ib_mr_type).
 type MRType uint8
 
-// The kinds of fast memory regions; see PD.AllocFastMR.
+// The kinds of fast memory regions; see AllocFastMR of package kernel.
 const (
 	MRTypeMemReg    MRType = 0 // of pages: only the first piece begins, and only the last one ends within a page
 	MRTypeIntegrity MRType = 1 // with signatures (IB_MR_TYPE_SIGNATURE)

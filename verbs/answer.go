@@ -44,7 +44,7 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 
 // gidsOf gives a message's sender and destination.
 func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
-	version := GetRDMAHeaderVersion(grh)
+	version := grh.IPVersion()
 	if wc.Flags&WCGRH == 0 || version == 0 {
 		return sender, own, fmt.Errorf("%w: the completion has no GRH", ErrInvalid)
 	}
@@ -54,7 +54,11 @@ func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
 			network = NetworkIPv4
 		}
 	}
-	return GetGIDsFromRDMAHdr(grh, network)
+	sender, own, ok := network.GIDs(grh)
+	if !ok {
+		return sender, own, fmt.Errorf("%w: network type %d; RoCE v2 has NetworkIPv4 and NetworkIPv6, of 0 to 3", ErrInvalid, uint8(network))
+	}
+	return sender, own, nil
 }
 
 // answerFrom chooses the GID that an answer is sent from. If index 0 repeats an address, its own

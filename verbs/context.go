@@ -15,8 +15,6 @@ import (
 // from it belongs to it. All methods of it and of its objects are safe for
 // concurrent use, unless they say otherwise.
 type Context struct {
-	capabilities
-
 	provider provider.Provider
 	progress provider.Progressor // nil where a program cannot run the card
 	leader   provider.Leader     // nil where it cannot do anything while it waits
@@ -76,15 +74,6 @@ func (c *Context) Close() error {
 	return err
 }
 
-// Provider is the session that the context is on, for packages that give it commands themselves, as cm
-// does. Who frees by it what the context made confuses the context.
-func (c *Context) Provider() provider.Provider {
-	if c == nil {
-		return nil
-	}
-	return c.provider
-}
-
 // gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.
 func (c *Context) gone() error {
 	select {
@@ -111,18 +100,9 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	return provider.Do(c.provider, provider.QueryPort, provider.QueryPortRequest{Port: port})
 }
 
-// QueryGID gives a GID of a port's table (ibv_query_gid). Index 0 is the default. ErrNoGID (ENODATA) for an
-// index that is not in use, ErrInvalid for one that the table does not have (PortAttr.GIDTableLen).
-func (c *Context) QueryGID(port uint8, index int) (GID, error) {
-	if c == nil {
-		return GID{}, fmt.Errorf("query GID: %w", errNil)
-	}
-	entry, err := c.QueryGIDEx(port, index)
-	return entry.GID, err
-}
-
-// QueryGIDEx gives an entry of a port's GID table (ibv_query_gid_ex). Its errors are those of QueryGID.
-func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
+// QueryGID returns an entry of a port's GID table (ibv_query_gid, ibv_query_gid_ex). Index 0 is the default. ErrNoGID
+// (ENODATA) for an index that is not in use, ErrInvalid for one that the table does not have (PortAttr.GIDTableLen).
+func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
 	if c == nil {
 		return GIDEntry{}, fmt.Errorf("query GID: %w", errNil)
 	}

@@ -14,9 +14,6 @@ type Counters struct {
 	handle provider.Handle
 }
 
-// MaxCounters is how many counters an object of them has.
-const MaxCounters = ib.MaxCounters
-
 // CounterDescription is what a counter counts (ibv_counter_description): CounterPackets for example.
 type CounterDescription = ib.CounterDescription
 
@@ -75,8 +72,8 @@ func (k *Counters) AttachCQ(cq *CQ, what CounterDescription, index int) error {
 }
 
 func (k *Counters) attach(of provider.Handle, what CounterDescription, index int) error {
-	if index < 0 || index >= MaxCounters {
-		return fmt.Errorf("attach counters: %w: counter %d; there are %d, from 0", ErrInvalid, index, MaxCounters)
+	if index < 0 || index >= ib.MaxCounters {
+		return fmt.Errorf("attach counters: %w: counter %d; there are %d, from 0", ErrInvalid, index, ib.MaxCounters)
 	}
 	r := provider.AttachCountersRequest{Counters: k.handle, Of: of, What: what, Index: uint32(index)}
 	if err := provider.Exec(k.ctx.provider, provider.AttachCounters, r); err != nil {
@@ -91,8 +88,8 @@ func (k *Counters) Read(values []uint64) error {
 	if k == nil {
 		return fmt.Errorf("read counters: %w", errNil)
 	}
-	if len(values) > MaxCounters {
-		return fmt.Errorf("read counters: %w: %d values; there are %d", ErrInvalid, len(values), MaxCounters)
+	if len(values) > ib.MaxCounters {
+		return fmt.Errorf("read counters: %w: %d values; there are %d", ErrInvalid, len(values), ib.MaxCounters)
 	}
 	grant, err := provider.Do(k.ctx.provider, provider.ReadCounters, provider.ReadCountersRequest{Counters: k.handle})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -44,7 +45,7 @@ type CQInitAttr struct {
 	// EventHandler gets EventCQErr, instead of GetAsyncEvent. Both handlers are called by goroutines of the
 	// context, under no lock, and neither is called twice at once. They may call everything, Close too.
 	EventHandler func(AsyncEvent)
-	WCFlags      CQWCFlags // what completions are to carry; what costs nothing they always carry
+	WCFlags      ib.CQWCFlags // what completions are to carry; what costs nothing they always carry
 	Flags        CQFlags
 }
 

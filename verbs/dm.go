@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
-
-// MaxDMSize is how many bytes of device memory a session has at most (max_dm_size).
-const MaxDMSize = ib.MaxDMSize
 
 // DM is device memory (ibv_dm): a few bytes that hardware has on the card. Here it is plain memory of the card's, no
 // faster than a region, for programs that expect it. They reach it by CopyTo and CopyFrom, and by regions of it.

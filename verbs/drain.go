@@ -114,43 +114,6 @@ func (q *QP) drainToClose() {
 	}
 }
 
-// DrainSQ brings the queue pair to ERR and waits until the completions of all its send requests have been polled
-// (ib_drain_sq). Like the kernel it polls nothing: another goroutine or a CompHandler has to, or it waits until ctx is
-// done. Nobody may post meanwhile. There is no marker request, and so no room for one is needed: a queue pair
-// knows what has been polled.
-func (q *QP) DrainSQ(ctx context.Context) error { return q.drainToErr(ctx, q.unpolledSends) }
-
-// DrainRQ is DrainSQ for the receives (ib_drain_rq). ErrInvalid for a queue pair with an SRQ, whose receives stay
-// there: EventQPLastWQEReached says that it takes no more.
-func (q *QP) DrainRQ(ctx context.Context) error {
-	if q != nil && q.recv == nil {
-		return fmt.Errorf("drain QP %v: %w: its receives are an SRQ's; wait for EventQPLastWQEReached", q.number, ErrInvalid)
-	}
-	return q.drainToErr(ctx, q.unpolledReceives)
-}
-
-// DrainQP is DrainSQ, and DrainRQ unless there is an SRQ (ib_drain_qp).
-func (q *QP) DrainQP(ctx context.Context) error {
-	err := q.DrainSQ(ctx)
-	if err == nil && q.recv != nil {
-		err = q.DrainRQ(ctx)
-	}
-	return err
-}
-
-func (q *QP) drainToErr(ctx context.Context, left func() (uint32, error)) error {
-	if err := checkContext(ctx); err != nil {
-		return fmt.Errorf("drain QP: %w", err)
-	}
-	if q == nil {
-		return fmt.Errorf("drain QP: %w", errNil)
-	}
-	if err := q.Modify(&QPAttr{State: QPStateErr}, QPAttrState); err != nil {
-		return fmt.Errorf("drain: %w", err)
-	}
-	return q.await(ctx, left)
-}
-
 // unpolledSends is how many send requests have no completion that was polled.
 func (q *QP) unpolledSends() (left uint32, err error) {
 	q.sendMu.Lock()

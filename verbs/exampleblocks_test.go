@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 )
 
 // A block server as storage protocols have it. The client registers the memory of each request by a request, and
@@ -58,7 +59,7 @@ type blockClient struct {
 
 // ask registers, and sends a command. length is that on the wire.
 func (c *blockClient) ask(command blockCommand, reg verbs.SendWR) {
-	c.fast.UpdateFastRegKey(uint8(verbs.IncRKey(c.fast.RKey()))) // each request has a key of its own
+	kernel.UpdateFastRegKey(c.fast, uint8(verbs.IncRKey(c.fast.RKey()))) // each request has a key of its own
 	reg.Reg.MR, reg.Reg.Key, reg.Reg.Access = c.fast, c.fast.RKey(), verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite
 	command.Key, command.Addr = c.fast.RKey(), c.fast.IOVA()
 	_ = c.qp.PostRecv([]verbs.RecvWR{{}}) // of the answer
@@ -86,12 +87,12 @@ func Example_blockServer() {
 	client, server := newBlocks(512)
 	defer client.ctx.Close()
 	defer server.ctx.Close()
-	client.fast, _ = client.pd.AllocFastMR(verbs.MRTypeSGGaps, 16)
+	client.fast, _ = kernel.AllocFastMR(client.pd, kernel.MRTypeSGGaps, 16)
 
 	memory := client.mr.Bytes()
-	list := []verbs.SG{{Memory: memory[100:400]}, {Memory: memory[700:912]}} // one block, in two pieces
-	client.ctx.DMAMapSG(list, verbs.DMABidirectional)
-	_, _, _ = client.fast.MapSG(list, 0, 0)
+	list := []kernel.SG{{Memory: memory[100:400]}, {Memory: memory[700:912]}} // one block, in two pieces
+	kernel.DMAMapSG(client.ctx, list, kernel.DMABidirectional)
+	_, _, _ = kernel.MapSG(client.fast, list, 0, 0)
 	copy(memory[100:], "a block")
 	reg := verbs.SendWR{Opcode: verbs.WRRegMR, Reg: &verbs.RegMR{}}
 	for _, write := range []bool{true, false} {
@@ -114,25 +115,25 @@ func Example_t10DIF() {
 	client, server := newBlocks(512 + 8)
 	defer client.ctx.Close()
 	defer server.ctx.Close()
-	client.fast, _ = client.pd.AllocIntegrityMR(1, 1)
+	client.fast, _ = kernel.AllocIntegrityMR(client.pd, 1, 1)
 
 	memory := client.mr.Bytes()[:2*512]
-	list := []verbs.SG{{Memory: memory}}
-	client.ctx.DMAMapSG(list, verbs.DMABidirectional)
-	_, _, _ = client.fast.MapSGPI(list, 0, nil, 0)
+	list := []kernel.SG{{Memory: memory}}
+	kernel.DMAMapSG(client.ctx, list, kernel.DMABidirectional)
+	_, _, _ = kernel.MapSGPI(client.fast, list, 0, nil, 0)
 	copy(memory[512:], "the second block")
-	sig := &verbs.SigAttrs{CheckMask: 0xFF, Wire: verbs.SigDomain{
-		Type: verbs.SigTypeT10DIF, DIF: verbs.T10DIFDomain{BGType: verbs.T10DIFCRC, PIInterval: 512, RefTag: 3, RefRemap: true},
+	sig := &kernel.SigAttrs{CheckMask: 0xFF, Wire: kernel.SigDomain{
+		Type: kernel.SigTypeT10DIF, DIF: kernel.T10DIFDomain{BGType: kernel.T10DIFCRC, PIInterval: 512, RefTag: 3, RefRemap: true},
 	}}
 	reg := verbs.SendWR{Opcode: verbs.WRRegMRIntegrity, Reg: &verbs.RegMR{Sig: sig}}
 	disk := server.mr.Bytes()[32:]
 	check := func() {
-		status, _ := client.fast.CheckMRStatus(verbs.MRCheckSigStatus)
+		status, _ := kernel.CheckMRStatus(client.fast, kernel.MRCheckSigStatus)
 		if status.FailStatus == 0 {
 			fmt.Println("all is well")
 			return
 		}
-		fmt.Println("a wrong guard:", status.SigErr.Type == verbs.SigBadGuard, "at", status.SigErr.Offset)
+		fmt.Println("a wrong guard:", status.SigErr.Type == kernel.SigBadGuard, "at", status.SigErr.Offset)
 	}
 
 	client.ask(blockCommand{Write: true, Block: 3, Length: uint32(sig.Wire.Length(len(memory)))}, reg)

@@ -39,14 +39,3 @@ func (m *MR) RKey() RKey {
 	}
 	return RKey(m.shown.Load())
 }
-
-// UpdateFastRegKey replaces the low 8 bits of the keys that LKey and RKey give
-// (ib_update_fast_reg_key). As in the kernel it changes this object only. The card learns the new key of a fast
-// region from the request that registers it; see RegMR. A region that is not fast keeps its key on the
-// card, so that requests which carry the new one fail (WCLocProtErr), and SGEs that SGE makes carry the card's.
-func (m *MR) UpdateFastRegKey(key uint8) {
-	if m == nil {
-		return
-	}
-	m.shown.Store(uint32(m.lkey)&^keyMask | uint32(key))
-}

@@ -64,24 +64,15 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 	if c == nil {
 		return nil, fmt.Errorf("join group: %w", errNil)
 	}
-	state, err := JoinStateOf(flags)
-	if err != nil {
-		return nil, fmt.Errorf("join group %v: %w", group, err)
+	state := flags.State()
+	if state == 0 {
+		return nil, fmt.Errorf("join group %v: %w: join flags %d; full member is %d, send-only full member %d", group, ErrInvalid, uint32(flags), uint32(JoinFullMember), uint32(JoinSendOnlyFullMember))
 	}
 	grant, err := provider.Do(c.provider, provider.JoinMulticast, provider.JoinMulticastRequest{Group: group, State: state})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
 	return &Membership{c, grant}, nil
-}
-
-// JoinStateOf is the kernel's join state of librdmacm's flags. ErrInvalid for flags that librdmacm does not have.
-func JoinStateOf(flags JoinFlags) (JoinState, error) {
-	state := flags.State()
-	if state == 0 {
-		return 0, fmt.Errorf("%w: join flags %d; full member is %d, send-only full member %d", ErrInvalid, uint32(flags), uint32(JoinFullMember), uint32(JoinSendOnlyFullMember))
-	}
-	return state, nil
 }
 
 // MGID is the group's multicast GID, for AttachMcast.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -21,11 +22,11 @@ type MR struct {
 	ctx    *Context
 	handle provider.Handle
 	lkey   LKey          // the card's, by which requests are checked
-	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey
+	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey of package kernel
 
 	own      []byte                 // the session's memory that it was made with
-	coherent bool                   // of DMAAllocCoherent
-	fast     *fastMR                // of one that requests register; else nil
+	coherent bool                   // of DMAAllocCoherent of package kernel
+	fast     *inside.FastMR         // of one that requests register; else nil
 	reregMu  sync.Mutex             // one Rereg at a time
 	now      atomic.Pointer[region] // replaced by Rereg
 }
@@ -212,7 +213,7 @@ func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	}
 	index, mapped := indexOf(s.LKey), s.LKey == ib.LocalDMALKey
 	if mapped {
-		index = DMAAddr(s.Addr).Key()
+		index = ib.DMAAddr(s.Addr).Key()
 	}
 	c.mu.Lock()
 	mr := c.mrs[index]
@@ -223,7 +224,7 @@ func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	r := mr.now.Load()
 	offset, size := s.Addr-r.iova, uint64(len(r.memory))
 	if mapped {
-		offset = DMAAddr(s.Addr).Offset()
+		offset = ib.DMAAddr(s.Addr).Offset()
 	}
 	if offset > size || uint64(s.Length) > size-offset {
 		return nil, fmt.Errorf("%w: SGE of %d bytes at %d exceeds the region of %d bytes at %d", ErrInvalid, s.Length, s.Addr, size, r.iova)

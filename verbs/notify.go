@@ -7,22 +7,15 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Peek is the number of completions that are queued, but at most n (ib_peek_cq). Its errors are those
-// of Poll.
-func (q *CQ) Peek(n int) (int, error) {
-	if q == nil {
-		return 0, fmt.Errorf("peek CQ: %w", errNil)
-	}
-	if n < 0 {
-		return 0, fmt.Errorf("peek CQ: %w: a negative number of completions", ErrInvalid)
-	}
+// peek is queued, after the card has run if there were none.
+func (q *CQ) peek() (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	queued := q.queued()
 	if queued == 0 && q.ctx.progress != nil && q.ctx.progress.Progress() {
 		queued = q.queued()
 	}
-	return min(n, queued), q.failure("peek CQ", queued)
+	return queued, q.failure("peek CQ", queued)
 }
 
 // queued is how many completions are there. The caller holds mu.
@@ -51,14 +44,8 @@ func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 	return flags != which && queued > 0, q.failure("arm CQ", queued)
 }
 
-// ReqNcompNotif arms the queue: its completion channel gets one notification when at least that many
-// completions are queued (ib_req_ncomp_notif); at once, if they are. It may be armed for that and with
-// ReqNotify too: there is one notification, of what comes first. Armed again it waits for the new number.
-// ErrInvalid for more than Capacity.
-func (q *CQ) ReqNcompNotif(n int) error {
-	if q == nil {
-		return fmt.Errorf("arm CQ: %w", errNil)
-	}
+// armForCount is ReqNcompNotif of package kernel.
+func (q *CQ) armForCount(n int) error {
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
 	if n < 1 || n > q.Capacity() {

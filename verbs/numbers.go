@@ -35,10 +35,6 @@ type (
 	// CQFlags say how a CQ is made (ibv_create_cq_attr_flags). Bits: CQSingleThreaded and CQIgnoreOverrun.
 	CQFlags = ib.CQFlags
 
-	// CQWCFlags say what the completions of a CQ carry (ibv_create_cq_wc_flags). Bits: WCExWithByteLen to
-	// WCExWithCompletionTimestampWallclock, which go doc verbs.WCExWithByteLen lists.
-	CQWCFlags = ib.CQWCFlags
-
 	// NetworkType is the network header of a received packet (the kernel's rdma_network_type). Values:
 	// NetworkIB, NetworkRoCEv1, NetworkIPv4 or NetworkIPv6.
 	NetworkType = ib.NetworkType
@@ -47,10 +43,6 @@ type (
 	// QPTypeSMI to QPTypeDriver, which go doc verbs.QPTypeSMI lists.
 	QPType = ib.QPType
 
-	// LinkLayer is the kind of network that a port is on (rdma_link_layer; IBV_LINK_LAYER_*). Values:
-	// LinkLayerUnspecified, LinkLayerInfiniBand or LinkLayerEthernet.
-	LinkLayer = ib.LinkLayer
-
 	// QPState is a queue pair's state (ibv_qp_state; IBA 10.3.1). Values: QPStateReset, QPStateInit,
 	// QPStateRTR, QPStateRTS, QPStateSQD, QPStateSQE or QPStateErr.
 	QPState = ib.QPState
@@ -58,10 +50,6 @@ type (
 	// QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask). Bits: QPAttrState to
 	// QPAttrRateLimit, which go doc verbs.QPAttrState lists.
 	QPAttrMask = ib.QPAttrMask
-
-	// PathMigState is the state of a queue pair's path migration (ibv_mig_state). Values: MigMigrated, MigRearm
-	// or MigArmed.
-	PathMigState = ib.PathMigState
 
 	// SRQAttrMask says which attributes of a shared receive queue are set (ibv_srq_attr_mask). Bits: SRQMaxWR
 	// and SRQLimit.
@@ -77,14 +65,6 @@ type (
 	// MWType is the kind of a memory window (ibv_mw_type). Values: MWType1 or MWType2.
 	MWType = ib.MWType
 
-	// MRType is the kind of a fast memory region (ib_mr_type). Values: MRTypeMemReg, MRTypeIntegrity or
-	// MRTypeSGGaps.
-	MRType = ib.MRType
-
-	// DMADirection says what the card may do with mapped memory (dma_data_direction). Values: DMABidirectional,
-	// DMAToDevice, DMAFromDevice or DMANone.
-	DMADirection = ib.DMADirection
-
 	// ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags). Bits:
 	// ReregChangeTranslation, ReregChangePD and ReregChangeAccess.
 	ReregFlags = ib.ReregFlags
@@ -98,48 +78,10 @@ type (
 	// PortActive or PortActiveDefer.
 	PortState = ib.PortState
 
-	// PortPhysState is the state of a port's physical link (ib_port_phys_state). Values: PhysStateSleep,
-	// PhysStatePolling, PhysStateDisabled, PhysStatePortConfigurationTraining, PhysStateLinkUp,
-	// PhysStateLinkErrorRecovery or PhysStatePhyTest.
-	PortPhysState = ib.PortPhysState
-
-	// PortCapFlags say what a port can do (ibv_port_cap_flags). Bits: PortCapSM to PortCapIPBasedGIDs, which go
-	// doc verbs.PortCapSM lists.
-	PortCapFlags = ib.PortCapFlags
-
-	// DeviceCapFlags say what a device can do (ibv_device_cap_flags). Bits: DeviceResizeMaxWR to
-	// DeviceMemWindowType2B, which go doc verbs.DeviceResizeMaxWR lists.
-	DeviceCapFlags = ib.DeviceCapFlags
-
-	// AtomicCap says what a device's atomic operations are atomic to (ibv_atomic_cap). Values: AtomicNone,
-	// AtomicHCA or AtomicGlob.
-	AtomicCap = ib.AtomicCap
-
-	// GIDType is the protocol that a GID is used with (ibv_gid_type). Values: GIDTypeIB, GIDTypeRoCEv1 or
-	// GIDTypeRoCEv2.
-	GIDType = ib.GIDType
-
-	// Rate is the rate of a link (ib_rate, ibv_rate). The numbers do not follow the rates' order. Values:
-	// RatePortCurrent to Rate1600Gbps, which go doc verbs.RatePortCurrent lists.
-	Rate = ib.Rate
-
 	// JoinFlags is the kind of a group membership, one of librdmacm's (join_flags of rdma_cm_join_mc_attr_ex).
 	// The kernel's are JoinState: other numbers, and of another type. Values: JoinFullMember or
 	// JoinSendOnlyFullMember.
 	JoinFlags = ib.JoinFlags
-
-	// JoinState is the kind of a group membership as the kernel has it (rdma_join_multicast's join_state,
-	// IB_SA_MCMEMBER_REC_JOIN_STATE): bits. JoinFlags.State gives that of librdmacm's flags. Bits:
-	// JoinStateFullMember, JoinStateNonMember, JoinStateSendOnlyNonMember and JoinStateSendOnlyFullMember.
-	JoinState = ib.JoinState
-
-	// CMEventType is what has happened to an id of the connection manager (rdma_cm_event_type). Values:
-	// CMEventAddrResolved to CMEventTimewaitExit, which go doc verbs.CMEventAddrResolved lists.
-	CMEventType = ib.CMEventType
-
-	// IDOption is what can be set of an id (RDMA_OPTION_ID_*). Values: IDOptionTOS, IDOptionReuseAddr,
-	// IDOptionAFOnly or IDOptionAckTimeout.
-	IDOption = ib.IDOption
 )
 
 // The operations of send work requests. Datagrams have the first two, UC no reads, atomics and
@@ -159,7 +101,7 @@ const (
 	WRDriver1           = ib.WRDriver1
 	WRFlush             = ib.WRFlush
 	WRAtomicWrite       = ib.WRAtomicWrite
-	WRRegMR             = ib.WRRegMR // of kernel protocols, as the next: see MR.MapSG
+	WRRegMR             = ib.WRRegMR // of kernel protocols, as the next: see package kernel
 	WRRegMRIntegrity    = ib.WRRegMRIntegrity
 )
 
@@ -259,22 +201,6 @@ const (
 	CQIgnoreOverrun  = ib.CQIgnoreOverrun  // ErrUnsupported: an overrun is never ignored
 )
 
-// What completions carry. All of it except the last four is always there.
-const (
-	WCExWithByteLen                      = ib.WCExWithByteLen
-	WCExWithImm                          = ib.WCExWithImm
-	WCExWithQPNum                        = ib.WCExWithQPNum
-	WCExWithSrcQP                        = ib.WCExWithSrcQP
-	WCExWithSLID                         = ib.WCExWithSLID // 0 on Ethernet
-	WCExWithSL                           = ib.WCExWithSL
-	WCExWithDLIDPathBits                 = ib.WCExWithDLIDPathBits // 0 on Ethernet
-	WCExWithCVLAN                        = ib.WCExWithCVLAN
-	WCExWithCompletionTimestamp          = ib.WCExWithCompletionTimestamp          // WC.Timestamp
-	WCExWithFlowTag                      = ib.WCExWithFlowTag                      // ErrUnsupported
-	WCExWithTMInfo                       = ib.WCExWithTMInfo                       // ErrUnsupported
-	WCExWithCompletionTimestampWallclock = ib.WCExWithCompletionTimestampWallclock // WC.Wallclock
-)
-
 // The network headers. RoCE v2 has the last two.
 const (
 	NetworkIB     = ib.NetworkIB
@@ -298,13 +224,6 @@ const (
 	QPTypeDriver       = ib.QPTypeDriver  // a vendor's own
 )
 
-// The link layers. A port of roced has Ethernet.
-const (
-	LinkLayerUnspecified = ib.LinkLayerUnspecified
-	LinkLayerInfiniBand  = ib.LinkLayerInfiniBand
-	LinkLayerEthernet    = ib.LinkLayerEthernet
-)
-
 // The states of a queue pair (IBA 10.3.1).
 const (
 	QPStateReset = ib.QPStateReset
@@ -316,7 +235,8 @@ const (
 	QPStateErr   = ib.QPStateErr
 )
 
-// The attributes of queue pairs. ModifyQPIsOK says which count in which change of state, for each type.
+// The attributes of queue pairs. ModifyQPIsOK of package kernel says which count in which change of
+// state, for each type.
 const (
 	QPAttrState            = ib.QPAttrState
 	QPAttrCurState         = ib.QPAttrCurState
@@ -340,13 +260,6 @@ const (
 	QPAttrCap              = ib.QPAttrCap
 	QPAttrDestQPN          = ib.QPAttrDestQPN
 	QPAttrRateLimit        = ib.QPAttrRateLimit
-)
-
-// The states of path migration. There is no alternate path on RoCE.
-const (
-	MigMigrated = ib.MigMigrated
-	MigRearm    = ib.MigRearm
-	MigArmed    = ib.MigArmed
 )
 
 // The attributes of shared receive queues that Modify changes.
@@ -383,21 +296,6 @@ const (
 const (
 	MWType1 = ib.MWType1 // bound by any queue pair of its PD, for all of them
 	MWType2 = ib.MWType2 // bound by a queue pair for itself, until its key is invalidated
-)
-
-// The kinds of fast memory regions; see PD.AllocFastMR.
-const (
-	MRTypeMemReg    = ib.MRTypeMemReg    // of pages: only the first piece begins, and only the last one ends within a page
-	MRTypeIntegrity = ib.MRTypeIntegrity // with signatures (IB_MR_TYPE_SIGNATURE)
-	MRTypeSGGaps    = ib.MRTypeSGGaps    // of any pieces
-)
-
-// The directions of mapped memory.
-const (
-	DMABidirectional = ib.DMABidirectional // read it and write it
-	DMAToDevice      = ib.DMAToDevice      // read it
-	DMAFromDevice    = ib.DMAFromDevice    // write it
-	DMANone          = ib.DMANone          // nothing
 )
 
 // What MR.Rereg changes, in any combination.
@@ -443,154 +341,8 @@ const (
 	PortActiveDefer = ib.PortActiveDefer
 )
 
-// The physical states. An Ethernet port has those that have a comment.
-const (
-	PhysStateSleep                     = ib.PhysStateSleep
-	PhysStatePolling                   = ib.PhysStatePolling  // no carrier
-	PhysStateDisabled                  = ib.PhysStateDisabled // switched off by the administrator
-	PhysStatePortConfigurationTraining = ib.PhysStatePortConfigurationTraining
-	PhysStateLinkUp                    = ib.PhysStateLinkUp // with a carrier
-	PhysStateLinkErrorRecovery         = ib.PhysStateLinkErrorRecovery
-	PhysStatePhyTest                   = ib.PhysStatePhyTest
-)
-
-// The abilities of ports. A RoCE v2 port has the last; the others are of InfiniBand.
-const (
-	PortCapSM                   = ib.PortCapSM
-	PortCapNoticeSup            = ib.PortCapNoticeSup
-	PortCapTrapSup              = ib.PortCapTrapSup
-	PortCapOptIPDSup            = ib.PortCapOptIPDSup
-	PortCapAutoMigrSup          = ib.PortCapAutoMigrSup
-	PortCapSLMapSup             = ib.PortCapSLMapSup
-	PortCapMKeyNVRAM            = ib.PortCapMKeyNVRAM
-	PortCapPKeyNVRAM            = ib.PortCapPKeyNVRAM
-	PortCapLEDInfoSup           = ib.PortCapLEDInfoSup
-	PortCapSysImageGUIDSup      = ib.PortCapSysImageGUIDSup
-	PortCapPKeySwExtPortTrapSup = ib.PortCapPKeySwExtPortTrapSup
-	PortCapExtendedSpeedsSup    = ib.PortCapExtendedSpeedsSup
-	PortCapCapMask2Sup          = ib.PortCapCapMask2Sup
-	PortCapCMSup                = ib.PortCapCMSup
-	PortCapSNMPTunnelSup        = ib.PortCapSNMPTunnelSup
-	PortCapReinitSup            = ib.PortCapReinitSup
-	PortCapDeviceMgmtSup        = ib.PortCapDeviceMgmtSup
-	PortCapVendorClassSup       = ib.PortCapVendorClassSup
-	PortCapDRNoticeSup          = ib.PortCapDRNoticeSup
-	PortCapCapMaskNoticeSup     = ib.PortCapCapMaskNoticeSup
-	PortCapBootMgmtSup          = ib.PortCapBootMgmtSup
-	PortCapLinkLatencySup       = ib.PortCapLinkLatencySup
-	PortCapClientRegSup         = ib.PortCapClientRegSup
-	PortCapIPBasedGIDs          = ib.PortCapIPBasedGIDs // GIDs are IP addresses
-)
-
-// What a device can do. A card has those that are not in the first lines, up to DeviceManagedFlowSteering.
-const (
-	DeviceResizeMaxWR         = ib.DeviceResizeMaxWR
-	DeviceRawMulti            = ib.DeviceRawMulti
-	DeviceAutoPathMig         = ib.DeviceAutoPathMig
-	DeviceChangePhyPort       = ib.DeviceChangePhyPort
-	DeviceUDAVPortEnforce     = ib.DeviceUDAVPortEnforce
-	DeviceShutdownPort        = ib.DeviceShutdownPort
-	DeviceInitType            = ib.DeviceInitType
-	DeviceUDIPCSum            = ib.DeviceUDIPCSum
-	DeviceMemMgtExtensions    = ib.DeviceMemMgtExtensions
-	DeviceMemWindowType2A     = ib.DeviceMemWindowType2A
-	DeviceRCIPCSum            = ib.DeviceRCIPCSum
-	DeviceRawIPCSum           = ib.DeviceRawIPCSum
-	DeviceManagedFlowSteering = ib.DeviceManagedFlowSteering
-	DeviceBadPKeyCntr         = ib.DeviceBadPKeyCntr
-	DeviceBadQKeyCntr         = ib.DeviceBadQKeyCntr
-	DeviceCurrQPStateMod      = ib.DeviceCurrQPStateMod // QPAttrCurState
-	DevicePortActiveEvent     = ib.DevicePortActiveEvent
-	DeviceSysImageGUID        = ib.DeviceSysImageGUID
-	DeviceRCRNRNAKGen         = ib.DeviceRCRNRNAKGen // a peer that has no receive says so
-	DeviceSRQResize           = ib.DeviceSRQResize
-	DeviceNNotifyCQ           = ib.DeviceNNotifyCQ // an event after n completions
-	DeviceMemWindow           = ib.DeviceMemWindow
-	DeviceXRC                 = ib.DeviceXRC
-	DeviceMemWindowType2B     = ib.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
-)
-
-// What atomic operations are atomic to.
-const (
-	AtomicNone = ib.AtomicNone // there are none
-	AtomicHCA  = ib.AtomicHCA  // to others of the same device
-	AtomicGlob = ib.AtomicGlob // to everything
-)
-
-// The types of GIDs. All that a port has are of RoCE v2.
-const (
-	GIDTypeIB     = ib.GIDTypeIB
-	GIDTypeRoCEv1 = ib.GIDTypeRoCEv1
-	GIDTypeRoCEv2 = ib.GIDTypeRoCEv2
-)
-
-// The rates, by Gbit/s.
-const (
-	RatePortCurrent = ib.RatePortCurrent // the port's own; IBV_RATE_MAX in libibverbs
-	Rate2p5Gbps     = ib.Rate2p5Gbps
-	Rate5Gbps       = ib.Rate5Gbps
-	Rate10Gbps      = ib.Rate10Gbps
-	Rate20Gbps      = ib.Rate20Gbps
-	Rate30Gbps      = ib.Rate30Gbps
-	Rate40Gbps      = ib.Rate40Gbps
-	Rate60Gbps      = ib.Rate60Gbps
-	Rate80Gbps      = ib.Rate80Gbps
-	Rate120Gbps     = ib.Rate120Gbps
-	Rate14Gbps      = ib.Rate14Gbps
-	Rate56Gbps      = ib.Rate56Gbps
-	Rate112Gbps     = ib.Rate112Gbps
-	Rate168Gbps     = ib.Rate168Gbps
-	Rate25Gbps      = ib.Rate25Gbps
-	Rate100Gbps     = ib.Rate100Gbps
-	Rate200Gbps     = ib.Rate200Gbps
-	Rate300Gbps     = ib.Rate300Gbps
-	Rate28Gbps      = ib.Rate28Gbps
-	Rate50Gbps      = ib.Rate50Gbps
-	Rate400Gbps     = ib.Rate400Gbps
-	Rate600Gbps     = ib.Rate600Gbps
-	Rate800Gbps     = ib.Rate800Gbps
-	Rate1200Gbps    = ib.Rate1200Gbps
-	Rate1600Gbps    = ib.Rate1600Gbps
-)
-
 // The kinds of membership of librdmacm (rdma_join_multicast_ex(3)).
 const (
 	JoinFullMember         = ib.JoinFullMember         // sends and receives
 	JoinSendOnlyFullMember = ib.JoinSendOnlyFullMember // sends, and is never reported by IGMP or MLD
-)
-
-// The kernel's kinds of membership. Without a subnet manager, who receives is a member like any other.
-const (
-	JoinStateFullMember         = ib.JoinStateFullMember         // sends and receives
-	JoinStateNonMember          = ib.JoinStateNonMember          // sends and receives
-	JoinStateSendOnlyNonMember  = ib.JoinStateSendOnlyNonMember  // sends, and is never reported by IGMP or MLD
-	JoinStateSendOnlyFullMember = ib.JoinStateSendOnlyFullMember // sends, and is never reported by IGMP or MLD
-)
-
-// The events of ids.
-const (
-	CMEventAddrResolved    = ib.CMEventAddrResolved
-	CMEventAddrError       = ib.CMEventAddrError
-	CMEventRouteResolved   = ib.CMEventRouteResolved
-	CMEventRouteError      = ib.CMEventRouteError
-	CMEventConnectRequest  = ib.CMEventConnectRequest
-	CMEventConnectResponse = ib.CMEventConnectResponse
-	CMEventConnectError    = ib.CMEventConnectError
-	CMEventUnreachable     = ib.CMEventUnreachable
-	CMEventRejected        = ib.CMEventRejected
-	CMEventEstablished     = ib.CMEventEstablished
-	CMEventDisconnected    = ib.CMEventDisconnected
-	CMEventDeviceRemoval   = ib.CMEventDeviceRemoval
-	CMEventMulticastJoin   = ib.CMEventMulticastJoin
-	CMEventMulticastError  = ib.CMEventMulticastError
-	CMEventAddrChange      = ib.CMEventAddrChange
-	CMEventTimewaitExit    = ib.CMEventTimewaitExit
-)
-
-// The options of ids.
-const (
-	IDOptionTOS        = ib.IDOptionTOS // the traffic class of what is sent, 8 bits
-	IDOptionReuseAddr  = ib.IDOptionReuseAddr
-	IDOptionAFOnly     = ib.IDOptionAFOnly
-	IDOptionAckTimeout = ib.IDOptionAckTimeout // how long a reliable connection waits for an answer, a code of 0 to 31
 )

@@ -13,14 +13,14 @@ import (
 type QP struct {
 	ctx             *Context
 	pd              *PD
-	eventID         uint64 // see eventSources
-	handle          provider.Handle
-	number          QPN
-	init            QPInitAttr    // with what was granted
-	connected       bool          // RC, UC or XRC
-	target          bool          // an XRC target, which has neither queues nor CQs
-	completionToken atomic.Uint32 // see qpSlots
-	state           atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
+	eventID         uint64          // names it in events; see eventSources
+	handle          provider.Handle // names it in commands
+	number          QPN             // names it to peers
+	init            QPInitAttr      // with what was granted
+	connected       bool            // RC, UC or XRC
+	target          bool            // an XRC target, which has neither queues nor CQs
+	completionToken atomic.Uint32   // names it in completions until the next reset; see qpSlots
+	state           atomic.Uint32   // as this side last set it; the card may have gone to SQE or ERR
 	closed          atomic.Bool
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before sendMu, recvMu
@@ -145,7 +145,7 @@ func (q *QP) State() QPState {
 }
 
 // Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these
-// fields of attr to what they are now. ModifyQPIsOK says which attributes a change of state needs and
+// fields of attr to what they are now. ModifyQPIsOK of package kernel says which attributes a change of state needs and
 // may have. If Modify fails, nothing has changed, attr neither.
 //
 // The change to RESET empties the queues and removes the queue pair's completions from its CQs. The
@@ -238,7 +238,7 @@ func (q *QP) lockCQs() (unlock func()) {
 }
 
 // Query gives all attributes as the card has them, and those that the queue pair was created with
-// (ibv_query_qp, whose mask only spares work); QueryAttr gives chosen ones.
+// (ibv_query_qp, whose mask only spares work).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	if q == nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
@@ -249,20 +249,6 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	}
 	grant.Attr.Cap = q.init.Cap
 	return grant.Attr, q.init, nil
-}
-
-// QueryAttr gives the attributes in mask as the card has them, the others zero, and those that the queue pair was
-// created with (ibv_query_qp). Bits that are no attributes do not count.
-func (q *QP) QueryAttr(mask QPAttrMask) (attr QPAttr, init QPInitAttr, err error) {
-	all, init, err := q.Query()
-	if err != nil {
-		return attr, init, err
-	}
-	attr.Set(&all, mask)
-	if mask&QPAttrCap != 0 {
-		attr.Cap = all.Cap
-	}
-	return attr, init, nil
 }
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends are carried out first, as with Drain: Close

@@ -46,7 +46,7 @@ func (q *QP) Connect(attr *QPAttr) error {
 	}
 	whole := *attr
 	if whole.Port == 0 {
-		whole.Port, whole.AHAttr.Port = firstPort, firstPort
+		whole.Port, whole.AHAttr.Port = 1, 1
 	}
 	if whole.PathMTU == 0 {
 		port, err := q.ctx.QueryPort(whole.Port)

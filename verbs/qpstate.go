@@ -5,16 +5,8 @@ import (
 	"slices"
 )
 
-// ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with
-// these attributes (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones. layer is its
-// port's, and makes no difference, as in the kernel: the alternate path stands in its table for each layer. That RoCE
-// has none is QP.Modify's to say.
-func ModifyQPIsOK(current, next QPState, kind QPType, mask QPAttrMask, layer LinkLayer) bool {
-	return CheckModifyQP(current, next, kind, mask, layer) == nil
-}
-
-// CheckModifyQP is ModifyQPIsOK with an error that says what is wrong.
-func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask, _ LinkLayer) error {
+// checkModifyQP is CheckModifyQP of package kernel.
+func checkModifyQP(current, next QPState, kind QPType, mask QPAttrMask) error {
 	switch {
 	case !slices.Contains(qpTypes, kind):
 		return fmt.Errorf("%w: no such type of queue pair: %v", ErrInvalid, kind)

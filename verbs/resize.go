@@ -9,8 +9,8 @@ import (
 
 // Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps
 // what is queued: ErrInvalid if that is more. Other goroutines may poll and wait meanwhile, and the
-// card may complete: nothing is lost or out of order. ErrInvalid below the number that an armed
-// ReqNcompNotif waits for: its event would never come. ErrCQOverrun for a queue that was overrun.
+// card may complete: nothing is lost or out of order. ErrInvalid below the number that an
+// armed ReqNcompNotif of package kernel waits for: its event would never come. ErrCQOverrun for a queue that was overrun.
 func (q *CQ) Resize(entries int) error {
 	if q == nil {
 		return fmt.Errorf("resize CQ: %w", errNil)

@@ -38,6 +38,7 @@ func generate(root string) (files map[string][]byte, err error) {
 	for name, write := range map[string]func(*bytes.Buffer, []kind){
 		"ib/numbers.go":                       writeConstants,
 		"verbs/numbers.go":                    aliasesIn("verbs"),
+		"verbs/kernel/numbers.go":             aliasesIn("kernel"),
 		"datapath/ring/numbers.h":             writeHeader,
 		"datapath/ring/testdata/libibverbs.h": writeTheirs,
 	} {

@@ -18,7 +18,7 @@ type behaviour struct{ name, how, ours, test, why string }
 // followed are the lists of the names, in the documents' order.
 var followed = []struct{ file, about string }{
 	{"testdata/rvt.txt", "rdmavt's table of groups (package mcast)"},
-	{"testdata/ib_verbs.txt", "The kernel's verbs (package verbs)"},
+	{"testdata/ib_verbs.txt", "The kernel's verbs (packages verbs, kernel and compat)"},
 	{"testdata/rdma_cm.txt", "Connection management (package verbs/cm)"},
 }
 
@@ -115,7 +115,9 @@ func TestDifferencesAgree(t *testing.T) {
 func ourNames(t *testing.T) map[string]bool {
 	t.Helper()
 	here := map[string]bool{}
-	for folder, prefix := range map[string]string{"verbs": "", "verbs/cm": "cm.", "verbs/netdev": "netdev.", "mcast": "mcast."} {
+	for folder, prefix := range map[string]string{
+		"verbs": "", "verbs/kernel": "kernel.", "verbs/compat": "compat.", "verbs/cm": "cm.", "verbs/netdev": "netdev.", "mcast": "mcast.",
+	} {
 		for name := range surfaceOf(sources(t), folder) {
 			here[prefix+name] = true
 		}
@@ -127,7 +129,7 @@ func ourNames(t *testing.T) map[string]bool {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, pattern := range []string{"verbs/verbstest/*.go", "verbs/verbstest/ids/*.go", "verbs/*_test.go", "verbs/netdev/*_test.go", "mcast/*_test.go"} {
+	for _, pattern := range []string{"verbs/verbstest/*.go", "verbs/verbstest/ids/*.go", "verbs/*_test.go", "verbs/kernel/*_test.go", "verbs/compat/*_test.go", "verbs/netdev/*_test.go", "mcast/*_test.go"} {
 		files, err := filepath.Glob("../../" + pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -8,14 +8,18 @@ import (
 	"go/parser"
 	"go/token"
 	"net"
+	"path"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/compat"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/rc"
 	"github.com/roced/roced/verbs/ud"
 )
@@ -24,13 +28,79 @@ import (
 // not checked.
 var nothing = map[string][]any{
 	"verbs": {
-		(*verbs.AH)(nil), (*verbs.CQ)(nil), (*verbs.CompChannel)(nil), (*verbs.Context)(nil), (*verbs.HWStats)(nil), (*verbs.MR)(nil),
+		(*verbs.AH)(nil), (*verbs.CQ)(nil), (*verbs.CompChannel)(nil), (*verbs.Context)(nil), (*verbs.MR)(nil),
 		(*verbs.MW)(nil), (*verbs.Membership)(nil), (*verbs.PD)(nil), (*verbs.QP)(nil), (*verbs.SRQ)(nil), (*verbs.TD)(nil),
-		(*verbs.XRCD)(nil), (*verbs.DM)(nil), (*verbs.FMR)(nil), (*verbs.Counters)(nil),
+		(*verbs.XRCD)(nil), (*verbs.DM)(nil), (*verbs.Counters)(nil),
 	},
-	"verbs/cm": {(*cm.Endpoint)(nil), (*cm.EventChannel)(nil), (*cm.ID)(nil)},
-	"verbs/rc": {(*rc.Conn)(nil), (*rc.Domain)(nil), (*rc.Listener)(nil), (*rc.Region)(nil), (*rc.Stream)(nil), (*rc.StreamListener)(nil)},
-	"verbs/ud": {(*ud.Endpoint)(nil), (*ud.PacketConn)(nil)},
+	"verbs/kernel": {(*kernel.FMR)(nil), (*kernel.HWStats)(nil)},
+	"verbs/cm":     {(*cm.Endpoint)(nil), (*cm.EventChannel)(nil), (*cm.ID)(nil)},
+	"verbs/rc":     {(*rc.Conn)(nil), (*rc.Domain)(nil), (*rc.Listener)(nil), (*rc.Region)(nil), (*rc.Stream)(nil), (*rc.StreamListener)(nil)},
+	"verbs/ud":     {(*ud.Endpoint)(nil), (*ud.PacketConn)(nil)},
+}
+
+// functions are those that take objects of package verbs, beside it.
+var functions = map[string][]any{
+	"verbs/kernel": {
+		kernel.AllocFMR, kernel.AllocFastMR, kernel.AllocHWStats, kernel.AllocIntegrityMR, kernel.CapAFIB, kernel.CapEthAH, kernel.CapIBCM,
+		kernel.CapIBMAD, kernel.CapIBMcast, kernel.CapIBSA, kernel.CapIBSMI, kernel.CapIBSwitch, kernel.CapIWCM, kernel.CapOPAAH, kernel.CapOPAMAD,
+		kernel.CapRoCEGIDTable, kernel.CheckMRStatus, kernel.DMAAllocCoherent, kernel.DMAFreeCoherent, kernel.DMAMapPage, kernel.DMAMapSG,
+		kernel.DMAMapSingle, kernel.DMAMappingError, kernel.DMASyncSingleForCPU, kernel.DMASyncSingleForDevice, kernel.DMAUnmapPage,
+		kernel.DMAUnmapSG, kernel.DMAUnmapSingle, kernel.DrainQP, kernel.DrainRQ, kernel.DrainSQ, kernel.EndPort, kernel.FindGID, kernel.FindPKey,
+		kernel.IsPortValid, kernel.MapSG, kernel.MapSGPI, kernel.MaxMADSize, kernel.PeekCQ, kernel.ProtocolIB, kernel.ProtocolIWARP,
+		kernel.ProtocolRawPacket, kernel.ProtocolRoCE, kernel.ProtocolRoCEEthEncap, kernel.ProtocolRoCEUDPEncap, kernel.ProtocolUSNIC,
+		kernel.ReqNcompNotif, kernel.SGDMAAddress, kernel.SGDMALen, kernel.StartPort, kernel.UpdateFastRegKey,
+	},
+	"verbs/compat": {compat.AdviseMR, compat.GetPKeyIndex, compat.QueryDataInOrder, compat.QueryODPCaps, compat.QueryQP},
+}
+
+// TestNilObjects: a function of a nil object returns an error or, where it has none, nothing; it does not panic.
+func TestNilObjects(t *testing.T) {
+	for folder, list := range functions {
+		names := functionsOf(t, "../../"+folder)
+		for _, one := range list {
+			of := reflect.TypeOf(one)
+			_, name, _ := strings.Cut(path.Base(runtime.FuncForPC(reflect.ValueOf(one).Pointer()).Name()), ".")
+			for what, argument := range map[string]func(reflect.Type) reflect.Value{"zero": reflect.Zero, "some": some} {
+				objects := func(of reflect.Type) reflect.Value {
+					if of.Kind() == reflect.Pointer && of.Elem().PkgPath() == verbsPath {
+						return reflect.Zero(of)
+					}
+					return argument(of)
+				}
+				if err := call(name, reflect.ValueOf(one), of, nil, objects); err != nil {
+					t.Errorf("%s.%s of nil, with %s arguments: %v", folder, name, what, err)
+				}
+			}
+			delete(names, name)
+		}
+		for name := range names {
+			t.Errorf("%s.%s is not tested", folder, name)
+		}
+	}
+}
+
+const verbsPath = module + "verbs"
+
+// functionsOf returns the exported functions of a package with an object of package verbs among their parameters.
+func functionsOf(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range filesOf(t, folder) {
+		for _, declaration := range file.Decls {
+			function, is := declaration.(*ast.FuncDecl)
+			if !is || function.Recv != nil || !function.Name.IsExported() {
+				continue
+			}
+			for _, field := range function.Type.Params.List {
+				if pointer, is := field.Type.(*ast.StarExpr); is {
+					if of, is := pointer.X.(*ast.SelectorExpr); is && fmt.Sprint(of.X) == "verbs" {
+						names[function.Name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return names
 }
 
 // plain are types with methods that are values: a program has them in its own variables.
@@ -98,22 +168,26 @@ func some(of reflect.Type) reflect.Value {
 }
 
 // callNil calls a method with arguments that argument makes.
-func callNil(receiver reflect.Value, method reflect.Method, argument func(reflect.Type) reflect.Value) (failed error) {
+func callNil(receiver reflect.Value, method reflect.Method, argument func(reflect.Type) reflect.Value) error {
+	return call(method.Name, method.Func, method.Type, []reflect.Value{receiver}, argument)
+}
+
+// call calls a function with these arguments, and those behind them that argument makes.
+func call(name string, function reflect.Value, of reflect.Type, arguments []reflect.Value, argument func(reflect.Type) reflect.Value) (failed error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			failed = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	arguments := []reflect.Value{receiver}
-	for i := 1; i < method.Type.NumIn(); i++ {
-		arguments = append(arguments, argument(method.Type.In(i)))
+	for i := len(arguments); i < of.NumIn(); i++ {
+		arguments = append(arguments, argument(of.In(i)))
 	}
-	call := method.Func.Call
-	if method.Type.IsVariadic() {
-		call = method.Func.CallSlice
+	do := function.Call
+	if of.IsVariadic() {
+		do = function.CallSlice
 	}
-	for i, result := range call(arguments) {
-		if of := method.Type.Out(i); of == errorType && method.Name != "Unwrap" && result.IsNil() {
+	for i, result := range do(arguments) {
+		if of.Out(i) == errorType && name != "Unwrap" && result.IsNil() {
 			return fmt.Errorf("no error")
 		}
 	}
@@ -123,19 +197,8 @@ func callNil(receiver reflect.Value, method reflect.Method, argument func(reflec
 // methodsOf gives the exported methods of pointers to the exported types of a package.
 func methodsOf(t *testing.T, folder string) map[string][]string {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	methods := map[string][]string{}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range filesOf(t, folder) {
 		for _, declaration := range file.Decls {
 			if kind, name := methodOf(declaration); kind != "" {
 				methods[kind] = append(methods[kind], name)
@@ -143,6 +206,26 @@ func methodsOf(t *testing.T, folder string) map[string][]string {
 		}
 	}
 	return methods
+}
+
+// filesOf returns the files of a package, without tests.
+func filesOf(t *testing.T, folder string) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
 }
 
 // methodOf is the type of which a declaration is an exported method, with a pointer; empty if it is none.

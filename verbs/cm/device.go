@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -28,11 +29,14 @@ type device struct {
 	ids map[provider.Handle]*ID
 }
 
+// in reaches the session of a context.
+var in = inside.Get[inside.Access[*verbs.Context, *verbs.PD, *verbs.MR, *verbs.QP, *verbs.CQ]]()
+
 func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
 	}
-	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[provider.Handle]*ID{}, removed: map[provider.Handle]bool{}}
+	d := &device{ctx: ctx, provider: in.Provider(ctx), ids: map[provider.Handle]*ID{}, removed: map[provider.Handle]bool{}}
 	grant, err := provider.Do(d.provider, provider.CreateEventChannel, provider.None{})
 	if err != nil {
 		return nil, err

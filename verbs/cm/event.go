@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -80,12 +81,12 @@ func (e *Event) reason() string {
 
 // RejectReason is why a peer has rejected, the Status of EventRejected (ib_cm_rej_reason; IBA 12.6.7.2). Its String is
 // rdma_reject_msg. RejectConsumer and RejectNobodyListens are those that programs meet most.
-type RejectReason = verbs.CMRejectReason
+type RejectReason = wire.RejectReason
 
 // The reasons that programs meet most.
 const (
-	RejectNobodyListens = verbs.CMRejectNobodyListens
-	RejectConsumer      = verbs.CMRejectConsumer // the peer's program; its private data may say why
+	RejectNobodyListens = wire.RejectServiceID
+	RejectConsumer      = wire.RejectConsumer // the peer's program; its private data may say why
 )
 
 // IsConsumerReject says whether the peer's program has rejected, and not its card or host (rdma_is_consumer_reject).

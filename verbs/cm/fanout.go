@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -95,7 +96,7 @@ func (s *spread) lose(p part) {
 }
 
 // set sets an option on all devices.
-func (i *ID) set(what string, name verbs.IDOption, value uint32) error {
+func (i *ID) set(what string, name ib.IDOption, value uint32) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	o := option{name, value}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -55,7 +56,7 @@ type part struct {
 
 // option is one that was set, in case the id has to be made again.
 type option struct {
-	option verbs.IDOption
+	option ib.IDOption
 	value  uint32
 }
 
@@ -119,7 +120,7 @@ func (i *ID) SetServiceType(tos uint8) error {
 	if i == nil {
 		return fmt.Errorf("set service type: %w", errNil)
 	}
-	return i.set("set service type", verbs.IDOptionTOS, uint32(tos))
+	return i.set("set service type", ib.IDOptionTOS, uint32(tos))
 }
 
 // SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr). One can
@@ -128,7 +129,7 @@ func (i *ID) SetReuseAddr(reuse bool) error {
 	if i == nil {
 		return fmt.Errorf("set the reuse of addresses: %w", errNil)
 	}
-	return i.set("set the reuse of addresses", verbs.IDOptionReuseAddr, number(reuse))
+	return i.set("set the reuse of addresses", ib.IDOptionReuseAddr, number(reuse))
 }
 
 // SetAFOnly restricts an id to the IP version of the address that it listens at (rdma_set_afonly);
@@ -138,7 +139,7 @@ func (i *ID) SetAFOnly(only bool) error {
 	if i == nil {
 		return fmt.Errorf("set the address family: %w", errNil)
 	}
-	return i.set("set the address family", verbs.IDOptionAFOnly, number(only))
+	return i.set("set the address family", ib.IDOptionAFOnly, number(only))
 }
 
 func number(b bool) uint32 {

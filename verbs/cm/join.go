@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -13,7 +14,7 @@ type (
 	JoinFlags = verbs.JoinFlags
 
 	// JoinState is what a member does, in the kernel's: bits JoinStateFullMember to JoinStateSendOnlyFullMember.
-	JoinState = verbs.JoinState
+	JoinState = ib.JoinState
 )
 
 // The flags (RDMA_MC_JOIN_FLAG_*): 0 and 1.
@@ -27,10 +28,10 @@ const (
 // The join states (the kernel's IB_SA_MCMEMBER_REC_JOIN_STATE): 1, 2, 4 and 8. On Ethernet nobody keeps a list of
 // members who do not count, so that a non-member is a member like any other.
 const (
-	JoinStateFullMember         = verbs.JoinStateFullMember
-	JoinStateNonMember          = verbs.JoinStateNonMember
-	JoinStateSendOnlyNonMember  = verbs.JoinStateSendOnlyNonMember
-	JoinStateSendOnlyFullMember = verbs.JoinStateSendOnlyFullMember
+	JoinStateFullMember         = ib.JoinStateFullMember
+	JoinStateNonMember          = ib.JoinStateNonMember
+	JoinStateSendOnlyNonMember  = ib.JoinStateSendOnlyNonMember
+	JoinStateSendOnlyFullMember = ib.JoinStateSendOnlyFullMember
 )
 
 // JoinAttrMask says which fields of JoinAttr count (rdma_cm_join_mc_attr_mask).
@@ -109,7 +110,11 @@ func (a *JoinAttr) check() (JoinState, error) {
 	case a.Mask != needed:
 		return 0, fmt.Errorf("%w: the mask has to name both address and flags", verbs.ErrInvalid)
 	}
-	return verbs.JoinStateOf(a.Flags)
+	state := a.Flags.State()
+	if state == 0 {
+		return 0, fmt.Errorf("%w: join flags %d; full member is %d, send-only full member %d", verbs.ErrInvalid, uint32(a.Flags), uint32(JoinFullMember), uint32(JoinSendOnlyFullMember))
+	}
+	return state, nil
 }
 
 // LeaveMulticast leaves a group (rdma_leave_multicast): the last membership that the id asked for with

@@ -1,48 +1,51 @@
 package cm
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
+)
 
 // The numbers of rdma_cm, which package verbs has for what it gives the card.
 type (
 	// PortSpace is rdma_port_space. Values: PortSpaceTCP or PortSpaceUDP.
-	PortSpace = verbs.PortSpace
+	PortSpace = wire.PortSpace
 
 	// EventType is rdma_cm_event_type; its String is rdma_event_str. Values: EventAddrResolved to
 	// EventTimewaitExit, which go doc cm.EventAddrResolved lists.
-	EventType = verbs.CMEventType
+	EventType = ib.CMEventType
 
-	ConnParam = verbs.ConnParam // rdma_conn_param
+	ConnParam = ib.ConnParam // rdma_conn_param
 )
 
 // MaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be: with Connect
 // those of the device, with Accept those that the peer asks for (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH). Other
 // numbers above the device's are refused by Connect, and stand for all with Accept.
-const MaxResources = verbs.CMMaxResources
+const MaxResources = ib.MaxCMResources
 
 // The port spaces.
 const (
-	PortSpaceTCP = verbs.PortSpaceTCP // connections
-	PortSpaceUDP = verbs.PortSpaceUDP // datagrams
+	PortSpaceTCP = wire.PortSpaceTCP // connections
+	PortSpaceUDP = wire.PortSpaceUDP // datagrams
 )
 
 // The events.
 const (
-	EventAddrResolved   = verbs.CMEventAddrResolved
-	EventAddrError      = verbs.CMEventAddrError
-	EventRouteResolved  = verbs.CMEventRouteResolved
-	EventRouteError     = verbs.CMEventRouteError
-	EventConnectRequest = verbs.CMEventConnectRequest
+	EventAddrResolved   = ib.CMEventAddrResolved
+	EventAddrError      = ib.CMEventAddrError
+	EventRouteResolved  = ib.CMEventRouteResolved
+	EventRouteError     = ib.CMEventRouteError
+	EventConnectRequest = ib.CMEventConnectRequest
 	// EventConnectResponse: the peer has accepted. It, and EventConnectError, EventRejected, EventDisconnected
 	// and EventTimewaitExit, are of connections.
-	EventConnectResponse = verbs.CMEventConnectResponse
-	EventConnectError    = verbs.CMEventConnectError
-	EventUnreachable     = verbs.CMEventUnreachable
-	EventRejected        = verbs.CMEventRejected
-	EventEstablished     = verbs.CMEventEstablished
-	EventDisconnected    = verbs.CMEventDisconnected
-	EventDeviceRemoval   = verbs.CMEventDeviceRemoval
-	EventMulticastJoin   = verbs.CMEventMulticastJoin
-	EventMulticastError  = verbs.CMEventMulticastError
-	EventAddrChange      = verbs.CMEventAddrChange // does not come: an address that goes takes its GID along
-	EventTimewaitExit    = verbs.CMEventTimewaitExit
+	EventConnectResponse = ib.CMEventConnectResponse
+	EventConnectError    = ib.CMEventConnectError
+	EventUnreachable     = ib.CMEventUnreachable
+	EventRejected        = ib.CMEventRejected
+	EventEstablished     = ib.CMEventEstablished
+	EventDisconnected    = ib.CMEventDisconnected
+	EventDeviceRemoval   = ib.CMEventDeviceRemoval
+	EventMulticastJoin   = ib.CMEventMulticastJoin
+	EventMulticastError  = ib.CMEventMulticastError
+	EventAddrChange      = ib.CMEventAddrChange // does not come: an address that goes takes its GID along
+	EventTimewaitExit    = ib.CMEventTimewaitExit
 )

@@ -3,20 +3,21 @@ package cm
 import (
 	"fmt"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
 // Option names what SetOption sets (RDMA_OPTION_ID_*). Values: OptionTOS, OptionReuseAddr, OptionAFOnly or
 // OptionAckTimeout.
-type Option = verbs.IDOption
+type Option = ib.IDOption
 
 // The options of ids.
 const (
-	OptionTOS        = verbs.IDOptionTOS        // SetServiceType
-	OptionReuseAddr  = verbs.IDOptionReuseAddr  // SetReuseAddr: 0 or 1
-	OptionAFOnly     = verbs.IDOptionAFOnly     // SetAFOnly: 0 or 1
-	OptionAckTimeout = verbs.IDOptionAckTimeout // SetAckTimeout
+	OptionTOS        = ib.IDOptionTOS        // SetServiceType
+	OptionReuseAddr  = ib.IDOptionReuseAddr  // SetReuseAddr: 0 or 1
+	OptionAFOnly     = ib.IDOptionAFOnly     // SetAFOnly: 0 or 1
+	OptionAckTimeout = ib.IDOptionAckTimeout // SetAckTimeout
 )
 
 // OptionLevel is what an option is one of (the level of rdma_set_option): OptionLevelID. RDMA_OPTION_IB's only option

@@ -16,7 +16,6 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 	return map[string]func() error{
 		"QueryDevice": func() error { _, err := s.ctx.QueryDevice(); return err },
 		"QueryPort":   func() error { _, err := s.ctx.QueryPort(1); return err },
-		"QueryGIDEx":  func() error { _, err := s.ctx.QueryGIDEx(1, 0); return err },
 		"QueryPKey":   func() error { _, err := s.ctx.QueryPKey(1, 0); return err },
 		"AllocPD":     func() error { _, err := s.ctx.AllocPD(); return err },
 		"CreateCQ":    func() error { _, err := s.ctx.CreateCQ(1); return err },

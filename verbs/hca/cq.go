@@ -56,10 +56,10 @@ func checkEntries(entries int) error {
 }
 
 const (
-	stamps = verbs.WCExWithCompletionTimestamp | verbs.WCExWithCompletionTimestampWallclock
+	stamps = ib.WCExWithCompletionTimestamp | ib.WCExWithCompletionTimestampWallclock
 	// canCarry is what completions can carry.
-	canCarry = stamps | verbs.WCExWithByteLen | verbs.WCExWithImm | verbs.WCExWithQPNum | verbs.WCExWithSrcQP | verbs.WCExWithSLID |
-		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
+	canCarry = stamps | ib.WCExWithByteLen | ib.WCExWithImm | ib.WCExWithQPNum | ib.WCExWithSrcQP | ib.WCExWithSLID |
+		ib.WCExWithSL | ib.WCExWithDLIDPathBits | ib.WCExWithCVLAN
 )
 
 func checkNewCQ(r *provider.CreateCQRequest) error {

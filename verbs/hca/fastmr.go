@@ -7,18 +7,19 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // allocFast carries out provider.AllocFastMR. The engine registers its memory.
 func (t *mrs) allocFast(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
 	switch {
-	case r.Type > verbs.MRTypeSGGaps:
+	case r.Type > kernel.MRTypeSGGaps:
 		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg, MRTypeIntegrity and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
 	case r.Entries < 1 || r.Entries > ring.MaxRegEntries:
 		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
 	}
-	if r.Type == verbs.MRTypeIntegrity {
+	if r.Type == kernel.MRTypeIntegrity {
 		return t.registerOwn(r.PD, 2*r.Entries*ring.RegEntryLen+ring.SigAttrsLen, &mr{fast: true, signed: true})
 	}
 	return t.registerOwn(r.PD, r.Entries*ring.RegEntryLen, &mr{fast: true})

@@ -78,7 +78,7 @@ func TestDefaultGID(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
 	first := func() verbs.GID {
-		entry, err := l.b.ctx.QueryGIDEx(1, 0)
+		entry, err := l.b.ctx.QueryGID(1, 0)
 		check(t, err)
 		return entry.GID
 	}

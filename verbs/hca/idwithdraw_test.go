@@ -135,7 +135,7 @@ func TestMigratedIDLeavesItsChannel(t *testing.T) {
 		check(t, grant.Events.Close())
 		channels[i] = grant.Channel
 	}
-	id, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
+	id, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channels[0], PortSpace: wire.PortSpaceUDP})
 	check(t, err)
 	refused(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
 	check(t, provider.Exec(s, provider.MigrateID, provider.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
@@ -99,7 +100,7 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
 			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
 			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the card closes
-			for _, state := range []verbs.JoinState{verbs.JoinStateSendOnlyNonMember, verbs.JoinStateSendOnlyNonMember | verbs.JoinStateSendOnlyFullMember} {
+			for _, state := range []ib.JoinState{ib.JoinStateSendOnlyNonMember, ib.JoinStateSendOnlyNonMember | ib.JoinStateSendOnlyFullMember} {
 				_, err := provider.Do(hosts.a.device, provider.JoinMulticast, provider.JoinMulticastRequest{Group: address(group), State: state})
 				check(t, err)
 			}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -87,7 +89,7 @@ func (q *qp) changeOf(o *owner, r *provider.ModifyQPRequest) (qpChange, error) {
 // check returns an error if the change is not allowed, before any of it is made.
 func (c *qpChange) check(o *owner, kind verbs.QPType) error {
 	attr, mask := c.attr, c.mask
-	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
+	if err := kernel.CheckModifyQP(c.current, c.next, kind, mask, ib.LinkLayerEthernet); err != nil {
 		return err
 	}
 	switch {
@@ -192,7 +194,7 @@ func checkConnection(o *owner, attr *verbs.QPAttr, mask verbs.QPAttrMask) error 
 		{verbs.QPAttrRNRRetry, "rnr_retry", uint32(attr.RNRRetry), 7},
 		{verbs.QPAttrMaxQPRDAtomic, "max_rd_atomic", uint32(attr.MaxRDAtomic), maxRDAtomic},
 		{verbs.QPAttrMaxDestRDAtomic, "max_dest_rd_atomic", uint32(attr.MaxDestRDAtomic), maxRDAtomic},
-		{verbs.QPAttrPathMigState, "path_mig_state", uint32(attr.PathMigState), uint32(verbs.MigArmed)},
+		{verbs.QPAttrPathMigState, "path_mig_state", uint32(attr.PathMigState), uint32(ib.MigArmed)},
 	} {
 		if mask&limit.of != 0 && limit.asked > limit.most {
 			return fmt.Errorf("%w: %s %d, at most %d", verbs.ErrInvalid, limit.name, limit.asked, limit.most)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -16,7 +17,7 @@ func TestQueryDevice(t *testing.T) {
 		MaxSGE: 16, MaxInline: 512, MaxSRQ: 16384, MaxSRQWR: 16384, MaxSRQSGE: 16, MaxCQ: 16384, MaxCQE: 1 << 18, MaxMR: 65536, MaxMRSize: 1 << 38, MaxMW: 65536, MaxFastRegPageListLen: 512, MaxPD: 16384, MaxAH: 1 << 17,
 		MaxPKeys: 1, MaxMcastGrp: 16384, MaxMcastQPAttach: 16384, MaxTotalMcastQPAttach: 1 << 18, PhysicalPorts: 1, XDPMode: "none", AFXDPMode: "none", SendMode: "none", Workers: 1,
 		SysImageGUID: 0x0000_00ff_fe00_0001, VendorID: 0x726f63, PageSizeCap: 0xfffff000, CapFlags: attr.CapFlags,
-		AtomicCap: verbs.AtomicHCA, MaxQPRDAtom: 16, MaxQPInitRDAtom: 16, MaxResRDAtom: 16 * 16384,
+		AtomicCap: ib.AtomicHCA, MaxQPRDAtom: 16, MaxQPInitRDAtom: 16, MaxResRDAtom: 16 * 16384,
 		CompletionTimestampMask: 1<<64 - 1, HCACoreClock: 1_000_000, MaxCQCount: 65535, MaxCQPeriod: 65535,
 	}
 	if attr != want || attr.FirmwareVersion == "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
@@ -139,13 +141,13 @@ func TestLeaveTheLastJoin(t *testing.T) {
 	channel, err := provider.Do(s, provider.CreateEventChannel, provider.None{})
 	check(t, err)
 	defer channel.Events.Close()
-	made, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+	made, err := provider.Do(s, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: wire.PortSpaceUDP})
 	check(t, err)
 	_, err = provider.Do(s, provider.BindID, provider.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
 	check(t, err)
 	group := address("239.1.2.3")
 	for context := range uint64(2) {
-		check(t, provider.Exec(s, provider.JoinID, provider.JoinIDRequest{ID: made.ID, Group: group, State: verbs.JoinStateFullMember, Context: 5 + context}))
+		check(t, provider.Exec(s, provider.JoinID, provider.JoinIDRequest{ID: made.ID, Group: group, State: ib.JoinStateFullMember, Context: 5 + context}))
 	}
 	for _, want := range []uint64{6, 5} {
 		grant, err := provider.Do(s, provider.LeaveID, provider.LeaveIDRequest{ID: made.ID, Group: group})

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/release"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
@@ -46,10 +47,10 @@ const vendor = 0x726F63
 func describeDevice(attr *verbs.DeviceAttr) {
 	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, vendor
 	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
-	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
-		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ |
-		verbs.DeviceRCRNRNAKGen | verbs.DeviceMemWindow | verbs.DeviceMemWindowType2B | verbs.DeviceXRC | verbs.DeviceMemMgtExtensions
-	attr.AtomicCap = verbs.AtomicHCA
+	attr.CapFlags = ib.DeviceBadPKeyCntr | ib.DeviceBadQKeyCntr | ib.DeviceCurrQPStateMod | ib.DevicePortActiveEvent |
+		ib.DeviceSysImageGUID | ib.DeviceSRQResize | ib.DeviceNNotifyCQ |
+		ib.DeviceRCRNRNAKGen | ib.DeviceMemWindow | ib.DeviceMemWindowType2B | ib.DeviceXRC | ib.DeviceMemMgtExtensions
+	attr.AtomicCap = ib.AtomicHCA
 	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
 }
@@ -107,7 +108,7 @@ func queryPort(o *owner, r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	attr := verbs.PortAttr{
 		State: verbs.PortDown, MaxMTU: now.LargestMTU(), ActiveMTU: now.RDMA, GIDTableLen: now.GIDs.Len(), PKeyTableLen: 1,
 		MaxMsgSize: ring.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: now.MTU,
-		PhysState: physState(&now.Port), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
+		PhysState: physState(&now.Port), LinkLayer: ib.LinkLayerEthernet, CapFlags: ib.PortCapIPBasedGIDs, MaxVLNum: 1,
 		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: now.Speed,
 	}
 	if now.Up {
@@ -117,14 +118,14 @@ func queryPort(o *owner, r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	return attr, nil
 }
 
-func physState(status *network.Port) verbs.PortPhysState {
+func physState(status *network.Port) ib.PortPhysState {
 	switch {
 	case status.Up:
-		return verbs.PhysStateLinkUp
+		return ib.PhysStateLinkUp
 	case status.Enabled:
-		return verbs.PhysStatePolling
+		return ib.PhysStatePolling
 	}
-	return verbs.PhysStateDisabled
+	return ib.PhysStateDisabled
 }
 
 // The numbers of widths and speeds (IBA 14.2.5.6).

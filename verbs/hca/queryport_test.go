@@ -3,7 +3,7 @@ package hca
 import (
 	"testing"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/network"
 )
 
@@ -26,8 +26,8 @@ func TestWidthAndSpeed(t *testing.T) {
 func TestPhysState(t *testing.T) {
 	for _, row := range []struct {
 		enabled, up bool
-		want        verbs.PortPhysState
-	}{{false, false, verbs.PhysStateDisabled}, {true, false, verbs.PhysStatePolling}, {true, true, verbs.PhysStateLinkUp}} {
+		want        ib.PortPhysState
+	}{{false, false, ib.PhysStateDisabled}, {true, false, ib.PhysStatePolling}, {true, true, ib.PhysStateLinkUp}} {
 		if got := physState(&network.Port{Enabled: row.enabled, Up: row.up}); got != row.want {
 			t.Errorf("enabled %v, up %v: %v", row.enabled, row.up, got)
 		}

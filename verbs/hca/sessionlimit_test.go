@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -58,7 +59,7 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, events.Events.Close())
 	_, err = provider.Do(session, provider.CreateEventChannel, provider.None{})
 	refused(t, err, verbs.ErrLimit, "1 event channels")
-	id := provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}
+	id := provider.CreateIDRequest{Channel: events.Channel, PortSpace: wire.PortSpaceUDP}
 	_, err = provider.Do(session, provider.CreateID, id)
 	check(t, err)
 	_, err = provider.Do(session, provider.CreateID, id)

@@ -3,6 +3,7 @@ package proto
 import (
 	"net/netip"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -70,7 +71,7 @@ func visitJoin(c *coder, r *provider.JoinMulticastRequest) {
 
 // visitJoinKind is a join state with its bits in an order of its own: programs of older releases say 1 for a full
 // member and 2 for a send-only full member, and are understood, as services of older releases are.
-func visitJoinKind(c *coder, s *verbs.JoinState) {
+func visitJoinKind(c *coder, s *ib.JoinState) {
 	kind := *s&^0xE | *s>>2&2 | *s&6<<1 // full, send-only full, non-member, send-only non-member
 	u8(c, "kind", &kind)
 	c.reserved(3)

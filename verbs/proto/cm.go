@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -61,7 +61,7 @@ func visitCMEvent(c *coder, g *provider.GetCMEventGrant) {
 
 // visitPrivateData comes last in a structure.
 func visitPrivateData(c *coder, data *[]byte) {
-	list(c, "private_data", verbs.MaxCMPrivateData, data, func(c *coder, b *byte) { u8(c, "byte", b) })
+	list(c, "private_data", ib.MaxCMPrivateData, data, func(c *coder, b *byte) { u8(c, "byte", b) })
 }
 
 func visitCreateID(c *coder, r *provider.CreateIDRequest) {
@@ -149,8 +149,8 @@ func visitListen(c *coder, r *provider.ListenIDRequest) {
 }
 
 // visitConnParam comes last in a structure: the private data follows the other parameters.
-func visitConnParam(c *coder, p *verbs.ConnParam) {
-	part(c, "param", "conn_param", p, func(c *coder, p *verbs.ConnParam) {
+func visitConnParam(c *coder, p *ib.ConnParam) {
+	part(c, "param", "conn_param", p, func(c *coder, p *ib.ConnParam) {
 		u32(c, "qpn", &p.QPN)
 		u32(c, "qkey", &p.QKey)
 		u8(c, "responder_resources", &p.ResponderResources)

@@ -3,6 +3,7 @@ package proto
 import (
 	"net/netip"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -33,7 +34,7 @@ type ClientID struct {
 // ID is a connection id as hca.IDInfo describes it.
 type ID struct {
 	Handle        provider.Handle
-	PortSpace     verbs.PortSpace
+	PortSpace     wire.PortSpace
 	Type          verbs.QPType
 	State         string // as rdma(8) names it
 	Local, Remote netip.AddrPort

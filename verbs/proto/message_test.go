@@ -196,9 +196,9 @@ func TestMalformed(t *testing.T) {
 
 // TestJoinKinds: what programs and services of older releases say, and understand, has not changed.
 func TestJoinKinds(t *testing.T) {
-	for kind, state := range map[byte]verbs.JoinState{
-		1: verbs.JoinStateFullMember, 2: verbs.JoinStateSendOnlyFullMember, 4: verbs.JoinStateNonMember, 8: verbs.JoinStateSendOnlyNonMember,
-		3: verbs.JoinStateFullMember | verbs.JoinStateSendOnlyFullMember, 15: ib.AllJoinStates,
+	for kind, state := range map[byte]ib.JoinState{
+		1: ib.JoinStateFullMember, 2: ib.JoinStateSendOnlyFullMember, 4: ib.JoinStateNonMember, 8: ib.JoinStateSendOnlyNonMember,
+		3: ib.JoinStateFullMember | ib.JoinStateSendOnlyFullMember, 15: ib.AllJoinStates,
 	} {
 		packet, err := JoinMulticast.EncodeRequest(1, &provider.JoinMulticastRequest{State: state})
 		if body := packet[headerLen:]; err != nil || body[0] != kind {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
@@ -25,7 +26,7 @@ func TestDestroyedChannels(t *testing.T) {
 	for name, err := range map[string]error{
 		"a CQ's":            refused(c, proto.CreateCQ, &provider.CreateCQRequest{Entries: 1, Channel: completions.Channel}),
 		"destroyed again":   refused(c, proto.DestroyCompChannel, &provider.DestroyCompChannelRequest{Channel: completions.Channel}),
-		"an id's":           refused(c, proto.CreateID, &provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}),
+		"an id's":           refused(c, proto.CreateID, &provider.CreateIDRequest{Channel: events.Channel, PortSpace: wire.PortSpaceUDP}),
 		"asked for events":  refused(c, proto.GetCMEvent, &provider.GetCMEventRequest{Channel: events.Channel}),
 		"destroyed again, ": refused(c, proto.DestroyEventChannel, &provider.DestroyEventChannelRequest{Channel: events.Channel}),
 	} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
@@ -22,7 +22,7 @@ func TestEventChannelThatIsHeld(t *testing.T) {
 	end := bad.eventChannelEnd()
 	check(t, unix.SetNonblock(end, false))
 	id := func(port uint16) provider.Handle {
-		g, _ := ask(bad, proto.CreateID, &provider.CreateIDRequest{Channel: bad.channel, PortSpace: verbs.PortSpaceTCP})
+		g, _ := ask(bad, proto.CreateID, &provider.CreateIDRequest{Channel: bad.channel, PortSpace: wire.PortSpaceTCP})
 		ask(bad, proto.BindID, &provider.BindIDRequest{ID: g.ID, Address: netip.AddrPortFrom(addressesA[0], port)})
 		return g.ID
 	}

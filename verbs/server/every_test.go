@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -37,11 +39,11 @@ func (d *daemon) whole(t testing.TB) *whole {
 	})
 	ask(w.raw, proto.ModifyQP, w.init(qp.QP))
 	ah, _ := ask(w.raw, proto.CreateAH, w.aim(w.pd))
-	joined, _ := ask(w.raw, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), State: verbs.JoinStateFullMember})
+	joined, _ := ask(w.raw, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), State: ib.JoinStateFullMember})
 	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
 	ask(w.raw, proto.AttachMcast, &provider.McastRequest{QP: w.qp, MGID: w.mgid})
 	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
-	fast, _ := ask(w.raw, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2, Type: verbs.MRTypeIntegrity})
+	fast, _ := ask(w.raw, proto.AllocFastMR, &provider.AllocFastMRRequest{PD: w.pd, Entries: 2, Type: kernel.MRTypeIntegrity})
 	w.mw, w.fast = window.MW, fast.MR
 	device, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	spare, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
@@ -168,7 +170,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.DestroyAH, &provider.DestroyAHRequest{AH: w.ah})
 	put(p, t, proto.AttachMcast, group)
 	put(p, t, proto.DetachMcast, group)
-	put(p, t, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.4"), State: verbs.JoinStateFullMember})
+	put(p, t, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.4"), State: ib.JoinStateFullMember})
 	put(p, t, proto.LeaveMulticast, &provider.LeaveMulticastRequest{Membership: w.membership})
 	// These are EBUSY here: others use the object.
 	put(p, t, proto.DeallocPD, &provider.DeallocPDRequest{PD: w.pd})

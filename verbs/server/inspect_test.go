@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
@@ -297,7 +298,7 @@ func TestListIDs(t *testing.T) {
 		check(t, err)
 		t.Cleanup(func() { check(t, channel.Events.Close()) })
 		for i := range ids {
-			grant, err := provider.Do(session, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			grant, err := provider.Do(session, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: wire.PortSpaceUDP})
 			check(t, err)
 			if n == 1 && i == ids-1 {
 				_, err := provider.Do(session, provider.BindID, provider.BindIDRequest{ID: grant.ID, Address: bound})

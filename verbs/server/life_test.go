@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
@@ -129,7 +130,7 @@ func TestPrivilegedPorts(t *testing.T) {
 				return err
 			}
 			defer channel.Events.Close()
-			id, err := provider.Do(c, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			id, err := provider.Do(c, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: wire.PortSpaceUDP})
 			if err != nil {
 				return err
 			}

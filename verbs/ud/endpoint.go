@@ -149,7 +149,7 @@ func (e *Endpoint) LocalAddr() Addr {
 	a := Addr{QPN: e.qp.Number(), QKey: e.options.QKey}
 	if e.options.Source.IsValid() {
 		a.GID = verbs.GIDFromAddr(e.options.Source)
-	} else if entry, err := e.verbs.QueryGIDEx(portNumber, 0); err == nil {
+	} else if entry, err := e.verbs.QueryGID(portNumber, 0); err == nil {
 		a.GID = entry.GID
 	}
 	return a

@@ -60,7 +60,7 @@ func answer(t *testing.T, a, peer *rig.Station, from, dest netip.Addr) {
 	attr, err := back.Query()
 	rig.Check(t, err)
 	want := attr.GRH
-	own, err := peer.Ctx.QueryGIDEx(1, want.SGIDIndex)
+	own, err := peer.Ctx.QueryGID(1, want.SGIDIndex)
 	rig.Check(t, err)
 	if want.DGID != rig.GID(from) || own.GID != rig.GID(dest) || want.TrafficClass != 0x2E<<2 {
 		t.Errorf("answers from %v: %+v", own.GID, want)
@@ -198,7 +198,7 @@ func ahFromGroupMessage(t *testing.T, w *rig.World) {
 	copy(v6[24:], group[:])
 	attr, err := s.Ctx.InitAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, v6, 1)
 	rig.Check(t, err)
-	source, err := s.Ctx.QueryGIDEx(1, attr.GRH.SGIDIndex)
+	source, err := s.Ctx.QueryGID(1, attr.GRH.SGIDIndex)
 	if attr.GRH.DGID != from || err != nil || source.GID != rig.GID(s.End.IPv6) {
 		t.Errorf("%+v from %v (%v), want to %v from %v", attr, source.GID, err, from, s.End.IPv6)
 	}

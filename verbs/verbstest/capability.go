@@ -3,7 +3,9 @@ package verbstest
 import (
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
@@ -18,25 +20,25 @@ var capabilityRows = []struct {
 	has  func(c *verbs.Context, port uint8) bool
 	want bool
 }{
-	{"IsPortValid", (*verbs.Context).IsPortValid, true},
-	{"ProtocolRoCE", (*verbs.Context).ProtocolRoCE, true},
-	{"ProtocolRoCEUDPEncap", (*verbs.Context).ProtocolRoCEUDPEncap, true},
-	{"ProtocolIB", (*verbs.Context).ProtocolIB, false},
-	{"ProtocolRoCEEthEncap", (*verbs.Context).ProtocolRoCEEthEncap, false},
-	{"ProtocolIWARP", (*verbs.Context).ProtocolIWARP, false},
-	{"ProtocolUSNIC", (*verbs.Context).ProtocolUSNIC, false},
-	{"ProtocolRawPacket", (*verbs.Context).ProtocolRawPacket, false},
-	{"CapIBMAD", (*verbs.Context).CapIBMAD, true},
-	{"CapOPAMAD", (*verbs.Context).CapOPAMAD, false},
-	{"CapIBSMI", (*verbs.Context).CapIBSMI, false},
-	{"CapIBCM", (*verbs.Context).CapIBCM, true},
-	{"CapIWCM", (*verbs.Context).CapIWCM, false},
-	{"CapIBSA", (*verbs.Context).CapIBSA, false},
-	{"CapIBMcast", (*verbs.Context).CapIBMcast, false},
-	{"CapAFIB", (*verbs.Context).CapAFIB, true},
-	{"CapEthAH", (*verbs.Context).CapEthAH, true},
-	{"CapOPAAH", (*verbs.Context).CapOPAAH, false},
-	{"CapRoCEGIDTable", (*verbs.Context).CapRoCEGIDTable, true},
+	{"IsPortValid", kernel.IsPortValid, true},
+	{"ProtocolRoCE", kernel.ProtocolRoCE, true},
+	{"ProtocolRoCEUDPEncap", kernel.ProtocolRoCEUDPEncap, true},
+	{"ProtocolIB", kernel.ProtocolIB, false},
+	{"ProtocolRoCEEthEncap", kernel.ProtocolRoCEEthEncap, false},
+	{"ProtocolIWARP", kernel.ProtocolIWARP, false},
+	{"ProtocolUSNIC", kernel.ProtocolUSNIC, false},
+	{"ProtocolRawPacket", kernel.ProtocolRawPacket, false},
+	{"CapIBMAD", kernel.CapIBMAD, true},
+	{"CapOPAMAD", kernel.CapOPAMAD, false},
+	{"CapIBSMI", kernel.CapIBSMI, false},
+	{"CapIBCM", kernel.CapIBCM, true},
+	{"CapIWCM", kernel.CapIWCM, false},
+	{"CapIBSA", kernel.CapIBSA, false},
+	{"CapIBMcast", kernel.CapIBMcast, false},
+	{"CapAFIB", kernel.CapAFIB, true},
+	{"CapEthAH", kernel.CapEthAH, true},
+	{"CapOPAAH", kernel.CapOPAAH, false},
+	{"CapRoCEGIDTable", kernel.CapRoCEGIDTable, true},
 }
 
 // The device answers as one with a port of RoCE v2. Ports that do not exist have no capability, and
@@ -45,15 +47,15 @@ func capabilities(t *testing.T, w *rig.World) {
 	c := w.A.Ctx
 	device, err := c.QueryDevice()
 	rig.Check(t, err)
-	if c.CapIBSwitch() || c.StartPort() != 1 || int(c.EndPort()) != device.PhysicalPorts || c.MaxMADSize(1) != 256 {
-		t.Errorf("switch %v, ports %d to %d of %d, MADs of %d bytes", c.CapIBSwitch(), c.StartPort(), c.EndPort(), device.PhysicalPorts, c.MaxMADSize(1))
+	if kernel.CapIBSwitch(c) || kernel.StartPort(c) != 1 || int(kernel.EndPort(c)) != device.PhysicalPorts || kernel.MaxMADSize(c, 1) != 256 {
+		t.Errorf("switch %v, ports %d to %d of %d, MADs of %d bytes", kernel.CapIBSwitch(c), kernel.StartPort(c), kernel.EndPort(c), device.PhysicalPorts, kernel.MaxMADSize(c, 1))
 	}
 	for number := range 256 {
 		port := uint8(number)
 		_, err := c.QueryPort(port)
-		exists := port >= c.StartPort() && port <= c.EndPort()
-		if exists != (err == nil) || !exists && c.MaxMADSize(port) != 0 {
-			t.Errorf("port %d: %v, MADs of %d bytes", port, err, c.MaxMADSize(port))
+		exists := port >= kernel.StartPort(c) && port <= kernel.EndPort(c)
+		if exists != (err == nil) || !exists && kernel.MaxMADSize(c, port) != 0 {
+			t.Errorf("port %d: %v, MADs of %d bytes", port, err, kernel.MaxMADSize(c, port))
 		}
 		for _, row := range capabilityRows {
 			if got := row.has(c, port); got != (row.want && exists) {
@@ -64,33 +66,33 @@ func capabilities(t *testing.T, w *rig.World) {
 }
 
 // deviceCapabilityRows are the capabilities of a device with an operation that succeeds only on a device that has them.
-var deviceCapabilityRows = map[verbs.DeviceCapFlags]func(w *rig.World) bool{
-	verbs.DeviceResizeMaxWR: func(w *rig.World) bool {
+var deviceCapabilityRows = map[ib.DeviceCapFlags]func(w *rig.World) bool{
+	ib.DeviceResizeMaxWR: func(w *rig.World) bool {
 		return w.A.QP.Modify(&verbs.QPAttr{Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64}}, verbs.QPAttrCap) == nil
 	},
-	verbs.DeviceAutoPathMig: func(w *rig.World) bool {
+	ib.DeviceAutoPathMig: func(w *rig.World) bool {
 		p := w.Connect(verbs.QPTypeRC, nil)
 		return p.A.QP.Modify(&verbs.QPAttr{}, verbs.QPAttrAltPath) == nil
 	},
-	verbs.DeviceCurrQPStateMod: func(w *rig.World) bool {
+	ib.DeviceCurrQPStateMod: func(w *rig.World) bool {
 		attr := verbs.QPAttr{State: verbs.QPStateRTS, CurState: verbs.QPStateRTS}
 		return w.A.QP.Modify(&attr, verbs.QPAttrState|verbs.QPAttrCurState) == nil
 	},
-	verbs.DeviceSysImageGUID: func(w *rig.World) bool {
+	ib.DeviceSysImageGUID: func(w *rig.World) bool {
 		device, err := w.A.Ctx.QueryDevice()
 		return err == nil && device.SysImageGUID != 0
 	},
-	verbs.DeviceSRQResize: func(w *rig.World) bool {
+	ib.DeviceSRQResize: func(w *rig.World) bool {
 		srq, err := w.A.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 		return err == nil && srq.Modify(&verbs.SRQAttr{MaxWR: 16}, verbs.SRQMaxWR) == nil
 	},
-	verbs.DeviceNNotifyCQ: func(w *rig.World) bool {
-		return w.A.NewCQOn(w.A.NewChannel(), 4).ReqNcompNotif(2) == nil
+	ib.DeviceNNotifyCQ: func(w *rig.World) bool {
+		return kernel.ReqNcompNotif(w.A.NewCQOn(w.A.NewChannel(), 4), 2) == nil
 	},
-	verbs.DeviceMemWindow:        windowsOf(verbs.MWType1),
-	verbs.DeviceMemWindowType2B:  windowsOf(verbs.MWType2),
-	verbs.DeviceXRC:              func(w *rig.World) bool { _, err := w.A.Ctx.AllocXRCD(); return err == nil },
-	verbs.DeviceMemMgtExtensions: fastRegistrations,
+	ib.DeviceMemWindow:        windowsOf(verbs.MWType1),
+	ib.DeviceMemWindowType2B:  windowsOf(verbs.MWType2),
+	ib.DeviceXRC:              func(w *rig.World) bool { _, err := w.A.Ctx.AllocXRCD(); return err == nil },
+	ib.DeviceMemMgtExtensions: fastRegistrations,
 }
 
 func windowsOf(kind verbs.MWType) func(w *rig.World) bool {
@@ -103,18 +105,18 @@ func windowsOf(kind verbs.MWType) func(w *rig.World) bool {
 // fastRegistrations are REG_MR, SEND_WITH_INV and LOCAL_INV, which belong to the memory management extensions.
 func fastRegistrations(w *rig.World) bool {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	mr, err := p.B.PD.AllocFastMR(verbs.MRTypeMemReg, 1)
+	mr, err := kernel.AllocFastMR(p.B.PD, kernel.MRTypeMemReg, 1)
 	if err != nil {
 		return false
 	}
-	list := p.B.Mapped(verbs.DMABidirectional, 0, verbs.MinPageSize)
-	if _, _, err := mr.MapSG(list, 0, verbs.MinPageSize); err != nil {
+	list := p.B.Mapped(kernel.DMABidirectional, 0, kernel.MinPageSize)
+	if _, _, err := kernel.MapSG(mr, list, 0, kernel.MinPageSize); err != nil {
 		return false
 	}
 	reg := verbs.SendWR{ID: 1, Opcode: verbs.WRRegMR, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: fastAccess}}
 	inv := p.A.Request(verbs.WRSendWithInv, &p.B, 5)
 	inv.InvalidateRKey = mr.RKey()
-	p.B.Recv(2, verbs.MinPageSize, 100)
+	p.B.Recv(2, kernel.MinPageSize, 100)
 	for _, step := range []struct {
 		by *rig.Peer
 		wr verbs.SendWR

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
@@ -271,8 +272,8 @@ func cqAttributes(t *testing.T, w *rig.World) {
 		}
 		return err
 	}
-	const always = verbs.WCExWithByteLen | verbs.WCExWithImm | verbs.WCExWithQPNum | verbs.WCExWithSrcQP | verbs.WCExWithSLID |
-		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
+	const always = ib.WCExWithByteLen | ib.WCExWithImm | ib.WCExWithQPNum | ib.WCExWithSrcQP | ib.WCExWithSLID |
+		ib.WCExWithSL | ib.WCExWithDLIDPathBits | ib.WCExWithCVLAN
 	rig.Check(t, create(func(a *verbs.CQInitAttr) { a.WCFlags, a.Flags = always, verbs.CQSingleThreaded }))
 	_, nothing := w.A.Ctx.CreateCQEx(nil)
 	refusals(t, []refusal{
@@ -280,8 +281,8 @@ func cqAttributes(t *testing.T, w *rig.World) {
 		{"no entries", create(func(a *verbs.CQInitAttr) { a.Entries = 0 }), unix.EINVAL, "1 to"},
 		{"vector 8", create(func(a *verbs.CQInitAttr) { a.CompVector = w.A.Ctx.NumCompVectors() }), unix.EINVAL, "vector"},
 		{"vector -1", create(func(a *verbs.CQInitAttr) { a.CompVector = -1 }), unix.EINVAL, "vector"},
-		{"flow tags", create(func(a *verbs.CQInitAttr) { a.WCFlags = verbs.WCExWithFlowTag }), unix.EOPNOTSUPP, "0x200"},
-		{"tag matching", create(func(a *verbs.CQInitAttr) { a.WCFlags = verbs.WCExWithTMInfo }), unix.EOPNOTSUPP, "0x400"},
+		{"flow tags", create(func(a *verbs.CQInitAttr) { a.WCFlags = ib.WCExWithFlowTag }), unix.EOPNOTSUPP, "0x200"},
+		{"tag matching", create(func(a *verbs.CQInitAttr) { a.WCFlags = ib.WCExWithTMInfo }), unix.EOPNOTSUPP, "0x400"},
 		{"what nobody knows", create(func(a *verbs.CQInitAttr) { a.WCFlags = 1 << 63 }), unix.EOPNOTSUPP, ""},
 		{"ignored overrun", create(func(a *verbs.CQInitAttr) { a.Flags = verbs.CQIgnoreOverrun }), unix.EOPNOTSUPP, "overrun"},
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
@@ -59,8 +60,8 @@ func qpCounters(t *testing.T, w *rig.World) {
 	send(3, 1)
 	reads(t, late, 2, 8)
 	both := counted(t, b, b.QP)
-	rig.Check(t, both.AttachQP(b.QP, verbs.CounterPackets, verbs.MaxCounters-1))
-	rig.Check(t, both.AttachQP(b.QP, verbs.CounterBytes, verbs.MaxCounters-1))
+	rig.Check(t, both.AttachQP(b.QP, verbs.CounterPackets, ib.MaxCounters-1))
+	rig.Check(t, both.AttachQP(b.QP, verbs.CounterBytes, ib.MaxCounters-1))
 	send(4, 5)
 	reads(t, both, 1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6)
 	rig.Check(t, errors.Join(late.Close(), both.Close(), other.Close()))
@@ -103,7 +104,7 @@ func countersRefuse(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	target := a.NewTarget(a.NewXRCD())
 	refusals(t, []refusal{
-		{"index", k.AttachQP(a.QP, 0, verbs.MaxCounters), unix.EINVAL, "16"},
+		{"index", k.AttachQP(a.QP, 0, ib.MaxCounters), unix.EINVAL, "16"},
 		{"index below 0", k.AttachQP(a.QP, 0, -1), unix.EINVAL, ""},
 		{"description", k.AttachQP(a.QP, verbs.CounterCompletions, 0), unix.EINVAL, "4"},
 		{"description of a CQ", k.AttachCQ(a.CQ, verbs.CounterSentBytes, 0), unix.EINVAL, "3"},
@@ -113,7 +114,7 @@ func countersRefuse(t *testing.T, w *rig.World) {
 		{"another context's", k.AttachQP(w.B.QP, 0, 0), unix.EINVAL, "another context"},
 		{"XRC target", k.AttachQP(target, 0, 0), unix.EOPNOTSUPP, "XRC"},
 		{"no QP", k.AttachQP(nil, 0, 0), unix.EINVAL, "nil"},
-		{"too many values", k.Read(make([]uint64, verbs.MaxCounters+1)), unix.EINVAL, "17"},
+		{"too many values", k.Read(make([]uint64, ib.MaxCounters+1)), unix.EINVAL, "17"},
 	})
 	for range 64 {
 		rig.Check(t, k.AttachQP(a.QP, 0, 0))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -19,8 +20,8 @@ var dmaTests = []rig.Test{
 }
 
 // mapped is an SGE of mapped memory.
-func mapped(pd *verbs.PD, addr verbs.DMAAddr, length int) verbs.SGE {
-	return verbs.SGE{Addr: uint64(addr), Length: uint32(length), LKey: pd.LocalDMALKey()}
+func mapped(pd *verbs.PD, addr kernel.DMAAddr, length int) verbs.SGE {
+	return verbs.SGE{Addr: uint64(addr), Length: uint32(length), LKey: kernel.LocalDMALKey}
 }
 
 // What is mapped goes where any SGE goes: sends of both kinds of queue pairs, inline data, receives, reads. The PD of
@@ -31,16 +32,16 @@ func mappedMemory(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	copy(foreign.Bytes(), rig.Pattern(3000, 1))
 	into := p.B.MR.Bytes()[100:4000]
-	to := p.B.Ctx.DMAMapSingle(into, verbs.DMAFromDevice)
-	rig.Check(t, p.B.Ctx.DMAMappingError(to))
-	from := p.A.Ctx.DMAMapSingle(foreign.Bytes(), verbs.DMAToDevice)
-	rig.Check(t, p.A.Ctx.DMAMappingError(from))
+	to := kernel.DMAMapSingle(p.B.Ctx, into, kernel.DMAFromDevice)
+	rig.Check(t, kernel.DMAMappingError(p.B.Ctx, to))
+	from := kernel.DMAMapSingle(p.A.Ctx, foreign.Bytes(), kernel.DMAToDevice)
+	rig.Check(t, kernel.DMAMappingError(p.A.Ctx, from))
 	rig.Check(t, p.B.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{mapped(p.B.PD, to, len(into))}}}))
-	p.A.Ctx.DMASyncSingleForDevice(from, 3000, verbs.DMAToDevice)
+	kernel.DMASyncSingleForDevice(p.A.Ctx, from, 3000, kernel.DMAToDevice)
 	p.A.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{mapped(p.A.PD, from+1000, 2000), mapped(p.A.PD, from, 1000)}})
 	p.A.Expect(rig.OK(1))
 	p.B.Expect(rig.OK(2))
-	p.B.Ctx.DMASyncSingleForCPU(to, len(into), verbs.DMAFromDevice)
+	kernel.DMASyncSingleForCPU(p.B.Ctx, to, len(into), kernel.DMAFromDevice)
 	if want := foreign.Bytes(); !bytes.Equal(into[:2000], want[1000:]) || !bytes.Equal(into[2000:3000], want[:1000]) {
 		t.Error("received: other bytes")
 	}
@@ -62,7 +63,7 @@ func mappedMemory(t *testing.T, w *rig.World) {
 			t.Errorf("datagram of %d bytes", wc.ByteLen)
 		}
 	}
-	p.A.Ctx.DMAUnmapSingle(from, 3000, verbs.DMAToDevice)
+	kernel.DMAUnmapSingle(p.A.Ctx, from, 3000, kernel.DMAToDevice)
 	rig.Check(t, foreign.Close())
 	p.A.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{mapped(p.A.PD, from, 1)}})
 	p.A.Expect(rig.Ended(1, verbs.WCLocProtErr)) // the memory is gone, and the address with it
@@ -71,24 +72,24 @@ func mappedMemory(t *testing.T, w *rig.World) {
 // Pages and lists are mapped at their bytes, with their places in pages.
 func mappedLists(t *testing.T, w *rig.World) {
 	c, memory := w.A.Ctx, w.A.MR.Bytes()
-	start := c.DMAMapSingle(memory, verbs.DMAToDevice)
-	page := c.DMAMapPage(memory[4096:8192], 100, 200, verbs.DMAToDevice)
+	start := kernel.DMAMapSingle(c, memory, kernel.DMAToDevice)
+	page := kernel.DMAMapPage(c, memory[4096:8192], 100, 200, kernel.DMAToDevice)
 	if page != start+4196 || page%4096 != 100 {
 		t.Errorf("a page at %#x of memory at %#x", page, start)
 	}
-	c.DMAUnmapPage(page, 200, verbs.DMAToDevice)
-	list := []verbs.SG{{Memory: memory[10:20]}, {Memory: memory[8192:8292]}}
-	if n := c.DMAMapSG(list, verbs.DMAToDevice); n != 2 {
+	kernel.DMAUnmapPage(c, page, 200, kernel.DMAToDevice)
+	list := []kernel.SG{{Memory: memory[10:20]}, {Memory: memory[8192:8292]}}
+	if n := kernel.DMAMapSG(c, list, kernel.DMAToDevice); n != 2 {
 		t.Fatalf("%d entries are mapped", n)
 	}
-	if c.SGDMAAddress(&list[0]) != start+10 || c.SGDMALen(&list[0]) != 10 || c.SGDMAAddress(&list[1]) != start+8192 || c.SGDMALen(&list[1]) != 100 {
+	if kernel.SGDMAAddress(c, &list[0]) != start+10 || kernel.SGDMALen(c, &list[0]) != 10 || kernel.SGDMAAddress(c, &list[1]) != start+8192 || kernel.SGDMALen(c, &list[1]) != 100 {
 		t.Errorf("%+v", list)
 	}
-	c.DMAUnmapSG(list, verbs.DMAToDevice)
-	if c.SGDMAAddress(&list[0]) != 0 || c.SGDMALen(&list[1]) != 0 {
+	kernel.DMAUnmapSG(c, list, kernel.DMAToDevice)
+	if kernel.SGDMAAddress(c, &list[0]) != 0 || kernel.SGDMALen(c, &list[1]) != 0 {
 		t.Error("an entry is mapped after it was unmapped")
 	}
-	if list = append(list, verbs.SG{Memory: make([]byte, 1)}); c.DMAMapSG(list, verbs.DMAToDevice) != 0 || c.SGDMALen(&list[0]) != 0 {
+	if list = append(list, kernel.SG{Memory: make([]byte, 1)}); kernel.DMAMapSG(c, list, kernel.DMAToDevice) != 0 || kernel.SGDMALen(c, &list[0]) != 0 {
 		t.Error("a list with an entry that cannot be is mapped")
 	}
 }
@@ -97,16 +98,16 @@ func mappedLists(t *testing.T, w *rig.World) {
 func mappingErrors(t *testing.T, w *rig.World) {
 	c, memory := w.A.Ctx, w.A.MR.Bytes()
 	for says, row := range map[string]struct {
-		addr  verbs.DMAAddr
+		addr  kernel.DMAAddr
 		errno unix.Errno
 	}{
-		"not the session's": {c.DMAMapSingle(make([]byte, 10), verbs.DMAToDevice), unix.EOPNOTSUPP},
-		"no bytes":          {c.DMAMapSingle(memory[:0], verbs.DMAToDevice), unix.EINVAL},
-		"there are DMABidi": {c.DMAMapSingle(memory, verbs.DMANone), unix.EINVAL},
-		"not all of the pa": {c.DMAMapPage(memory[:4096], 4000, 97, verbs.DMAToDevice), unix.EINVAL},
-		"of the page":       {c.DMAMapPage(memory[:4096], -1, 1, verbs.DMAToDevice), unix.EINVAL},
+		"not the session's": {kernel.DMAMapSingle(c, make([]byte, 10), kernel.DMAToDevice), unix.EOPNOTSUPP},
+		"no bytes":          {kernel.DMAMapSingle(c, memory[:0], kernel.DMAToDevice), unix.EINVAL},
+		"there are DMABidi": {kernel.DMAMapSingle(c, memory, kernel.DMANone), unix.EINVAL},
+		"not all of the pa": {kernel.DMAMapPage(c, memory[:4096], 4000, 97, kernel.DMAToDevice), unix.EINVAL},
+		"of the page":       {kernel.DMAMapPage(c, memory[:4096], -1, 1, kernel.DMAToDevice), unix.EINVAL},
 	} {
-		rig.Refused(t, c.DMAMappingError(row.addr), row.errno, says)
+		rig.Refused(t, kernel.DMAMappingError(c, row.addr), row.errno, says)
 		w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP, mapped(w.A.PD, row.addr, 1)))
 		w.A.Expect(rig.Ended(1, verbs.WCLocProtErr))
 		rig.To(t, w.A.QP, verbs.QPStateRTS)
@@ -117,11 +118,11 @@ func mappingErrors(t *testing.T, w *rig.World) {
 func mappingDirections(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	memory := p.B.MR.Bytes()[:100]
-	addr := func(d verbs.DMADirection) verbs.SGE {
-		return mapped(p.B.PD, p.B.Ctx.DMAMapSingle(memory, d), len(memory))
+	addr := func(d kernel.DMADirection) verbs.SGE {
+		return mapped(p.B.PD, kernel.DMAMapSingle(p.B.Ctx, memory, d), len(memory))
 	}
-	for d, may := range map[verbs.DMADirection]struct{ read, written bool }{
-		verbs.DMABidirectional: {true, true}, verbs.DMAToDevice: {true, false}, verbs.DMAFromDevice: {false, true},
+	for d, may := range map[kernel.DMADirection]struct{ read, written bool }{
+		kernel.DMABidirectional: {true, true}, kernel.DMAToDevice: {true, false}, kernel.DMAFromDevice: {false, true},
 	} {
 		copy(memory, rig.Pattern(100, 1))
 		p.A.Recv(2, 0, 100)
@@ -154,9 +155,9 @@ func mappingDirections(t *testing.T, w *rig.World) {
 // Coherent memory is zeroed, has no key but the local DMA key, and is freed once.
 func coherentMemory(t *testing.T, w *rig.World) {
 	c := w.A.Ctx
-	memory, addr, err := c.DMAAllocCoherent(5000)
+	memory, addr, err := kernel.DMAAllocCoherent(c, 5000)
 	rig.Check(t, err)
-	if len(memory) != 5000 || !bytes.Equal(memory, make([]byte, 5000)) || addr%4096 != 0 || c.DMAMapSingle(memory, verbs.DMABidirectional) != addr {
+	if len(memory) != 5000 || !bytes.Equal(memory, make([]byte, 5000)) || addr%4096 != 0 || kernel.DMAMapSingle(c, memory, kernel.DMABidirectional) != addr {
 		t.Errorf("%d bytes at %#x", len(memory), addr)
 	}
 	copy(memory, "hello")
@@ -167,13 +168,13 @@ func coherentMemory(t *testing.T, w *rig.World) {
 	if got := w.B.MR.Bytes()[40:45]; string(got) != "hello" {
 		t.Errorf("%q", got)
 	}
-	rig.Refused(t, c.DMAFreeCoherent(memory, addr+1), unix.EINVAL)
-	rig.Refused(t, c.DMAFreeCoherent(memory[1:], addr), unix.EINVAL)
-	rig.Refused(t, c.DMAFreeCoherent(w.A.MR.Bytes(), c.DMAMapSingle(w.A.MR.Bytes(), verbs.DMABidirectional)), unix.EINVAL)
-	rig.Check(t, c.DMAFreeCoherent(memory, addr))
-	rig.Refused(t, c.DMAFreeCoherent(memory, addr), unix.EINVAL)
+	rig.Refused(t, kernel.DMAFreeCoherent(c, memory, addr+1), unix.EINVAL)
+	rig.Refused(t, kernel.DMAFreeCoherent(c, memory[1:], addr), unix.EINVAL)
+	rig.Refused(t, kernel.DMAFreeCoherent(c, w.A.MR.Bytes(), kernel.DMAMapSingle(c, w.A.MR.Bytes(), kernel.DMABidirectional)), unix.EINVAL)
+	rig.Check(t, kernel.DMAFreeCoherent(c, memory, addr))
+	rig.Refused(t, kernel.DMAFreeCoherent(c, memory, addr), unix.EINVAL)
 	for _, size := range []int{0, -1, 1<<30 + 1} {
-		_, _, err := c.DMAAllocCoherent(size)
+		_, _, err := kernel.DMAAllocCoherent(c, size)
 		rig.Refused(t, err, unix.EINVAL, "there can be 1 to")
 	}
 }
@@ -181,12 +182,12 @@ func coherentMemory(t *testing.T, w *rig.World) {
 // The local DMA key is no key for peers, whatever address they name.
 func dmaKeyForPeers(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	addr := p.B.Ctx.DMAMapSingle(p.B.MR.Bytes(), verbs.DMABidirectional)
+	addr := kernel.DMAMapSingle(p.B.Ctx, p.B.MR.Bytes(), kernel.DMABidirectional)
 	for _, at := range []uint64{uint64(addr), 0, p.B.MR.IOVA()} {
-		if got := p.Reaches(verbs.RKey(p.B.PD.LocalDMALKey()), at, 8); got != verbs.WCRemAccessErr {
+		if got := p.Reaches(verbs.RKey(kernel.LocalDMALKey), at, 8); got != verbs.WCRemAccessErr {
 			t.Errorf("address %#x: %v", at, got)
 		}
 	}
-	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: verbs.RKey(p.B.PD.LocalDMALKey())})
+	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: verbs.RKey(kernel.LocalDMALKey)})
 	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/compat"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +68,7 @@ func postThen(t *testing.T, w *rig.World, end func() error) {
 // DrainQP flushes all requests, and returns when somebody has polled all of their completions.
 func drainToErr(t *testing.T, w *rig.World) {
 	a := w.A
-	drains := map[string]func(*verbs.QP, context.Context) error{"SQ": (*verbs.QP).DrainSQ, "RQ": (*verbs.QP).DrainRQ, "QP": (*verbs.QP).DrainQP}
+	drains := map[string]func(context.Context, *verbs.QP) error{"SQ": kernel.DrainSQ, "RQ": kernel.DrainRQ, "QP": kernel.DrainQP}
 	for name, drain := range drains {
 		qp := a.Active(rig.DefaultCap())
 		held := a.Send(1, a.AH(w.B.End.IPv4), w.B.QP)
@@ -78,7 +80,7 @@ func drainToErr(t *testing.T, w *rig.World) {
 		}
 		held.Flags = 0 // flushed all the same
 		rig.Check(t, qp.PostSend([]verbs.SendWR{held, held}))
-		done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error { return drain(qp, ctx) })
+		done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error { return drain(ctx, qp) })
 		var flushed []verbs.WC
 		for len(flushed) < rig.Depth+2 {
 			flushed = append(flushed, a.Wait(1)...)
@@ -93,19 +95,19 @@ func drainToErr(t *testing.T, w *rig.World) {
 			}
 		}
 		rig.Same(t, recvs, want...)
-		if attr, _, err := qp.QueryAttr(verbs.QPAttrState); attr.State != verbs.QPStateErr || err != nil {
+		if attr, _, err := compat.QueryQP(qp, verbs.QPAttrState); attr.State != verbs.QPStateErr || err != nil {
 			t.Errorf("%s: %v, %v", name, attr.State, err)
 		}
-		rig.Check(t, drain(qp, rig.Guard(t))) // nothing is left
+		rig.Check(t, drain(rig.Guard(t), qp)) // nothing is left
 		rig.Check(t, qp.Close())
-		rig.Refused(t, drain(qp, rig.Guard(t)), unix.EINVAL)
+		rig.Refused(t, drain(rig.Guard(t), qp), unix.EINVAL)
 	}
 	fresh := a.NewQP(rig.DefaultCap())
-	rig.Refused(t, fresh.DrainQP(rig.Guard(t)), verbs.ErrState) // RESET does not go to ERR
+	rig.Refused(t, kernel.DrainQP(rig.Guard(t), fresh), verbs.ErrState) // RESET does not go to ERR
 	withSRQ := a.NewQPWith(verbs.QPInitAttr{SendCQ: a.CQ, RecvCQ: a.CQ, SRQ: a.SRQ, Cap: rig.DefaultCap()})
 	rig.Check(t, withSRQ.Activate(rig.TestQKey))
-	rig.Refused(t, withSRQ.DrainRQ(rig.Guard(t)), unix.EINVAL, "SRQ")
-	rig.Check(t, withSRQ.DrainQP(rig.Guard(t)))
+	rig.Refused(t, kernel.DrainRQ(rig.Guard(t), withSRQ), unix.EINVAL, "SRQ")
+	rig.Check(t, kernel.DrainQP(rig.Guard(t), withSRQ))
 }
 
 // As in the kernel, somebody has to poll: else the drain ends with its context.
@@ -113,11 +115,11 @@ func drainUnpolled(t *testing.T, w *rig.World) {
 	qp := w.A.Active(rig.DefaultCap())
 	w.A.ReceiveOn(qp, 0)
 	ctx, cancel := context.WithCancel(rig.Guard(t))
-	done := rig.Waiting(ctx, t, 1, qp.DrainRQ)
+	done := rig.Waiting(ctx, t, 1, func(ctx context.Context) error { return kernel.DrainRQ(ctx, qp) })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	w.A.Expect(rig.Flushed(0))
-	rig.Check(t, qp.DrainRQ(rig.Guard(t)))
+	rig.Check(t, kernel.DrainRQ(rig.Guard(t), qp))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,7 @@ func fastRegistration(t *testing.T, w *rig.World) {
 	if p.Reaches(mr.RKey(), 0, 1) != verbs.WCRemAccessErr {
 		t.Error("a region that is free is written to")
 	}
-	list := p.B.Mapped(verbs.DMABidirectional, 1000, 50, 1050, 50)
+	list := p.B.Mapped(kernel.DMABidirectional, 1000, 50, 1050, 50)
 	p.B.Registered(mr, list, fastAccess)
 	first, base := mr.RKey(), mr.IOVA()
 	copy(p.A.MR.Bytes(), rig.Pattern(100, 3))
@@ -78,7 +79,7 @@ func fastPieces(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.B.FastMR(8)
 	parts := []int{20000, 7000, 40000, 1, 30000, 4096, 1000, 2999, 50000, 17}
-	p.B.Registered(mr, p.B.Mapped(verbs.DMABidirectional, parts...), fastAccess)
+	p.B.Registered(mr, p.B.Mapped(kernel.DMABidirectional, parts...), fastAccess)
 	size := int(mr.Length())
 	whole := func() (all []byte) {
 		for i := 0; i < len(parts); i += 2 {
@@ -134,32 +135,32 @@ func fastThatFails(t *testing.T, w *rig.World) {
 		"writing without AccessLocalWrite": func(wr *verbs.SendWR) { wr.Reg.Access = verbs.AccessRemoteWrite },
 		"access that there is not":         func(wr *verbs.SendWR) { wr.Reg.Access = verbs.AccessHugeTLB },
 		"a region of another PD": func(wr *verbs.SendWR) {
-			mr, err := otherPD.AllocFastMR(verbs.MRTypeSGGaps, 4)
+			mr, err := kernel.AllocFastMR(otherPD, kernel.MRTypeSGGaps, 4)
 			rig.Check(t, err)
-			*wr = p.B.Reg(mr, p.B.Mapped(verbs.DMABidirectional, 0, 10), 0)
+			*wr = p.B.Reg(mr, p.B.Mapped(kernel.DMABidirectional, 0, 10), 0)
 		},
 		"to device, to be written": func(wr *verbs.SendWR) {
-			*wr = p.B.Reg(wr.Reg.MR, p.B.Mapped(verbs.DMAToDevice, 0, 10, 20, 10), fastAccess)
+			*wr = p.B.Reg(wr.Reg.MR, p.B.Mapped(kernel.DMAToDevice, 0, 10, 20, 10), fastAccess)
 		},
 		"from device, to be read": func(wr *verbs.SendWR) {
-			*wr = p.B.Reg(wr.Reg.MR, p.B.Mapped(verbs.DMAFromDevice, 0, 10), fastAccess)
+			*wr = p.B.Reg(wr.Reg.MR, p.B.Mapped(kernel.DMAFromDevice, 0, 10), fastAccess)
 		},
 		"memory that is freed": func(wr *verbs.SendWR) {
-			memory, addr, err := p.B.Ctx.DMAAllocCoherent(4096)
+			memory, addr, err := kernel.DMAAllocCoherent(p.B.Ctx, 4096)
 			rig.Check(t, err)
-			list := []verbs.SG{{Memory: memory}}
-			p.B.Ctx.DMAMapSG(list, verbs.DMABidirectional)
+			list := []kernel.SG{{Memory: memory}}
+			kernel.DMAMapSG(p.B.Ctx, list, kernel.DMABidirectional)
 			*wr = p.B.Reg(wr.Reg.MR, list, 0)
-			rig.Check(t, p.B.Ctx.DMAFreeCoherent(memory, addr))
+			rig.Check(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr))
 		},
 		"a region that is closed": func(wr *verbs.SendWR) {
 			mr := p.B.FastMR(4)
-			*wr = p.B.Reg(mr, p.B.Mapped(verbs.DMABidirectional, 0, 10), 0)
+			*wr = p.B.Reg(mr, p.B.Mapped(kernel.DMABidirectional, 0, 10), 0)
 			rig.Check(t, mr.Close())
 		},
 	} {
 		mr := p.B.FastMR(4)
-		wr := p.B.Reg(mr, p.B.Mapped(verbs.DMABidirectional, 0, 10, 20, 10), fastAccess)
+		wr := p.B.Reg(mr, p.B.Mapped(kernel.DMABidirectional, 0, 10, 20, 10), fastAccess)
 		spoil(&wr)
 		p.B.Post(wr)
 		if wc := p.B.Wait(1)[0]; wc.Status != verbs.WCMWBindErr {
@@ -171,7 +172,7 @@ func fastThatFails(t *testing.T, w *rig.World) {
 		}
 		rig.Check(t, mr.Close())
 	}
-	mr, list := p.B.FastMR(4), p.B.Mapped(verbs.DMABidirectional, 0, 10)
+	mr, list := p.B.FastMR(4), p.B.Mapped(kernel.DMABidirectional, 0, 10)
 	p.B.Registered(mr, list, fastAccess)
 	p.B.Post(p.B.Reg(mr, list, fastAccess))
 	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // it is valid
@@ -184,24 +185,24 @@ func fastThatIsRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	most := device.MaxFastRegPageListLen
 	for _, entries := range []int{-1, 0, most + 1, 1 << 40} {
-		_, err := p.A.PD.AllocFastMR(verbs.MRTypeMemReg, entries)
+		_, err := kernel.AllocFastMR(p.A.PD, kernel.MRTypeMemReg, entries)
 		rig.Refused(t, err, unix.EINVAL, "there can be 1 to")
 	}
-	_, err = p.A.PD.AllocFastMR(99, 1)
+	_, err = kernel.AllocFastMR(p.A.PD, 99, 1)
 	rig.Refused(t, err, unix.EINVAL, "fast regions of type 99")
-	full, err := p.A.PD.AllocFastMR(verbs.MRTypeMemReg, most)
+	full, err := kernel.AllocFastMR(p.A.PD, kernel.MRTypeMemReg, most)
 	rig.Check(t, err)
 	rig.Check(t, full.Close())
-	mr, list := p.A.FastMR(2), p.A.Mapped(verbs.DMABidirectional, 0, 10)
+	mr, list := p.A.FastMR(2), p.A.Mapped(kernel.DMABidirectional, 0, 10)
 	empty := p.A.FastMR(2)
 	for says, spoil := range map[string]func(*verbs.SendWR){
-		"needs SendWR.Reg":  func(wr *verbs.SendWR) { wr.Reg = nil },
-		"of PD.AllocFastMR": func(wr *verbs.SendWR) { wr.Reg.MR = p.A.MR },
-		"only the low 8":    func(wr *verbs.SendWR) { wr.Reg.Key += 256 },
-		"MR.MapSG first":    func(wr *verbs.SendWR) { wr.Reg.MR, wr.Reg.Key = empty, empty.RKey() },
-		"takes no SGEs":     func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
-		"SendInline":        func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
-		"needs RegMR.Sig":   func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRegMRIntegrity },
+		"needs SendWR.Reg":      func(wr *verbs.SendWR) { wr.Reg = nil },
+		"of kernel.AllocFastMR": func(wr *verbs.SendWR) { wr.Reg.MR = p.A.MR },
+		"only the low 8":        func(wr *verbs.SendWR) { wr.Reg.Key += 256 },
+		"kernel.MapSG first":    func(wr *verbs.SendWR) { wr.Reg.MR, wr.Reg.Key = empty, empty.RKey() },
+		"takes no SGEs":         func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
+		"SendInline":            func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
+		"needs RegMR.Sig":       func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRegMRIntegrity },
 	} {
 		wr := p.A.Reg(mr, list, 0)
 		spoil(&wr)
@@ -209,14 +210,14 @@ func fastThatIsRefused(t *testing.T, w *rig.World) {
 	}
 	rig.Refused(t, mr.Rereg(&verbs.ReregAttr{}, verbs.ReregChangeAccess), unix.EINVAL, "a fast one")
 	for says, ask := range map[string]func() error{
-		"0 entries":       func() error { _, _, err := mr.MapSG(nil, 0, 4096); return err },
-		"from byte 11":    func() error { _, _, err := mr.MapSG(list, 11, 4096); return err },
-		"from byte -1":    func() error { _, _, err := mr.MapSG(list, -1, 4096); return err },
-		"not a fast one":  func() error { _, _, err := p.A.MR.MapSG(list, 0, 4096); return err },
-		"pages of 4095":   func() error { _, _, err := full.MapSG(list, 0, 4095); return err },
-		"a power of two":  func() error { _, _, err := full.MapSG(list, 0, 2048); return err },
-		"nil":             func() error { _, _, err := (*verbs.MR)(nil).MapSG(list, 0, 4096); return err },
-		"pages of 3 byte": func() error { _, _, _, err := verbs.SGToPages(list, 0, 3, nil); return err },
+		"0 entries":       func() error { _, _, err := kernel.MapSG(mr, nil, 0, 4096); return err },
+		"from byte 11":    func() error { _, _, err := kernel.MapSG(mr, list, 11, 4096); return err },
+		"from byte -1":    func() error { _, _, err := kernel.MapSG(mr, list, -1, 4096); return err },
+		"not a fast one":  func() error { _, _, err := kernel.MapSG(p.A.MR, list, 0, 4096); return err },
+		"pages of 4095":   func() error { _, _, err := kernel.MapSG(full, list, 0, 4095); return err },
+		"a power of two":  func() error { _, _, err := kernel.MapSG(full, list, 0, 2048); return err },
+		"nil":             func() error { _, _, err := kernel.MapSG((*verbs.MR)(nil), list, 0, 4096); return err },
+		"pages of 3 byte": func() error { _, _, _, err := kernel.SGToPages(list, 0, 3, nil); return err },
 	} {
 		rig.Refused(t, ask(), unix.EINVAL, says)
 	}
@@ -227,27 +228,27 @@ func fastKinds(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	const page = 4096
 	for what, row := range map[string]struct {
-		kind          verbs.MRType
+		kind          kernel.MRType
 		parts         []int
 		offset        int
 		entries, rest int
 		length        uint64
 	}{
-		"whole pages":             {verbs.MRTypeMemReg, []int{0, 2 * page, 5 * page, page}, 0, 2, 0, 3 * page},
-		"from within a page":      {verbs.MRTypeMemReg, []int{100, page - 100, 5 * page, 10}, 0, 2, 0, page - 90},
-		"from an offset":          {verbs.MRTypeMemReg, []int{0, page, 5 * page, 10}, 4000, 2, 0, 106},
-		"a gap before":            {verbs.MRTypeMemReg, []int{0, page - 1, 5 * page, 10}, 0, 1, 0, page - 1},
-		"a gap behind":            {verbs.MRTypeMemReg, []int{0, page, 5*page + 1, 10}, 0, 1, 0, page},
-		"one continues the other": {verbs.MRTypeMemReg, []int{10, 20, 30, 5000, 5030, 10}, 0, 3, 0, 5030},
-		"too many pages":          {verbs.MRTypeMemReg, []int{0, page, 4 * page, 6 * page}, 0, 1, 3 * page, 4 * page},
-		"many small ones":         {verbs.MRTypeMemReg, []int{0, 5, 5, 5, 10, 5, 15, 5, 20, 5, 25, 5}, 0, 6, 0, 30},
-		"gaps":                    {verbs.MRTypeSGGaps, []int{1, 5, 100, 7, 3, 9}, 2, 3, 0, 19},
-		"too many pieces":         {verbs.MRTypeSGGaps, []int{1, 5, 100, 7, 3, 9, 20, 1, 30, 1}, 0, 4, 0, 22},
+		"whole pages":             {kernel.MRTypeMemReg, []int{0, 2 * page, 5 * page, page}, 0, 2, 0, 3 * page},
+		"from within a page":      {kernel.MRTypeMemReg, []int{100, page - 100, 5 * page, 10}, 0, 2, 0, page - 90},
+		"from an offset":          {kernel.MRTypeMemReg, []int{0, page, 5 * page, 10}, 4000, 2, 0, 106},
+		"a gap before":            {kernel.MRTypeMemReg, []int{0, page - 1, 5 * page, 10}, 0, 1, 0, page - 1},
+		"a gap behind":            {kernel.MRTypeMemReg, []int{0, page, 5*page + 1, 10}, 0, 1, 0, page},
+		"one continues the other": {kernel.MRTypeMemReg, []int{10, 20, 30, 5000, 5030, 10}, 0, 3, 0, 5030},
+		"too many pages":          {kernel.MRTypeMemReg, []int{0, page, 4 * page, 6 * page}, 0, 1, 3 * page, 4 * page},
+		"many small ones":         {kernel.MRTypeMemReg, []int{0, 5, 5, 5, 10, 5, 15, 5, 20, 5, 25, 5}, 0, 6, 0, 30},
+		"gaps":                    {kernel.MRTypeSGGaps, []int{1, 5, 100, 7, 3, 9}, 2, 3, 0, 19},
+		"too many pieces":         {kernel.MRTypeSGGaps, []int{1, 5, 100, 7, 3, 9, 20, 1, 30, 1}, 0, 4, 0, 22},
 	} {
-		mr, err := p.B.PD.AllocFastMR(row.kind, 4)
+		mr, err := kernel.AllocFastMR(p.B.PD, row.kind, 4)
 		rig.Check(t, err)
-		list := p.B.Mapped(verbs.DMABidirectional, row.parts...)
-		entries, rest, err := mr.MapSG(list, row.offset, page)
+		list := p.B.Mapped(kernel.DMABidirectional, row.parts...)
+		entries, rest, err := kernel.MapSG(mr, list, row.offset, page)
 		rig.Check(t, err)
 		if entries != row.entries || rest != row.rest || mr.Length() != row.length {
 			t.Errorf("%s: %d entries, %d bytes of the next, %d in all", what, entries, rest, mr.Length())
@@ -272,9 +273,9 @@ func fastKinds(t *testing.T, w *rig.World) {
 		}
 		rig.Check(t, mr.Close())
 	}
-	mr, err := p.B.PD.AllocFastMR(verbs.MRTypeMemReg, 1)
+	mr, err := kernel.AllocFastMR(p.B.PD, kernel.MRTypeMemReg, 1)
 	rig.Check(t, err)
-	if n, rest, err := mr.MapSG(p.B.Mapped(verbs.DMABidirectional, 0, 2*page), 0, page); err != nil || n != 0 || rest != page {
+	if n, rest, err := kernel.MapSG(mr, p.B.Mapped(kernel.DMABidirectional, 0, 2*page), 0, page); err != nil || n != 0 || rest != page {
 		t.Errorf("two pages for one: %d entries, %d bytes, %v", n, rest, err)
 	}
 }
@@ -283,12 +284,12 @@ func fastKinds(t *testing.T, w *rig.World) {
 func fastHolds(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.B.FastMR(2)
-	memory, addr, err := p.B.Ctx.DMAAllocCoherent(4096)
+	memory, addr, err := kernel.DMAAllocCoherent(p.B.Ctx, 4096)
 	rig.Check(t, err)
-	list := []verbs.SG{{Memory: memory[:100]}, {Memory: p.B.MR.Bytes()[:100]}}
-	p.B.Ctx.DMAMapSG(list, verbs.DMABidirectional)
+	list := []kernel.SG{{Memory: memory[:100]}, {Memory: p.B.MR.Bytes()[:100]}}
+	kernel.DMAMapSG(p.B.Ctx, list, kernel.DMABidirectional)
 	p.B.Registered(mr, list, fastAccess)
-	rig.Refused(t, p.B.Ctx.DMAFreeCoherent(memory, addr), unix.EBUSY, "that fast regions are registered of: 1")
+	rig.Refused(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr), unix.EBUSY, "that fast regions are registered of: 1")
 	rig.Refused(t, p.B.MR.Close(), unix.EBUSY)
 	rig.Refused(t, p.B.MR.Rereg(&verbs.ReregAttr{}, verbs.ReregChangeAccess), unix.EBUSY)
 	window := p.B.Window(verbs.MWType1)
@@ -306,7 +307,7 @@ func fastHolds(t *testing.T, w *rig.World) {
 	rig.Refused(t, mr.Close(), unix.EBUSY, "memory windows")
 	rig.Check(t, window.Close())
 	p.B.Invalidated(mr)
-	rig.Check(t, p.B.Ctx.DMAFreeCoherent(memory, addr))
+	rig.Check(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr))
 	rig.Check(t, p.B.MR.Close())
 }
 
@@ -314,7 +315,7 @@ func fastHolds(t *testing.T, w *rig.World) {
 func fastInOrder(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.A.FastMR(2)
-	reg := p.A.Reg(mr, p.A.Mapped(verbs.DMABidirectional, 0, 3000, 8000, 3000), fastAccess)
+	reg := p.A.Reg(mr, p.A.Mapped(kernel.DMABidirectional, 0, 3000, 8000, 3000), fastAccess)
 	read := p.A.Request(verbs.WRRDMARead, &p.B, 0)
 	read.ID, read.SGList = 2, []verbs.SGE{mr.SGE(0, 6000)}
 	inv := verbs.SendWR{ID: 3, Opcode: verbs.WRLocalInv, InvalidateRKey: mr.RKey(), Flags: verbs.SendFence}
@@ -336,7 +337,7 @@ func invalidatedInFlight(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for round := range 20 {
 		mr := p.B.FastMR(2)
-		p.B.Registered(mr, p.B.Mapped(verbs.DMABidirectional, 0, 30000, 32000, 30000), fastAccess)
+		p.B.Registered(mr, p.B.Mapped(kernel.DMABidirectional, 0, 30000, 32000, 30000), fastAccess)
 		copy(p.A.MR.Bytes(), rig.Pattern(60000, byte(round)))
 		wr := p.A.Request(verbs.WRRDMAWrite, &p.B, 60000)
 		wr.RKey, wr.RemoteAddr = mr.RKey(), mr.IOVA()
@@ -359,11 +360,11 @@ func invalidatedInFlight(t *testing.T, w *rig.World) {
 // Commands map and unmap an FMR; each mapping has a key of its own.
 func fmr(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	f, err := p.B.PD.AllocFMR(fastAccess, &verbs.FMRAttr{MaxPages: 4, MaxMaps: 2, PageShift: 12})
+	f, err := kernel.AllocFMR(p.B.PD, fastAccess, &kernel.FMRAttr{MaxPages: 4, MaxMaps: 2, PageShift: 12})
 	rig.Check(t, err)
-	memory, addr, err := p.B.Ctx.DMAAllocCoherent(4 * 4096)
+	memory, addr, err := kernel.DMAAllocCoherent(p.B.Ctx, 4*4096)
 	rig.Check(t, err)
-	rig.Check(t, f.MapPhys([]verbs.DMAAddr{addr + 2*4096, addr}, 1<<20))
+	rig.Check(t, f.MapPhys([]kernel.DMAAddr{addr + 2*4096, addr}, 1<<20))
 	first := f.RKey()
 	if p.Reaches(first, 1<<20+4000, 200) != verbs.WCSuccess || p.Reaches(first, 1<<20+8000, 200) != verbs.WCRemAccessErr {
 		t.Error("the mapping is not of its pages")
@@ -371,47 +372,47 @@ func fmr(t *testing.T, w *rig.World) {
 	if want := p.A.MR.Bytes()[:200]; !bytes.Equal(memory[2*4096+4000:][:96], want[:96]) || !bytes.Equal(memory[:104], want[96:]) {
 		t.Error("other bytes")
 	}
-	rig.Check(t, f.MapPhys([]verbs.DMAAddr{addr + 4096}, 0))
+	rig.Check(t, f.MapPhys([]kernel.DMAAddr{addr + 4096}, 0))
 	if p.Reaches(first, 1<<20, 1) != verbs.WCRemAccessErr || p.Reaches(f.RKey(), 0, 4096) != verbs.WCSuccess {
 		t.Error("it has the mapping before")
 	}
-	rig.Refused(t, f.MapPhys([]verbs.DMAAddr{addr}, 0), unix.EINVAL, "mapped 2 times")
+	rig.Refused(t, f.MapPhys([]kernel.DMAAddr{addr}, 0), unix.EINVAL, "mapped 2 times")
 	rig.Refused(t, f.Close(), unix.EBUSY, "unmap it first")
-	rig.Refused(t, p.B.Ctx.DMAFreeCoherent(memory, addr), unix.EBUSY)
-	other, err := p.B.PD.AllocFMR(fastAccess, &verbs.FMRAttr{MaxPages: 1, MaxMaps: 1, PageShift: 12})
+	rig.Refused(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr), unix.EBUSY)
+	other, err := kernel.AllocFMR(p.B.PD, fastAccess, &kernel.FMRAttr{MaxPages: 1, MaxMaps: 1, PageShift: 12})
 	rig.Check(t, err)
-	rig.Check(t, other.MapPhys([]verbs.DMAAddr{addr}, 0))
-	rig.Check(t, verbs.UnmapFMR([]*verbs.FMR{f, other}))
-	for _, one := range []*verbs.FMR{f, other} {
+	rig.Check(t, other.MapPhys([]kernel.DMAAddr{addr}, 0))
+	rig.Check(t, kernel.UnmapFMR([]*kernel.FMR{f, other}))
+	for _, one := range []*kernel.FMR{f, other} {
 		if p.Reaches(one.RKey(), 0, 1) != verbs.WCRemAccessErr {
 			t.Error("it has a mapping after it was unmapped")
 		}
 		rig.Check(t, one.Close())
 	}
-	rig.Check(t, p.B.Ctx.DMAFreeCoherent(memory, addr))
+	rig.Check(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr))
 }
 
 func fmrRefused(t *testing.T, w *rig.World) {
 	pd := w.A.PD
-	for says, attr := range map[string]*verbs.FMRAttr{
+	for says, attr := range map[string]*kernel.FMRAttr{
 		"there can be 1 to": {MaxMaps: 1, PageShift: 12},
 		"0 maps":            {MaxPages: 1, PageShift: 12},
 		"pages of 2^11":     {MaxPages: 1, MaxMaps: 1, PageShift: 11},
 		"pages of 2^31":     {MaxPages: 1, MaxMaps: 1, PageShift: 31},
 	} {
-		_, err := pd.AllocFMR(0, attr)
+		_, err := kernel.AllocFMR(pd, 0, attr)
 		rig.Refused(t, err, unix.EINVAL, says)
 	}
-	f, err := pd.AllocFMR(fastAccess, &verbs.FMRAttr{MaxPages: 1, MaxMaps: 1, PageShift: 12})
+	f, err := kernel.AllocFMR(pd, fastAccess, &kernel.FMRAttr{MaxPages: 1, MaxMaps: 1, PageShift: 12})
 	rig.Check(t, err)
-	addr := w.A.Ctx.DMAMapSingle(w.A.MR.Bytes()[:4096], verbs.DMABidirectional)
+	addr := kernel.DMAMapSingle(w.A.Ctx, w.A.MR.Bytes()[:4096], kernel.DMABidirectional)
 	for says, ask := range map[string]func() error{
 		"0 pages":           func() error { return f.MapPhys(nil, 0) },
-		"2 pages":           func() error { return f.MapPhys([]verbs.DMAAddr{addr, addr}, 0) },
-		"0x1 within a page": func() error { return f.MapPhys([]verbs.DMAAddr{addr}, 1) },
-		"page 0 is at":      func() error { return f.MapPhys([]verbs.DMAAddr{addr + 1}, 0) },
-		"have to be mapped": func() error { return f.MapPhys([]verbs.DMAAddr{0}, 0) },
-		"nil":               func() error { return verbs.UnmapFMR([]*verbs.FMR{nil}) },
+		"2 pages":           func() error { return f.MapPhys([]kernel.DMAAddr{addr, addr}, 0) },
+		"0x1 within a page": func() error { return f.MapPhys([]kernel.DMAAddr{addr}, 1) },
+		"page 0 is at":      func() error { return f.MapPhys([]kernel.DMAAddr{addr + 1}, 0) },
+		"have to be mapped": func() error { return f.MapPhys([]kernel.DMAAddr{0}, 0) },
+		"nil":               func() error { return kernel.UnmapFMR([]*kernel.FMR{nil}) },
 	} {
 		rig.Refused(t, ask(), unix.EINVAL, says)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -58,26 +59,26 @@ func headers(t *testing.T, w *rig.World) {
 		if dest.Is4() {
 			version = 4
 		}
-		if got := verbs.GetRDMAHeaderVersion(grh); got != version {
+		if got := kernel.GetRDMAHeaderVersion(grh); got != version {
 			t.Errorf("to %v: version %d", dest, got)
 		}
-		sgid, dgid, err := verbs.GetGIDsFromRDMAHdr(grh, wc.NetworkHeader)
+		sgid, dgid, err := kernel.GetGIDsFromRDMAHdr(grh, wc.NetworkHeader)
 		rig.Check(t, err)
 		if sgid != rig.GID(from) || dgid != rig.GID(dest) {
 			t.Errorf("from %v to %v, want %v and %v", sgid, dgid, from, dest)
 		}
 		for _, network := range []verbs.NetworkType{verbs.NetworkIB, verbs.NetworkRoCEv1} { // laid out as IPv6
-			sgid, dgid, err := verbs.GetGIDsFromRDMAHdr(grh, network)
+			sgid, dgid, err := kernel.GetGIDsFromRDMAHdr(grh, network)
 			rig.Check(t, err)
 			if version == 6 && (sgid != rig.GID(from) || dgid != rig.GID(dest)) {
 				t.Errorf("network type %d: from %v to %v", network, sgid, dgid)
 			}
 		}
 		for name, refuse := range map[string]func() error{
-			"no bytes":    func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(nil, wc.NetworkHeader); return err },
-			"39 bytes":    func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh[:39], wc.NetworkHeader); return err },
-			"type 4":      func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 4); return err },
-			"no such one": func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 255); return err },
+			"no bytes":    func() error { _, _, err := kernel.GetGIDsFromRDMAHdr(nil, wc.NetworkHeader); return err },
+			"39 bytes":    func() error { _, _, err := kernel.GetGIDsFromRDMAHdr(grh[:39], wc.NetworkHeader); return err },
+			"type 4":      func() error { _, _, err := kernel.GetGIDsFromRDMAHdr(grh, 4); return err },
+			"no such one": func() error { _, _, err := kernel.GetGIDsFromRDMAHdr(grh, 255); return err },
 		} {
 			t.Run(name, func(t *testing.T) { rig.Refused(t, refuse(), unix.EINVAL) })
 		}

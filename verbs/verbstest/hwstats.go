@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +22,7 @@ func hwStats(t *testing.T, w *rig.World) {
 	if !s.HasCounters() {
 		return
 	}
-	short, err := s.Ctx.AllocHWStats(nil, time.Nanosecond)
+	short, err := kernel.AllocHWStats(s.Ctx, nil, time.Nanosecond)
 	rig.Check(t, err)
 	names := short.Names()
 	sent := slices.Index(names, "engine_sent")
@@ -29,7 +30,7 @@ func hwStats(t *testing.T, w *rig.World) {
 	if len(slices.Compact(names)) != len(short.Names()) || sent < 0 {
 		t.Fatalf("names %q", short.Names())
 	}
-	long, err := s.Ctx.AllocHWStats([]string{"engine_sent"}, time.Hour)
+	long, err := kernel.AllocHWStats(s.Ctx, []string{"engine_sent"}, time.Hour)
 	rig.Check(t, err)
 	before, at, err := long.Get()
 	rig.Check(t, err)
@@ -50,8 +51,8 @@ func hwStatsRefuse(t *testing.T, w *rig.World) {
 	if !s.HasCounters() {
 		return
 	}
-	_, err := s.Ctx.AllocHWStats([]string{"engine_sent", "no_such"}, 0)
+	_, err := kernel.AllocHWStats(s.Ctx, []string{"engine_sent", "no_such"}, 0)
 	rig.Refused(t, err, unix.EINVAL, "no_such", "Counters")
-	_, err = s.Ctx.AllocHWStats(nil, -time.Second)
+	_, err = kernel.AllocHWStats(s.Ctx, nil, -time.Second)
 	rig.Refused(t, err, unix.EINVAL, "-1s")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -29,11 +30,11 @@ const (
 )
 
 // dif is a domain with T10-DIF fields of type 1.
-func dif(guard uint8) (d verbs.SigDomain) {
-	d.Type = verbs.SigTypeT10DIF
+func dif(guard uint8) (d kernel.SigDomain) {
+	d.Type = kernel.SigTypeT10DIF
 	d.DIF.PIInterval, d.DIF.AppTag, d.DIF.RefTag, d.DIF.RefRemap, d.DIF.AppTagCheckMask = sigBlock, 0xABCD, 1000, true, 0xFFFF
 	if guard != 0 {
-		d.DIF.BGType = verbs.T10DIFCSUM
+		d.DIF.BGType = kernel.T10DIFCSUM
 	}
 	return d
 }
@@ -65,11 +66,11 @@ func csum(data []byte) uint16 {
 }
 
 // onWire is data with the fields of a domain, behind its blocks; and the fields alone.
-func onWire(data []byte, d verbs.SigDomain) (all, fields []byte) {
+func onWire(data []byte, d kernel.SigDomain) (all, fields []byte) {
 	for i := 0; i < len(data); i += sigBlock {
 		block := data[i:][:sigBlock]
 		guard := crc16(block)
-		if d.DIF.BGType == verbs.T10DIFCSUM {
+		if d.DIF.BGType == kernel.T10DIFCSUM {
 			guard = csum(block)
 		}
 		var field []byte
@@ -92,20 +93,20 @@ type signed struct {
 const sigFieldsAt = 30000 // in the peer's region, of fields with a list of their own
 
 // newSigned registers one. between says that memory has the fields between its blocks.
-func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig verbs.SigAttrs, between bool) *signed {
+func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig kernel.SigAttrs, between bool) *signed {
 	t.Helper()
-	mr, err := p.B.PD.AllocIntegrityMR(3, 2)
+	mr, err := kernel.AllocIntegrityMR(p.B.PD, 3, 2)
 	rig.Check(t, err)
 	size := sigData
 	if between {
 		size = sig.Mem.Length(sigData)
 	}
-	data := p.B.Mapped(verbs.DMABidirectional, 0, 700, 700, size-800, size-100, 100)
-	var meta []verbs.SG
+	data := p.B.Mapped(kernel.DMABidirectional, 0, 700, 700, size-800, size-100, 100)
+	var meta []kernel.SG
 	if fields := sig.Mem.Length(sigData) - sigData; fields > 0 && !between {
-		meta = p.B.Mapped(verbs.DMABidirectional, sigFieldsAt, 13, sigFieldsAt+13, fields-13)
+		meta = p.B.Mapped(kernel.DMABidirectional, sigFieldsAt, 13, sigFieldsAt+13, fields-13)
 	}
-	n, m, err := mr.MapSGPI(data, 0, meta, 0)
+	n, m, err := kernel.MapSGPI(mr, data, 0, meta, 0)
 	rig.Check(t, err)
 	if n != len(data) || m != len(meta) {
 		t.Fatalf("%d, %d entries fit", n, m)
@@ -116,16 +117,16 @@ func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig verbs.SigAttrs, bet
 }
 
 // status is what a check of the region says; the second time nothing.
-func (s *signed) status() (verbs.SigErr, bool) {
+func (s *signed) status() (kernel.SigErr, bool) {
 	s.Helper()
-	first, err := s.mr.CheckMRStatus(verbs.MRCheckSigStatus)
+	first, err := kernel.CheckMRStatus(s.mr, kernel.MRCheckSigStatus)
 	rig.Check(s, err)
-	again, err := s.mr.CheckMRStatus(verbs.MRCheckSigStatus)
+	again, err := kernel.CheckMRStatus(s.mr, kernel.MRCheckSigStatus)
 	rig.Check(s, err)
 	if again.FailStatus != 0 {
 		s.Errorf("a status that was asked for is there again: %+v", again)
 	}
-	return first.SigErr, first.FailStatus == verbs.MRCheckSigStatus
+	return first.SigErr, first.FailStatus == kernel.MRCheckSigStatus
 }
 
 // Ways of what the wire has out of the region, into the first peer's, and the other way.
@@ -188,7 +189,7 @@ type sigCase struct {
 	guard              uint8
 }
 
-func (c sigCase) attrs() (a verbs.SigAttrs) {
+func (c sigCase) attrs() (a kernel.SigAttrs) {
 	a.CheckMask = 0xFF
 	if c.mem {
 		a.Mem = dif(c.guard)
@@ -258,8 +259,8 @@ func wrongSignatures(t *testing.T, w *rig.World) {
 		kind any
 		part int
 	}{
-		"data": {100, verbs.SigBadGuard, 512}, "guard": {513, verbs.SigBadGuard, 512},
-		"application tag": {514, verbs.SigBadAppTag, 514}, "reference tag": {519, verbs.SigBadRefTag, 516},
+		"data": {100, kernel.SigBadGuard, 512}, "guard": {513, kernel.SigBadGuard, 512},
+		"application tag": {514, kernel.SigBadAppTag, 514}, "reference tag": {519, kernel.SigBadRefTag, 516},
 	} {
 		out, in := sigCase{true, true, true, 0}, sigCase{false, true, false, 0}
 		all, _ := onWire(rig.Pattern(sigData, 1), dif(0))
@@ -292,7 +293,7 @@ func wrongSignatures(t *testing.T, w *rig.World) {
 // next wrong message is reported with its own error, whichever it is.
 func laterSignatures(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	wrong := map[int]any{513: verbs.SigBadGuard, 514: verbs.SigBadAppTag, 519: verbs.SigBadRefTag}
+	wrong := map[int]any{513: kernel.SigBadGuard, 514: kernel.SigBadAppTag, 519: kernel.SigBadRefTag}
 	right, _ := onWire(rig.Pattern(sigData, 1), dif(0))
 	move := func(way string, s *signed, source []byte, do func(*signed)) {
 		for at, kind := range wrong {
@@ -323,10 +324,10 @@ func laterSignatures(t *testing.T, w *rig.World) {
 // The checksums that cards have besides T10-DIF.
 func checksums(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	for kind, sum := range map[verbs.SigDomain]func([]byte) uint32{
-		{Type: verbs.SigTypeCRC32}:  crc32.ChecksumIEEE,
-		{Type: verbs.SigTypeCRC32C}: func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) },
-		{Type: verbs.SigTypeXOR}: func(b []byte) (sum uint32) {
+	for kind, sum := range map[kernel.SigDomain]func([]byte) uint32{
+		{Type: kernel.SigTypeCRC32}:  crc32.ChecksumIEEE,
+		{Type: kernel.SigTypeCRC32C}: func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) },
+		{Type: kernel.SigTypeXOR}: func(b []byte) (sum uint32) {
 			for i := 0; i < len(b); i += 4 {
 				sum ^= binary.BigEndian.Uint32(b[i:])
 			}
@@ -334,7 +335,7 @@ func checksums(t *testing.T, w *rig.World) {
 		},
 	} {
 		kind.DIF.PIInterval = sigBlock
-		s := newSigned(t, w, p, verbs.SigAttrs{CheckMask: 0xF0, Wire: kind}, false)
+		s := newSigned(t, w, p, kernel.SigAttrs{CheckMask: 0xF0, Wire: kind}, false)
 		data := rig.Pattern(sigData, 4)
 		copy(p.B.MR.Bytes(), data)
 		outOfRegion["READ by the peer"](s)
@@ -348,7 +349,7 @@ func checksums(t *testing.T, w *rig.World) {
 		}
 		got[5*(sigBlock+4)+7]++
 		intoRegion["WRITE by the peer"](s)
-		if err, failed := s.status(); !failed || err.Type != verbs.SigBadGuard || err.Offset != 5*(sigBlock+4)+sigBlock {
+		if err, failed := s.status(); !failed || err.Type != kernel.SigBadGuard || err.Offset != 5*(sigBlock+4)+sigBlock {
 			t.Errorf("type %d: found %v, %+v", kind.Type, failed, err)
 		}
 		rig.Check(t, s.mr.Close())
@@ -358,15 +359,15 @@ func checksums(t *testing.T, w *rig.World) {
 // What makes no sense registers nothing; a region without signatures has no status.
 func signaturesRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	for what, spoil := range map[string]func(*verbs.SigAttrs){
-		"a type that there is not":  func(a *verbs.SigAttrs) { a.Wire.Type = 99 },
-		"a guard that there is not": func(a *verbs.SigAttrs) { a.Wire.DIF.BGType = 99 },
-		"blocks of no bytes":        func(a *verbs.SigAttrs) { a.Wire.DIF.PIInterval = 0 },
-		"data that is no blocks":    func(a *verbs.SigAttrs) { a.Wire.DIF.PIInterval = 511 },
+	for what, spoil := range map[string]func(*kernel.SigAttrs){
+		"a type that there is not":  func(a *kernel.SigAttrs) { a.Wire.Type = 99 },
+		"a guard that there is not": func(a *kernel.SigAttrs) { a.Wire.DIF.BGType = 99 },
+		"blocks of no bytes":        func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 0 },
+		"data that is no blocks":    func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 511 },
 	} {
-		mr, err := p.B.PD.AllocIntegrityMR(1, 1)
+		mr, err := kernel.AllocIntegrityMR(p.B.PD, 1, 1)
 		rig.Check(t, err)
-		_, _, err = mr.MapSGPI(p.B.Mapped(verbs.DMABidirectional, 0, 1024), 0, nil, 0)
+		_, _, err = kernel.MapSGPI(mr, p.B.Mapped(kernel.DMABidirectional, 0, 1024), 0, nil, 0)
 		rig.Check(t, err)
 		attrs := sigCase{false, true, false, 0}.attrs()
 		spoil(&attrs)
@@ -377,10 +378,10 @@ func signaturesRefused(t *testing.T, w *rig.World) {
 		p.Again()
 		rig.Check(t, mr.Close())
 	}
-	_, err := p.B.MR.CheckMRStatus(verbs.MRCheckSigStatus)
+	_, err := kernel.CheckMRStatus(p.B.MR, kernel.MRCheckSigStatus)
 	rig.Refused(t, err, unix.EINVAL, "none with signatures")
-	_, err = p.B.MR.CheckMRStatus(2)
+	_, err = kernel.CheckMRStatus(p.B.MR, 2)
 	rig.Refused(t, err, unix.EINVAL, "there is MRCheckSigStatus")
-	_, _, err = p.B.FastMR(1).MapSGPI(p.B.Mapped(verbs.DMABidirectional, 0, 10), 0, nil, 0)
-	rig.Refused(t, err, unix.EINVAL, "of PD.AllocIntegrityMR")
+	_, _, err = kernel.MapSGPI(p.B.FastMR(1), p.B.Mapped(kernel.DMABidirectional, 0, 10), 0, nil, 0)
+	rig.Refused(t, err, unix.EINVAL, "AllocIntegrityMR")
 }

@@ -30,7 +30,7 @@ func joinRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	attr, err := sender.AHAttr()
 	rig.Check(t, err)
-	if source, err := s.Ctx.QueryGIDEx(1, attr.GRH.SGIDIndex); attr.GRH.DGID != rig.GID(rig.GroupV6) || attr.GRH.HopLimit != 64 || err != nil || source.GID != rig.GID(s.End.IPv6) {
+	if source, err := s.Ctx.QueryGID(1, attr.GRH.SGIDIndex); attr.GRH.DGID != rig.GID(rig.GroupV6) || attr.GRH.HopLimit != 64 || err != nil || source.GID != rig.GID(s.End.IPv6) {
 		t.Errorf("%+v from %v, %v", attr, source, err)
 	}
 }

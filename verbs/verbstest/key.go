@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
@@ -35,7 +36,7 @@ func fastRegKey(t *testing.T, w *rig.World) {
 	mr, err := a.PD.AllocMR(10, 0)
 	rig.Check(t, err)
 	key := mr.LKey()
-	mr.UpdateFastRegKey(uint8(verbs.IncRKey(mr.RKey())))
+	kernel.UpdateFastRegKey(mr, uint8(verbs.IncRKey(mr.RKey())))
 	if mr.LKey() == key || mr.LKey()&^0xFF != key&^0xFF || uint32(mr.RKey()) != uint32(mr.LKey()) {
 		t.Errorf("lkey %#x after %#x, rkey %#x", mr.LKey(), key, mr.RKey())
 	}
@@ -45,7 +46,7 @@ func fastRegKey(t *testing.T, w *rig.World) {
 	b.Receive(0, 1)
 	a.Post(a.Send(2, ah, b.QP, mr.SGE(0, 10)))
 	a.Expect(rig.OK(2))
-	mr.UpdateFastRegKey(uint8(key))
+	kernel.UpdateFastRegKey(mr, uint8(key))
 	if mr.LKey() != key {
 		t.Errorf("lkey %#x, want %#x again", mr.LKey(), key)
 	}

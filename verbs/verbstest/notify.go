@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -27,14 +28,14 @@ func peek(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	for queued := range 4 {
 		for asked, want := range []int{0, min(1, queued), min(2, queued), min(3, queued), queued, queued} {
-			if n, err := c.CQ.Peek(asked); n != want || err != nil {
+			if n, err := kernel.PeekCQ(c.CQ, asked); n != want || err != nil {
 				t.Errorf("%d queued, peek %d: %d, %v", queued, asked, n, err)
 			}
 		}
 		c.Arrive(1, 0)
 	}
 	rig.Same(t, c.WaitOn(c.CQ, 4), rig.OK(0), rig.OK(0), rig.OK(0), rig.OK(0))
-	_, err := c.CQ.Peek(-1)
+	_, err := kernel.PeekCQ(c.CQ, -1)
 	rig.Refused(t, err, unix.EINVAL)
 }
 
@@ -52,14 +53,14 @@ func notifyFlags(t *testing.T, w *rig.World) {
 		}
 	}
 	for _, n := range []int{0, -1, c.Capacity() + 1} {
-		rig.Refused(t, c.ReqNcompNotif(n), unix.EINVAL)
+		rig.Refused(t, kernel.ReqNcompNotif(c, n), unix.EINVAL)
 	}
 	cq := w.A.NewCQ(1)
 	rig.Check(t, cq.Close())
 	_, err := cq.ReqNotify(verbs.CQNextComp)
 	rig.Refused(t, err, verbs.ErrObjectClosed)
-	rig.Refused(t, cq.ReqNcompNotif(1), verbs.ErrObjectClosed)
-	_, err = cq.Peek(1)
+	rig.Refused(t, kernel.ReqNcompNotif(cq, 1), verbs.ErrObjectClosed)
+	_, err = kernel.PeekCQ(cq, 1)
 	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
@@ -70,7 +71,7 @@ func notifyWithoutChannel(t *testing.T, w *rig.World) {
 	if missed {
 		t.Error("missed, and nothing is there")
 	}
-	rig.Check(t, w.B.CQ.ReqNcompNotif(1))
+	rig.Check(t, kernel.ReqNcompNotif(w.B.CQ, 1))
 	w.Alive()
 }
 
@@ -143,7 +144,7 @@ func missedEventsHint(t *testing.T, w *rig.World) {
 // The event comes when so many completions are queued, whenever they came.
 func notifyNumber(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
-	rig.Check(t, c.CQ.ReqNcompNotif(3))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 3))
 	c.Arrive(2, 0)
 	c.NoEvent()
 	c.WaitOn(c.CQ, 1)
@@ -153,9 +154,9 @@ func notifyNumber(t *testing.T, w *rig.World) {
 	c.ExpectEvent()
 	c.Arrive(1, 0)
 	c.NoEvent() // once
-	rig.Check(t, c.CQ.ReqNcompNotif(4))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 4))
 	c.ExpectEvent() // they are there already
-	rig.Check(t, c.CQ.ReqNcompNotif(5))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 5))
 	c.Arm(verbs.CQNextComp)
 	c.Arrive(1, 0)
 	c.ExpectEvent()
@@ -204,6 +205,6 @@ func overrunNotifies(t *testing.T, w *rig.World) {
 	c.WaitOn(c.CQ, 4)
 	_, err := c.CQ.ReqNotify(verbs.CQNextComp)
 	rig.Refused(t, err, verbs.ErrCQOverrun, "arm CQ: ")
-	rig.Refused(t, c.CQ.ReqNcompNotif(1), verbs.ErrCQOverrun, "arm CQ: ")
+	rig.Refused(t, kernel.ReqNcompNotif(c.CQ, 1), verbs.ErrCQOverrun, "arm CQ: ")
 	rig.Refused(t, c.CQ.Resize(100), verbs.ErrCQOverrun)
 }

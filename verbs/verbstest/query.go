@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
@@ -55,21 +56,21 @@ func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 		t.Errorf("%d lines of %d are in use", len(gids), port.GIDTableLen)
 	}
 	for _, entry := range gids {
-		if entry.Type != verbs.GIDTypeRoCEv2 || entry.Port != 1 || entry.Index >= port.GIDTableLen || entry.Interface == "" || entry.IfIndex != gids[0].IfIndex {
+		if entry.Type != ib.GIDTypeRoCEv2 || entry.Port != 1 || entry.Index >= port.GIDTableLen || entry.Interface == "" || entry.IfIndex != gids[0].IfIndex {
 			t.Errorf("%+v", entry)
 		}
 	}
 	for _, own := range s.End.Addresses() {
-		entry, err := s.Ctx.QueryGIDEx(1, s.Line(own))
+		entry, err := s.Ctx.QueryGID(1, s.Line(own))
 		rig.Check(t, err)
 		if entry.GID != rig.GID(own) {
 			t.Errorf("%+v, want %v", entry, own)
 		}
-		if plain, err := s.Ctx.QueryGID(1, entry.Index); plain != entry.GID || err != nil {
-			t.Errorf("%v, %v; want %v", plain, err, entry.GID)
+		if again, err := s.Ctx.QueryGID(1, entry.Index); again != entry || err != nil {
+			t.Errorf("%+v, %v; want %+v", again, err, entry)
 		}
 	}
-	if first, err := s.Ctx.QueryGIDEx(1, 0); err != nil || !first.GID.IsIPv4() {
+	if first, err := s.Ctx.QueryGID(1, 0); err != nil || !first.GID.IsIPv4() {
 		t.Errorf("line 0 is %v, %v", first, err)
 	}
 }
@@ -78,11 +79,11 @@ func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 func queryExtended(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
-	const abilities = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent | verbs.DeviceSysImageGUID
-	if device.SysImageGUID != device.NodeGUID || device.AtomicCap != verbs.AtomicHCA || device.CapFlags&abilities != abilities || device.VendorID == 0 || device.VendorID == 0xFFFFFF {
+	const abilities = ib.DeviceBadPKeyCntr | ib.DeviceBadQKeyCntr | ib.DeviceCurrQPStateMod | ib.DevicePortActiveEvent | ib.DeviceSysImageGUID
+	if device.SysImageGUID != device.NodeGUID || device.AtomicCap != ib.AtomicHCA || device.CapFlags&abilities != abilities || device.VendorID == 0 || device.VendorID == 0xFFFFFF {
 		t.Errorf("%+v", device)
 	}
-	const ofMemory = verbs.DeviceMemWindow | verbs.DeviceMemWindowType2B | verbs.DeviceRCRNRNAKGen
+	const ofMemory = ib.DeviceMemWindow | ib.DeviceMemWindowType2B | ib.DeviceRCRNRNAKGen
 	if device.CapFlags&ofMemory != ofMemory || device.MaxMW == 0 || device.MaxQPRDAtom < 1 || device.MaxQPInitRDAtom < 1 || device.MaxResRDAtom < device.MaxQPRDAtom {
 		t.Errorf("%+v", device)
 	}
@@ -95,7 +96,7 @@ func queryExtended(t *testing.T, w *rig.World) {
 func queryPort(t *testing.T, w *rig.World) {
 	port, err := w.A.Ctx.QueryPort(1)
 	rig.Check(t, err)
-	if port.PhysState != verbs.PhysStateLinkUp || port.LinkLayer != verbs.LinkLayerEthernet || port.CapFlags&verbs.PortCapIPBasedGIDs == 0 || port.MaxVLNum != 1 {
+	if port.PhysState != ib.PhysStateLinkUp || port.LinkLayer != ib.LinkLayerEthernet || port.CapFlags&ib.PortCapIPBasedGIDs == 0 || port.MaxVLNum != 1 {
 		t.Errorf("%+v", port)
 	}
 	if port.ActiveWidth == 0 || port.ActiveSpeed == 0 || port.InterfaceSpeed < 0 {
@@ -130,7 +131,7 @@ func queryDownPort(t *testing.T, w *rig.World) {
 		rig.Check(t, err)
 		return port.State == verbs.PortDown
 	})
-	if port.PhysState != verbs.PhysStatePolling && port.PhysState != verbs.PhysStateDisabled {
+	if port.PhysState != ib.PhysStatePolling && port.PhysState != ib.PhysStateDisabled {
 		t.Errorf("physical state %v", port.PhysState)
 	}
 	if port.GIDTableLen != before.GIDTableLen || port.MaxMTU != before.MaxMTU || port.ActiveWidth == 0 || port.ActiveSpeed == 0 {
@@ -140,7 +141,7 @@ func queryDownPort(t *testing.T, w *rig.World) {
 	rig.Eventually(t, "the link to be up", func() bool {
 		port, err = s.Ctx.QueryPort(1)
 		rig.Check(t, err)
-		return port.State == verbs.PortActive && port.PhysState == verbs.PhysStateLinkUp
+		return port.State == verbs.PortActive && port.PhysState == ib.PhysStateLinkUp
 	})
 }
 
@@ -148,7 +149,7 @@ func queryRefuses(t *testing.T, s *rig.Station) {
 	t.Helper()
 	_, noPort := s.Ctx.QueryPort(2)
 	_, noPKey := s.Ctx.QueryPKey(1, 1)
-	_, noGID := s.Ctx.QueryGIDEx(1, s.EmptyLine())
+	_, noGID := s.Ctx.QueryGID(1, s.EmptyLine())
 	rig.Refused(t, noPort, unix.EINVAL, "port 2")
 	rig.Refused(t, noPKey, unix.EINVAL, "index 1")
 	rig.Refused(t, noGID, verbs.ErrNoGID, "index ")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +42,7 @@ func resizeKeeps(t *testing.T, w *rig.World) {
 			t.Errorf("capacity %d, want %d", cq.Capacity(), step.entries)
 		}
 		rig.Eventually(t, "completions", func() bool {
-			n, err := cq.Peek(100)
+			n, err := kernel.PeekCQ(cq, 100)
 			rig.Check(t, err)
 			return n == int(next-polled)
 		})
@@ -64,7 +65,7 @@ func resizeBelow(t *testing.T, w *rig.World) {
 		want = append(want, rig.Flushed(id))
 	}
 	rig.Eventually(t, "completions", func() bool {
-		n, err := cq.Peek(8)
+		n, err := kernel.PeekCQ(cq, 8)
 		rig.Check(t, err)
 		return n == 5
 	})
@@ -111,7 +112,7 @@ func resizeArmed(t *testing.T, w *rig.World) {
 	c.Arrive(1, verbs.SendSolicited)
 	c.ExpectEvent()
 	c.NoEvent()
-	rig.Check(t, c.CQ.ReqNcompNotif(5))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 5))
 	rig.Check(t, c.CQ.Resize(20))
 	done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error {
 		_, err := c.Channel.Get(ctx)
@@ -126,13 +127,13 @@ func resizeArmed(t *testing.T, w *rig.World) {
 // fewer, and when the event has come any size is good.
 func resizeBelowArmed(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
-	rig.Check(t, c.CQ.ReqNcompNotif(9))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 9))
 	rig.Refused(t, c.CQ.Resize(8), unix.EINVAL, "armed for 9 completions", "ReqNcompNotif")
 	if c.CQ.Capacity() != 16 {
 		t.Errorf("capacity %d", c.CQ.Capacity())
 	}
 	rig.Check(t, c.CQ.Resize(9))
-	rig.Check(t, c.CQ.ReqNcompNotif(2))
+	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 2))
 	rig.Check(t, c.CQ.Resize(4))
 	rig.Refused(t, c.CQ.Resize(1), unix.EINVAL, "armed for 2")
 	c.Arrive(2, 0)
@@ -146,12 +147,12 @@ func resizeBelowArmed(t *testing.T, w *rig.World) {
 func resizeWhileArming(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQOn(w.B.NewChannel(), 16)
 	for range 200 {
-		rig.Check(t, cq.ReqNcompNotif(1))
+		rig.Check(t, kernel.ReqNcompNotif(cq, 1))
 		rig.Check(t, cq.Resize(16))
 		var resized, armed error
 		var all sync.WaitGroup
 		all.Go(func() { resized = cq.Resize(4) })
-		all.Go(func() { armed = cq.ReqNcompNotif(12) })
+		all.Go(func() { armed = kernel.ReqNcompNotif(cq, 12) })
 		all.Wait()
 		if (resized == nil) == (armed == nil) {
 			t.Fatalf("resize to 4: %v; arm for 12: %v", resized, armed)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/compat"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
@@ -22,22 +25,22 @@ var smallTests = []rig.Test{
 // Advice is taken about what a request could use, and refused about anything else.
 func adviseMR(t *testing.T, w *rig.World) {
 	s := w.A
-	for advice := verbs.AdvicePrefetch; advice <= verbs.AdvicePrefetchNoFault; advice++ {
-		rig.Check(t, s.PD.AdviseMR(advice, verbs.AdviceFlush, []verbs.SGE{s.Piece(0, rig.SlotLen), s.Piece(1, 1)}))
+	for advice := compat.AdvicePrefetch; advice <= compat.AdvicePrefetchNoFault; advice++ {
+		rig.Check(t, compat.AdviseMR(s.PD, advice, compat.AdviceFlush, []verbs.SGE{s.Piece(0, rig.SlotLen), s.Piece(1, 1)}))
 	}
-	rig.Check(t, s.PD.AdviseMR(verbs.AdvicePrefetch, 0, nil))
+	rig.Check(t, compat.AdviseMR(s.PD, compat.AdvicePrefetch, 0, nil))
 	bad := s.Piece(0, 1)
 	bad.LKey++
 	closed, err := s.PD.AllocMR(8, 0)
 	rig.Check(t, err)
 	rig.Check(t, closed.Close())
 	for name, err := range map[string]error{
-		"no such advice": s.PD.AdviseMR(3, 0, nil),
-		"no such flag":   s.PD.AdviseMR(0, 2, nil),
-		"no such key":    s.PD.AdviseMR(0, 0, []verbs.SGE{bad}),
-		"closed":         s.PD.AdviseMR(0, 0, []verbs.SGE{closed.SGE(0, 8)}),
-		"too long":       s.PD.AdviseMR(0, 0, []verbs.SGE{s.MR.SGE(1, rig.Slots*rig.SlotLen)}),
-		"no PD":          (*verbs.PD)(nil).AdviseMR(0, 0, nil),
+		"no such advice": compat.AdviseMR(s.PD, 3, 0, nil),
+		"no such flag":   compat.AdviseMR(s.PD, 0, 2, nil),
+		"no such key":    compat.AdviseMR(s.PD, 0, 0, []verbs.SGE{bad}),
+		"closed":         compat.AdviseMR(s.PD, 0, 0, []verbs.SGE{closed.SGE(0, 8)}),
+		"too long":       compat.AdviseMR(s.PD, 0, 0, []verbs.SGE{s.MR.SGE(1, rig.Slots*rig.SlotLen)}),
+		"no PD":          compat.AdviseMR((*verbs.PD)(nil), 0, 0, nil),
 	} {
 		t.Run(name, func(t *testing.T) { rig.Refused(t, err, unix.EINVAL) })
 	}
@@ -86,8 +89,8 @@ func parentDomains(t *testing.T, w *rig.World) {
 
 // A region on demand is used like any other, as its capabilities say.
 func onDemand(t *testing.T, w *rig.World) {
-	caps := w.A.Ctx.ODPCaps()
-	if caps.General != verbs.ODPSupport || caps.UD != verbs.ODPSend|verbs.ODPRecv|verbs.ODPSRQRecv || caps.RC&verbs.ODPAtomic == 0 || caps.UC&verbs.ODPRead != 0 {
+	caps := compat.QueryODPCaps(w.A.Ctx)
+	if caps.General != compat.ODPSupport || caps.UD != compat.ODPSend|compat.ODPRecv|compat.ODPSRQRecv || caps.RC&compat.ODPAtomic == 0 || caps.UC&compat.ODPRead != 0 {
 		t.Errorf("%+v", caps)
 	}
 	mr, err := w.A.PD.AllocMR(64, verbs.AccessLocalWrite|verbs.AccessOnDemand)
@@ -100,17 +103,17 @@ func onDemand(t *testing.T, w *rig.World) {
 
 // Fork, the order of data and counters that cannot be switched: the answers are true and cost nothing.
 func nothingToDo(t *testing.T, w *rig.World) {
-	rig.Check(t, verbs.ForkInit())
-	if status := verbs.IsForkInitialized(); status != verbs.ForkUnneeded {
+	rig.Check(t, compat.ForkInit())
+	if status := compat.IsForkInitialized(); status != compat.ForkUnneeded {
 		t.Errorf("fork status %d", status)
 	}
-	if bits := w.A.QP.QueryDataInOrder(verbs.WRSend); bits != 0 {
+	if bits := compat.QueryDataInOrder(w.A.QP, verbs.WRSend); bits != 0 {
 		t.Errorf("data in order: %#x", bits)
 	}
 	if !w.A.HasCounters() {
 		return
 	}
-	stats, err := w.A.Ctx.AllocHWStats(nil, 0)
+	stats, err := kernel.AllocHWStats(w.A.Ctx, nil, 0)
 	rig.Check(t, err)
 	rig.Check(t, stats.Modify(0, true))
 	rig.Refused(t, stats.Modify(0, false), unix.EOPNOTSUPP)
@@ -172,8 +175,8 @@ func deviceMemoryRefuses(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	refusals(t, []refusal{
 		{"no bytes", alloc(0), unix.EINVAL, "1 to"},
-		{"too many", alloc(verbs.MaxDMSize + 1), unix.EINVAL, "1 to"},
-		{"too many with the others", alloc(verbs.MaxDMSize), unix.ENOMEM, "64 of"},
+		{"too many", alloc(ib.MaxDMSize + 1), unix.EINVAL, "1 to"},
+		{"too many with the others", alloc(ib.MaxDMSize), unix.ENOMEM, "64 of"},
 		{"copy behind the end", dm.CopyTo(64, one), unix.EINVAL, "64"},
 		{"copy before the beginning", dm.CopyFrom(-1, one), unix.EINVAL, ""},
 		{"region behind the end", reg(dm, 1, 64, 0), unix.EINVAL, ""},
@@ -189,7 +192,7 @@ func deviceMemoryRefuses(t *testing.T, w *rig.World) {
 	rig.Refused(t, dm.CopyTo(0, one), verbs.ErrObjectClosed)
 	rig.Refused(t, reg(dm, 0, 1, 0), verbs.ErrObjectClosed)
 	rig.Refused(t, dm.Close(), verbs.ErrObjectClosed)
-	whole, err := a.Ctx.AllocDM(verbs.MaxDMSize) // the 64 are free again
+	whole, err := a.Ctx.AllocDM(ib.MaxDMSize) // the 64 are free again
 	rig.Check(t, err)
 	rig.Check(t, whole.Close())
 }

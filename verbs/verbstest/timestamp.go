@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
@@ -16,7 +17,7 @@ var timestampTests = []rig.Test{
 // A CQ that was made with the wish has both clocks in each completion, of sends and of receives, and
 // still after a resize: no earlier than the request, and no later than its completion is polled.
 func timestamps(t *testing.T, w *rig.World) {
-	const both = verbs.WCExWithCompletionTimestamp | verbs.WCExWithCompletionTimestampWallclock
+	const both = ib.WCExWithCompletionTimestamp | ib.WCExWithCompletionTimestampWallclock
 	cq, err := w.A.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 8, WCFlags: both})
 	rig.Check(t, err)
 	qp := w.A.NewQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: rig.DefaultCap()})

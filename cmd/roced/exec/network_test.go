@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -107,9 +108,9 @@ func TestHosts(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2")
 	for device, want := range map[string]string{"host1": "10.88.0.1", "host2": "10.88.0.2", "loop": "10.88.0.3"} {
-		gid, err := s.open(t, device).QueryGID(1, 0)
-		if err != nil || gid.Addr().Unmap().String() != want {
-			t.Errorf("%s: %v, %v; want %s", device, gid, err, want)
+		entry, err := s.open(t, device).QueryGID(1, 0)
+		if err != nil || entry.GID.Addr().Unmap().String() != want {
+			t.Errorf("%s: %+v, %v; want %s", device, entry, err, want)
 		}
 	}
 }
@@ -122,12 +123,12 @@ func TestPrivateNetworks(t *testing.T) {
 	var devices [2]*verbs.Context
 	for i := range devices {
 		devices[i] = startAsNobody(t, nil, "--network", "loopback").open(t, "loop")
-		gid, err := devices[i].QueryGID(1, 0)
+		entry, err := devices[i].QueryGID(1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		addresses[i] = gid.Addr().Unmap()
-		if _, _, err := devices[i].FindGID(verbs.GIDFromAddr(netip.MustParseAddr("10.88.0.1"))); err != nil {
+		addresses[i] = entry.GID.Addr().Unmap()
+		if _, _, err := kernel.FindGID(devices[i], verbs.GIDFromAddr(netip.MustParseAddr("10.88.0.1"))); err != nil {
 			t.Errorf("10.88.0.1 is no address of the first host: %v", err)
 		}
 	}
@@ -151,13 +152,13 @@ func TestPrivateNetworks(t *testing.T) {
 func TestWaitsAlone(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback")
-	gid, err := s.open(t, "loop").QueryGID(1, 0)
+	entry, err := s.open(t, "loop").QueryGID(1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := func() bool { return strings.Contains(s.Said(), "waits alone") }
 	waittest.Eventually(t, "the report", said)
-	for _, want := range []string{gid.Addr().Unmap().String(), "below one roced exec", "roced run --loopback"} {
+	for _, want := range []string{entry.GID.Addr().Unmap().String(), "below one roced exec", "roced run --loopback"} {
 		if !strings.Contains(s.Said(), want) {
 			t.Errorf("%q does not contain %q", s.Said(), want)
 		}

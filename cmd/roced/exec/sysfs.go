@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/compat"
 )
 
 // tree is what /sys/class has of RDMA devices: the contents of files, by their paths below it, and of links, which
@@ -103,7 +105,7 @@ func (t tree) character(at, device string, number int) {
 // The kernel's words for states in sysfs.
 var (
 	portStates = map[verbs.PortState]string{verbs.PortDown: "DOWN", verbs.PortInit: "INIT", verbs.PortArmed: "ARMED", verbs.PortActive: "ACTIVE", verbs.PortActiveDefer: "ACTIVE_DEFER"}
-	physStates = map[verbs.PortPhysState]string{verbs.PhysStateDisabled: "Disabled", verbs.PhysStatePolling: "Polling", verbs.PhysStateLinkUp: "LinkUp"}
+	physStates = map[ib.PortPhysState]string{ib.PhysStateDisabled: "Disabled", ib.PhysStatePolling: "Polling", ib.PhysStateLinkUp: "LinkUp"}
 )
 
 // guid is a GUID in four groups.
@@ -129,7 +131,7 @@ var speeds = map[uint8]struct {
 }{1: {2500, "SDR"}, 2: {5000, "DDR"}, 4: {10000, "QDR"}, 8: {10000, "FDR10"}, 16: {14000, "FDR"}, 32: {25000, "EDR"}, 64: {50000, "HDR"}, 128: {100000, "NDR"}}
 
 func rate(attr *verbs.PortAttr) string {
-	speed, lanes := speeds[attr.ActiveSpeed], max(verbs.WidthToInt(attr.ActiveWidth), 0)
+	speed, lanes := speeds[attr.ActiveSpeed], max(compat.WidthToInt(attr.ActiveWidth), 0)
 	tenths := speed.mbits * lanes / 100
 	whole := fmt.Sprint(tenths / 10)
 	if tenths%10 != 0 {

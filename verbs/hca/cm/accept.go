@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -87,7 +88,7 @@ func (m *Manager) requested(path Path, mad wire.MAD, req *wire.REQ) *Connection 
 	c.RetryCount, c.RNRRetryCount = req.RetryCount, req.RNRRetryCount
 	c.ResponderResources, c.InitiatorDepth = req.InitiatorDepth, req.ResponderResources
 	c.timeout, c.patience = duration(req.LocalTimeout), int(req.MaxCMRetries)
-	c.Peer = verbs.ConnParam{
+	c.Peer = ib.ConnParam{
 		QPN: req.LocalQPN, PrivateData: req.PrivateData[wire.CMAddressLen:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		FlowControl: req.EndToEndFlowControl, RetryCount: req.RetryCount, RNRRetryCount: req.RNRRetryCount, SRQ: req.SRQ,
 	}
@@ -123,7 +124,7 @@ func (m *Manager) refuseStale(now time.Time, path Path, mad wire.MAD, qpn wire.Q
 
 // Accept accepts the connection that was asked for, with as many READs and atomics as asked for, or fewer.
 // EventEstablished, EventRejected or EventTimeout follows. verbs.ErrInvalid for too much private data, and if the request was answered before or has been withdrawn.
-func (c *Connection) Accept(now time.Time, guid uint64, p verbs.ConnParam) error {
+func (c *Connection) Accept(now time.Time, guid uint64, p ib.ConnParam) error {
 	switch n := len(p.PrivateData); {
 	case n > AcceptData:
 		return fmt.Errorf("%w: %d bytes of private data; a reply has room for %d", verbs.ErrInvalid, n, AcceptData)

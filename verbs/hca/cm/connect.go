@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -31,7 +32,7 @@ type ConnectConfig struct {
 	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC or verbs.QPTypeXRCSend, else RC
 	SL           uint8          // of the path
 	AckTimeout   uint8          // of the queue pairs, a code; 0 for the path's
-	Param        verbs.ConnParam
+	Param        ib.ConnParam
 	Owner        any // of the events
 }
 
@@ -120,7 +121,7 @@ func (c *Connection) take(rep *wire.REP) {
 	c.SQPSN, c.RNRRetryCount = rep.StartingPSN, rep.RNRRetryCount
 	c.ResponderResources, c.InitiatorDepth = rep.InitiatorDepth, rep.ResponderResources
 	c.AckTimeout = max(ackTimeout, rep.TargetAckDelay)
-	c.Peer = verbs.ConnParam{
+	c.Peer = ib.ConnParam{
 		QPN: c.numberIn(rep), PrivateData: rep.PrivateData[:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		FlowControl: rep.EndToEndFlowControl, RNRRetryCount: rep.RNRRetryCount, SRQ: rep.SRQ,
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/timers"
 	"github.com/roced/roced/verbs"
 )
@@ -25,7 +26,7 @@ type Connection struct {
 	Source, Dest netip.AddrPort // who asked, and who was asked
 	// Peer is what the peer says of its queue pair, seen from here: ResponderResources is what is asked of
 	// this side, InitiatorDepth what this side may ask for.
-	Peer  verbs.ConnParam
+	Peer  ib.ConnParam
 	Owner any // of the events; who takes a connection from a listener sets it
 
 	manager       *Manager

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -17,7 +18,7 @@ func connect(from Path, qpn wire.QPN, owner any) ConnectConfig {
 	return ConnectConfig{
 		Path: from, Service: connections7174, MTU: wire.MTU1024, Owner: owner,
 		Source: netip.AddrPortFrom(from.Local.Addr(), 40000), Dest: netip.AddrPortFrom(from.Remote.Addr(), 7174),
-		Param: verbs.ConnParam{QPN: qpn, ResponderResources: 2, InitiatorDepth: 3, RetryCount: 7, RNRRetryCount: 6},
+		Param: ib.ConnParam{QPN: qpn, ResponderResources: 2, InitiatorDepth: 3, RetryCount: 7, RNRRetryCount: 6},
 	}
 }
 
@@ -82,7 +83,7 @@ func established(t testing.TB) *sides {
 	s := newSides(t)
 	s.toServer(s.ask())
 	s.take()
-	check(s, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5}))
+	check(s, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5}))
 	s.exchange()
 	s.tells(s.client, EventResponse)
 	check(s, s.active.Confirm())
@@ -131,18 +132,18 @@ func TestConnectionsAreTheKernels(t *testing.T) {
 		capture    string
 		port       uint16 // the client's
 		class      uint8
-		asked      verbs.ConnParam
-		answered   verbs.ConnParam
+		asked      ib.ConnParam
+		answered   ib.ConnParam
 		byServer   bool // it ends the connection
 		serversTID uint64
 	}{
 		{
-			capture: "rping", asked: verbs.ConnParam{QPN: 0x21, ResponderResources: 1, InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7},
-			answered: verbs.ConnParam{QPN: 0x22, ResponderResources: 1, InitiatorDepth: 1, RNRRetryCount: 7},
+			capture: "rping", asked: ib.ConnParam{QPN: 0x21, ResponderResources: 1, InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7},
+			answered: ib.ConnParam{QPN: 0x22, ResponderResources: 1, InitiatorDepth: 1, RNRRetryCount: 7},
 		},
 		{
-			capture: "ucmatose", asked: verbs.ConnParam{QPN: 0x23, ResponderResources: 1, InitiatorDepth: 1, RetryCount: 5},
-			answered: verbs.ConnParam{QPN: 0x24, ResponderResources: 1, InitiatorDepth: 1, RNRRetryCount: 9}, byServer: true, serversTID: 9420031753,
+			capture: "ucmatose", asked: ib.ConnParam{QPN: 0x23, ResponderResources: 1, InitiatorDepth: 1, RetryCount: 5},
+			answered: ib.ConnParam{QPN: 0x24, ResponderResources: 1, InitiatorDepth: 1, RNRRetryCount: 9}, byServer: true, serversTID: 9420031753,
 		},
 	} {
 		peer := peerMessages(t, row.capture)
@@ -229,7 +230,7 @@ func TestTerms(t *testing.T) {
 		t.Errorf("%+v", s.passive)
 	}
 	asked.PrivateData = nil
-	if want := (verbs.ConnParam{QPN: 11, ResponderResources: 3, InitiatorDepth: 2, RetryCount: 7, RNRRetryCount: 6, FlowControl: true, SRQ: true}); !same(asked, want) {
+	if want := (ib.ConnParam{QPN: 11, ResponderResources: 3, InitiatorDepth: 2, RetryCount: 7, RNRRetryCount: 6, FlowControl: true, SRQ: true}); !same(asked, want) {
 		t.Errorf("the request says %+v, want %+v", asked, want)
 	}
 	want := Terms{
@@ -239,16 +240,16 @@ func TestTerms(t *testing.T) {
 	if !s.passive.Agreed() || s.passive.Terms != want {
 		t.Errorf("%+v, want %+v", s.passive.Terms, want)
 	}
-	refused(t, s.passive.Accept(s.now, 2, verbs.ConnParam{PrivateData: make([]byte, AcceptData+1)}), verbs.ErrInvalid, "197 bytes")
+	refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{PrivateData: make([]byte, AcceptData+1)}), verbs.ErrInvalid, "197 bytes")
 	refused(t, s.passive.Confirm(), verbs.ErrInvalid, "not accepted")
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5, PrivateData: bytes.Repeat([]byte{8}, AcceptData)}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5, PrivateData: bytes.Repeat([]byte{8}, AcceptData)}))
 	s.exchange()
 	e := s.tells(s.client, EventResponse)[0]
 	if e.Owner != "active" || !bytes.Equal(e.Peer.PrivateData, bytes.Repeat([]byte{8}, AcceptData)) {
 		t.Errorf("%+v", e)
 	}
 	e.Peer.PrivateData = nil
-	if want := (verbs.ConnParam{QPN: 12, ResponderResources: 1, InitiatorDepth: 3, RNRRetryCount: 5}); !same(e.Peer, want) {
+	if want := (ib.ConnParam{QPN: 12, ResponderResources: 1, InitiatorDepth: 3, RNRRetryCount: 5}); !same(e.Peer, want) {
 		t.Errorf("the response says %+v, want %+v", e.Peer, want)
 	}
 	want = Terms{
@@ -258,11 +259,11 @@ func TestTerms(t *testing.T) {
 	if !s.active.Agreed() || s.active.Terms != want {
 		t.Errorf("%+v, want %+v", s.active.Terms, want)
 	}
-	refused(t, s.passive.Accept(s.now, 2, verbs.ConnParam{}), verbs.ErrInvalid, "answered already")
+	refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{}), verbs.ErrInvalid, "answered already")
 	refused(t, s.passive.Reject(s.now, nil), verbs.ErrInvalid, "has been answered")
 }
 
-func same(a, b verbs.ConnParam) bool {
+func same(a, b ib.ConnParam) bool {
 	return a.QPN == b.QPN && a.ResponderResources == b.ResponderResources && a.InitiatorDepth == b.InitiatorDepth &&
 		a.FlowControl == b.FlowControl && a.RetryCount == b.RetryCount && a.RNRRetryCount == b.RNRRetryCount && a.SRQ == b.SRQ &&
 		bytes.Equal(a.PrivateData, b.PrivateData)

@@ -2,7 +2,7 @@ package cm
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 )
 
 // Event is what happened to an inquiry, a listener or a connection.
@@ -10,7 +10,7 @@ type Event struct {
 	Kind   EventKind
 	Owner  any               // of the inquiry, listener or connection
 	Answer Answer            // of EventReply
-	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer; of EventRejected its private data
+	Peer   ib.ConnParam      // of EventResponse: as Connection.Peer; of EventRejected its private data
 	Reason wire.RejectReason // of EventRejected
 	// Unanswered, of EventDisconnected: this side has ended the connection, and the peer has never answered.
 	Unanswered bool

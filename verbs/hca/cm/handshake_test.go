@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -68,7 +69,7 @@ func TestWithdrawn(t *testing.T) {
 			if e := s.tells(s.server, EventRejected)[0]; e.Owner != "passive" || e.Reason != wire.RejectTimeout {
 				t.Errorf("%+v", e)
 			}
-			refused(t, s.passive.Accept(s.now, 2, verbs.ConnParam{}), verbs.ErrInvalid, "withdrawn")
+			refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{}), verbs.ErrInvalid, "withdrawn")
 		} else if s.tells(s.server, EventRequest, EventWithdrawn); s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
 			t.Error("the request waits still")
 		}
@@ -105,7 +106,7 @@ func TestPostponed(t *testing.T) {
 		t.Errorf("the second: repeated at %v", at)
 	}
 	s.take()
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	rep := one(t, sent(s.server))
 	s.toClient(rep)
 	s.tells(s.client, EventResponse)
@@ -127,7 +128,7 @@ func TestLostAnswers(t *testing.T) {
 	req := s.ask()
 	s.toServer(req)
 	s.take()
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	rep := one(t, sent(s.server)) // lost
 	s.toServer(req)
 	if again := one(t, sent(s.server)); again != rep {
@@ -153,7 +154,7 @@ func TestEstablishedByData(t *testing.T) {
 	s.toServer(s.ask())
 	s.take()
 	refused(t, s.passive.Establish(), verbs.ErrInvalid, "not accepted")
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	s.exchange()
 	check(t, s.active.Confirm())
 	rtu := one(t, sent(s.client))
@@ -188,7 +189,7 @@ func TestRejected(t *testing.T) {
 	s.empty()
 	s.toServer(s.ask())
 	s.take()
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	rep := one(t, sent(s.server))
 	s.toClient(rep)
 	s.tells(s.client, EventResponse)
@@ -293,7 +294,7 @@ func TestConnectionBacklog(t *testing.T) {
 	if n := len(sent(s.server)); n != 19 {
 		t.Errorf("%d were rejected", n)
 	}
-	check(t, taken.Accept(s.now, 2, verbs.ConnParam{QPN: 5}))
+	check(t, taken.Accept(s.now, 2, ib.ConnParam{QPN: 5}))
 	if s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
 		t.Error("some wait at a closed listener")
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 )
 
 // stage is two managers with connections between them, whose owners, network and time are played by bytes.
@@ -53,7 +53,7 @@ func (s *stage) play(what, which, how byte) {
 func (s *stage) act(c *Connection, how byte) {
 	switch how % 6 {
 	case 0:
-		_ = c.Accept(s.now, 2, verbs.ConnParam{QPN: wire.QPN(how) + 300})
+		_ = c.Accept(s.now, 2, ib.ConnParam{QPN: wire.QPN(how) + 300})
 	case 1:
 		_ = c.Confirm()
 	case 2:

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 )
 
 // pair is a connection on a bad network: its ends, and what their owners were told.
@@ -55,7 +55,7 @@ func (n *network) acceptNext(pairs []pair) {
 	p := &pairs[number]
 	p.told[1][EventRequest]++
 	p.passive, c.Owner = c, end{p, 1}
-	if err := c.Accept(n.now, 2, verbs.ConnParam{QPN: wire.QPN(5000 + number)}); err != nil {
+	if err := c.Accept(n.now, 2, ib.ConnParam{QPN: wire.QPN(5000 + number)}); err != nil {
 		panic(err)
 	}
 }

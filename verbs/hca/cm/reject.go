@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -75,7 +76,7 @@ func (c *Connection) refused(now time.Time, rej *wire.REJ) {
 	} else {
 		c.forget()
 	}
-	c.tell(Event{Kind: EventRejected, Reason: rej.Reason, Peer: verbs.ConnParam{PrivateData: rej.PrivateData[:]}})
+	c.tell(Event{Kind: EventRejected, Reason: rej.Reason, Peer: ib.ConnParam{PrivateData: rej.PrivateData[:]}})
 }
 
 // sendMRA says that the answer takes long.

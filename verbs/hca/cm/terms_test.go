@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/ib"
 )
 
 // asking has the client ask with a request that is changed on the way.
@@ -26,7 +26,7 @@ func asking(t *testing.T, change func(*wire.REQ)) *sides {
 // and how long a connection stays in timewait.
 func TestPeersTimes(t *testing.T) {
 	s := asking(t, func(r *wire.REQ) { r.LocalTimeout, r.MaxCMRetries, r.Primary.AckTimeout = 0, 3, 31 })
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	rep := one(t, sent(s.server))
 	for range 3 {
 		s.pass(duration(0) - 1)
@@ -60,7 +60,7 @@ func TestPeersTimes(t *testing.T) {
 // TestPeersRetries: a REP is repeated as often as the peer says.
 func TestPeersRetries(t *testing.T) {
 	s := asking(t, func(r *wire.REQ) { r.MaxCMRetries = 3 })
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	for range 1 + 3 {
 		one(t, sent(s.server))
 		s.tells(s.server)
@@ -98,7 +98,7 @@ func TestStaleReply(t *testing.T) {
 	other := newSides(t) // the server has begun anew
 	other.toServer(req)
 	other.take()
-	check(t, other.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, other.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	s.toClient(one(t, sent(other.server)))
 	answers := sent(s.client)
 	if len(answers) != 2 || mad(answers[0]).REJ().Reason != wire.RejectStaleConnection || mad(answers[0]).REJ().Rejected != wire.AnsweredREP ||
@@ -132,7 +132,7 @@ func TestEndWithoutAnOwner(t *testing.T) {
 	s.toServer(s.ask())
 	s.take()
 	s.passive.Owner = nil
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	s.exchange()
 	check(t, s.active.Confirm())
 	s.active.Disconnect(s.now)
@@ -146,7 +146,7 @@ func TestEndOfARejected(t *testing.T) {
 	s := newSides(t)
 	s.toServer(s.ask())
 	s.take()
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
 	s.toClient(one(t, sent(s.server)))
 	s.passive.Close(s.now)
 	one(t, sent(s.server)) // the REJ is lost

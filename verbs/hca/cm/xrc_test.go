@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -29,7 +30,7 @@ func TestXRC(t *testing.T) {
 	}
 	s.toServer(d)
 	s.take()
-	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5}))
+	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12, ResponderResources: 4, InitiatorDepth: 1, RNRRetryCount: 5}))
 	d = one(t, sent(s.server))
 	if rep := mad(d).REP(); rep.LocalQPN != 0 || rep.LocalEECN != 12 || !rep.SRQ || rep.RNRRetryCount != 5 {
 		t.Errorf("%+v", rep)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 	"github.com/roced/roced/verbs/provider"
@@ -41,7 +42,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 }
 
 // ask asks for the queue pair of a service of datagrams.
-func (i *ID) ask(param *verbs.ConnParam) error {
+func (i *ID) ask(param *ib.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
 			Path:    i.datagramPath(),
@@ -67,7 +68,7 @@ func (i *ID) connectionPath() cm.Path {
 }
 
 // connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
-func (i *ID) connect(param *verbs.ConnParam) error {
+func (i *ID) connect(param *ib.ConnParam) error {
 	if err := errors.Join(checkNumber("connect", param.QPN), checkResources(param)); err != nil {
 		return err
 	}
@@ -89,9 +90,9 @@ func (i *ID) connect(param *verbs.ConnParam) error {
 const MaxRDAtomic = 16
 
 // checkResources refuses to ask for more READs and atomics at once than the card can have, as librdmacm does.
-func checkResources(p *verbs.ConnParam) error {
+func checkResources(p *ib.ConnParam) error {
 	for name, n := range map[string]uint8{"ResponderResources": p.ResponderResources, "InitiatorDepth": p.InitiatorDepth} {
-		if n > MaxRDAtomic && n != verbs.CMMaxResources {
+		if n > MaxRDAtomic && n != ib.MaxCMResources {
 			return fmt.Errorf("%w: connect with %s of %d; the device has %d, and MaxResources asks for all", verbs.ErrInvalid, name, n, MaxRDAtomic)
 		}
 	}
@@ -168,31 +169,31 @@ func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 	case cm.EventReply:
 		return i.answered(&e.Answer)
 	case cm.EventResponse:
-		return provider.CMEvent{Type: verbs.CMEventConnectResponse, ConnParam: e.Peer}
+		return provider.CMEvent{Type: ib.CMEventConnectResponse, ConnParam: e.Peer}
 	case cm.EventEstablished:
-		return provider.CMEvent{Type: verbs.CMEventEstablished}
+		return provider.CMEvent{Type: ib.CMEventEstablished}
 	case cm.EventRejected:
-		return provider.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
+		return provider.CMEvent{Type: ib.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
 	case cm.EventDisconnected:
-		event := provider.CMEvent{Type: verbs.CMEventDisconnected}
+		event := provider.CMEvent{Type: ib.CMEventDisconnected}
 		if e.Unanswered { // as the kernel's cma has it
 			event.Status = -int32(unix.ETIMEDOUT)
 		}
 		return event
 	case cm.EventTimewaitExit:
-		return provider.CMEvent{Type: verbs.CMEventTimewaitExit}
+		return provider.CMEvent{Type: ib.CMEventTimewaitExit}
 	}
-	return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
+	return provider.CMEvent{Type: ib.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
 }
 
 // answered is the event of an answer.
 func (i *ID) answered(a *cm.Answer) provider.CMEvent {
 	if a.Status != wire.SIDRValid {
-		return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
+		return provider.CMEvent{Type: ib.CMEventUnreachable, Status: int32(a.Status), ConnParam: ib.ConnParam{PrivateData: a.PrivateData}}
 	}
 	return provider.CMEvent{
-		Type: verbs.CMEventEstablished, AH: i.route(),
-		ConnParam: verbs.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
+		Type: ib.CMEventEstablished, AH: i.route(),
+		ConnParam: ib.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
 	}
 }
 

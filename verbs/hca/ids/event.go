@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
 
@@ -117,7 +118,7 @@ func (c *Channel) next() *idEvent {
 	for first := c.waiting.Front(); first != nil; first = c.waiting.Front() {
 		e := first.Value.(*idEvent)
 		e.id.forget(e)
-		if e.Type != verbs.CMEventConnectRequest || e.id.takeRequest(&e.CMEvent) {
+		if e.Type != ib.CMEventConnectRequest || e.id.takeRequest(&e.CMEvent) {
 			return e
 		}
 	}
@@ -223,7 +224,7 @@ func (i *ID) room() error {
 func (i *ID) put(e *idEvent) {
 	e.id, e.ID = i, i.handle
 	e.own = i.events.PushBack(e)
-	if e.Type == verbs.CMEventConnectRequest {
+	if e.Type == ib.CMEventConnectRequest {
 		i.asked++
 	}
 	i.channel.put(e)
@@ -232,7 +233,7 @@ func (i *ID) put(e *idEvent) {
 // forget removes an event.
 func (i *ID) forget(e *idEvent) {
 	i.events.Remove(e.own)
-	if e.Type == verbs.CMEventConnectRequest {
+	if e.Type == ib.CMEventConnectRequest {
 		i.asked--
 	}
 	i.channel.remove(e)
@@ -249,11 +250,11 @@ func (i *ID) showRequests() {
 	waiting := i.listener.Waiting()
 	m.mu.Unlock()
 	for i.asked < waiting { // put and forget count
-		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventConnectRequest}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventConnectRequest}})
 	}
 	for at := i.events.Back(); i.asked > waiting; {
 		e := at.Value.(*idEvent)
-		if at = at.Prev(); e.Type == verbs.CMEventConnectRequest {
+		if at = at.Prev(); e.Type == ib.CMEventConnectRequest {
 			i.forget(e)
 		}
 	}
@@ -279,7 +280,7 @@ func (s *Session) RemoveDevice() {
 	defer s.mu.Unlock()
 	for _, i := range s.ids.All() {
 		if i.onDevice() {
-			i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventDeviceRemoval}})
+			i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventDeviceRemoval}})
 		}
 	}
 }

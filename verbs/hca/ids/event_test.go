@@ -3,6 +3,7 @@ package ids
 import (
 	"testing"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 	"golang.org/x/sys/unix"
@@ -12,7 +13,7 @@ import (
 func TestUnansweredEnd(t *testing.T) {
 	for unanswered, status := range map[bool]int32{true: -int32(unix.ETIMEDOUT), false: 0} {
 		got := (&ID{}).eventOf(&cm.Event{Kind: cm.EventDisconnected, Unanswered: unanswered})
-		if got.Type != verbs.CMEventDisconnected || got.Status != status {
+		if got.Type != ib.CMEventDisconnected || got.Status != status {
 			t.Errorf("unanswered %v: %+v", unanswered, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -192,17 +193,17 @@ func (s *Session) SetIDOption(r provider.SetIDOptionRequest) error {
 	return s.withID(r.ID, func(i *ID) error { return i.set(r.Option, r.Value) })
 }
 
-func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
+func (i *ID) set(option ib.IDOption, value uint32) (err error) {
 	switch {
-	case option == verbs.IDOptionTOS && value <= 0xFF:
+	case option == ib.IDOptionTOS && value <= 0xFF:
 		i.tos = uint8(value)
 		return nil
-	case option == verbs.IDOptionReuseAddr && value <= 1:
+	case option == ib.IDOptionReuseAddr && value <= 1:
 		if err = i.in("allow the reuse of addresses for", idIdle); err == nil {
 			i.reuse = value == 1
 		}
 		return err
-	case option == verbs.IDOptionAFOnly && value <= 1:
+	case option == ib.IDOptionAFOnly && value <= 1:
 		if err = i.in("choose the address family of", idIdle, idBound); err == nil {
 			i.afonly, i.afonlySet = value == 1, true
 		}
@@ -211,7 +212,7 @@ func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
 		}
 		return err
 	}
-	if option == verbs.IDOptionAckTimeout && value <= maxAckTimeout {
+	if option == ib.IDOptionAckTimeout && value <= maxAckTimeout {
 		if i.kind != verbs.QPTypeRC {
 			return fmt.Errorf("%w: an ACK timeout of an id for %v; reliable connections have one", verbs.ErrInvalid, i.kind)
 		}

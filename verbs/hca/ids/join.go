@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
@@ -82,7 +83,7 @@ func (j *idJoin) finish(grant provider.JoinMulticastGrant, failed error) bool {
 	}
 	if failed != nil {
 		i.joins = slices.DeleteFunc(i.joins, func(other *idJoin) bool { return other == j })
-		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}})
 		return false
 	}
 	j.membership = grant.Membership
@@ -91,8 +92,8 @@ func (j *idJoin) finish(grant provider.JoinMulticastGrant, failed error) bool {
 		source = grant.SGID
 	}
 	i.put(&idEvent{join: j, CMEvent: provider.CMEvent{
-		Type: verbs.CMEventMulticastJoin, Context: j.context,
-		AH: s.manager.Card.AHAttr(paths.Ends{Source: source, Dest: grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
+		Type: ib.CMEventMulticastJoin, Context: j.context,
+		AH: s.manager.Card.AHAttr(paths.Ends{Source: source, Dest: grant.MGID}, i.tos), ConnParam: ib.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
 	}})
 	return true
 }

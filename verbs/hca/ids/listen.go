@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -120,7 +121,7 @@ func (i *ID) standFor(r *cm.Request) {
 
 // standForConnection makes the id the connection's, and gives what the peer says. The connection manager is
 // locked.
-func (i *ID) standForConnection(c *cm.Connection) verbs.ConnParam {
+func (i *ID) standForConnection(c *cm.Connection) ib.ConnParam {
 	i.connection, c.Owner = c, i
 	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, paths.Ends{Source: c.Path.Local, Dest: c.Path.Remote}, c.Path.TrafficClass
 	return c.Peer

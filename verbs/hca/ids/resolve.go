@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/network"
 
 	"github.com/roced/roced/datapath/wire"
@@ -145,13 +146,13 @@ func (r *resolution) finish(failed error) bool {
 		return false
 	case failed != nil:
 		i.state = idBound
-		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventAddrError, Status: statusOf(failed)}})
 		return false
 	}
 	s.manager.Ports.narrow(i.binding, r.source)
 	i.path, i.ends, i.state = r.path, r.path.Ends(), idAddrResolved
 	i.source, i.dest = netip.AddrPortFrom(r.source, i.source.Port()), r.dest
-	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})
+	i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventAddrResolved}})
 	return true
 }
 
@@ -162,7 +163,7 @@ func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 			return err
 		}
 		i.state = idRouteResolved
-		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventRouteResolved}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventRouteResolved}})
 		return nil
 	})
 }
@@ -183,7 +184,7 @@ func (s *Session) SetIDPath(r provider.SetIDPathRequest) error {
 			return fmt.Errorf("%w: service level %d and flow label 0x%x, at most 7 and 20 bits", verbs.ErrInvalid, given.SL, given.GRH.FlowLabel)
 		}
 		i.given, i.tos, i.state = &given, given.GRH.TrafficClass, idRouteResolved
-		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventRouteResolved}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: ib.CMEventRouteResolved}})
 		return nil
 	})
 }

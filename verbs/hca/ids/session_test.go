@@ -4,13 +4,15 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
 // bound makes an id that is bound to an address.
-func bound(t *testing.T, s *Session, channel provider.Handle, space verbs.PortSpace, at string) provider.Handle {
+func bound(t *testing.T, s *Session, channel provider.Handle, space wire.PortSpace, at string) provider.Handle {
 	t.Helper()
 	made, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: space})
 	check(t, err)
@@ -22,8 +24,8 @@ func bound(t *testing.T, s *Session, channel provider.Handle, space verbs.PortSp
 // What one program has is refused to another id; when it is destroyed, it is free, and nothing is left.
 func TestIDsHavePorts(t *testing.T) {
 	s, _, channel := newSession(t)
-	one := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:7174")
-	other, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: verbs.PortSpaceUDP})
+	one := bound(t, s, channel, wire.PortSpaceUDP, "10.0.0.1:7174")
+	other, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: wire.PortSpaceUDP})
 	check(t, err)
 	again := provider.BindIDRequest{ID: other.ID, Address: netip.MustParseAddrPort("10.0.0.1:7174")}
 	_, err = s.BindID(again)
@@ -43,7 +45,7 @@ func TestIDsHavePorts(t *testing.T) {
 // join any more begins nothing.
 func TestIDsJoin(t *testing.T) {
 	s, a, channel := newSession(t)
-	id := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:0")
+	id := bound(t, s, channel, wire.PortSpaceUDP, "10.0.0.1:0")
 	join := provider.JoinIDRequest{ID: id, Group: address("239.1.1.1"), Context: 7}
 	a.refuses = verbs.ErrLimit
 	refused(t, s.JoinID(join), verbs.ErrLimit)
@@ -52,7 +54,7 @@ func TestIDsJoin(t *testing.T) {
 	s.Wait()
 	got, err := s.channels.next(provider.GetCMEventRequest{Channel: channel})
 	check(t, err)
-	if e := got.Event; !got.Found || !got.Drained || e.Type != verbs.CMEventMulticastJoin || e.Context != 7 || e.AH.GRH.DGID.Addr() != address("239.1.1.1") {
+	if e := got.Event; !got.Found || !got.Drained || e.Type != ib.CMEventMulticastJoin || e.Context != 7 || e.AH.GRH.DGID.Addr() != address("239.1.1.1") {
 		t.Errorf("%+v", got)
 	}
 	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id}))
@@ -65,18 +67,18 @@ func TestIDsJoin(t *testing.T) {
 // session is closed, nothing is answered.
 func TestIDsOutliveTheirCard(t *testing.T) {
 	s, a, channel := newSession(t)
-	id := bound(t, s, channel, verbs.PortSpaceTCP, "10.0.0.1:0")
+	id := bound(t, s, channel, wire.PortSpaceTCP, "10.0.0.1:0")
 	check(t, s.ListenID(provider.ListenIDRequest{ID: id, Backlog: 1}))
 	if s.manager.Users() != 1 {
 		t.Errorf("%d users", s.manager.Users())
 	}
 	a.err = verbs.ErrDeviceFatal
 	s.RemoveDevice()
-	_, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: verbs.PortSpaceTCP})
+	_, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: wire.PortSpaceTCP})
 	refused(t, err, verbs.ErrDeviceFatal)
 	got, err := s.channels.next(provider.GetCMEventRequest{Channel: channel})
 	check(t, err)
-	if got.Event.Type != verbs.CMEventDeviceRemoval || got.Event.ID != id {
+	if got.Event.Type != ib.CMEventDeviceRemoval || got.Event.ID != id {
 		t.Errorf("%+v", got)
 	}
 	_, err = s.channels.next(provider.GetCMEventRequest{Channel: channel})
@@ -93,7 +95,7 @@ func TestIDsOutliveTheirCard(t *testing.T) {
 func TestSessionEndsItsIDs(t *testing.T) {
 	s, _, channel := newSession(t)
 	for range 3 {
-		id := bound(t, s, channel, verbs.PortSpaceTCP, "10.0.0.1:0")
+		id := bound(t, s, channel, wire.PortSpaceTCP, "10.0.0.1:0")
 		check(t, s.ListenID(provider.ListenIDRequest{ID: id}))
 	}
 	s.ids.All()[1].channel = nil // a mistake
@@ -129,7 +131,7 @@ func TestChannelReadable(t *testing.T) {
 			return s.MigrateID(provider.MigrateIDRequest{ID: id, Channel: other.Channel})
 		}, true},
 	} {
-		id := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:0")
+		id := bound(t, s, channel, wire.PortSpaceUDP, "10.0.0.1:0")
 		check(t, s.JoinID(provider.JoinIDRequest{ID: id, Group: group}))
 		s.Wait()
 		if !readable(t, first.peer) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 )
 
@@ -155,7 +156,7 @@ func (t *GIDTable) All() (list []wire.GID) {
 func (t *GIDTable) Entries(name string, index uint32) (list []verbs.GIDEntry) {
 	for line, gid := range t.lines {
 		if !gid.IsZero() {
-			list = append(list, verbs.GIDEntry{GID: gid, Index: line, Interface: name, IfIndex: index, Type: verbs.GIDTypeRoCEv2, Port: 1})
+			list = append(list, verbs.GIDEntry{GID: gid, Index: line, Interface: name, IfIndex: index, Type: ib.GIDTypeRoCEv2, Port: 1})
 		}
 	}
 	return list

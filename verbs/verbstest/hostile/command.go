@@ -291,10 +291,10 @@ func addressCommands(s *rig.Station, h handles) (all []command) {
 			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return provider.Exec(p, provider.DetachMcast, r) }})
 	}
 	for _, r := range []provider.JoinMulticastRequest{
-		{}, {State: verbs.JoinStateFullMember}, {Group: s.End.IPv4, State: verbs.JoinStateFullMember},
+		{}, {State: ib.JoinStateFullMember}, {Group: s.End.IPv4, State: ib.JoinStateFullMember},
 		{Group: rig.GroupV4}, {Group: rig.GroupV4, State: 16}, {Group: rig.GroupV4, State: 1 << 7},
-		{Group: netip.MustParseAddr("ff01::1"), State: verbs.JoinStateFullMember},
-		{Group: rig.GroupV6.WithZone("nowhere"), State: verbs.JoinStateFullMember},
+		{Group: netip.MustParseAddr("ff01::1"), State: ib.JoinStateFullMember},
+		{Group: rig.GroupV6.WithZone("nowhere"), State: ib.JoinStateFullMember},
 	} {
 		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := provider.Do(p, provider.JoinMulticast, r); return err }})
 	}

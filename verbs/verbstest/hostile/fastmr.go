@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
@@ -18,21 +19,21 @@ func fastLists(t *testing.T, w *rig.World) {
 	h := NewHandles(w.A, w.A.Session, 0)
 	grant, err := provider.Do(w.A.Session, provider.AllocFastMR, provider.AllocFastMRRequest{PD: h.PD, Entries: 4})
 	rig.Check(t, err)
-	addr := func(d verbs.DMADirection) verbs.DMAAddr { return w.A.Ctx.DMAMapSingle(w.A.MR.Bytes(), d) }
-	both, to, from := addr(verbs.DMABidirectional), addr(verbs.DMAToDevice), addr(verbs.DMAFromDevice)
+	addr := func(d kernel.DMADirection) kernel.DMAAddr { return kernel.DMAMapSingle(w.A.Ctx, w.A.MR.Bytes(), d) }
+	both, to, from := addr(kernel.DMABidirectional), addr(kernel.DMAToDevice), addr(kernel.DMAFromDevice)
 	size := uint64(len(w.A.MR.Bytes()))
-	foreign := w.B.Ctx.DMAMapSingle(w.B.MR.Bytes(), verbs.DMABidirectional)
+	foreign := kernel.DMAMapSingle(w.B.Ctx, w.B.MR.Bytes(), kernel.DMABidirectional)
 	local, remote := verbs.AccessLocalWrite, verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite
 	for what, row := range map[string]struct {
 		list   []listEntry
 		change func(*provider.MapFMRRequest)
 	}{
 		"another session's memory":        {[]listEntry{{Addr: foreign, Length: 8}}, nil},
-		"behind own memory":               {[]listEntry{{Addr: both, Length: 8}, {Addr: both + verbs.DMAAddr(size), Length: 8}}, nil},
+		"behind own memory":               {[]listEntry{{Addr: both, Length: 8}, {Addr: both + kernel.DMAAddr(size), Length: 8}}, nil},
 		"an end that wraps":               {[]listEntry{{Addr: both + 8, Length: math.MaxUint64 - 7}}, nil},
 		"lengths whose sum wraps":         {[]listEntry{{Addr: both, Length: 16}, {Addr: both, Length: math.MaxUint64 - 7}}, nil},
 		"an address that wraps":           {[]listEntry{{Addr: math.MaxUint64, Length: 8}}, nil},
-		"the list's own memory":           {[]listEntry{{Addr: verbs.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
+		"the list's own memory":           {[]listEntry{{Addr: kernel.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
 		"more bytes than there are":       {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
 		"more entries than there are":     {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
 		"2^32-1 entries":                  {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = math.MaxUint32 }},
@@ -74,7 +75,7 @@ func fastLists(t *testing.T, w *rig.World) {
 
 // listEntry is an entry of a list, as it stands there.
 type listEntry struct {
-	Addr   verbs.DMAAddr
+	Addr   kernel.DMAAddr
 	Length uint64
 }
 
@@ -87,7 +88,7 @@ func (e listEntry) put(at []byte) {
 // those, by addresses at random.
 func othersMemory(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
-	foreign := p.B.Ctx.DMAMapSingle(p.B.MR.Bytes(), verbs.DMABidirectional)
+	foreign := kernel.DMAMapSingle(p.B.Ctx, p.B.MR.Bytes(), kernel.DMABidirectional)
 	copy(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 3))
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -102,7 +103,7 @@ func othersMemory(t *testing.T, w *rig.World) {
 			addr = random.Uint64()
 		}
 		wr := p.A.Request(verbs.WRRDMARead, &p.B, 0)
-		wr.SGList = []verbs.SGE{{Addr: addr, Length: 1 + random.Uint32N(4096), LKey: p.A.PD.LocalDMALKey()}}
+		wr.SGList = []verbs.SGE{{Addr: addr, Length: 1 + random.Uint32N(4096), LKey: kernel.LocalDMALKey}}
 		p.A.Post(wr)
 		if got := p.A.Wait(1)[0].Status; got != verbs.WCLocProtErr {
 			t.Fatalf("address %#x: %v; seed %d", addr, got, seed)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
@@ -41,12 +42,12 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	rig.Check(s, err)
 	ah, err := provider.DoContext(rig.Guard(s), p, provider.CreateAH, provider.CreateAHRequest{PD: pd.PD, Attr: *s.Route(s.End.IPv4)})
 	rig.Check(s, err)
-	m, err := provider.Do(p, provider.JoinMulticast, provider.JoinMulticastRequest{Group: rig.GroupV4, State: verbs.JoinStateSendOnlyFullMember})
+	m, err := provider.Do(p, provider.JoinMulticast, provider.JoinMulticastRequest{Group: rig.GroupV4, State: ib.JoinStateSendOnlyFullMember})
 	rig.Check(s, err)
 	events, err := provider.Do(p, provider.CreateEventChannel, provider.None{})
 	rig.Check(s, err)
 	rig.Check(s, events.Events.Close())
-	id, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
+	id, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: events.Channel, PortSpace: wire.PortSpaceUDP})
 	rig.Check(s, err)
 	domain, err := provider.Do(p, provider.OpenXRCD, provider.OpenXRCDRequest{})
 	rig.Check(s, err)

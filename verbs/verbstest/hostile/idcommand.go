@@ -3,6 +3,8 @@ package hostile
 import (
 	"net/netip"
 
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
@@ -20,7 +22,7 @@ func idCommands(p provider.Provider, good, bad handles) []command {
 			return err
 		}},
 		{"CreateID", func() error {
-			_, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: bad.events, PortSpace: verbs.PortSpaceUDP})
+			_, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: bad.events, PortSpace: wire.PortSpaceUDP})
 			return err
 		}},
 		{"MigrateID", func() error {
@@ -57,7 +59,7 @@ func idCommands(p provider.Provider, good, bad handles) []command {
 		{"DisconnectID", func() error { return provider.Exec(p, provider.DisconnectID, provider.DisconnectIDRequest{ID: bad.id}) }},
 		{"NotifyID", func() error { return provider.Exec(p, provider.NotifyID, provider.NotifyIDRequest{ID: bad.id}) }},
 		{"JoinID", func() error {
-			return provider.Exec(p, provider.JoinID, provider.JoinIDRequest{ID: bad.id, Group: rig.GroupV4, State: verbs.JoinStateFullMember})
+			return provider.Exec(p, provider.JoinID, provider.JoinIDRequest{ID: bad.id, Group: rig.GroupV4, State: ib.JoinStateFullMember})
 		}},
 		{"LeaveID", func() error {
 			_, err := provider.Do(p, provider.LeaveID, provider.LeaveIDRequest{ID: bad.id, Group: rig.GroupV4})

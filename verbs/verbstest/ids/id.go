@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
@@ -104,14 +106,14 @@ func idOptions(t *testing.T, w *rig.World) {
 	if route.GRH.TrafficClass != 0x68 || route.GRH.DGID != rig.GID(w.B.End.IPv4) {
 		t.Errorf("route %+v", route)
 	}
-	p := w.A.Ctx.Provider()
+	p := inside.Get[inside.Access[*verbs.Context, *verbs.PD, *verbs.MR, *verbs.QP, *verbs.CQ]]().Provider(w.A.Ctx)
 	channel, err := provider.Do(p, provider.CreateEventChannel, provider.None{})
 	rig.Check(t, err)
 	defer channel.Events.Close()
 	grant, err := provider.Do(p, provider.CreateID, provider.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
 	rig.Check(t, err)
 	for _, r := range []provider.SetIDOptionRequest{
-		{ID: grant.ID, Option: 4, Value: 1}, {ID: grant.ID, Option: verbs.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: verbs.IDOptionReuseAddr, Value: 2},
+		{ID: grant.ID, Option: 4, Value: 1}, {ID: grant.ID, Option: ib.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: ib.IDOptionReuseAddr, Value: 2},
 	} {
 		rig.Refused(t, provider.Exec(p, provider.SetIDOption, r), unix.EINVAL)
 	}

@@ -41,7 +41,7 @@ func (d dice) anyRoute() (*verbs.AHAttr, verbs.GID) {
 	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(d.random.Uint32()), uint8(d.random.Uint32()), d.random.Uint32()&0xFFFFF
 	source, err := d.ctx.QueryGID(1, attr.GRH.SGIDIndex)
 	d.want("query GID", err, 0)
-	return attr, source
+	return attr, source.GID
 }
 
 // refuseAH asks for handles that cannot be.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
@@ -32,8 +33,8 @@ type modelPlace struct {
 	bad        bool // the key is another
 
 	by        modelBy
-	direction verbs.DMADirection // of byMapping
-	key       uint8              // of byFast
+	direction kernel.DMADirection // of byMapping
+	key       uint8               // of byFast
 }
 
 // modelTask is a request: an operation on a part of each region.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
@@ -22,7 +23,7 @@ type modelFast struct {
 	valid     bool
 	key       uint8 // its low bits: each registration has another
 	parts     []modelPlace
-	direction verbs.DMADirection
+	direction kernel.DMADirection
 	access    verbs.AccessFlags
 }
 
@@ -49,7 +50,7 @@ func (f *modelFast) at(i int) int {
 func (e *modelEnd) register(to *modelFast) verbs.WCStatus {
 	writes, changes := to.access&verbs.AccessLocalWrite != 0, to.access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0
 	reads := to.access&(verbs.AccessRemoteRead|verbs.AccessRemoteAtomic) != 0
-	if e.fast.valid || changes && !writes || writes && to.direction == verbs.DMAToDevice || reads && to.direction == verbs.DMAFromDevice {
+	if e.fast.valid || changes && !writes || writes && to.direction == kernel.DMAToDevice || reads && to.direction == kernel.DMAFromDevice {
 		return verbs.WCMWBindErr
 	}
 	e.fast = *to
@@ -121,7 +122,7 @@ func (e *modelEnd) together(p *modelPlace) bool {
 // newFast gives an end its fast region.
 func (e *talker) newFast() {
 	var err error
-	e.fast, err = e.pd.AllocFastMR(verbs.MRTypeSGGaps, talkParts)
+	e.fast, err = kernel.AllocFastMR(e.pd, kernel.MRTypeSGGaps, talkParts)
 	rig.Check(e, err)
 	e.model.fast.key = uint8(e.fast.RKey())
 	e.plan = e.model.fast
@@ -136,9 +137,9 @@ func (e *talker) otherwise(p *modelPlace, own bool) {
 	case e.chance(3) && p.size <= e.plan.size():
 		p.by, p.key, p.from = byFast, e.plan.key, e.random.IntN(e.plan.size()-p.size+1)
 	case own && e.chance(4):
-		p.by, p.direction = byMapping, verbs.DMADirection(e.random.IntN(2)) // or to be written too
+		p.by, p.direction = byMapping, kernel.DMADirection(e.random.IntN(2)) // or to be written too
 		if e.chance(4) {
-			p.direction = verbs.DMAFromDevice
+			p.direction = kernel.DMAFromDevice
 		}
 	}
 }
@@ -149,33 +150,33 @@ func (e *talker) nameOf(p *modelPlace) verbs.SGE {
 		key := verbs.LKey(uint32(e.fast.LKey())&^0xFF | uint32(p.key))
 		return verbs.SGE{Addr: e.fast.IOVA() + uint64(p.from), Length: uint32(p.size), LKey: key}
 	}
-	addr := e.ctx.DMAMapSingle(e.mr.Bytes()[p.from:][:p.size], p.direction)
-	return verbs.SGE{Addr: uint64(addr), Length: uint32(p.size), LKey: e.pd.LocalDMALKey()}
+	addr := kernel.DMAMapSingle(e.ctx, e.mr.Bytes()[p.from:][:p.size], p.direction)
+	return verbs.SGE{Addr: uint64(addr), Length: uint32(p.size), LKey: kernel.LocalDMALKey}
 }
 
 // registration is a request that registers the fast region of parts of the region, in a batch the only one: its list is
 // the card's until it completes.
 func (e *talker) registration(t *modelTask) verbs.SendWR {
-	list, f := []verbs.SG(nil), modelFast{key: uint8(verbs.IncRKey(e.fast.RKey()))}
+	list, f := []kernel.SG(nil), modelFast{key: uint8(verbs.IncRKey(e.fast.RKey()))}
 	for range 1 + e.random.IntN(talkParts) {
 		size := 1 + e.random.IntN(talkMost/2)
 		part := modelPlace{from: e.random.IntN(talkRegion - size + 1), size: size}
 		f.parts = append(f.parts, part)
-		list = append(list, verbs.SG{Memory: e.mr.Bytes()[part.from:][:size]})
+		list = append(list, kernel.SG{Memory: e.mr.Bytes()[part.from:][:size]})
 	}
 	f.access = verbs.AccessLocalWrite | rig.AllAccess
 	if e.chance(3) {
 		f.access = verbs.AccessFlags(e.random.IntN(1 << 4))
 	}
 	if e.chance(6) {
-		f.direction = verbs.DMADirection(1 + e.random.IntN(2))
+		f.direction = kernel.DMADirection(1 + e.random.IntN(2))
 	}
-	e.ctx.DMAMapSG(list, f.direction)
-	n, _, err := e.fast.MapSG(list, 0, 0)
+	kernel.DMAMapSG(e.ctx, list, f.direction)
+	n, _, err := kernel.MapSG(e.fast, list, 0, 0)
 	if e.want("MapSG", err, 0); n != len(list) {
 		e.part("%d of %d entries fit", n, len(list))
 	}
-	e.fast.UpdateFastRegKey(f.key)
+	kernel.UpdateFastRegKey(e.fast, f.key)
 	e.plan, t.reg = f, &f
 	return verbs.SendWR{ID: t.own.id, Opcode: verbs.WRRegMR, Flags: verbs.SendSignaled, Reg: &verbs.RegMR{MR: e.fast, Key: e.fast.RKey(), Access: f.access}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"golang.org/x/sys/unix"
 )
 
@@ -163,7 +164,7 @@ func (s *side) peek() {
 	}
 	n := s.random.IntN(12)
 	s.note(s, "peek %d of %s", n, c)
-	got, err := c.Peek(n)
+	got, err := kernel.PeekCQ(c.CQ, n)
 	if c.closed {
 		s.wantIf("peek at what is closed", err, false)
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
@@ -22,14 +23,14 @@ type modelSign struct {
 	blocks    int
 }
 
-func (m *modelSign) domain(has bool) (d verbs.SigDomain) {
+func (m *modelSign) domain(has bool) (d kernel.SigDomain) {
 	if !has {
 		return d
 	}
-	d.Type = verbs.SigTypeT10DIF
-	d.DIF = verbs.T10DIFDomain{PIInterval: signInterval, AppTag: m.app, RefTag: m.ref, RefRemap: m.remap, AppTagCheckMask: 0xFFFF}
+	d.Type = kernel.SigTypeT10DIF
+	d.DIF = kernel.T10DIFDomain{PIInterval: signInterval, AppTag: m.app, RefTag: m.ref, RefRemap: m.remap, AppTagCheckMask: 0xFFFF}
 	if m.csum {
-		d.DIF.BGType = verbs.T10DIFCSUM
+		d.DIF.BGType = kernel.T10DIFCSUM
 	}
 	return d
 }
@@ -83,11 +84,11 @@ func (m *modelSign) wrong(at int) (offset uint64, part any) {
 	block, in := at/(signInterval+8)*(signInterval+8), at%(signInterval+8)
 	switch {
 	case in < signInterval+2:
-		return uint64(block + signInterval), verbs.SigBadGuard
+		return uint64(block + signInterval), kernel.SigBadGuard
 	case in < signInterval+4:
-		return uint64(block + signInterval + 2), verbs.SigBadAppTag
+		return uint64(block + signInterval + 2), kernel.SigBadAppTag
 	}
-	return uint64(block + signInterval + 4), verbs.SigBadRefTag
+	return uint64(block + signInterval + 4), kernel.SigBadRefTag
 }
 
 // sign has one end of the talk read a region with signatures of the other's.
@@ -140,17 +141,17 @@ func (s *side) readSigned(owner, reader *talker, m *modelSign, memory, wire []by
 	from := s.random.IntN(talkRegion - len(memory) + 1)
 	copy(owner.mr.Bytes()[from:], memory)
 	copy(owner.model.memory[from:], memory)
-	mr, err := owner.pd.AllocIntegrityMR(2, 1)
+	mr, err := kernel.AllocIntegrityMR(owner.pd, 2, 1)
 	s.want("AllocIntegrityMR", err, 0)
 	cut := s.random.IntN(len(memory) + 1)
-	list := []verbs.SG{{Memory: owner.mr.Bytes()[from:][:len(memory)]}}
+	list := []kernel.SG{{Memory: owner.mr.Bytes()[from:][:len(memory)]}}
 	if cut > 0 && cut < len(memory) {
-		list = []verbs.SG{{Memory: list[0].Memory[:cut]}, {Memory: list[0].Memory[cut:]}}
+		list = []kernel.SG{{Memory: list[0].Memory[:cut]}, {Memory: list[0].Memory[cut:]}}
 	}
-	owner.ctx.DMAMapSG(list, verbs.DMAToDevice)
-	_, _, err = mr.MapSGPI(list, 0, nil, 0)
+	kernel.DMAMapSG(owner.ctx, list, kernel.DMAToDevice)
+	_, _, err = kernel.MapSGPI(mr, list, 0, nil, 0)
 	s.want("MapSGPI", err, 0)
-	sig := &verbs.SigAttrs{CheckMask: 0xFF, Mem: m.domain(m.mem), Wire: m.domain(m.wire)}
+	sig := &kernel.SigAttrs{CheckMask: 0xFF, Mem: m.domain(m.mem), Wire: m.domain(m.wire)}
 	s.ids += 2
 	reg := verbs.SendWR{ID: s.ids, Opcode: verbs.WRRegMRIntegrity, Flags: verbs.SendSignaled, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: verbs.AccessRemoteRead, Sig: sig}}
 	owner.model.done = append(owner.model.done, rig.OK(reg.ID))
@@ -167,7 +168,7 @@ func (s *side) readSigned(owner, reader *talker, m *modelSign, memory, wire []by
 	s.takeEach(s.talk.ends[:])
 	owner.compare()
 	reader.compare()
-	status, err := mr.CheckMRStatus(verbs.MRCheckSigStatus)
+	status, err := kernel.CheckMRStatus(mr, kernel.MRCheckSigStatus)
 	s.want("CheckMRStatus", err, 0)
 	if failed := status.FailStatus != 0; failed != (spoiled >= 0) {
 		s.part("byte %d is wrong, and a check has failed: %v, %+v", spoiled, failed, status.SigErr)

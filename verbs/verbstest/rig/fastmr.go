@@ -1,14 +1,17 @@
 package rig
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
+)
 
 // Mapped is a list of parts of the peer's region, mapped: offsets and lengths in turn.
-func (p *Peer) Mapped(d verbs.DMADirection, parts ...int) (list []verbs.SG) {
+func (p *Peer) Mapped(d kernel.DMADirection, parts ...int) (list []kernel.SG) {
 	p.Helper()
 	for i := 0; i < len(parts); i += 2 {
-		list = append(list, verbs.SG{Memory: p.MR.Bytes()[parts[i]:][:parts[i+1]]})
+		list = append(list, kernel.SG{Memory: p.MR.Bytes()[parts[i]:][:parts[i+1]]})
 	}
-	if p.Ctx.DMAMapSG(list, d) != len(list) {
+	if kernel.DMAMapSG(p.Ctx, list, d) != len(list) {
 		p.Fatal("a list of the session's memory is not mapped")
 	}
 	return list
@@ -17,25 +20,25 @@ func (p *Peer) Mapped(d verbs.DMADirection, parts ...int) (list []verbs.SG) {
 // FastMR makes a fast region of any pieces.
 func (p *Peer) FastMR(entries int) *verbs.MR {
 	p.Helper()
-	mr, err := p.PD.AllocFastMR(verbs.MRTypeSGGaps, entries)
+	mr, err := kernel.AllocFastMR(p.PD, kernel.MRTypeSGGaps, entries)
 	Check(p, err)
 	return mr
 }
 
 // Reg is a request that registers a fast region of a list, under the next key.
-func (p *Peer) Reg(mr *verbs.MR, list []verbs.SG, access verbs.AccessFlags) verbs.SendWR {
+func (p *Peer) Reg(mr *verbs.MR, list []kernel.SG, access verbs.AccessFlags) verbs.SendWR {
 	p.Helper()
-	n, _, err := mr.MapSG(list, 0, 0)
+	n, _, err := kernel.MapSG(mr, list, 0, 0)
 	Check(p, err)
 	if n != len(list) {
 		p.Fatalf("%d of %d entries fit", n, len(list))
 	}
-	mr.UpdateFastRegKey(uint8(verbs.IncRKey(mr.RKey())))
+	kernel.UpdateFastRegKey(mr, uint8(verbs.IncRKey(mr.RKey())))
 	return verbs.SendWR{ID: 1, Opcode: verbs.WRRegMR, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: access}}
 }
 
 // Registered posts a fast registration and waits for it.
-func (p *Peer) Registered(mr *verbs.MR, list []verbs.SG, access verbs.AccessFlags) {
+func (p *Peer) Registered(mr *verbs.MR, list []kernel.SG, access verbs.AccessFlags) {
 	p.Helper()
 	p.Post(p.Reg(mr, list, access))
 	if wc := p.Expect(OK(1))[0]; wc.Opcode != verbs.WCRegMR {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 )
 
 // Notified is a station with a queue pair whose completions go to a CQ of a channel.
@@ -59,7 +60,7 @@ func (c *Notified) Arrive(n int, flags verbs.SendFlags) {
 
 func (c *Notified) peeked() int {
 	c.Helper()
-	n, err := c.CQ.Peek(1 << 20)
+	n, err := kernel.PeekCQ(c.CQ, 1<<20)
 	Check(c, err)
 	return n
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 )
 
 // event waits for the next one.
@@ -41,7 +42,7 @@ func (d *Device) NoEvent() {
 // HasCounters says whether a station's card counts.
 func (d *Device) HasCounters() bool {
 	d.Helper()
-	_, err := d.Ctx.AllocHWStats(nil, 0)
+	_, err := kernel.AllocHWStats(d.Ctx, nil, 0)
 	if verbs.KindOf(err) == verbs.ErrUnsupported {
 		return false
 	}

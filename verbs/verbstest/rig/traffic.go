@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/kernel"
 )
 
 // Calls are all that a device which is gone refuses, but those that free.
@@ -14,7 +15,6 @@ func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"QueryDevice":       func() error { _, err := s.Ctx.QueryDevice(); return err },
 		"QueryPort":         func() error { _, err := s.Ctx.QueryPort(1); return err },
 		"QueryGID":          func() error { _, err := s.Ctx.QueryGID(1, 0); return err },
-		"QueryGIDEx":        func() error { _, err := s.Ctx.QueryGIDEx(1, 0); return err },
 		"QueryPKey":         func() error { _, err := s.Ctx.QueryPKey(1, 0); return err },
 		"QueryGIDTable":     func() error { _, err := s.Ctx.QueryGIDTable(1); return err },
 		"AllocPD":           func() error { _, err := s.Ctx.AllocPD(); return err },
@@ -29,9 +29,9 @@ func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"QueryRTValues":     func() error { _, err := s.Ctx.QueryRTValues(); return err },
 		"Resize":            func() error { return s.CQ.Resize(256) },
 		"ModifyCQ":          func() error { return s.CQ.Modify(1, 1) },
-		"Peek":              func() error { _, err := s.CQ.Peek(1); return err },
+		"Peek":              func() error { _, err := kernel.PeekCQ(s.CQ, 1); return err },
 		"ReqNotify":         func() error { _, err := s.CQ.ReqNotify(verbs.CQNextComp); return err },
-		"ReqNcompNotif":     func() error { return s.CQ.ReqNcompNotif(1) },
+		"ReqNcompNotif":     func() error { return kernel.ReqNcompNotif(s.CQ, 1) },
 		"CreateQP": func() error {
 			_, err := s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ})
 			return err

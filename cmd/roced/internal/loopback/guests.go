@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
@@ -93,7 +94,7 @@ func (g *guests) Do(ctx context.Context, code provider.Code, request, grant any)
 	case *verbs.DeviceAttr:
 		grant.NodeGUID, grant.SysImageGUID = 0, 0
 	case *verbs.PortAttr:
-		grant.State, grant.PhysState = verbs.PortActive, verbs.PhysStateLinkUp
+		grant.State, grant.PhysState = verbs.PortActive, ib.PhysStateLinkUp
 	case *provider.QueryGIDTableGrant:
 		g.addGIDs(ctx, code, request, grant)
 	}

@@ -229,7 +229,7 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 	for {
-		if gid, err := c.QueryGID(1, 0); err == nil && gid.Addr().Unmap().String() == "10.1.0.9" {
+		if entry, err := c.QueryGID(1, 0); err == nil && entry.GID.Addr().Unmap().String() == "10.1.0.9" {
 			break
 		}
 		if t.Context().Err() != nil {

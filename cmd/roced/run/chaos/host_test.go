@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/kernel"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -138,7 +139,7 @@ func (h *host) awaitMarker(t testing.TB, present bool) {
 		if err != nil {
 			return false
 		}
-		_, _, err = c.FindGID(gid)
+		_, _, err = kernel.FindGID(c, gid)
 		check(t, c.Close())
 		return (err == nil) == present
 	})

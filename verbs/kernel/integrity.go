@@ -1,14 +1,16 @@
-package verbs
+package kernel
 
 import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The signatures of regions that PD.AllocIntegrityMR makes, by the kernel's names.
+// The signatures of regions that AllocIntegrityMR makes, by the kernel's names.
 type (
 	// SigAttrs says what is done with signatures between memory and wire (ib_sig_attrs).
 	SigAttrs = ib.SigAttrs
@@ -44,34 +46,29 @@ const (
 // A message is best in order: bytes that are written have to go on where the last ended, or begin a block, else the access
 // fails. Data and fields are whole blocks, and if memory and wire have blocks of different lengths, those of one are whole
 // blocks of the other. Datagrams cannot use the region, and no window is bound to it.
-func (p *PD) AllocIntegrityMR(data, meta int) (*MR, error) {
-	return p.AllocFastMR(MRTypeIntegrity, max(data, meta))
+func AllocIntegrityMR(p *verbs.PD, data, meta int) (*verbs.MR, error) {
+	return AllocFastMR(p, MRTypeIntegrity, max(data, meta))
 }
 
 // MapSGPI is MapSG of a region with signatures: of a list of data and, unless the fields are between its blocks or there
 // are none in memory, a list of fields (ib_map_mr_sg_pi). It returns how many entries of each fit.
-func (m *MR) MapSGPI(data []SG, dataOffset int, meta []SG, metaOffset int) (dataEntries, metaEntries int, err error) {
+func MapSGPI(m *verbs.MR, data []SG, dataOffset int, meta []SG, metaOffset int) (dataEntries, metaEntries int, err error) {
 	if m == nil {
 		return 0, 0, fmt.Errorf("map SG with signatures: %w", errNil)
 	}
-	f := m.fast
-	if f == nil || f.kind != MRTypeIntegrity || len(meta) > 0 && (metaOffset < 0 || metaOffset > meta[0].length) {
-		return 0, 0, fmt.Errorf("map SG with signatures: %w: a region of PD.AllocIntegrityMR, and an offset in the list of fields", ErrInvalid)
+	f := in.Fast(m)
+	if f == nil || f.Kind != MRTypeIntegrity || len(meta) > 0 && (metaOffset < 0 || metaOffset > meta[0].length) {
+		return 0, 0, fmt.Errorf("map SG with signatures: %w: a region of AllocIntegrityMR, and an offset in the list of fields", verbs.ErrInvalid)
 	}
-	if dataEntries, _, err = m.MapSG(data, dataOffset, 0); err != nil {
+	if dataEntries, _, err = MapSG(m, data, dataOffset, 0); err != nil {
 		return 0, 0, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	fields := fastMR{most: f.most, list: f.list[f.most*ring.RegEntryLen:]}
-	metaEntries, _ = fields.mapPieces(meta, metaOffset)
-	f.meta = fields.count
+	f.Lock()
+	defer f.Unlock()
+	fields := inside.FastMR{Most: f.Most, List: f.List[f.Most*ring.RegEntryLen:]}
+	metaEntries = mapPieces(&fields, meta, metaOffset)
+	f.Meta = fields.Count
 	return dataEntries, metaEntries, nil
-}
-
-// putSig writes the attributes behind the lists.
-func (f *fastMR) putSig(a *SigAttrs) {
-	ring.PutSigAttrs(f.list[2*f.most*ring.RegEntryLen:], a, uint32(f.meta))
 }
 
 // MRCheckSigStatus asks CheckMRStatus for signatures (IB_MR_CHECK_SIG_STATUS).
@@ -86,14 +83,15 @@ type MRStatus struct {
 // CheckMRStatus returns and clears the status of the region's signatures (ib_check_mr_status): the first block whose check
 // failed since the region was registered or CheckMRStatus was called. A failed check ends no request: a program calls
 // CheckMRStatus after its requests have completed. ErrInvalid for other checks, and for a region without signatures.
-func (m *MR) CheckMRStatus(checks uint32) (MRStatus, error) {
+func CheckMRStatus(m *verbs.MR, checks uint32) (MRStatus, error) {
 	if m == nil {
 		return MRStatus{}, fmt.Errorf("check MR status: %w", errNil)
 	}
 	if checks != MRCheckSigStatus {
-		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; there is MRCheckSigStatus", ErrInvalid, checks)
+		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; there is MRCheckSigStatus", verbs.ErrInvalid, checks)
 	}
-	grant, err := provider.Do(m.ctx.provider, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: m.handle})
+	session, handle := in.MR(m)
+	grant, err := provider.Do(session, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: handle})
 	if err != nil || !grant.Failed {
 		return MRStatus{}, err
 	}

@@ -1,4 +1,4 @@
-package verbs
+package kernel
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,8 +71,8 @@ const goldenAlways = "RESET-RESET INIT-RESET RTR-RESET RTS-RESET SQD-RESET SQE-R
 
 // goldenTypes and goldenBits are the kernel's numbers (enum ib_qp_type, enum ib_qp_attr_mask).
 var (
-	goldenTypes = map[string]QPType{"SMI": 0, "GSI": 1, "RC": 2, "UC": 3, "UD": 4, "RAW_PACKET": 8, "XRC_SEND": 9, "XRC_RECV": 10}
-	goldenBits  = map[string]QPAttrMask{
+	goldenTypes = map[string]verbs.QPType{"SMI": 0, "GSI": 1, "RC": 2, "UC": 3, "UD": 4, "RAW_PACKET": 8, "XRC_SEND": 9, "XRC_RECV": 10}
+	goldenBits  = map[string]verbs.QPAttrMask{
 		"cur": 1 << 1, "event": 1 << 2, "access": 1 << 3, "pkey": 1 << 4, "port": 1 << 5, "qkey": 1 << 6, "av": 1 << 7,
 		"mtu": 1 << 8, "timeout": 1 << 9, "retry": 1 << 10, "rnr": 1 << 11, "rqpsn": 1 << 12, "rd": 1 << 13, "alt": 1 << 14,
 		"rnrtimer": 1 << 15, "sqpsn": 1 << 16, "destrd": 1 << 17, "mig": 1 << 18, "dest": 1 << 20, "rate": 1 << 25,
@@ -78,7 +80,7 @@ var (
 )
 
 // golden is what a change must and may give, if there is such a change.
-func golden(t *testing.T, from, to QPState, kind string) (must, may QPAttrMask, exists bool) {
+func golden(t *testing.T, from, to verbs.QPState, kind string) (must, may verbs.QPAttrMask, exists bool) {
 	t.Helper()
 	if slices.Contains(strings.Fields(goldenAlways), from.String()+"-"+to.String()) {
 		return 0, 0, true
@@ -94,7 +96,7 @@ func golden(t *testing.T, from, to QPState, kind string) (must, may QPAttrMask, 
 	return goldenMask(t, required), goldenMask(t, optional), true
 }
 
-func goldenMask(t *testing.T, names string) (mask QPAttrMask) {
+func goldenMask(t *testing.T, names string) (mask verbs.QPAttrMask) {
 	t.Helper()
 	for _, name := range strings.Fields(names) {
 		bit, ok := goldenBits[name]
@@ -107,13 +109,13 @@ func goldenMask(t *testing.T, names string) (mask QPAttrMask) {
 }
 
 // changes calls visit for every pair of states, of every type, on each link layer.
-func changes(t *testing.T, visit func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool)) {
+func changes(t *testing.T, visit func(from, to verbs.QPState, kind verbs.QPType, layer ib.LinkLayer, must, may verbs.QPAttrMask, exists bool)) {
 	t.Helper()
 	for name, kind := range goldenTypes {
-		for from := QPStateReset; from <= QPStateErr; from++ {
-			for to := QPStateReset; to <= QPStateErr; to++ {
+		for from := verbs.QPStateReset; from <= verbs.QPStateErr; from++ {
+			for to := verbs.QPStateReset; to <= verbs.QPStateErr; to++ {
 				must, may, exists := golden(t, from, to, name)
-				for layer := LinkLayerUnspecified; layer <= LinkLayerEthernet; layer++ {
+				for layer := ib.LinkLayerUnspecified; layer <= ib.LinkLayerEthernet; layer++ {
 					visit(from, to, kind, layer, must, may, exists)
 				}
 			}
@@ -125,8 +127,8 @@ func changes(t *testing.T, visit func(from, to QPState, kind QPType, layer LinkL
 // of the first, and not with any other of the 32 bits.
 func TestModifyQPIsOK(t *testing.T) {
 	good := 0
-	changes(t, func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool) {
-		ask := func(mask QPAttrMask, want bool) {
+	changes(t, func(from, to verbs.QPState, kind verbs.QPType, layer ib.LinkLayer, must, may verbs.QPAttrMask, exists bool) {
+		ask := func(mask verbs.QPAttrMask, want bool) {
 			t.Helper()
 			if got := ModifyQPIsOK(from, to, kind, mask, layer); got != want {
 				t.Errorf("%v on %v, %v to %v with %v: %v, want %v", kind, layer, from, to, mask, got, want)
@@ -136,13 +138,13 @@ func TestModifyQPIsOK(t *testing.T) {
 			}
 		}
 		ask(must, exists)
-		ask(must|QPAttrState, exists)
-		ask(must|may|QPAttrState, exists)
+		ask(must|verbs.QPAttrState, exists)
+		ask(must|may|verbs.QPAttrState, exists)
 		for i := range 32 {
-			bit := QPAttrMask(1) << i
-			ask(must|bit, exists && (must|may|QPAttrState)&bit != 0)
+			bit := verbs.QPAttrMask(1) << i
+			ask(must|bit, exists && (must|may|verbs.QPAttrState)&bit != 0)
 			if must&bit != 0 {
-				ask((must|may|QPAttrState)&^bit, false)
+				ask((must|may|verbs.QPAttrState)&^bit, false)
 			}
 		}
 	})
@@ -153,19 +155,19 @@ func TestModifyQPIsOK(t *testing.T) {
 
 // Every set of the attributes that datagrams know, for the types that have datagrams.
 func TestModifyQPEverySet(t *testing.T) {
-	bits := []QPAttrMask{1 << 1, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 16}
-	changes(t, func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool) {
-		if kind != QPTypeUD && kind != QPTypeGSI && kind != QPTypeSMI {
+	bits := []verbs.QPAttrMask{1 << 1, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 16}
+	changes(t, func(from, to verbs.QPState, kind verbs.QPType, layer ib.LinkLayer, must, may verbs.QPAttrMask, exists bool) {
+		if kind != verbs.QPTypeUD && kind != verbs.QPTypeGSI && kind != verbs.QPTypeSMI {
 			return
 		}
 		for set := range 1 << len(bits) {
-			mask := QPAttrState
+			mask := verbs.QPAttrState
 			for i, bit := range bits {
 				if set>>i&1 != 0 {
 					mask |= bit
 				}
 			}
-			want := exists && mask&must == must && mask&^(must|may|QPAttrState) == 0
+			want := exists && mask&must == must && mask&^(must|may|verbs.QPAttrState) == 0
 			if got := ModifyQPIsOK(from, to, kind, mask, layer); got != want {
 				t.Errorf("%v, %v to %v with %v: %v, want %v", kind, from, to, mask, got, want)
 			}
@@ -175,13 +177,13 @@ func TestModifyQPEverySet(t *testing.T) {
 
 // Types 5 and 6 have no rows in the kernel's table: they change with the state alone.
 func TestModifyQPRaw(t *testing.T) {
-	for _, kind := range []QPType{QPTypeRawIPv6, QPTypeRawEthertype} {
-		for mask, want := range map[QPAttrMask]bool{0: true, QPAttrState: true, QPAttrState | QPAttrPort: false, QPAttrQKey: false} {
-			if got := ModifyQPIsOK(QPStateReset, QPStateInit, kind, mask, LinkLayerEthernet); got != want {
+	for _, kind := range []verbs.QPType{verbs.QPTypeRawIPv6, verbs.QPTypeRawEthertype} {
+		for mask, want := range map[verbs.QPAttrMask]bool{0: true, verbs.QPAttrState: true, verbs.QPAttrState | verbs.QPAttrPort: false, verbs.QPAttrQKey: false} {
+			if got := ModifyQPIsOK(verbs.QPStateReset, verbs.QPStateInit, kind, mask, ib.LinkLayerEthernet); got != want {
 				t.Errorf("%v with %v: %v", kind, mask, got)
 			}
 		}
-		if ModifyQPIsOK(QPStateReset, QPStateRTS, kind, QPAttrState, LinkLayerEthernet) {
+		if ModifyQPIsOK(verbs.QPStateReset, verbs.QPStateRTS, kind, verbs.QPAttrState, ib.LinkLayerEthernet) {
 			t.Errorf("%v skips states", kind)
 		}
 	}
@@ -190,16 +192,16 @@ func TestModifyQPRaw(t *testing.T) {
 // All other numbers are no types and no states. The link layer makes no difference.
 func TestModifyQPUnknownNumbers(t *testing.T) {
 	for n := range 256 {
-		kind, layer, state := QPType(n), LinkLayer(n), QPState(n)
-		isType := slices.Contains(slices.Collect(maps.Values(goldenTypes)), kind) || kind == QPTypeRawIPv6 || kind == QPTypeRawEthertype
-		if got := ModifyQPIsOK(QPStateRTS, QPStateErr, kind, QPAttrState, LinkLayerEthernet); got != isType {
+		kind, layer, state := verbs.QPType(n), ib.LinkLayer(n), verbs.QPState(n)
+		isType := slices.Contains(slices.Collect(maps.Values(goldenTypes)), kind) || kind == verbs.QPTypeRawIPv6 || kind == verbs.QPTypeRawEthertype
+		if got := ModifyQPIsOK(verbs.QPStateRTS, verbs.QPStateErr, kind, verbs.QPAttrState, ib.LinkLayerEthernet); got != isType {
 			t.Errorf("type %d: %v", n, got)
 		}
-		if got := ModifyQPIsOK(QPStateRTS, QPStateErr, QPTypeUD, QPAttrState, layer); !got {
+		if got := ModifyQPIsOK(verbs.QPStateRTS, verbs.QPStateErr, verbs.QPTypeUD, verbs.QPAttrState, layer); !got {
 			t.Errorf("link layer %d: %v", n, got)
 		}
-		if n > 6 && (ModifyQPIsOK(state, QPStateReset, QPTypeUD, QPAttrState, LinkLayerEthernet) ||
-			ModifyQPIsOK(QPStateRTS, state, QPTypeUD, QPAttrState, LinkLayerEthernet)) {
+		if n > 6 && (ModifyQPIsOK(state, verbs.QPStateReset, verbs.QPTypeUD, verbs.QPAttrState, ib.LinkLayerEthernet) ||
+			ModifyQPIsOK(verbs.QPStateRTS, state, verbs.QPTypeUD, verbs.QPAttrState, ib.LinkLayerEthernet)) {
 			t.Errorf("state %d is taken", n)
 		}
 	}
@@ -208,28 +210,28 @@ func TestModifyQPUnknownNumbers(t *testing.T) {
 func TestCheckModifyQPErrors(t *testing.T) {
 	rows := []struct {
 		name     string
-		from, to QPState
-		kind     QPType
-		mask     QPAttrMask
+		from, to verbs.QPState
+		kind     verbs.QPType
+		mask     verbs.QPAttrMask
 		errno    unix.Errno
 		sentinel error
 		says     string
 	}{
-		{"no such type", QPStateReset, QPStateInit, 7, QPAttrState, unix.EINVAL, ErrInvalid, "TYPE(7)"},
-		{"no peer", QPStateInit, QPStateRTR, QPTypeRC, QPAttrState, unix.EINVAL, ErrInvalid, "needs address vector, path MTU"},
-		{"alternate path", QPStateRTS, QPStateRTS, QPTypeUD, QPAttrAltPath, unix.EINVAL, ErrInvalid, "cannot set alternate path"},
-		{"no such state", QPStateReset, 7, QPTypeUD, QPAttrState, unix.EINVAL, ErrInvalid, "STATE(7)"},
-		{"from no such state", 200, QPStateInit, QPTypeUD, QPAttrState, unix.EINVAL, ErrInvalid, "STATE(200)"},
-		{"skips INIT", QPStateReset, QPStateRTR, QPTypeUD, QPAttrState, unix.EINVAL, ErrState, "cannot go from RESET to RTR"},
-		{"to SQE by itself", QPStateRTS, QPStateSQE, QPTypeUD, QPAttrState, unix.EINVAL, ErrState, "RTS to SQE"},
-		{"no port", QPStateReset, QPStateInit, QPTypeUD, QPAttrState | QPAttrPKeyIndex | QPAttrQKey, unix.EINVAL, ErrInvalid, "needs port"},
-		{"PSN too early", QPStateInit, QPStateRTR, QPTypeUD, QPAttrState | QPAttrSQPSN, unix.EINVAL, ErrInvalid, "cannot set SQ PSN"},
-		{"current state in INIT", QPStateInit, QPStateRTR, QPTypeUD, QPAttrState | QPAttrCurState, unix.EINVAL, ErrInvalid, "not in INIT"},
+		{"no such type", verbs.QPStateReset, verbs.QPStateInit, 7, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "TYPE(7)"},
+		{"no peer", verbs.QPStateInit, verbs.QPStateRTR, verbs.QPTypeRC, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "needs address vector, path MTU"},
+		{"alternate path", verbs.QPStateRTS, verbs.QPStateRTS, verbs.QPTypeUD, verbs.QPAttrAltPath, unix.EINVAL, verbs.ErrInvalid, "cannot set alternate path"},
+		{"no such state", verbs.QPStateReset, 7, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "STATE(7)"},
+		{"from no such state", 200, verbs.QPStateInit, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "STATE(200)"},
+		{"skips INIT", verbs.QPStateReset, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrState, "cannot go from RESET to RTR"},
+		{"to SQE by itself", verbs.QPStateRTS, verbs.QPStateSQE, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrState, "RTS to SQE"},
+		{"no port", verbs.QPStateReset, verbs.QPStateInit, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrQKey, unix.EINVAL, verbs.ErrInvalid, "needs port"},
+		{"PSN too early", verbs.QPStateInit, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrSQPSN, unix.EINVAL, verbs.ErrInvalid, "cannot set SQ PSN"},
+		{"current state in INIT", verbs.QPStateInit, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrCurState, unix.EINVAL, verbs.ErrInvalid, "not in INIT"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			err := CheckModifyQP(row.from, row.to, row.kind, row.mask, LinkLayerEthernet)
-			if !errors.Is(err, row.errno) || !errors.Is(err, row.sentinel) || !contains(err, row.says) {
+			err := CheckModifyQP(row.from, row.to, row.kind, row.mask, ib.LinkLayerEthernet)
+			if !errors.Is(err, row.errno) || !errors.Is(err, row.sentinel) || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("%v, want %v that says %q", err, row.errno, row.says)
 			}
 		})
@@ -238,19 +240,19 @@ func TestCheckModifyQPErrors(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	rows := map[string]string{
-		QPStateRTS.String():                       "RTS",
-		QPState(9).String():                       "STATE(9)",
-		QPAttrMask(0).String():                    "nothing",
-		(QPAttrState | QPAttrQKey).String():       "state, Q_Key",
-		(QPAttrPort | QPAttrMask(1<<7)).String():  "port, address vector",
-		(QPAttrPort | QPAttrMask(1<<22)).String(): "port, 0x400000",
-		LinkLayerEthernet.String():                "Ethernet",
-		QPTypeGSI.String():                        "GSI",
-		PortActive.String():                       "active",
-		PortDown.String():                         "down",
-		PortState(9).String():                     "port state(9)",
-		WCSuccess.String():                        "success",
-		WCStatus(77).String():                     "status(77)",
+		verbs.QPStateRTS.String():                             "RTS",
+		verbs.QPState(9).String():                             "STATE(9)",
+		verbs.QPAttrMask(0).String():                          "nothing",
+		(verbs.QPAttrState | verbs.QPAttrQKey).String():       "state, Q_Key",
+		(verbs.QPAttrPort | verbs.QPAttrMask(1<<7)).String():  "port, address vector",
+		(verbs.QPAttrPort | verbs.QPAttrMask(1<<22)).String(): "port, 0x400000",
+		ib.LinkLayerEthernet.String():                         "Ethernet",
+		verbs.QPTypeGSI.String():                              "GSI",
+		verbs.PortActive.String():                             "active",
+		verbs.PortDown.String():                               "down",
+		verbs.PortState(9).String():                           "port state(9)",
+		verbs.WCSuccess.String():                              "success",
+		verbs.WCStatus(77).String():                           "status(77)",
 	}
 	for got, want := range rows {
 		if got != want {

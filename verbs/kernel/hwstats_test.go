@@ -1,6 +1,7 @@
-package verbs
+package kernel
 
 import (
+	"github.com/roced/roced/verbs"
 	"slices"
 	"sync"
 	"testing"
@@ -22,11 +23,11 @@ func (c *clockwork) now() time.Time {
 	return c.time
 }
 
-func (c *clockwork) read() ([]Counter, error) {
+func (c *clockwork) read() ([]verbs.Counter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reads++
-	return []Counter{{Place: "XDP", Name: "redirected", Value: 7 * c.count}, {Place: "engine", Name: "sent", Value: c.count}}, c.err
+	return []verbs.Counter{{Place: "XDP", Name: "redirected", Value: 7 * c.count}, {Place: "engine", Name: "sent", Value: c.count}}, c.err
 }
 
 func (c *clockwork) pass(d time.Duration) {
@@ -94,8 +95,8 @@ func TestHWStatsNames(t *testing.T) {
 // Values that cannot be read are an error, not old values; later they can be read again.
 func TestHWStatsError(t *testing.T) {
 	c, h := newClockwork(t, nil, 0)
-	c.err = ErrDeviceFatal
-	if _, _, err := h.Get(); KindOf(err) != ErrDeviceFatal {
+	c.err = verbs.ErrDeviceFatal
+	if _, _, err := h.Get(); verbs.KindOf(err) != verbs.ErrDeviceFatal {
 		t.Error(err)
 	}
 	c.err = nil
@@ -103,8 +104,8 @@ func TestHWStatsError(t *testing.T) {
 		t.Errorf("%d, %v", values, err)
 	}
 	c.pass(time.Hour)
-	c.err = ErrDeviceFatal
-	if _, _, err := h.Get(); KindOf(err) != ErrDeviceFatal {
+	c.err = verbs.ErrDeviceFatal
+	if _, _, err := h.Get(); verbs.KindOf(err) != verbs.ErrDeviceFatal {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,8 @@
-package verbs
+package kernel
 
 import (
 	"fmt"
+	"github.com/roced/roced/verbs"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ const defaultLifespan = 10 * time.Millisecond
 // HWStats are chosen counters of the card, read when they are asked for and kept for a while, so that
 // many who ask cost the card little (rdma_hw_stats). It is safe for concurrent use.
 type HWStats struct {
-	read     func() ([]Counter, error)
+	read     func() ([]verbs.Counter, error)
 	now      func() time.Time
 	lifespan time.Duration
 	names    []string
@@ -29,7 +30,7 @@ type HWStats struct {
 // card has (rdma_alloc_hw_stats_struct). A name is a Counter's place and name, in lower case:
 // engine_sent. Values live for lifespan; 0 stands for 10 ms, as in the kernel. ErrInvalid for a name
 // that the card does not have, ErrUnsupported if it has no counters.
-func (c *Context) AllocHWStats(names []string, lifespan time.Duration) (*HWStats, error) {
+func AllocHWStats(c *verbs.Context, names []string, lifespan time.Duration) (*HWStats, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate hardware statistics: %w", errNil)
 	}
@@ -40,9 +41,9 @@ func (c *Context) AllocHWStats(names []string, lifespan time.Duration) (*HWStats
 	return h, nil
 }
 
-func newHWStats(read func() ([]Counter, error), now func() time.Time, names []string, lifespan time.Duration) (*HWStats, error) {
+func newHWStats(read func() ([]verbs.Counter, error), now func() time.Time, names []string, lifespan time.Duration) (*HWStats, error) {
 	if lifespan < 0 {
-		return nil, fmt.Errorf("%w: a lifespan of %v is below 0; 0 stands for %v", ErrInvalid, lifespan, defaultLifespan)
+		return nil, fmt.Errorf("%w: a lifespan of %v is below 0; 0 stands for %v", verbs.ErrInvalid, lifespan, defaultLifespan)
 	}
 	if lifespan == 0 {
 		lifespan = defaultLifespan
@@ -61,13 +62,13 @@ func newHWStats(read func() ([]Counter, error), now func() time.Time, names []st
 	h := &HWStats{read: read, now: now, lifespan: lifespan, names: slices.Clone(names), places: make([]int, len(names)), values: make([]uint64, len(names))}
 	for i, name := range names {
 		if h.places[i] = slices.Index(known, name); h.places[i] < 0 {
-			return nil, fmt.Errorf("%w: the card has no counter %q; Context.Counters lists those that it has", ErrInvalid, name)
+			return nil, fmt.Errorf("%w: the card has no counter %q; Context.Counters lists those that it has", verbs.ErrInvalid, name)
 		}
 	}
 	return h, nil
 }
 
-func hwStatsName(c *Counter) string { return strings.ToLower(c.Place + "_" + c.Name) }
+func hwStatsName(c *verbs.Counter) string { return strings.ToLower(c.Place + "_" + c.Name) }
 
 // Names are the counters' names.
 func (h *HWStats) Names() []string {
@@ -110,9 +111,9 @@ func (h *HWStats) Modify(index int, on bool) error {
 	case h == nil:
 		return fmt.Errorf("modify hardware statistics: %w", errNil)
 	case index < 0 || index >= len(h.names):
-		return fmt.Errorf("modify hardware statistics: %w: counter %d of %d", ErrInvalid, index, len(h.names))
+		return fmt.Errorf("modify hardware statistics: %w: counter %d of %d", verbs.ErrInvalid, index, len(h.names))
 	case !on:
-		return fmt.Errorf("modify hardware statistics: %w: %s is always counted", ErrUnsupported, h.names[index])
+		return fmt.Errorf("modify hardware statistics: %w: %s is always counted", verbs.ErrUnsupported, h.names[index])
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
-package verbs
+package kernel
 
 import (
 	"fmt"
 	"sync"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -12,9 +13,9 @@ import (
 // them: AllocFastMR's regions, which requests register, are in their place. They are here for programs that are written
 // as its protocols were.
 type FMR struct {
-	mr     *MR
+	mr     *verbs.MR
 	attr   FMRAttr
-	access AccessFlags
+	access verbs.AccessFlags
 
 	mu   sync.Mutex
 	maps int // since it was unmapped
@@ -29,14 +30,14 @@ type FMRAttr struct {
 
 // AllocFMR makes a region that is not mapped (ib_alloc_fmr). Access flags are those of its mappings. ErrInvalid for more
 // pages than DeviceAttr.MaxFastRegPageListLen, no maps, or pages of less than MinPageSize or more than 1 GiB.
-func (p *PD) AllocFMR(access AccessFlags, attr *FMRAttr) (*FMR, error) {
+func AllocFMR(p *verbs.PD, access verbs.AccessFlags, attr *FMRAttr) (*FMR, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("allocate FMR: %w", errNil)
 	}
 	if attr.MaxMaps < 1 || attr.PageShift < 12 || attr.PageShift > 30 {
-		return nil, fmt.Errorf("allocate FMR: %w: %d maps, pages of 2^%d bytes; 1 map or more, pages of 2^12 to 2^30", ErrInvalid, attr.MaxMaps, attr.PageShift)
+		return nil, fmt.Errorf("allocate FMR: %w: %d maps, pages of 2^%d bytes; 1 map or more, pages of 2^12 to 2^30", verbs.ErrInvalid, attr.MaxMaps, attr.PageShift)
 	}
-	mr, err := p.AllocFastMR(MRTypeMemReg, attr.MaxPages)
+	mr, err := AllocFastMR(p, MRTypeMemReg, attr.MaxPages)
 	if err != nil {
 		return nil, fmt.Errorf("allocate FMR: %w", err)
 	}
@@ -44,7 +45,7 @@ func (p *PD) AllocFMR(access AccessFlags, attr *FMRAttr) (*FMR, error) {
 }
 
 // LKey is the local key of the mapping; each has another.
-func (f *FMR) LKey() LKey {
+func (f *FMR) LKey() verbs.LKey {
 	if f == nil {
 		return 0
 	}
@@ -52,7 +53,7 @@ func (f *FMR) LKey() LKey {
 }
 
 // RKey is the remote key of the mapping.
-func (f *FMR) RKey() RKey { return RKey(f.LKey()) }
+func (f *FMR) RKey() verbs.RKey { return verbs.RKey(f.LKey()) }
 
 // MapPhys maps pages, by their DMA addresses, from iova on (ib_map_phys_fmr). What was mapped before is not any more, and
 // its key is dead. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
@@ -66,24 +67,26 @@ func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	size := uint64(1) << f.attr.PageShift
 	switch {
 	case len(pages) == 0 || len(pages) > f.attr.MaxPages:
-		return fmt.Errorf("map FMR: %w: %d pages; the region has 1 to %d", ErrInvalid, len(pages), f.attr.MaxPages)
+		return fmt.Errorf("map FMR: %w: %d pages; the region has 1 to %d", verbs.ErrInvalid, len(pages), f.attr.MaxPages)
 	case f.maps == f.attr.MaxMaps:
-		return fmt.Errorf("map FMR: %w: it was mapped %d times; unmap it first", ErrInvalid, f.maps)
+		return fmt.Errorf("map FMR: %w: it was mapped %d times; unmap it first", verbs.ErrInvalid, f.maps)
 	case iova&(size-1) != 0:
-		return fmt.Errorf("map FMR: %w: address 0x%x within a page", ErrInvalid, iova)
+		return fmt.Errorf("map FMR: %w: address 0x%x within a page", verbs.ErrInvalid, iova)
 	}
+	list := in.Fast(f.mr).List
 	for i, page := range pages {
 		if uint64(page)&(size-1) != 0 {
-			return fmt.Errorf("map FMR: %w: page %d is at 0x%x, within a page", ErrInvalid, i, uint64(page))
+			return fmt.Errorf("map FMR: %w: page %d is at 0x%x, within a page", verbs.ErrInvalid, i, uint64(page))
 		}
-		ring.PutRegEntry(f.mr.fast.list, i, ring.RegEntry{Addr: page, Length: size})
+		ring.PutRegEntry(list, i, ring.RegEntry{Addr: page, Length: size})
 	}
-	key := IncRKey(f.RKey())
+	key := verbs.IncRKey(f.RKey())
 	reg := ring.Reg{Length: uint64(len(pages)) * size, Access: f.access, Count: uint32(len(pages))}
-	if err := provider.Exec(f.mr.ctx.provider, provider.MapFMR, provider.MapFMRRequest{MR: f.mr.handle, Key: key, IOVA: iova, Reg: reg}); err != nil {
+	session, handle := in.MR(f.mr)
+	if err := provider.Exec(session, provider.MapFMR, provider.MapFMRRequest{MR: handle, Key: key, IOVA: iova, Reg: reg}); err != nil {
 		return fmt.Errorf("map FMR: %w", err)
 	}
-	f.mr.UpdateFastRegKey(uint8(key))
+	UpdateFastRegKey(f.mr, uint8(key))
 	f.maps++
 	return nil
 }
@@ -104,7 +107,8 @@ func (f *FMR) unmap() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := provider.Exec(f.mr.ctx.provider, provider.UnmapFMR, provider.UnmapFMRRequest{MR: f.mr.handle})
+	session, handle := in.MR(f.mr)
+	err := provider.Exec(session, provider.UnmapFMR, provider.UnmapFMRRequest{MR: handle})
 	if err == nil {
 		f.maps = 0
 	}
@@ -119,7 +123,7 @@ func (f *FMR) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.maps > 0 {
-		return fmt.Errorf("deallocate FMR: %w: it is mapped; unmap it first", ErrBusy)
+		return fmt.Errorf("deallocate FMR: %w: it is mapped; unmap it first", verbs.ErrBusy)
 	}
 	return f.mr.Close()
 }

@@ -1,13 +1,14 @@
-package verbs
+package compat
 
 import (
+	"github.com/roced/roced/ib"
 	"math"
 	"testing"
 )
 
 // everyRate are the numbers of ib_rate and ibv_rate, with what the kernel and libibverbs make of them.
 var everyRate = []struct {
-	rate       Rate
+	rate       ib.Rate
 	mult, mbps int
 }{
 	{0, -1, -1}, // the port's own
@@ -53,12 +54,12 @@ func TestRates(t *testing.T) {
 		}
 	}
 	for _, mbps := range []int{0, -1, 1, 2499, 100000, math.MaxInt, math.MinInt} {
-		if rate := MbpsToRate(mbps); rate != RatePortCurrent {
+		if rate := MbpsToRate(mbps); rate != ib.RatePortCurrent {
 			t.Errorf("%d Mbit/s is rate %d", mbps, rate)
 		}
 	}
 	for _, mult := range []int{0, -1, 3, 641, math.MaxInt, math.MinInt} {
-		if rate := MultToRate(mult); rate != RatePortCurrent {
+		if rate := MultToRate(mult); rate != ib.RatePortCurrent {
 			t.Errorf("%d × 2.5 Gbit/s is rate %d", mult, rate)
 		}
 	}

@@ -1,31 +1,29 @@
-package verbs
+package kernel
 
 import (
 	"bytes"
-	"context"
-	"net/netip"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs"
 )
 
 // goldenHeaders are headers as they lie in a receive buffer.
 var goldenHeaders = map[string]struct {
 	header     []byte
 	version    int
-	networks   NetworkType
+	networks   verbs.NetworkType
 	sgid, dgid string
 }{
 	"IPv4": {append(make([]byte, 20),
 		0x45, 0x10, 0x00, 0x30, 0x00, 0x01, 0x40, 0x00, // version and length, TOS, length, identification, flags
 		0x40, 0x11, 0x26, 0xaa, // TTL, UDP, checksum
 		10, 0, 0, 1, 10, 0, 0, 2,
-	), 4, NetworkIPv4, "::ffff:10.0.0.1", "::ffff:10.0.0.2"},
+	), 4, verbs.NetworkIPv4, "::ffff:10.0.0.1", "::ffff:10.0.0.2"},
 	"IPv6": {append(append([]byte{
 		0x62, 0x01, 0x23, 0x45, // version, traffic class, flow label
 		0x00, 0x30, 0x11, 0x40, // length, UDP, hop limit
-	}, append([]byte{0xfd, 15: 1}, 0xfd)...), append(make([]byte, 14), 2)...), 6, NetworkIPv6, "fd00::1", "fd00::2"},
+	}, append([]byte{0xfd, 15: 1}, 0xfd)...), append(make([]byte, 14), 2)...), 6, verbs.NetworkIPv6, "fd00::1", "fd00::2"},
 	"nothing": {make([]byte, 40), 0, 0, "", ""},
 }
 
@@ -50,13 +48,13 @@ func FuzzHeader(f *testing.F) {
 	f.Add([]byte{0x60}, uint8(3))
 	f.Fuzz(func(t *testing.T, header []byte, network uint8) {
 		before, version := bytes.Clone(header), GetRDMAHeaderVersion(header)
-		sgid, dgid, err := GetGIDsFromRDMAHdr(header, NetworkType(network))
-		known := NetworkType(network) <= NetworkIPv6
+		sgid, dgid, err := GetGIDsFromRDMAHdr(header, verbs.NetworkType(network))
+		known := verbs.NetworkType(network) <= verbs.NetworkIPv6
 		if (err == nil) != (known && len(header) >= wire.GRHLen) {
 			t.Errorf("%d bytes, type %d: %v", len(header), network, err)
 		}
-		agree := map[NetworkType]int{NetworkIPv4: 4, NetworkIPv6: 6}[NetworkType(network)] == version
-		if grh := GRH(header); err == nil && agree && (sgid != grh.SGID() || dgid != grh.DGID()) {
+		agree := map[verbs.NetworkType]int{verbs.NetworkIPv4: 4, verbs.NetworkIPv6: 6}[verbs.NetworkType(network)] == version
+		if grh := verbs.GRH(header); err == nil && agree && (sgid != grh.SGID() || dgid != grh.DGID()) {
 			t.Errorf("from %v to %v, the GRH says %v and %v", sgid, dgid, grh.SGID(), grh.DGID())
 		}
 		if !bytes.Equal(before, header) {
@@ -64,41 +62,3 @@ func FuzzHeader(f *testing.F) {
 		}
 	})
 }
-
-// Whatever is in a header, what an answer goes to is one address, from one that the port has.
-func FuzzAnswer(f *testing.F) {
-	for _, row := range goldenHeaders {
-		f.Add(row.header)
-	}
-	entries := []GIDEntry{{GID: gidOf("10.0.0.2"), Index: 0}, {GID: gidOf("fd00::2"), Index: 2}, {GID: gidOf("fe80::2"), Index: 5}}
-	c := &Context{provider: tableOf{entries: entries}}
-	f.Fuzz(func(t *testing.T, header []byte) {
-		attr, err := c.InitAHFromWC(&WC{Flags: WCGRH}, header, 1)
-		if err != nil {
-			if KindOf(err) == nil {
-				t.Error(err)
-			}
-			return
-		}
-		dest := attr.GRH.DGID
-		if dest.IsMulticast() || dest != GRH(header).SGID() || attr.GRH.TrafficClass&ecnBits != 0 {
-			t.Errorf("%+v", attr)
-		}
-		if source := attr.GRH.SGIDIndex; source != 0 && source != 2 && source != 5 {
-			t.Errorf("from line %d", source)
-		}
-	})
-}
-
-// tableOf is a Provider that has nothing but a GID table.
-type tableOf struct {
-	provider.Provider
-	entries []GIDEntry
-}
-
-func (t tableOf) Do(_ context.Context, _ provider.Code, _, grant any) error {
-	grant.(*provider.QueryGIDTableGrant).Entries = t.entries
-	return nil
-}
-
-func gidOf(text string) GID { return GIDFromAddr(netip.MustParseAddr(text)) }

@@ -1,4 +1,4 @@
-package verbs_test
+package kernel_test
 
 import (
 	"testing"

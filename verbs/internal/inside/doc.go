@@ -1,0 +1,10 @@
+// Package inside gives verbs/kernel, verbs/compat and verbs/cm what they need of verbs' objects and programs do not:
+// the session below a context, handles, and the state of fast memory regions.
+//
+//	verbs ── Set ──► Access ◄── Get ── verbs/kernel, verbs/compat, verbs/cm
+//
+// This package is imported by verbs and cannot name its types, so these are type parameters: each user instantiates
+// Access with the same types, and all calls are checked by the compiler.
+//
+// Out of scope: anything on the path of a request.
+package inside

@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"fmt"
+	"github.com/roced/roced/verbs"
+)
+
+// pkeyMember is the bit of a P_Key that a full member has (IBA 10.9.1.1).
+const pkeyMember = 0x8000
+
+// FindGID gives the port and the index of a GID in the device's tables (ib_find_gid). If index 0 repeats the GID, that
+// is the one. ErrNotFound if there is none.
+func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error) {
+	if c == nil {
+		return 0, 0, fmt.Errorf("find GID: %w", errNil)
+	}
+	for port := StartPort(c); port <= EndPort(c); port++ {
+		entries, err := c.QueryGIDTable(port)
+		if err != nil {
+			return 0, 0, fmt.Errorf("find GID: %w", err)
+		}
+		for _, entry := range entries {
+			if entry.GID == gid {
+				return port, entry.Index, nil
+			}
+		}
+	}
+	return 0, 0, fmt.Errorf("find GID: %w: %v is in no table of the device", verbs.ErrNotFound, gid)
+}
+
+// FindPKey gives the index of a P_Key in a port's table (ib_find_pkey): whether as full member or not, the full member
+// first. ErrNotFound if there is none.
+func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err error) {
+	partial := -1
+	index, err = findPKey(c, port, func(i int, entry verbs.PKey) bool {
+		if (entry^pkey)&^pkeyMember != 0 {
+			return false
+		}
+		if entry&pkeyMember == 0 && partial < 0 {
+			partial = i
+		}
+		return entry&pkeyMember != 0
+	})
+	if err != nil || index >= 0 {
+		return index, err
+	}
+	if partial < 0 {
+		return 0, fmt.Errorf("find P_Key: %w: port %d has no P_Key 0x%04x", verbs.ErrNotFound, port, uint16(pkey))
+	}
+	return partial, nil
+}
+
+// findPKey gives the first entry that is meant, -1 if there is none.
+func findPKey(c *verbs.Context, port uint8, meant func(index int, entry verbs.PKey) bool) (index int, err error) {
+	attr, err := c.QueryPort(port)
+	if err != nil {
+		return 0, fmt.Errorf("find P_Key: %w", err)
+	}
+	for i := range attr.PKeyTableLen {
+		entry, err := c.QueryPKey(port, i)
+		if err != nil {
+			return 0, fmt.Errorf("find P_Key: %w", err)
+		}
+		if meant(i, entry) {
+			return i, nil
+		}
+	}
+	return -1, nil
+}

@@ -1,0 +1,26 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// GetRDMAHeaderVersion returns the version of the IP header in the 40 bytes that precede a datagram in its receive
+// buffer: 4 or 6, or 0 if it is neither (ib_get_rdma_header_version).
+func GetRDMAHeaderVersion(header verbs.GRH) int { return header.IPVersion() }
+
+// GetGIDsFromRDMAHdr returns the sender's and the destination's GID in the 40 bytes that precede a datagram in its
+// receive buffer (ib_get_gids_from_rdma_hdr). The type is the completion's NetworkHeader; it is believed, as in the
+// kernel. NetworkIB and NetworkRoCEv1 have their GIDs where IPv6 has them. ErrInvalid for another type or fewer bytes.
+func GetGIDsFromRDMAHdr(header verbs.GRH, networkType verbs.NetworkType) (sgid, dgid verbs.GID, err error) {
+	if len(header) < wire.GRHLen {
+		return sgid, dgid, fmt.Errorf("%w: a header of %d bytes; it has to have %d", verbs.ErrInvalid, len(header), wire.GRHLen)
+	}
+	sgid, dgid, ok := networkType.GIDs(header)
+	if !ok {
+		return sgid, dgid, fmt.Errorf("%w: network type %d; RoCE v2 has NetworkIPv4 and NetworkIPv6, of 0 to 3", verbs.ErrInvalid, uint8(networkType))
+	}
+	return sgid, dgid, nil
+}
