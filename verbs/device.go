@@ -7,25 +7,31 @@ import (
 	"github.com/roced/roced/ib"
 )
 
-// Types of package wire that programs use. Their methods: go doc ./datapath/wire.
+// Addresses, numbers and keys in packets. Their methods: go doc ./datapath/wire.
 type (
-	// QPN is the number of a queue pair. MulticastQPN is that of messages to groups.
+	// QPN is the number of a queue pair, 24 bits. MulticastQPN is that of messages to groups.
 	QPN = wire.QPN
 	// SRQN is the number of a shared receive queue of type XRC, 24 bits.
 	SRQN = wire.SRQN
+	// PSN is a packet sequence number, 24 bits.
+	PSN = wire.PSN
 
-	// QKey is a Q_Key. UDPQKey is rdma_cm's.
+	// QKey is a Q_Key: a queue pair drops datagrams with another one. UDPQKey is rdma_cm's.
 	QKey = wire.QKey
+	// PKey is a partition key; a port has the default one, 0xFFFF.
+	PKey = wire.PKey
 
+	// GID is the address of a port or group: an IPv6 address, or ::ffff:a.b.c.d for IPv4.
+	GID = wire.GID
+	// MLID is the LID of a group, 0 on Ethernet.
+	MLID = wire.MLID
+	// MAC is a hardware address.
+	MAC = wire.MAC
+
+	// GRH is the 40 bytes that precede a datagram in its receive buffer; see WC.Payload.
+	GRH = wire.GRH
 	// MTU is an RDMA MTU (ibv_mtu): MTU256, MTU512, MTU1024, MTU2048 or MTU4096.
 	MTU = wire.MTU
-
-	PSN  = wire.PSN
-	PKey = wire.PKey
-	GID  = wire.GID
-	GRH  = wire.GRH
-	MLID = wire.MLID
-	MAC  = wire.MAC
 )
 
 // The RDMA MTUs (ibv_mtu), by the bytes of payload in a packet.
@@ -37,8 +43,7 @@ const (
 	MTU4096 = wire.MTU4096
 )
 
-// GIDFromAddr is the GID of an IP address: ::ffff:a.b.c.d for IPv4 (IBA A17.4.4). The GID's Addr
-// gives the address back.
+// GIDFromAddr returns the GID of an IP address: ::ffff:a.b.c.d for IPv4 (IBA A17.4.4). GID.Addr returns the address.
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
 // DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides

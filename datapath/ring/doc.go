@@ -1,6 +1,5 @@
-// Package ring defines the memory that a program and the card share: send queues, receive queues,
-// completion queues and the doorbell. It is the interface at the trust
-// boundary, both embedded (Go memory) and over the service (a memfd).
+// Package ring defines the memory that a program and the card share: send queues, receive queues, completion queues and
+// the doorbell. It is the interface at the trust boundary, both embedded (Go memory) and over the service (a memfd).
 //
 //	program                       memory                          card
 //	SendProducer  ── WQE ──►  [producer|consumer|slots]  ── WQE ──►  SendConsumer

@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/ib"
 )
 
-// The numbers of rdma_cm, which package verbs has for what it gives the card.
+// The numbers of rdma_cm, which package ib defines for requests to the card.
 type (
 	// PortSpace is rdma_port_space. Values: PortSpaceTCP or PortSpaceUDP.
 	PortSpace = wire.PortSpace

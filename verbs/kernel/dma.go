@@ -10,19 +10,19 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// DMAAddr is an address of the session's memory for the card (dma_addr_t). An SGE with it has LocalDMALKey. It says
-// in which direction the memory is mapped, and the card keeps to that: what is mapped DMAToDevice it never
-// writes, what is mapped DMAFromDevice it never reads.
+// DMAAddr is an address of the session's memory for the card (dma_addr_t). An SGE with it has LocalDMALKey. It contains
+// the direction of the mapping, to which the card keeps: it never writes memory that is mapped DMAToDevice, and never
+// reads memory that is mapped DMAFromDevice.
 //
-// There is no bus, and nothing is moved: a mapping is a name for memory, costs no command, and stays good until the memory
-// is freed. What can be mapped is memory that the session shares with its card, of AllocMR and DMAAllocCoherent.
+// There is no bus, and no data is copied: a mapping names memory, costs no command, and is valid until the memory is
+// freed. Memory that the session shares with its card can be mapped: that of AllocMR and DMAAllocCoherent.
 type DMAAddr = ib.DMAAddr
 
-// LocalDMALKey is the key with which mapped addresses go, of any region of the session and in every PD
-// (local_dma_lkey). It is no key for peers.
+// LocalDMALKey is the key of SGEs with mapped addresses, for any region of the session and in every PD (local_dma_lkey).
+// Peers cannot use it.
 const LocalDMALKey = ib.LocalDMALKey
 
-// Addresses that no memory has: why it could not be mapped.
+// Addresses that no memory has. Each stands for a reason why memory was not mapped.
 const (
 	dmaForeign   DMAAddr = math.MaxUint64 - iota // not of the session
 	dmaEmpty                                     // no bytes
@@ -37,7 +37,7 @@ var dmaErrors = map[DMAAddr]error{
 	dmaPage:      fmt.Errorf("DMA mapping: %w: the bytes are not all of the page", verbs.ErrInvalid),
 }
 
-// DMAMappingError says why an address is none, nil if it is one (ib_dma_mapping_error).
+// DMAMappingError returns why memory was not mapped, or nil if addr is an address (ib_dma_mapping_error).
 func DMAMappingError(c *verbs.Context, addr DMAAddr) error {
 	if c == nil {
 		return fmt.Errorf("DMA mapping: %w", errNil)
@@ -51,7 +51,7 @@ func DMAMappingError(c *verbs.Context, addr DMAAddr) error {
 	return nil
 }
 
-// DMAMapSingle maps memory (ib_dma_map_single). DMAMappingError says whether it could.
+// DMAMapSingle maps memory (ib_dma_map_single). DMAMappingError reports whether that failed.
 func DMAMapSingle(c *verbs.Context, memory []byte, d DMADirection) DMAAddr {
 	switch {
 	case c == nil:
@@ -69,8 +69,8 @@ func DMAMapSingle(c *verbs.Context, memory []byte, d DMADirection) DMAAddr {
 	return ib.NewDMAAddr(key, offset, d)
 }
 
-// DMAUnmapSingle ends a mapping of DMAMapSingle (ib_dma_unmap_single). It orders memory, as DMASyncSingleForCPU does, and
-// there is nothing else to do.
+// DMAUnmapSingle ends a mapping of DMAMapSingle (ib_dma_unmap_single). It only orders memory, as
+// DMASyncSingleForCPU does.
 func DMAUnmapSingle(c *verbs.Context, addr DMAAddr, size int, d DMADirection) { order() }
 
 // DMAMapPage maps a part of a page (ib_dma_map_page).
@@ -92,7 +92,7 @@ type SG struct {
 	length int     // likewise
 }
 
-// DMAMapSG maps the entries of a list (ib_dma_map_sg): all of them, or none. It returns how many it has mapped.
+// DMAMapSG maps the entries of a list (ib_dma_map_sg) and returns their number; 0 if one of them cannot be mapped.
 func DMAMapSG(c *verbs.Context, list []SG, d DMADirection) int {
 	for i := range list {
 		sg := &list[i]
@@ -106,7 +106,7 @@ func DMAMapSG(c *verbs.Context, list []SG, d DMADirection) int {
 	return len(list)
 }
 
-// DMAUnmapSG ends the mappings of DMAMapSG (ib_dma_unmap_sg). The entries have no addresses any more.
+// DMAUnmapSG ends the mappings of DMAMapSG (ib_dma_unmap_sg). After it the entries have no addresses.
 func DMAUnmapSG(c *verbs.Context, list []SG, d DMADirection) {
 	for i := range list {
 		list[i].addr, list[i].length = 0, 0
@@ -114,7 +114,7 @@ func DMAUnmapSG(c *verbs.Context, list []SG, d DMADirection) {
 	order()
 }
 
-// SGDMAAddress is where an entry is mapped (ib_sg_dma_address); 0 if it is not.
+// SGDMAAddress returns the address of a mapped entry, 0 of another (ib_sg_dma_address).
 func SGDMAAddress(c *verbs.Context, sg *SG) DMAAddr {
 	if sg == nil {
 		return 0
@@ -122,7 +122,7 @@ func SGDMAAddress(c *verbs.Context, sg *SG) DMAAddr {
 	return sg.addr
 }
 
-// SGDMALen is how many bytes of an entry are mapped (ib_sg_dma_len).
+// SGDMALen returns the number of bytes of an entry that are mapped (ib_sg_dma_len).
 func SGDMALen(c *verbs.Context, sg *SG) int {
 	if sg == nil {
 		return 0
@@ -130,12 +130,12 @@ func SGDMALen(c *verbs.Context, sg *SG) int {
 	return sg.length
 }
 
-// DMASyncSingleForCPU has the program see what the card wrote (ib_dma_sync_single_for_cpu): it orders memory, and moves
-// nothing. A program that has polled a completion sees what is completed without it.
+// DMASyncSingleForCPU makes the card's writes visible to the program (ib_dma_sync_single_for_cpu): it orders memory and
+// copies nothing. After a program has polled a completion, the completed data is visible without it.
 func DMASyncSingleForCPU(c *verbs.Context, addr DMAAddr, size int, d DMADirection) { order() }
 
-// DMASyncSingleForDevice has the card see what the program wrote (ib_dma_sync_single_for_device): it orders memory,
-// and moves nothing. Posting a request does so too.
+// DMASyncSingleForDevice makes the program's writes visible to the card (ib_dma_sync_single_for_device): it orders memory
+// and copies nothing. Posting a request does so too.
 func DMASyncSingleForDevice(c *verbs.Context, addr DMAAddr, size int, d DMADirection) { order() }
 
 // order is a full memory barrier: a store and a load of one word. An atomic addition is none on arm64 without LSE, where

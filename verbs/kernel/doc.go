@@ -1,5 +1,5 @@
-// Package kernel has what the kernel's verbs (ib_verbs.h) have beyond libibverbs, as functions of the objects of package
-// verbs. It is for protocols that are written as the kernel's are, and keeps their names: ib_dma_map_single is
+// Package kernel provides the kernel's verbs (ib_verbs.h) beyond libibverbs, as functions of the objects of package verbs.
+// It is for protocols that are written as the kernel's are, and keeps their names: ib_dma_map_single is
 // DMAMapSingle, ib_map_mr_sg is MapSG.
 //
 //	memory ── DMAMapSingle, DMAMapSG ──► DMAAddr, SG ── MapSG ──► fast region ── WRRegMR ──► peers' RDMA, by its key

@@ -9,12 +9,12 @@ import (
 
 // DrainSQ brings the queue pair to ERR and waits until the completions of all its send requests have been polled
 // (ib_drain_sq). Like the kernel it polls nothing: another goroutine or a CompHandler has to, or it waits until ctx is
-// done. Nobody may post meanwhile. There is no marker request, and so no room for one is needed: a queue pair
-// knows what has been polled.
+// done. The program must not post meanwhile. No marker request is posted, and no room for one is needed: a queue pair
+// counts what has been polled.
 func DrainSQ(ctx context.Context, q *verbs.QP) error { return drainToErr(ctx, q, false) }
 
 // DrainRQ is DrainSQ for the receives (ib_drain_rq). ErrInvalid for a queue pair with an SRQ, whose receives stay
-// there: EventQPLastWQEReached says that it takes no more.
+// there: EventQPLastWQEReached reports that it takes no more.
 func DrainRQ(ctx context.Context, q *verbs.QP) error {
 	if q != nil && !in.HasReceives(q) {
 		return fmt.Errorf("drain QP %v: %w: its receives are an SRQ's; wait for EventQPLastWQEReached", q.Number(), verbs.ErrInvalid)

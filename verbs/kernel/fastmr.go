@@ -9,14 +9,14 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// AllocFastMR makes a memory region without memory, of up to so many entries (ib_alloc_mr). MapSG says what it
-// consists of, a request (WRRegMR) registers it, and one that invalidates its key (WRLocalInv, or the peer's WRSendWithInv)
-// frees it for the next:
+// AllocFastMR makes a memory region without memory, of up to so many entries (ib_alloc_mr). MapSG chooses its memory,
+// a request (WRRegMR) registers it, and one that invalidates its key (WRLocalInv, or the peer's WRSendWithInv) frees it
+// for the next:
 //
 //	free ── MapSG, WRRegMR ──► valid ── WRLocalInv, the peer's WRSendWithInv ──► free
 //
-// An access by the key of a region that is free fails as by one that nobody has (WCLocProtErr, WCRemAccessErr). ErrInvalid
-// for more entries than DeviceAttr.MaxFastRegPageListLen.
+// An access by the key of a free region fails as one by an unknown key (WCLocProtErr, WCRemAccessErr). ErrInvalid for
+// more entries than DeviceAttr.MaxFastRegPageListLen.
 func AllocFastMR(p *verbs.PD, kind MRType, entries int) (*verbs.MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate fast MR: %w", errNil)
@@ -31,9 +31,9 @@ func AllocFastMR(p *verbs.PD, kind MRType, entries int) (*verbs.MR, error) {
 // MinPageSize is the least size of pages, in bytes; the others are powers of two.
 const MinPageSize = 4096
 
-// MapSG has a fast region consist of as much of a mapped list as it can, from an offset in the first entry on
-// (ib_map_mr_sg). It returns how many entries it took whole, and if the next one fits in part, how many bytes of it;
-// the rest is for another region. The region begins at the address IOVA gives, which has the first byte's place in its page.
+// MapSG makes a fast region consist of as much of a mapped list as it can hold, from an offset in the first entry on
+// (ib_map_mr_sg). It returns the number of entries that fit whole and, if the next one fits in part, the number of its
+// bytes; the rest is for another region. The region begins at MR.IOVA, which has the first byte's place in its page.
 //
 // Of a region of MRTypeMemReg, only the first entry may begin and only the last one end within a page, except where one
 // continues the one before: the list is taken up to where that ends. The page size does not count for MRTypeSGGaps.
@@ -107,7 +107,7 @@ func mapPages(f *inside.FastMR, list []SG, offset, pageSize int) (entries, rest 
 	return entries, rest, err
 }
 
-// trim cuts what of the first and the last page is not the region's.
+// trim cuts off the parts of the first and the last page that are not the region's.
 func trim(f *inside.FastMR, first DMAAddr, pageSize uint64) {
 	within := uint64(first) & (pageSize - 1)
 	for i, left := 0, f.Length; i < f.Count; i++ {
@@ -118,9 +118,9 @@ func trim(f *inside.FastMR, first DMAAddr, pageSize uint64) {
 	}
 }
 
-// SGToPages gives the pages of a mapped list, in order, from an offset in the first entry on (ib_sg_to_pages). It
-// ends where the list has a gap, or where setPage fails, which is an error only for the first page. entries are those that
-// were taken whole, rest the bytes that were taken of the next one, length all bytes.
+// SGToPages calls setPage for each page of a mapped list, in order, from an offset in the first entry on (ib_sg_to_pages).
+// It ends where the list has a gap, or where setPage fails, which is an error only for the first page. It returns the
+// number of entries that fit whole, the bytes that fit of the next one, and all bytes.
 func SGToPages(list []SG, offset, pageSize int, setPage func(page DMAAddr) error) (entries, rest int, length uint64, err error) {
 	if len(list) == 0 || offset < 0 || offset > list[0].length || pageSize <= 0 || pageSize&(pageSize-1) != 0 {
 		return 0, 0, 0, fmt.Errorf("SG to pages: %w: %d entries, from byte %d on, pages of %d bytes", verbs.ErrInvalid, len(list), offset, pageSize)
@@ -155,10 +155,10 @@ func SGToPages(list []SG, offset, pageSize int, setPage func(page DMAAddr) error
 	return len(list), 0, length, nil
 }
 
-// UpdateFastRegKey replaces the low 8 bits of the keys that LKey and RKey give
-// (ib_update_fast_reg_key). As in the kernel it changes this object only. The card learns the new key of a fast
-// region from the request that registers it; see RegMR. A region that is not fast keeps its key on the
-// card, so that requests which carry the new one fail (WCLocProtErr), and SGEs that SGE makes carry the card's.
+// UpdateFastRegKey replaces the low 8 bits of the keys that MR.LKey and MR.RKey return
+// (ib_update_fast_reg_key). As in the kernel it changes this object only. The request that registers a fast region
+// carries the new key to the card; see verbs.RegMR. A region that is not fast keeps its key on the card, so that
+// requests with the new one fail (WCLocProtErr), and SGEs that MR.SGE makes carry the card's.
 func UpdateFastRegKey(m *verbs.MR, key uint8) {
 	if m == nil {
 		return

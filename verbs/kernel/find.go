@@ -8,8 +8,8 @@ import (
 // pkeyMember is the bit of a P_Key that a full member has (IBA 10.9.1.1).
 const pkeyMember = 0x8000
 
-// FindGID gives the port and the index of a GID in the device's tables (ib_find_gid). If index 0 repeats the GID, that
-// is the one. ErrNotFound if there is none.
+// FindGID returns the port and the index of a GID in the device's tables (ib_find_gid). If index 0 repeats the GID, that
+// is the one. ErrNotFound if no table has it.
 func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error) {
 	if c == nil {
 		return 0, 0, fmt.Errorf("find GID: %w", errNil)
@@ -28,8 +28,8 @@ func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error)
 	return 0, 0, fmt.Errorf("find GID: %w: %v is in no table of the device", verbs.ErrNotFound, gid)
 }
 
-// FindPKey gives the index of a P_Key in a port's table (ib_find_pkey): whether as full member or not, the full member
-// first. ErrNotFound if there is none.
+// FindPKey returns the index of a P_Key in a port's table (ib_find_pkey): whether as full member or not, the full member
+// first. ErrNotFound if the table has neither.
 func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err error) {
 	partial := -1
 	index, err = findPKey(c, port, func(i int, entry verbs.PKey) bool {
@@ -50,7 +50,7 @@ func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err err
 	return partial, nil
 }
 
-// findPKey gives the first entry that is meant, -1 if there is none.
+// findPKey returns the index of the first entry that is meant, or -1.
 func findPKey(c *verbs.Context, port uint8, meant func(index int, entry verbs.PKey) bool) (index int, err error) {
 	attr, err := c.QueryPort(port)
 	if err != nil {

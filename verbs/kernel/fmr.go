@@ -9,9 +9,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// FMR is a fast memory region that commands map (ib_fmr). The kernel had these until Linux 5.8, and has removed
-// them: AllocFastMR's regions, which requests register, are in their place. They are here for programs that are written
-// as its protocols were.
+// FMR is a fast memory region that commands map (ib_fmr). Linux 5.8 removed these in favour of AllocFastMR's regions,
+// which requests register. They are here for programs that are written as its protocols were.
 type FMR struct {
 	mr     *verbs.MR
 	attr   FMRAttr
@@ -21,7 +20,7 @@ type FMR struct {
 	maps int // since it was unmapped
 }
 
-// FMRAttr says what an FMR can be mapped to (ib_fmr_attr).
+// FMRAttr is the size of an FMR, and of its pages (ib_fmr_attr).
 type FMRAttr struct {
 	MaxPages  int
 	MaxMaps   int   // how often it is mapped before it has to be unmapped
@@ -55,8 +54,8 @@ func (f *FMR) LKey() verbs.LKey {
 // RKey is the remote key of the mapping.
 func (f *FMR) RKey() verbs.RKey { return verbs.RKey(f.LKey()) }
 
-// MapPhys maps pages, by their DMA addresses, from iova on (ib_map_phys_fmr). What was mapped before is not any more, and
-// its key is dead. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
+// MapPhys maps pages, by their DMA addresses, from iova on (ib_map_phys_fmr). It ends the mapping before, whose
+// key is dead. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
 // memory that is not mapped in a direction that the access flags allow: then the region is not mapped.
 func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	if f == nil {

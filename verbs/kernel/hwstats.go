@@ -12,8 +12,8 @@ import (
 // defaultLifespan is how old the values of HWStats become unless another lifespan is asked for.
 const defaultLifespan = 10 * time.Millisecond
 
-// HWStats are chosen counters of the card, read when they are asked for and kept for a while, so that
-// many who ask cost the card little (rdma_hw_stats). It is safe for concurrent use.
+// HWStats are chosen counters of the card (rdma_hw_stats). Values are kept for a while, so that frequent queries cost
+// the card little. It is safe for concurrent use.
 type HWStats struct {
 	read     func() ([]verbs.Counter, error)
 	now      func() time.Time
@@ -86,9 +86,8 @@ func (h *HWStats) Lifespan() time.Duration {
 	return h.lifespan
 }
 
-// Get gives the counters' values, in the order of Names, and when the card was asked for them: less
-// than the lifespan ago, or now. It asks the card only if that is longer ago. The error is that of
-// Context.Counters.
+// Get returns the counters' values, in the order of Names, and the time when the card was read: now, or less than the
+// lifespan ago. The error is that of Context.Counters.
 func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
 	if h == nil {
 		return nil, time.Time{}, fmt.Errorf("read hardware statistics: %w", errNil)
@@ -104,8 +103,8 @@ func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
 	return slices.Clone(h.values), h.timestamp, nil
 }
 
-// Modify switches a counter on or off, by its place in Names (modify_hw_stat). Each is on: none costs what could be
-// saved. ErrUnsupported for off, ErrInvalid for a place that is none.
+// Modify switches a counter on or off, by its place in Names (modify_hw_stat). All are always on.
+// ErrUnsupported for off, ErrInvalid for a place beyond Names.
 func (h *HWStats) Modify(index int, on bool) error {
 	switch {
 	case h == nil:

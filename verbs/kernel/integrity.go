@@ -12,11 +12,11 @@ import (
 
 // The signatures of regions that AllocIntegrityMR makes, by the kernel's names.
 type (
-	// SigAttrs says what is done with signatures between memory and wire (ib_sig_attrs).
+	// SigAttrs describes the signatures in memory and on the wire, and the checks (ib_sig_attrs).
 	SigAttrs = ib.SigAttrs
 	// SigDomain is a signature's layout in memory or on the wire (ib_sig_domain).
 	SigDomain = ib.SigDomain
-	// T10DIFDomain says what T10-DIF fields have in them (ib_t10_dif_domain).
+	// T10DIFDomain describes the T10-DIF fields of a domain (ib_t10_dif_domain).
 	T10DIFDomain = ib.T10DIFDomain
 	// SigErr is a block whose check failed (ib_sig_err).
 	SigErr = ib.SigErr
@@ -40,8 +40,8 @@ const (
 
 // AllocIntegrityMR is AllocFastMR of a region with signatures (ib_alloc_mr_integrity), of up to so many pieces of data
 // and of fields. WRRegMRIntegrity registers it with RegMR.Sig. From then on its addresses count the bytes of the wire:
-// whoever reads the region, to send it or as a peer, gets blocks and fields as the wire has them, whoever
-// writes it gives them, and the card inserts, strips, passes and checks while it copies.
+// reads of the region, by sends and by peers, return blocks and fields as the wire has them, and writes supply them so.
+// The card inserts, strips, passes and checks fields while it copies.
 //
 // A message is best in order: bytes that are written have to go on where the last ended, or begin a block, else the access
 // fails. Data and fields are whole blocks, and if memory and wire have blocks of different lengths, those of one are whole
@@ -51,7 +51,7 @@ func AllocIntegrityMR(p *verbs.PD, data, meta int) (*verbs.MR, error) {
 }
 
 // MapSGPI is MapSG of a region with signatures: of a list of data and, unless the fields are between its blocks or there
-// are none in memory, a list of fields (ib_map_mr_sg_pi). It returns how many entries of each fit.
+// are none in memory, a list of fields (ib_map_mr_sg_pi). It returns the number of entries of each that fit.
 func MapSGPI(m *verbs.MR, data []SG, dataOffset int, meta []SG, metaOffset int) (dataEntries, metaEntries int, err error) {
 	if m == nil {
 		return 0, 0, fmt.Errorf("map SG with signatures: %w", errNil)
@@ -71,10 +71,10 @@ func MapSGPI(m *verbs.MR, data []SG, dataOffset int, meta []SG, metaOffset int) 
 	return dataEntries, metaEntries, nil
 }
 
-// MRCheckSigStatus asks CheckMRStatus for signatures (IB_MR_CHECK_SIG_STATUS).
+// MRCheckSigStatus selects the signatures in CheckMRStatus (IB_MR_CHECK_SIG_STATUS).
 const MRCheckSigStatus = 1
 
-// MRStatus is what CheckMRStatus finds (ib_mr_status): a bit for each check that failed.
+// MRStatus is the result of CheckMRStatus (ib_mr_status): a bit for each check that failed.
 type MRStatus struct {
 	FailStatus uint32
 	SigErr     SigErr // with MRCheckSigStatus in FailStatus
