@@ -41,24 +41,33 @@ func (s *siblings) passOn(frame []byte) (done bool) {
 		return false
 	}
 	number := p.BTH().DestQP()
-	var dest wire.GID
-	if number == wire.QPNMulticast { // else the number is enough
-		dest = p.Destination()
+	if number == wire.QPNMulticast {
+		return s.passOnToGroup(p.Destination(), frame)
 	}
-	to := s.Route(dest, number)
+	to := s.Route(number)
 	if len(to) == 0 {
 		return false
 	}
-	own := len(s.engine.tables.groups[dest]) > 0 // of no group if the packet is for a number
+	s.Hand(to, false, peers.Packet{Frame: frame})
+	return true
+}
+
+// passOnToGroup is passOn for a packet to a group, which may have members at this engine too.
+func (s *siblings) passOnToGroup(dest wire.GID, frame []byte) (done bool) {
+	to, own := s.RouteToGroup(dest), len(s.engine.tables.groups[dest]) > 0
 	s.Hand(to, own, peers.Packet{Frame: frame})
-	return !own
+	return len(to) > 0 && !own
 }
 
 // route finds the engines that a datagram is for, and reports whether each has room for it.
 func (s *siblings) route(d *departure, ah *AH) (room bool) {
-	d.across = nil
-	if ah.Group || ah.Path.state == PathLocal {
-		d.across = s.Route(ah.Dest, d.send.RemoteQPN)
+	switch {
+	case ah.Group:
+		d.across = s.RouteToGroup(ah.Dest)
+	case ah.Path.state == PathLocal:
+		d.across = s.Route(d.send.RemoteQPN)
+	default:
+		d.across = nil
 	}
 	return !d.across.Full()
 }

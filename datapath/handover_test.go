@@ -85,7 +85,7 @@ func TestWorkersGroup(t *testing.T) {
 	}
 	a.Do(func() { a.SetGroup(testGroup, nil) })
 	for _, e := range a.engines {
-		if len(e.peers.Route(testGroup, wire.QPNMulticast)) != 0 {
+		if len(e.peers.RouteToGroup(testGroup)) != 0 {
 			t.Error("an engine remembers a group without members")
 		}
 	}

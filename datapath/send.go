@@ -157,7 +157,7 @@ func (c *Connection) frame(d *departure, length int) []byte {
 		}
 		return e.link.Reserve()
 	case e.peers.Peer != nil && c.Path.state == PathLocal:
-		if d.across = e.peers.Route(c.Peer, c.PeerQPN); d.across.Full() {
+		if d.across = e.peers.Route(c.PeerQPN); d.across.Full() {
 			return nil
 		}
 	}

@@ -31,11 +31,3 @@ func (c *Card) Join(call, wake func()) (*Peer, error) {
 	c.peers = append(c.peers, p)
 	return p, p.open(wake)
 }
-
-// home returns the engine that serves a queue pair; nil if the number is unknown.
-func (c *Card) home(number wire.QPN) *Peer {
-	if place := c.homes[number%places].Load(); place > 0 {
-		return c.peers[place-1]
-	}
-	return nil
-}

@@ -1,14 +1,14 @@
 // Package peers connects the engines of one card, so that packets get from the engine where they are to the engine
 // that serves their queue pair.
 //
-//	engine 0 ── Peer ──┐                               ┌── Peer ── engine 1
-//	    Route: where?  ├── Card: engine of each number ─┤
-//	    Hand ──────────┼──────────► inbox ──────────────┼──► Take
-//	    Relay ─────────┴──────────► relays ─────────────┴──► NextRelayed, Relayed
+//	engine 0 ── Peer ──┐                                 ┌── Peer ── engine 1
+//	    Route: where?  ├── Card: engine of each number ──┤
+//	    Hand ──────────┼──────────► inbox ───────────────┼──► Take
+//	    Relay ─────────┴──────────► relays ──────────────┴──► NextRelayed, Relayed
 //
-// An engine calls Route once for each packet. The result is empty if the packet is for the engine itself. Otherwise
-// the engine calls Hand, which copies the packet into the inboxes of its receivers, and these call Take. Packets from
-// one engine to another stay in order.
+// An engine calls Route, or RouteToGroup, once for each packet. The result is empty if no other engine gets the packet.
+// Otherwise the engine calls Hand, which copies the packet into the inboxes of the others, and these call Take. Packets
+// from one engine to another stay in order.
 //
 // An inbox is bounded. An engine that finds one full stops receiving (Blocked), and has no free frame for packets to
 // that engine (Route.Full), until the owner of the inbox calls it. So no packet is lost.

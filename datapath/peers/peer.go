@@ -89,18 +89,17 @@ func (p *Peer) SetMembers(group wire.GID, engines []*Peer) {
 	}
 }
 
-// Route returns the other engines that a packet is for: those with members of its group, or the one that serves the
-// queue pair of this number. For a packet that is not for a group, dest may be zero.
-func (p *Peer) Route(dest wire.GID, number wire.QPN) Route {
-	if dest.IsMulticast() {
-		return p.groups[dest]
-	}
-	home := p.card.home(number)
-	if home == nil || home == p {
+// Route returns the other engine that a packet to a queue pair is for; none if the number is unknown or this engine's.
+func (p *Peer) Route(number wire.QPN) Route {
+	place := int(p.card.homes[number%places].Load()) - 1
+	if place < 0 || place == p.place {
 		return nil
 	}
-	return home.self[:]
+	return p.card.peers[place].self[:]
 }
+
+// RouteToGroup returns the other engines that a packet to a group is for: those with members.
+func (p *Peer) RouteToGroup(group wire.GID) Route { return p.groups[group] }
 
 // Full reports whether an inbox on the route is full. If so, its owner calls all other engines when it has room again.
 func (r Route) Full() bool {

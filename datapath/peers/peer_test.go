@@ -36,7 +36,11 @@ func take(p *Peer) (first []byte) {
 func TestRoute(t *testing.T) {
 	all, _ := join(t, 3, nil)
 	to := func(p *Peer, dest wire.GID, number wire.QPN) (places []int) {
-		for _, other := range p.Route(dest, number) {
+		route := p.Route(number)
+		if dest.IsMulticast() {
+			route = p.RouteToGroup(dest)
+		}
+		for _, other := range route {
 			places = append(places, other.Place())
 		}
 		return places
@@ -98,7 +102,7 @@ func TestHand(t *testing.T) {
 func TestFull(t *testing.T) {
 	all, called := join(t, 3, nil)
 	all[1].AddQP(1)
-	route := all[0].Route(wire.GID{}, 1)
+	route := all[0].Route(1)
 	for n := range Room {
 		if route.Full() || all[0].Blocked() || all[0].Pending() {
 			t.Fatalf("full with %d packets", n)
