@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// role says what an address in own_addresses is. It is the value of the entry.
+// role is the role of an address in own_addresses, and the value of its entry.
 type role uint8
 
 // The same as enum role in maps.h.

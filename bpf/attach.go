@@ -102,8 +102,8 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 	return nil
 }
 
-// An interface that was just given up, or whose holder was just killed, can be taken a moment later: the kernel is
-// done with a bpf_link when the last descriptor of it is closed, of which a process that is being forked has one.
+// An interface may still be busy briefly after its owner released it or was killed: the kernel frees a
+// bpf_link when its last descriptor is closed, of which a process that is being forked has a copy.
 const (
 	attachTries = 20
 	attachPause = 10 * time.Millisecond
@@ -144,8 +144,8 @@ func (s *Steering) tag() string {
 	return info.Tag
 }
 
-// Check returns ErrDetached if the program is no longer attached, because somebody has removed or
-// replaced it. It only reads our own bpf_link, and needs no capability.
+// Check returns ErrDetached if the program was removed or replaced by another process. It only reads its own
+// bpf_link, and needs no capability.
 func (s *Steering) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,21 +154,21 @@ func (s *Steering) Check() error {
 	}
 	info, err := s.link.Info()
 	if err != nil {
-		return fmt.Errorf("look at the steering program's link: %w", err)
+		return fmt.Errorf("query the link of the steering program: %w", err)
 	}
 	if xdp := info.XDP(); xdp == nil || xdp.Ifindex == 0 {
 		return ErrDetached
 	}
 	if info.Program != s.program {
-		return fmt.Errorf("%w: program id %d is in its place", ErrDetached, info.Program)
+		return fmt.Errorf("%w: program id %d replaced it", ErrDetached, info.Program)
 	}
 	return nil
 }
 
-// Renew has the driver give the program to all receive queues. A veth gives it to those that it has when
-// the program is attached; packets on queues that ethtool -L adds later pass it by. So the attached
-// program is replaced by a copy of itself, and nothing is lost. Without Renewable, and in generic mode,
-// which has no such queues, it does nothing.
+// Renew makes the driver run the program on all receive queues. A veth runs it on the queues that exist when
+// it is attached; packets on queues that ethtool -L adds later bypass it. Renew replaces the attached program
+// by a copy, without losing packets. Without Renewable, and in generic mode, which is not affected, it does
+// nothing.
 func (s *Steering) Renew() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,20 +181,20 @@ func (s *Steering) Renew() error {
 	s.objs.RocedSteer, s.spare = s.spare, s.objs.RocedSteer
 	info, err := s.link.Info()
 	if err != nil {
-		return fmt.Errorf("look at the steering program's link: %w", err)
+		return fmt.Errorf("query the link of the steering program: %w", err)
 	}
 	s.program = info.Program
 	return nil
 }
 
-// AttachedMode is the mode of the attachment, Native or Generic; Auto if there is none.
+// AttachedMode returns the mode of the attachment, Native or Generic; Auto if not attached.
 func (s *Steering) AttachedMode() Mode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode
 }
 
-// Fallback is the reason why Attach with Auto used Generic; nil if it did not.
+// Fallback returns the reason why Attach with Auto used Generic; nil if it did not.
 func (s *Steering) Fallback() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

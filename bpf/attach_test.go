@@ -195,7 +195,7 @@ func TestFramesOnTheWire(t *testing.T) {
 			waitFor(t, func() bool { return h.counters(t)[DropGroupQPN] == 1 })
 			got := h.counters(t)
 			if got[PassVLAN] < 2 {
-				t.Errorf("%s: %d, want the 2 frames and what the hosts say by themselves", PassVLAN, got[PassVLAN])
+				t.Errorf("%s: %d, want the 2 frames and other packets of the hosts", PassVLAN, got[PassVLAN])
 			}
 			got[PassVLAN] = 0
 			if want := (Counters{DropNoRing: 2, DropUnknownQP: 1, PassNotOwn: 1, DropGroupQPN: 1}); got != want {

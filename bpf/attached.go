@@ -9,16 +9,16 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// sharingAdvice is what to do when another roced has the interface. It does not say how to detach
-// the program, because that program is in use.
-const sharingAdvice = "end that process, or give each program an interface of its own: " +
+// sharingAdvice is the remedy if another roced process owns the interface. It does not state how to detach
+// the program, which is in use.
+const sharingAdvice = "end that process, or use a separate interface for each program: " +
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
-// serviceAdvice is what to do when that is a service.
-const serviceAdvice = "programs can use its device, by client.Dial or --socket %s; another service needs an interface of its own"
+// serviceAdvice is the remedy if that process is a service.
+const serviceAdvice = "programs can use its device, by client.Dial or --socket %s; another service needs its own interface"
 
-// describeAttached says which XDP program is attached already, who holds it and what to do, as far
-// as the process has the privilege to know. tag is that of the steering program.
+// describeAttached describes the attached XDP program, its owner and the remedy, as far as the process has
+// the privileges to determine them. tag is that of the steering program.
 func describeAttached(ifindex int, tag string) string {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
@@ -114,8 +114,9 @@ func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	return 0, false
 }
 
-// Attached says which XDP program is on an interface of the calling thread's namespace; empty if none is. steering says
-// that it is one of this package. Without CAP_SYS_ADMIN its name is not known, and steering is false.
+// Attached returns the name of the XDP program on an interface of the calling thread's namespace; empty if
+// none. steering reports whether it is a program of this package. Without CAP_SYS_ADMIN its name is unknown
+// and steering is false.
 func Attached(device netlink.Link) (program string, steering bool) {
 	xdp := device.Attrs().Xdp
 	if xdp == nil || !xdp.Attached {

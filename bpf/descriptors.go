@@ -7,12 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loadDescriptors is more than Load takes at once: for maps, programs, and what describes them.
+// loadDescriptors exceeds the number of descriptors that Load uses: maps, programs and their BTF.
 const loadDescriptors = 32
 
-// checkDescriptors says beforehand that Load cannot have its descriptors. The library would hide that: what it
-// cannot make it takes for what the kernel does not support ("prealloc maps not supported"), for as long as
-// the process lives.
+// checkDescriptors returns an error if Load would run out of descriptors. Otherwise the ebpf package would
+// conclude that the kernel lacks a feature ("prealloc maps not supported"), until the process ends.
 func checkDescriptors() (err error) {
 	var all []int
 	for range loadDescriptors {
@@ -29,9 +28,9 @@ func checkDescriptors() (err error) {
 	case errors.Is(err, unix.EMFILE):
 		var limit unix.Rlimit
 		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-		return fmt.Errorf("%w: the process may open %d files (RLIMIT_NOFILE); raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
+		return fmt.Errorf("%w: the limit of open files is %d (RLIMIT_NOFILE); raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
 	case errors.Is(err, unix.ENFILE):
-		return fmt.Errorf("%w: the machine may open no more files; raise the sysctl fs.file-max", err)
+		return fmt.Errorf("%w: the limit of open files of the machine is reached; raise the sysctl fs.file-max", err)
 	}
 	return nil
 }

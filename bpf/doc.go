@@ -29,15 +29,15 @@
 //	4  ip        16  IPv4 as ::ffff:a.b.c.d, as in a GID
 //
 // queue_pairs has one bit for each of the 2²⁴ numbers: number n is bit n%64 of word n/64.
-// own_addresses also holds the broadcast addresses of the card's subnets; the value says which an
-// entry is. own_tails has a bit for each value of the last 16 bits of an address, so that nearly
+// own_addresses also holds the broadcast addresses of the card's subnets; the value is the
+// role of an entry. own_tails has a bit for each value of the last 16 bits of an address, so that nearly
 // all packets need no second hash lookup for their source.
 //
 // There is room for 16384 groups, for 16384 addresses and broadcasts together, and for as many
 // rings as the interface can have queues. A card takes 2.2 MiB of kernel memory,
 // and about 100 bytes for each address and group.
 //
-// # What the kernel's input checks
+// # Checks of the kernel's input path
 //
 // XDP runs before ip_rcv and ip6_rcv. So the program makes their checks for the packets it takes:
 //
@@ -54,20 +54,20 @@
 //	TTL or hop limit 0                   taken, as by the kernel, which checks it when it forwards
 //	UDP checksum                         not checked: RoCEv2 has an ICRC over the same bytes, and
 //	                                     most senders write 0, which the kernel refuses in IPv6
-//	rp_filter, routes, nftables          not applied: an address does not prove who sent; the
-//	                                     Q_Key keeps other senders out
+//	rp_filter, routes, nftables          not applied: an address does not authenticate a sender;
+//	                                     the Q_Key does
 //
-// # Who owns what
+// # Ownership
 //
 // A Steering owns the program, the tables and the attachment; Close frees them. Its one lock guards
 // the attachment and the tables of which Go keeps a copy. The sockets in rings belong to their
 // makers. The program only reads the tables. Only programs write the counters, each CPU its own. A
-// second program, on the tracepoint xdp_redirect_err, counts what the kernel could not redirect;
-// see Uncounted.
+// second program, on the tracepoint xdp_redirect_err, counts packets that the kernel could not
+// redirect; see Uncounted.
 //
 // Only Load needs capabilities; see there.
 //
-// # Left out
+// # Out of scope
 //
 // VLAN tags that the NIC has stripped are invisible here (turn that off with ethtool -K DEV rxvlan
 // off). The engine checks Q_Key, P_Key and ICRC, and opcodes too: here they only say where the

@@ -100,7 +100,7 @@ func (f frame) bytes() []byte {
 	return append(b, make([]byte, f.padding)...)
 }
 
-// transport is all from the BTH to the ICRC, whose value nobody here looks at.
+// transport is all from the BTH to the ICRC, whose value is not checked here.
 func (f frame) transport() []byte {
 	b := []byte{f.opcode, 0x40, 0xFF, 0xFF}
 	b = binary.BigEndian.AppendUint32(b, f.qpn)

@@ -88,7 +88,7 @@ func isTag(b []byte) bool {
 // isGroup differs from IsMulticast for IPv4 groups in IPv6 headers: no such are sent.
 func isGroup(addr netip.Addr) bool { return addr.IsMulticast() && !addr.Is4In6() }
 
-// isMartian is what nobody's address can be, in words that are not the program's.
+// isMartian reports invalid source addresses, implemented independently of the program.
 func isMartian(addr netip.Addr) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || addr.Is4In6() || addr == netip.MustParseAddr("255.255.255.255")
 }

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// explainLoad says which privilege bpf(2) needs. It does not wrap the library's EPERM, whose text
-// suggests that the limit on locked memory is too low: that has not been the cause since Linux
-// 5.11.
+// explainLoad adds the missing privileges to an error of bpf(2). It does not wrap the EPERM of the ebpf
+// package, whose text suggests that the limit of locked memory is too low, which has not been the cause since
+// Linux 5.11.
 func explainLoad(err error) error {
 	const doing = "load the steering program"
 	missing := missingCapabilities()
 	switch {
 	case errors.Is(err, unix.EPERM) && len(missing) == 0:
-		return fmt.Errorf("%s: %w: the capabilities are there, but not in the initial user namespace, "+
-			"or a seccomp filter, kernel lockdown or a security module refuses bpf(2)", doing, ErrPermission)
+		return fmt.Errorf("%s: %w: the capabilities are held, but not in the initial user namespace, "+
+			"or a seccomp filter, kernel lockdown or a security module denies bpf(2)", doing, ErrPermission)
 	// EACCES is from the verifier. Without CAP_PERFMON, that of an old kernel rejects the program.
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && len(missing) > 0:
 		return fmt.Errorf("%s: %w: missing %s", doing, ErrPermission, strings.Join(missing, ", "))

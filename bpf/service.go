@@ -76,7 +76,7 @@ func servedAt(bound string, pid int) string {
 	return ""
 }
 
-// peerAt is the process that listens at a socket; 0 if none does. It is connected to, and says nothing.
+// peerAt returns the process that listens at a socket; 0 if none. It connects without sending data.
 func peerAt(path string) int {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

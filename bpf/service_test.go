@@ -21,7 +21,7 @@ func TestHolderIsAService(t *testing.T) {
 	names := []string{filepath.Join(dir, ".new"), filepath.Join(dir, "roced.sock")}
 	isAttached(t, attachIn(hosts.A, load(t, Config{}), "eth0", Auto), "process ")
 	if path := serviceSocket(os.Getpid()); path != "" {
-		t.Errorf("the socket of a process that serves nobody: %s", path)
+		t.Errorf("the socket of a process without clients: %s", path)
 	}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: names[0], Net: "unixpacket"})
 	must(t, err)

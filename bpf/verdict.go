@@ -2,7 +2,7 @@ package bpf
 
 import "fmt"
 
-// Verdict is what the steering program did with a packet, and why. Each packet has exactly one.
+// Verdict is the outcome of a packet in the steering program, with the reason. Each packet has exactly one.
 type Verdict uint32
 
 // The verdicts. Packets that pass go on to the network stack as if the program were not there.

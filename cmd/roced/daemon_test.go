@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// startDaemon starts the service with two hosts on a network in memory, and gives the flag that names it.
+// startDaemon starts the service with two hosts on an in-memory network, and returns the flag that selects it.
 func startDaemon(t *testing.T) (flag string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "roced.sock")
@@ -51,7 +51,7 @@ func TestCommandsOverTheService(t *testing.T) {
 }
 
 func TestDaemonFlag(t *testing.T) {
-	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent"}, cli.ExitFailed, "is it running?")
-	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent", "--xdp", "native"}, cli.ExitUsage, "--xdp and --socket exclude each other")
-	cmdtest.CheckFailure(t, []string{"mcast", "-d", "a", "--socket=/nonexistent", "239.1.2.3", "--membership", "socket"}, cli.ExitUsage, "--membership and --socket")
+	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent"}, cli.ExitFailed, "check that it is running")
+	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent", "--xdp", "native"}, cli.ExitUsage, "--xdp cannot be combined with --socket")
+	cmdtest.CheckFailure(t, []string{"mcast", "-d", "a", "--socket=/nonexistent", "239.1.2.3", "--membership", "socket"}, cli.ExitUsage, "--membership cannot be combined with --socket")
 }

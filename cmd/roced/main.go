@@ -25,7 +25,7 @@ import (
 
 func main() { cli.Main(commands) }
 
-// commands are the subcommands, each a package of its own, with their arguments.
+// commands returns the subcommands.
 func commands(log *slog.Logger) []*cobra.Command {
 	return []*cobra.Command{
 		cdi.New(),

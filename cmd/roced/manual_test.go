@@ -112,7 +112,7 @@ func TestPagesAreRoff(t *testing.T) {
 // TestManShowsAPage of a command, of one below another, of the configuration and of roced itself.
 func TestManShowsAPage(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `unknown command "pings"; did you mean ping?`)
-	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "no COMMAND")
+	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "cannot be combined with COMMAND")
 	needs.Tools(t, "man")
 	for args, want := range map[string]string{"man": "roced - ", "man ping": "roced-ping - ", "man show gid": "roced-show-gid - ", "man roced.toml": "roced.toml - "} {
 		code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...)

@@ -217,7 +217,7 @@ func TestEndsInNamespaces(t *testing.T) {
 	}
 	waittest.Eventually(t, "the error of a program names the missing interface, once the service has noticed", func() bool {
 		code, said := o.says(t, o.B, "ping -d net0")
-		return code != 0 && strings.Contains(said, "no interface")
+		return code != 0 && strings.Contains(said, "exactly one interface")
 	})
 	if err := o.service.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func TestCDI(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "sockets", "web1")
 	args := []string{"cdi", "generate", "web1", "--service=" + filepath.Join(dir, "roced.sock"), "--libraries=/opt/lib"}
-	cmdtest.CheckFailure(t, args, cli.ExitFailed, "socket web1: ", "no such file", "roced socket add web1 makes it")
+	cmdtest.CheckFailure(t, args, cli.ExitFailed, "socket web1: ", "no such file", "create it with roced socket add web1")
 	makeSocket(t, folder)
 	code, text, said := cmdtest.Run(t, args...)
 	if code != 0 {

@@ -47,7 +47,7 @@ func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 		if got != code || !strings.Contains(c.Said(), "stopped by "+unix.SignalName(s)) {
 			t.Errorf("%s: exit code %d, want %d: %s", args, got, code, c.Said())
 		}
-		if args == "doctor" && (!strings.Contains(printed, "kernel") || !strings.Contains(printed, "does not answer")) {
+		if args == "doctor" && (!strings.Contains(printed, "kernel") || !strings.Contains(printed, "does not respond")) {
 			t.Errorf("the doctor prints %q", printed)
 		}
 		unix.Close(connection)

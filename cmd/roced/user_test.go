@@ -21,8 +21,8 @@ func asNobody(t *testing.T, ns *lab.Namespace, args string) *cmdtest.Child {
 	return c
 }
 
-// TestCommandsAsOrdinaryUsers: both ends over UDP sockets, without any right. One that chooses by itself says what is
-// missing.
+// TestCommandsAsOrdinaryUsers: both ends use UDP sockets, without privileges. With --network auto, missing
+// privileges are reported.
 func TestCommandsAsOrdinaryUsers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ server, ready, client, says string }{
@@ -66,8 +66,8 @@ func TestCommandsAsOrdinaryUsers(t *testing.T) {
 	}
 }
 
-// TestOrdinaryUserBesideXDP: UDP sockets would get no packets, so they are not chosen by themselves beside a program that
-// may be a roced's.
+// TestOrdinaryUserBesideXDP: UDP sockets would receive no packets beside a program that may belong to roced,
+// so they are not used by default.
 func TestOrdinaryUserBesideXDP(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -2,11 +2,11 @@ package capability
 
 import "golang.org/x/sys/unix"
 
-// Capability is one of capabilities(7).
+// Capability is a capability of capabilities(7).
 type Capability struct {
 	name   string
 	number int
-	// bySysAdmin: CAP_SYS_ADMIN includes it. Before Linux 5.8 it was a part of that.
+	// bySysAdmin reports that CAP_SYS_ADMIN includes the capability, which was part of it before Linux 5.8.
 	bySysAdmin bool
 }
 
@@ -39,7 +39,7 @@ func Missing(list ...Capability) (missing []Capability) {
 	return missing
 }
 
-// inEffect asks the kernel. If that fails, the capability counts as missing.
+// inEffect queries the kernel. If the query fails, the capability counts as missing.
 func inEffect(number int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

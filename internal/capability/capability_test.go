@@ -37,7 +37,7 @@ func with(t *testing.T, list []Capability, fn func()) {
 	}
 }
 
-// Each capability is recognized by itself, and those that CAP_SYS_ADMIN includes also by that.
+// Each capability is recognized alone, and those included in CAP_SYS_ADMIN also through it.
 func TestHeld(t *testing.T) {
 	for _, one := range all {
 		t.Run(one.String(), func(t *testing.T) {

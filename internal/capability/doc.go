@@ -1,8 +1,8 @@
-// Package capability says which capabilities the calling thread has (capabilities(7)).
+// Package capability reports the capabilities of the calling thread (capabilities(7)).
 //
-//	capability.BPF.Held()    in effect, itself or included in CAP_SYS_ADMIN
+//	capability.BPF.Held()    in effect, also through CAP_SYS_ADMIN
 //	capability.BPF.String()  "CAP_BPF", for messages
 //
-// Left out: the capabilities of files and services, which take effect when these run, and the user
-// namespace of a capability.
+// Out of scope: the capabilities of files and services, which take effect when these are executed, and the
+// user namespace of a capability.
 package capability

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Deadline is a time that can be changed while somebody waits for it. Its methods are safe for concurrent
-// use.
+// Deadline is a time that can be changed while other goroutines wait for it. Its methods are safe for
+// concurrent use.
 type Deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	over  chan struct{} // closed at the time
 }
 
-// New makes a deadline that is none yet.
+// New returns a Deadline without a time.
 func New() *Deadline { return &Deadline{over: make(chan struct{})} }
 
-// Set changes the deadline, also for calls that wait now; the zero time means none.
+// Set changes the deadline, also for calls that are waiting; the zero time removes it.
 func (d *Deadline) Set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +39,7 @@ func (d *Deadline) Set(at time.Time) {
 	}
 }
 
-// Context gives a context that ends at the deadline, including later changes of it.
+// Context returns a context that ends at the deadline, including later changes.
 func (d *Deadline) Context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ type expiry struct{ over chan struct{} }
 // Done is closed at the deadline.
 func (x expiry) Done() <-chan struct{} { return x.over }
 
-// Err is os.ErrDeadlineExceeded after the deadline.
+// Err returns os.ErrDeadlineExceeded after the deadline.
 func (x expiry) Err() error {
 	if isClosed(x.over) {
 		return os.ErrDeadlineExceeded
@@ -60,10 +60,10 @@ func (x expiry) Err() error {
 	return nil
 }
 
-// Deadline reports no deadline, since it may change.
+// Deadline reports no deadline, because it may change.
 func (x expiry) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value has none.
+// Value returns nil.
 func (x expiry) Value(any) any { return nil }
 
 func isClosed(c <-chan struct{}) bool {

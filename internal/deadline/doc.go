@@ -1,6 +1,6 @@
 // Package deadline turns the deadlines of a net.Conn into contexts.
 //
 //	d := deadline.New()
-//	d.Set(at)         SetReadDeadline: also for calls that wait now
-//	d.Context()       what a call waits by: done at the time, with os.ErrDeadlineExceeded
+//	d.Set(at)         SetReadDeadline: also for calls that are waiting
+//	d.Context()       done at the deadline, with os.ErrDeadlineExceeded
 package deadline

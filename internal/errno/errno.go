@@ -7,7 +7,7 @@ type sentinel struct {
 	errno unix.Errno
 }
 
-// New makes an error with a text of its own that unwraps to an errno.
+// New returns an error with its own text that unwraps to an errno.
 func New(text string, errno unix.Errno) error { return &sentinel{text, errno} }
 
 func (s *sentinel) Error() string { return s.text }

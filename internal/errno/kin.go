@@ -1,15 +1,15 @@
 package errno
 
-// kin is an error in words of its own that is others too, and does not repeat their words.
+// kin is an error with its own text that matches several other errors.
 type kin struct {
 	text string
 	is   []error
 }
 
-// Kin makes an error with a text of its own that unwraps to several others, errnos among them.
+// Kin returns an error with its own text that unwraps to several others, including errnos.
 func Kin(text string, is ...error) error { return &kin{text, is} }
 
 func (k *kin) Error() string { return k.text }
 
-// Unwrap returns the others.
+// Unwrap returns the other errors.
 func (k *kin) Unwrap() []error { return k.is }

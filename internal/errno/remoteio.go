@@ -4,5 +4,5 @@ package errno
 
 import "golang.org/x/sys/unix"
 
-// RemoteIO is EREMOTEIO, which Linux alone has; EIO elsewhere.
+// RemoteIO is EREMOTEIO, which only Linux has, and EIO elsewhere.
 const RemoteIO = unix.EIO

@@ -1,2 +1,2 @@
-// Package errtest is what tests say about errors: that there is none, or which it is and what it tells.
+// Package errtest checks errors in tests: that err is nil, or which error it is and what its text contains.
 package errtest

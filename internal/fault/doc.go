@@ -1,12 +1,12 @@
-// Package fault contains panics: mistakes of roced's own, which some program or packet has found. Where the work of
-// one program is being done, a mistake should cost that program's session, and not the service.
+// Package fault contains panics: bugs in roced that a program or packet triggers. While roced works for one
+// program, a bug should end that program's session, not the service.
 //
-//	who does the work of one session                      fault.Contain ─► *Fault: cause and stack
+//	work for one session                                   fault.Contain ─► *Fault: cause and stack
 //	(a command, a step of the connection manager)              │
 //	                                                           ▼
 //	                                  hca.Session.Faulted: flushed, DEVICE_FATAL, logged, counted
 //
-// The engine's rounds contain theirs themselves (datapath), since they know whose work is being done. Some failures
-// cannot be contained, since the runtime ends the process for them: memory that has run out, maps that are written
-// at once, a deadlock.
+// The rounds of the engine contain their panics themselves (datapath), because they know the session.
+// Failures for which the runtime ends the process cannot be contained: out of memory, concurrent map writes,
+// deadlocks.
 package fault

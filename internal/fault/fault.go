@@ -5,19 +5,19 @@ import (
 	"runtime/debug"
 )
 
-// Fault is a panic.
+// Fault is a contained panic.
 type Fault struct {
-	Cause any // what recover gave
+	Cause any // value of recover
 	Stack []byte
 }
 
-// Error is what went wrong, without the stack.
+// Error returns the cause without the stack.
 func (f *Fault) Error() string {
-	return fmt.Sprintf("a mistake of roced's own, please report it with the log: %v", f.Cause)
+	return fmt.Sprintf("internal error, please report it with the log: %v", f.Cause)
 }
 
-// Contain calls a function, and gives the panic that it ended in; nil if it returned. Memory that is not there
-// (SIGSEGV, SIGBUS: a mapping that is shared with a program) is a panic too.
+// Contain calls a function and returns its panic; nil if it returned. A fault on missing memory (SIGSEGV or
+// SIGBUS on a mapping shared with a program) is a panic, too.
 func Contain(do func()) (f *Fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -29,7 +29,7 @@ func Contain(do func()) (f *Fault) {
 	return nil
 }
 
-// Call is Contain for a function that can fail: the panic is the error.
+// Call is Contain for a function that returns an error: the panic is returned as the error.
 func Call(do func() error) (err error) {
 	if f := Contain(func() { err = do() }); f != nil {
 		return f

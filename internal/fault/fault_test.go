@@ -9,8 +9,8 @@ func TestContain(t *testing.T) {
 	if f := Contain(func() {}); f != nil {
 		t.Errorf("nothing went wrong: %v", f)
 	}
-	f := Contain(func() { panic("a mistake") })
-	if f == nil || f.Cause != "a mistake" || !strings.Contains(f.Error(), "a mistake") || !strings.Contains(string(f.Stack), "TestContain") {
+	f := Contain(func() { panic("a bug") })
+	if f == nil || f.Cause != "a bug" || !strings.Contains(f.Error(), "a bug") || !strings.Contains(string(f.Stack), "TestContain") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -1,5 +1,5 @@
-// Package futex wakes threads, of this process or of others that share the memory, which sleep on a word of it
-// (futex(2), FUTEX_WAIT without FUTEX_PRIVATE_FLAG).
+// Package futex wakes threads that sleep on a word of memory (futex(2), FUTEX_WAIT without
+// FUTEX_PRIVATE_FLAG), in this process or in others that share the memory.
 //
-// Left out: to sleep. Go's threads sleep in the runtime.
+// Out of scope: sleeping. Go threads sleep in the runtime.
 package futex

@@ -16,13 +16,13 @@ type Address struct {
 	Prefix int    // length, in bits
 	Flags  uint32 // IFA_F_*
 	Label  string // ip-address(8); empty for IPv6
-	// Broadcast is the configured broadcast address; invalid if there is none.
+	// Broadcast is the configured broadcast address; invalid if not set.
 	Broadcast netip.Addr
 }
 
-// Usable reports whether packets can be sent from and to the address: duplicate address detection is
-// over and has not failed. The address of a group, which makes the host a member (ip-address(8),
-// autojoin), is never usable.
+// Usable reports whether packets can be sent from and to the address: duplicate address detection has
+// completed and has not failed. A group address, which makes the host a member (ip-address(8), autojoin), is
+// never usable.
 func (a Address) Usable() bool {
 	return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 && !a.IP.IsMulticast()
 }
@@ -64,8 +64,8 @@ func parseAddress(data []byte) (a Address, ok bool) {
 	return a, ok
 }
 
-// Broadcasts are the broadcast addresses that the kernel derives from the interface's own
-// addresses (fib_add_ifaddr in net/ipv4/fib_frontend.c).
+// Broadcasts returns the broadcast addresses that the kernel derives from the interface's addresses
+// (fib_add_ifaddr in net/ipv4/fib_frontend.c).
 func Broadcasts(list []Address) (all []netip.Addr) {
 	seen := map[netip.Addr]bool{}
 	add := func(address netip.Addr) {
@@ -83,7 +83,7 @@ func Broadcasts(list []Address) (all []netip.Addr) {
 	return all
 }
 
-// lastOf is the highest address of an IPv4 subnet.
+// lastOf returns the highest address of an IPv4 subnet.
 func lastOf(address netip.Addr, prefix int) netip.Addr {
 	ip := address.As4()
 	last := binary.BigEndian.Uint32(ip[:]) | (1<<(32-prefix) - 1) // | binds no tighter than -

@@ -20,7 +20,7 @@ func IgnoresARP(name string) bool {
 	return false
 }
 
-// ARPRemedy is the command that has an interface answer ARP only for its own addresses.
+// ARPRemedy returns the command that makes an interface answer ARP only for its own addresses.
 func ARPRemedy(name string) string {
 	return "sysctl -w net.ipv4.conf." + strings.ReplaceAll(name, ".", "/") + ".arp_ignore=1"
 }

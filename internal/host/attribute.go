@@ -9,11 +9,11 @@ import (
 // sizeofNdMsg is the length of struct ndmsg (rtnetlink(7)).
 const sizeofNdMsg = 12
 
-// interfaceOf is the interface index in an ifinfomsg, ifaddrmsg or ndmsg, which have it in the same
-// place. data is at least as long as an ifaddrmsg.
+// interfaceOf returns the interface index of an ifinfomsg, ifaddrmsg or ndmsg, which have it at the same
+// offset. data is at least as long as an ifaddrmsg.
 func interfaceOf(data []byte) int { return int(int32(binary.NativeEndian.Uint32(data[4:]))) }
 
-// attribute is the value of the first attribute of a kind; nil if there is none (struct rtattr,
+// attribute returns the value of the first attribute of a kind; nil if missing (struct rtattr,
 // rtnetlink(7)).
 func attribute(attributes []byte, kind uint16) []byte {
 	for len(attributes) >= unix.SizeofRtAttr {

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Changes is implemented by subscribers; see Follow. Its methods are called when something has
-// changed, and should only note that. A method that blocks holds up all subscriptions in the same
-// namespace.
+// Changes is implemented by subscribers; see Follow. Its methods are called after a change and should only
+// record it. A method that blocks delays all subscriptions in the same namespace.
 type Changes interface {
 	// Port: the interface itself, its addresses, its queueing disciplines or the number of its queues.
 	Port()
@@ -24,12 +23,12 @@ type Changes interface {
 	Missed()
 }
 
-// readChange returns the method of Changes that a message asks for, nil if none, and the index of
-// the interface that it is about, 0 for all.
-func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
+// readChange returns the method of Changes for a message, nil if none, and the index of the affected
+// interface, 0 for all.
+func readChange(m syscall.NetlinkMessage) (index int, report func(Changes)) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
-		// A message with a family is about the interface as a bridge port.
+		// A message with a family concerns the interface as a bridge port.
 		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC {
 			return interfaceOf(m.Data), Changes.Port
 		}
@@ -52,7 +51,7 @@ func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 }
 
 // readNeighbour ignores the forwarding entries of bridges, which have another family.
-func readNeighbour(data []byte) (index int, say func(Changes)) {
+func readNeighbour(data []byte) (index int, report func(Changes)) {
 	if len(data) < sizeofNdMsg || data[0] != unix.AF_INET && data[0] != unix.AF_INET6 {
 		return 0, nil
 	}
@@ -63,7 +62,7 @@ func readNeighbour(data []byte) (index int, say func(Changes)) {
 	return interfaceOf(data), func(c Changes) { c.Neighbour(address.Unmap()) }
 }
 
-func readRoute(data []byte) (say func(Changes)) {
+func readRoute(data []byte) (report func(Changes)) {
 	dest, table, ok := parseRoute(data)
 	if !ok {
 		return nil
@@ -71,8 +70,8 @@ func readRoute(data []byte) (say func(Changes)) {
 	return func(c Changes) { c.Route(dest, table) }
 }
 
-// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)). Multicast
-// routing, which has other families, is not ok.
+// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)). For multicast routes,
+// which have other families, ok is false.
 func parseRoute(data []byte) (dest netip.Prefix, table int, ok bool) {
 	const lengthAt, tableAt = 1, 4
 	if len(data) < unix.SizeofRtMsg {

@@ -6,26 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFiltered is the most interfaces for which there is a filter. The filter compares with one
-// after the other, and a jump reaches at most 255 instructions.
+// maxFiltered is the maximum number of interfaces in a filter, which compares them one after the other: a
+// jump reaches at most 255 instructions.
 const maxFiltered = 64
 
 var (
-	// aboutInterfaces are the types of notifications that are about one interface.
+	// aboutInterfaces lists the types of notifications about one interface.
 	aboutInterfaces = []uint16{
 		unix.RTM_NEWLINK, unix.RTM_DELLINK, unix.RTM_NEWADDR, unix.RTM_DELADDR, unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH, unix.RTM_NEWQDISC, unix.RTM_DELQDISC,
 	}
-	// unwanted come with those about queueing disciplines.
+	// unwanted lists the types that arrive with those about queueing disciplines.
 	unwanted = []uint16{
 		unix.RTM_NEWTCLASS, unix.RTM_DELTCLASS, unix.RTM_NEWTFILTER, unix.RTM_DELTFILTER,
 		unix.RTM_NEWACTION, unix.RTM_DELACTION, unix.RTM_NEWCHAIN, unix.RTM_DELCHAIN,
 	}
 )
 
-// filterFor is a socket filter that drops notifications about links, addresses, neighbours and queueing
-// disciplines of all interfaces except these. Otherwise a host where thousands of them come and go would
-// overflow the socket, and after each overflow everything must be asked again. For more than
-// maxFiltered interfaces it drops only what nobody wants. Each notification is a message of its own:
+// filterFor returns a socket filter that drops notifications about links, addresses, neighbours and queueing
+// disciplines of other interfaces. Otherwise a host on which thousands of interfaces come and go would
+// overflow the socket, and each overflow requires querying everything. For more than maxFiltered interfaces
+// it drops only the unwanted types. Each notification is a separate message:
 //
 //	 0  nlmsghdr   16  type at 4
 //	16  ifinfomsg, ifaddrmsg, ndmsg, tcmsg: family at 0, index at 4
@@ -46,7 +46,7 @@ func filterFor(indexes []int) []unix.SockFilter {
 		}
 		program = append(program, keepNone)
 	}
-	// Drop the messages about interfaces as bridge ports, which come in addition.
+	// Drop the additional messages about interfaces as bridge ports.
 	return append(program, load(unix.BPF_B, familyAt), jump(unix.AF_BRIDGE, 0, 1), keepNone, keepAll)
 }
 
@@ -59,12 +59,12 @@ func load(size uint16, at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: at}
 }
 
-// jump skips yes instructions if the loaded value equals value, else no instructions.
+// jump skips yes instructions if the loaded value equals value, otherwise no instructions.
 func jump(value uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
 }
 
-// network16 converts a number in the host's byte order to the value that a filter loads, which
+// network16 converts a number in host byte order to the value that a filter loads, which
 // reads memory in network byte order.
 func network16(n uint16) uint32 {
 	return uint32(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, n)))

@@ -48,8 +48,8 @@ func Follow(index int) (*Subscription, error) {
 	return s, nil
 }
 
-// Tell reports changes to an implementation of Changes from now on, until Close. It first calls
-// Missed, because earlier changes were not kept.
+// Tell reports changes to an implementation of Changes from now on, until Close. It first calls Missed,
+// because earlier changes were not recorded.
 func (s *Subscription) Tell(changes Changes) {
 	s.follower.mu.Lock()
 	defer s.follower.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a subscription and lets the notifications of its interface through the filter.
+// add adds a subscription and admits the notifications of its interface.
 func (f *follower) add(s *Subscription) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,14 +81,14 @@ func (f *follower) add(s *Subscription) error {
 	return f.narrow()
 }
 
-// remove undoes add. It returns whether the subscription existed, and how many are left.
+// remove undoes add. It returns whether the subscription existed, and the number of remaining ones.
 func (f *follower) remove(s *Subscription) (was bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, was = f.subscriptions[s]
 	delete(f.subscriptions, s)
 	if was && len(f.subscriptions) > 0 {
-		_ = f.narrow() // if it fails, the filter lets through more than is needed
+		_ = f.narrow() // if it fails, the filter admits more than necessary
 	}
 	return was, len(f.subscriptions)
 }

@@ -192,7 +192,7 @@ func TestErrorsAreNotTheEnd(t *testing.T) {
 	} {
 		h := &heard{}
 		f := &follower{subscriptions: map[*Subscription]struct{}{{changes: h}: {}, {}: {}}}
-		if pause := f.take(readChange, nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
+		if pause := f.handle(readChange, nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
 			t.Errorf("%v: pause %v, heard %q", row.err, pause, h.all())
 		}
 	}
@@ -293,7 +293,7 @@ func TestPace(t *testing.T) {
 	looks, stop := 0, make(chan struct{})
 	for range 3 {
 		if !Pace(stop, func() { looks++ }) {
-			t.Error("stopped though nobody did")
+			t.Error("stopped unexpectedly")
 		}
 	}
 	if looks != 3 {

@@ -16,13 +16,13 @@ import (
 type follower struct {
 	cookie  uint64 // of the namespace
 	socket  *nl.NetlinkSocket
-	queues  *nl.NetlinkSocket // nil if the kernel does not tell of them
+	queues  *nl.NetlinkSocket // nil if the kernel does not report changes of queues
 	stopped chan struct{}     // closed by stop
 	running sync.WaitGroup
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
-	indexes       []int // interfaces whose notifications the filter lets through
+	indexes       []int // interfaces whose notifications the filter admits
 }
 
 // startFollower starts a follower in the calling thread's network namespace.
@@ -46,7 +46,7 @@ func startFollower() (*follower, error) {
 	return f, nil
 }
 
-// stop ends the follower, and returns when its goroutines have ended.
+// stop ends the follower and waits for its goroutines.
 func (f *follower) stop() {
 	close(f.stopped)
 	f.socket.Close()
@@ -56,17 +56,17 @@ func (f *follower) stop() {
 	f.running.Wait()
 }
 
-// readPause is the pause after an attempt to read that failed.
+// readPause is the pause after a failed read.
 const readPause = 100 * time.Millisecond
 
-// reader says what a notification tells; see readChange.
-type reader func(syscall.NetlinkMessage) (index int, say func(Changes))
+// reader parses a notification; see readChange.
+type reader func(syscall.NetlinkMessage) (index int, report func(Changes))
 
 // run reads notifications and reports changes, until stop.
 func (f *follower) run(socket *nl.NetlinkSocket, read reader) {
 	for {
 		messages, _, err := socket.Receive()
-		pause := f.take(read, messages, err)
+		pause := f.handle(read, messages, err)
 		select {
 		case <-f.stopped:
 			return
@@ -83,32 +83,32 @@ func (f *follower) run(socket *nl.NetlinkSocket, read reader) {
 	}
 }
 
-// take reports the changes that were read, or Missed if the read failed. It returns whether to
-// pause before the next read.
-func (f *follower) take(read reader, messages []syscall.NetlinkMessage, err error) (pause bool) {
+// handle reports the changes that were read, or Missed if the read failed. It returns whether to pause before the next
+// read.
+func (f *follower) handle(read reader, messages []syscall.NetlinkMessage, err error) (pause bool) {
 	switch {
 	case err == nil:
 		for _, m := range messages {
-			f.tell(read(m))
+			f.notify(read(m))
 		}
 		return false
 	case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		return false
 	}
-	f.tell(0, Changes.Missed)
-	return !errors.Is(err, unix.ENOBUFS) // after an overflow the socket can be read at once
+	f.notify(0, Changes.Missed)
+	return !errors.Is(err, unix.ENOBUFS) // after an overflow the socket can be read immediately
 }
 
-// tell calls a method of all subscribers to an interface, or with index 0 of all subscribers.
-func (f *follower) tell(index int, say func(Changes)) {
-	if say == nil {
+// notify calls a method of all subscribers to an interface, or with index 0 of all subscribers.
+func (f *follower) notify(index int, report func(Changes)) {
+	if report == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.subscriptions {
 		if s.changes != nil && (index == 0 || index == s.index) {
-			say(s.changes)
+			report(s.changes)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AskGenetlink gives a command to a generic netlink family, in the calling thread's network namespace, and
-// returns the attributes of each answer.
+// QueryGenetlink sends a command to a generic netlink family, in the calling thread's network namespace, and returns the
+// attributes of each response.
 //
-// The netlink package's own header (nl.Genlmsg, v1.3.1, and so its GenlFamilyGet) has two bytes and sends
-// four: what lies behind it in memory, which may be another goroutine's, and which some families refuse.
-func AskGenetlink(family uint16, command, version uint8, attribute *nl.RtAttr) (answers [][]byte, err error) {
+// The header of the netlink package (nl.Genlmsg, v1.3.1, and so its GenlFamilyGet) has two bytes but sends four: two bytes
+// of adjacent memory, which may belong to another goroutine and which some families reject.
+func QueryGenetlink(family uint16, command, version uint8, attribute *nl.RtAttr) (answers [][]byte, err error) {
 	request := nl.NewNetlinkRequest(int(family), 0)
 	request.AddRawData([]byte{command, version, 0, 0})
 	request.AddRawData(attribute.Serialize())
@@ -29,12 +29,12 @@ func AskGenetlink(family uint16, command, version uint8, attribute *nl.RtAttr) (
 // GenetlinkFamily is a generic netlink family (genetlink(7)).
 type GenetlinkFamily struct {
 	ID     uint16
-	groups []byte // attributes, one a multicast group, numbered from 1
+	groups []byte // attributes, one per multicast group, numbered from 1
 }
 
-// FindGenetlinkFamily finds a family by its name; ENOENT if the kernel has none of it.
+// FindGenetlinkFamily finds a family by name. It returns ENOENT if the kernel does not have it.
 func FindGenetlinkFamily(name string) (f GenetlinkFamily, err error) {
-	answers, err := AskGenetlink(nl.GENL_ID_CTRL, nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION, nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(name)))
+	answers, err := QueryGenetlink(nl.GENL_ID_CTRL, nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION, nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(name)))
 	if err != nil {
 		return f, fmt.Errorf("netlink family %s: %w", name, err)
 	}
@@ -43,10 +43,10 @@ func FindGenetlinkFamily(name string) (f GenetlinkFamily, err error) {
 			return GenetlinkFamily{binary.NativeEndian.Uint16(id), attribute(answer, nl.GENL_CTRL_ATTR_MCAST_GROUPS)}, nil
 		}
 	}
-	return f, fmt.Errorf("netlink family %s: %w: no number in the kernel's answer", name, unix.EBADMSG)
+	return f, fmt.Errorf("netlink family %s: %w: no family ID in the kernel's response", name, unix.EBADMSG)
 }
 
-// group is the number of a multicast group; 0 if the family has none of this name.
+// group returns the number of a multicast group; 0 if the family has no group of this name.
 func (f *GenetlinkFamily) group(name string) int {
 	for place := uint16(1); ; place++ {
 		group := attribute(f.groups, place)

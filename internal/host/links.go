@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Links tells of interfaces that come, change and go, in the network namespace of the thread that asked. It has a
-// socket of its own: that of Follow lets through only what concerns the interfaces that are followed.
+// Links reports interfaces that appear, change or disappear in the network namespace of the thread that
+// opened it. It has its own socket, because the filter of Follow admits only subscribed interfaces.
 type Links struct {
 	socket *nl.NetlinkSocket
 	closed atomic.Bool
 }
 
-// WatchLinks begins to listen.
+// WatchLinks starts listening.
 func WatchLinks() (*Links, error) {
 	socket, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK)
 	if err != nil {
@@ -26,14 +26,14 @@ func WatchLinks() (*Links, error) {
 	return &Links{socket: socket}, nil
 }
 
-// Changed waits until something may have changed, or Close.
+// Changed waits for a possible change, or for Close.
 func (l *Links) Changed() error {
 	for {
 		messages, _, err := l.socket.Receive()
 		switch {
 		case l.closed.Load():
 			return fmt.Errorf("netlink: %w", unix.ECANCELED)
-		case errors.Is(err, unix.ENOBUFS): // some were lost
+		case errors.Is(err, unix.ENOBUFS): // some notifications were lost
 			return nil
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 			continue
@@ -49,8 +49,8 @@ func (l *Links) Changed() error {
 }
 
 func aboutLink(m syscall.NetlinkMessage) bool {
-	_, say := readChange(m)
-	return say != nil && (m.Header.Type == unix.RTM_NEWLINK || m.Header.Type == unix.RTM_DELLINK)
+	_, report := readChange(m)
+	return report != nil && (m.Header.Type == unix.RTM_NEWLINK || m.Header.Type == unix.RTM_DELLINK)
 }
 
 // Close ends Changed.

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace to open sockets in; they stay in it. A thread stays inside, so
-// that CAP_SYS_ADMIN is needed only once.
+// Namespace is a network namespace in which sockets are opened; they stay in it. A thread stays inside, so
+// CAP_SYS_ADMIN is needed only once.
 type Namespace struct {
 	// calls are run by a thread that stays inside. It is nil for the caller's own namespace.
 	calls chan func()
 	id    journal.Namespace
 }
 
-// Enter enters a network namespace, named by its file. If path is empty, it is the namespace of the
-// calling thread: that takes no privilege, but Do must then be called from threads in the same one.
+// Enter enters a network namespace, given by its file. With an empty path it is the namespace of the calling
+// thread, which needs no privileges; Do must then be called from threads in the same namespace.
 func Enter(path string) (*Namespace, error) {
 	n := &Namespace{}
 	if path != "" {
@@ -42,7 +42,7 @@ func (n *Namespace) identify() (err error) {
 func (n *Namespace) enter(path string) error {
 	ns, err := netns.GetFromPath(path)
 	if err != nil {
-		return fmt.Errorf("network namespace %s: %w; ip netns list shows the namespaces", path, err)
+		return fmt.Errorf("network namespace %s: %w; ip netns list prints the namespaces", path, err)
 	}
 	defer ns.Close()
 	n.calls = make(chan func())
@@ -54,8 +54,8 @@ func (n *Namespace) enter(path string) error {
 	return nil
 }
 
-// stay runs calls on a thread inside. The thread is never unlocked, so it ends with its goroutine
-// and is not used again.
+// stay runs calls on a thread inside. The thread is never unlocked, so it ends with its goroutine and is not
+// reused.
 func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	runtime.LockOSThread()
 	err := netns.Set(ns)
@@ -68,26 +68,25 @@ func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	}
 }
 
-// explainEnter adds what setns(2) needs.
+// explainEnter adds the requirements of setns(2).
 func explainEnter(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("enter network namespace %s: %w: it needs CAP_SYS_ADMIN", path, err)
+		return fmt.Errorf("enter network namespace %s: %w: missing CAP_SYS_ADMIN", path, err)
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("%s is not the file of a network namespace: %w; ip netns list shows the namespaces", path, err)
+		return fmt.Errorf("%s is not the file of a network namespace: %w; ip netns list prints the namespaces", path, err)
 	}
 	return fmt.Errorf("enter network namespace %s: %w", path, err)
 }
 
-// Close leaves the namespace. No Do may run or follow.
+// Close leaves the namespace. No Do may be running or follow.
 func (n *Namespace) Close() {
 	if n.calls != nil {
 		close(n.calls)
 	}
 }
 
-// Do runs fn on a thread inside the namespace, one call at a time. Goroutines that fn starts run
-// outside.
+// Do runs fn on a thread inside the namespace, one call at a time. Goroutines that fn starts run outside.
 func (n *Namespace) Do(fn func() error) error {
 	if n.calls == nil {
 		runtime.LockOSThread()
@@ -99,18 +98,17 @@ func (n *Namespace) Do(fn func() error) error {
 	return <-result
 }
 
-// PortRules are the namespace's, as of now.
+// PortRules returns the current rules of the namespace.
 func (n *Namespace) PortRules() (rules PortRules) {
 	_ = n.Do(func() error { rules = ReadPortRules(); return nil })
 	return rules
 }
 
-// ID identifies the namespace.
+// ID returns the identity of the namespace.
 func (n *Namespace) ID() journal.Namespace { return n.id }
 
-// Check refuses a socket that was opened in another namespace, with EXDEV. That happens if the
-// calling thread has changed its namespace since Enter(""); an interface index names another
-// interface there.
+// Check returns EXDEV for a socket that was opened in another namespace. This happens if the calling thread has changed
+// its namespace since Enter(""), where an interface index denotes another interface.
 func (n *Namespace) Check(fd int) error {
 	cookie, err := journal.CookieOf(fd)
 	if err == nil && cookie != n.id.Cookie {

@@ -2,21 +2,21 @@ package host
 
 import "sync"
 
-// Pending gathers changes in a C until the next look, so that many changes cost one look. What a
-// C keeps must be limited: beyond that it should say to look at everything.
+// Pending collects changes in a C until they are processed together. The size of a C must be limited: beyond
+// the limit it should request processing everything.
 type Pending[C any] struct {
 	mu    sync.Mutex
 	noted C
 	ready chan struct{} // of capacity 1
 }
 
-// NewPending makes one in which nothing is noted.
+// NewPending returns a Pending without changes.
 func NewPending[C any]() Pending[C] { return Pending[C]{ready: make(chan struct{}, 1)} }
 
-// Ready gets a value when something has been noted since the last one.
+// Ready receives a value when a change was noted since the last one.
 func (p *Pending[C]) Ready() <-chan struct{} { return p.ready }
 
-// Note adds to the things to look at. Any goroutine may call it.
+// Note records a change. Any goroutine may call it.
 func (p *Pending[C]) Note(note func(*C)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +27,7 @@ func (p *Pending[C]) Note(note func(*C)) {
 	}
 }
 
-// Take returns what was noted, and clears it.
+// Take returns the recorded changes and clears them.
 func (p *Pending[C]) Take() C {
 	p.mu.Lock()
 	defer p.mu.Unlock()

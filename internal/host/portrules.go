@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// PortRules are what a network namespace says of port numbers (ip-sysctl).
+// PortRules are the settings of a network namespace for port numbers (ip-sysctl).
 type PortRules struct {
-	First, Last  uint16 // ports given to who asks for any: net.ipv4.ip_local_port_range
-	Unprivileged int    // ports below need a privilege: net.ipv4.ip_unprivileged_port_start
-	BindV6Only   bool   // :: is IPv6 alone, unless told: net.ipv6.bindv6only
+	First, Last  uint16 // automatically assigned ports: net.ipv4.ip_local_port_range
+	Unprivileged int    // ports below need privileges: net.ipv4.ip_unprivileged_port_start
+	BindV6Only   bool   // :: means IPv6 only by default: net.ipv6.bindv6only
 }
 
-// DefaultPortRules are those of a host whose administrator has changed none.
+// DefaultPortRules returns the defaults of the kernel.
 func DefaultPortRules() PortRules { return PortRules{First: 32768, Last: 60999, Unprivileged: 1024} }
 
-// ReadPortRules reads those of the calling thread's namespace. What cannot be read is the default.
+// ReadPortRules reads the settings of the calling thread's namespace. Unreadable settings have their
+// defaults.
 func ReadPortRules() PortRules { return readPortRules("/proc/sys/net") }
 
 func readPortRules(dir string) PortRules {
@@ -33,7 +34,7 @@ func readPortRules(dir string) PortRules {
 	return rules
 }
 
-// scanned reads a file's numbers.
+// scanned reads numbers from a file.
 func scanned(name string, numbers ...any) bool {
 	text, err := os.ReadFile(name)
 	if err != nil {

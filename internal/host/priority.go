@@ -2,8 +2,8 @@ package host
 
 import "github.com/vishvananda/netlink"
 
-// TOSPriority is the priority of packets with a type of service, the kernel's rt_tos2priority: of the four bits that
-// once asked for delay, throughput, reliability and cost.
+// TOSPriority returns the priority of packets with a type of service, from the kernel's rt_tos2priority. Its
+// four bits originally requested delay, throughput, reliability and cost.
 func TOSPriority(tos uint8) uint8 { return tosPriorities[tos&0x1E>>1] }
 
 var tosPriorities = [16]uint8{
@@ -13,11 +13,11 @@ var tosPriorities = [16]uint8{
 	4, 4, 4, 4, // interactive bulk
 }
 
-// Egress are the VLAN priorities that an interface gives to packets, by their priorities (ip link, egress-qos-map). Of
-// one that is no VLAN, and of one without a map, they are 0.
+// Egress maps packet priorities to VLAN priorities of an interface (ip link, egress-qos-map). They are 0 for
+// an interface that is not a VLAN or has no map.
 type Egress [8]uint8
 
-// EgressOf are those of an interface.
+// EgressOf returns the map of an interface.
 func EgressOf(link netlink.Link) (egress Egress) {
 	vlan, is := link.(*netlink.Vlan)
 	if !is {

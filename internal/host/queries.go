@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Queries asks the kernel for the present state of one interface and of its routes and neighbours.
+// Queries queries the kernel for the state of one interface and of its routes and neighbours.
 type Queries struct {
 	index   int
 	handle  *netlink.Handle
 	sockets map[int]*nl.SocketHandle
 }
 
-// ErrNoInterface: the interface is not, or is no longer, in this network namespace.
-var ErrNoInterface = errno.New("no such interface", unix.ENODEV)
+// ErrNoInterface reports that the interface is not, or no longer, in this network namespace.
+var ErrNoInterface = errno.New("interface not found", unix.ENODEV)
 
-// queryTimeout is far longer than an answer takes: the kernel answers inside the request.
+// queryTimeout is much longer than a response takes: the kernel responds during the request.
 const queryTimeout = 10 * time.Second
 
-// OpenQueries opens sockets to ask about an interface in the calling thread's network namespace.
+// OpenQueries opens sockets for queries about an interface in the calling thread's network namespace.
 func OpenQueries(index int) (*Queries, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -44,8 +44,8 @@ func OpenQueries(index int) (*Queries, error) {
 	return q, nil
 }
 
-// prepare makes the kernel filter lists. A list of the addresses of one interface is then not
-// interrupted by changes of other interfaces, as a list of all addresses is.
+// prepare enables filtering of lists in the kernel. Listing the addresses of one interface is then not
+// interrupted by changes of other interfaces.
 func (q *Queries) prepare(socket *nl.NetlinkSocket) error {
 	timeout := unix.NsecToTimeval(queryTimeout.Nanoseconds())
 	return errors.Join(
@@ -63,31 +63,31 @@ func (q *Queries) Close() {
 // Link is the state of an interface.
 type Link struct {
 	netlink.Link
-	// Discipline is the name of the root queueing discipline (tc(8)); "noqueue" if there is none.
+	// Discipline is the name of the root queueing discipline (tc(8)); "noqueue" if not set.
 	Discipline string
 }
 
-// Link asks for the interface. It fails with ErrNoInterface if that has gone.
+// Link queries the interface. It returns ErrNoInterface if the interface no longer exists.
 func (q *Queries) Link() (Link, error) {
 	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	about.Index = int32(q.index)
-	answers, err := q.ask(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, about)
+	answers, err := q.request(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, about)
 	if errors.Is(err, unix.ENODEV) {
 		return Link{}, ErrNoInterface
 	}
 	if err != nil {
-		return Link{}, fmt.Errorf("ask for the interface: %w", err)
+		return Link{}, fmt.Errorf("query the interface: %w", err)
 	}
 	if len(answers) == 0 || len(answers[0]) < unix.SizeofIfInfomsg {
-		return Link{}, fmt.Errorf("ask for the interface: %w: an empty answer", unix.EPROTO)
+		return Link{}, fmt.Errorf("query the interface: %w: empty response", unix.EPROTO)
 	}
 	link, err := netlink.LinkDeserialize(nil, answers[0])
 	discipline := attribute(answers[0][unix.SizeofIfInfomsg:], unix.IFLA_QDISC)
 	return Link{link, strings.TrimRight(string(discipline), "\x00")}, err
 }
 
-// ask sends a request and returns the answers of one type.
-func (q *Queries) ask(kind, flags int, answer uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+// request sends a request and returns the responses of one type.
+func (q *Queries) request(kind, flags int, answer uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
 	request := nl.NewNetlinkRequest(kind, flags)
 	request.Sockets = q.sockets
 	for _, d := range data {
@@ -96,14 +96,13 @@ func (q *Queries) ask(kind, flags int, answer uint16, data ...nl.NetlinkRequestD
 	return request.Execute(unix.NETLINK_ROUTE, answer)
 }
 
-// listTries is how often a list is read if it changes while it is read.
+// listTries is the number of attempts to read a list that changes meanwhile.
 const listTries = 5
 
-// list asks for a list, and repeats that if the list changed while it was read, which the kernel
-// reports.
+// list queries a list, and repeats the query if the kernel reports that the list changed meanwhile.
 func (q *Queries) list(kind int, answer uint16, data ...nl.NetlinkRequestData) (all [][]byte, err error) {
 	for range listTries {
-		if all, err = q.ask(kind, unix.NLM_F_DUMP, answer, data...); !errors.Is(err, nl.ErrDumpInterrupted) {
+		if all, err = q.request(kind, unix.NLM_F_DUMP, answer, data...); !errors.Is(err, nl.ErrDumpInterrupted) {
 			break
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A change of an interface's number of queues (ethtool -L, also by ioctl) is not in the notifications of
-// rtnetlink. ethtool's own netlink family tells of it (ETHTOOL_MSG_CHANNELS_NTF, Linux 5.6):
+// Changes of the number of queues of an interface (ethtool -L, also by ioctl) are not in rtnetlink's
+// notifications. ethtool's netlink family reports them (ETHTOOL_MSG_CHANNELS_NTF, Linux 5.6):
 //
 //	 0  nlmsghdr    16
 //	16  genlmsghdr   4  command at 0
@@ -23,7 +23,7 @@ const (
 )
 
 // listenToQueues opens a socket for changes of the number of queues in the calling thread's network
-// namespace; nil if the kernel does not tell of them.
+// namespace; nil if the kernel does not report them.
 func listenToQueues() (*nl.NetlinkSocket, error) {
 	family, err := FindGenetlinkFamily(unix.ETHTOOL_GENL_NAME)
 	if errors.Is(err, unix.ENOENT) {
@@ -38,7 +38,7 @@ func listenToQueues() (*nl.NetlinkSocket, error) {
 	}
 	group := family.group(unix.ETHTOOL_MCGRP_MONITOR_NAME)
 	if group == 0 {
-		return socket, nil // it never says anything
+		return socket, nil // without a group it receives nothing
 	}
 	if err = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group); err != nil {
 		socket.Close()
@@ -47,8 +47,8 @@ func listenToQueues() (*nl.NetlinkSocket, error) {
 	return socket, nil
 }
 
-// filterQueues is a socket filter that drops all except changes of the number of queues of these
-// interfaces; for more than maxFiltered, of any.
+// filterQueues returns a socket filter that admits only changes of the number of queues of these interfaces;
+// for more than maxFiltered, of all.
 func filterQueues(indexes []int) []unix.SockFilter {
 	program := []unix.SockFilter{load(unix.BPF_B, commandAt), jump(unix.ETHTOOL_MSG_CHANNELS_NTF, 1, 0), keepNone}
 	if len(indexes) <= maxFiltered {
@@ -61,8 +61,8 @@ func filterQueues(indexes []int) []unix.SockFilter {
 	return append(program, keepAll)
 }
 
-// readQueues is readChange for the notifications of ethtool.
-func readQueues(m syscall.NetlinkMessage) (index int, say func(Changes)) {
+// readQueues is readChange for notifications of ethtool.
+func readQueues(m syscall.NetlinkMessage) (index int, report func(Changes)) {
 	const at = deviceAt - unix.SizeofNlMsghdr
 	if len(m.Data) < at+4 || m.Data[0] != unix.ETHTOOL_MSG_CHANNELS_NTF {
 		return 0, nil

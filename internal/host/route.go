@@ -11,37 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Route is the way of packets to a destination, through the interface.
+// Route is the route to a destination through the interface.
 type Route struct {
 	Hop netip.Addr // the next hop: a gateway, or the destination itself
-	MTU int        // of the route, in bytes; 0 if it has none of its own
+	MTU int        // of the route, in bytes; 0 if not set
 }
 
 var (
-	// ErrNoRoute: the kernel has no route to the destination through the interface.
+	// ErrNoRoute reports that the kernel has no route to the destination through the interface.
 	ErrNoRoute = errno.New("no route", unix.ENETUNREACH)
-	// ErrLocal: the destination is an address of this host.
-	ErrLocal = errno.New("an address of this host", unix.EHOSTUNREACH)
+	// ErrLocal reports that the destination is an address of this host.
+	ErrLocal = errno.New("address of this host", unix.EHOSTUNREACH)
 )
 
-// Route finds the route from an address of the interface to a destination. Errors other than
-// ErrNoRoute and ErrLocal mean that the question failed, and say nothing about the route.
+// Route returns the route from an address of the interface to a destination. Errors other than ErrNoRoute and
+// ErrLocal mean that the query failed, and do not imply that there is no route.
 func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
-	ask := netlink.RouteGetOptions{SrcAddr: source.AsSlice()}
+	request := netlink.RouteGetOptions{SrcAddr: source.AsSlice()}
 	if dest.IsLinkLocalUnicast() {
-		ask.OifIndex = q.index // the same address may be on the link of another interface
+		request.OifIndex = q.index // the same address may be on the link of another interface
 	}
-	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &request)
 	if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
 		return Route{}, ErrLocal
 	}
-	// If asked for a route through an interface, the kernel treats IPv4 destinations that no
-	// route matches as on the interface's link. So the matching route is asked for first.
-	ask.OifIndex, ask.FIBMatch = q.index, true
-	matched, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	// For a route through an interface, the kernel treats IPv4 destinations without a matching route as
+	// on-link. Therefore query the matching route first.
+	request.OifIndex, request.FIBMatch = q.index, true
+	matched, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &request)
 	if err == nil {
-		ask.FIBMatch = false
-		routes, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+		request.FIBMatch = false
+		routes, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &request)
 	}
 	switch {
 	case isNoRoute(err):
@@ -54,15 +54,15 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	return Route{Hop: gatewayOf(&routes[0], dest), MTU: mtuOf(matched)}, nil
 }
 
-var errElsewhere = errors.New("it leads elsewhere")
+var errElsewhere = errors.New("it uses another interface")
 
-// noRoute is ErrNoRoute, with why, and what shows the host's routes.
+// noRoute wraps ErrNoRoute with the cause and the command that shows the route.
 func noRoute(why error, dest netip.Addr) error {
 	return fmt.Errorf("%w: %w; ip route get %v", ErrNoRoute, why, dest)
 }
 
-// mtuOf is the administrator's MTU of a route. The route that packets would take may have another, from a router's
-// report, which anybody can forge.
+// mtuOf returns the administrator's MTU of a route. The effective route may have another one, from a router's
+// report, which anyone can forge.
 func mtuOf(matched []netlink.Route) int {
 	if len(matched) == 0 {
 		return 0
@@ -70,16 +70,16 @@ func mtuOf(matched []netlink.Route) int {
 	return matched[0].MTU
 }
 
-// Source finds the address that the host sends from to a destination, a group included: ErrNoRoute if
-// the host's routes lead there through another interface or nowhere, ErrLocal if it is the host's own. It
-// is zero if the route does not say, or if the kernel would send from a group's address, which is the
-// interface's first one after the host's own was removed and added again.
+// Source returns the source address that the host uses for a destination or group. It returns ErrNoRoute if
+// the route uses another interface or does not exist, ErrLocal if the destination is an address of the host.
+// The address is zero if the route does not specify one, or if the kernel would use a group's address, which
+// is the interface's first address after that of the host was removed and added again.
 func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
-	ask := netlink.RouteGetOptions{}
+	request := netlink.RouteGetOptions{}
 	if dest.IsLinkLocalUnicast() || dest.IsLinkLocalMulticast() && dest.Is6() {
-		ask.OifIndex = q.index
+		request.OifIndex = q.index
 	}
-	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &request)
 	switch {
 	case isNoRoute(err):
 		return netip.Addr{}, noRoute(err, dest)
@@ -97,9 +97,9 @@ func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
 	return source.Unmap(), nil
 }
 
-// isNoRoute reports whether an error is the kernel's answer that there is no route (fib_props,
-// ip_route_output_key), rather than a failure of the question. EINVAL stands for a blackhole route,
-// or for a source address that is not ours.
+// isNoRoute reports whether an error is the kernel's response that there is no route (fib_props,
+// ip_route_output_key), as opposed to a failed query. EINVAL stands for a blackhole route or a source address
+// that is not local.
 func isNoRoute(err error) bool {
 	for _, errno := range []error{
 		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL, unix.EACCES, unix.EADDRNOTAVAIL, unix.ENODEV, unix.ENETDOWN, unix.ESRCH,
@@ -111,7 +111,7 @@ func isNoRoute(err error) bool {
 	return false
 }
 
-// gatewayOf is the next hop of a route: its gateway, or the destination if that is on the link.
+// gatewayOf returns the next hop of a route: its gateway, or the destination if it is on-link.
 func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
 	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
 		return gateway.Unmap()
@@ -124,14 +124,14 @@ func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
 	return dest
 }
 
-// LocalRoute is a route of type local, by which the host accepts packets to an address. The kernel
-// makes one for each address of an interface.
+// LocalRoute is a route of type local, through which the host accepts packets to an address. The kernel
+// creates one for each address of an interface.
 type LocalRoute struct {
 	Dest  netip.Addr
-	Table int // RT_TABLE_LOCAL, or a VRF's
+	Table int // RT_TABLE_LOCAL, or that of a VRF
 }
 
-// LocalRoutes lists the local routes that the kernel has made for the interface's IPv4 addresses.
+// LocalRoutes returns the local routes that the kernel has created for the interface's IPv4 addresses.
 func (q *Queries) LocalRoutes() (list []LocalRoute, err error) {
 	filter := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET, Type: unix.RTN_LOCAL, Protocol: unix.RTPROT_KERNEL}}
 	answers, err := q.list(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, filter, nl.NewRtAttr(unix.RTA_OIF, nl.Uint32Attr(uint32(q.index))))

@@ -8,20 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sysfs is a private mount of the sysfs of the calling thread's network namespace. /sys does not
-// follow setns: it shows the namespace that it was mounted in, where "eth0" may be another
-// interface.
+// Sysfs is a private mount of the sysfs of the calling thread's network namespace. /sys does not follow
+// setns(2): it shows the namespace in which it was mounted, where "eth0" may be another interface.
 type Sysfs struct{ mount int }
 
-// MountSysfs mounts it. It needs CAP_SYS_ADMIN.
+// MountSysfs mounts the sysfs. It needs CAP_SYS_ADMIN.
 func MountSysfs() (Sysfs, error) {
 	context, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return Sysfs{}, fmt.Errorf("mount sysfs: %w (it needs CAP_SYS_ADMIN)", err)
+		return Sysfs{}, fmt.Errorf("mount sysfs: %w (CAP_SYS_ADMIN is required)", err)
 	}
 	defer unix.Close(context)
 	if err := unix.FsconfigCreate(context); err != nil {
-		return Sysfs{}, fmt.Errorf("mount sysfs: %w (it needs CAP_SYS_ADMIN)", err)
+		return Sysfs{}, fmt.Errorf("mount sysfs: %w (CAP_SYS_ADMIN is required)", err)
 	}
 	mount, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, 0)
 	if err != nil {
@@ -49,5 +48,5 @@ func (s Sysfs) Write(path, value string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Close unmounts it. Files that are open stay.
+// Close unmounts the sysfs. Open files remain usable.
 func (s Sysfs) Close() { _ = unix.Close(s.mount) }

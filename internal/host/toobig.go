@@ -15,11 +15,11 @@ import (
 // 1191) or "packet too big" (RFC 4443, 3.2).
 type TooBig struct {
 	Source, Dest netip.Addr // of the packet
-	MTU          int        // of the link that it does not fit, in bytes; 0 if the router is old
+	MTU          int        // of the link that is too small, in bytes; 0 from old routers
 }
 
-// Routers receives the reports of routers about UDP packets to one port. The kernel does not use
-// these reports, because no UDP socket has sent the packets.
+// Routers receives routers' reports about UDP packets to one port. The kernel does not use these reports,
+// because no UDP socket sent the packets.
 type Routers struct{ v4, v6 *os.File }
 
 // ListenToRouters opens raw sockets for ICMP in the calling thread's network namespace. It needs
@@ -51,21 +51,21 @@ func listenICMP(family, protocol int, filter []unix.SockFilter) (*os.File, error
 	return os.NewFile(uintptr(fd), "icmp"), nil
 }
 
-// Listen calls tell for each report, until Close.
-func (r *Routers) Listen(tell func(TooBig)) {
+// Listen calls notify for each report, until Close.
+func (r *Routers) Listen(notify func(TooBig)) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		read(r.v6, parseTooBigV6, tell)
+		read(r.v6, parseTooBigV6, notify)
 	}()
-	read(r.v4, parseTooBigV4, tell)
+	read(r.v4, parseTooBigV4, notify)
 	<-done
 }
 
-// errorPause prevents errors that repeat from using a full processor.
+// errorPause limits the processor time spent on repeated errors.
 const errorPause = 10 * time.Millisecond
 
-func read(from *os.File, parse func([]byte) (TooBig, bool), tell func(TooBig)) {
+func read(from *os.File, parse func([]byte) (TooBig, bool), notify func(TooBig)) {
 	var message [256]byte
 	for from != nil {
 		n, err := from.Read(message[:])
@@ -76,8 +76,8 @@ func read(from *os.File, parse func([]byte) (TooBig, bool), tell func(TooBig)) {
 			time.Sleep(errorPause) // a network error that the kernel reports on the socket
 			continue
 		}
-		if said, ok := parse(message[:n]); ok {
-			tell(said)
+		if report, ok := parse(message[:n]); ok {
+			notify(report)
 		}
 	}
 }
@@ -91,9 +91,9 @@ func (r *Routers) Close() error {
 	return err
 }
 
-// Offsets in an ICMP message, after the IPv4 header, whose length is in its first byte. The message
-// has an ICMP header, the IPv4 header of the packet that was too big, which has no options, and
-// that packet's next eight bytes.
+// Offsets in an ICMP message, after the IPv4 header, whose length is in its first byte. The message consists
+// of an ICMP header, the IPv4 header of the packet that was too big, without options, and the next eight
+// bytes of that packet.
 const (
 	icmpMTU     = 6
 	icmpInner   = 8
@@ -116,15 +116,15 @@ func tooBigV4(port uint16) []unix.SockFilter {
 	return accept(program)
 }
 
-func parseTooBigV4(message []byte) (said TooBig, ok bool) {
+func parseTooBigV4(message []byte) (report TooBig, ok bool) {
 	if len(message) < 1 || len(message) < int(message[0]&0xF)*4+ipv4UDPDest+2 {
-		return said, false
+		return report, false
 	}
 	icmp := message[int(message[0]&0xF)*4:]
-	said.MTU = int(binary.BigEndian.Uint16(icmp[icmpMTU:]))
-	said.Source = netip.AddrFrom4([4]byte(icmp[ipv4Source:]))
-	said.Dest = netip.AddrFrom4([4]byte(icmp[ipv4Dest:]))
-	return said, true
+	report.MTU = int(binary.BigEndian.Uint16(icmp[icmpMTU:]))
+	report.Source = netip.AddrFrom4([4]byte(icmp[ipv4Source:]))
+	report.Dest = netip.AddrFrom4([4]byte(icmp[ipv4Dest:]))
+	return report, true
 }
 
 // Offsets in an ICMPv6 message: its header, the IPv6 header of the packet that was too big, and the
@@ -150,14 +150,14 @@ func tooBigV6(port uint16) []unix.SockFilter {
 	})
 }
 
-func parseTooBigV6(message []byte) (said TooBig, ok bool) {
+func parseTooBigV6(message []byte) (report TooBig, ok bool) {
 	if len(message) < ipv6UDPDest+2 {
-		return said, false
+		return report, false
 	}
-	said.MTU = int(min(binary.BigEndian.Uint32(message[icmp6MTU:]), 1<<16))
-	said.Source = netip.AddrFrom16([16]byte(message[ipv6Source:]))
-	said.Dest = netip.AddrFrom16([16]byte(message[ipv6Dest:]))
-	return said, true
+	report.MTU = int(min(binary.BigEndian.Uint32(message[icmp6MTU:]), 1<<16))
+	report.Source = netip.AddrFrom16([16]byte(message[ipv6Source:]))
+	report.Dest = netip.AddrFrom16([16]byte(message[ipv6Dest:]))
+	return report, true
 }
 
 // accept completes a filter: it drops a message if any comparison fails, and accepts it otherwise.

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// PortHolder has a UDP port of an address.
+// PortHolder is an owner of a UDP port.
 type PortHolder struct {
-	Address netip.Addr // that it is bound to; unspecified if to all
-	User    string     // the number of its user
-	Program string     // "roced (process 7)", if the caller may look at it
-	Kernel  bool       // it may be Soft-RoCE, which is loaded, and has RoCEv2's port of all addresses
+	Address netip.Addr // bound address; unspecified for all
+	User    string     // uid of the owner
+	Program string     // "roced (process 7)", if the caller is allowed to inspect it
+	Kernel  bool       // possibly Soft-RoCE, which is loaded and has bound the RoCEv2 port on all addresses
 }
 
-// String is for people.
+// String returns a description for people.
 func (h PortHolder) String() string {
 	switch {
 	case h.Program != "":
@@ -34,8 +34,9 @@ func (h PortHolder) String() string {
 	return "a program of user " + h.User
 }
 
-// Insist repeats what fails with an error, some times within a tenth of a second. A socket that its program has just
-// closed is still open in a child that the program is starting (between fork and exec), and so its port is taken.
+// Insist retries try several times within a tenth of a second while it returns the error passing. After a
+// program has closed a socket, the socket stays open in a child that the program is starting (between fork
+// and exec), so its port remains in use briefly.
 func Insist(passing error, try func() error) (err error) {
 	for range 5 {
 		if err = try(); !errors.Is(err, passing) {
@@ -46,9 +47,9 @@ func Insist(passing error, try func() error) (err error) {
 	return err
 }
 
-// PortHolders finds who has a UDP port, in the network namespace of the calling thread.
+// PortHolders returns the owners of a UDP port in the network namespace of the calling thread.
 func PortHolders(port uint16) (list []PortHolder) {
-	programs := sync.OnceValue(programsOfSockets) // a look at all programs, at most once
+	programs := sync.OnceValue(programsOfSockets) // reads all processes at most once
 	programOf := func(inode string) string { return programs()[inode] }
 	for _, name := range []string{"udp", "udp6"} {
 		text, err := os.ReadFile("/proc/thread-self/net/" + name)
@@ -65,7 +66,7 @@ func PortHolders(port uint16) (list []PortHolder) {
 	return list
 }
 
-// parsePortHolders reads a list like /proc/net/udp (proc(5)). program finds the one that has a socket.
+// parsePortHolders parses a list such as /proc/net/udp (proc(5)). program returns the owner of a socket.
 func parsePortHolders(text string, port uint16, program func(inode string) string) (list []PortHolder) {
 	wanted := fmt.Sprintf("%04X", port)
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
@@ -82,7 +83,7 @@ func parsePortHolders(text string, port uint16, program func(inode string) strin
 	return list
 }
 
-// parseProcAddress reads an address as /proc/net has it: 32-bit words of the machine's byte order.
+// parseProcAddress parses an address of /proc/net: 32-bit words in host byte order.
 func parseProcAddress(text string) netip.Addr {
 	bytes, err := hex.DecodeString(text)
 	if err != nil || len(bytes)%4 != 0 {
@@ -97,7 +98,8 @@ func parseProcAddress(text string) netip.Addr {
 	return address
 }
 
-// programsOfSockets finds the programs that have sockets, by the sockets' inodes, among those that the caller may look at.
+// programsOfSockets returns the programs that own sockets, by socket inode, among the processes that the
+// caller is allowed to inspect.
 func programsOfSockets() map[string]string {
 	programs := map[string]string{}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the only error is a bad pattern
@@ -118,7 +120,7 @@ func programsOfSockets() map[string]string {
 	return programs
 }
 
-// HasSoftRoCE says whether the kernel's Soft-RoCE is loaded.
+// HasSoftRoCE reports whether the kernel's Soft-RoCE is loaded.
 func HasSoftRoCE() bool {
 	_, err := os.Stat("/sys/module/rdma_rxe")
 	return err == nil

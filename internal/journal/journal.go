@@ -38,7 +38,7 @@ func New(dir, kind string, at Place) *Journal {
 // Add lists a change that is about to be made. The text has at most 63 bytes and no newline.
 func (j *Journal) Add(change string) error {
 	if len(change) >= lineLen {
-		return fmt.Errorf("note %q: longer than %d bytes: %w", change, lineLen-1, unix.EINVAL)
+		return fmt.Errorf("record %q: longer than %d bytes: %w", change, lineLen-1, unix.EINVAL)
 	}
 	if _, listed := j.lines[change]; listed {
 		return nil
@@ -101,8 +101,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// create makes the file. The lock on the directory keeps Sweep from taking it for a dead process's
-// file before it is locked.
+// create creates the file. The lock on the directory prevents Sweep from treating it as a dead process's file
+// before it is locked.
 func (j *Journal) create() error {
 	if err := os.MkdirAll(j.dir, 0o755); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (j *Journal) create() error {
 	return nil
 }
 
-// lockDir keeps other processes from making or sweeping journals. The lock is on a file that only
-// its owner can open, because any user may lock a file that is readable.
+// lockDir prevents other processes from creating or sweeping journals. The lock is on a file that only its
+// owner can open, because any user can lock a readable file.
 func lockDir(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, "journal.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

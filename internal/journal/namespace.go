@@ -14,10 +14,10 @@ import (
 // Namespace identifies a network namespace until the machine restarts.
 type Namespace struct {
 	Cookie uint64 // socket(7), SO_NETNS_COOKIE: never reused
-	Inode  uint64 // namespaces(7): reused after the namespace has gone
+	Inode  uint64 // namespaces(7): reused after the namespace was destroyed
 }
 
-// ThisNamespace is the namespace of the calling thread.
+// ThisNamespace returns the namespace of the calling thread.
 func ThisNamespace() (n Namespace, err error) {
 	var stat unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &stat); err != nil {
@@ -32,7 +32,7 @@ func ThisNamespace() (n Namespace, err error) {
 	return n, errors.Join(err, unix.Close(fd))
 }
 
-// CookieOf is the cookie of the namespace that a socket is in.
+// CookieOf returns the cookie of the namespace of a socket.
 func CookieOf(fd int) (uint64, error) {
 	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	if err != nil {
@@ -45,17 +45,17 @@ func CookieOf(fd int) (uint64, error) {
 // processes.
 const initialPIDs = "pid:[4026531836]"
 
-// kthreadd is a process of root's that is always there in the initial PID namespace.
+// kthreadd is a process of root that always exists in the initial PID namespace.
 const kthreadd = "/proc/2/ns/net"
 
-// gone reports whether no process is in the namespace and no file names it. If this process does
-// not see all processes, and where they are, it returns false.
+// gone reports whether no process is in the namespace and no file names it. It returns false if this process
+// cannot see all processes and their namespaces.
 func (n Namespace) gone() bool {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		return false
 	}
 	if _, err := os.Readlink(kthreadd); err != nil {
-		return false // other users' processes are hidden, or not to be looked at
+		return false // other users' processes are hidden or cannot be inspected
 	}
 	name := fmt.Sprintf("net:[%d]", n.Inode)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep reads the journals of dead processes, of one kind and in one namespace. For each it calls
-// undo with the interface and its changes, and removes the journal if undo succeeds. It also
-// removes journals of namespaces that have gone. It skips journals of other users.
+// Sweep reads the journals of dead processes, of one kind and in one namespace. It calls undo with the
+// interface and the changes of each, and removes the journal if undo succeeds. It also removes journals of
+// destroyed namespaces. It skips journals of other users.
 func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string) error) error {
 	return eachDead(dir, kind, func(path string, of Place, changes []string) error {
 		if of.Namespace.Cookie == in.Cookie {
@@ -74,7 +74,7 @@ func parseName(kind, name string) (at Place, ok bool) {
 func readDead(path string, do func(changes []string) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil // its owner has just removed it, or it is another user's
+		return nil // removed by its owner meanwhile, or owned by another user
 	}
 	if err != nil {
 		return err

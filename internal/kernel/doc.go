@@ -1,3 +1,3 @@
-// Package kernel reports the release of the running kernel. To errors of a kernel that is too old, or lacks a module, it adds
-// the cause and the remedy.
+// Package kernel reports the release of the running kernel. It adds the cause and the remedy to errors of
+// kernels that are too old or lack a module.
 package kernel

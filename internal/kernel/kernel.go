@@ -28,7 +28,7 @@ func Before(release string, major, minor int) bool {
 	return isKnown(release) && !Since(release, major, minor)
 }
 
-// Since reports whether a release is a version or a newer one. An unknown release is not.
+// Since reports whether a release is at least a version. An unknown release is not.
 func Since(release string, major, minor int) bool {
 	var a, b int
 	n, _ := fmt.Sscanf(release, "%d.%d", &a, &b)
@@ -40,8 +40,8 @@ func isKnown(release string) bool { return Since(release, 0, 0) }
 // TooOld reports whether roced does not support the running kernel.
 func TooOld() bool { return Before(Release(), oldestMajor, oldestMinor) }
 
-// Explain adds the cause and the remedy to the error of a system call that a part of roced needs, if the error is that of an unknown
-// call and the running kernel is too old.
+// Explain adds the cause and the remedy to the error of a system call that a part of roced needs, if the
+// error indicates an unknown call and the running kernel is too old.
 func Explain(err error, part string) error { return explain(err, part, Release()) }
 
 func explain(err error, part, release string) error {
@@ -49,7 +49,7 @@ func explain(err error, part, release string) error {
 	if !unknown || !Before(release, oldestMajor, oldestMinor) {
 		return err
 	}
-	return fmt.Errorf("%s: Linux %d.%d or newer is needed and Linux %s runs; boot a newer kernel (%w)", part, oldestMajor, oldestMinor, release, err)
+	return fmt.Errorf("%s: requires Linux %d.%d or newer, but Linux %s is running; boot a newer kernel (%w)", part, oldestMajor, oldestMinor, release, err)
 }
 
 // ExplainModule adds the remedy to the error of a request that a kernel module serves, if the module is missing.

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Impairment is what a bad wire does to RoCEv2 packets: probabilities from 0 to 1. Other frames pass as they are.
+// Impairment impairs RoCEv2 packets with probabilities from 0 to 1. Other frames are forwarded unchanged.
 type Impairment struct {
 	Loss, Duplication, Corruption, Delay float64
-	// DelayTime is how long a packet that is delayed waits; others pass it meanwhile.
+	// DelayTime is the delay of a delayed packet; other packets overtake it.
 	DelayTime time.Duration
 }
 
-// BadWire is a wire between two links of a namespace, which this process is: it takes frames from one and sends them
-// on the other. (netem would do the same, but few test machines have its module.)
+// BadWire forwards frames between two links of a namespace in this process and impairs them. (netem would do
+// the same, but few test machines have its module.)
 type BadWire struct {
 	halves [2]*os.File
 	ends   sync.WaitGroup
 	errs   [2]error
 }
 
-// NewBadWire joins two links. Close ends that.
+// NewBadWire joins two links until Close.
 func NewBadWire(ns *Namespace, a, b string, seed uint64, i Impairment) (w *BadWire, err error) {
 	w = &BadWire{}
 	for n, link := range []string{a, b} {
@@ -42,7 +42,7 @@ func NewBadWire(ns *Namespace, a, b string, seed uint64, i Impairment) (w *BadWi
 	return w, nil
 }
 
-// Close lets go of the links, and says what has gone wrong.
+// Close closes both directions and returns their errors.
 func (w *BadWire) Close() error {
 	for _, half := range w.halves {
 		if half != nil {
@@ -53,7 +53,7 @@ func (w *BadWire) Close() error {
 	return errors.Join(w.errs[:]...)
 }
 
-// openRaw opens a link for raw frames. They have the header of virtio-net in front, by which a train stays one.
+// openRaw opens a link for raw frames. They start with a virtio-net header, which preserves packet trains.
 func (ns *Namespace) openRaw(link string) (*os.File, error) {
 	index, err := ns.Index(link)
 	if err != nil {
@@ -75,21 +75,21 @@ func (ns *Namespace) openRaw(link string) (*os.File, error) {
 	if fd < 0 {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), link) // for the runtime's poller: Close ends a Read
+	file := os.NewFile(uintptr(fd), link) // for the runtime's poller, so that Close ends Read
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }
 
-// direction is one of the two.
+// direction is one direction of the wire.
 type direction struct {
 	Impairment
 	r  *rand.Rand
 	to *os.File
 }
 
-// relay runs until a half is closed.
+// relay forwards frames until a half is closed.
 func (d *direction) relay(from *os.File) error {
 	buffer := make([]byte, 1<<17)
 	for {
@@ -97,7 +97,7 @@ func (d *direction) relay(from *os.File) error {
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return nil
-		case errors.Is(err, unix.ENETDOWN): // its namespace is being removed, or the link is set down
+		case errors.Is(err, unix.ENETDOWN): // its namespace is being removed, or the link was set down
 			continue
 		case err != nil:
 			return err
@@ -106,8 +106,7 @@ func (d *direction) relay(from *os.File) error {
 	}
 }
 
-// pass does to a frame what the wire does, and sends what is left of it. That a link does not take it is one more
-// loss.
+// pass impairs a frame and sends the result. A frame that the link does not accept is a loss.
 func (d *direction) pass(frame []byte) {
 	if !isRoCE(frame) {
 		_, _ = d.to.Write(frame)
@@ -117,7 +116,7 @@ func (d *direction) pass(frame []byte) {
 	if chance(d.Loss) {
 		return
 	}
-	if chance(d.Corruption) { // behind the headers that the kernel reads
+	if chance(d.Corruption) { // after the headers that the kernel reads
 		frame[len(frame)-1-d.r.IntN(16)] ^= 1 << d.r.IntN(8)
 	}
 	if chance(d.Duplication) {
@@ -131,7 +130,7 @@ func (d *direction) pass(frame []byte) {
 	_, _ = d.to.Write(frame)
 }
 
-// isRoCE reports whether a frame, with the header of virtio-net, is a RoCEv2 packet: UDP to port 4791.
+// isRoCE reports whether a frame with a virtio-net header is a RoCEv2 packet: UDP to port 4791.
 func isRoCE(frame []byte) bool {
 	const virtio, ethernet, port = 10, 14, 4791
 	if len(frame) < virtio+ethernet+40+8 {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bridge is a switch: a Linux bridge in a namespace of its own, with IGMP and MLD snooping and a
-// querier. It queries once a second, the most that the kernel allows, and removes a member that has
-// not answered for 2.5 seconds.
+// Bridge is a switch: a Linux bridge in its own namespace, with IGMP and MLD snooping and a querier. It
+// queries once per second, the maximum rate of the kernel, and removes members that have not responded for
+// 2.5 seconds.
 //
 //	host ns          bridge ns           host ns
 //	┌──────┐   ┌────────────────────┐   ┌──────┐
@@ -28,7 +28,7 @@ type Bridge struct {
 // bridgeName is the bridge's interface. Its queries can be captured there.
 const bridgeName = "br0"
 
-// NewBridge makes a bridge without ports.
+// NewBridge creates a bridge without ports.
 func NewBridge(prefix string) (*Bridge, error) {
 	ns, err := New(prefix)
 	if err != nil {
@@ -53,8 +53,8 @@ func (b *Bridge) start() error {
 	return b.bringUp(bridgeName)
 }
 
-// configure runs inside. It sets the intervals before the querier, because a new querier floods all
-// groups for the response interval that is set then, by default 10 seconds.
+// configure runs inside the namespace. It sets the intervals before it enables the querier, because a new
+// querier floods all groups for the response interval set at that time, by default 10 seconds.
 func (b *Bridge) configure() error {
 	link, err := b.nl.LinkByName(bridgeName)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *Bridge) configure() error {
 	return setBridge(link, map[int][]byte{nl.IFLA_BR_MCAST_SNOOPING: {1}, nl.IFLA_BR_MCAST_QUERIER: {1}})
 }
 
-// setBridge sets attributes of the bridge. The library supports only the snooping attribute.
+// setBridge sets attributes of the bridge. The netlink package supports only the snooping attribute.
 func setBridge(link netlink.Link, attributes map[int][]byte) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -90,16 +90,16 @@ func setBridge(link netlink.Link, attributes map[int][]byte) error {
 // clockTick is the unit of the bridge's intervals (USER_HZ).
 const clockTick = 10 * time.Millisecond
 
-// snoopingIntervals are the intervals of a bridge. The kernel allows no shorter query interval.
+// snoopingIntervals are the intervals of a bridge. The kernel does not permit shorter query intervals.
 var snoopingIntervals = map[int]time.Duration{
 	nl.IFLA_BR_MCAST_QUERY_INTVL:          time.Second,
 	nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  time.Second,
 	nl.IFLA_BR_MCAST_QUERY_RESPONSE_INTVL: 200 * time.Millisecond,
 	nl.IFLA_BR_MCAST_MEMBERSHIP_INTVL:     2500 * time.Millisecond,
-	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    100 * time.Millisecond, // less makes queries of IGMPv1
+	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    100 * time.Millisecond, // shorter values cause IGMPv1 queries
 }
 
-// Port makes a link of a host to the bridge. It returns the name of the bridge's end.
+// Port creates a link from a host to the bridge. It returns the name of the bridge's end.
 func (b *Bridge) Port(host *Namespace, ifname string, options ...VethOption) (port string, err error) {
 	b.ports++
 	port = fmt.Sprintf("port%d", b.ports)

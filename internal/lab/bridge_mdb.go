@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MDBEntry is a group that hosts on a port are members of, according to snooping.
+// MDBEntry is a group with members on a port, according to snooping.
 type MDBEntry struct {
 	Port  string
 	Group netip.Addr
@@ -26,7 +26,7 @@ const (
 	sizeofEntry   = 28 // struct br_mdb_entry
 )
 
-// MDB lists the entries that bridge-mdb(8) shows, without the bridge's own memberships.
+// MDB lists the entries that bridge-mdb(8) shows, except the bridge's own memberships.
 func (b *Bridge) MDB() ([]MDBEntry, error) {
 	var list []MDBEntry
 	err := b.Do(func() (err error) {
@@ -45,7 +45,7 @@ func (b *Bridge) Member(port string, group netip.Addr) (bool, error) {
 	return slices.Contains(list, MDBEntry{port, group}), err
 }
 
-// dumpMDB runs inside. The library does not have this request.
+// dumpMDB runs inside the namespace. The netlink package does not support this request.
 func (b *Bridge) dumpMDB() ([]MDBEntry, error) {
 	names, err := b.names()
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *Bridge) dumpMDB() ([]MDBEntry, error) {
 	return list, nil
 }
 
-// names are the bridge's ports by index.
+// names returns the bridge's ports by index.
 func (b *Bridge) names() (map[int]string, error) {
 	links, err := b.nl.LinkList()
 	names := map[int]string{}

@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parkedMTU is the MTU of a card that no namespace has.
+// parkedMTU is the MTU of a card in the caller's namespace.
 const parkedMTU = 1500
 
-// Cards moves two network cards of the caller's namespace, which have these permanent addresses and are on one
-// wire, to two namespaces. Their names there are nameA and nameB. It returns when both are up, as Veth does.
-// Of the options the MTU and the number of queues count.
-func Cards(a, b *Namespace, addresses [2]net.HardwareAddr, nameA, nameB string, options ...VethOption) (giveBack func() error, err error) {
+// Cards moves two network cards of the caller's namespace to two namespaces and names them nameA and nameB.
+// The cards are given by permanent address and are on the same wire. Cards returns when both are up, as Veth
+// does. Only the options for MTU and queues apply.
+func Cards(a, b *Namespace, addresses [2]net.HardwareAddr, nameA, nameB string, options ...VethOption) (restore func() error, err error) {
 	wanted := netlink.NewVeth(netlink.NewLinkAttrs())
 	for _, option := range options {
 		option(wanted)
 	}
-	giveBack = func() error { return errors.Join(a.giveBack(addresses[0]), b.giveBack(addresses[1])) }
+	restore = func() error { return errors.Join(a.restoreCard(addresses[0]), b.restoreCard(addresses[1])) }
 	err = errors.Join(a.takeCard(addresses[0], nameA, wanted), b.takeCard(addresses[1], nameB, wanted))
 	if err == nil {
 		err = start(a, b, nameA, nameB)
 	}
 	if err != nil {
-		return nil, errors.Join(err, giveBack())
+		return nil, errors.Join(err, restore())
 	}
-	return giveBack, nil
+	return restore, nil
 }
 
-// findCard finds a card by its permanent address, which nobody changes.
+// findCard finds a card by its permanent address.
 func findCard(nl *netlink.Handle, address net.HardwareAddr) (netlink.Link, error) {
 	links, err := nl.LinkList()
 	if err != nil {
@@ -46,7 +46,7 @@ func findCard(nl *netlink.Handle, address net.HardwareAddr) (netlink.Link, error
 			return link, nil
 		}
 	}
-	return nil, fmt.Errorf("no network card %v here: %w", address, unix.ENODEV)
+	return nil, fmt.Errorf("network card %v not found: %w", address, unix.ENODEV)
 }
 
 // takeCard moves a card from the caller's namespace into this one.
@@ -73,7 +73,7 @@ func (ns *Namespace) takeCard(address net.HardwareAddr, name string, wanted *net
 	return errors.Join(ns.nl.LinkSetName(link, name), ns.nl.LinkSetMTU(link, mtu), ns.setQueues(name, max(wanted.NumRxQueues, 1)))
 }
 
-// setQueues is ethtool -L NAME combined N.
+// setQueues sets the number of queues like ethtool -L NAME combined N.
 func (ns *Namespace) setQueues(name string, queues int) error {
 	return ns.Do(func() error {
 		tool, err := ethtool.NewEthtool()
@@ -93,8 +93,8 @@ func (ns *Namespace) setQueues(name string, queues int) error {
 	})
 }
 
-// giveBack moves a card back, as it was.
-func (ns *Namespace) giveBack(address net.HardwareAddr) error {
+// restoreCard moves a card back and restores its settings.
+func (ns *Namespace) restoreCard(address net.HardwareAddr) error {
 	link, err := findCard(ns.nl, address)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// zombie is a process that has ended, and whose status nobody has taken.
+// zombie is a process that has ended and was not reaped.
 func zombie(t *testing.T) (pid int) {
 	t.Helper()
 	ended := needs.Command(t, "true")

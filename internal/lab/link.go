@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readyTimeout bounds the wait for a link; it takes milliseconds, and a network card's seconds.
+// readyTimeout is the time limit for a link to become ready, which takes milliseconds, or seconds for a
+// network card.
 const readyTimeout = 30 * time.Second
 
 // minIPv6MTU is the smallest MTU of a link that carries IPv6, in bytes (RFC 8200, section 5).
 const minIPv6MTU = 1280
 
-// Index is the interface index of a link.
+// Index returns the interface index of a link.
 func (ns *Namespace) Index(ifname string) (int, error) {
 	link, err := ns.nl.LinkByName(ifname)
 	if err != nil {
@@ -24,8 +25,7 @@ func (ns *Namespace) Index(ifname string) (int, error) {
 	return link.Attrs().Index, nil
 }
 
-// AddAddress adds an address such as "10.77.0.1/24" or "fd77::1/64" to a link. It can be used at
-// once.
+// AddAddress adds an address such as "10.77.0.1/24" or "fd77::1/64" to a link. It can be used immediately.
 func (ns *Namespace) AddAddress(ifname, cidr string) error {
 	address, err := netlink.ParseAddr(cidr)
 	if err != nil {
@@ -44,7 +44,8 @@ func (ns *Namespace) AddAddress(ifname, cidr string) error {
 	return nil
 }
 
-// CutTrains has the kernel cut the trains that leave by a link before they reach it, so that each frame on the link is one packet.
+// CutTrains makes the kernel segment trains before they reach a link, so that each frame on the link is one
+// packet.
 func (ns *Namespace) CutTrains(ifname string) error {
 	link, err := ns.nl.LinkByName(ifname)
 	if err == nil {
@@ -71,7 +72,7 @@ func (ns *Namespace) bringUp(ifname string) error {
 func (ns *Namespace) waitReady(ifname string) error {
 	for deadline := time.Now().Add(readyTimeout); ; time.Sleep(time.Millisecond) {
 		ready, err := ns.ready(ifname)
-		if errors.Is(err, netlink.ErrDumpInterrupted) { // something changed on the way
+		if errors.Is(err, netlink.ErrDumpInterrupted) { // changed meanwhile
 			ready, err = false, nil
 		}
 		if err == nil && !ready && time.Now().After(deadline) {

@@ -12,7 +12,7 @@ import (
 // runDir is the directory of ip-netns(8).
 const runDir = "/run/netns"
 
-// createNamed makes a network namespace and binds it to path.
+// createNamed creates a network namespace and binds it to path.
 func createNamed(path string) (netns.NsHandle, error) {
 	if err := prepareRunDir(); err != nil {
 		return netns.None(), err
@@ -51,9 +51,9 @@ func unname(path string) error {
 	return os.Remove(path)
 }
 
-// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a name must be
-// removed in every mount namespace, or its network namespace lives on. The lock keeps two processes
-// from mounting at the same time.
+// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a name must be removed in
+// every mount namespace, or its network namespace continues to exist. The lock prevents two processes from
+// mounting at the same time.
 func prepareRunDir() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil {
 		return err

@@ -25,7 +25,7 @@ type Namespace struct {
 // created counts the namespaces of this process, to make their names unique.
 var created atomic.Uint32
 
-// New makes a namespace called PREFIX-PID-COUNTER. It needs CAP_SYS_ADMIN.
+// New creates a namespace named PREFIX-PID-COUNTER. It needs CAP_SYS_ADMIN.
 func New(prefix string) (*Namespace, error) {
 	if prefix == "" || strings.Contains(prefix, "/") {
 		return nil, fmt.Errorf("namespace prefix %q: %w", prefix, unix.EINVAL)
@@ -41,7 +41,7 @@ func New(prefix string) (*Namespace, error) {
 	return ns, nil
 }
 
-// open makes the namespace, its name and its descriptors.
+// open creates the namespace, its name and its descriptors.
 func (ns *Namespace) open() (err error) {
 	if ns.handle, err = createNamed(ns.Path()); err != nil {
 		return err
@@ -66,20 +66,20 @@ func (ns *Namespace) setUp() error {
 	return ns.bringUp("lo")
 }
 
-// Name is the name that ip-netns(8) shows.
+// Name returns the name that ip-netns(8) shows.
 func (ns *Namespace) Name() string { return ns.name }
 
-// Path is the namespace's file.
+// Path returns the file of the namespace.
 func (ns *Namespace) Path() string { return filepath.Join(runDir, ns.name) }
 
-// FD is a descriptor of the namespace, valid until Close.
+// FD returns a descriptor of the namespace, valid until Close.
 func (ns *Namespace) FD() int { return int(ns.handle) }
 
-// Netlink is a handle whose sockets are in the namespace, valid until Close.
+// Netlink returns a handle whose sockets are in the namespace, valid until Close.
 func (ns *Namespace) Netlink() *netlink.Handle { return ns.nl }
 
-// Close removes the namespace. The kernel destroys it later, when no socket is left in it. Further
-// calls return the result of the first.
+// Close removes the namespace. The kernel destroys it when no socket is left in it. Further calls return the
+// result of the first.
 func (ns *Namespace) Close() error { return ns.close() }
 
 func (ns *Namespace) remove() error {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prune removes the namespaces whose name begins with prefix and whose process, which is in the
-// name, is dead. A killed process leaves its namespaces behind.
+// Prune removes the namespaces whose names start with prefix and contain the ID of a dead process. A killed
+// process leaves its namespaces behind.
 func Prune(prefix string) error {
 	entries, err := os.ReadDir(runDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func Prune(prefix string) error {
 	return failed
 }
 
-// maker is the process id in a name that New has made.
+// maker returns the process ID in a name created by New.
 func maker(name string) (pid int, ok bool) {
 	parts := strings.Split(name, "-")
 	if len(parts) < 3 {
@@ -43,7 +43,7 @@ func maker(name string) (pid int, ok bool) {
 	return pid, err == nil && pid > 0
 }
 
-// dead reports whether a process is gone, or is a zombie: in some containers nothing reaps those.
+// dead reports whether a process has ended or is a zombie, because some containers do not reap zombies.
 func dead(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

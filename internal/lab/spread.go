@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SpreadByPort has packets with an odd source port, of UDP or TCP, leave through an interface's second queue, and others
-// through the first, until it is closed. At the other end of a veth pair they arrive there, as a network card's hash would
-// have it. By default the kernel sends forwarded packets through the queue of the number that it came by.
+// SpreadByPort sends packets with an odd source port, of UDP or TCP, through an interface's second queue, and
+// others through the first, until it is closed. At the other end of a veth pair they arrive at the same
+// queues, as with a network card's hash. By default the kernel forwards a packet through the queue with the
+// number of its receive queue.
 func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
 	to, err := ns.nl.LinkByName(name)
 	if err != nil {
@@ -22,13 +23,13 @@ func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
 	}
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "spread", Type: ebpf.SchedCLS, Instructions: spread})
 	if err != nil {
-		return nil, fmt.Errorf("program that spreads packets over queues: %w", err)
+		return nil, fmt.Errorf("load program that spreads packets over queues: %w", err)
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
 	at := to.Attrs().Index
 	actions := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
 	if err = ns.nl.QdiscReplace(actions); err != nil {
-		return nil, fmt.Errorf("actions on packets of %s in %s: %w", name, ns.name, err)
+		return nil, fmt.Errorf("add clsact to %s in %s: %w", name, ns.name, err)
 	}
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: at, Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
@@ -40,7 +41,8 @@ func (ns *Namespace) SpreadByPort(name string) (end io.Closer, err error) {
 	return spreading{ns, filter}, nil
 }
 
-// spreading is a filter that spreads packets. Linux before 6.6 has no other way to attach one than this queueing discipline.
+// spreading is a filter that spreads packets. Before Linux 6.6 it can only be attached through this queueing
+// discipline.
 type spreading struct {
 	ns     *Namespace
 	filter netlink.Filter
@@ -50,15 +52,15 @@ type spreading struct {
 func (s spreading) Close() error { return s.ns.nl.FilterDel(s.filter) }
 
 const (
-	queueMapping = 12 // in struct __sk_buff: the number of the queue that a packet came by, counted from 1
-	unspecified  = -1 // TC_ACT_UNSPEC: the packet goes on
-	// Places in a frame.
+	queueMapping = 12 // in struct __sk_buff: the receive queue, counted from 1
+	unspecified  = -1 // TC_ACT_UNSPEC: continue
+	// Offsets in a frame.
 	etherType = 12
 	portOfIP4 = 34
 	portOfIP6 = 54
 )
 
-// spread writes to each packet that it came by the queue that it is to leave through.
+// spread sets the receive queue of each packet, which determines the queue that it is sent through.
 var spread = asm.Instructions{
 	asm.Mov.Reg(asm.R6, asm.R1),
 	asm.LoadAbs(etherType, asm.Half),
@@ -74,7 +76,8 @@ var spread = asm.Instructions{
 	asm.Return(),
 }
 
-// ArrivedByQueue is how many packets came to each queue of a veth pair's end, as long as it has an XDP program.
+// ArrivedByQueue returns the number of packets received by each queue of a veth end while it has an XDP
+// program.
 func (ns *Namespace) ArrivedByQueue(name string) (packets []uint64, err error) {
 	err = ns.Do(func() error {
 		statistics, err := ethtool.Stats(name)

@@ -77,7 +77,7 @@ func arrived(t *testing.T, ns *lab.Namespace) (packets []uint64) {
 	return packets
 }
 
-// sendFrom sends from a socket that is not connected, so it is not told that nobody listens there.
+// sendFrom sends from a socket that is not connected, so it receives no error if the port is closed.
 func sendFrom(port int, to string, times int) error {
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{Port: port})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Tap adds a TAP as a port, for a program such as a virtual machine's emulator. It stays when the
-// program ends. Tap returns the port's name.
+// Tap adds a TAP as a port, for a program such as a virtual machine. The TAP remains when the program ends.
+// Tap returns the name of the port.
 func (b *Bridge) Tap(mtu int) (port string, err error) { return b.TapQueues(mtu, 1) }
 
-// TapQueues is Tap for a program that opens it so many times, once for each queue.
+// TapQueues is Tap for a program that opens the TAP once per queue.
 func (b *Bridge) TapQueues(mtu, queues int) (port string, err error) {
 	b.ports++
 	port = fmt.Sprintf("port%d", b.ports)
@@ -23,7 +23,7 @@ func (b *Bridge) TapQueues(mtu, queues int) (port string, err error) {
 	}
 	err = b.Do(func() error { return b.nl.LinkAdd(tap) })
 	if err == nil {
-		err = b.nl.LinkSetMTU(tap, mtu) // the library's LinkAdd ignores the MTU of a TAP
+		err = b.nl.LinkSetMTU(tap, mtu) // the netlink package's LinkAdd ignores the MTU of a TAP
 	}
 	if err != nil {
 		return "", fmt.Errorf("TAP %s in %s: %w", port, b.Name(), err)

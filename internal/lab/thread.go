@@ -23,8 +23,8 @@ func (ns *Namespace) Do(fn func() error) error {
 	})
 }
 
-// onThread locks the goroutine to its thread while fn runs, and then returns the thread to the
-// network namespace that it was in, also if fn panics or exits.
+// onThread locks the goroutine to its thread while fn runs, and then returns the thread to its network
+// namespace, also if fn panics or exits.
 func onThread(fn func() error) (err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()
@@ -35,7 +35,7 @@ func onThread(fn func() error) (err error) {
 	defer func() {
 		defer home.Close()
 		if back := netns.Set(home); back != nil {
-			err = errors.Join(err, fmt.Errorf("go back to network namespace: %w", back))
+			err = errors.Join(err, fmt.Errorf("return to network namespace: %w", back))
 			return
 		}
 		runtime.UnlockOSThread()

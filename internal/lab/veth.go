@@ -27,7 +27,7 @@ func WithQueues(n int) VethOption {
 	}
 }
 
-// WithMACs sets the Ethernet addresses, which are random without it.
+// WithMACs sets the Ethernet addresses, which are random by default.
 func WithMACs(a, b net.HardwareAddr) VethOption {
 	return func(v *netlink.Veth) {
 		v.HardwareAddr, v.PeerHardwareAddr = a, b

@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// VLAN adds a VLAN interface to a link, with a name such as "eth0.42", and returns when it is up.
-// The kernel must have 8021q.
+// VLAN adds a VLAN interface to a link, with a name such as "eth0.42", and returns when it is up. The kernel
+// needs module 8021q.
 func (ns *Namespace) VLAN(ifname string, id int) (name string, err error) {
 	name = fmt.Sprintf("%s.%d", ifname, id)
 	index, err := ns.Index(ifname)
@@ -27,9 +27,8 @@ func (ns *Namespace) VLAN(ifname string, id int) (name string, err error) {
 	return name, ns.waitReady(name)
 }
 
-// TagInFrame makes a link put VLAN tags into the frames that it sends, as they are on a wire. By
-// default a veth keeps the tag in metadata (offload): sockets on the other end see it, but its XDP
-// program does not.
+// TagInFrame makes a link put VLAN tags into sent frames, as on a wire. By default a veth keeps the tag in
+// metadata (offload): sockets at the other end see it, but its XDP program does not.
 func (ns *Namespace) TagInFrame(ifname string) error {
 	err := ns.Do(func() error {
 		tool, err := ethtool.NewEthtool()
@@ -45,9 +44,8 @@ func (ns *Namespace) TagInFrame(ifname string) error {
 	return nil
 }
 
-// CarryVLANs makes the bridge a switch for hosts with VLANs: its ports put the tags into the
-// frames. Snooping is turned off, so that groups go to all ports, because the bridge snoops and
-// queries only without a tag.
+// CarryVLANs makes the bridge a switch for hosts with VLANs: its ports put the tags into the frames. Snooping
+// is disabled, so groups are flooded, because the bridge snoops and queries only untagged packets.
 func (b *Bridge) CarryVLANs(ports ...string) error {
 	for _, port := range ports {
 		if err := b.TagInFrame(port); err != nil {

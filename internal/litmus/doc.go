@@ -5,9 +5,9 @@
 //	model (a test)                            memory: one value for each place
 //	Thread ── steps, in program order ──────►   ▲
 //	  each step is performed once, whenever     │ each load and store has one effect,
-//	  no rule below keeps it back ──────────────┘ which all threads see at once
+//	  no rule below prevents it  ───────────────┘ which all threads see at once
 //
-//	Plain    LDR, STR    A load is performed before an If that precedes it, a store is not. A load returns the value of
+//	Plain    LDR, STR    A load may be performed before a preceding If, a store may not. A load returns the value of
 //	                     an older store of its thread that is not performed yet.
 //	Acquire  LDAPR       performed before all that follows
 //	Release  STLR        performed after all that precedes
@@ -22,5 +22,6 @@
 // Check explores models and their mutants, in each of which one access is weaker or one fence is missing. The model must
 // have no fault, and each mutant must have one, except those that the test lists as harmless.
 //
-// Left out: addresses that depend on loads, accesses of different sizes to one place, and loops, which a test unrolls.
+// Out of scope: addresses that depend on loads, accesses of different sizes to one place, and loops, which a
+// test unrolls.
 package litmus

@@ -15,8 +15,8 @@ type search struct {
 	fault error
 }
 
-// mostStates limits a search: models are small.
-const mostStates = 2_000_000
+// maxStates limits a search: models are small.
+const maxStates = 2_000_000
 
 // explore performs the program in all orders and returns the first fault.
 func (p *Program) explore() (states int, fault error) {
@@ -33,8 +33,8 @@ func (s *search) visit(at state) {
 	if _, seen := s.seen[string(at)]; seen {
 		return
 	}
-	if s.seen[string(at)] = struct{}{}; len(s.seen) > mostStates {
-		s.fault = fmt.Errorf("more than %d states: make the model smaller", mostStates)
+	if s.seen[string(at)] = struct{}{}; len(s.seen) > maxStates {
+		s.fault = fmt.Errorf("more than %d states: make the model smaller", maxStates)
 		return
 	}
 	over, moves := true, 0
@@ -57,7 +57,7 @@ func (s *search) visit(at state) {
 	case over:
 		s.check(at)
 	case moves == 0:
-		s.fail(at, "a thread waits for ever")
+		s.fail(at, "a thread waits forever")
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *search) guess(at state, open int) {
 	}
 }
 
-// try performs a step if it can be performed, and continues. It returns 0 if the step has to wait.
+// try performs a step if it can be performed, and continues. It returns 0 if the step must wait.
 func (s *search) try(at state, t *Thread, on []int, k int) (moves int) {
 	next, out := s.perform(at, t, on, k)
 	if out == performed {

@@ -76,7 +76,7 @@ func (p *Program) values(s state, on []int, missing *bool) Values {
 	}
 }
 
-// orders reports whether step i has to wait for step j, which precedes it on the path and is not over.
+// orders reports whether step i must wait for step j, which precedes it on the path and is not over.
 func (p *Program) orders(j, i int) bool {
 	first, second := &p.steps[j], &p.steps[i]
 	switch {
@@ -94,7 +94,8 @@ func (p *Program) orders(j, i int) bool {
 	return false
 }
 
-// source returns the last store to the place of a load that precedes it and is not performed, or -1. may reports whether the step at an index of the path does not have to wait.
+// source returns the last store to the place of a load that precedes it and is not performed, or -1. may
+// reports whether the step at an index of the path can be performed.
 func (p *Program) source(s state, on []int, at int) (source int, may bool) {
 	source = -1
 	for _, j := range on[:at] {

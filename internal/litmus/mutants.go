@@ -36,7 +36,7 @@ func Check(t *testing.T, harmless map[string]string, models ...func(p *Program))
 	}
 	for name := range harmless {
 		if _, is := found[name]; !is {
-			t.Errorf("%q is no mutant", name)
+			t.Errorf("%q is not a mutant", name)
 		}
 	}
 	t.Logf("%d states; %d of %d mutants found, the others are harmless", states, count, len(found))

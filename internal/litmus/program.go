@@ -69,7 +69,7 @@ type step struct {
 	until  func(int) bool // a load waits for such a value; nil: it does not wait
 	value  Value          // of a store
 	locked bool           // the load of a read-modify-write
-	pair   int            // of the store of a read-modify-write: the load; else -1
+	pair   int            // of the store of a read-modify-write: the load; otherwise -1
 	when   Condition      // of a branch
 	skipTo int            // of a branch: the next step if the condition does not hold
 }
@@ -85,7 +85,7 @@ func (p *Program) Thread(name string, body func(t *Thread)) {
 // Set sets the initial value of a place.
 func (p *Program) Set(place string, value byte) { p.initial[p.place(place)] = value }
 
-// Never adds a condition that is a fault when all threads have ended. A thread that waits for ever is a fault, too.
+// Never adds a condition that is a fault when all threads have ended. A thread that waits forever is a fault, too.
 func (p *Program) Never(what string, when Condition) { p.never = append(p.never, rule{what, when}) }
 
 // Memory returns a register with the final value of a place, for Never.
@@ -132,7 +132,7 @@ func (t *Thread) StoreValue(label, place string, o Order, value Value) {
 	t.add(s)
 }
 
-// To returns the change of a value to n, for Change.
+// To returns a function for Change that replaces a value by n.
 func To(n int) func(int) int { return func(int) int { return n } }
 
 // Change performs an atomic read-modify-write and returns the old value.

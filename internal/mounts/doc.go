@@ -1,3 +1,3 @@
-// Package mounts keeps the mounts of a new mount namespace apart from those of the namespace that it was copied from
+// Package mounts isolates a new mount namespace from the namespace that it was copied from
 // (mount_namespaces(7)).
 package mounts

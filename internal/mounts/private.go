@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MakePrivate makes all mounts of the calling thread's mount namespace private: later mounts in it are not seen outside,
-// nor mounts outside in it. It needs CAP_SYS_ADMIN, and in a chroot CAP_SYS_CHROOT and /proc.
+// MakePrivate makes all mounts of the calling thread's mount namespace private: later mounts in it are not
+// visible outside, and vice versa. It needs CAP_SYS_ADMIN, and in a chroot CAP_SYS_CHROOT and /proc.
 func MakePrivate() error {
 	err := makePrivate()
-	if errors.Is(err, unix.EINVAL) { // mount(2) changes mount points only, and / of a chroot need not be one
+	if errors.Is(err, unix.EINVAL) { // mount(2) changes mount points only, and / of a chroot may not be one
 		err = atRoot(makePrivate)
 	}
 	if err != nil {
@@ -33,8 +33,8 @@ func atRoot(fn func() error) error {
 	defer namespace.Close()
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread()             // and never unlocked: the thread ends
-		err := unix.Unshare(unix.CLONE_FS) // setns requires a / of the thread's own
+		runtime.LockOSThread()             // never unlocked, so the thread ends
+		err := unix.Unshare(unix.CLONE_FS) // setns requires that the thread has its own /
 		if err == nil {
 			err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS)
 		}

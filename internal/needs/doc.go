@@ -1,4 +1,5 @@
-// Package needs skips tests whose requirements this machine does not meet: a program, a file of a package, root, a
-// namespace. Each reason begins with "needs", names what is missing, and says how to get it. Tests call other programs
-// only by this package. In CI's main run nothing may be missing, and hack/fresh.sh accepts no other skip than these.
+// Package needs skips tests whose requirements this machine does not meet: a program, a file of a package,
+// root, a namespace. Each reason starts with "needs", names the missing requirement and states how to meet
+// it. Tests run other programs only through this package. In CI's main run no requirement may be missing;
+// hack/fresh.sh accepts no other skips.
 package needs

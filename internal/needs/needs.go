@@ -29,21 +29,22 @@ func Tools(t testing.TB, names ...string) {
 	}
 	for _, name := range names {
 		if _, known := tools.Package(name); !known && tools.Missing(name) != nil {
-			t.Fatalf("internal/tools has no package of %s, and this machine lacks it; add the package", name)
+			t.Fatalf("%s is not installed and internal/tools has no package for it; add the package", name)
 		}
 	}
 	Skip(t, "tools: %v", err)
 }
 
-// Command prepares a program that ends with the test at the latest. It skips the test if the program is missing.
+// Command prepares a program, which is killed when the test ends. It skips the test if the program is
+// missing.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	Tools(t, name)
 	return exec.CommandContext(t.Context(), name, args...)
 }
 
-// UserNamespace skips the test unless ordinary users may make user namespaces here, which the kernel refuses in a
-// chroot.
+// UserNamespace skips the test unless ordinary users can create user namespaces, which the kernel refuses in
+// a chroot.
 func UserNamespace(t testing.TB) {
 	t.Helper()
 	if err := userNamespace(); err != nil {
@@ -51,15 +52,15 @@ func UserNamespace(t testing.TB) {
 	}
 }
 
-// userNamespace has an ordinary user make a user namespace for a program that does not exist.
+// userNamespace creates a user namespace as an ordinary user, for a program that does not exist.
 var userNamespace = sync.OnceValue(func() error {
 	const nobody = 65534
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends
+		runtime.LockOSThread() // never unlocked, so the thread ends
 		if os.Geteuid() == 0 { // for the thread, not for the process
 			unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody)
-			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) // the change of user has reset it, of the process
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) // reset for the process by the change of user
 		}
 		attr := &os.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}}
 		_, err := os.StartProcess("/nonexistent", []string{"nonexistent"}, attr)
@@ -72,7 +73,7 @@ var userNamespace = sync.OnceValue(func() error {
 	return errors.Unwrap(err)
 })
 
-// TUN skips the test unless the kernel makes TUN and TAP interfaces here.
+// TUN skips the test unless the kernel can create TUN and TAP interfaces.
 func TUN(t testing.TB) {
 	t.Helper()
 	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)

@@ -1,4 +1,4 @@
-// Package pcapng writes captures that tshark and Wireshark read while they are written: pcapng with one
-// Ethernet interface, times in nanoseconds, and for each packet a direction, a comment, and how many
-// were lost before it (draft-ietf-opsawg-pcapng). It knows no other packages of roced.
+// Package pcapng writes captures that tshark and Wireshark can read while they are written: pcapng with one
+// Ethernet interface, times in nanoseconds, and for each packet a direction, a comment and the number of
+// packets lost before it (draft-ietf-opsawg-pcapng). It imports no other packages of roced.
 package pcapng

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The blocks and options that are written.
+// Blocks and options.
 const (
 	blockSection   = 0x0A0D0D0A
 	blockInterface = 1
@@ -21,33 +21,33 @@ const (
 	optionDropCount = 4 // of a packet
 	optionName      = 2 // of an interface
 	optionUnit      = 9 // of an interface's times
-	optionProgram   = 4 // that wrote a section
+	optionProgram   = 4 // of a section
 
 	flagInbound, flagOutbound = 1, 2
-	nanoseconds               = 9 // powers of ten
+	nanoseconds               = 9 // as a power of ten
 )
 
-// Packet is one to be written.
+// Packet is a packet of a capture.
 type Packet struct {
 	Time    time.Time
 	Out     bool   // sent, not received
-	Frame   []byte // what there is of it
-	Length  int    // of the whole frame, in bytes
+	Frame   []byte // possibly truncated
+	Length  int    // of the complete frame, in bytes
 	Comment string
-	Lost    uint64 // packets between the one before and this one
+	Lost    uint64 // packets lost since the previous one
 }
 
-// Writer writes a capture. Each block is one Write.
+// Writer writes a capture, with one Write per block.
 type Writer struct {
 	to    io.Writer
 	block []byte
 }
 
-// NewWriter begins a capture of an interface. Frames are cut to snap bytes, 0 for not at all.
+// NewWriter starts a capture of an interface. Frames are truncated to snap bytes, unless snap is 0.
 func NewWriter(to io.Writer, name, program string, snap int) (*Writer, error) {
 	w := &Writer{to: to}
 	w.begin(blockSection)
-	w.numbers(byteOrder, 1, 0xFFFFFFFF, 0xFFFFFFFF) // version 1.0; of no known length
+	w.numbers(byteOrder, 1, 0xFFFFFFFF, 0xFFFFFFFF) // version 1.0; unknown length
 	w.option(optionProgram, []byte(program))
 	if err := w.end(); err != nil {
 		return nil, err
@@ -77,13 +77,13 @@ func (w *Writer) Write(p *Packet) error {
 	return w.end()
 }
 
-// begin begins a block, whose length is not known yet.
+// begin starts a block, whose length is not known yet.
 func (w *Writer) begin(kind uint32) {
 	w.block = w.block[:0]
 	w.numbers(kind, 0)
 }
 
-// end ends a block's options and the block, and writes it.
+// end completes the options and the block, and writes it.
 func (w *Writer) end() error {
 	w.option(optionEnd, nil)
 	length := uint32(len(w.block) + 4)
@@ -99,7 +99,7 @@ func (w *Writer) numbers(all ...uint32) {
 	}
 }
 
-// padded appends bytes, and zeros up to a multiple of 4.
+// padded appends bytes, padded with zeros to a multiple of 4.
 func (w *Writer) padded(data []byte) {
 	w.block = append(w.block, data...)
 	w.block = append(w.block, make([]byte, -len(data)&3)...)

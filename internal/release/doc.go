@@ -1,2 +1,2 @@
-// Package release says which release of roced a program has: one place, for all that show it.
+// Package release reports the release of roced in a program.
 package release

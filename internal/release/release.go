@@ -7,8 +7,8 @@ const module = "github.com/roced/roced"
 // tag is set by the linker for packages (-ldflags "-X github.com/roced/roced/internal/release.tag=v1.2.3").
 var tag string
 
-// Version is the version's tag: what the linker was told, else what the go command wrote into the program, roced's
-// own or another that uses the module; "(devel)" if neither knows.
+// Version returns the version tag: that of the linker flag, otherwise that in the build information of roced
+// or of another program that uses the module; "(devel)" if neither is available.
 func Version() string {
 	if tag != "" {
 		return tag

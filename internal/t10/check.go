@@ -1,6 +1,6 @@
 package t10
 
-// check compares the source's field with the expected one, and keeps the first difference until Forget.
+// check compares the field of the source with the expected one and records the first difference until Forget.
 func (t *Transfer) check() {
 	if t.failed || t.mask == 0 {
 		return
@@ -23,7 +23,7 @@ func (t *Transfer) checkDIF(s *side) {
 		t.compare(BadRefTag, s.field.refTag(), d.refTagOf(s.block), byteMask(t.mask, 4), refTagAt)
 }
 
-// compare keeps a difference, in the bits of the mask, and says whether there is one.
+// compare records a difference in the bits of the mask and reports whether there is one.
 func (t *Transfer) compare(which ErrType, actual, expected, mask uint32, at int) bool {
 	if (actual^expected)&mask == 0 {
 		return false

@@ -5,10 +5,10 @@ import "encoding/binary"
 // crc16Poly is the polynomial of T10-DIF without its x^16.
 const crc16Poly = 0x8bb7
 
-// crc16Slices is how many bytes are taken at once. With 8 the loop was a quarter slower, with 32 hardly faster.
+// crc16Slices is the number of bytes per step. With 8 the loop was a quarter slower, with 32 hardly faster.
 const crc16Slices = 16
 
-// crc16Tables[i][b] is the CRC of the byte b with i zeros behind it.
+// crc16Tables[i][b] is the CRC of byte b followed by i zeros.
 var crc16Tables = makeCRC16Tables()
 
 func makeCRC16Tables() *[crc16Slices][256]uint16 {
@@ -30,8 +30,8 @@ func makeCRC16Tables() *[crc16Slices][256]uint16 {
 	return t
 }
 
-// CRC16 is the CRC16-T10DIF of data that follows on data with the CRC given; 0 at the beginning. What does not
-// depend on the bytes before is looked up first: that made it twice as fast.
+// CRC16 returns the CRC16-T10DIF of data that follows data with the given CRC; 0 at the beginning. Lookups
+// that do not depend on the previous bytes come first, which doubled its speed.
 func CRC16(crc uint16, p []byte) uint16 {
 	t := crc16Tables
 	for len(p) >= crc16Slices {

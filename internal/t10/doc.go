@@ -1,27 +1,28 @@
-// Package t10 is protection information and other signatures over blocks of data: what a card checks, inserts,
-// strips or converts while it copies a message between memory and the wire.
+// Package t10 implements protection information and other signatures over blocks of data, which a card
+// checks, inserts, strips or converts while it copies a message between memory and the wire.
 //
-//	T10-DIF, a field of 8 bytes behind each block of Interval bytes, big-endian (SBC-3, 4.22):
+//	T10-DIF, a field of 8 bytes after each block of Interval bytes, big-endian (SBC-3, 4.22):
 //
 //	+------------------ Interval ------------------+- 2 --+----- 2 -----+---- 4 ----+
 //	|                     data                     | guard | application | reference |
 //	+----------------------------------------------+-------+-------------+-----------+
 //
-//	CRC32, CRC32C, XOR: a field of 4 bytes behind each block.
+//	CRC32, CRC32C, XOR: a field of 4 bytes after each block.
 //
 //	          source, in slices of any length                     destination, in slices of any length
 //	   data | field | data | field ──► check ──► Transfer ──► copy or make ──► data | field | data | field
 //
-// What happens follows from the two domains of Attrs:
+// The two domains of Attrs determine the operation:
 //
 //	source   destination   a field is
 //	none     some          inserted
 //	some     none          checked and stripped
-//	some     some          checked and passed: each tag that both domains name alike is copied, so that an error
-//	                       is found at the end too; what they name differently is made anew
+//	some     some          checked and passed: tags that both domains define alike are copied, so that an error is
+//	                       also detected at the destination; others are generated
 //
-// A failed check ends nothing. Transfer.Failed returns the first block that failed, until Transfer.Forget.
+// A failed check does not stop the transfer. Transfer.Failed returns the first block that failed, until
+// Transfer.Forget.
 //
-// Names and meanings are those of the kernel's struct ib_sig_attrs, ib_sig_domain, ib_t10_dif_domain and
-// ib_sig_err. Pure: no clock, no memory but the caller's slices, no allocation.
+// Names and semantics are those of the kernel's struct ib_sig_attrs, ib_sig_domain, ib_t10_dif_domain and
+// ib_sig_err. The package uses no clock, no memory except the caller's slices, and does not allocate.
 package t10

@@ -2,10 +2,10 @@ package t10
 
 import "fmt"
 
-// ErrType is which part of a field was wrong (enum ib_sig_err_type).
+// ErrType is the part of a field that failed its check (enum ib_sig_err_type).
 type ErrType uint8
 
-// The parts of a field.
+// Parts of a field.
 const (
 	BadGuard ErrType = iota
 	BadRefTag
@@ -24,16 +24,16 @@ func (t ErrType) String() string {
 	return fmt.Sprintf("signature error %d", uint8(t))
 }
 
-// Err is the first block that failed its check (struct ib_sig_err).
+// Err describes the first block that failed its check (struct ib_sig_err).
 type Err struct {
 	Type             ErrType
 	Expected, Actual uint32
-	// Offset is where the wrong part of the field begins, in bytes of the message as it came, fields included. So
-	// a division by the length of a block and its field gives the block.
+	// Offset is the position of the invalid part of the field in the received message, in bytes, including
+	// fields. Divided by the length of a block and its field it gives the block.
 	Offset uint64
-	Key    uint32 // of the memory region: the caller's to fill in
+	Key    uint32 // of the memory region; set by the caller
 }
 
 func (e *Err) Error() string {
-	return fmt.Sprintf("%v at byte %d is 0x%x, not 0x%x", e.Type, e.Offset, e.Actual, e.Expected)
+	return fmt.Sprintf("%v at byte %d: got 0x%x, want 0x%x", e.Type, e.Offset, e.Actual, e.Expected)
 }

@@ -13,7 +13,7 @@ const (
 	escapedRef = 0xffffffff
 )
 
-// field is what stands behind a block.
+// field is the field after a block.
 type field [difLen]byte
 
 func (f *field) guard() uint32  { return uint32(binary.BigEndian.Uint16(f[:])) }
@@ -26,7 +26,7 @@ func (f *field) setAppTag(v uint16) { binary.BigEndian.PutUint16(f[appTagAt:], v
 func (f *field) setRefTag(v uint32) { binary.BigEndian.PutUint32(f[refTagAt:], v) }
 func (f *field) setSum(v uint32)    { binary.BigEndian.PutUint32(f[:], v) }
 
-// refTagOf is the reference tag of a block, counted from 0.
+// refTagOf returns the reference tag of a block, counted from 0.
 func (d *T10DIF) refTagOf(block uint64) uint32 {
 	if d.RefRemap {
 		return d.RefTag + uint32(block)
@@ -34,7 +34,7 @@ func (d *T10DIF) refTagOf(block uint64) uint32 {
 	return d.RefTag
 }
 
-// escaped says whether a field's tags keep its block from being checked.
+// escaped reports whether a field's tags disable the check of its block.
 func (d *T10DIF) escaped(f *field) bool {
 	app, ref := f.appTag() == escapedApp, f.refTag() == escapedRef
 	switch {
@@ -48,7 +48,7 @@ func (d *T10DIF) escaped(f *field) bool {
 	return false
 }
 
-// byteMask widens bits of a check mask, the first byte's highest, to the bytes that they stand for.
+// byteMask expands bits of a check mask, the highest for the first byte, to bytes.
 func byteMask(bits uint8, bytes int) uint32 {
 	var mask uint32
 	for i := range bytes {

@@ -4,7 +4,7 @@ import "hash/crc32"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// guardKind is one way of computing a guard or a checksum.
+// guardKind is an algorithm of a guard or checksum.
 type guardKind uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	xorGuard
 )
 
-// guard is the rule by which a domain's blocks are guarded.
+// guard is the algorithm of a domain's guard with its seed.
 type guard struct {
 	kind guardKind
 	seed uint32
@@ -39,7 +39,7 @@ func (d *Domain) guard() guard {
 	return guard{}
 }
 
-// add takes data into a running sum. The data begins at the given place of the block.
+// add adds data to a running sum. The data starts at the given offset in the block.
 func (g guard) add(sum uint64, p []byte, at int) uint64 {
 	switch g.kind {
 	case crc16Guard:
@@ -56,7 +56,7 @@ func (g guard) add(sum uint64, p []byte, at int) uint64 {
 	return 0
 }
 
-// value is what a running sum comes to at the end of the block.
+// value returns the guard for the running sum of a complete block.
 func (g guard) value(sum uint64) uint32 {
 	if g.kind == ipGuard {
 		return uint32(foldIPSum(sum))

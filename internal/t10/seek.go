@@ -1,8 +1,8 @@
 package t10
 
-// Seek goes to a place of the destination, in bytes from its beginning: where a packet is made again. The source is
-// to be given from the place returned, and so many bytes be thrown away (Discard) before those that are wanted: a
-// guard is only known with its whole block. A failed check is kept.
+// Seek moves to an offset in the destination, in bytes, to generate a packet again. The caller must supply
+// the source from the returned offset and discard (Discard) the returned number of bytes first, because a
+// guard is only known for a complete block. A failed check is kept.
 func (t *Transfer) Seek(to uint64) (source uint64, discard int) {
 	unit := t.unit()
 	from := unit + t.from.fields(unit)
@@ -14,7 +14,7 @@ func (t *Transfer) Seek(to uint64) (source uint64, discard int) {
 	return n * from, int(to - n*whole)
 }
 
-// unit is how many bytes of data there are between two places where both sides begin a block.
+// unit returns the number of data bytes between two positions where both sides start a block.
 func (t *Transfer) unit() uint64 {
 	a, b := uint64(t.from.interval), uint64(t.to.interval)
 	switch {
@@ -28,10 +28,10 @@ func (t *Transfer) unit() uint64 {
 	return a / gcd(a, b) * b
 }
 
-// blocks is how many blocks so much data is.
+// blocks returns the number of blocks for an amount of data.
 func (s *side) blocks(data uint64) uint64 { return data / uint64(s.interval) }
 
-// fields is how long the fields are of so much data.
+// fields returns the length of the fields for an amount of data.
 func (s *side) fields(data uint64) uint64 { return s.blocks(data) * uint64(s.fieldLen) }
 
 func gcd(a, b uint64) uint64 {

@@ -2,18 +2,18 @@ package t10
 
 import "math"
 
-// side is a domain as one end of a transfer: where in its blocks the transfer stands.
+// side is the domain of one end of a transfer, with the current position.
 type side struct {
 	domain   *Domain
-	guard    guard // computed on this side; noGuard if nobody asks for it
+	guard    guard // computed on this side; noGuard if not needed
 	interval int
 	fieldLen int
 
 	block uint64 // counted from 0
-	data  int    // bytes of the block's data that have passed
-	sum   uint64 // of them
+	data  int    // bytes of the block's data processed so far
+	sum   uint64 // of these bytes
 	field field
-	at    int // bytes of the field that have passed
+	at    int // bytes of the field processed so far
 }
 
 func newSide(d *Domain) side {
@@ -24,19 +24,19 @@ func newSide(d *Domain) side {
 	return s
 }
 
-// begin puts the side at the beginning of a block.
+// begin moves the side to the start of a block.
 func (s *side) begin(block uint64) {
 	s.block, s.data, s.at = block, 0, 0
 	s.sum = uint64(s.guard.seed)
 }
 
-// inField says whether what comes next is the block's field, or the rest of it.
+// inField reports whether the next byte belongs to the block's field.
 func (s *side) inField() bool { return s.data == s.interval }
 
-// left is how many bytes of data are to come before the block's field.
+// left returns the number of data bytes before the block's field.
 func (s *side) left() int { return s.interval - s.data }
 
-// pass takes data into account, which has been copied.
+// pass processes copied data.
 func (s *side) pass(p []byte) {
 	if s.fieldLen == 0 {
 		return
@@ -47,7 +47,7 @@ func (s *side) pass(p []byte) {
 	s.data += len(p)
 }
 
-// offset is where a place of the block's field is in the message.
+// offset returns the position of a part of the block's field in the message.
 func (s *side) offset(at int) uint64 {
 	return s.block*uint64(s.interval+s.fieldLen) + uint64(s.interval+at)
 }

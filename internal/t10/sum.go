@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// ipSum adds data to a sum of 16-bit words in ones' complement, not yet folded. The data begins at an even or an
-// odd place of what is summed.
+// ipSum adds data to an unfolded ones' complement sum of 16-bit words. odd means that the data starts at an
+// odd offset.
 func ipSum(sum uint64, p []byte, odd bool) uint64 {
 	if odd && len(p) > 0 {
 		sum = addCarry(sum, uint64(p[0]))
@@ -36,7 +36,7 @@ func addCarry(a, b uint64) uint64 {
 	return sum + carry
 }
 
-// foldIPSum makes a sum a checksum.
+// foldIPSum converts a sum to a checksum.
 func foldIPSum(sum uint64) uint16 {
 	for sum > 0xffff {
 		sum = sum>>16 + sum&0xffff
@@ -44,7 +44,7 @@ func foldIPSum(sum uint64) uint16 {
 	return ^uint16(sum)
 }
 
-// xorSum adds data to the XOR of 32-bit words. The data begins at the given place of what is summed.
+// xorSum adds data to the XOR of 32-bit words. The data starts at the given offset.
 func xorSum(sum uint32, p []byte, at int) uint32 {
 	for ; at%4 != 0 && len(p) > 0; at++ {
 		sum ^= uint32(p[0]) << (24 - 8*(at%4))

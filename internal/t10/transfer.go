@@ -1,7 +1,7 @@
 package t10
 
-// Transfer moves a message from one domain to the other, slice by slice. A copy of it is a place to go back to.
-// It keeps pointers to its Attrs, which must not change meanwhile.
+// Transfer moves a message from one domain to the other in slices. A copy of a Transfer is a position to
+// return to. It keeps pointers to its Attrs, which must not change meanwhile.
 type Transfer struct {
 	mask     uint8
 	from, to side
@@ -11,13 +11,13 @@ type Transfer struct {
 	err      Err
 }
 
-// copied is which parts of a field pass as they came.
+// copied lists the parts of a field that are copied unchanged.
 type copied struct{ guard, app, ref bool }
 
-// Send is a transfer from memory to the wire. The attributes have passed Check.
+// Send returns a transfer from memory to the wire. The attributes must have passed Check.
 func (a *Attrs) Send() Transfer { return newTransfer(a.CheckMask, &a.Mem, &a.Wire) }
 
-// Receive is a transfer from the wire to memory. The attributes have passed Check.
+// Receive returns a transfer from the wire to memory. The attributes must have passed Check.
 func (a *Attrs) Receive() Transfer { return newTransfer(a.CheckMask, &a.Wire, &a.Mem) }
 
 func newTransfer(mask uint8, from, to *Domain) Transfer {
@@ -37,7 +37,7 @@ func newTransfer(mask uint8, from, to *Domain) Transfer {
 	return t
 }
 
-// passed says what of a field two domains name alike.
+// passed returns the parts of a field that two domains define alike.
 func passed(from, to *Domain) copied {
 	if from.Type != to.Type || from.Interval != to.Interval || from.Type == SigNone {
 		return copied{}
@@ -51,26 +51,27 @@ func passed(from, to *Domain) copied {
 	return c
 }
 
-// Move moves as much as both slices allow: it took so many bytes of the source, and put so many into the
-// destination. What was put is what was guarded, whoever else writes to the source meanwhile.
+// Move moves as much as both slices permit. It returns the number of bytes written to the destination and
+// read from the source. The guard is computed over the written bytes, even if the source changes
+// concurrently.
 func (t *Transfer) Move(dst, src []byte) (put, took int) {
 	return t.move(dst, len(dst), src)
 }
 
-// Discard is like Move, into nothing: at most n bytes that would have been put.
+// Discard is like Move without a destination: it discards at most n bytes.
 func (t *Transfer) Discard(n int, src []byte) (put, took int) {
 	return t.move(nil, n, src)
 }
 
-// move moves at most room bytes; without a destination they go nowhere.
+// move moves at most room bytes; a nil destination discards them.
 func (t *Transfer) move(dst []byte, room int, src []byte) (put, took int) {
 	for {
 		var n, m int
 		switch {
 		case t.from.inField():
-			n = t.takeField(src[took:])
+			n = t.readField(src[took:])
 		case t.to.inField():
-			m = t.putField(dst, put, room)
+			m = t.writeField(dst, put, room)
 		default:
 			n = min(len(src)-took, room-put, t.from.left(), t.to.left())
 			data := src[took : took+n]
@@ -90,8 +91,8 @@ func (t *Transfer) move(dst []byte, room int, src []byte) (put, took int) {
 	}
 }
 
-// takeField takes the source's field, or what there is of it.
-func (t *Transfer) takeField(src []byte) int {
+// readField reads the source's field, or the available part of it.
+func (t *Transfer) readField(src []byte) int {
 	s := &t.from
 	n := copy(s.field[s.at:s.fieldLen], src)
 	if s.at += n; s.at < s.fieldLen {
@@ -105,8 +106,8 @@ func (t *Transfer) takeField(src []byte) int {
 	return n
 }
 
-// putField puts the destination's field, or what there is room for.
-func (t *Transfer) putField(dst []byte, put, room int) int {
+// writeField writes the destination's field, or as much as fits.
+func (t *Transfer) writeField(dst []byte, put, room int) int {
 	s := &t.to
 	if !t.made {
 		t.makeField()
@@ -122,7 +123,7 @@ func (t *Transfer) putField(dst []byte, put, room int) int {
 	return n
 }
 
-// makeField makes the destination's field: of the source's, where they are alike.
+// makeField generates the destination's field, with the source's parts where both are defined alike.
 func (t *Transfer) makeField() {
 	t.made = true
 	s := &t.to
@@ -144,23 +145,23 @@ func (t *Transfer) makeField() {
 	}
 }
 
-// Failed returns the first block that failed its check since the transfer began or Forget was called.
+// Failed returns the first block that failed its check since the start of the transfer or the last Forget.
 func (t *Transfer) Failed() (Err, bool) { return t.err, t.failed }
 
-// Forget discards the failure that Failed returns, so that the next one is kept.
+// Forget discards the recorded failure, so that the next one is recorded.
 func (t *Transfer) Forget() { t.failed = false }
 
-// Whole says whether the transfer stands between two blocks on both sides: where a message may end.
+// Whole reports whether the transfer is between two blocks on both sides, where a message may end.
 func (t *Transfer) Whole() bool {
 	between := func(s *side) bool { return s.fieldLen == 0 || s.data == 0 }
 	return between(&t.from) && between(&t.to)
 }
 
-// NextSource says what the source has to give next: bytes of a field, or of data. For memory that has them apart.
-// Where there are no fields it is data without end.
+// NextSource returns whether the source must supply bytes of a field or of data next, and their number, for
+// memory with separate fields. Without fields it is data without limit.
 func (t *Transfer) NextSource() (inField bool, n int) { return t.from.next() }
 
-// NextDestination says what is put next.
+// NextDestination is NextSource for the destination.
 func (t *Transfer) NextDestination() (inField bool, n int) { return t.to.next() }
 
 func (s *side) next() (inField bool, n int) {

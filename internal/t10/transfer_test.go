@@ -35,7 +35,7 @@ func anyDomain(r *rand.Rand, interval uint16) Domain {
 	return d
 }
 
-// someMessage is a message as the domain has it, with a mistake or none.
+// someMessage is a message as the domain has it, possibly with an error.
 func someMessage(r *rand.Rand, d *Domain, data int) []byte {
 	p := make([]byte, data)
 	for i := range p {

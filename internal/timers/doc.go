@@ -1,5 +1,5 @@
-// Package timers is a heap of times, each of which belongs to somebody: the first is known at once, and setting or
-// stopping one takes as many steps as the heap is deep.
+// Package timers implements a heap of timers, each with an owner: the first is known immediately, and setting
+// or stopping one takes time proportional to the depth of the heap.
 //
-// It has no clock: the time is a parameter. The owner of a heap locks it.
+// It has no clock: the time is a parameter. The owner of a heap must lock it.
 package timers

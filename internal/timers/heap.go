@@ -2,23 +2,23 @@ package timers
 
 import "time"
 
-// Timer is a time of Of's. The zero Timer does not run. It must not be copied while it runs.
+// Timer is a timer that belongs to Of. The zero Timer is stopped. It must not be copied while it is running.
 type Timer[T any] struct {
 	Of    T
 	at    time.Time
-	place int // in the heap, from 1 on; 0 when it does not run
+	place int // in the heap, from 1; 0 when stopped
 }
 
-// Runs says that it is in a heap.
+// Runs reports whether the timer is running.
 func (t *Timer[T]) Runs() bool { return t.place != 0 }
 
-// At is the time that it runs until, or has run until last.
+// At returns the time at which the timer expires, or was last set to expire.
 func (t *Timer[T]) At() time.Time { return t.at }
 
-// Heap are the timers that run: each is not before the one at half its place.
+// Heap holds the running timers: none is before the timer at half its place.
 type Heap[T any] []*Timer[T]
 
-// Set has a timer run until a time, whether it ran or not.
+// Set starts or resets a timer.
 func (h *Heap[T]) Set(t *Timer[T], at time.Time) {
 	t.at = at
 	if t.place == 0 {
@@ -30,7 +30,7 @@ func (h *Heap[T]) Set(t *Timer[T], at time.Time) {
 	}
 }
 
-// Stop ends a timer. It does nothing if that does not run.
+// Stop stops a timer, if it is running.
 func (h *Heap[T]) Stop(t *Timer[T]) {
 	place, last := t.place, len(*h)
 	if place == 0 {
@@ -44,7 +44,7 @@ func (h *Heap[T]) Stop(t *Timer[T]) {
 	}
 }
 
-// First is the timer that comes first; nil if none runs.
+// First returns the earliest timer; nil if none is running.
 func (h Heap[T]) First() *Timer[T] {
 	if len(h) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (h Heap[T]) First() *Timer[T] {
 	return h[0]
 }
 
-// Due stops the timer that comes first, and gives it; nil if its time has not come.
+// Due stops and returns the earliest timer; nil if its time has not come.
 func (h *Heap[T]) Due(now time.Time) *Timer[T] {
 	first := h.First()
 	if first == nil || first.at.After(now) {
@@ -69,14 +69,14 @@ func (h Heap[T]) swap(a, b int) {
 	h[a-1].place, h[b-1].place = a, b
 }
 
-// up moves a timer to where none above it is later.
+// up moves a timer up until none above it is later.
 func (h Heap[T]) up(place int) {
 	for ; place > 1 && h.before(place, place/2); place /= 2 {
 		h.swap(place, place/2)
 	}
 }
 
-// down moves a timer to where none below it is earlier, and says whether it has moved.
+// down moves a timer down until none below it is earlier, and reports whether it moved.
 func (h Heap[T]) down(place int) (moved bool) {
 	for {
 		child := 2 * place

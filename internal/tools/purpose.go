@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Purpose is something that needs tools beside Go.
+// Purpose is a use of tools in addition to Go.
 type Purpose struct {
 	Name  string   // a make target, "tests" or "machines"
 	About string   // a line of the list
-	Needs []string // names as Missing takes them
+	Needs []string // names for Missing
 }
 
 var (
@@ -18,8 +18,8 @@ var (
 	machines = []string{"qemu-system-x86_64", "cpio", "depmod", "xz", "zstd", "python3", "apt-get", "/usr/share/keyrings/debian-archive-keyring.gpg"}
 )
 
-// Purposes are all of them, in the list's order. The tools of make package depend on its processors:
-// [ForPackage] returns them.
+// Purposes lists all purposes in order. The tools of make package depend on its processors; [ForPackage]
+// returns them.
 var Purposes = []Purpose{
 	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
 		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",

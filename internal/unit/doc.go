@@ -1,4 +1,5 @@
-// Package unit words advice on the service's process: systemctl where systemd manages it, else the process itself.
+// Package unit returns advice on the service's process: systemctl if systemd manages it, otherwise the
+// process itself.
 //
-// It reads the file system at each call, and is meant for errors. It has no state.
+// It reads the file system at each call and is meant for errors. It has no state.
 package unit

@@ -5,33 +5,34 @@ import (
 	"path/filepath"
 )
 
-// name is the service's unit.
+// name is the unit of the service.
 const name = "roced.service"
 
-// folders have units, as systemd.unit(5) lists them.
+// folders are the directories of units, as in systemd.unit(5).
 var folders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 
-// Start is how the service is started.
+// Start returns how to start the service.
 func Start() string {
-	return advise("/", "systemctl start roced", "roced run --device INTERFACE starts it")
+	return advise("/", "systemctl start roced", "start it with roced run --device INTERFACE")
 }
 
-// Running is advice on a service that cannot be reached.
+// Running returns advice on a service that cannot be reached.
 func Running() string {
-	return "is it running? " + advise("/", "systemctl status roced", "roced run --device INTERFACE starts it")
+	return "check that it is running: " + advise("/", "systemctl status roced", "start it with roced run --device INTERFACE")
 }
 
-// Answering is advice on a service that does not answer.
+// Answering returns advice on a service that does not respond.
 func Answering() string {
-	return "is it stopped? " + advise("/", "systemctl status roced", "ps -C roced shows its process")
+	return "check whether it is stopped: " + advise("/", "systemctl status roced", "ps -C roced")
 }
 
-// Log is where the service's messages are.
+// Log returns where to find the messages of the service.
 func Log() string {
-	return advise("/", "journalctl -u roced", "its messages are on its standard error")
+	return advise("/", "journalctl -u roced", "see its standard error")
 }
 
-// advise returns managed where systemd runs (sd_booted(3)) and has the unit, below a root folder, else plain.
+// advise returns managed if systemd is running (sd_booted(3)) and has the unit, below a root directory,
+// otherwise plain.
 func advise(root, managed, plain string) string {
 	if _, err := os.Stat(filepath.Join(root, "/run/systemd/system")); err != nil {
 		return plain

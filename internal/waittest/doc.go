@@ -1,3 +1,3 @@
-// Package waittest is how tests wait: for a condition, in calls that take a context, and for what happens seldom. A limit
-// ends a test that hangs, and no test is about time.
+// Package waittest provides waits for tests: for a condition, with a context, and for rare events. A time
+// limit ends a test that hangs; no test depends on timing.
 package waittest

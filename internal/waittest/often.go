@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// roundsVariable has what happens seldom looked for as long as it takes, as CI does: it is "all".
+// roundsVariable selects full repetition of tests of rare events, as in CI, if its value is "all".
 const roundsVariable = "ROCED_ROUNDS"
 
-// Often is how often a test tries what happens seldom: as often as it says in the long run, else a fifth of that, and
-// at least once.
+// Often returns the number of attempts of a test of a rare event: long with AllRounds, otherwise a fifth of
+// it, at least one.
 func Often(long int) int {
 	if !AllRounds() {
 		long /= 5
@@ -18,11 +18,10 @@ func Often(long int) int {
 	return max(1, long)
 }
 
-// AllRounds says that tests look as long as it takes.
+// AllRounds reports whether tests run all rounds.
 func AllRounds() bool { return os.Getenv(roundsVariable) == "all" }
 
-// Wanted is the number in a variable, by which a long check says how much of something a test does; the usual number
-// where it is not set.
+// Wanted returns the number in a variable that configures a long check, or the usual number if it is not set.
 func Wanted(t testing.TB, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)

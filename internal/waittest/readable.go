@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Readable waits until a descriptor can be read, at most so long, and says whether it can. Signals, which the runtime
-// sends, do not end the wait.
+// Readable waits until a descriptor is readable, or for a time limit, and reports whether it is. Signals,
+// which the runtime sends, do not end the wait.
 func Readable(t testing.TB, fd int, within time.Duration) bool {
 	t.Helper()
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FullSocket returns the path of a unix socket that accepts no connection, and at which so many wait that there is no room.
+// FullSocket returns the path of a unix socket that accepts no connections and whose backlog is full.
 func FullSocket(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Limit bounds every wait, so that a hang fails the test. It is far longer than anything takes that is waited for.
+// Limit is the time limit of every wait, so that a hang fails the test. It is much longer than any expected
+// wait.
 const Limit = time.Minute
 
-// Eventually waits for something that the card, the kernel or another goroutine does.
+// Eventually waits for an effect of the card, the kernel or another goroutine.
 func Eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Limit); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not come", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
 
-// Guard ends a wait that hangs, not before Limit. A test that waits a hundred thousand times has a few of them, not as
-// many timers.
+// Guard returns a context that ends a hanging wait, not before Limit. Consecutive waits share a context, so a
+// test with many waits does not create as many timers.
 func Guard(t testing.TB) context.Context {
 	if last, has := guards.Load(t); has && time.Now().Before(last.(*guard).until) {
 		return last.(*guard).Context
@@ -36,11 +37,11 @@ func Guard(t testing.TB) context.Context {
 	return ctx
 }
 
-// guard is a context that waits may begin with until then: it lasts for Limit afterwards.
+// guard is a context for waits that start before until: it lasts for Limit afterwards.
 type guard struct {
 	context.Context
 	until time.Time
 }
 
-// guards are the last of each test.
+// guards holds the current guard of each test.
 var guards sync.Map

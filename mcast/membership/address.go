@@ -140,7 +140,7 @@ func (a *addresses) isLocal(group netip.Addr) bool {
 	return err == nil && len(routes) > 0 && routes[0].Scope == unix.RT_SCOPE_HOST
 }
 
-// groupMemory is what the kernel's socket keeps for a group (struct ip_mc_socklist), in bytes.
+// groupMemory is the memory of a group in a kernel socket (struct ip_mc_socklist), in bytes.
 const groupMemory = 48
 
 // explain adds which limits there are.
@@ -210,8 +210,7 @@ func sweep(handle *netlink.Handle, dir string, in journal.Namespace) error {
 	})
 }
 
-// gone turns the errors of removing what has gone already, or whose interface has gone, into
-// success.
+// gone ignores the errors of removing an address that no longer exists, or whose interface no longer exists.
 func gone(err error) error {
 	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
 		return nil
@@ -219,7 +218,7 @@ func gone(err error) error {
 	return err
 }
 
-// close closes what was opened.
+// close closes the sockets.
 func (a *addresses) close() error {
 	if a.netlink != nil {
 		a.netlink.Close()

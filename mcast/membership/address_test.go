@@ -140,7 +140,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// The administrator puts an address in the place of ours: from then on it is not ours.
+// After the administrator has replaced an address of a group, it is no longer treated as ours.
 func TestReplacedAddressIsNotOurs(t *testing.T) {
 	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir})

@@ -6,19 +6,19 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// pendingChanges gathers what has changed on the host until the next look. It is a host.Changes.
+// pendingChanges collects changes of the host until they are processed. It implements host.Changes.
 type pendingChanges struct{ host.Pending[changes] }
 
 func newPendingChanges() *pendingChanges { return &pendingChanges{host.NewPending[changes]()} }
 
-// changes says what to look at.
+// changes is the part of the state to check.
 type changes struct {
 	port      bool                         // the interface, its addresses and groups
 	allRoutes bool                         // the local routes of all groups' addresses
-	routes    map[host.LocalRoute]struct{} // local routes that may have come back
+	routes    map[host.LocalRoute]struct{} // local routes that may exist again
 }
 
-// everything says to look at everything.
+// everything selects the complete state.
 func everything() changes { return changes{port: true, allRoutes: true} }
 
 // maxRouteChanges is far more than the kernel's default limit of addresses with autojoin.

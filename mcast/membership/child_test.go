@@ -119,8 +119,8 @@ func TestLivingProcessIsLeftAlone(t *testing.T) {
 	}
 }
 
-// An address that somebody has made since, in the place of a killed process's, stays;
-// and so does one of the same record, but in another namespace.
+// An address that another program has added since a process was killed remains, and so does one with the same
+// record in another namespace.
 func TestKilledAndReplaced(t *testing.T) {
 	hosts, group, dir := pair(t), ways[0].group, t.TempDir()
 	_, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)

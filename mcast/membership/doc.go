@@ -9,18 +9,17 @@
 // A join alone delivers no packets to a queue pair: an attach does that (mcast). A send-only member
 // does not join here.
 //
-// A Memberships has its own lock, and one goroutine that repairs what other programs change. The
-// namespace's follower (internal/host) tells it what may have changed. It then reads the present
-// state: the interface, its addresses, the groups that the kernel is in (follow.go, snapshot.go,
-// repair.go). If that fails, nothing is changed and it is tried again. A Memberships owns its
+// A Memberships has its own lock, and one goroutine that repairs changes by other programs. The
+// namespace's follower (internal/host) notifies it of possible changes. It then reads the current
+// state: the interface, its addresses, the groups that the kernel has joined (follow.go, snapshot.go,
+// repair.go). If that fails, it changes nothing and retries. A Memberships owns its
 // addresses and sockets. A record of the addresses outlives a kill (internal/journal).
 //
-// A group's address is never the first address of the interface (place.go). It comes after the
-// host's own; while the interface has none of its own, a socket is used instead. A socket is also
-// used if somebody removes the address again and again.
+// A group's address is never the first address of the interface (place.go). It follows the
+// host's own addresses; while the interface has none, a socket is used instead. A socket is also
+// used if another program removes the address repeatedly.
 //
-// Left out: IGMP and MLD messages (the kernel sends IGMPv1 to 3 and MLDv1 and 2 by itself),
-// source-specific groups, multicast routing.
+// Out of scope: IGMP and MLD messages (the kernel sends IGMPv1 to 3 and MLDv1 and 2), source-specific groups, multicast routing.
 //
 // Known limits: The kernel's lists do not say which program is in a group. If the kernel leaves a
 // group only for us while another program stays in it, and the cause is over before it is seen, the

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestKilledAndFlapped: a process is killed, and then the host's own address goes and comes back. The group's
-// address, which nobody looks after, is the first until the next process opens; docs/FAULTS.md says so. With
-// sockets nothing was left.
+// TestKilledAndFlapped: a process is killed, then the host's own address is removed and added again. The
+// group's address, which no process maintains, is the first one until the next process opens
+// (docs/FAULTS.md). With sockets nothing was left.
 func TestKilledAndFlapped(t *testing.T) {
 	for _, row := range []struct {
 		via  Method

@@ -37,7 +37,7 @@ func (m *Memberships) keepUp() {
 	}
 }
 
-// look repairs what has changed, and reports whether to look again later.
+// look repairs changes, and reports whether to run again later.
 func (m *Memberships) look(c changes) (again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,8 +60,8 @@ func (m *Memberships) look(c changes) (again bool) {
 	return err != nil || m.waitsForMore()
 }
 
-// repair makes the host's state agree with what is joined, where c says that it may have changed.
-// If the state cannot be read, it changes nothing and returns an error. The caller holds m.mu.
+// repair restores the joined groups on the host, for the parts of the state in c. If the state cannot be
+// read, it changes nothing and returns an error. The caller holds m.mu.
 func (m *Memberships) repair(c changes) error {
 	if c.port {
 		s, err := m.observe()

@@ -42,7 +42,7 @@ func (l groupList) close() error {
 // pieces, and may skip a group when another one leaves in between.
 const listReads = 3
 
-// strike takes from some groups those that an interface is in, or all if nobody knows.
+// removeListed removes from groups those that an interface has joined, or all if that is unknown.
 func (l groupList) removeListed(index int, groups map[netip.Addr]struct{}) error {
 	if l.file == nil {
 		clear(groups)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The MTU was too small for IPv6 for a moment, and nobody saw it: the kernel is in no IPv6 group
-// any more, and is found to be in none.
+// The MTU was too small for IPv6 briefly, without being observed: the kernel has left all IPv6 groups, which
+// is detected.
 func TestMTUFlickers(t *testing.T) {
 	host, log := pair(t).A, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), StateDir: t.TempDir(), Log: log.logger()})

@@ -20,7 +20,7 @@ import (
 // rdma_leave_multicast(3).
 var ErrNotJoined = errno.New("not joined", unix.EADDRNOTAVAIL)
 
-// Config says on which interface groups are joined, and how.
+// Config selects the interface and the method of joining.
 type Config struct {
 	Interface string
 	// Namespace is the file of the interface's network namespace. If it is empty, the namespace is
@@ -28,10 +28,10 @@ type Config struct {
 	Namespace string
 	// Via is how to join. The zero value is Auto.
 	Via Method
-	// StateDir keeps the records of addresses that Netlink made, so that the next process removes
-	// what a killed one left. It must be a directory that is emptied at boot. Default /run/roced.
+	// StateDir contains records of addresses added through Netlink, so that the next process removes
+	// those of a killed one. It must be a directory that is emptied at boot. Default /run/roced.
 	StateDir string
-	// Log gets what cannot be returned as an error. Without it nothing is logged.
+	// Log receives errors that cannot be returned; nil disables logging.
 	Log *slog.Logger
 }
 

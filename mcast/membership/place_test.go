@@ -31,8 +31,8 @@ func flap(t *testing.T, host *lab.Namespace) {
 	check(t, host.AddAddress("eth0", "10.77.0.1/24"))
 }
 
-// A group's address is never the interface's first: not when it is joined, not when the own
-// address goes and comes back, and not while there is none. Nothing of this is a leave.
+// A group's address is never the first of the interface: not after the join, not when the own address is
+// removed and added again, and not without an own address. None of this causes a leave.
 func TestNeverTheFirstAddress(t *testing.T) {
 	hosts, group := pair(t), ways[0].group
 	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)

@@ -11,7 +11,7 @@ import (
 )
 
 // minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel
-// turns IPv6 off on an interface and drops all memberships, which do not come back by themselves.
+// turns IPv6 off on an interface and drops all memberships, which are not restored automatically.
 const minIPv6MTU = 1280
 
 // reconcile joins the groups again that the interface has lost.

@@ -17,22 +17,22 @@ import (
 )
 
 const help = `Writes a specification of the Container Device Interface (CDI) for devices
-roced.dev/verbs=NAME: the container gets the socket NAME (roced socket add), the C
-libraries (those for glibc, and below them, in musl, those for musl, of which a program
-loads its own), and the environment by which programs find both. Write it to /etc/cdi, then
+roced.dev/verbs=NAME. The container gets the socket NAME (roced socket add), the C
+libraries (for glibc, and in the subdirectory musl for musl), and the environment with
+which programs find both. Write the output to /etc/cdi, then run
 "podman run --device roced.dev/verbs=NAME". The sockets must exist.`
 
-// kind is what the devices are called by.
+// kind is the CDI kind of the devices.
 const kind = "roced.dev/verbs"
 
-// inside is where a container has the socket and the libraries.
+// Paths in the container.
 const (
 	socketInside    = "/run/roced"
 	librariesInside = "/usr/lib/roced"
 	socketName      = "roced.sock"
 )
 
-// specification is one of CDI 0.5.0, which engines from podman 4.1 and containerd 1.7 on read.
+// specification is a CDI 0.5.0 specification, which podman 4.1, containerd 1.7 and later read.
 type specification struct {
 	Version string   `json:"cdiVersion"`
 	Kind    string   `json:"kind"`
@@ -55,12 +55,12 @@ type mount struct {
 	Options   []string `json:"options"`
 }
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	var service, folder string
-	cmd := &cobra.Command{Use: "cdi", Short: "Describe the service to container engines"}
+	cmd := &cobra.Command{Use: "cdi", Short: "Write device specifications for container engines"}
 	generate := &cobra.Command{
-		Use: "generate NAME...", Short: "Write a CDI specification of sockets", Long: help, Args: cli.Names(math.MaxInt),
+		Use: "generate NAME...", Short: "Write a CDI specification for sockets", Long: help, Args: cli.Names(math.MaxInt),
 		Example: "  roced socket add web1\n  roced cdi generate web1 > /etc/cdi/roced.json\n  podman run --device roced.dev/verbs=web1 IMAGE ibv_devinfo",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			sockets, err := filepath.Abs(filepath.Join(filepath.Dir(service), "sockets"))
@@ -73,7 +73,7 @@ func New() *cobra.Command {
 			s := specification{Version: "0.5.0", Kind: kind}
 			for _, name := range names {
 				if err := exists(filepath.Join(sockets, name, socketName)); err != nil {
-					return fmt.Errorf("socket %s: %w; roced socket add %[1]s makes it, roced socket list shows those that exist", name, err)
+					return fmt.Errorf("socket %s: %w; create it with roced socket add %[1]s (roced socket list prints existing sockets)", name, err)
 				}
 				s.Devices = append(s.Devices, describe(name, filepath.Join(sockets, name), folder))
 			}
@@ -83,12 +83,12 @@ func New() *cobra.Command {
 		},
 	}
 	daemon.AddDefaultSocket(generate.Flags(), &service)
-	generate.Flags().StringVar(&folder, "libraries", librariesInside, "`folder` of the C libraries on this host")
+	generate.Flags().StringVar(&folder, "libraries", librariesInside, "`directory` of the C libraries on this host")
 	cmd.AddCommand(generate)
 	return cmd
 }
 
-// exists fails if there is no socket at a path.
+// exists returns an error unless the path is a socket.
 func exists(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Type() != fs.ModeSocket {

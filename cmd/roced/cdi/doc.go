@@ -1,2 +1,3 @@
-// Package cdi is roced cdi: what container engines need to pass a socket of the service and the C libraries on.
+// Package cdi implements roced cdi, which writes specifications with which container engines pass a socket of
+// the service and the C libraries to a container.
 package cdi

@@ -11,22 +11,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const checkHelp = `Reads a configuration file as roced run does, and opens nothing. Each mistake is a line:
+const checkHelp = `Checks a configuration file as roced run does, without opening devices. Each error is a
+line:
 
-  FILE:LINE:COLUMN: KEY: what is wrong; what to write instead
+  FILE:LINE:COLUMN: KEY: error; remedy
 
-Without FILE it is ` + config.DefaultPath + `. Whether interfaces and groups exist is
-not looked at.`
+The default FILE is ` + config.DefaultPath + `. Whether interfaces and groups exist is not
+checked.`
 
 func newCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check [FILE]",
-		Short:   "Find the mistakes in a configuration file",
+		Short:   "Check a configuration file",
 		Long:    checkHelp,
 		Example: "  roced config check\n  roced config check ./roced.toml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage(fmt.Errorf("%s takes one FILE, not %d", cmd.CommandPath(), len(args)))
+				return cli.Usage(fmt.Errorf("%s accepts at most one FILE (got %d)", cmd.CommandPath(), len(args)))
 			}
 			return nil
 		},
@@ -42,18 +43,18 @@ func newCheckCommand() *cobra.Command {
 
 func check(file string, out, errOut io.Writer) error {
 	c, err := config.Load(file)
-	var mistakes config.Mistakes
-	if errors.As(err, &mistakes) {
-		for _, m := range mistakes {
+	var list config.Errors
+	if errors.As(err, &list) {
+		for _, m := range list {
 			fmt.Fprintln(errOut, m)
 		}
-		return fmt.Errorf("%s in %s", cli.Several(uint64(len(mistakes)), "mistake"), file)
+		return fmt.Errorf("%s in %s", cli.Several(uint64(len(list)), "error"), file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; roced config example shows one", err)
+		return fmt.Errorf("%w; create one with roced config example", err)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(out, "%s is right: %s\n", file, cli.Several(uint64(len(c.Devices)), "device"))
+		_, err = fmt.Fprintf(out, "%s is valid: %s\n", file, cli.Several(uint64(len(c.Devices)), "device"))
 	}
 	return err
 }

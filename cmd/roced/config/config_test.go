@@ -22,7 +22,7 @@ func write(t *testing.T, text string) (file string) {
 func TestCheck(t *testing.T) {
 	file := write(t, "[[device]]\ninterface = \"eth0\"\n")
 	code, stdout, stderr := cmdtest.Run(t, "config", "check", file)
-	if code != 0 || stdout != file+" is right: 1 device\n" || stderr != "" {
+	if code != 0 || stdout != file+" is valid: 1 device\n" || stderr != "" {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }
@@ -31,10 +31,10 @@ func TestCheckFindsAll(t *testing.T) {
 	file := write(t, "[[device]]\ninterfaces = \"eth0\"\nspin = 20\n")
 	code, stdout, stderr := cmdtest.Run(t, "config", "check", file)
 	want := []string{
-		file + ":1:1: device: has no interface",
-		file + ":2:1: device.interfaces: no such key; did you mean device.interface?",
-		file + ":3:1: device.spin: is the number 20; write a duration",
-		"roced: 3 mistakes in " + file,
+		file + ":1:1: device: missing interface",
+		file + ":2:1: device.interfaces: unknown key; did you mean device.interface?",
+		file + ":3:1: device.spin: invalid number 20; use a duration",
+		"roced: 3 errors in " + file,
 	}
 	lines := strings.Split(stderr, "\n")
 	if code != cli.ExitFailed || stdout != "" || len(lines) != len(want)+1 {

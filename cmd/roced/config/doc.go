@@ -1,3 +1,3 @@
-// Package config is roced config: it checks a configuration file of the service (check.go), and shows
-// one with every key (example.go). The format is package internal/config's.
+// Package config implements roced config, which checks a configuration file of the service (check.go) and
+// prints an example (example.go). Package internal/config defines the format.
 package config

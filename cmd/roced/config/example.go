@@ -11,7 +11,7 @@ import (
 func newExampleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "example",
-		Short:   "Print a configuration file with every key, its default, and what it is for",
+		Short:   "Print a configuration file with all keys, their defaults and descriptions",
 		Example: "  roced config example > roced.toml",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// check looks at facts.
+// check derives findings from the facts.
 type check func(*facts) []finding
 
-// checks are all, in the order of the report. Those of the interface need one that was found, and that a
-// device can be on.
+// checks runs all checks in report order. The checks of the interface run only if it was found and a device
+// can be opened on it.
 func checks(f *facts) (list []finding) {
 	for _, c := range []check{checkKernel, checkSockets, checkCapabilities, checkMemory, checkNetwork, checkLoopback, checkPort, checkService, checkInterface} {
 		list = append(list, c(f)...)
@@ -27,11 +27,11 @@ func checks(f *facts) (list []finding) {
 	if problems(kind) > 0 {
 		return list
 	}
-	looked := []check{checkUp, checkAddresses, checkARP, checkLeftovers, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
+	selected := []check{checkUp, checkAddresses, checkARP, checkLeftovers, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
 	if f.overUDP() {
-		looked = []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkFirewall, checkSnooping}
+		selected = []check{checkUp, checkAddresses, checkLeftovers, checkMTU, checkAttached, checkFirewall, checkSnooping}
 	}
-	for _, c := range looked {
+	for _, c := range selected {
 		list = append(list, c(f)...)
 	}
 	return list
@@ -43,13 +43,13 @@ func checkKernel(f *facts) []finding {
 	seen := "Linux " + f.release
 	switch {
 	case f.olderThan(6, 1):
-		return says("kernel", problem, seen, "boot Linux 6.1 or newer; an older one has in-memory networks only, and no service")
+		return report("kernel", problem, seen, "boot Linux 6.1 or newer; older kernels support in-memory networks only, without the service")
 	case f.olderThan(6, 2):
-		return says("kernel", note, seen+": no trains (6.2), and RDMA MTU 2048 at most (6.6)", "")
+		return report("kernel", note, seen+": no packet trains (need 6.2), RDMA MTU limited to 2048 (4096 needs 6.6)", "")
 	case f.olderThan(6, 6):
-		return says("kernel", note, seen+": RDMA MTU 2048 at most (4096 from 6.6 on)", "")
+		return report("kernel", note, seen+": RDMA MTU limited to 2048 (4096 needs 6.6)", "")
 	}
-	return ok("kernel", seen+": has all that roced uses")
+	return ok("kernel", seen+": supports all features")
 }
 
 func checkSockets(f *facts) []finding {
@@ -59,11 +59,11 @@ func checkSockets(f *facts) []finding {
 	case f.xdpSocket == nil:
 		return ok("AF_XDP", "sockets can be opened")
 	case errors.Is(f.xdpSocket, unix.EAFNOSUPPORT):
-		return says("AF_XDP", f.unlessUDP(), "the kernel has no AF_XDP sockets", "use a kernel with CONFIG_XDP_SOCKETS for XDP; UDP sockets and roced run --loopback need none")
+		return report("AF_XDP", f.withoutXDP(), "the kernel has no AF_XDP sockets", "use a kernel with CONFIG_XDP_SOCKETS for XDP; UDP sockets and roced run --loopback work without it")
 	case errors.Is(f.xdpSocket, unix.EPERM):
-		return nil // checkCapabilities says so
+		return nil // checkCapabilities reports this
 	}
-	return says("AF_XDP", f.unlessUDP(), "a socket cannot be opened: "+f.xdpSocket.Error(), "a container or a unit may forbid it: RestrictAddressFamilies=AF_XDP, and seccomp")
+	return report("AF_XDP", f.withoutXDP(), "cannot open a socket: "+f.xdpSocket.Error(), "check whether the container or the unit forbids it: RestrictAddressFamilies=AF_XDP, seccomp")
 }
 
 func checkCapabilities(f *facts) []finding {
@@ -71,39 +71,39 @@ func checkCapabilities(f *facts) []finding {
 	case f.network == hca.NetworkUDP:
 		return nil
 	case f.program != nil:
-		return says("capabilities", f.unlessUDP(), "they are there, and yet the kernel takes no XDP program: "+f.program.Error(),
-			"a user namespace's are not enough, and seccomp, lockdown or a security module may refuse bpf(2); UDP sockets need none of it")
+		return report("capabilities", f.withoutXDP(), "all are held, but the kernel rejects XDP programs: "+f.program.Error(),
+			"capabilities of a user namespace are not sufficient; seccomp, lockdown or a security module may deny bpf(2). UDP sockets need no privileges")
 	case len(f.missing) == 0:
-		return ok("capabilities", "this process may use XDP")
+		return ok("capabilities", "this process is allowed to use XDP")
 	}
-	return says("capabilities", f.unlessUDP(), "this process may not use XDP: missing "+f.missingNames(),
-		"run it as root, or use the devices of the service, or UDP sockets, which need no capability")
+	return report("capabilities", f.withoutXDP(), "this process is not allowed to use XDP: missing "+f.missingNames(),
+		"run as root, use the devices of the service, or use UDP sockets, which need no capabilities")
 }
 
-// leastLocked is what a device of one queue locks, in bytes.
-const leastLocked = 12 << 20
+// minLocked is the memory that a device with one queue locks, in bytes.
+const minLocked = 12 << 20
 
 func checkMemory(f *facts) []finding {
-	if f.locked >= leastLocked || f.network == hca.NetworkUDP {
+	if f.locked >= minLocked || f.network == hca.NetworkUDP {
 		return nil
 	}
-	return says("memory", f.unlessUDP(), fmt.Sprintf("%d KiB may be locked, and a device of one queue over XDP needs %d", f.locked>>10, leastLocked>>10),
-		"ulimit -l, LimitMEMLOCK= in a unit, or CAP_IPC_LOCK")
+	return report("memory", f.withoutXDP(), fmt.Sprintf("the limit of locked memory is %d KiB; a device with one queue needs %d KiB for XDP", f.locked>>10, minLocked>>10),
+		"raise it with ulimit -l or LimitMEMLOCK= in the unit, or add CAP_IPC_LOCK")
 }
 
 func checkInterface(f *facts) []finding {
 	switch {
 	case f.name == "":
-		return says("interface", note, "none was named", "roced doctor -d eth0 looks at one")
+		return report("interface", note, "not checked: no interface given", "roced doctor -d eth0")
 	case f.found != nil && f.offers(f.name):
-		return ok(f.name, "is a device of the service, and no interface here; roced show dev shows it")
+		return ok(f.name, "is a device of the service, not an interface of this namespace (see roced show dev)")
 	case f.found != nil:
-		return says(f.name, problem, "there is no such interface: "+f.found.Error(), "ip link; --netns names another namespace")
+		return report(f.name, problem, "interface not found: "+f.found.Error(), "ip link lists interfaces; --netns selects another namespace")
 	}
 	return nil
 }
 
-// rdmaMTU is the RDMA MTU that an interface's allows, in bytes; 0 for none.
+// rdmaMTU returns the largest RDMA MTU that fits the interface MTU, in bytes; 0 if none does.
 func rdmaMTU(mtu int) int {
 	for _, m := range []verbs.MTU{verbs.MTU4096, verbs.MTU2048, verbs.MTU1024, verbs.MTU512, verbs.MTU256} {
 		if m.Bytes()+headers <= mtu {
@@ -113,5 +113,5 @@ func rdmaMTU(mtu int) int {
 	return 0
 }
 
-// headers are the bytes of the interface's MTU that a packet's headers take.
+// headers is the part of the interface MTU that packet headers use, in bytes.
 const headers = 80

@@ -1,18 +1,18 @@
-// Package doctor is roced doctor: it looks at a host as a knowledgeable colleague would, and says what to
-// do. It changes nothing, and opens no card.
+// Package doctor implements roced doctor, which checks a host for causes of failures and suggests remedies.
+// It changes nothing and opens no card.
 //
 //	doctor.go    the command line
 //	report.go    findings as a table or JSON
-//	finding.go   how bad something is, what was seen, what to do
-//	facts.go     what is seen: everything that checks go by
-//	look.go      where facts come from: netlink, ethtool, /proc, what iptables-save and nft print
-//	xdp.go       what the driver offers, by the kernel's netdev family
-//	querier.go   whether somebody asks who is in which group
-//	checks.go    facts to findings about the host
-//	way.go       facts to findings about the way to the network: XDP or UDP sockets
-//	service.go   facts to findings about the service
-//	interface.go facts to findings about the interface
-//	network.go   facts to findings about switches and firewalls
+//	finding.go   a finding: its severity, the observation and the remedy
+//	facts.go     the facts that the checks evaluate
+//	gather.go    sources of the facts: netlink, ethtool, /proc, iptables-save and nft
+//	xdp.go       XDP features of the driver, from the netdev netlink family
+//	querier.go   detection of IGMP and MLD queriers
+//	checks.go    checks of the host
+//	network.go   checks of the two networks, XDP and UDP sockets
+//	service.go   checks of the service
+//	interface.go checks of the interface
+//	fabric.go    checks of switches and firewalls
 //
-// Looking and judging are separate, so that judging can be tested without real faults, and looking with them.
+// Gathering facts and evaluating them are separate, so that the checks can be tested without real faults.
 package doctor

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options is the command line of doctor.
+// options holds the command line of doctor.
 type options struct {
 	card.InterfaceFlags
 	network card.NetworkFlag
@@ -23,34 +23,35 @@ type options struct {
 	json    bool
 }
 
-const help = `Looks at the host, and with -d at an interface, for what keeps RoCEv2 from working or
-from being fast: kernel, capabilities, which way to the network a device would take and
-what is lost by that, who has RoCEv2's port, the driver's XDP, MTU, VLAN tags, queues,
-groups, firewall and switches, and for changes that a killed process left. Each line says what was seen, and below it what to do:
+const help = `Checks the host, and with -d an interface, for anything that prevents RoCEv2 from working
+or makes it slow: kernel, capabilities, the network that a device would use and its
+limits, the owner of the RoCEv2 port, XDP support of the driver, MTU, VLAN tags, queues,
+groups, firewall, switches, and settings that a killed process left behind. Each finding
+has a severity and, below it, the remedy:
 
-  ok        as it should be
-  note      good to know
-  warning   works, but not always or not well
+  ok        no action needed
+  note      for information
+  warning   works with limitations
   problem   does not work; the exit code is 1
 
-By itself a device uses XDP where that can be had, and UDP sockets where not; --network
-looks at what one of the two needs. Nothing is changed or opened. Without root some of it
-cannot be seen. --listen waits for the questions that a querier asks switches' and hosts'
-memberships with; as these come every 125 seconds by default, 130s shows whether there is
-one. When it is stopped, it prints what it has found until then.`
+By default a device uses XDP if available, otherwise UDP sockets; --network checks the
+requirements of one of them. doctor changes nothing and opens no device. Some checks need
+root. --listen waits for IGMP and MLD queries, without which snooping switches forget
+groups. Queriers send one every 125 seconds by default, so 130s is sufficient. If doctor
+is interrupted, it prints the findings so far.`
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:     "doctor [-d DEVICE]",
-		Short:   "Look for what keeps RoCEv2 from working on this host, and say what to do",
+		Short:   "Check this host for causes of RoCEv2 failures, and suggest remedies",
 		Long:    help,
 		Example: "  roced doctor -d eth0\n  roced doctor -d eth0 --listen 130s",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.listen < 0 || o.listen > cli.MaxDuration || o.listen > 0 && o.Device == "" {
-				return cli.Usage(errors.New("--listen needs -d, and a duration of at most 24h"))
+				return cli.Usage(errors.New("--listen requires -d and a duration from 0 to 24h"))
 			}
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -60,8 +61,8 @@ func New() *cobra.Command {
 	o.InterfaceFlags.Add(f)
 	o.network.Add(f)
 	daemon.AddDefaultSocket(f, &o.socket)
-	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
-	f.BoolVarP(&o.json, "json", "j", false, "JSON")
+	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries (default 0: do not listen)")
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
 	return cmd
 }
 
@@ -71,11 +72,11 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	var list []finding
 	examine := func() error {
-		list = checks(look(ctx, o.network.Network(), o.Device, o.socket, o.listen))
+		list = checks(gather(ctx, o.network.Network(), o.Device, o.socket, o.listen))
 		return nil
 	}
 	runIn := hca.RunIn
-	if o.Path() == "" { // a namespace that an old kernel does not identify
+	if o.Path() == "" { // a namespace without an identifier (old kernels)
 		runIn = func(_ string, fn func() error) error { return fn() }
 	}
 	if err := runIn(o.Path(), examine); err != nil {
@@ -88,11 +89,11 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if err := show(out, list); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // what it has found is there, though not all
+	if ctx.Err() != nil { // the findings so far are printed above
 		return context.Cause(ctx)
 	}
 	if n := problems(list); n > 0 {
-		return fmt.Errorf("%s, see above", cli.Several(n, "problem"))
+		return fmt.Errorf("%s found, see above", cli.Several(n, "problem"))
 	}
 	return nil
 }

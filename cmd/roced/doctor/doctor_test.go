@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// examine runs the doctor in a namespace, and gives what it finds by its subject.
+// examine runs doctor in a namespace and returns the findings by subject.
 func examine(t *testing.T, ns *lab.Namespace, device string, args ...string) map[string]finding {
 	t.Helper()
 	args = append([]string{"doctor", "-d", device, "--netns", ns.Path(), "--socket", "/nonexistent", "-j"}, args...)
@@ -36,10 +36,10 @@ func examine(t *testing.T, ns *lab.Namespace, device string, args ...string) map
 	return found
 }
 
-func expect(t *testing.T, found map[string]finding, subject string, want severity, says string) {
+func expect(t *testing.T, found map[string]finding, subject string, want severity, text string) {
 	t.Helper()
-	if f := found[subject]; f.Severity != want || !strings.Contains(f.Seen, says) {
-		t.Errorf("%s: %+v, want %s that says %q", subject, f, want, says)
+	if f := found[subject]; f.Severity != want || !strings.Contains(f.Seen, text) {
+		t.Errorf("%s: %+v, want %s with %q", subject, f, want, text)
 	}
 }
 
@@ -51,18 +51,18 @@ func inside(t *testing.T, ns *lab.Namespace, fn func(nl *netlink.Handle, eth0 ne
 	}
 }
 
-// TestPair looks at two hosts on a veth pair as it is, and then with faults, one after the other.
+// TestPair examines two hosts on a healthy veth pair, then with one fault after the other.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	found := examine(t, hosts.A, "eth0")
-	expect(t, found, "capabilities", good, "may use XDP")
-	expect(t, found, "service", note, "does not run")
+	expect(t, found, "capabilities", good, "is allowed to use XDP")
+	expect(t, found, "service", note, "not running")
 	expect(t, found, "eth0", good, "is up")
 	expect(t, found, "eth0 addresses", good, "10.77.0.1 is the default")
 	expect(t, found, "eth0 MTU", note, "RDMA MTU 1024")
 	if kernel.Before(kernel.Release(), 6, 3) {
-		expect(t, found, "eth0 driver", note, "the kernel does not say what it offers (Linux 6.3 does)")
+		expect(t, found, "eth0 driver", note, "the kernel does not report XDP features (needs Linux 6.3)")
 	} else {
 		expect(t, found, "eth0 driver", note, "native XDP; AF_XDP without zero-copy")
 	}
@@ -72,7 +72,7 @@ func TestPair(t *testing.T) {
 
 	expect(t, found, "network", good, "uses XDP")
 	if host.HasSoftRoCE() {
-		expect(t, found, "UDP port 4791", note, "free; but Soft-RoCE (rdma_rxe) is loaded")
+		expect(t, found, "UDP port 4791", note, "free, but Soft-RoCE (rdma_rxe) is loaded")
 	} else {
 		expect(t, found, "UDP port 4791", good, "free")
 	}
@@ -81,7 +81,7 @@ func TestPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, examine(t, hosts.A, "eth0"), "UDP port 4791", problem, "so no device can be opened") // the test's, which is not called roced
+	expect(t, examine(t, hosts.A, "eth0"), "UDP port 4791", problem, "no device can be opened") // used by this test process, which is not named roced
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,15 +96,15 @@ func TestPair(t *testing.T) {
 	cmdtest.SetMTU(t, hosts.B, 1000)
 	expect(t, examine(t, hosts.B, "eth0"), "eth0 MTU", warning, "RDMA MTU 512")
 	cmdtest.RemoveAddress(t, hosts.A, "10.77.0.1/24")
-	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", note, "IPv6 alone")
+	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", note, "only IPv6")
 	cmdtest.RemoveAddress(t, hosts.A, "fd77::1/64")
-	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", warning, "link-local")
+	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", warning, "only link-local")
 	inside(t, hosts.B, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
 	expect(t, examine(t, hosts.A, "eth0"), "eth0", problem, "no carrier")
 	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
 	expect(t, examine(t, hosts.A, "eth0"), "eth0", problem, "is down")
 	expect(t, examine(t, hosts.A, "lo"), "lo", problem, "")
-	expect(t, examine(t, hosts.A, "nope"), "nope", problem, "no such interface")
+	expect(t, examine(t, hosts.A, "nope"), "nope", problem, "interface not found")
 }
 
 func TestGroupsNearTheLimit(t *testing.T) {
@@ -124,7 +124,7 @@ func TestGroupsNearTheLimit(t *testing.T) {
 		return nil
 	})
 	found := examine(t, hosts.A, "eth0")
-	expect(t, found, "groups", warning, "17 IPv4 groups are joined by addresses, of 20")
+	expect(t, found, "groups", warning, "17 IPv4 groups are joined by addresses (limit 20")
 	expect(t, found, "eth0 addresses", good, "10.77.0.1")
 }
 
@@ -139,7 +139,7 @@ func TestFirewall(t *testing.T) {
 	}{
 		{"-A INPUT -p udp --dport 4791 -j DROP", note, "port 4791"},
 		{"-F", good, "no rules"},
-		{"-P OUTPUT DROP", warning, "do not hear of memberships"},
+		{"-P OUTPUT DROP", warning, "do not see memberships"},
 		{"-A OUTPUT -p igmp -j ACCEPT", good, "no rules"},
 	} {
 		if err := hosts.A.Do(func() error {
@@ -155,7 +155,7 @@ func TestFirewall(t *testing.T) {
 	}
 }
 
-// TestSnooping: a bridge in the host's own namespace, and questions from a switch.
+// TestSnooping uses a bridge in the host's own namespace, and queries from a switch.
 func TestSnooping(t *testing.T) {
 	t.Parallel()
 	ns := labtest.New(t, "labtest")
@@ -165,7 +165,7 @@ func TestSnooping(t *testing.T) {
 	if err := nl.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, examine(t, ns, "br0"), "snooping", warning, "bridge br0 snoops and asks nobody")
+	expect(t, examine(t, ns, "br0"), "snooping", warning, "bridge br0 snoops without a querier")
 
 	hosts := labtest.Switched(t)
 	expect(t, examine(t, hosts.A, "eth0", "--listen", "1m"), "querier", good, "IGMP and MLD")
@@ -181,14 +181,14 @@ func TestReport(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
-	cmdtest.CheckFailure(t, args, cli.ExitFailed, "1 problem, see above")
-	cmdtest.CheckFailure(t, []string{"doctor", "--listen", "1s"}, cli.ExitUsage, "--listen needs -d")
+	cmdtest.CheckFailure(t, args, cli.ExitFailed, "1 problem found, see above")
+	cmdtest.CheckFailure(t, []string{"doctor", "--listen", "1s"}, cli.ExitUsage, "--listen requires -d")
 	cmdtest.CheckFailure(t, []string{"doctor", "x"}, cli.ExitUsage, "no argument")
 }
 
-// TestOrdinaryUserIsTold: which way a device would take, what is missing, and that it works all the same. With
-// --network udp nothing is missing.
-func TestOrdinaryUserIsTold(t *testing.T) {
+// TestUnprivilegedUser checks the report for an unprivileged user: the network that a device would use, and the
+// missing capabilities. With --network udp none is missing.
+func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	run := func(args ...string) (code int, stdout string) {
@@ -201,12 +201,12 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 		return c.End(t)
 	}
 	code, stdout := run()
-	for _, want := range []string{"may not use XDP: missing CAP_NET_RAW", "by itself a device uses UDP sockets, since XDP cannot be had (missing CAP_NET_RAW", "UDP port 4791    free"} {
+	for _, want := range []string{"not allowed to use XDP: missing CAP_NET_RAW", "by default a device uses UDP sockets because XDP is not available (missing CAP_NET_RAW", "UDP port 4791    free"} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d: %q is not in\n%s", code, want, stdout)
 		}
 	}
-	if code, stdout := run("--network", "udp"); code != 0 || strings.Contains(stdout, "CAP_") || !strings.Contains(stdout, "UDP sockets, as asked for") {
+	if code, stdout := run("--network", "udp"); code != 0 || strings.Contains(stdout, "CAP_") || !strings.Contains(stdout, "UDP sockets, as requested") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 	if code, stdout := run("--network", "xdp"); code != 1 || !strings.Contains(stdout, "problem") {
@@ -214,8 +214,8 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 	}
 }
 
-// TestRootOfAUserNamespaceIsTold: it has all capabilities, and they are not enough for XDP.
-func TestRootOfAUserNamespaceIsTold(t *testing.T) {
+// TestUserNamespaceRoot: root of a user namespace has all capabilities, which are not sufficient for XDP.
+func TestUserNamespaceRoot(t *testing.T) {
 	t.Parallel()
 	needs.UserNamespace(t)
 	c := cmdtest.Command(t, "doctor", "--socket", "/no/such.sock")
@@ -225,13 +225,13 @@ func TestRootOfAUserNamespaceIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout := c.End(t)
-	if code != 0 || !strings.Contains(stdout, "takes no XDP program") || !strings.Contains(stdout, "by itself a device uses UDP sockets") || !strings.Contains(stdout, "ip link set dev lo up") {
+	if code != 0 || !strings.Contains(stdout, "rejects XDP programs") || !strings.Contains(stdout, "by default a device uses UDP sockets") || !strings.Contains(stdout, "ip link set dev lo up") {
 		t.Errorf("exit code %d: %s\n%s", code, c.Said(), stdout)
 	}
 }
 
-// TestLeftovers: what a killed process left on the interface is reported with the command that undoes it, and what
-// belongs to an open device is not reported.
+// TestLeftovers: settings that a killed process left on the interface are reported with the command that
+// removes them. Settings of an open device are not reported.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

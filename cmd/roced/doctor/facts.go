@@ -11,39 +11,39 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// facts are what is seen of a host and one interface.
+// facts describes a host and one interface.
 type facts struct {
-	network   hca.Network // the way that is asked for
-	release   string      // of the kernel
-	xdpSocket error       // of opening an AF_XDP socket
+	network   hca.Network // requested
+	release   string      // kernel release
+	xdpSocket error       // error of opening an AF_XDP socket
 	missing   []capability.Capability
-	program   error             // of loading an XDP program, if no capability is missing
-	locked    uint64            // bytes that may be locked; all if CAP_IPC_LOCK is held
-	holders   []host.PortHolder // of RoCEv2's port, in this namespace
-	softRoCE  bool              // it is loaded
-	// loopbackUp says that the interface lo is up.
+	program   error             // error of loading an XDP program, if no capability is missing
+	locked    uint64            // limit of locked memory in bytes; unlimited with CAP_IPC_LOCK
+	holders   []host.PortHolder // of the RoCEv2 port in this namespace
+	softRoCE  bool              // rdma_rxe is loaded
+	// loopbackUp reports whether the interface lo is up.
 	loopbackUp bool
 	devices    []daemon.Device
-	service    error // of asking a service for its devices
+	service    error // error of querying the service for its devices
 
 	name  string // of the interface
-	found error  // of looking for it
+	found error  // error of the interface lookup
 	link  netlink.Link
-	base  netlink.Link // below a VLAN; else link
-	vlans []string     // on the interface
+	base  netlink.Link // the parent of a VLAN, else link
+	vlans []string     // VLAN interfaces on base
 
-	addresses []netip.Addr // of the GID table, in its order
-	left      []finding    // changes that killed processes left on the interface
+	addresses []netip.Addr // in the order of the GID table
+	left      []finding    // settings that killed processes left on the interface
 	features  xdpFeatures
-	offloads  map[string]bool // by ethtool -k's names
-	queues    int             // in use; 0 if the driver does not say
-	answering string          // the interface below that answers ARP for this one's addresses; empty for none
+	offloads  map[string]bool // by feature name of ethtool -k
+	queues    int             // in use; 0 if the driver does not report it
+	answering string          // lower interface that answers ARP for this one's addresses; empty if none
 
 	groupsByAddress, groupLimit int // IPv4 groups joined by addresses in this namespace; igmp_max_memberships
 	rules                       string
-	bridge                      *bridge // that the interface is a port of; nil for none
+	bridge                      *bridge // of which the interface is a port; nil if none
 	listened                    time.Duration
-	queries                     map[string]bool // IGMP and MLD queries heard meanwhile
+	queries                     map[string]bool // IGMP and MLD queries received while listening
 }
 
 // bridge is a Linux bridge.

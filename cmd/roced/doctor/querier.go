@@ -8,23 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The protocols that ask who is in which group.
+// Protocols of multicast membership queries.
 const (
 	igmp = "IGMP"
 	mld  = "MLD"
 )
 
-// Where a message's type is. An IPv4 raw socket gives the IP header too.
+// Message types. An IPv4 raw socket also returns the IP header.
 const (
 	igmpQuery = 0x11
 	mldQuery  = 130
 )
 
-// listenForQueries listens on an interface for so long, or until it has heard both.
+// listenForQueries listens on an interface for the given time, or until queries of both protocols were
+// received.
 func listenForQueries(ctx context.Context, index int, listen time.Duration) map[string]bool {
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	if listen <= 0 {
-		return heard
+		return received
 	}
 	var list []unix.PollFd
 	for _, s := range []struct{ family, protocol int }{{unix.AF_INET, unix.IPPROTO_IGMP}, {unix.AF_INET6, unix.IPPROTO_ICMPV6}} {
@@ -37,20 +38,20 @@ func listenForQueries(ctx context.Context, index int, listen time.Duration) map[
 			list = append(list, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	for deadline := time.Now().Add(listen); time.Now().Before(deadline) && len(heard) < 2 && ctx.Err() == nil; {
-		_, err := unix.Poll(list, 100) // so that ctx is looked at now and then
+	for deadline := time.Now().Add(listen); time.Now().Before(deadline) && len(received) < 2 && ctx.Err() == nil; {
+		_, err := unix.Poll(list, 100) // short, to check ctx regularly
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			break
 		}
 		for _, p := range list {
-			hear(int(p.Fd), heard)
+			receive(int(p.Fd), received)
 		}
 	}
-	return heard
+	return received
 }
 
-// hear takes what has arrived at a socket.
-func hear(fd int, heard map[string]bool) {
+// receive reads the packets that are waiting at a socket and records the queries.
+func receive(fd int, received map[string]bool) {
 	packet := make([]byte, 256)
 	for {
 		n, _, err := unix.Recvfrom(fd, packet, 0)
@@ -59,10 +60,10 @@ func hear(fd int, heard map[string]bool) {
 		}
 		if isIPv4 := n > 20 && packet[0]>>4 == 4; isIPv4 {
 			if header := int(packet[0]&15) * 4; n > header && packet[header] == igmpQuery {
-				heard[igmp] = true
+				received[igmp] = true
 			}
 		} else if n > 0 && packet[0] == mldQuery {
-			heard[mld] = true
+			received[mld] = true
 		}
 	}
 }

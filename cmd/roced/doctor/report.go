@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// write prints findings: a line each, and below it what to do.
+// write prints each finding on a line, with its remedy below.
 func write(out io.Writer, list []finding) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, f := range list {
@@ -25,7 +25,7 @@ func writeJSON(out io.Writer, list []finding) error {
 	return e.Encode(list)
 }
 
-// problems counts those findings that keep things from working.
+// problems returns the number of findings with severity problem.
 func problems(list []finding) (n uint64) {
 	for _, f := range list {
 		if f.Severity == problem {

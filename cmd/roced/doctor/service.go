@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoAnswer is a service that had not answered when the doctor was stopped.
-var errNoAnswer = errors.New("it has not answered")
+// errNoResponse reports a service that had not responded when doctor was interrupted.
+var errNoResponse = errors.New("no response yet")
 
 func checkService(f *facts) []finding {
 	switch {
 	case f.service == nil:
 		return ok("service", "runs; devices: "+strings.Join(f.deviceNames(), ", "))
-	case errors.Is(f.service, errNoAnswer), errors.Is(f.service, os.ErrDeadlineExceeded):
-		return says("service", warning, "does not answer", unit.Answering())
+	case errors.Is(f.service, errNoResponse), errors.Is(f.service, os.ErrDeadlineExceeded):
+		return report("service", warning, "does not respond", unit.Answering())
 	case errors.Is(f.service, unix.EACCES):
-		return says("service", warning, "runs, and does not let this user in", "usermod -aG roced USER, and log in again")
+		return report("service", warning, "runs, but this user has no access", "usermod -aG roced USER, then log in again")
 	case errors.Is(f.service, unix.ENOENT), errors.Is(f.service, unix.ECONNREFUSED):
-		return says("service", note, "does not run", unit.Start()+", if programs are to share devices")
+		return report("service", note, "not running", unit.Start()+", if programs should share devices")
 	}
-	return says("service", warning, f.service.Error(), unit.Log())
+	return report("service", warning, f.service.Error(), unit.Log())
 }
 
 func (f *facts) deviceNames() (names []string) {
@@ -36,13 +36,13 @@ func (f *facts) deviceNames() (names []string) {
 	return names
 }
 
-// offers says whether the service has a device of a name, which works.
+// offers reports whether the service has a working device with that name.
 func (f *facts) offers(name string) bool {
 	return slices.ContainsFunc(f.devices, func(d daemon.Device) bool { return d.Name == name && d.Why == "" })
 }
 
-// holder is the service's device that is on the interface; empty if none is. An interface of the same
-// name in another namespace has another number.
+// holder returns the service's device on the interface, or "". Interface indexes are compared because another
+// namespace may have an interface with the same name.
 func (f *facts) holder() string {
 	index := uint32(f.link.Attrs().Index)
 	is := func(e verbs.GIDEntry) bool { return e.IfIndex == index }

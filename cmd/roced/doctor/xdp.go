@@ -7,15 +7,15 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// xdpFeatures are what a driver offers (linux/netdev.h, Linux 6.3).
+// xdpFeatures holds the XDP features of a driver (linux/netdev.h, Linux 6.3).
 type xdpFeatures struct {
 	known bool
 	bits  uint64
-	// segments are the chunks that a frame may take with zero-copy; 0 or 1 for one (Linux 6.6).
+	// segments is the number of chunks per frame with zero-copy; 0 or 1 means one (Linux 6.6).
 	segments uint32
 }
 
-// The bits of enum netdev_xdp_act.
+// Bits of enum netdev_xdp_act.
 const (
 	xdpBasic    = 1 << 0
 	xdpRedirect = 1 << 1
@@ -25,7 +25,7 @@ const (
 
 func (f xdpFeatures) has(bits uint64) bool { return f.bits&bits == bits }
 
-// The netdev family's numbers.
+// Numbers of the netdev netlink family.
 const (
 	netdevCommandGet    = 1
 	netdevAttrIndex     = 1
@@ -34,8 +34,8 @@ const (
 	netdevFamilyVersion = 1
 )
 
-// take reads an attribute of the kernel's answer.
-func (f *xdpFeatures) take(attribute uint16, value []byte) {
+// decode reads one attribute of the kernel's response.
+func (f *xdpFeatures) decode(attribute uint16, value []byte) {
 	switch {
 	case attribute == netdevAttrXDPFlags && len(value) >= 8:
 		f.known, f.bits = true, nl.NativeEndian().Uint64(value)
@@ -44,13 +44,13 @@ func (f *xdpFeatures) take(attribute uint16, value []byte) {
 	}
 }
 
-// askXDPFeatures asks the kernel about an interface; an older one does not know.
-func askXDPFeatures(index int) (f xdpFeatures, err error) {
+// queryXDPFeatures queries the kernel for an interface's features. Kernels without the netdev family return none.
+func queryXDPFeatures(index int) (f xdpFeatures, err error) {
 	family, err := host.FindGenetlinkFamily("netdev")
 	if err != nil {
 		return f, nil
 	}
-	answers, err := host.AskGenetlink(family.ID, netdevCommandGet, netdevFamilyVersion, nl.NewRtAttr(netdevAttrIndex, nl.Uint32Attr(uint32(index))))
+	answers, err := host.QueryGenetlink(family.ID, netdevCommandGet, netdevFamilyVersion, nl.NewRtAttr(netdevAttrIndex, nl.Uint32Attr(uint32(index))))
 	if err != nil {
 		return f, fmt.Errorf("XDP features: %w", err)
 	}
@@ -60,7 +60,7 @@ func askXDPFeatures(index int) (f xdpFeatures, err error) {
 			return f, fmt.Errorf("XDP features: %w", err)
 		}
 		for _, a := range attributes {
-			f.take(a.Attr.Type&nl.NLA_TYPE_MASK, a.Value)
+			f.decode(a.Attr.Type&nl.NLA_TYPE_MASK, a.Value)
 		}
 	}
 	return f, nil

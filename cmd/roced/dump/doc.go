@@ -1,4 +1,3 @@
-// Package dump is roced dump: the packets of one of the service's devices, which XDP steers away from
-// tcpdump, and those that the device sends, as pcapng. The service writes it (verbs/server's capture.go);
-// this passes it on.
+// Package dump implements roced dump, which writes the packets of a device of the service as pcapng. The
+// service creates the capture (verbs/server's capture.go); this package copies it.
 package dump

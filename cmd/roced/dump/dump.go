@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	daemon.Flags
 	file   string
@@ -28,35 +28,36 @@ type options struct {
 	filter proto.CaptureRequest
 }
 
-const help = `Writes the packets of a device of the service: those that XDP steers to it, which tcpdump
-does not see, and those that it sends, until Ctrl-C or the device's end. It is pcapng,
-which tshark and Wireshark read while it is written.
+const help = `Writes the packets of a device of the service as pcapng, which tshark and Wireshark can
+read while it is written, until Ctrl-C or the end of the device. Received packets are
+those that XDP steers to the device, which tcpdump does not see.
 
-Each packet has a comment that says what became of it: sent; delivered, and to which
-queue pair or to how many of a group; or dropped, by the name of the counter (roced show
-stat). What becomes of it later is not in it: a packet that was sent may still be refused
-by the interface, and one to a large group may be delivered to more of its members.
-Packets that XDP itself drops or passes to the host are not in it.
+Each packet has a comment with its outcome: sent; delivered, with the queue pair or the
+number of group members; or dropped, with the name of the counter (roced show stat). Later
+events are not included: the interface may still drop a sent packet, and a packet to a
+large group may be delivered to more members. Packets that XDP itself drops or passes to
+the host are not included.
 
-The device does not wait: what is not read in time is lost, and the next packet says how
-many were (frame.drop_count in tshark).
+The device does not wait for the reader. Unread packets are lost; the next packet has
+their number (frame.drop_count in tshark).
 
-tshark and Wireshark take short SENDs of connections for RPC over RDMA, and then say
-"[Malformed Packet]": --disable-protocol rpcordma (Analyze, Enabled Protocols) has them
-shown as RoCE with data.
+tshark and Wireshark mistake short SENDs of connections for RPC over RDMA and report
+"[Malformed Packet]". Use --disable-protocol rpcordma (Analyze, Enabled Protocols) to
+show them as RoCE with data.
 
-Only root and the service's own user may: all programs' messages are in it.`
+Only root and the user of the service can capture, because captures contain the messages
+of all programs.`
 
 const examples = `  roced dump -d eth0 | tshark -i -
   roced dump -d eth0 | tshark -i - --disable-protocol rpcordma
   roced dump -d eth0 --qp 0x4711 -w qp.pcapng
   roced dump -d eth0 --group 239.1.2.3 -s 128 | tshark -i - -T fields -e frame.time -e frame.comment`
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use: "dump", Short: "Write a device's packets, as pcapng for tshark and Wireshark", Long: help, Example: examples, Args: cli.NoArguments,
+		Use: "dump", Short: "Write the packets of a device as pcapng for tshark and Wireshark", Long: help, Example: examples, Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd.OutOrStdout()); err != nil {
 				return cli.Usage(err)
@@ -67,30 +68,30 @@ func New() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.Flags.Add(f)
-	f.Lookup("device").Usage = "`name` of the device (default the only one)"
-	f.StringVarP(&o.file, "write", "w", "-", "`file` to write to; -: standard output")
-	f.StringVar(&o.qp, "qp", "", "only packets from or to the queue pair of this `number`")
-	f.StringVar(&o.group, "group", "", "only packets to this multicast `address`")
-	cli.AddSize(f, &o.snap, "snaplen", "s", 0, "`bytes` to keep of each packet; 0: all")
+	f.Lookup("device").Usage = "`name` of the device (default: the only one)"
+	f.StringVarP(&o.file, "write", "w", "-", "output `file`; - is standard output")
+	f.StringVar(&o.qp, "qp", "", "`number` of the queue pair whose packets to write (default: all)")
+	f.StringVar(&o.group, "group", "", "multicast `address` whose packets to write (default: all)")
+	cli.AddSize(f, &o.snap, "snaplen", "s", 0, "`bytes` to keep of each packet; 0 means all")
 	return cmd
 }
 
-// maxQPN is the highest number of a queue pair.
+// maxQPN is the largest queue pair number.
 const maxQPN = 0xFFFFFF
 
-// check finds mistakes before anything is opened.
+// check validates the flags before anything is opened.
 func (o *options) check(out io.Writer) error {
 	if o.file == "-" && cli.IsTerminal(out) {
-		return errors.New("pcapng is not for a terminal: -w FILE, or pipe it to tshark -i -")
+		return errors.New("cannot write pcapng to a terminal: use -w FILE, or pipe the output to tshark -i -")
 	}
 	if o.snap < 0 {
-		return fmt.Errorf("--snaplen %d: 0 or more bytes", o.snap)
+		return fmt.Errorf("--snaplen must not be negative: %d", o.snap)
 	}
 	o.filter.Snap = uint32(o.snap)
 	if o.qp != "" {
 		number, err := strconv.ParseUint(o.qp, 0, 32)
 		if err != nil || number == 0 || number > maxQPN {
-			return fmt.Errorf("--qp %s: a number of 1 to 0x%x; roced show qp lists them", o.qp, maxQPN)
+			return fmt.Errorf("--qp must be from 1 to 0x%x: %q (roced show qp lists queue pairs)", maxQPN, o.qp)
 		}
 		o.filter.QPN = verbs.QPN(number)
 	}
@@ -128,20 +129,20 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer context.AfterFunc(ctx, func() { packets.Close() })()
 	_, err = io.Copy(out, packets)
-	if ctx.Err() != nil || errors.Is(err, unix.EPIPE) { // nobody wants more
+	if ctx.Err() != nil || errors.Is(err, unix.EPIPE) { // the reader has closed the pipe
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("the device %s, or the service, has ended", o.filter.Device)
+	return fmt.Errorf("the capture ended: device %s or the service was closed", o.filter.Device)
 }
 
-// device is the one that is asked for, or the only one.
+// device returns the selected device, or the only one.
 func (o *options) device(c *daemon.Connection) (string, error) {
 	names, err := c.Choose(o.Device)
 	if err == nil && len(names) != 1 {
-		err = fmt.Errorf("name a device with -d; the service has %q", names)
+		err = fmt.Errorf("select a device with -d: %q", names)
 	}
 	if err != nil {
 		return "", err

@@ -66,8 +66,8 @@ func TestDumpErrors(t *testing.T) {
 	args := func(rest string) []string {
 		return strings.Fields("dump -w /dev/null --socket " + socket + " " + rest)
 	}
-	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "name a device with -d", `"left"`)
+	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "select a device with -d", `"left"`)
 	cmdtest.CheckFailure(t, args("-d eth9"), cli.ExitFailed, `no device "eth9"`)
-	cmdtest.CheckFailure(t, args("-d left --qp 0x1000000"), cli.ExitUsage, "--qp 0x1000000")
+	cmdtest.CheckFailure(t, args("-d left --qp 0x1000000"), cli.ExitUsage, "--qp must be from 1 to 0xffffff")
 	cmdtest.CheckFailure(t, args("-d left --group 10.0.0.1"), cli.ExitUsage, "not a multicast address")
 }

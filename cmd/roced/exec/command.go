@@ -17,99 +17,99 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
-	libraries string
-	socket    string
-	installed string // the socket of the service that the package installs
-	network   string
-	device    string // interface, where the network is not in memory
-	hosts     int    // with names
-	capture   string // file
-	report    bool
-	weather   loopback.Weather
-	memory    loopback.Options // of the network in memory, as the command line says; after check
-	preload   bool
-	sysfs     bool
-	inside    bool // the process has a mount namespace of its own, for --sysfs
-	guard     bool // the process guards a folder, and does nothing else
-	guarded   bool // the service's folder gets a guard
-	log       *slog.Logger
-	errOut    io.Writer
+	libraries  string
+	socket     string
+	installed  string // socket of the installed service
+	network    string
+	device     string // interface, unless the network is in memory
+	hosts      int    // number of named hosts
+	capture    string // file
+	report     bool
+	impairment loopback.ImpairmentFlags
+	memory     loopback.Options // options of the in-memory network; set by check
+	preload    bool
+	sysfs      bool
+	inside     bool // running in the new mount namespace of --sysfs
+	guard      bool // running as the guard of a directory
+	guarded    bool // start a guard for the service's directory
+	log        *slog.Logger
+	errOut     io.Writer
 }
 
-const help = `Runs a program that uses libibverbs or librdmacm over roced, as it is: no RDMA device, no
-kernel module and no privilege is needed.
+const help = `Runs an unmodified program that uses libibverbs or librdmacm over roced. No RDMA device,
+kernel module or privileges are needed.
 
-The program uses the service that --socket or ROCED_SOCKET names, else the one at
-/run/roced/roced.sock, else that of "roced run --loopback" of the same user. If there is
-none, the command runs one of its own for as long as the program runs: a private
-in-memory network, on which each process is a host with the lowest free address, from
-10.88.0.1, and with one that no other private network of this machine has (GID index 0).
-Programs that are to reach each other there run below one "roced exec", for instance in
-a shell; a program that waits alone is reported on standard error. Separate commands
-share the network of "roced run --loopback". --network loopback asks for a service of its
-own in any case, and so do --hosts, --report, --capture and the flags of a bad network
-below. With --hosts there are devices whose addresses are known beforehand, as well, and
-no other addresses; programs that open one share it.
+The program uses the service of --socket or ROCED_SOCKET, otherwise the service at
+/run/roced/roced.sock, otherwise that of "roced run --loopback" of the same user. If none
+exists, the command starts a private service, which ends with the program: an in-memory
+network on which each process is a host with the lowest free address, from 10.88.0.1, and
+with a second address that is unique on this machine (GID index 0). Programs on a private
+network reach each other only below the same "roced exec", for example in a shell; if a
+program waits there alone, a line on standard error reports this. To share a network
+between commands, start "roced run --loopback" first. --network loopback always starts a
+private service, as do --hosts, --report, --capture and the impairment flags below.
+--hosts adds devices with fixed addresses and no others; programs that open the same
+device share it.
 
---network udp has a service of its own over UDP sockets of an interface, with the host's
-own addresses: no privilege is needed, and the peers are on the network. --network xdp is
-the same over AF_XDP, and needs root or capabilities. RoCEv2's port, UDP 4791, must be free.
-Without --device it is the interface of the default route, which a line on standard error names.
+--network udp starts a private service over UDP sockets of an interface, with the host's
+addresses. It needs no privileges and reaches peers on the network. --network xdp uses
+AF_XDP instead, which needs root or capabilities. Both need UDP port 4791 to be free. The
+default interface is that of the default route; a line on standard error names it.
 
---report and --capture tell of that service: what was dropped, by the counters' names
-(roced show stat), and what was sent again; and all packets, for tshark and Wireshark. On a
-network in memory a packet is there twice: as it is sent, and as it arrives.
+--report prints drops (by counter name, see roced show stat) and retransmissions of the
+private service. --capture records all its packets for tshark and Wireshark. On an
+in-memory network each packet is recorded twice: as sent and as received.
 
-A network in memory can be a bad one: --loss, --duplicate, --reorder, --delay, --rate. Which
-packets it happens to is decided by --seed, by the two hosts in the order in which they came
-and by the packet's number between these: it is the same in each run, as far as the programs
-start and send in the same order. What they send to acknowledge, or again, counts too, and
-depends on times. --schedule FILE has hosts' links go down and come up, and addresses change,
-and programs get their events. Its lines are a time from the start, a host (host1, or loop1
-and so on for processes) and an event:
+--loss, --duplicate, --reorder, --delay and --rate impair an in-memory network. The
+affected packets depend on --seed, on the start order of the two hosts and on the packet's
+number between them. Runs are identical if the programs start and send in the same order;
+acknowledgements and retransmissions count as packets and depend on timing. --schedule
+FILE takes links down and up and changes addresses at given times, and the programs
+receive the events. Each line has a time since the start, a host (host1, or loop1, loop2,
+… for processes) and an event:
 
   500ms  loop1  down
   1.5s   loop1  up
   2s     host2  address 10.88.9.9,fd88::9:9
 
-RoCE needs a GID index: most tools want -g 0. With ROCED_DEBUG=1 in the environment the
-libraries say on stderr what fails, and why.
+RoCE needs a GID index: most tools need -g 0. With ROCED_DEBUG=1 in the environment the
+libraries report errors and their causes on standard error.
 
-The libraries are those in clib/ beside roced ("make clib" builds them), in lib/roced
-beside its folder, or where --libraries or ROCED_LIBRARIES says. The program finds them by
-LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload. Programs
-that are linked with musl find those in the folder musl below it.
+The libraries are searched in --libraries, ROCED_LIBRARIES, the directory clib beside
+roced (built by "make clib") and lib/roced beside roced's directory. The program finds
+them through LD_LIBRARY_PATH; a program with a built-in path (RPATH) needs --preload.
+Programs linked with musl use the libraries in the subdirectory musl.
 
-Few programs look for devices in /sys/class/infiniband or /dev/infiniband. --sysfs shows
-them the service's devices there, as they are for the process that roced exec starts: on a
-network in memory its children have other addresses. The program gets a mount namespace of
-its own, which works as root, and as an ordinary user where user namespaces are allowed.
+--sysfs shows the devices in /sys/class/infiniband and /dev/infiniband, which few programs
+read. The devices are those of the process that roced exec starts; its children have other
+addresses on an in-memory network. --sysfs needs a mount namespace, so root or unprivileged
+user namespaces.
 
-Signals are the program's: the command passes them on, and stops and goes on as the program
-does. If the command is killed (SIGKILL), so is the program, and nothing of either is left;
-what the program has started itself goes on, and its device has failed.
-Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
-command line is wrong; 125 if the command itself failed; 126 if the program cannot be
-run; 127 if it was not found.`
+Signals are forwarded to the program, and the command stops and continues with it. If the
+command is killed (SIGKILL), the program is killed too and nothing remains. Processes that
+the program started continue to run; their device has failed.
+Exit codes: that of the program; 128 plus the signal number if a signal ended it; 2 for an
+invalid command line; 125 if the command itself failed; 126 if the program cannot be run;
+127 if the program was not found.`
 
-// Exit codes of the command's own, as those of env(1).
+// Exit codes of the command itself, as in env(1).
 const (
 	exitFailed  = 125
 	exitCannot  = 126
 	exitMissing = 127
 )
 
-// New is the command.
+// New returns the command.
 func New(log *slog.Logger) *cobra.Command {
 	o := &options{installed: config.DefaultSocket, log: log}
 	cmd := &cobra.Command{
 		Use:     "exec [flags] -- PROGRAM [ARGUMENT...]",
-		Short:   "Run an RDMA program in C over roced, unchanged",
+		Short:   "Run an unmodified libibverbs or librdmacm program over roced",
 		Long:    help,
 		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong -g 0 & sleep 1; ibv_rc_pingpong -g 0 localhost'",
-		Args:    takesProgram,
+		Args:    requireProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.errOut = cmd.ErrOrStderr()
 			if o.guard {
@@ -129,25 +129,25 @@ func New(log *slog.Logger) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	daemon.AddSocket(f, &o.socket, "`path` of the service's socket")
-	f.Var(&cli.Choice{List: []string{inMemory, "udp", "xdp"}, Value: &o.network}, "network", "a service of its own, also if there is another, over this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
-	f.VarP(&cli.Interface{One: &o.device}, "device", "d", "with --network udp or xdp: `interface` (default that of the default route)")
-	f.IntVar(&o.hosts, "hosts", 0, "an in-memory network of its own with this `number` of devices with fixed addresses, host1 (10.88.0.1, fd88::1), host2 and so on")
-	o.weather.Add(f, "an in-memory network of its own: ")
-	f.BoolVar(&o.report, "report", false, "a service of its own: at the end, report on standard error what was dropped, what was sent again, and what was marked and slowed down by congestion")
-	f.StringVar(&o.capture, "capture", "", "a service of its own: `file` for all packets, as pcapng, with what became of each")
-	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
-	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
-	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband and /dev/infiniband too")
+	daemon.AddSocket(f, &o.socket, "`path` of the service socket")
+	f.Var(&cli.Choice{List: []string{inMemory, "udp", "xdp"}, Value: &o.network}, "network", "start a private service on this `network`: loopback (in memory), udp (UDP sockets of an interface) or xdp (needs privileges)")
+	f.VarP(&cli.Interface{One: &o.device}, "device", "d", "`interface` of --network udp or xdp (default: that of the default route)")
+	f.IntVar(&o.hosts, "hosts", 0, "`number` of devices with fixed addresses on a private in-memory network: host1 (10.88.0.1, fd88::1), host2, ...")
+	o.impairment.Add(f, "private in-memory network: ")
+	f.BoolVar(&o.report, "report", false, "private service: at the end, report drops, retransmissions and congestion on standard error")
+	f.StringVar(&o.capture, "capture", "", "private service: pcapng `file` for all packets, with the outcome of each")
+	f.StringVar(&o.libraries, "libraries", "", "`directory` of libibverbs.so.1 and librdmacm.so.1")
+	f.BoolVar(&o.preload, "preload", false, "load the libraries with LD_PRELOAD, for programs with a built-in library path (RPATH)")
+	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in /sys/class/infiniband and /dev/infiniband of the program")
 	f.BoolVar(&o.inside, inside, false, "")
 	f.BoolVar(&o.guard, guarding, false, "")
 	_ = errors.Join(f.MarkHidden(inside), f.MarkHidden(guarding))
 	return cmd
 }
 
-func takesProgram(_ *cobra.Command, args []string) error {
+func requireProgram(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return cli.Usage(errors.New("which program? roced exec -- PROGRAM [ARGUMENT...]"))
+		return cli.Usage(errors.New("no program given: roced exec -- PROGRAM [ARGUMENT...]"))
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func codeOf(err error) int {
 }
 
 func (o *options) run(args []string) (err error) {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // what is ignored here would be ignored in the program too
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a signal ignored here would be ignored in the program too
 	p := program{arguments: args, sysfs: o.sysfs, preload: o.preload}
 	if p.path, err = osexec.LookPath(args[0]); err != nil {
 		return &programError{fmt.Errorf("run %s: %w", args[0], errors.Unwrap(err))}
@@ -177,9 +177,9 @@ func (o *options) run(args []string) (err error) {
 	switch {
 	case p.socket == "":
 		o.guarded = true
-		return o.runWithOwnService(&p)
+		return o.runWithPrivateService(&p)
 	case o.inside:
-		if err := errors.Join(showDevices(p.socket), giveUpRights()); err != nil {
+		if err := errors.Join(showDevices(p.socket), dropPrivileges()); err != nil {
 			return fmt.Errorf("--sysfs: %w", err)
 		}
 	case o.sysfs:
@@ -188,40 +188,41 @@ func (o *options) run(args []string) (err error) {
 	return p.become()
 }
 
-// maxHosts is how many hosts --hosts makes at most.
+// maxHosts is the limit of --hosts.
 const maxHosts = 1000
 
-// check finds invalid flags before anything is opened. Flags of an in-memory network of its own choose that network.
+// check validates the flags before anything is opened. A flag of a private in-memory network implies that
+// network.
 func (o *options) check() error {
-	own := o.ownFlag()
-	if own != "" && o.network == "" && o.socket == "" {
+	private := o.privateFlag()
+	if private != "" && o.network == "" && o.socket == "" {
 		o.network = inMemory
 	}
-	way, known := networks[o.network]
+	kind, known := networks[o.network]
 	switch {
 	case !known:
-		return fmt.Errorf("--network %s: there are loopback, udp and xdp", o.network)
+		return fmt.Errorf("--network must be loopback, udp or xdp: %q", o.network)
 	case o.network != "" && o.socket != "":
-		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
-	case o.device != "" && way == "":
-		return errors.New("--device is for --network udp or xdp: add one of them")
-	case o.socket != "" && own != "":
-		return fmt.Errorf("--%s is for a service of the command's own, --socket names another: leave one of them out; roced show stat and roced dump report on that service", own)
+		return errors.New("--network starts a private service and cannot be combined with --socket")
+	case o.device != "" && kind == "":
+		return errors.New("--device requires --network udp or xdp")
+	case o.socket != "" && private != "":
+		return fmt.Errorf("--%s requires a private service and cannot be combined with --socket; use roced show stat and roced dump for that service", private)
 	case o.hosts < 0 || o.hosts > maxHosts:
-		return fmt.Errorf("--hosts %d: 0 to %d", o.hosts, maxHosts)
-	case way != "" && (o.weather.Given() != "" || o.hosts > 0):
-		return fmt.Errorf("--%s is for --network loopback, not %s: leave one of them out", own, o.network)
-	case way == "":
+		return fmt.Errorf("--hosts must be from 0 to %d: %d", maxHosts, o.hosts)
+	case kind != "" && (o.impairment.Given() != "" || o.hosts > 0):
+		return fmt.Errorf("--%s requires --network loopback, not %s", private, o.network)
+	case kind == "":
 		return o.describeMemory()
 	}
 	return nil
 }
 
-// ownFlag returns the first given flag that needs a service of the command's own; empty if none was given.
-func (o *options) ownFlag() string {
+// privateFlag returns the first given flag that needs a private service, or "".
+func (o *options) privateFlag() string {
 	switch {
-	case o.weather.Given() != "":
-		return o.weather.Given()
+	case o.impairment.Given() != "":
+		return o.impairment.Given()
 	case o.hosts != 0:
 		return "hosts"
 	case o.report:

@@ -1,21 +1,22 @@
-// Package exec is roced exec: a program that uses libibverbs or librdmacm runs over roced, unchanged.
+// Package exec implements roced exec, which runs an unmodified program that uses libibverbs or librdmacm over
+// roced.
 //
 //	command.go     the command line
-//	libraries.go   where the C libraries are, and how the program finds them
-//	service.go     the service: one that is there, else one of its own
-//	network.go     what its devices are on: an in-memory network, or an interface
-//	private.go     the in-memory network: its addresses, and a program that waits there alone
-//	folder.go      where its socket is
-//	guard.go       what removes that if the command is killed
-//	report.go      what it says at the end
-//	program.go     the program: this process, or a child; its signals, its exit code
-//	sysfs.go       --sysfs: what /sys/class says of the devices
-//	mounts.go      and how the program sees it: a mount namespace
+//	libraries.go   location of the C libraries, and the program's environment
+//	service.go     the existing service, or a private one
+//	network.go     network of a private service: in memory, or an interface
+//	private.go     the in-memory network: addresses, detection of a program that waits alone
+//	folder.go      temporary directory of the socket
+//	guard.go       removal of that directory if the command is killed
+//	report.go      report of --report
+//	program.go     the program: signals and exit code
+//	sysfs.go       --sysfs: contents of /sys/class
+//	mounts.go      --sysfs: the program's mount namespace
 //
-//	roced exec ──┬─ a service is there: becomes the program (execve)
-//	             └─ none: its own service ◄── socket ── the program, a child
+//	roced exec ──┬─ with an existing service: becomes the program (execve)
+//	             └─ otherwise: private service ◄── socket ── the program, a child
 //
-// With a service of its own the command stays, passes signals on, and ends as the program ends. If the command is
-// killed, the program is too, and a guard removes the folder. What the program has started goes on, and finds that its
-// device has failed, as with any service that ends.
+// With a private service the command keeps running, forwards signals, and ends with the program's status. If
+// the command is killed, the program is killed too and a guard removes the directory. Processes that the
+// program started continue; their device has failed, as when any service ends.
 package exec

@@ -18,7 +18,7 @@ import (
 func newLibraries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for nobody
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for the unprivileged user
 		t.Fatal(err)
 	}
 	for _, name := range libraries.Names {
@@ -124,26 +124,26 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	rows := map[string]struct {
 		args []string
 		code int
 		said string
 	}{
-		"no program":          {nil, 2, "which program?"},
+		"no program":          {nil, 2, "no program given"},
 		"no libraries there":  {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
 		"rdma-core's":         {[]string{"--libraries", newStrangers(t), "true"}, exitFailed, "not roced's"},
-		"empty socket":        {[]string{"--socket", "", "true"}, 2, "write the path of a socket"},
-		"unknown network":     {[]string{"--network", "tcp", "true"}, 2, "--network tcp"},
+		"empty socket":        {[]string{"--socket", "", "true"}, 2, "must be the path of a socket"},
+		"unknown network":     {[]string{"--network", "tcp", "true"}, 2, "--network must be loopback, udp or xdp"},
 		"no interface":        {[]string{"--network", "udp", "-d", "eth9", "--libraries", newLibraries(t), "true"}, exitFailed, "eth9"},
-		"device in memory":    {[]string{"-d", "eth9", "true"}, 2, "--device is for"},
-		"hosts of others":     {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts is for"},
-		"hosts":               {[]string{"--hosts", "-1", "true"}, 2, "--hosts -1"},
-		"delay":               {[]string{"--network", "loopback", "--delay", "-5ms", "true"}, 2, "--delay -5ms"},
-		"mark without a rate": {[]string{"--network", "loopback", "--mark", "1ms", "true"}, 2, "together with --rate"},
+		"device in memory":    {[]string{"-d", "eth9", "true"}, 2, "--device requires"},
+		"hosts of others":     {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts requires"},
+		"hosts":               {[]string{"--hosts", "-1", "true"}, 2, "--hosts must be from 0 to 1000: -1"},
+		"delay":               {[]string{"--network", "loopback", "--delay", "-5ms", "true"}, 2, "--delay must not be negative: -5ms"},
+		"mark without a rate": {[]string{"--network", "loopback", "--mark", "1ms", "true"}, 2, "requires --rate"},
 		"no schedule there":   {[]string{"--network", "loopback", "--schedule", "/nowhere", "true"}, 2, "--schedule"},
-		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, 2, "leave one of them out"},
+		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, 2, "cannot be combined with --socket"},
 		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
 	}
 	for name, row := range rows {
@@ -214,7 +214,7 @@ func TestTemporaryFolder(t *testing.T) {
 	rows := map[string]struct{ dir, said string }{
 		"missing":   {"/no/such/folder", "no such file"},
 		"no folder": {"/dev/null", "not a directory"},
-		"too long":  {long, "the kernel takes 107"},
+		"too long":  {long, "the limit of a socket path is 107"},
 		"no place":  {"/proc", "no such file"},
 	}
 	for name, row := range rows {
@@ -231,8 +231,8 @@ func TestTemporaryFolder(t *testing.T) {
 	}
 }
 
-// The program sees the service's devices, and the host's other classes as they are; nobody else does. An ordinary user
-// gets a namespace of users too.
+// The program sees the service's devices and the host's other classes unchanged; other programs do not. An
+// unprivileged user also gets a user namespace.
 func TestSysfs(t *testing.T) {
 	t.Parallel()
 	script := `cd /sys/class && cat infiniband/loop/node_type infiniband/loop/ports/1/state infiniband/loop/ports/1/gids/1 infiniband/loop/ports/1/gid_attrs/types/1 infiniband_verbs/uverbs0/ibdev net/lo/operstate && ` +

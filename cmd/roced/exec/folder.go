@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is a folder for temporary files for as long as this process lives: it holds the folder's lock. What a killed
-// process has left is found by that. Its guard removes it; if that is killed too, the next command does.
+// folder is the temporary directory of this process, which holds a lock on it. The lock distinguishes it from
+// directories of killed processes. The guard removes it if this process is killed; otherwise the next command
+// does.
 type folder struct {
 	path  string
 	lock  *os.File
-	guard *guard // nil: there is none
+	guard *guard // nil if none
 }
 
 const (
@@ -26,8 +27,8 @@ const (
 	folderTries   = 100
 )
 
-// newFolder makes a folder, with a guard that is there before it. Others may remove the folder, and seldom do: where it
-// is never there, as in /proc, none can be made.
+// newFolder creates the directory and, if guarded, starts its guard first. Creation is retried because
+// another process may remove the directory before it is locked.
 func newFolder(guarded bool) (folder, error) {
 	removeLeft()
 	for try := 1; ; try++ {
@@ -45,10 +46,11 @@ func newFolder(guarded bool) (folder, error) {
 	}
 }
 
-// make makes the folder and locks it. fs.ErrNotExist says that another process removed it between the two.
+// make creates the directory and locks it. It returns fs.ErrNotExist if another process removed the directory
+// in between.
 func (f folder) make() (folder, error) {
 	if len(f.socket()) > maxSocketPath {
-		return f, fmt.Errorf("%w: %s has %d bytes, and the kernel takes %d as a socket's path", unix.ENAMETOOLONG, f.socket(), len(f.socket()), maxSocketPath)
+		return f, fmt.Errorf("%w: %s has %d bytes; the limit of a socket path is %d", unix.ENAMETOOLONG, f.socket(), len(f.socket()), maxSocketPath)
 	}
 	err := os.Mkdir(f.path, 0o700)
 	if err != nil {
@@ -60,8 +62,8 @@ func (f folder) make() (folder, error) {
 	return f, err
 }
 
-// lockFolder gives the lock, which goes with the process; with unix.LOCK_NB it does not wait for it. Programs do not
-// inherit it.
+// lockFolder locks the directory until the process ends. With unix.LOCK_NB it does not wait. Children do not
+// inherit the lock.
 func lockFolder(path string, flags int) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -79,7 +81,8 @@ func lockFolder(path string, flags int) (*os.File, error) {
 	return lock, nil
 }
 
-// removeLeft removes the folders of this user's processes that were killed. What fails is left for the next time.
+// removeLeft removes directories of this user's killed processes. Directories that cannot be removed are left
+// for the next run.
 func removeLeft() {
 	all, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
 	for _, path := range all {
@@ -91,7 +94,7 @@ func removeLeft() {
 	}
 }
 
-// removeFolder removes a folder when nobody has its lock.
+// removeFolder removes a directory when it is unlocked.
 func removeFolder(path string, flags int) {
 	if lock, err := lockFolder(path, flags); err == nil {
 		_ = os.RemoveAll(path)
@@ -99,12 +102,12 @@ func removeFolder(path string, flags int) {
 	}
 }
 
-// explainTemporary says what to do about a folder for temporary files that cannot be used.
+// explainTemporary adds the remedy to an error of the temporary directory.
 func explainTemporary(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; TMPDIR names the folder for temporary files: set it to one that is there, may be written to and has a short path, such as /tmp", err)
+	return fmt.Errorf("%w; set TMPDIR to an existing writable directory with a short path, such as /tmp", err)
 }
 
 func exists(path string) bool {
@@ -114,7 +117,7 @@ func exists(path string) bool {
 
 func (f folder) socket() string { return filepath.Join(f.path, socketName) }
 
-// remove removes the folder with what is in it.
+// remove removes the directory and its contents.
 func (f folder) remove() error {
 	if f.lock == nil {
 		return nil

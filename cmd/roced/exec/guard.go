@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// guarding is the flag by which the command starts itself as a guard of a folder.
+// guarding is the hidden flag with which the command starts itself as a guard.
 const guarding = "guard"
 
-// guard is a process that removes a folder when this one is killed. It is in a session of its own, so that what is sent
-// to a terminal's programs or to a group of processes does not reach it.
+// guard is a process that removes the directory if this process is killed. It runs in its own session, so it
+// does not receive signals sent by a terminal or to the process group.
 type guard struct {
 	process *osexec.Cmd
-	alive   *os.File // nobody else has this end of a pipe
+	alive   *os.File // the only descriptor of this end of the pipe
 }
 
-// startGuard starts a guard of a folder, which need not be there yet. nil: it cannot be started; then the next command
-// removes what is left.
+// startGuard starts the guard of a directory, which need not exist yet. It returns nil if the guard cannot be
+// started; the next command then removes the directory.
 func startGuard(path string) *guard {
 	wait, alive, err := os.Pipe()
 	if err != nil {
@@ -38,7 +38,7 @@ func startGuard(path string) *guard {
 	return g
 }
 
-// end ends the guard of a folder that is removed.
+// end ends the guard after its directory was removed.
 func (g *guard) end() {
 	if g == nil {
 		return
@@ -48,13 +48,13 @@ func (g *guard) end() {
 	g.alive.Close()
 }
 
-// guardFolder is what the guard does: it waits until nobody has the other end of its input.
+// guardFolder waits until the other end of standard input is closed, then removes the directory.
 func guardFolder(path string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
 	if strings.HasPrefix(filepath.Base(path), folderPrefix) {
-		removeFolder(path, 0) // the lock goes with the process too, but maybe later
+		removeFolder(path, 0) // waits for the lock, which may be released slightly later
 	}
 	return nil
 }

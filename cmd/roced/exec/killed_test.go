@@ -46,8 +46,8 @@ func startToBeKilled(t *testing.T, ns *lab.Namespace, asNobody bool, args ...str
 	return kill{child, place}
 }
 
-// leavesNothing kills the command, and waits until no process, file, socket or mount is there that was its or its
-// program's: all but mounts have the name of its folder for temporary files.
+// leavesNothing kills the command, and waits until no process, file, socket or mount of it or its program
+// exists. Except for mounts, their names contain that of its temporary directory.
 func (k kill) leavesNothing(t *testing.T) {
 	t.Helper()
 	if err := k.Process.Kill(); err != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/libraries"
 )
 
-// installedLibraries is where the package has them: a folder that the loader does not search by itself, so that the
-// distribution's own libraries stay what they are.
+// installedLibraries is the directory of the package's libraries. The loader does not search it by default,
+// so the distribution's libraries remain the default.
 const installedLibraries = "/usr/lib/roced"
 
-// environment is the process's, so changed that the program finds libraries and service.
+// environment returns the environment of the program: that of this process with the paths of libraries and
+// service.
 func (p *program) environment() []string {
 	environment := with(os.Environ(), "ROCED_SOCKET", p.socket)
 	hasMusl := checkLibraries(libraries.Musl(p.libraries)) == nil
@@ -38,7 +39,7 @@ func (p *program) environment() []string {
 	return environment
 }
 
-// withPath puts an entry in front of a list of paths.
+// withPath prepends an entry to a path list.
 func withPath(environment []string, name, entry string) []string {
 	for _, variable := range environment {
 		if old, is := strings.CutPrefix(variable, name+"="); is && old != "" {
@@ -49,13 +50,14 @@ func withPath(environment []string, name, entry string) []string {
 	return with(environment, name, entry)
 }
 
-// with gives a variable a value.
+// with sets a variable.
 func with(environment []string, name, value string) []string {
 	others := slices.DeleteFunc(slices.Clone(environment), func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
 	return append(others, name+"="+value)
 }
 
-// findLibraries gives the folder of the libraries: the one that the command line names, if it does.
+// findLibraries returns the directory of the libraries. A directory given by flag or environment takes
+// precedence.
 func findLibraries(named string) (string, error) {
 	for _, named := range []struct{ dir, by string }{{named, "--libraries"}, {os.Getenv("ROCED_LIBRARIES"), "ROCED_LIBRARIES"}} {
 		if named.dir == "" {
@@ -66,7 +68,7 @@ func findLibraries(named string) (string, error) {
 			return "", err
 		}
 		if err := checkLibraries(dir); err != nil {
-			return "", fmt.Errorf("%s: %w; make clib builds the libraries", named.by, err)
+			return "", fmt.Errorf("%s: %w; build the libraries with make clib", named.by, err)
 		}
 		return dir, nil
 	}
@@ -80,24 +82,24 @@ func findLibraries(named string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("the libraries %s are in none of %s: install roced-verbs, or build them (make clib) and name their folder by --libraries",
+	return "", fmt.Errorf("%s not found in %s: install roced-verbs, or run make clib and set --libraries",
 		strings.Join(libraries.Names, " and "), strings.Join(places, ", "))
 }
 
-// mark is a version of symbols in both of our libraries, and in none of rdma-core's, which have the same names.
+// mark is a symbol version that only roced's libraries have, not those of rdma-core with the same names.
 const mark = "ROCED_PRIVATE"
 
-// checkLibraries says whether a folder has the libraries.
+// checkLibraries returns an error unless the directory contains roced's libraries.
 func checkLibraries(dir string) error {
 	for _, name := range libraries.Names {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("there is no %s in %s", name, dir)
+			return fmt.Errorf("%s not found in %s", name, dir)
 		case err != nil:
 			return err
 		case !bytes.Contains(content, []byte(mark)):
-			return fmt.Errorf("%s in %s is not roced's, but one of rdma-core or another, which needs an RDMA device", name, dir)
+			return fmt.Errorf("%s in %s is not roced's library (rdma-core's needs an RDMA device)", name, dir)
 		}
 	}
 	return nil

@@ -14,51 +14,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// classes is where programs look for RDMA devices, beside /dev/infiniband.
+// classes is the directory, apart from /dev/infiniband, where programs find RDMA devices.
 const classes = "/sys/class"
 
-// inside is the flag by which the command starts itself in a mount namespace of its own.
+// inside is the hidden flag with which the command restarts itself in a new mount namespace.
 const inside = "inside"
 
-// namespaces are those that the program gets: of mounts, and, for who may not mount, of users, in which it is the
-// same user.
+// namespaces returns the attributes of new namespaces: a mount namespace, and for unprivileged users a user
+// namespace with the same uid and gid.
 func namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // across the start of this command; not of the program
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // for this command after the exec; dropped before the program runs
 	}
 	return attr
 }
 
-// giveUpRights takes back the right to mount, which the program of an ordinary user is not to have, and has the program
-// end with the command that has started this one. Both are the calling thread's, which becomes the program.
-func giveUpRights() error {
+// dropPrivileges drops CAP_SYS_ADMIN, which an unprivileged user's program must not inherit, and makes the program end
+// with its parent. Both apply to the calling thread, which becomes the program.
+func dropPrivileges() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("end with the command: %w", err)
+		return fmt.Errorf("set the parent-death signal: %w", err)
 	}
 	if os.Geteuid() == 0 {
 		return nil
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up CAP_SYS_ADMIN: %w", err)
+		return fmt.Errorf("drop CAP_SYS_ADMIN: %w", err)
 	}
 	var none [2]unix.CapUserData // version 3 has two
 	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
-		return fmt.Errorf("give up CAP_SYS_ADMIN: %w", err)
+		return fmt.Errorf("drop CAP_SYS_ADMIN: %w", err)
 	}
 	return nil
 }
 
-// noNamespace says what to do where the kernel or a sandbox refuses.
+// noNamespace adds the remedy to an error of namespace creation.
 func noNamespace(err error) error {
-	return fmt.Errorf("--sysfs needs a mount namespace, as root or as a user who may have user namespaces: %w; look at sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone (or apparmor_restrict_unprivileged_userns), or leave --sysfs out: few programs read %s", err, classes)
+	return fmt.Errorf("--sysfs: cannot create a mount namespace: %w; run as root, or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or omit --sysfs: few programs read %s", err, classes)
 }
 
-// showDevices puts the service's devices into the process's own /sys/class and /dev/infiniband. All else stays as it is.
+// showDevices adds the service's devices to /sys/class and /dev/infiniband of this mount namespace.
 func showDevices(socket string) error {
 	devices, err := describeDevices(socket)
 	if err != nil {
@@ -73,14 +73,14 @@ func showDevices(socket string) error {
 	)
 }
 
-// replace mounts a folder of the process's own over one, with what was there, except what is of RDMA devices: fill makes
-// that, and has the folder as it was.
+// replace mounts a tmpfs over a directory. The tmpfs has the same entries except those of RDMA devices, which
+// fill creates; fill receives the original directory.
 func replace(dir string, fill func(was *os.File) error) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	// What was there stays reachable by this descriptor when something is mounted over it.
+	// This descriptor keeps the original directory reachable.
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dir, err)
@@ -98,7 +98,7 @@ func replace(dir string, fill func(was *os.File) error) error {
 	return errors.Join(err, fill(was))
 }
 
-// bind shows at a path what a folder had.
+// bind makes an entry of the original directory visible at a path.
 func bind(was *os.File, name, at string, kind os.FileMode) error {
 	from := fmt.Sprintf("/proc/self/fd/%d/%s", was.Fd(), name)
 	var err error
@@ -118,12 +118,12 @@ func bind(was *os.File, name, at string, kind os.FileMode) error {
 		return err
 	}
 	if err := unix.Mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("mount %s again: %w", at, err)
+		return fmt.Errorf("bind-mount %s: %w", at, err)
 	}
 	return nil
 }
 
-// characters makes the devices' files of commands, which some programs look for. Each is /dev/null.
+// characters creates the uverbs character devices, which some programs check for. Each is /dev/null.
 func (t tree) characters(dev *os.File) error {
 	const dir = "/dev/infiniband"
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -138,7 +138,7 @@ func (t tree) characters(dev *os.File) error {
 	return err
 }
 
-// write makes the files of a tree.
+// write creates the files of the tree.
 func (t tree) write(dir string) error {
 	for name, content := range t {
 		at := filepath.Join(dir, name)

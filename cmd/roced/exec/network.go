@@ -18,23 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is what the devices of an own service are on.
+// network is the network of the devices of a private service.
 type network interface {
 	Devices() []loopback.Device
 	Sources() []server.Source
 	Close() error
 }
 
-// inMemory is the network by default.
+// inMemory is the default network.
 const inMemory = "loopback"
 
-// networks are the ways by their names on the command line. In memory there is no interface.
+// networks maps names on the command line to networks. The in-memory network has no interface.
 var networks = map[string]hca.Network{"": "", inMemory: "", "udp": hca.NetworkUDP, "xdp": hca.NetworkXDP}
 
-// openNetwork makes the network that the command line asks for.
+// openNetwork opens the selected network.
 func (o *options) openNetwork() (network, error) {
-	if way := networks[o.network]; way != "" {
-		return o.openInterface(way)
+	if kind := networks[o.network]; kind != "" {
+		return o.openInterface(kind)
 	}
 	n, err := o.openPrivate(os.Stderr)
 	if err != nil {
@@ -43,16 +43,16 @@ func (o *options) openNetwork() (network, error) {
 	return n, nil
 }
 
-// describeMemory finds mistakes in what the command line says of a network in memory.
+// describeMemory checks the flags of an in-memory network and stores its options.
 func (o *options) describeMemory() (err error) {
 	if o.memory, err = loopback.ParseOptions(loopback.DefaultPools, namedHosts(o.hosts)); err != nil {
 		return err
 	}
 	o.memory.Capture = o.capture
-	return o.weather.Fill(&o.memory)
+	return o.impairment.Fill(&o.memory)
 }
 
-// namedHosts are host1, host2 and so on, with the first addresses of the pools.
+// namedHosts returns host1, host2, … with the first addresses of the pools.
 func namedHosts(count int) (list []string) {
 	for i := range count {
 		name := "host" + strconv.Itoa(i+1) + "="
@@ -77,19 +77,19 @@ func nth(a netip.Addr, n int) netip.Addr {
 // interfaceCard is a card on an interface.
 type interfaceCard struct {
 	*hca.Card
-	recorder *record.Recorder // nil: no capture
+	recorder *record.Recorder // nil without capture
 }
 
-func (o *options) openInterface(way hca.Network) (network, error) {
+func (o *options) openInterface(kind hca.Network) (network, error) {
 	name := o.device
 	if name == "" {
 		var err error
 		if name, err = defaultInterface(); err != nil {
 			return nil, fmt.Errorf("--network %s: %w", o.network, err)
 		}
-		fmt.Fprintf(o.errOut, "roced: --network %s uses interface %s; --device chooses another\n", o.network, name)
+		fmt.Fprintf(o.errOut, "roced: --network %s uses interface %s; use --device to select another\n", o.network, name)
 	}
-	card, err := hca.Open(name, hca.WithNetwork(way), hca.WithoutInline(), hca.WithLogger(o.log))
+	card, err := hca.Open(name, hca.WithNetwork(kind), hca.WithoutInline(), hca.WithLogger(o.log))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (o *options) openInterface(way hca.Network) (network, error) {
 	return c, nil
 }
 
-// Close ends the card, and then its capture.
+// Close closes the card, then its capture.
 func (c interfaceCard) Close() error {
 	err := c.Card.Close()
 	if c.recorder != nil {
@@ -117,7 +117,7 @@ func (c interfaceCard) Close() error {
 func (c interfaceCard) Devices() []loopback.Device { return []loopback.Device{c.Card} }
 func (c interfaceCard) Sources() []server.Source   { return []server.Source{c.Card} }
 
-// defaultInterface is the interface of the default route, or the only one with an address that others reach.
+// defaultInterface returns the interface of the default route, or the only interface with a global address.
 func defaultInterface() (string, error) {
 	routes, err := netlink.RouteList(nil, unix.AF_UNSPEC)
 	if err != nil {
@@ -162,7 +162,7 @@ func onlyInterface() (string, error) {
 		}
 	}
 	if len(names) != 1 {
-		return "", fmt.Errorf("%w: there is no default route, and the interfaces with an address are %q; --device names one", verbs.ErrInvalid, names)
+		return "", fmt.Errorf("%w: no default route; select an interface with --device: %q have addresses", verbs.ErrInvalid, names)
 	}
 	return names[0], nil
 }

@@ -156,7 +156,7 @@ func TestWaitsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := func() bool { return strings.Contains(s.Said(), "waits alone") }
+	said := func() bool { return strings.Contains(s.Said(), "is waiting alone") }
 	waittest.Eventually(t, "the report", said)
 	for _, want := range []string{entry.GID.Addr().Unmap().String(), "below one roced exec", "roced run --loopback"} {
 		if !strings.Contains(s.Said(), want) {
@@ -182,7 +182,7 @@ func TestReportAndCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.finish(t)
-	want := "roced: dropped: loop engine drop_qkey 1\nroced: sent again: nothing\nroced: congestion: nothing\n"
+	want := "roced: dropped: loop engine drop_qkey 1\nroced: retransmitted: nothing\nroced: congestion: nothing\n"
 	if said := s.Said(); !strings.Contains(said, want) {
 		t.Errorf("%s, want %s", said, want)
 	}

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// privateNetwork is an in-memory network whose only users are the programs below this command. Its hosts have two addresses
-// of each IP version: one of the default pools, so that 10.88.0.1 is the first host of each network, and before it one
-// that no other private network of this machine has. Programs of two commands exchange the latter, and so find at
-// once that they cannot reach each other.
+// privateNetwork is an in-memory network for the programs below this command. Each host has two addresses of
+// each IP version: one of the default pools, so that 10.88.0.1 is the first host of every network, and one
+// that is unique on this machine. Programs of different commands exchange the unique address, so connecting
+// fails immediately.
 type privateNetwork struct {
 	*loopback.Network
-	number  int // claimed until Close; -1: none was free
-	claim   int // the descriptor of the claim
+	number  int // claimed until Close; -1 if all were taken
+	claim   int // descriptor of the claim
 	closing chan struct{}
 	watched sync.WaitGroup
 }
 
-// maxPrivate is the number of private networks that have addresses of their own: 10.89.0.0/16 to 10.255.0.0/16.
+// maxPrivate is the number of private networks with unique addresses: 10.89.0.0/16 to 10.255.0.0/16.
 const maxPrivate = 255 - 89 + 1
 
-// privatePools are the pools of a private network with a number.
+// privatePools returns the address pools of a private network.
 func privatePools(number int) []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", 89+number)),
@@ -35,13 +35,14 @@ func privatePools(number int) []netip.Prefix {
 	}
 }
 
-// claimNumber claims a number that no other command on this machine has. The claim is an abstract socket (unix(7)): the
-// kernel frees it when the process ends, however that happens, and it needs no directory. In a container with its own
-// network namespace other claims are not seen, so the search begins at random. The number is -1 if all are taken.
+// claimNumber claims a number that no other command on this machine uses. The claim is an abstract socket
+// (unix(7)), which the kernel frees when the process ends and which needs no directory. Claims in other
+// network namespaces are not visible, so the search starts at a random number. The number is -1 if all are
+// taken.
 func claimNumber() (number, fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, -1, fmt.Errorf("claim of a private network: %w", err)
+		return -1, -1, fmt.Errorf("claim a private network: %w", err)
 	}
 	for try, first := 0, rand.IntN(maxPrivate); try < maxPrivate; try++ {
 		number = (first + try) % maxPrivate
@@ -52,7 +53,7 @@ func claimNumber() (number, fd int, err error) {
 	return -1, fd, nil
 }
 
-// openPrivate makes the network. With hosts that have names all addresses are known beforehand, and only those.
+// openPrivate opens the in-memory network. With named hosts it has only their fixed addresses.
 func (o *options) openPrivate(out io.Writer) (n *privateNetwork, err error) {
 	n = &privateNetwork{closing: make(chan struct{})}
 	if n.number, n.claim, err = claimNumber(); err != nil {
@@ -70,31 +71,31 @@ func (o *options) openPrivate(out io.Writer) (n *privateNetwork, err error) {
 	return n, nil
 }
 
-// A program is taken to wait for a peer that cannot come after so many looks in a row at which it was alone.
+// A program that was alone in this many consecutive checks is waiting for a peer that cannot connect.
 const (
-	lookPause  = time.Second
-	looksAlone = 5
+	checkInterval = time.Second
+	checksAlone   = 5
 )
 
-// watch reports once that a program waits for a peer which cannot come.
+// watch reports once that a program is waiting for a peer that cannot connect.
 func (n *privateNetwork) watch(out io.Writer) {
-	ticker := time.NewTicker(lookPause)
+	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
-	for looks := 0; looks < looksAlone; {
+	for checks := 0; checks < checksAlone; {
 		select {
 		case <-n.closing:
 			return
 		case <-ticker.C:
 		}
-		if looks++; !n.Alone().IsValid() {
-			looks = 0
+		if checks++; !n.Alone().IsValid() {
+			checks = 0
 		}
 	}
-	fmt.Fprintf(out, "roced exec: a program waits alone on the private network of this command (%v), which programs of another roced exec cannot reach: "+
-		"run them below one roced exec, or start roced run --loopback first and share its network\n", n.Alone())
+	fmt.Fprintf(out, "roced exec: a program is waiting alone on the private network of this command (%v), which other roced exec commands cannot reach: "+
+		"run the programs below one roced exec, or start roced run --loopback first\n", n.Alone())
 }
 
-// Close ends the network.
+// Close closes the network.
 func (n *privateNetwork) Close() error {
 	close(n.closing)
 	n.watched.Wait()

@@ -12,60 +12,60 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passedOn are the signals that the program gets from the command.
-var passedOn = []os.Signal{
+// forwarded lists the signals that the command forwards to the program.
+var forwarded = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT, unix.SIGTSTP, unix.SIGWINCH,
 }
 
-// program is what is to run, and over what.
+// program describes the program to run.
 type program struct {
 	path      string
-	arguments []string // the program's name first
-	libraries string   // their folder
-	socket    string   // the service's
+	arguments []string // including the program's name
+	libraries string   // directory
+	socket    string   // of the service
 	preload   bool
 	sysfs     bool
 }
 
-// programError is that the program cannot be run.
+// programError wraps the error of a program that cannot be run.
 type programError struct{ error }
 
 func (e *programError) Unwrap() error { return e.error }
 
-// become has the program take this process over.
+// become replaces this process by the program.
 func (p *program) become() error {
 	err := syscall.Exec(p.path, p.arguments, p.environment())
 	return &programError{fmt.Errorf("run %s: %w", p.path, err)}
 }
 
-// run runs the program as a child, and ends as it ends.
+// run runs the program as a child and returns its exit status as an error.
 func (p *program) run() error {
-	runtime.LockOSThread() // whose end would be the program's: see start
+	runtime.LockOSThread() // start's parent-death signal is sent when this thread ends
 	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passedOn...)
+	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
 	child, err := p.start()
 	if err != nil {
 		return err
 	}
 	done := make(chan struct{})
-	passing := make(chan struct{})
+	forwarding := make(chan struct{})
 	go func() {
-		defer close(passing)
-		passOn(child, signals, done)
+		defer close(forwarding)
+		forward(child, signals, done)
 	}()
 	status, err := await(child)
 	close(done)
-	<-passing
+	<-forwarding
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", p.path, err)
 	}
 	return ending(status)
 }
 
-// await waits for the end of the program. When it stops for its terminal, as by Ctrl-Z, this command does too, so that
-// a shell sees a job that has stopped; the signal to go on is passed on like others.
+// await waits until the program ends. When the terminal stops the program (Ctrl-Z), this command stops too,
+// so that the shell sees a stopped job. SIGCONT is forwarded like other signals.
 func await(child *os.Process) (status syscall.WaitStatus, err error) {
 	for {
 		_, err = syscall.Wait4(child.Pid, &status, syscall.WUNTRACED, nil)
@@ -81,8 +81,8 @@ func await(child *os.Process) (status syscall.WaitStatus, err error) {
 	}
 }
 
-// start starts the program, or, for --sysfs, this command again in namespaces of its own, where it becomes the program.
-// If this command is killed, the kernel kills the program too.
+// start starts the program or, for --sysfs, this command in new namespaces, where it becomes the program. If
+// this command is killed, the kernel kills the program too.
 func (p *program) start() (*os.Process, error) {
 	attr := &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
 	if !p.sysfs {
@@ -102,16 +102,16 @@ func (p *program) start() (*os.Process, error) {
 	return child, nil
 }
 
-// passOn gives signals to the program. What a terminal sends goes to all that run in its foreground, to the program
-// too, and is not given twice.
-func passOn(child *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
+// forward forwards signals to the program, except those that a terminal sends to its whole foreground process group,
+// which includes the program.
+func forward(child *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
 	for {
 		select {
 		case s := <-signals:
 			if fromTerminal(s) && inForeground() {
 				continue
 			}
-			_ = child.Signal(s) // else it has ended
+			_ = child.Signal(s) // an error means that it has ended
 		case <-done:
 			return
 		}
@@ -122,7 +122,7 @@ func fromTerminal(s os.Signal) bool {
 	return s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGTSTP || s == unix.SIGWINCH
 }
 
-// inForeground says whether the command is of those that its terminal's signals go to.
+// inForeground reports whether this process group is the foreground group of its terminal.
 func inForeground() bool {
 	terminal, err := openTerminal()
 	if err != nil {
@@ -141,10 +141,10 @@ func hasTerminal() bool {
 	return err == nil
 }
 
-// openTerminal opens the terminal that controls the command, if one does.
+// openTerminal opens the controlling terminal.
 func openTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0) }
 
-// ending is how the program has ended: nil if all went well.
+// ending converts the exit status into an error; nil for success.
 func ending(status syscall.WaitStatus) error {
 	switch {
 	case status.Signaled():

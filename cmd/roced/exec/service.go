@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findService gives the socket of the service to use; empty if there is none.
+// findService returns the socket of the service to use, or "" if none exists.
 func (o *options) findService() (string, error) {
 	if o.network != "" {
 		return "", nil
 	}
 	for _, named := range []string{o.socket, daemon.NamedSocket()} {
 		if named != "" {
-			path, err := filepath.Abs(named) // the program may go elsewhere
+			path, err := filepath.Abs(named) // the program may change its directory
 			if err == nil {
 				_, err = client.Devices(path)
 			}
@@ -39,21 +39,21 @@ func (o *options) findService() (string, error) {
 		case err == nil:
 			return path, nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ECONNREFUSED):
-			return "", fmt.Errorf("%w; --network loopback runs a service of its own", err)
+			return "", fmt.Errorf("%w; use --network loopback to start a private service", err)
 		}
 	}
 	return "", nil
 }
 
-// runWithOwnService runs the program over a network in memory, which ends with it.
-func (o *options) runWithOwnService(p *program) (err error) {
+// runWithPrivateService runs the program with a private service, which ends with it.
+func (o *options) runWithPrivateService(p *program) (err error) {
 	s, err := o.openService()
 	if err != nil {
-		return fmt.Errorf("a service of its own: %w", err)
+		return fmt.Errorf("private service: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.socket = s.folder.socket()
-	if err := errors.Join(memory.CheckKernel(), memory.CheckFileSize()); err != nil { // a program prints it with ROCED_DEBUG=1 only
+	if err := errors.Join(memory.CheckKernel(), memory.CheckFileSize()); err != nil { // the program reports it with ROCED_DEBUG=1 only
 		fmt.Fprintln(o.errOut, "roced: programs cannot open a device:", err)
 	}
 	err = p.run()
@@ -63,16 +63,16 @@ func (o *options) runWithOwnService(p *program) (err error) {
 	return err
 }
 
-// ownService is a service for one program and its children.
-type ownService struct {
+// privateService is a service for one program and its children.
+type privateService struct {
 	folder  folder
 	network network
 	server  *server.Server
 	serving chan error
 }
 
-func (o *options) openService() (s *ownService, err error) {
-	s = &ownService{}
+func (o *options) openService() (s *privateService, err error) {
+	s = &privateService{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -96,8 +96,8 @@ func (o *options) openService() (s *ownService, err error) {
 	return s, nil
 }
 
-// Close ends the service, and removes its folder.
-func (s *ownService) Close() (err error) {
+// Close ends the service and removes its directory.
+func (s *privateService) Close() (err error) {
 	if s.server != nil {
 		err = s.server.Close()
 	}

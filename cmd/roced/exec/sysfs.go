@@ -10,13 +10,13 @@ import (
 	"github.com/roced/roced/verbs/compat"
 )
 
-// tree is what /sys/class has of RDMA devices: the contents of files, by their paths below it, and of links, which
-// begin with an arrow.
+// tree holds the RDMA part of /sys/class: file contents by path below it. The value of a symbolic link starts
+// with linkTo.
 type tree map[string]string
 
 const linkTo = "→"
 
-// describeDevices asks the service's devices what they are.
+// describeDevices queries the devices of the service and returns their tree.
 func describeDevices(socket string) (tree, error) {
 	names, err := client.Devices(socket)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t tree) addDevice(socket, name string, number int) error {
 	return nil
 }
 
-// device is what the kernel says of a device (Documentation/ABI/stable/sysfs-class-infiniband).
+// device adds the attributes of a device (Documentation/ABI/stable/sysfs-class-infiniband).
 func (t tree) device(at string, attr *verbs.DeviceAttr) {
 	for name, value := range map[string]string{
 		"node_type": "1: CA", "node_guid": guid(attr.NodeGUID), "sys_image_guid": guid(attr.SysImageGUID), "node_desc": "roced",
@@ -73,7 +73,7 @@ func (t tree) device(at string, attr *verbs.DeviceAttr) {
 	}
 }
 
-// port is what the kernel says of a port. A GID that the table does not have is 0, and its type cannot be read.
+// port adds the attributes of a port. Unused GID table entries are zero, and reading their type fails.
 func (t tree) port(at string, attr *verbs.PortAttr, gids []verbs.GIDEntry) {
 	for name, value := range map[string]string{
 		"state": fmt.Sprintf("%d: %s", attr.State, portStates[attr.State]), "phys_state": fmt.Sprintf("%d: %s", attr.PhysState, physStates[attr.PhysState]),
@@ -93,7 +93,7 @@ func (t tree) port(at string, attr *verbs.PortAttr, gids []verbs.GIDEntry) {
 	}
 }
 
-// character is a device's file of commands. There is none here: its number is that of /dev/null.
+// character adds a uverbs character device. roced has none, so the device number is that of /dev/null.
 func (t tree) character(at, device string, number int) {
 	t[path.Join(at, "ibdev")] = device
 	t[path.Join(at, "ibdev_index")] = fmt.Sprint(number)
@@ -102,18 +102,18 @@ func (t tree) character(at, device string, number int) {
 	t[path.Join(at, "device")] = linkTo + "../../infiniband/" + device + "/device"
 }
 
-// The kernel's words for states in sysfs.
+// Names of port states in sysfs.
 var (
 	portStates = map[verbs.PortState]string{verbs.PortDown: "DOWN", verbs.PortInit: "INIT", verbs.PortArmed: "ARMED", verbs.PortActive: "ACTIVE", verbs.PortActiveDefer: "ACTIVE_DEFER"}
 	physStates = map[ib.PortPhysState]string{ib.PhysStateDisabled: "Disabled", ib.PhysStatePolling: "Polling", ib.PhysStateLinkUp: "LinkUp"}
 )
 
-// guid is a GUID in four groups.
+// guid formats a GUID as four groups.
 func guid(n uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", n>>48, n>>32&0xffff, n>>16&0xffff, n&0xffff)
 }
 
-// groups is a GID in eight groups, none shortened.
+// groups formats a GID as eight groups without abbreviation.
 func groups(gid verbs.GID) (text string) {
 	for i := 0; i < len(gid); i += 2 {
 		if i > 0 {
@@ -124,7 +124,7 @@ func groups(gid verbs.GID) (text string) {
 	return text
 }
 
-// speeds are those of ActiveSpeed, in Mbit/s a lane, with the kernel's names.
+// speeds maps ActiveSpeed to the speed per lane in Mbit/s and the kernel's name.
 var speeds = map[uint8]struct {
 	mbits int
 	name  string

@@ -1,3 +1,3 @@
-// Package man is roced man: it shows a manual page (internal/manual) with man(1), or writes all of them, for
-// packagers.
+// Package man implements roced man, which shows a manual page (internal/manual) with man(1), or writes all
+// pages.
 package man

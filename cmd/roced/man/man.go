@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const help = `Without a name it shows roced(8), else the page of that command, as of "roced man ping"
-and "roced man show gid"; "roced man roced.toml" shows that of the service's configuration.
-It needs man(1); --help of each command says the same without.`
+const help = `Without COMMAND it shows roced(8), otherwise the page of that command, for example
+"roced man ping" or "roced man show gid". "roced man roced.toml" shows the page of the
+configuration file. It needs man(1); --help of each command prints the same text.`
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	write := ""
 	cmd := &cobra.Command{
@@ -31,18 +31,18 @@ func New() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case write != "" && len(args) > 0:
-				return cli.Usage(errors.New("--write writes all pages, and takes no COMMAND"))
+				return cli.Usage(errors.New("--write writes all pages and cannot be combined with COMMAND"))
 			case write != "":
 				return manual.Write(cmd.Root(), write)
 			}
 			return show(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&write, "write", "", "write all pages into a `folder` instead")
+	cmd.Flags().StringVar(&write, "write", "", "`directory` to write all pages to, instead of showing one")
 	return cmd
 }
 
-// show has man(1) show a page.
+// show shows a page with man(1).
 func show(cmd *cobra.Command, args []string) error {
 	pages := manual.Pages(cmd.Root())
 	name := strings.Join(append([]string{"roced"}, args...), "-")
@@ -59,12 +59,12 @@ func show(cmd *cobra.Command, args []string) error {
 	}
 	viewer, err := exec.LookPath("man")
 	if err != nil {
-		return fmt.Errorf("man(1) is not installed: %w; roced %s --help says the same", unix.ENOENT, strings.Join(args, " "))
+		return fmt.Errorf("man(1) is not installed: %w; use roced %s --help", unix.ENOENT, strings.Join(args, " "))
 	}
 	return run(cmd, viewer, page)
 }
 
-// output keeps the error of a write, which man(1) does not report.
+// output records write errors, which man(1) does not report.
 type output struct {
 	io.Writer
 	failed error
@@ -77,8 +77,8 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// run runs man(1). Its reader may go before the end of the page, as head(1) does: that is no error. SIGPIPE is ignored
-// by this process, and would be ignored by man(1) too, which then complains.
+// run runs man(1). A reader that closes the pipe early, such as head(1), is not an error. Go programs start
+// with SIGPIPE ignored, which man(1) would inherit, so it is caught instead.
 func run(cmd *cobra.Command, viewer, page string) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, unix.SIGPIPE)
@@ -87,7 +87,7 @@ func run(cmd *cobra.Command, viewer, page string) error {
 	man := exec.CommandContext(cmd.Context(), viewer, "--local-file", "-")
 	man.Stdin, man.Stdout, man.Stderr = strings.NewReader(page), cmd.OutOrStdout(), io.Writer(said)
 	copied := &output{Writer: cmd.OutOrStdout()}
-	if !cli.IsTerminal(copied.Writer) { // a terminal is for man(1)'s pager
+	if !cli.IsTerminal(copied.Writer) { // on a terminal, man(1) starts its pager
 		man.Stdout = copied
 	}
 	err := man.Run()

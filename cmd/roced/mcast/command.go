@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options is the command line of mcast.
+// options holds the command line of mcast.
 type options struct {
 	card.Flags
 	group      netip.Addr
@@ -29,7 +29,7 @@ type options struct {
 	send      bool
 	sendOnly  bool
 	size      int
-	rate      int // messages a second, 0 for as fast as it goes
+	rate      int // messages per second; 0 is unlimited
 	immediate immediateFlag
 	loopback  bool
 	byID      bool
@@ -37,50 +37,48 @@ type options struct {
 	out io.Writer
 }
 
-// senderFlags are those that only the sender has.
+// senderFlags are the flags that require --send.
 var senderFlags = []string{"send-only", "size", "rate", "imm", "loopback", "gid-index"}
 
-// sendCount is how many messages are sent by default, as with mckey.
+// sendCount is the default number of messages, as in mckey.
 const sendCount = 10
 
-const help = `Receives: joins the group and prints each message that comes, until --count or
-Ctrl-C. With --send it sends to the group, and prints what comes meanwhile: its own
-messages too, unless --loopback=false. This is what mckey of rdma-core does.
+const help = `Joins the group and prints each received message, until --count or Ctrl-C. With --send it
+sends to the group and also prints received messages, including its own unless
+--loopback=false. The command corresponds to mckey of rdma-core.
 
-Sender and receivers need the same Q_Key. That of rdma_cm (mckey, its UDP port
-space) is 0x01234567; perftest uses 0x11111111.
+Sender and receivers need the same Q_Key. rdma_cm (mckey, its UDP port space) uses
+0x01234567, perftest 0x11111111.
 
-A full member makes the host a member of the group, which IGMP or MLD tells
-the network. To see it: ip maddr show dev DEVICE here, bridge mdb show on a Linux
-switch. A sender with --send-only is never reported, receives nothing, and
-needs no membership.
+A full member makes the host a member of the group, which is reported by IGMP or MLD. To
+check: ip maddr show dev DEVICE on this host, bridge mdb show on a Linux switch. A sender
+with --send-only is not reported, receives no messages and needs no membership.
 
-Nothing comes? Switches that snoop forward a group only where it was asked for, and
-forget that when nobody repeats the question: Linux bridges after 260 seconds.
-Such a network needs a querier: ip link set dev BRIDGE type bridge mcast_querier 1.
+Nothing received? Snooping switches forward a group only to ports with members and forget
+members without regular queries, Linux bridges after 260 seconds. Such a network needs a
+querier: ip link set dev BRIDGE type bridge mcast_querier 1.
 
-An interface without an address can receive, but not with --cm. A sender needs one. ff00::/16 and ff01::/16
-stay inside a host; ff02::/16 is the link's, also written with a zone: ff02::1%DEVICE.
-
-While a member is there, the group's RoCEv2 packets (UDP port 4791) that come in on
-this interface reach nobody else on this host: no socket, no macvlan or bridge behind it.
-Over UDP sockets (--network udp) they do.`
+A sender needs an interface with an address; a receiver does not, except with --cm.
+Groups of ff00::/16 and ff01::/16 stay on the host; ff02::/16 is link-local, and can be
+given with a zone: ff02::1%DEVICE. While a member exists, RoCEv2 packets of the group (UDP
+port 4791) on this interface reach no other receiver on this host: no socket, macvlan or
+bridge. With UDP sockets (--network udp) they do.`
 
 const examples = `  roced mcast -d eth0 239.1.2.3                      on some hosts
   roced mcast -d eth0 239.1.2.3 --send --send-only   on another
   roced mcast -d eth0 ff0e::1:2 --count 1000 --quiet --json`
 
-// New is the command. It logs to log.
+// New returns the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
 	o := &options{Flags: card.Flags{Log: log}, qkey: number32(verbs.UDPQKey)}
 	cmd := &cobra.Command{
 		Use:     "mcast -d DEVICE GROUP",
-		Short:   "Receive what is sent to a multicast group, or send to it",
+		Short:   "Receive from a multicast group, or send to it",
 		Long:    help,
 		Example: examples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("one GROUP is needed, such as 239.1.2.3 or ff0e::1:2, not %d; see %s --help", len(args), cmd.CommandPath()))
+				return cli.Usage(fmt.Errorf("exactly one GROUP is required, such as 239.1.2.3 or ff0e::1:2 (got %d); see %s --help", len(args), cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -101,20 +99,20 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 	o.Flags.Add(f)
 	f.Var(&o.qkey, "qkey", "Q_Key, `32 bits`")
-	f.IntVarP(&o.count, "count", "n", 0, "end after so many `messages`; 0: not before Ctrl-C (default 0, with --send 10)")
+	f.IntVarP(&o.count, "count", "n", 0, "number of `messages`; 0 means until Ctrl-C (default 0, with --send 10)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print the summary only")
-	f.BoolVarP(&o.json, "json", "j", false, "print JSON, an object a line")
-	f.Var(&o.membership, "membership", "`how` the host joins IPv4 groups: auto, netlink (an address with autojoin), socket")
-	f.BoolVar(&o.send, "send", false, "send")
-	f.BoolVar(&o.sendOnly, "send-only", false, "with --send: as a send-only member")
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON, one object per line")
+	f.Var(&o.membership, "membership", "`method` of joining IPv4 groups: auto, netlink (an address with autojoin) or socket")
+	f.BoolVar(&o.send, "send", false, "send to the group")
+	f.BoolVar(&o.sendOnly, "send-only", false, "with --send: be a send-only member")
 	cli.AddSize(f, &o.size, "size", "s", 100, "with --send: `bytes` of payload")
-	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` a second; 0: as fast as it goes")
-	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (this QP's number), none, or 32 bits")
-	f.BoolVar(&o.byID, "cm", false, "join by a connection id (rdma_cm), which needs an address")
-	f.BoolVar(&o.loopback, "loopback", true, "with --send: receive its own messages too")
+	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` per second; 0 is unlimited")
+	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (the own QP number), none, or a 32-bit number")
+	f.BoolVar(&o.byID, "cm", false, "join with a connection id (rdma_cm); requires an address")
+	f.BoolVar(&o.loopback, "loopback", true, "with --send: also receive own messages")
 }
 
-// check finds mistakes before anything is opened.
+// check validates the flags before anything is opened.
 func (o *options) check(cmd *cobra.Command, group string) (err error) {
 	if err := o.Flags.Check(); err != nil {
 		return err
@@ -124,7 +122,7 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 	}
 	for _, flag := range senderFlags {
 		if !o.send && cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for the sender: add --send", flag)
+			return fmt.Errorf("--%s requires --send", flag)
 		}
 	}
 	if o.send && !cmd.Flags().Changed("count") {
@@ -132,15 +130,15 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 	}
 	switch {
 	case o.OverUDP() && o.membership.MembershipMethod == hca.MembershipNetlink:
-		return errors.New("--network udp and --membership netlink exclude each other: over UDP sockets the host joins by sockets; leave out one of them")
+		return errors.New("--network udp and --membership netlink cannot be combined: over UDP sockets the host joins by sockets")
 	case o.sendOnly && cmd.Flags().Changed("loopback"):
-		return errors.New("--loopback: a send-only member receives nothing")
+		return errors.New("--loopback cannot be combined with --send-only: send-only members do not receive")
 	case o.count < 0:
-		return fmt.Errorf("--count %d: must be 0 or more", o.count)
+		return fmt.Errorf("--count must not be negative: %d", o.count)
 	case o.size < 0 || o.size > 4096:
-		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU", o.size)
+		return fmt.Errorf("--size must be from 0 to 4096 bytes, the largest RDMA MTU: %d", o.size)
 	case o.rate < 0 || o.rate > cli.MaxRate:
-		return fmt.Errorf("--rate %d: 0 to %d messages a second", o.rate, cli.MaxRate)
+		return fmt.Errorf("--rate must be from 0 to %d messages per second: %d", cli.MaxRate, o.rate)
 	}
 	return nil
 }

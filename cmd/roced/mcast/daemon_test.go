@@ -25,7 +25,7 @@ func TestMcastOverADaemon(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, receiver.Stderr())
 	}
 	cmdtest.CheckSays(t, got, "received 3 messages", "dropped: none")
-	cmdtest.CheckFailure(t, args("-d left --membership socket"), cli.ExitUsage, "--membership and --socket exclude each other")
+	cmdtest.CheckFailure(t, args("-d left --membership socket"), cli.ExitUsage, "--membership cannot be combined with --socket")
 }
 
 // TestMcastByIDOverADaemon: both are members by connection ids.

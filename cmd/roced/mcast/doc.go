@@ -1,9 +1,9 @@
-// Package mcast is roced mcast: a member of a group that receives or sends, as mckey of rdma-core.
+// Package mcast implements roced mcast: a group member that receives or sends, like mckey of rdma-core.
 //
-//	command.go (flag.go) ── member.go ──┬─ receive.go   takes what comes
+//	command.go (flag.go) ── member.go ──┬─ receive.go   receives messages
 //	                        (id.go)     │
-//	                                    ├─ send.go      at a rate, and takes what comes meanwhile
-//	                                    └─ print.go     says it (report.go: as text, and as JSON)
+//	                                    ├─ send.go      sends at a rate, and receives
+//	                                    └─ print.go     prints (report.go: text and JSON)
 //
-// Everything runs on the caller's goroutine.
+// All code runs on the caller's goroutine.
 package mcast

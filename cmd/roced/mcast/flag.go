@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// number32 is a flag of 32 bits, shown in hexadecimal as keys are.
+// number32 is a 32-bit flag, printed in hexadecimal like keys.
 type number32 uint32
 
 func (n *number32) String() string { return fmt.Sprintf("0x%08x", uint32(*n)) }
@@ -18,7 +18,7 @@ func (n *number32) String() string { return fmt.Sprintf("0x%08x", uint32(*n)) }
 func (n *number32) Set(text string) error {
 	value, err := strconv.ParseUint(text, 0, 32)
 	if err != nil {
-		return fmt.Errorf("a number of 32 bits, as 0x11111111")
+		return fmt.Errorf("must be a 32-bit number, such as 0x11111111")
 	}
 	*n = number32(value)
 	return nil
@@ -26,12 +26,12 @@ func (n *number32) Set(text string) error {
 
 func (n *number32) Type() string { return "number" }
 
-// methodFlag is how the host joins.
+// methodFlag is the method of joining.
 type methodFlag struct{ hca.MembershipMethod }
 
 func (m *methodFlag) Set(text string) error {
 	if m.MembershipMethod = hca.MembershipMethod(text); !slices.Contains(m.Choices(), text) {
-		return fmt.Errorf("auto, netlink or socket")
+		return fmt.Errorf("must be auto, netlink or socket")
 	}
 	return nil
 }
@@ -45,8 +45,8 @@ func (m *methodFlag) Choices() []string {
 
 func (m *methodFlag) Type() string { return "method" }
 
-// immediateFlag is the immediate data of messages. By default it is the sender's queue pair number,
-// as with mckey.
+// immediateFlag is the immediate data of sent messages. By default it is the sender's queue pair number, as
+// in mckey.
 type immediateFlag struct {
 	none  bool
 	value *number32
@@ -69,7 +69,7 @@ func (i *immediateFlag) Set(text string) error {
 	}
 	value := new(number32)
 	if err := value.Set(text); err != nil {
-		return fmt.Errorf("qpn, none, or %w", err)
+		return fmt.Errorf("must be qpn or none, or %w", err)
 	}
 	i.value = value
 	return nil
@@ -77,7 +77,7 @@ func (i *immediateFlag) Set(text string) error {
 
 func (i *immediateFlag) Type() string { return "data" }
 
-// of is the data of a sender's messages, if they have any.
+// of returns the immediate data of messages of a queue pair.
 func (i *immediateFlag) of(qpn verbs.QPN) (data uint32, has bool) {
 	switch {
 	case i.none:

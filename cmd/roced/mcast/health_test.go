@@ -22,8 +22,8 @@ func TestMTUIsLowered(t *testing.T) {
 	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	cmdtest.CheckSays(t, stderr, "longer than the RDMA MTU, which is 512 now, as the MTU of eth0 is 700; it was 1024 at the start")
-	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1000"), cli.ExitFailed, "the RDMA MTU is 512, as the interface's MTU is 700")
+	cmdtest.CheckSays(t, stderr, "the message exceeds the RDMA MTU, now 512 because the MTU of eth0 is 700; it was 1024 at the start")
+	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1000"), cli.ExitFailed, "exceed the RDMA MTU, which is 512 because the MTU of the interface is 700")
 }
 
 // TestMTUChangeIsLogged: also by a command that sends nothing.

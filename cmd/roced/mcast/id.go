@@ -8,13 +8,13 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// membership is that of a connection id; zero if there is none.
+// membership is the membership of a connection id; zero without one.
 type membership struct {
 	channel *cm.EventChannel
 	id      *cm.ID
 }
 
-// joinByID joins by a connection id that is bound to an address of the group's IP version.
+// joinByID joins with a connection id bound to an address of the group's IP version.
 func (m *member) joinByID(ctx context.Context) (err error) {
 	o := m.options
 	entry, err := m.device.ChooseGID(o.GIDIndex, o.group, m.mgid)

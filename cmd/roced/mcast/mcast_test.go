@@ -143,7 +143,7 @@ func TestMcastLoopback(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	got := send(t, hosts.A, testGroup6+" -n 50")
-	cmdtest.CheckSays(t, got, "as a full member", "sent 50 messages", "received 50 messages, 5,000 bytes of payload, 50 of them its own", "dropped: none")
+	cmdtest.CheckSays(t, got, "as a full member", "sent 50 messages", "received 50 messages, 5,000 bytes of payload, 50 of them own messages", "dropped: none")
 	if n := strings.Count(cmdtest.AnyQPN(got), "fd77::1 QP 0xQPN: 100 bytes to "+testGroup6); n != 50 {
 		t.Errorf("%d messages are printed:\n%s", n, got)
 	}

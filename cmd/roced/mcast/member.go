@@ -11,10 +11,10 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// memberDepth is how many messages a queue pair of mcast can hold each way.
+// memberDepth is the capacity of the send and receive queues, in messages.
 const memberDepth = 1024
 
-// member is a queue pair that belongs to a group: mcast's.
+// member is a queue pair that is a member of a group.
 type member struct {
 	*card.Endpoint
 	device   *card.Device
@@ -26,14 +26,13 @@ type member struct {
 	sent     uint64
 	received uint64
 	bytes    uint64 // of payload, received
-	own      uint64 // of received: what it sent itself
+	own      uint64 // of received: sent by this member
 	id       membership
 	messages [card.Batch]ud.Message // to be sent
 	arrived  [card.Batch]ud.Message
 }
 
-// runMember joins the group and sends or receives as the options say. It prints a summary, also if it
-// could not do everything.
+// runMember joins the group and sends or receives. It prints a summary even after an error.
 func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	if o.send {
 		if err := d.CheckSize(o.size); err != nil {
@@ -54,13 +53,13 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	}
 	err = work(ctx)
 	if o.count == 0 && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = nil // no other end was asked for
+		err = nil // running until Ctrl-C was requested
 	}
 	return errors.Join(err, m.printSummary())
 }
 
-// open joins before it chooses the source address, so that a send-only member that is refused gets
-// the join's error.
+// open joins before it resolves the source address, so that a refused send-only member reports the error of
+// the join.
 func (m *member) open(ctx context.Context) (err error) {
 	o := m.options
 	source, unknown := m.chooseSource()
@@ -82,7 +81,7 @@ func (m *member) open(ctx context.Context) (err error) {
 	return m.prepare(ctx)
 }
 
-// join makes the host a member, and has the endpoint receive unless it is send-only.
+// join makes the host a member and attaches the endpoint unless it is send-only.
 func (m *member) join(ctx context.Context) error {
 	switch o := m.options; {
 	case o.byID:
@@ -94,7 +93,7 @@ func (m *member) join(ctx context.Context) error {
 	}
 }
 
-// chooseSource finds the address to send from, of the group's IP version.
+// chooseSource returns the source address, of the group's IP version.
 func (m *member) chooseSource() (netip.Addr, error) {
 	o := m.options
 	if !o.send {
@@ -108,7 +107,7 @@ func (m *member) chooseSource() (netip.Addr, error) {
 	return source.GID.Addr(), nil
 }
 
-// prepare makes the messages, which are sent again and again.
+// prepare creates the messages, which are sent repeatedly.
 func (m *member) prepare(ctx context.Context) error {
 	o := m.options
 	if !o.send {

@@ -39,7 +39,7 @@ func TestMcastMembership(t *testing.T) {
 		if groups := groupAddresses(t, hosts.A); len(groups) != want {
 			t.Errorf("%s: groups as addresses %q, want %d", method, groups, want)
 		}
-		cmdtest.CheckSays(t, receiver.End(t), "received 0 messages", "Nothing comes?")
+		cmdtest.CheckSays(t, receiver.End(t), "received 0 messages", "Nothing received?")
 		if groups := groupAddresses(t, hosts.A); len(groups) != 0 {
 			t.Errorf("%s: left behind: %q", method, groups)
 		}
@@ -51,8 +51,8 @@ func TestMcastRuntimeErrors(t *testing.T) {
 	hosts := labtest.Pair(t)
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" -d nope"), cli.ExitFailed, "no interface", "ip link")
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --netns no-such-namespace"), cli.ExitFailed, "no-such-namespace", "ip netns list")
-	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1025"), cli.ExitFailed, "RDMA MTU is 1024")
-	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send -g 14"), cli.ExitFailed, "has no such line; it has 0 (10.77.0.1), 1 (fd77::1)")
+	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1025"), cli.ExitFailed, "RDMA MTU, which is 1024")
+	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send -g 14"), cli.ExitFailed, "the GID table of eth0 has 0 (10.77.0.1), 1 (fd77::1)")
 	receiver := listen(t, hosts.A, testGroup4)
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4), cli.ExitFailed, "another XDP program")
 	receiver.End(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/mcast"
 )
 
-// print writes a line, as text or as JSON.
+// print prints a line as text or JSON.
 func (m *member) print(text string, value any) error {
 	if !m.options.json {
 		_, err := fmt.Fprintln(m.out, text)
@@ -34,8 +34,8 @@ func (m *member) printStart() error {
 	return errors.Join(err, m.out.Flush())
 }
 
-// address is the one that the member sends from, and that a receiver would; empty if the interface
-// has none of the group's IP version.
+// address returns the source address of the member, or the one that a receiver would use; empty if the
+// interface has no address of the group's IP version.
 func (m *member) address() string {
 	if m.options.send {
 		return m.source.Addr().String()

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// receiveAll prints what comes.
+// receiveAll receives and prints messages.
 func (m *member) receiveAll(ctx context.Context) error {
 	count := uint64(m.options.count)
 	for count == 0 || m.received < count {
@@ -18,18 +18,18 @@ func (m *member) receiveAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := m.take(n); err != nil {
+		if err := m.consume(n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take counts, prints and releases n received messages.
-func (m *member) take(n int) error {
+// consume counts, prints and releases n received messages.
+func (m *member) consume(n int) error {
 	defer m.Release(m.arrived[:n])
 	for i := range m.arrived[:n] {
-		if err := m.tell(&m.arrived[i]); err != nil {
+		if err := m.report(&m.arrived[i]); err != nil {
 			return err
 		}
 	}
@@ -39,8 +39,8 @@ func (m *member) take(n int) error {
 	return m.out.Flush()
 }
 
-// tell counts a message, and prints it unless --quiet is given.
-func (m *member) tell(came *ud.Message) error {
+// report counts a message and prints it unless --quiet is given.
+func (m *member) report(came *ud.Message) error {
 	m.received++
 	m.bytes += uint64(len(came.Data))
 	if m.options.send && came.From.QPN == m.QPN() && came.From.GID == m.source {
@@ -53,15 +53,15 @@ func (m *member) tell(came *ud.Message) error {
 	return m.print(t.String(), t)
 }
 
-// takeArrived takes what has come, without waiting, until ctx is done: others may send
-// faster than it takes.
-func (m *member) takeArrived(ctx context.Context) error {
+// drain consumes the messages received so far without waiting, until ctx is done: others may send faster than it
+// consumes.
+func (m *member) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := m.Arrived(m.arrived[:])
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := m.take(n); err != nil {
+		if err := m.consume(n); err != nil {
 			return err
 		}
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// message is what mcast prints about a received message.
+// message is the output for a received message.
 type message struct {
 	From      string  `json:"from"`
 	QPN       uint32  `json:"qpn"`
 	Size      int     `json:"size"` // bytes of payload
-	GID       string  `json:"gid"`  // that it was sent to
+	GID       string  `json:"gid"`  // destination
 	Immediate *uint32 `json:"immediate,omitempty"`
 }
 
-// joined is what mcast prints when it is a member.
+// joined is the output after joining.
 type joined struct {
 	Group     string `json:"group"`
 	MGID      string `json:"mgid"`
@@ -32,7 +32,7 @@ type joined struct {
 	send      bool
 }
 
-// totals is what mcast prints at the end.
+// totals is the output at the end.
 type totals struct {
 	Group    string            `json:"group"`
 	Sent     uint64            `json:"sent"`
@@ -41,7 +41,7 @@ type totals struct {
 	Own      uint64            `json:"received_own"`   // of Received: sent by the program itself
 	Bytes    uint64            `json:"received_bytes"` // of payload
 	Drops    map[string]uint64 `json:"drops"`          // by place and name
-	Link     map[string]uint64 `json:"link_drops"`     // what the interface counted, which may repeat them
+	Link     map[string]uint64 `json:"link_drops"`     // counted by the interface, possibly including drops
 }
 
 // newMessage describes a received message.
@@ -61,7 +61,7 @@ func (t message) String() string {
 	return fmt.Sprintf("%s QP %v: %d bytes to %s, %s", t.From, verbs.QPN(t.QPN), t.Size, t.GID, immediate)
 }
 
-// String is for people.
+// String returns the text form.
 func (s *joined) String() string {
 	doing := "listening"
 	if s.send {
@@ -71,7 +71,7 @@ func (s *joined) String() string {
 		doing, s.Group, s.MGID, s.MAC, s.Device, verbs.QPN(s.QPN), verbs.QKey(s.QKey), s.MTU, cli.Way(s.XDP, s.AFXDP))
 }
 
-// String is for people.
+// String returns the text form.
 func (s *totals) String() string {
 	var lines []string
 	if s.Sent > 0 {
@@ -80,13 +80,13 @@ func (s *totals) String() string {
 	if s.Received > 0 || s.Sent == 0 {
 		line := fmt.Sprintf("received %s, %s bytes of payload", cli.Several(s.Received, "message"), cli.Grouped(s.Bytes))
 		if s.Own > 0 {
-			line += fmt.Sprintf(", %s of them its own", cli.Grouped(s.Own))
+			line += fmt.Sprintf(", %s of them own messages", cli.Grouped(s.Own))
 		}
 		lines = append(lines, line)
 	}
 	lines = append(lines, "dropped: "+cmp.Or(cli.List(s.Drops), "none"))
 	if s.Received == 0 && s.Sent == 0 && len(s.Drops) == 0 {
-		lines = append(lines, `nothing came: see "Nothing comes?" in roced mcast --help`)
+		lines = append(lines, `nothing received: see "Nothing received?" in roced mcast --help`)
 	}
 	for _, h := range dropHints {
 		if s.Drops[h.drop] > 0 {
@@ -96,9 +96,9 @@ func (s *totals) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// dropHints say what to do about drops that can be avoided.
+// dropHints gives the remedies for avoidable drops.
 var dropHints = []struct{ drop, text string }{
-	{"engine drop_qkey", "drop_qkey: a sender has another Q_Key; perftest's is --qkey 0x11111111"},
-	{"engine drop_own_source", "drop_own_source: over UDP sockets the kernel gives a member its own messages back, which it has got already"},
-	{"engine drop_no_receive", "drop_no_receive: messages came faster than this program took them; with --quiet it takes more"},
+	{"engine drop_qkey", "drop_qkey: a sender uses another Q_Key; that of perftest is --qkey 0x11111111"},
+	{"engine drop_own_source", "drop_own_source: over UDP sockets the kernel returns a member's own messages, which were delivered already"},
+	{"engine drop_no_receive", "drop_no_receive: messages arrived faster than this program received them; --quiet makes it faster"},
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 )
 
-// sendAll sends, and waits until all that was begun has been sent.
+// sendAll sends the messages, waits until they have been sent, and consumes late messages.
 func (m *member) sendAll(ctx context.Context) error {
 	failed := m.sendPaced(ctx)
 	ctx = context.WithoutCancel(ctx)
@@ -17,10 +17,10 @@ func (m *member) sendAll(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, card.StallTimeout)
 	defer cancel()
-	return errors.Join(failed, m.takeArrived(ctx)) // the own ones come before they have left
+	return errors.Join(failed, m.drain(ctx)) // own messages arrive before their sends complete
 }
 
-// sendPaced sends at the requested rate, and prints messages that come meanwhile.
+// sendPaced sends at the requested rate and prints messages received meanwhile.
 func (m *member) sendPaced(ctx context.Context) error {
 	start := time.Now()
 	for more := true; more; {
@@ -31,14 +31,14 @@ func (m *member) sendPaced(ctx context.Context) error {
 			return m.Explain(ctx, err)
 		}
 		more = m.options.count == 0 || m.sent < uint64(m.options.count)
-		if err := m.rest(ctx, start, n, more); err != nil {
+		if err := m.pause(ctx, start, n, more); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// due is how many messages to send now.
+// due returns the number of messages to send now.
 func (m *member) due(elapsed time.Duration) int {
 	n := uint64(card.Batch)
 	if m.options.count > 0 {
@@ -50,29 +50,29 @@ func (m *member) due(elapsed time.Duration) int {
 	return int(n)
 }
 
-// dueBy is how many messages are to be sent by a time after the first.
+// dueBy returns the number of messages due by a time after the first.
 func (m *member) dueBy(elapsed time.Duration) uint64 {
 	return uint64(elapsed.Seconds()*float64(m.options.rate)) + 1
 }
 
-// rest takes what has come, after n messages were sent, and waits until more are due.
-func (m *member) rest(ctx context.Context, start time.Time, n int, more bool) error {
-	if err := m.takeArrived(ctx); err != nil {
+// pause consumes received messages after n were sent, and waits until more are due.
+func (m *member) pause(ctx context.Context, start time.Time, n int, more bool) error {
+	if err := m.drain(ctx); err != nil {
 		return err
 	}
 	if more && m.options.rate > 0 && n < card.Batch {
-		return m.restUntil(ctx, start.Add(m.dueAt(m.sent)))
+		return m.receiveUntil(ctx, start.Add(m.dueAt(m.sent)))
 	}
 	return nil
 }
 
-// dueAt is when a message is to be sent, after the first, which has number 0.
+// dueAt returns the time of a message after the first, which has number 0.
 func (m *member) dueAt(number uint64) time.Duration {
 	return time.Duration(float64(number) / float64(m.options.rate) * float64(time.Second))
 }
 
-// restUntil takes what comes until a time.
-func (m *member) restUntil(ctx context.Context, next time.Time) error {
+// receiveUntil receives messages until a time.
+func (m *member) receiveUntil(ctx context.Context, next time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, next, errDue)
 	defer cancel()
 	for {
@@ -83,7 +83,7 @@ func (m *member) restUntil(ctx context.Context, next time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := m.take(n); err != nil {
+		if err := m.consume(n); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package monitor is roced monitor: what happens at the service, as it happens.
+// Package monitor implements roced monitor, which prints events of the service.
 //
-//	monitor.go   the command line; asks the service again and again
-//	event.go     an event as a line, or in JSON
+//	monitor.go   the command line; reads events of the service
+//	event.go     an event as a line or JSON
 package monitor

@@ -9,12 +9,12 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// event is one as it is printed. Names in JSON are those of roced show.
+// event is the output for an event. JSON names are those of roced show.
 type event struct {
 	Time    time.Time `json:"time,omitzero"`
 	Device  string    `json:"ifname,omitempty"`
 	What    string    `json:"event"`            // client_opened, client_closed, device, device_opened, object, qp_state, lost
-	Name    string    `json:"name,omitempty"`   // of the event of a device or an object; a QP's state
+	Name    string    `json:"name,omitempty"`   // type of a device or object event; state of a QP
 	Object  string    `json:"object,omitempty"` // cq, qp, srq
 	Number  uint32    `json:"number,omitempty"` // lqpn, cqn, srqn
 	Client  uint64    `json:"client,omitempty"`
@@ -24,7 +24,7 @@ type event struct {
 	Lost    uint64    `json:"lost,omitempty"`
 }
 
-// kinds are the names of kinds of events.
+// kinds maps kinds of events to their names.
 var kinds = map[proto.EventKind]string{
 	proto.ClientOpened: "client_opened", proto.ClientClosed: "client_closed", proto.DeviceEvent: "device", proto.ObjectEvent: "object", proto.QPFailed: "qp_state",
 	proto.DeviceOpened: "device_opened",
@@ -49,26 +49,26 @@ func newEvent(p *proto.Event) *event {
 	return e
 }
 
-// String is the event as a line for people.
+// String returns the event as a line for people.
 func (e *event) String() string {
 	if e.Lost > 0 {
-		return fmt.Sprintf("%s lost: they came faster than they were read", cli.Several(e.Lost, "event"))
+		return fmt.Sprintf("%s lost: events occurred faster than they were read", cli.Several(e.Lost, "event"))
 	}
 	whose := fmt.Sprintf("client %d (%s, pid %d, %s)", e.Client, e.Command, e.PID, e.User)
 	text := ""
 	switch e.What {
 	case "client_opened":
-		text = whose + " has opened the device"
+		text = whose + " opened the device"
 	case "client_closed":
-		text = whose + " has gone"
+		text = whose + " closed the device"
 	case "device":
 		text = e.Name
 	case "device_opened":
-		text = "is open: programs can use it"
+		text = "opened: programs can use it"
 	case "object":
 		text = fmt.Sprintf("%s of %s: %s", e.object(), whose, e.Name)
 	case "qp_state":
-		text = fmt.Sprintf("%s of %s is in %s", e.object(), whose, e.Name)
+		text = fmt.Sprintf("%s of %s: state %s", e.object(), whose, e.Name)
 	}
 	return fmt.Sprintf("%s  %s  %s", e.Time.Local().Format("2006-01-02 15:04:05.000000"), e.Device, text)
 }

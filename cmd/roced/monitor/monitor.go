@@ -11,34 +11,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	daemon.Flags
 	json bool
 }
 
-const help = `Prints what happens at the service, a line an event, until Ctrl-C or the service's end:
+const help = `Prints events of the service, one per line, until Ctrl-C or the end of the service:
 
-- programs that open a device, and that close it or end;
-- events of devices: link up and down, addresses, MTU, failure, and that one is open (again);
-- events of programs' objects: a completion queue that is overrun, a queue pair that fails or
-  has ended, a limit of a shared receive queue; and queue pairs that the card moves to SQE or ERR.
+- programs that open or close a device, or exit;
+- device events: link up and down, addresses, MTU, failure, and opening;
+- object events of programs: overrun of a completion queue, failure or last WQE of a queue
+  pair, limit of a shared receive queue, and queue pairs that the card moves to SQE or ERR.
 
-Of all programs for root and the service's own user, for others of their own. Events are
-kept while they are printed; if that is too slow, a line says how many were lost.`
+Root and the user of the service see events of all programs, other users only those of
+their own. Events are queued while earlier ones are printed; if the queue overflows, a line
+reports the number of lost events.`
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use: "monitor", Short: "Print what happens at the service, as it happens", Long: help, Args: cli.NoArguments,
+		Use: "monitor", Short: "Print events of the service", Long: help, Args: cli.NoArguments,
 		Example: "  roced monitor\n  roced monitor -d eth0 -j",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.Flags.Add(f)
-	f.BoolVarP(&o.json, "json", "j", false, "JSON, an object a line")
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON, one object per line")
 	return cmd
 }
 

@@ -42,7 +42,7 @@ func TestMonitor(t *testing.T) {
 		}
 	}()
 	lines.Await(t, "  left  client ")
-	lines.Await(t, " has gone")
+	lines.Await(t, " closed the device")
 	var e event
 	if err := json.Unmarshal([]byte(objects.Await(t, "client_closed")), &e); err != nil || e.Device != "right" || e.Client == 0 || e.Time.IsZero() {
 		t.Errorf("%+v, %v", e, err)
@@ -64,11 +64,11 @@ func TestLines(t *testing.T) {
 		event proto.Event
 		want  string
 	}{
-		{proto.Event{Kind: proto.ClientOpened, Client: 3, PID: 7, UID: 4294967294, Command: "x", Device: "eth0"}, "  eth0  client 3 (x, pid 7, 4294967294) has opened the device"},
+		{proto.Event{Kind: proto.ClientOpened, Client: 3, PID: 7, UID: 4294967294, Command: "x", Device: "eth0"}, "  eth0  client 3 (x, pid 7, 4294967294) opened the device"},
 		{proto.Event{Kind: proto.DeviceEvent, Type: 10, Device: "eth0"}, "  eth0  " + newEvent(&proto.Event{Kind: proto.DeviceEvent, Type: 10}).Name},
-		{proto.Event{Kind: proto.DeviceOpened, Device: "eth0"}, "  eth0  is open"},
+		{proto.Event{Kind: proto.DeviceOpened, Device: "eth0"}, "  eth0  opened: programs can use it"},
 		{proto.Event{Kind: proto.ObjectEvent, Object: proto.SRQs, Number: 4, Client: 3, PID: 7, UID: 4294967294, Command: "x", Type: 15}, "SRQ 4 of client 3 (x, pid 7, 4294967294): "},
-		{proto.Event{Kind: proto.QPFailed, Object: proto.QPs, Number: 4, Client: 3, PID: 7, UID: 4294967294, Command: "x", State: 5}, "QP 0x000004 of client 3 (x, pid 7, 4294967294) is in SQE"},
+		{proto.Event{Kind: proto.QPFailed, Object: proto.QPs, Number: 4, Client: 3, PID: 7, UID: 4294967294, Command: "x", State: 5}, "QP 0x000004 of client 3 (x, pid 7, 4294967294): state SQE"},
 	} {
 		cmdtest.CheckSays(t, newEvent(&row.event).String(), row.want)
 	}
@@ -78,6 +78,6 @@ func TestLines(t *testing.T) {
 func TestMonitorErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	cmdtest.CheckFailure(t, []string{"monitor", "--socket", "/no/such.sock"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"monitor", "--socket", "/no/such.sock"}, cli.ExitFailed, "check that it is running")
 	cmdtest.CheckFailure(t, []string{"monitor", "--socket", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`)
 }

@@ -37,11 +37,11 @@ func TestClientOfBadServers(t *testing.T) {
 	}{
 		{"goes away at once", func(net.Conn) {}, "--latency", "closed the connection"},
 		{"refuses", func(c net.Conn) { say(c, protocol.Greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
-		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "not roced perf's protocol"},
-		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "not roced perf's protocol"},
+		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "invalid in roced perf's protocol"},
+		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "invalid in roced perf's protocol"},
 		{"refuses in colour", func(c net.Conn) { say(c, protocol.Greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
 		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "refuses: not today"},
-		{"has no MTU", func(c net.Conn) { say(c, protocol.Greeting{}) }, "--latency", "the peer says server.mtu 0, which cannot be"},
+		{"has no MTU", func(c net.Conn) { say(c, protocol.Greeting{}) }, "--latency", "the peer sent an invalid value, server.mtu 0"},
 		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
 		{"goes away before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
 		{"goes away during bandwidth", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
@@ -49,9 +49,9 @@ func TestClientOfBadServers(t *testing.T) {
 		{"fails", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
 		{"fails in colour", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "\x1b[31mno"}) }, "--bandwidth --duration 1ms", `failed: \x1b[31mno`},
 		{"says go again", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Turn{}, protocol.Turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
-		{"received more than was sent", afterTheWord(protocol.Outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer says received 18,446,744,073,709,551,615 of "},
-		{"dropped too much", afterTheWord(protocol.Outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer says drops \x1b 18,446`},
-		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer; check that firewalls on both hosts and between them pass UDP port 4791"},
+		{"received more than was sent", afterTheWord(protocol.Outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer sent an invalid value, received 18,446,744,073,709,551,615 of "},
+		{"dropped too much", afterTheWord(protocol.Outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer sent an invalid value, drops \x1b 18,446`},
+		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer; check that firewalls on both hosts and between them accept UDP port 4791"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}
@@ -103,8 +103,8 @@ func TestPerfRuntimeErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, inA("-d lo"), cli.ExitFailed, "loopback")
 	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", "no-such-namespace"}, cli.ExitFailed, "no-such-namespace", "ip netns list")
 	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", bare.Path()}, cli.ExitFailed, "no interface")
-	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 -p 1"), cli.ExitFailed, "refused", "is the server running")
-	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 --sizes 1025"), cli.ExitFailed, "RDMA MTU is 1024")
+	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 -p 1"), cli.ExitFailed, "refused", "check that the server runs there")
+	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 --sizes 1025"), cli.ExitFailed, "RDMA MTU, which is 1024")
 	link, err := hosts.A.Netlink().LinkByName("eth0")
 	if err != nil {
 		t.Fatal(err)

@@ -108,9 +108,9 @@ func TestConnectionsDiffer(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, want string }{
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n, -q and --op?"},
-		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "the peer has --count 40, and this side --count 50"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "the peer uses --count 40, this side --count 50"},
 		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
-		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?; the peer has --count 40, and this side --count 50: give both the same"},
+		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?; the peer uses --count 40, this side --count 50: use the same on both sides"},
 		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was the peer (roced perf --rc, or ib_write_lat -c RC) given the same -n, -s and -q?"},
 	} {
 		server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, row.server))
@@ -128,7 +128,7 @@ func TestPathMTUOfTheInterface(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, host := range []string{"", "10.77.0.2"} {
 		cmdtest.CheckFailure(t, connectionArgs(hosts.A, "--rc --bandwidth -m 4096 "+host), cli.ExitFailed,
-			"--mtu 4096: the RDMA MTU of eth0 is 1024 bytes, as the interface's MTU is 1500", "ip link set dev eth0 mtu 4200")
+			"--mtu 4096 exceeds the RDMA MTU of eth0, which is 1024 because the MTU of the interface is 1500", "ip link set dev eth0 mtu 4200")
 	}
 }
 

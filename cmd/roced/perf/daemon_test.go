@@ -38,7 +38,7 @@ func TestPerfOverADaemon(t *testing.T) {
 		t.Errorf("both sides %s, and are to spin", spun.Waiting)
 	}
 	server.End(t)
-	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep excludes --spin")
+	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep and --spin cannot be combined")
 }
 
 // TestConnectionsOverADaemon: a program sees in its memory what the service's card writes there.

@@ -121,11 +121,11 @@ func TestPerftestCountsDiffer(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
 		// The server decides; the client, which may still wait for an answer, is stopped then.
-		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n, and not -D?"},
-		{"--bandwidth", "-n 50", "-n 60", "the peer has --count 60, and this side --count 50"},
-		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: give both sides the same --sizes"},
-		{"--latency --sleep", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40, of 50 each way; then nothing came for 3s"},
-		{"--latency", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: give both sides the same --sizes"},
+		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none (check the counters of the peer)); was ib_send_bw -c UD given the same -n, and not -D?"},
+		{"--bandwidth", "-n 50", "-n 60", "the peer uses --count 60, this side --count 50"},
+		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: use the same --sizes on both sides"},
+		{"--latency --sleep", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40 of 50 each way; no further message received in 3s"},
+		{"--latency", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: use the same --sizes on both sides"},
 	} {
 		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, row.kind+" "+row.server))
 		client := cmdtest.Start(t, perftestArgs(hosts.B, row.kind+" "+row.client+" 10.77.0.1 -p "+port)...)

@@ -57,7 +57,7 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, want string }{
 		{"--bandwidth --sleep", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
-		{"--latency", "sent 1 messages and received 0, of 20 each way; then nothing came for 2s"},
+		{"--latency", "sent 1 messages and received 0 of 20 each way; no further message received in 2s"},
 	} {
 		args := perftestArgs(hosts.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, hosts))
 		cmdtest.CheckFailure(t, args, cli.ExitFailed, row.want, "must be stopped", "timed out")
@@ -95,10 +95,10 @@ func TestPerftestErrors(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--latency 10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ib_send_lat -c UD")
-	cmdtest.CheckFailure(t, connectionArgs(hosts.B, "--rc --bandwidth --op read 10.77.0.1 -p 1"), cli.ExitFailed, "is the server running there (roced perf --rc, or ib_read_bw -c RC, without -R)?")
+	cmdtest.CheckFailure(t, connectionArgs(hosts.B, "--rc --bandwidth --op read 10.77.0.1 -p 1"), cli.ExitFailed, "check that the server runs there (roced perf --rc, or ib_read_bw -c RC, without -R)")
 	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -s 1025"))
-	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), cli.ExitFailed, "add --sizes 1025 here, or leave it out there")
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "add --sizes 1025 there, or leave it out here") {
+	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), cli.ExitFailed, "add --sizes 1025 here or omit it there")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "add --sizes 1025 there or omit it here") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 	server, port = cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -g 1"))

@@ -33,8 +33,8 @@ func TestPingOverADaemon(t *testing.T) {
 		t.Errorf("server: exit code %d: %s", code, server.Stderr())
 	}
 	cmdtest.CheckFailure(t, args("127.0.0.1"), cli.ExitFailed, "no device", `"left"`, `"right"`)
-	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp and --socket exclude each other")
-	cmdtest.CheckFailure(t, []string{"ping", "--socket=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp cannot be combined with --socket")
+	cmdtest.CheckFailure(t, []string{"ping", "--socket=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "check that it is running")
 }
 
 // TestPingByIDOverADaemon: the two meet by connection ids.
@@ -80,7 +80,7 @@ func TestPingOfAConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of a connection came: does the peer use one (--rc, ibv_rc_pingpong)?") {
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of a connection arrived: if the peer uses --rc or ibv_rc_pingpong") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 }

@@ -85,15 +85,15 @@ func TestPingServerOfBadClients(t *testing.T) {
 	for _, row := range []struct{ name, speech, want string }{
 		{"goes away", "", "closed the connection"},
 		{"goes away halfway", cmdtest.PingpongAddress[:30], "closed the connection"},
-		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address as ibv_ud_pingpong sends it"},
-		{"perftest", "6.06" + strings.Repeat("\x00", 12), "the client is a program of perftest (6.06); start roced perf with --perftest, --rc or --uc for it: "},
-		{"no GID", address(meet.Destination{QPN: 5}), "start it with -g INDEX"},
+		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address in the format of ibv_ud_pingpong"},
+		{"perftest", "6.06" + strings.Repeat("\x00", 12), "the client is a perftest program (6.06); start roced perf with --perftest, --rc or --uc: "},
+		{"no GID", address(meet.Destination{QPN: 5}), "start the peer with -g INDEX"},
 		{"a group", address(meet.Destination{QPN: verbs.MulticastQPN, GID: verbs.GID{0: 0xff, 15: 1}}), "a group's address"},
 		{"no queue pair", address(meet.Destination{GID: gid}), "takes no messages"},
 		{"the connection manager's", address(meet.Destination{QPN: 1, GID: gid}), "takes no messages"},
 		{"never confirms", address(meet.Destination{QPN: 5, GID: gid}), "closed the connection"},
 		{"confirms with something else", address(meet.Destination{QPN: 5, GID: gid}) + "gone\x00", `"gone\x00"`},
-		{"sends nothing", address(meet.Destination{QPN: 5, GID: gid}) + meet.DoneMessage, "sent 0 messages and received 0, of 9 each way; then nothing came for 50ms (dropped here: none; see the peer's counters)"},
+		{"sends nothing", address(meet.Destination{QPN: 5, GID: gid}) + meet.DoneMessage, "sent 0 messages and received 0 of 9 each way; no further message received in 50ms (dropped here: none (check the counters of the peer))"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9 -W 50ms"))
@@ -118,13 +118,13 @@ func TestPingClientErrors(t *testing.T) {
 	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	to := func(args string) []string { return pingArgs(hosts.B, args) }
 	cmdtest.CheckFailure(t, to("10.77.0.1 -p 1"), cli.ExitFailed, "refused", "without --cm, or ibv_ud_pingpong -g INDEX")
-	cmdtest.CheckFailure(t, to("10.77.0.1 -s 1025"), cli.ExitFailed, "RDMA MTU is 1024")
-	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
-	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "has no such line; it has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -s 1025"), cli.ExitFailed, "RDMA MTU, which is 1024")
+	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes exceed the RDMA MTU, which is 1024 because the MTU of the interface is 1500")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "the GID table of eth0 has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
 	// FakeServer's address is of QP 0x1234, which the client cannot reach.
-	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0, of 1000 each way", "pass UDP port 4791 (nft list ruleset)", "carry messages of 1024 bytes", "timed out")
-	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not answer", "pass UDP port 4791", "carry messages of 1024 bytes")
-	cmdtest.CheckFailure(t, to("10.77.0.1 --cm"), cli.ExitFailed, "10.77.0.1 does not answer", "roced ping --cm -d DEVICE", "pass UDP port 4791", "timed out")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0 of 1000 each way", "accept UDP port 4791 (nft list ruleset)", "sufficient for messages of 1024 bytes", "timed out")
+	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not answer", "accept UDP port 4791", "sufficient for messages of 1024 bytes")
+	cmdtest.CheckFailure(t, to("10.77.0.1 --cm"), cli.ExitFailed, "10.77.0.1 does not answer", "roced ping --cm -d DEVICE", "accept UDP port 4791", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "of the other IP version")
 }
 
@@ -133,10 +133,10 @@ func TestPingsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, wantServer, wantClient string }{
-		{"-s 65 -n 9", "-s 64 -n 9", "the peer runs roced ping --size 64, and this side roced ping --size 65: give both sides the same --size", "the peer runs roced ping --size 65"},
-		{"--rc", "", "add --rc --mtu 1024 there, or leave it out here", "the peer runs roced ping --rc --size 1024 --mtu 1024, and this side roced ping --size 1024: add --rc --mtu 1024 here"},
+		{"-s 65 -n 9", "-s 64 -n 9", "the peer runs roced ping --size 64, this side runs roced ping --size 65: use the same --size on both sides", "the peer runs roced ping --size 65"},
+		{"--rc", "", "add --rc --mtu 1024 there or omit it here", "the peer runs roced ping --rc --size 1024 --mtu 1024, this side runs roced ping --size 1024: add --rc --mtu 1024 here"},
 		{"", "--uc", "add --uc --mtu 1024 here", "add --uc --mtu 1024 there"},
-		{"--srq", "--rc", "add --rc here, or leave it out there; add --srq there", "add --srq here, or leave it out there; add --rc there"},
+		{"--srq", "--rc", "add --rc here or omit it there; add --srq there", "add --srq here or omit it there; add --rc there"},
 		{"--rc", "--srq", "add --srq here", "add --rc here"},
 		{"--check", "", "add --check there", "add --check here"},
 		{"--rc -m 512", "--rc", "the same --mtu", "the same --mtu"},
@@ -159,7 +159,7 @@ func TestPingPeerEndsEarly(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	cmdtest.CheckSays(t, stdout, "\n9 iters in ")
-	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9, of 10 each way", "the peer has --count 9, and this side --count 10: give both the same")
+	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9 of 10 each way", "the peer uses --count 9, this side --count 10: use the same on both sides")
 	if code, _ := server.Wait(); code != 0 {
 		t.Errorf("server: exit code %d: %s", code, server.Stderr())
 	}
@@ -174,8 +174,8 @@ func TestPingBetweenMTUs(t *testing.T) {
 	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-s 2000 10.77.0.1 -p "+port), cli.ExitFailed, "the same --size")
 	server.Wait()
 	server, port = cmdtest.StartWaiting(t, pingArgs(hosts.A, "--rc -m 2048"))
-	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes do not fit the peer's RDMA MTU, 1024: give both sides --mtu 1024 at most, or raise the interface's MTU there")
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes do not fit this side's RDMA MTU, 1024: give both sides --mtu 1024 at most, or raise the interface's MTU here") {
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes exceed the peer's RDMA MTU of 1024: use --mtu 1024 at most, or raise the interface's MTU there")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes exceed this side's RDMA MTU of 1024: use --mtu 1024 at most, or raise the interface's MTU here") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 }
@@ -263,6 +263,6 @@ func TestPingLinkLocal(t *testing.T) {
 			}
 			server.Wait()
 		}
-		cmdtest.CheckFailure(t, pingArgs(hosts.B, by+" "+address+"%lo"), cli.ExitFailed, "is on interface lo, and the device on eth0")
+		cmdtest.CheckFailure(t, pingArgs(hosts.B, by+" "+address+"%lo"), cli.ExitFailed, "is interface lo, but the device is on eth0")
 	}
 }

@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The socket of a container lies in a folder of its own, which the container gets: so it finds the socket again when
-// the service was started anew. Only root can pass the folder's parent: a container has the folder by a mount. The mount
-// of a removed socket's folder does not lead to the next socket of that name, whose folder is another one.
+// The socket of a container is in a directory of its own, which is mounted into the container. The container
+// therefore finds the new socket after a restart of the service. Only root can traverse the parent of that
+// directory. When a socket is removed, the next one of that name gets a new directory, so old mounts do not
+// lead to it.
 
-// socketsFolder is where they are.
+// socketsFolder returns the parent of these directories.
 func (s *service) socketsFolder() string {
 	return filepath.Join(filepath.Dir(s.config.Socket.Path), "sockets")
 }
 
-// listenFor makes the socket of a container. Whoever is in the container may connect.
+// listenFor creates the socket of a container. Every process in the container can connect.
 func (s *service) listenFor(name string) (net.Listener, string, error) {
 	folder := filepath.Join(s.socketsFolder(), name)
 	if err := makeOwnFolder(s.socketsFolder()); err != nil {
@@ -31,7 +32,7 @@ func (s *service) listenFor(name string) (net.Listener, string, error) {
 	if err := checkName("unixpacket", path); errors.Is(err, unix.EADDRINUSE) {
 		return nil, "", err
 	}
-	if !s.restoring { // else its container has the folder
+	if !s.restoring { // otherwise the container has mounted the directory
 		if err := s.discard(folder); err != nil {
 			return nil, "", err
 		}
@@ -39,10 +40,11 @@ func (s *service) listenFor(name string) (net.Listener, string, error) {
 	if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, "", err
 	}
-	if err := os.Chmod(folder, 0o755); err != nil { // whatever the umask
+	if err := os.Chmod(folder, 0o755); err != nil { // independent of the umask
 		return nil, "", err
 	}
-	// The container may have a writable mount of the folder, and put a link where the socket gets its permissions.
+	// The container may have mounted the directory writable, and could place a link where the socket gets its
+	// permissions.
 	l, err := listenUnixFrom(s.socketsFolder(), "unixpacket", config.Socket{Path: path, Mode: 0o666})
 	if err != nil {
 		return nil, "", errors.Join(err, s.discard(folder))
@@ -50,8 +52,8 @@ func (s *service) listenFor(name string) (net.Listener, string, error) {
 	return &containerSocket{l, folder, s}, path, nil
 }
 
-// makeOwnFolder makes the folder of the sockets. One that somebody else could write to is refused: links in it would
-// have the service change what is elsewhere.
+// makeOwnFolder creates the parent directory. A directory that other users can write to is rejected, because
+// links in it could make the service change other files.
 func makeOwnFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -59,19 +61,19 @@ func makeOwnFolder(path string) error {
 	return checkOwnFolder(path)
 }
 
-// checkOwnFolder returns an error if another user could write to the folder of the sockets.
+// checkOwnFolder returns an error if another user can write to the parent directory.
 func checkOwnFolder(path string) error {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR || int(stat.Uid) != os.Geteuid() || stat.Mode&0o022 != 0 {
-		return fmt.Errorf("%w: others can write to %s; remove it, or have the service's socket in a folder of its own (--socket)", unix.EACCES, path)
+		return fmt.Errorf("%w: other users can write to %s; remove it, or use a private directory for the service's socket (--socket)", unix.EACCES, path)
 	}
 	return nil
 }
 
-// containerSocket is a socket whose folder goes with it, except at the end of the service.
+// containerSocket is a socket whose directory is removed with it, except when the service ends.
 type containerSocket struct {
 	*socket
 	folder  string
@@ -81,23 +83,23 @@ type containerSocket struct {
 // Close implements net.Listener.
 func (c *containerSocket) Close() error {
 	err := c.socket.Close()
-	if !errors.Is(err, net.ErrClosed) && !c.service.ending.Load() { // the folder of a closed one may be the next one's
+	if !errors.Is(err, net.ErrClosed) && !c.service.ending.Load() { // the directory of a closed socket may belong to the next one
 		err = errors.Join(err, c.service.discard(c.folder))
 	}
 	return err
 }
 
-// addSockets makes the sockets again that an earlier service had. A socket that cannot be made, because of what its
-// container has put in its place, is removed.
+// addSockets restores the sockets of an earlier service. A socket that cannot be restored because of files
+// that its container created is removed.
 func (s *service) addSockets() {
 	s.restoring = true
 	defer func() { s.restoring = false }()
 	folders, err := os.ReadDir(s.socketsFolder())
 	if err != nil {
-		return // there were none
+		return // no earlier sockets
 	}
 	if err := checkOwnFolder(s.socketsFolder()); err != nil {
-		s.log.Warn("the sockets of containers are not there again", "error", err)
+		s.log.Warn("cannot restore the sockets of containers", "error", err)
 		return
 	}
 	for _, folder := range folders {
@@ -111,7 +113,7 @@ func (s *service) addSockets() {
 			continue
 		}
 		if _, err := s.server.AddSocket(folder.Name()); err != nil {
-			s.log.Warn("the socket of a container is not there again; roced socket add makes it anew", "name", folder.Name(), "error", err)
+			s.log.Warn("cannot restore the socket of a container; create it again with roced socket add", "name", folder.Name(), "error", err)
 		}
 	}
 }

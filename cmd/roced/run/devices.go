@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices are those that the service keeps open and the server offers. The loop alone changes them.
+// devices holds the devices that the service keeps open and the server offers. Only the loop changes it.
 type devices struct {
 	server   *server.Server
 	stateDir string
 	log      *slog.Logger
 	changed  func()
-	others   []server.Source // which the server offers too
+	others   []server.Source // also offered by the server
 
 	mu  sync.Mutex // for list, which metrics call
 	all []*running
@@ -38,10 +38,11 @@ func newDevices(s *server.Server, stateDir string, log *slog.Logger, changed fun
 	return &devices{server: s, stateDir: stateDir, log: log, changed: changed}
 }
 
-// add starts a device, and waits for the first attempt to open it. A failure that may pass is none.
+// add starts a device and waits for the first attempt to open it. Only missing privileges are an error; other
+// failures may be temporary.
 func (s *devices) add(ctx context.Context, c config.Device) error {
 	cli.MakeRoom(len(s.all) + 1)
-	// Its end is close's, since programs are told before their device goes.
+	// close ends it instead, because programs are notified before their device is destroyed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{Device: device.New(c, s.stateDir, s.log, s.changed), stop: stop, ended: make(chan struct{})}
 	r.OnEvent(func(event verbs.EventType) { s.server.NoteDeviceEvent(c.Name, event) })
@@ -62,13 +63,13 @@ func (s *devices) add(ctx context.Context, c config.Device) error {
 	return nil
 }
 
-// offer has the server offer others, too.
+// offer adds sources of another kind to the server.
 func (s *devices) offer(others []server.Source) error {
 	s.others = others
 	return s.set(s.all)
 }
 
-// set offers other devices to programs.
+// set replaces the devices that the server offers.
 func (s *devices) set(all []*running) error {
 	sources := slices.Clone(s.others)
 	for _, r := range all {
@@ -88,14 +89,14 @@ func (r *running) end() {
 	<-r.ended
 }
 
-// remove ends a device, with all that programs have on it.
+// remove removes a device with all objects of programs on it.
 func (s *devices) remove(r *running) error {
 	err := s.set(slices.DeleteFunc(slices.Clone(s.all), func(other *running) bool { return other == r }))
 	r.end()
 	return err
 }
 
-// list is what there is now.
+// list returns the current devices.
 func (s *devices) list() []*device.Device {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,7 @@ func (s *devices) list() []*device.Device {
 	return list
 }
 
-// linkChanged has the device that waits for an interface look at it now.
+// linkChanged notifies the device of an interface.
 func (s *devices) linkChanged(name string) {
 	for _, d := range s.list() {
 		if d.Interface() == name {
@@ -115,7 +116,7 @@ func (s *devices) linkChanged(name string) {
 	}
 }
 
-// close ends all, at the same time.
+// close ends all devices concurrently.
 func (s *devices) close() {
 	for _, r := range s.all {
 		r.stop()

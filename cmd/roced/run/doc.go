@@ -1,24 +1,24 @@
-// Package run is roced run: the service that owns the devices, and that programs connect to.
+// Package run implements roced run: the service that owns the devices and that programs connect to.
 //
-//	run.go        the command line, and the configuration that it stands for
-//	service.go    what there is, and its life: open, listen, ready, loop, stop
-//	loop.go       what happens while it runs: signals, changes of state and of links, the watchdog
-//	devices.go    the devices, each kept open by a goroutine of its own (device/)
-//	listen.go     the sockets: systemd's, or the service's own
+//	run.go        the command line and the resulting configuration
+//	service.go    the service and its phases: open, listen, ready, loop, stop
+//	loop.go       the main loop: signals, state and link changes, the watchdog
+//	devices.go    the devices, each kept open by its own goroutine (device/)
+//	listen.go     sockets created by the service
 //	containers.go the sockets of containers
-//	reload.go     SIGHUP: what can be changed is, the rest is named
-//	links.go      news of interfaces, for devices that wait for theirs
-//	server.go     the server that programs talk to (package verbs/server)
-//	loopback.go   --loopback: a network in memory instead (internal/loopback)
-//	metered.go    the devices, as metrics see them
+//	reload.go     SIGHUP: reloads the configuration
+//	links.go      interface notifications, for devices that wait for their interface
+//	server.go     the server for programs (package verbs/server)
+//	loopback.go   --loopback: an in-memory network (internal/loopback)
+//	metered.go    adapters of devices for metrics
 //	namespaces/   cards in the network namespaces of programs
-//	device/       a card for as long as its interface is there
+//	device/       a card, open while its interface exists
 //	metrics/      metrics for Prometheus, over HTTP
-//	systemd/      what is said to systemd, and what comes from it
+//	systemd/      communication with systemd
 //
-// The loop is one goroutine, which owns the configuration and the set of devices. If the loop stops, nothing tells
-// the watchdog that it runs, and systemd ends the process.
+// The loop is one goroutine, which owns the configuration and the set of devices. If the loop hangs, the
+// watchdog is not reset, and systemd kills the process.
 //
-// Exit codes: 0 after SIGTERM or SIGINT, 1 if something failed, 2 if the command line or the configuration is
-// wrong. Starting again helps only after 1.
+// Exit codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for an invalid command line or configuration.
+// Restarting helps only after 1.
 package run

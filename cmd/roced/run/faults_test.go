@@ -236,7 +236,7 @@ func TestServiceIsKilled(t *testing.T) {
 		t.Errorf("a wait for messages: %v", err)
 	}
 	_, _ = f.left.End(t) // until then its socket may take connections
-	if _, err := client.Dial(f.left.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrHost) || !strings.Contains(err.Error(), "is it running?") {
+	if _, err := client.Dial(f.left.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrHost) || !strings.Contains(err.Error(), "check that it is running") {
 		t.Errorf("dial: %v", err)
 	}
 	f.a.close()

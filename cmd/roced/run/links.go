@@ -7,15 +7,15 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// followLinks gives the names of interfaces that have changed, until ctx is done. Where that is not to
-// be had, devices look by themselves after a while.
+// followLinks returns the names of changed interfaces until ctx is done. Without netlink notifications,
+// devices poll their interfaces.
 func followLinks(ctx context.Context, log *slog.Logger) <-chan string {
 	names, updates := make(chan string), make(chan netlink.LinkUpdate)
 	err := netlink.LinkSubscribeWithOptions(updates, ctx.Done(), netlink.LinkSubscribeOptions{
-		ErrorCallback: func(err error) { log.Debug("news of interfaces", "error", err) },
+		ErrorCallback: func(err error) { log.Debug("interface notifications", "error", err) },
 	})
 	if err != nil {
-		log.Warn("no news of interfaces: a device whose interface comes is opened up to 10 s later", "error", err)
+		log.Warn("no interface notifications: a device may open up to 10 s after its interface appears", "error", err)
 		return nil
 	}
 	go func() {

@@ -16,23 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a unix socket of the service's own. Its name goes with it, before it stops to listen: until
-// then nobody takes the name over, who would lose it here.
+// socket is a unix socket created by the service. Close removes its name before it stops listening, so that a
+// process that takes over the name does not lose it.
 type socket struct {
 	*net.UnixListener
 	path string
-	file fs.FileInfo // what the name stands for
+	file fs.FileInfo // identity of the socket file
 }
 
-// listenUnix listens at the socket's path, with its permissions from the first moment: it is bound
-// under another name, and then renamed. That also replaces a socket that a killed service has left;
-// one that somebody serves is an error, and so is what is no socket. A missing directory is made in a runtime directory
-// only: elsewhere the path is probably a typo. Other users may enter it if they may use the socket.
+// listenUnix listens at the socket's path. The socket has its permissions from the start: it is bound under a
+// temporary name and then renamed. This also replaces a socket left by a killed service. A socket that is in
+// use and a file that is not a socket are errors. A missing directory is created only in a runtime directory,
+// because elsewhere the path is probably a typo. Other users can enter it if they may use the socket.
 func listenUnix(network string, c config.Socket) (*socket, error) {
 	return listenUnixFrom(filepath.Dir(c.Path), network, c)
 }
 
-// listenUnixFrom is listenUnix with the folder of the other name.
+// listenUnixFrom is listenUnix with the directory of the temporary name.
 func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
 	if err := checkName(network, c.Path); err != nil {
 		return nil, err
@@ -51,42 +51,43 @@ func listenUnixFrom(folder, network string, c config.Socket) (*socket, error) {
 	return s, nil
 }
 
-// checkName returns an error if a path names anything except a socket that no process serves. It follows no link.
+// checkName returns an error if a path names anything except a socket that no process serves. It does not
+// follow links.
 func checkName(network, path string) error {
 	there, err := os.Lstat(path)
 	if err != nil {
 		return nil
 	}
 	if there.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%w: %s is no socket, and is left as it is; --socket names another path", unix.EEXIST, path)
+		return fmt.Errorf("%w: %s exists and is not a socket; use --socket to set another path", unix.EEXIST, path)
 	}
 	conn, err := net.Dial(network, path)
 	if err == nil {
 		conn.Close()
 	}
-	if err == nil || errors.Is(err, unix.EAGAIN) { // so many wait to connect that there is no room
-		return fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, path)
+	if err == nil || errors.Is(err, unix.EAGAIN) { // the backlog is full
+		return fmt.Errorf("%w: another service listens at %s; use --socket to set another path", unix.EADDRINUSE, path)
 	}
 	if errors.Is(err, unix.EPROTOTYPE) {
-		return fmt.Errorf("%w: a program that is not roced listens at %s; --socket gives this service another path", unix.EADDRINUSE, path)
+		return fmt.Errorf("%w: another program listens at %s; use --socket to set another path", unix.EADDRINUSE, path)
 	}
 	return nil
 }
 
-// notListening says what to do where an ordinary user may not make a socket.
+// notListening adds the remedy for unprivileged users to an error.
 func notListening(path string, err error) error {
 	if os.Geteuid() != 0 && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS)) {
-		return fmt.Errorf("listen at %s: %w; an ordinary user gives a path of its own, such as --socket %s", path, err, loopback.Socket())
+		return fmt.Errorf("listen at %s: %w; as an ordinary user set a path of your own, such as --socket %s", path, err, loopback.Socket())
 	}
 	return fmt.Errorf("listen at %s: %w", path, err)
 }
 
-// bindUnix makes the socket in a folder of the same file system, in which nobody else may write, or its names are kept
-// from others (sticky): permissions are given by name.
+// bindUnix creates the socket in a directory of the same file system. Permissions are set by name, so other
+// users must not be able to rename files in that directory (not writable, or sticky).
 func bindUnix(network string, c config.Socket, group int, folder string) (*socket, error) {
 	temporary := filepath.Join(folder, fmt.Sprintf(".roced-%d", os.Getpid()))
 	if length := max(len(temporary), len(c.Path)); length >= len(unix.RawSockaddrUnix{}.Path) {
-		return nil, fmt.Errorf("%w: the path has %d bytes, and the kernel takes at most %d; --socket names a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
+		return nil, fmt.Errorf("%w: the path has %d bytes and the limit is %d; use --socket to set a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
 	}
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: temporary, Net: network})
 	if err != nil {
@@ -110,7 +111,7 @@ func bindUnix(network string, c config.Socket, group int, folder string) (*socke
 	return &socket{listener, c.Path, file}, nil
 }
 
-// withoutName is what went wrong without the name that the socket is made under: nobody has asked for that.
+// withoutName removes the temporary name, which users do not know, from an error.
 func withoutName(err error) error {
 	var inCall *os.SyscallError // of bind
 	var inPath *fs.PathError    // of chmod, chown
@@ -126,8 +127,8 @@ func withoutName(err error) error {
 	return err
 }
 
-// makeDirectory makes the directory of a socket. If the socket is for the service's own user alone, others must not
-// be able to replace it in a directory that is there.
+// makeDirectory creates the directory of a socket. If the socket is for the service's user only, other users
+// must not be able to replace it in an existing directory.
 func makeDirectory(c config.Socket) error {
 	dir := filepath.Dir(c.Path)
 	private := c.Mode&0o077 == 0
@@ -148,14 +149,14 @@ func makeDirectory(c config.Socket) error {
 	}
 	switch {
 	case private && int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
-		return fmt.Errorf("%w: %s belongs to another user, who could put a socket there instead; --socket names a path in a directory of your own", unix.EACCES, whole)
+		return fmt.Errorf("%w: %s belongs to another user, who could replace the socket; use --socket to set a path in a directory of your own", unix.EACCES, whole)
 	case private && stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0:
-		return fmt.Errorf("%w: others can write to %s, and put a socket there instead; chmod go-w %[2]s, or --socket names a path in a directory of your own", unix.EACCES, whole)
+		return fmt.Errorf("%w: other users can write to %s and could replace the socket; run chmod go-w %[2]s, or use --socket to set a path in a directory of your own", unix.EACCES, whole)
 	}
 	return nil
 }
 
-// makeMissing makes a directory that does not exist. It returns ENOENT outside the runtime directories.
+// makeMissing creates a directory that does not exist. It returns ENOENT outside the runtime directories.
 func makeMissing(dir string, mode fs.FileMode) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -165,20 +166,20 @@ func makeMissing(dir string, mode fs.FileMode) error {
 		return err
 	}
 	if !slices.Contains([]string{"/run", "/var/run", filepath.Clean(os.TempDir()), filepath.Clean(os.Getenv("XDG_RUNTIME_DIR"))}, filepath.Dir(whole)) {
-		return fmt.Errorf("%w: there is no directory %s; mkdir makes it, or --socket names another path", unix.ENOENT, whole)
+		return fmt.Errorf("%w: directory %s not found; create it with mkdir, or use --socket to set another path", unix.ENOENT, whole)
 	}
 	if err := os.Mkdir(whole, mode); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil // another service has made it meanwhile
+	return nil // created by another service meanwhile
 }
 
-// Addr is the path by which programs know the socket.
+// Addr returns the path that programs use.
 func (s *socket) Addr() net.Addr {
 	return &net.UnixAddr{Name: s.path, Net: s.UnixListener.Addr().Network()}
 }
 
-// Close takes the socket's name away, if it is still this one's, and ends it.
+// Close removes the socket's name, if it still refers to this socket, and closes the socket.
 func (s *socket) Close() error {
 	var err error
 	if now, failed := os.Lstat(s.path); failed == nil && os.SameFile(now, s.file) {
@@ -187,7 +188,7 @@ func (s *socket) Close() error {
 	return errors.Join(err, s.UnixListener.Close())
 }
 
-// groupID is the number of a group, by name or number; -1 for an empty name.
+// groupID returns the number of a group given by name or number; -1 for an empty name.
 func groupID(name string) (int, error) {
 	if name == "" {
 		return -1, nil
@@ -197,7 +198,7 @@ func groupID(name string) (int, error) {
 	}
 	group, err := user.LookupGroup(name)
 	if err != nil {
-		return -1, fmt.Errorf("%w: there is no group %q", unix.ENOENT, name)
+		return -1, fmt.Errorf("%w: unknown group %q", unix.ENOENT, name)
 	}
 	return strconv.Atoi(group.Gid)
 }

@@ -64,10 +64,10 @@ func TestListenFails(t *testing.T) {
 		text string
 	}{
 		{config.Socket{Path: filepath.Join(dir, "none", "none", "s")}, fs.ErrNotExist, "listen at"},
-		{config.Socket{Path: filepath.Join(dir, "none", "s")}, fs.ErrNotExist, "there is no directory " + dir + "/none; mkdir makes it"},
-		{config.Socket{Path: filepath.Join(dir, strings.Repeat("long", 40))}, unix.ENAMETOOLONG, "--socket names a shorter path"},
-		{config.Socket{Path: dir}, fs.ErrExist, dir + " is no socket"},
-		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `no group "no-such-group"`},
+		{config.Socket{Path: filepath.Join(dir, "none", "s")}, fs.ErrNotExist, "directory " + dir + "/none not found; create it"},
+		{config.Socket{Path: filepath.Join(dir, strings.Repeat("long", 40))}, unix.ENAMETOOLONG, "use --socket to set a shorter path"},
+		{config.Socket{Path: dir}, fs.ErrExist, dir + " exists and is not a socket"},
+		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `unknown group "no-such-group"`},
 	} {
 		_, err := listenUnix("unixpacket", row.c)
 		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) || strings.Contains(err.Error(), ".roced-") {

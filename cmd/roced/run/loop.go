@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups are SIGHUPs from now on.
+// hangups returns a channel of SIGHUPs.
 func hangups() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, unix.SIGHUP)
 	return c, func() { signal.Stop(c) }
 }
 
-// loop does what is to be done while the service runs. It ends with ctx, or if nobody can connect any
-// more.
+// loop runs the service until ctx is done or a socket fails.
 func (s *service) loop(ctx context.Context, hangups <-chan os.Signal) error {
 	links := followLinks(ctx, s.log)
 	watchdog, err := newWatchdog(s.notify.Alive, s.log)
@@ -31,33 +30,33 @@ func (s *service) loop(ctx context.Context, hangups <-chan os.Signal) error {
 			return nil
 		case err := <-s.serving:
 			s.serves--
-			return fmt.Errorf("a socket is not served any more: %w", err)
+			return fmt.Errorf("serving a socket failed: %w", err)
 		case <-hangups:
 			s.reload(ctx)
 		case <-s.changed:
-			s.tellStatus()
+			s.notifyStatus()
 		case name := <-links:
 			s.devices.linkChanged(name)
-		case question := <-watchdog.questions:
+		case probe := <-watchdog.probes:
 			s.watch()
-			close(question)
+			close(probe)
 		}
 	}
 }
 
-// watch notifies systemd's watchdog when everything has responded. If something hangs, this does too, and systemd ends the
-// process.
+// watch notifies the watchdog when all checks have responded. If a check hangs, so does watch, and systemd
+// kills the process.
 func (s *service) watch() {
 	if err := s.check(); err != nil {
-		s.log.Error("not well", "error", err)
+		s.log.Error("health check failed", "error", err)
 		return
 	}
 	s.notify.Alive()
-	s.tellStatus()
+	s.notifyStatus()
 }
 
-// tellStatus tells systemd of the state, if it is another.
-func (s *service) tellStatus() {
+// notifyStatus reports the state to systemd if it has changed.
+func (s *service) notifyStatus() {
 	if status := s.describe(); status != s.status {
 		s.status = status
 		s.notify.Status(status)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// totalMemory is the limit of all users together: the configured one, or half of the memory that the service can use.
+// totalMemory returns the limit of all users together: the configured one, or half of the available memory.
 func totalMemory(configured uint64) uint64 {
 	if configured > 0 {
 		return configured
@@ -64,37 +64,38 @@ func groupLimit(root fs.FS, mount, group, file string) uint64 {
 	}
 }
 
-// ownDescriptors are those that the service keeps for itself: of devices, groups and metrics.
-const ownDescriptors = 1024
+// reservedDescriptors is the number of descriptors reserved for the service: devices, groups and metrics.
+const reservedDescriptors = 1024
 
-// descriptors is how many users may have together.
+// descriptors returns the number of descriptors available to all users together.
 func descriptors() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return max(limit.Cur-min(ownDescriptors, limit.Cur/4), 1)
+	return max(limit.Cur-min(reservedDescriptors, limit.Cur/4), 1)
 }
 
-// maxThreads is the number of threads beyond which the runtime ends the process; TasksMax= of the units is the same. A thread
-// is a goroutine that executes, or that is in a system call. With the 65,536 descriptors of the units there are
-// (65,536 - ownDescriptors) / 5 = 12,902 connections at most, each with one goroutine that carries out commands. Blocking
-// calls of clients have 256 threads (verbs/server), and the rest, some 3,000, is for devices, metrics and the runtime.
+// maxThreads is the limit of threads beyond which the runtime ends the process; TasksMax= of the units is the
+// same. A thread is needed for each running goroutine and each goroutine in a system call. The units allow
+// 65,536 descriptors, so at most (65,536 - reservedDescriptors) / 5 = 12,902 connections, each with one
+// goroutine for commands. Blocking calls of clients use up to 256 threads (verbs/server). The remaining 3,000
+// are for devices, metrics and the runtime.
 const maxThreads = 16384
 
-// mappings is how many users may have together for regions of their own memory: half of what the kernel lets a process
-// have (vm.max_map_count). The rest is the service's own.
+// mappings returns the number of mappings available to all users for regions of their own memory: half of the
+// kernel's limit per process (vm.max_map_count). The service itself uses the rest.
 func mappings() uint64 {
 	raw, err := os.ReadFile("/proc/sys/vm/max_map_count")
 	if err != nil {
 		return defaultMappings
 	}
-	most, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
+	limit, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
 	if err != nil {
 		return defaultMappings
 	}
-	return max(most/2, 1)
+	return max(limit/2, 1)
 }
 
-// defaultMappings is half of the kernel's own default.
+// defaultMappings is half of the kernel's default.
 const defaultMappings = 65530 / 2

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// wireDevice is a device of a wire for metrics. It is open from the beginning to the end.
+// wireDevice adapts a device of the in-memory network for metrics. It is always open.
 type wireDevice struct{ loopback.Device }
 
 // State implements metrics.Device.
@@ -21,7 +21,8 @@ func (d wireDevice) State() device.State {
 // Opens implements metrics.Device.
 func (d wireDevice) Opens() uint64 { return 1 }
 
-// namespacesDevice is that of cards in other network namespaces, for metrics. It is open while one has a card.
+// namespacesDevice adapts the cards in other network namespaces for metrics. It is open while at least one
+// card is.
 type namespacesDevice struct{ *namespaces.Device }
 
 // State implements metrics.Device.
@@ -35,7 +36,7 @@ func (d namespacesDevice) State() (state device.State) {
 	return state
 }
 
-// metered are the devices that metrics tell of.
+// metered returns the devices that metrics report on.
 func (s *service) metered() (list []metrics.Device) {
 	for _, d := range s.devices.list() {
 		list = append(list, d)

@@ -236,20 +236,20 @@ func TestLimitsOfAContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer looker.Close()
-	if d, err := looker.Look("eth0"); err != nil || d.Attr.MaxPD != 3 {
+	if d, err := looker.QueryDevice("eth0"); err != nil || d.Attr.MaxPD != 3 {
 		t.Errorf("the device has %d protection domains for it, %v", d.Attr.MaxPD, err)
 	}
 	r.terminate(t)
 }
 
-// newLoopback is a service on a network in memory, without any privilege.
+// newLoopback is a service on an in-memory network, without privileges.
 func newLoopback(t *testing.T, args ...string) *serviceRig {
 	t.Helper()
 	r := newManager(t)
 	r.prepare(t, append([]string{"--loopback", "--socket", r.path("roced.sock")}, args...)...)
 	r.StartWithout(t, allCapabilities()...)
 	t.Cleanup(func() { r.Process.Kill() })
-	r.await(t, "READY=1", "a network in memory")
+	r.await(t, "READY=1", "in-memory network")
 	return r
 }
 
@@ -337,22 +337,22 @@ func TestSuccessor(t *testing.T) {
 func TestLoopbackErrors(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ args, want string }{
-		{"--loopback -d nowhere0", "leave out --config and --device"},
-		{"-d nowhere0 --host a=10.0.0.1", "--host needs --loopback"},
+		{"--loopback -d nowhere0", "cannot be combined with --config or --device"},
+		{"-d nowhere0 --host a=10.0.0.1", "--host requires --loopback"},
 		{"-d nowhere0 --network udp --workers 2", "one worker"},
-		{"--workers 2", "--workers is for the interfaces"},
-		{"--loopback --workers 2", "--workers needs --host"},
-		{"--loopback --host a=10.0.0.1 --workers 9", "a host or an interface has 1 to 8"},
+		{"--workers 2", "--workers requires --device"},
+		{"--loopback --workers 2", "--workers requires --host"},
+		{"--loopback --host a=10.0.0.1 --workers 9", "--workers must be from 1 to 8"},
 		{"-d nowhere0 --mode 0888", "--mode: permissions"},
 		{"-d nowhere0 --mode 4755", "--mode: permissions"},
-		{"--loopback --host a", "write NAME=ADDRESS"},
-		{"--loopback --host loop=10.0.0.1", "the device of all others"},
+		{"--loopback --host a", "must be NAME=ADDRESS"},
+		{"--loopback --host loop=10.0.0.1", "is reserved"},
 		{"--loopback --host a=b", `"b" is not an IP address`},
 		{"--loopback --host a=224.0.0.1", "a group's address"},
 		{"--loopback --host a=10.0.0.1 --host a=10.0.0.2", "has that name"},
-		{"--loopback --host a=10.0.0.1 --host b=10.0.0.1", "--host a has that address"},
-		{"--loopback --host a=10.0.0.1,10.0.0.1", "10.0.0.1 is there twice"},
-		{"--loopback --pool 10.0.0.1", "--pool 10.0.0.1: write a network"},
+		{"--loopback --host a=10.0.0.1 --host b=10.0.0.1", "belongs to --host a already"},
+		{"--loopback --host a=10.0.0.1,10.0.0.1", "duplicate address 10.0.0.1"},
+		{"--loopback --pool 10.0.0.1", "--pool must be a network"},
 	} {
 		checkUsage(t, row.args, row.want)
 	}

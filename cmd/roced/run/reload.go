@@ -10,37 +10,37 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/config"
 )
 
-// reload reads the configuration again. With mistakes in it, everything stays as it is.
+// reload reads the configuration again. If it is invalid, nothing changes.
 func (s *service) reload(ctx context.Context) {
 	s.notify.Reloading()
 	c, err := s.load()
 	if err != nil {
-		s.logMistakes(err)
-		s.notify.Ready("the configuration is wrong, see the log; " + s.describe())
+		s.logErrors(err)
+		s.notify.Ready("invalid configuration, see the log; " + s.describe())
 		return
 	}
 	later := s.apply(ctx, c)
 	if len(later) > 0 {
-		s.log.Warn("these changes need a restart", "keys", strings.Join(later, ", "))
+		s.log.Warn("these changes require a restart", "keys", strings.Join(later, ", "))
 	}
-	s.log.Info("the configuration was read again")
+	s.log.Info("configuration reloaded")
 	s.status = s.describe()
 	s.notify.Ready(s.status)
 }
 
-// logMistakes logs a line for each mistake.
-func (s *service) logMistakes(err error) {
-	var mistakes config.Mistakes
-	if !errors.As(err, &mistakes) {
-		s.log.Error("the configuration is wrong; the former stays", "error", err)
+// logErrors logs a line for each error of the configuration.
+func (s *service) logErrors(err error) {
+	var list config.Errors
+	if !errors.As(err, &list) {
+		s.log.Error("invalid configuration; the previous one remains in use", "error", err)
 	}
-	for _, m := range mistakes {
-		s.log.Error("the configuration is wrong; the former stays", "error", m.String())
+	for _, m := range list {
+		s.log.Error("invalid configuration; the previous one remains in use", "error", m.String())
 	}
 }
 
-// apply changes what can be changed, and gives the keys that need a restart. These keep their former
-// values, so that they are named again at the next reload.
+// apply makes the changes that are possible at run time and returns the keys that require a restart. Those
+// keep their previous values, so that the next reload reports them again.
 func (s *service) apply(ctx context.Context, c *config.Config) (later []string) {
 	s.server.SetLimits(limits(c))
 	s.level.Set(c.LogLevel)
@@ -59,7 +59,7 @@ func (s *service) apply(ctx context.Context, c *config.Config) (later []string) 
 	}
 	if c.Metrics.Listen != s.config.Metrics.Listen {
 		if err := s.listenForMetrics(c.Metrics.Listen); err != nil {
-			s.log.Error("no metrics", "error", err)
+			s.log.Error("cannot serve metrics", "error", err)
 		}
 		s.config.Metrics.Listen = c.Metrics.Listen
 	}
@@ -69,14 +69,13 @@ func (s *service) apply(ctx context.Context, c *config.Config) (later []string) 
 	return append(later, s.applyDevices(ctx, c.Devices)...)
 }
 
-// applyDevices opens those that are new, closes those that are not wanted any more, and gives those
-// with other keys.
+// applyDevices adds new devices, removes unlisted ones and returns the keys of other changes.
 func (s *service) applyDevices(ctx context.Context, wanted []config.Device) (later []string) {
 	for _, r := range slices.Clone(s.devices.all) {
 		if !slices.ContainsFunc(wanted, func(d config.Device) bool { return same(d, r.Config()) }) {
-			s.log.Info("the device is removed", "device", r.Name())
+			s.log.Info("removing device", "device", r.Name())
 			if err := s.devices.remove(r); err != nil {
-				s.log.Error("the device cannot be removed", "device", r.Name(), "error", err)
+				s.log.Error("cannot remove device", "device", r.Name(), "error", err)
 			}
 		}
 	}
@@ -87,20 +86,19 @@ func (s *service) applyDevices(ctx context.Context, wanted []config.Device) (lat
 				later = append(later, d.Name+"."+key)
 			}
 		} else if err := s.devices.add(ctx, d); err != nil {
-			s.log.Error("the device cannot be added", "device", d.Name, "error", err)
+			s.log.Error("cannot add device", "device", d.Name, "error", err)
 		}
 	}
 	return later
 }
 
-// same says whether two are the same device, whatever else their keys say.
+// same reports whether a and b are the same device, possibly with different settings.
 func same(a, b config.Device) bool { return a.Interface == b.Interface && a.Name == b.Name }
 
-// listenForMetrics serves metrics at an address, and no longer at the former one; at none if it is
-// empty.
+// listenForMetrics serves metrics at an address instead of the previous one; an empty address disables them.
 func (s *service) listenForMetrics(address string) error {
 	if err := s.metrics.StopOwn(); err != nil {
-		s.log.Warn("metrics", "error", err)
+		s.log.Warn("cannot close the metrics socket", "error", err)
 	}
 	if address == "" {
 		return nil

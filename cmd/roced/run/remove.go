@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removedPrefix begins the names of folders that wait for their removal. No name of a socket begins with a dot.
+// removedPrefix starts the names of directories that are being removed. No socket name starts with a dot.
 const removedPrefix = ".removed-"
 
-// mostRemoved is the maximum number of files that one removal of a folder deletes: its container may still write to it.
-const mostRemoved = 1 << 22
+// maxRemoved is the maximum number of files that one removal deletes, because the container may still create files.
+const maxRemoved = 1 << 22
 
-// discard takes the folder of a socket out of use: the name is free at once, and the next folder of that name is another
-// one. What a container has left in the folder is removed in the background.
+// discard renames the directory of a socket, so that its name is free immediately, and removes it with its
+// contents in the background.
 func (s *service) discard(folder string) error {
 	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -34,8 +34,8 @@ func (s *service) discard(folder string) error {
 	return nil
 }
 
-// removeHidden removes a discarded folder: an empty one at once, others in the background, one after the other. After a
-// failure the next start of the service tries again.
+// removeHidden removes a discarded directory: an empty one immediately, others in the background, one after
+// the other. After a failure the next start of the service tries again.
 func (s *service) removeHidden(folder string) {
 	if os.Remove(folder) == nil {
 		return
@@ -43,24 +43,24 @@ func (s *service) removeHidden(folder string) {
 	go func() {
 		s.removing.Lock()
 		defer s.removing.Unlock()
-		if err := removeFolder(folder, mostRemoved); err != nil {
-			s.log.Warn("the folder of a removed socket is not removed; the next start of the service tries again", "folder", folder, "error", err)
+		if err := removeFolder(folder, maxRemoved); err != nil {
+			s.log.Warn("cannot remove the directory of a removed socket; the next start of the service tries again", "folder", folder, "error", err)
 		}
 	}()
 }
 
-// isHidden reports whether a name in the folder of the sockets is of a discarded folder.
+// isHidden reports whether a name is that of a discarded directory.
 func isHidden(name string) bool { return strings.HasPrefix(name, removedPrefix) }
 
-// remover empties a folder. It follows no links, and holds two descriptors, however deep the folders in it are: those of
-// the second level are moved to the first.
+// remover empties a directory tree. It does not follow links and holds two descriptors regardless of depth:
+// directories of the second level are moved to the first.
 type remover struct {
 	top   *os.File
-	left  int // number of files that it may still delete or move
+	left  int // number of files that may still be deleted or moved
 	moved int
 }
 
-// removeFolder removes a folder that contains at most so many files.
+// removeFolder removes a directory tree of at most most files.
 func removeFolder(path string, most int) error {
 	top, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func removeFolder(path string, most int) error {
 	return os.Remove(path)
 }
 
-// empty removes what is in a folder, which is the top or in it.
+// empty removes the contents of the top directory or of a directory in it.
 func (r *remover) empty(folder *os.File) error {
 	for {
 		names, err := folder.Readdirnames(1024)
@@ -95,7 +95,8 @@ func (r *remover) empty(folder *os.File) error {
 	}
 }
 
-// remove removes a file. A folder with files is emptied if it is in the top, and moved to the top if not.
+// remove removes a file. A non-empty directory is emptied if it is in the top directory, otherwise moved to
+// it.
 func (r *remover) remove(folder *os.File, name string) error {
 	if r.left--; r.left < 0 {
 		return fmt.Errorf("%w: too many files in %s", verbs.ErrLimit, r.top.Name())
@@ -118,7 +119,7 @@ func (r *remover) remove(folder *os.File, name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// emptyChild empties a folder in the top, which the next round removes.
+// emptyChild empties a directory in the top directory; the next round removes it.
 func (r *remover) emptyChild(name string) error {
 	fd, err := unix.Openat(int(r.top.Fd()), name, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options is the command line of run.
+// options holds the command line of run.
 type options struct {
 	file    string
 	devices []string
@@ -29,44 +29,42 @@ type options struct {
 	mode    string
 	metrics string
 	memory  loopbackFlags
-	network card.NetworkFlag // of the devices of the command line
+	network card.NetworkFlag // of the devices of --device
 	level   string           // empty unless --log-level is given
 }
 
-const help = `Runs the service: it opens the devices that the configuration names, and any number of
-programs use them through its socket, without privileges.
+const help = `Runs the service: it opens the configured devices, which any number of unprivileged
+programs share through its socket.
 
 Without --config and --device the configuration is ` + config.DefaultPath + `
-(roced config example shows all keys; roced.toml(5)). With --device no file is read
-unless --config names one; the devices are those of both.
+(roced config example prints all keys; see roced.toml(5)). With --device no file is read
+unless --config is given as well; the devices of both are opened.
 
-A device whose interface is missing, or goes, is opened again when it is there.
-SIGHUP has the configuration read again: what can be changed is, and the log says what
-needs a restart. SIGTERM and SIGINT end the service.
+A device whose interface is missing or disappears is opened again when it appears. SIGHUP
+reloads the configuration; the log lists changes that require a restart. SIGTERM and
+SIGINT stop the service. The socket is that passed by systemd (roced.socket), otherwise
+that of the configuration. Under systemd, the service reports readiness and status and
+uses the watchdog.
 
-Programs' socket is systemd's if it passes one (roced.socket), else the
-configuration's. With systemd, readiness, state and a watchdog are reported.
+With --network udp no root, capabilities or kernel modules are needed: an ordinary user
+gives --device, and --socket with a path in a directory of that user.
 
-With --network udp nothing needs root, a capability or a kernel's help: an ordinary user
-gives --device, and with --socket a path in a directory of its own.
+With --loopback the service uses an in-memory network instead of interfaces, which needs
+no privileges and no kernel support, and reads no file. A program that opens the device
+"loop" is a separate host with the lowest free address of each --pool. --host adds a
+device with that name and fixed addresses, which programs share. See roced exec --help
+for impairments such as --loss 0.1%. Without --group and --mode only the same user can
+use the socket, so other users must not be able to write to its directory.
 
-With --loopback there is no interface: a network in memory, which needs no privilege and
-no kernel's help. A program that opens the device "loop" is a host of its own on it,
-with the lowest free address of each --pool. A --host is a device of its name, whose
-addresses are known beforehand; programs that open it share it. No file is read. What is
-wrong with that network, such as --loss 0.1%, roced exec --help explains. The
-socket is for your user alone, unless --group or --mode says otherwise, so its
-directory has to be one that others cannot write to.
+Exit codes: 0 after SIGTERM or SIGINT; 1 after a failure; 2 for an invalid command line
+or configuration.`
 
-Exit codes: 0 after SIGTERM or SIGINT; 1 if something failed; 2 if the command line or
-the configuration is wrong.`
-
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:     "run",
-		Short:   "Run the service: programs share its devices, without privileges",
+		Short:   "Run the service, whose devices unprivileged programs share",
 		Long:    help,
 		Example: "  roced run --device eth0\n  roced run --device eth0 --network udp --socket $XDG_RUNTIME_DIR/roced.sock      as an ordinary user\n  roced run --config /etc/roced/roced.toml\n  roced run --loopback --socket ./roced.sock --host server=10.1.2.3",
 		Args:    cli.NoArguments,
@@ -80,17 +78,17 @@ func New() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
-	f.VarP(&cli.Interface{Many: &o.devices}, "device", "d", "network `interface` to make a device of; may be given several times")
+	f.VarP(&cli.Interface{Many: &o.devices}, "device", "d", "network `interface` of a device; may be repeated")
 	o.network.Add(f)
-	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to, in an existing directory (default "+config.DefaultSocket+"; with --loopback roced.sock in XDG_RUNTIME_DIR, else in the folder roced-UID for temporary files)")
-	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
-	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket, as chmod takes them (default 0660; with --loopback and no --group 0600)")
+	f.StringVar(&o.socket, "socket", "", "`path` of the socket for programs, in an existing directory (default "+config.DefaultSocket+"; with --loopback roced.sock in XDG_RUNTIME_DIR, or in roced-UID in the temporary directory)")
+	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number; its members can connect")
+	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket in octal (default 0660; with --loopback and no --group 0600)")
 	o.memory.add(f)
-	f.StringVar(&o.metrics, "metrics", "", "`address` for Prometheus: unix:PATH or HOST:PORT (default none)")
+	f.StringVar(&o.metrics, "metrics", "", "`address` of Prometheus metrics: unix:PATH or HOST:PORT (default none)")
 	return cmd
 }
 
-// load makes the configuration of the command line and its file. What is wrong is a usage error.
+// load returns the configuration of the command line and its file. Invalid values are usage errors.
 func (o *options) load() (*config.Config, error) {
 	c := config.Default()
 	if o.memory.on {
@@ -99,14 +97,14 @@ func (o *options) load() (*config.Config, error) {
 	if file := o.path(); file != "" {
 		var err error
 		if c, err = config.Load(file); errors.Is(err, fs.ErrNotExist) && o.file == "" {
-			return nil, cli.Usage(fmt.Errorf("%w; roced config example shows one, --device and --loopback need none", err))
+			return nil, cli.Usage(fmt.Errorf("%w; create one with roced config example, or use --device or --loopback", err))
 		} else if err != nil {
 			return nil, cli.Usage(err)
 		}
 	}
 	for _, name := range o.devices {
 		if slices.ContainsFunc(c.Devices, func(d config.Device) bool { return d.Interface == name || d.Name == name }) {
-			return nil, cli.Usage(fmt.Errorf("--device %s: there is a device of this name already; give each its own", name))
+			return nil, cli.Usage(fmt.Errorf("--device %s: a device with this name exists already", name))
 		}
 		d := config.NewDevice(name)
 		d.Network, d.Workers = o.network.Network(), o.memory.workers
@@ -120,7 +118,7 @@ func (o *options) load() (*config.Config, error) {
 	}
 	if o.metrics != "" {
 		if _, _, err := net.SplitHostPort(o.metrics); err != nil && !strings.HasPrefix(o.metrics, "unix:") {
-			return nil, cli.Usage(fmt.Errorf("--metrics %s: write unix:PATH or HOST:PORT, such as 127.0.0.1:9464", o.metrics))
+			return nil, cli.Usage(fmt.Errorf("--metrics must be unix:PATH or HOST:PORT, such as 127.0.0.1:9464: %q", o.metrics))
 		}
 		c.Metrics.Listen = o.metrics
 	}
@@ -132,7 +130,7 @@ func (o *options) load() (*config.Config, error) {
 	return c, nil
 }
 
-// loadPermissions takes --group and --mode. Who names a group means its members.
+// loadPermissions applies --group and --mode. --group gives its members access.
 func (o *options) loadPermissions(s *config.Socket) (err error) {
 	if o.group != "" {
 		s.Group = o.group
@@ -146,7 +144,7 @@ func (o *options) loadPermissions(s *config.Socket) (err error) {
 	return nil
 }
 
-// path is the configuration's file, empty for none.
+// path returns the path of the configuration file, or "".
 func (o *options) path() string {
 	if o.file == "" && o.devices == nil && !o.memory.on {
 		return config.DefaultPath
@@ -160,15 +158,15 @@ func (o *options) run(ctx context.Context, errOut io.Writer) error {
 	}
 	c, err := o.load()
 	if err != nil {
-		return o.listMistakes(errOut, err)
+		return o.listErrors(errOut, err)
 	}
-	sockets, err := systemd.TakeSockets()
+	sockets, err := systemd.AcquireSockets()
 	if err != nil {
 		return err
 	}
 	level := new(slog.LevelVar)
 	level.Set(c.LogLevel)
-	o.sayMissing(errOut)
+	o.warnMissing(errOut)
 	s, err := newService(c, o, sockets, level, systemd.NewLogger(os.Stderr, level))
 	if err != nil {
 		return err
@@ -176,9 +174,9 @@ func (o *options) run(ctx context.Context, errOut io.Writer) error {
 	return s.run(ctx)
 }
 
-// sayMissing names, on a terminal, the interfaces of --device that do not exist: most are typos. The log says so too, but
+// warnMissing reports, on a terminal, --device interfaces that do not exist: most are typos. The log reports them too,
 // among other lines.
-func (o *options) sayMissing(out io.Writer) {
+func (o *options) warnMissing(out io.Writer) {
 	interfaces, err := net.Interfaces()
 	if !cli.IsTerminal(out) || err != nil {
 		return
@@ -189,20 +187,20 @@ func (o *options) sayMissing(out io.Writer) {
 	}
 	for _, name := range o.devices {
 		if !slices.Contains(names, name) {
-			fmt.Fprintf(out, "roced: there is no interface %q; there are %s. The service waits for it; Ctrl-C ends it\n", name, strings.Join(names, ", "))
+			fmt.Fprintf(out, "roced: interface %q not found (available: %s); the service waits for it. Press Ctrl-C to stop\n", name, strings.Join(names, ", "))
 		}
 	}
 }
 
-// listMistakes prints a line for each of several mistakes, as roced config check does, and gives what is
-// left to say.
-func (o *options) listMistakes(out io.Writer, err error) error {
-	var mistakes config.Mistakes
-	if !errors.As(err, &mistakes) || len(mistakes) == 1 {
+// listErrors prints a line for each error of a configuration with several, as roced config check does, and returns the
+// remaining error.
+func (o *options) listErrors(out io.Writer, err error) error {
+	var list config.Errors
+	if !errors.As(err, &list) || len(list) == 1 {
 		return err
 	}
-	for _, m := range mistakes {
+	for _, m := range list {
 		fmt.Fprintln(out, m)
 	}
-	return cli.Usage(fmt.Errorf("%s in %s", cli.Several(uint64(len(mistakes)), "mistake"), o.path()))
+	return cli.Usage(fmt.Errorf("%s in %s", cli.Several(uint64(len(list)), "error"), o.path()))
 }

@@ -68,8 +68,8 @@ func TestInterfaceGoesAndComesBack(t *testing.T) {
 	addVeth(t, hosts.A, "eth2")
 	r.await(t, "eth2 down")
 	log := r.terminate(t)
-	if n := strings.Count(log, "cannot be opened"); n < 2 || n > 20 {
-		t.Errorf("it says %d times that a device cannot be opened:\n%s", n, log)
+	if n := strings.Count(log, "cannot open the device"); n < 2 || n > 20 {
+		t.Errorf("%d lines report that a device cannot be opened:\n%s", n, log)
 	}
 }
 
@@ -85,7 +85,8 @@ func addVeth(t *testing.T, ns *lab.Namespace, name string) {
 	}
 }
 
-// TestReload: devices come and go, what cannot change is named each time, and with mistakes all stays.
+// TestReload: devices are added and removed, changes that require a restart are reported each time, and an
+// invalid configuration changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -100,14 +101,14 @@ func TestReload(t *testing.T) {
 		r.await(t, "RELOADING=1\nMONOTONIC_USEC=")
 		r.await(t, append(want, "READY=1")...)
 	}
-	reload(oneDevice+"spin = 20\n", "STATUS=the configuration is wrong", "eth0 active")
-	reload(oneDevice+"spin = \"5us\"\nmetrics.listen=\"\"\n[[device]]\ninterface = \"eth1\"\n", "STATUS=the configuration is wrong")
+	reload(oneDevice+"spin = 20\n", "STATUS=invalid configuration", "eth0 active")
+	reload(oneDevice+"spin = \"5us\"\nmetrics.listen=\"\"\n[[device]]\ninterface = \"eth1\"\n", "STATUS=invalid configuration")
 	reload("access.privileged_group = \"0\"\n"+oneDevice+"spin = \"5us\"\n[[device]]\ninterface = \"eth1\"\n", "eth0 active", "; eth1 down")
 	reload("log_level = \"debug\"\n"+oneDevice+"xdp = \"generic\"\n", "STATUS=0 clients; eth0 active, 10.77.0.1, RDMA MTU 1024, XDP native, AF_XDP copy")
 	reload("[[device]]\ninterface = \"eth0\"\nname = \"roce0\"\nxdp = \"generic\"\n", "STATUS=0 clients; roce0 active, 10.77.0.1, RDMA MTU 1024, XDP generic")
 	log := r.terminate(t)
 	for _, want := range []string{
-		"device.spin: is the number 20; write a duration", `keys="access, eth0.spin"`, `keys=eth0.xdp`, "the device is removed",
+		"device.spin: invalid number 20; use a duration", `keys="access, eth0.spin"`, `keys=eth0.xdp`, "removing device",
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log does not say %s:\n%s", want, log)
@@ -186,7 +187,7 @@ func TestNoDevice(t *testing.T) {
 	hosts := labtest.Pair(t)
 	r := newRig(t, "")
 	r.startIn(t, hosts.A)
-	r.await(t, "READY=1", "STATUS=0 clients; no device: name one in "+r.path("roced.toml"))
+	r.await(t, "READY=1", "STATUS=0 clients; no device: add one to "+r.path("roced.toml"))
 	r.configure(t, oneDevice)
 	r.signal(t, unix.SIGHUP)
 	r.await(t, "RELOADING=1")
@@ -230,14 +231,14 @@ func TestFailsWithSystemdsSocket(t *testing.T) {
 	}
 }
 
-// TestMistakes: each has a line of its own.
-func TestMistakes(t *testing.T) {
+// TestErrors: each error is printed on a line.
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	r := newManager(t)
 	r.configure(t, "nonsense = 1\nspin = 2\n")
 	code, _, stderr := cmdtest.Run(t, "run", "--config", r.path("roced.toml"))
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	if code != cli.ExitUsage || len(lines) != 3 || !strings.Contains(lines[0], ":3:1: nonsense") || !strings.Contains(lines[1], ":4:1: spin") || !strings.HasPrefix(lines[2], "roced: 2 mistakes in ") {
+	if code != cli.ExitUsage || len(lines) != 3 || !strings.Contains(lines[0], ":3:1: nonsense") || !strings.Contains(lines[1], ":4:1: spin") || !strings.HasPrefix(lines[2], "roced: 2 errors in ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

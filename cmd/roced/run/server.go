@@ -14,10 +14,10 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// subUIDs is the host's file of users' further uids, which count as theirs.
+// subUIDs is the file of users' subordinate uids, which count as the user's.
 const subUIDs = "/etc/subuid"
 
-// newServer makes the server that programs talk to; it has no devices yet.
+// newServer creates the server for programs, without devices.
 func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.Listener, string, error)) (*server.Server, error) {
 	group, err := groupID(c.Access.PrivilegedGroup)
 	if err != nil {
@@ -29,7 +29,7 @@ func newServer(c *config.Config, log *slog.Logger, listen func(string) (net.List
 	return server.New(server.Config{Limits: limits(c), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log, Listen: listen})
 }
 
-// limits are the configuration's in the server's terms.
+// limits converts the configured limits.
 func limits(c *config.Config) peer.Limits {
 	list := limitsOf(c.Limits)
 	list.All = quota.PoolLimits{Memory: totalMemory(c.Limits.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}

@@ -20,11 +20,11 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// service is what roced run runs.
+// service is the running service.
 type service struct {
 	config    *config.Config
-	load      func() (*config.Config, error) // the configuration as it is now
-	file      string                         // where it is
+	load      func() (*config.Config, error) // reads the configuration again
+	file      string                         // its path
 	passed    systemd.Sockets
 	level     *slog.LevelVar
 	log       *slog.Logger
@@ -34,14 +34,14 @@ type service struct {
 	network   *loopback.Network  // nil without --loopback
 	elsewhere *namespaces.Device // nil unless programs get cards in their namespaces
 	metrics   *metrics.Server
-	own       *socket       // the programs' socket, if it is not systemd's
-	serving   chan error    // what Serve has returned, on each socket
-	serves    int           // on how many it has not
-	changed   chan struct{} // the state of a device has
-	ending    atomic.Bool   // the service is
-	restoring bool          // sockets of containers are made again; no program is served yet
-	removing  sync.Mutex    // held while a discarded folder is removed
-	status    string        // as it was last told
+	own       *socket       // socket for programs, unless systemd passed one
+	serving   chan error    // result of Serve on each socket
+	serves    int           // number of sockets being served
+	changed   chan struct{} // signalled when the state of a device may have changed
+	ending    atomic.Bool   // the service is stopping
+	restoring bool          // sockets of containers are being restored; no program is served yet
+	removing  sync.Mutex    // held while a discarded directory is removed
+	status    string        // last reported status
 }
 
 func newService(c *config.Config, o *options, passed systemd.Sockets, level *slog.LevelVar, log *slog.Logger) (*service, error) {
@@ -61,7 +61,7 @@ func newService(c *config.Config, o *options, passed systemd.Sockets, level *slo
 	return s, nil
 }
 
-// stateChanged has the loop look at the devices' state.
+// stateChanged makes the loop report the state of the devices.
 func (s *service) stateChanged() {
 	select {
 	case s.changed <- struct{}{}:
@@ -69,32 +69,31 @@ func (s *service) stateChanged() {
 	}
 }
 
-// run is the service's whole life.
+// run runs the service from start to stop.
 func (s *service) run(ctx context.Context) error {
 	debug.SetMaxThreads(maxThreads)
-	hangups, stop := hangups() // one may come as soon as it is ready
+	hangups, stop := hangups() // before ready, because one may arrive immediately after
 	defer stop()
 	err := s.start(ctx)
 	if err == nil {
 		err = s.loop(ctx, hangups)
 	}
 	s.notify.Stopping()
-	s.sayWhy(ctx, err)
+	s.logEnd(ctx, err)
 	return errors.Join(err, s.stop())
 }
 
-// sayWhy logs the end. A failure of its own is said last, by who called.
-func (s *service) sayWhy(ctx context.Context, failed error) {
+// logEnd logs the end of the service. The caller reports the error itself.
+func (s *service) logEnd(ctx context.Context, failed error) {
 	switch {
 	case failed == nil:
 		s.log.Info("stopping", "cause", context.Cause(ctx), "clients", s.server.Clients())
-	case s.status != "": // else it has not begun
+	case s.status != "": // empty before start has succeeded
 		s.log.Info("stopping after a failure", "clients", s.server.Clients())
 	}
 }
 
-// start opens all there is to open. A device whose interface is missing does not keep the others from
-// being served.
+// start opens the devices and the sockets. A missing interface does not prevent the service of other devices.
 func (s *service) start(ctx context.Context) error {
 	if err := s.offer(); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (s *service) start(ctx context.Context) error {
 	return nil
 }
 
-// offer has the server offer what is no device of an interface here.
+// offer adds the sources that are not devices of an interface: the in-memory network and other namespaces.
 func (s *service) offer() (err error) {
 	var list []server.Source
 	if s.network != nil {
@@ -128,7 +127,7 @@ func (s *service) offer() (err error) {
 	return s.devices.offer(list)
 }
 
-// listen accepts programs, and has metrics served if that is wanted.
+// listen starts serving programs and, if configured, metrics.
 func (s *service) listen() error {
 	if len(s.passed.Programs) == 0 {
 		var err error
@@ -137,7 +136,7 @@ func (s *service) listen() error {
 		}
 		s.passed.Programs = []net.Listener{s.own}
 	}
-	s.addSockets() // who finds the service finds these
+	s.addSockets() // before programs can connect
 	for _, l := range s.passed.Programs {
 		s.log.Info("listening", "socket", l.Addr())
 		s.serves++
@@ -149,7 +148,7 @@ func (s *service) listen() error {
 	return s.listenForMetrics(s.config.Metrics.Listen)
 }
 
-// stop ends the programs first, so that they hear of it while there is a device, and then the rest.
+// stop closes the server first, so that programs are notified while their device exists, then the devices.
 func (s *service) stop() error {
 	s.ending.Store(true)
 	err := errors.Join(s.metrics.Close(), s.server.Close())
@@ -166,7 +165,7 @@ func (s *service) stop() error {
 	return err
 }
 
-// describe is the state of all, in a line.
+// describe returns the state of the service as a line.
 func (s *service) describe() string {
 	parts := []string{cli.Several(uint64(s.server.Clients()), "client")}
 	for _, d := range s.devices.list() {
@@ -176,14 +175,14 @@ func (s *service) describe() string {
 	case s.elsewhere != nil:
 		parts = append(parts, cli.Several(uint64(len(s.elsewhere.Cards())), "card")+" in other network namespaces")
 	case s.network != nil:
-		parts = append(parts, "a network in memory")
+		parts = append(parts, "in-memory network")
 	case len(parts) == 1:
-		parts = append(parts, "no device: name one in "+s.file+", then reload")
+		parts = append(parts, "no device: add one to "+s.file+", then reload")
 	}
 	return strings.Join(parts, "; ")
 }
 
-// check asks everything whether it still answers.
+// check returns an error unless the server and the devices respond.
 func (s *service) check() (err error) {
 	s.server.Clients()
 	for _, d := range s.devices.list() {

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// newUserRig prepares a service of user nobody, with all that it writes in a directory of the user's.
+// newUserRig prepares a service of an unprivileged user, with all its files in a directory of that user.
 func newUserRig(t *testing.T, args ...string) *serviceRig {
 	t.Helper()
 	r := newManager(t)
@@ -25,8 +25,8 @@ func newUserRig(t *testing.T, args ...string) *serviceRig {
 	return r
 }
 
-// TestOrdinaryUser: without root, a capability or the kernel's help a service serves a real interface, also in a user
-// namespace, where there is no /sys/fs/bpf, and by itself. The peer's card is over XDP.
+// TestOrdinaryUser: a service without root, capabilities or kernel support serves a real interface, also in a
+// user namespace without /sys/fs/bpf, and by default. The peer's card uses XDP.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -36,7 +36,7 @@ func TestOrdinaryUser(t *testing.T) {
 		says  string
 	}{
 		{"chosen", "-d eth0 --network udp", func(t *testing.T, r *serviceRig) { r.Start(t) }, ""},
-		{"by itself", "-d eth0", func(t *testing.T, r *serviceRig) { r.Start(t) }, "missing CAP_NET_RAW"},
+		{"default", "-d eth0", func(t *testing.T, r *serviceRig) { r.Start(t) }, "missing CAP_NET_RAW"},
 		{"user namespace", "-d eth0 --network udp", func(t *testing.T, r *serviceRig) { r.InUserNamespace(); r.Start(t) }, ""},
 		{"no BPF", "-d eth0 --network udp", func(t *testing.T, r *serviceRig) { r.StartWithoutBPF(t) }, ""},
 		{"configuration", "--config", func(t *testing.T, r *serviceRig) { r.Start(t) }, ""},
@@ -101,7 +101,7 @@ func TestOrdinaryUserNeedsAPath(t *testing.T) {
 	}
 	startUserIn(t, r, hosts.A, func(t *testing.T, r *serviceRig) { r.Start(t) })
 	code, _ := r.End(t)
-	if said := r.Said(); code != cli.ExitFailed || !strings.Contains(said, "permission denied; an ordinary user gives a path of its own, such as --socket /tmp/roced-65534/roced.sock") {
+	if said := r.Said(); code != cli.ExitFailed || !strings.Contains(said, "permission denied; as an ordinary user set a path of your own, such as --socket /tmp/roced-65534/roced.sock") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
@@ -124,7 +124,7 @@ func TestPortIsTaken(t *testing.T) {
 // TestNetworkFlag: what it is not for.
 func TestNetworkFlag(t *testing.T) {
 	t.Parallel()
-	checkUsage(t, "--network udp", "--network is for the interfaces that --device names")
-	checkUsage(t, "--loopback --network udp", "--network is for the interfaces")
+	checkUsage(t, "--network udp", "--network requires --device")
+	checkUsage(t, "--loopback --network udp", "--network requires --device")
 	checkUsage(t, "-d eth9 --network tcp", "one of auto xdp udp")
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/roced/roced/cmd/roced/run/systemd"
 )
 
-// watchdog has the loop notify systemd's watchdog while everything responds. It notifies the watchdog itself while the
-// kernel keeps a thread of the service waiting uninterruptibly: a program can cause that for as long as it takes pages
-// out of memory that the card uses, and a process with such a thread cannot be killed and started again.
+// watchdog makes the loop reset systemd's watchdog while all components respond. It resets the watchdog
+// itself while a thread of the service is blocked uninterruptibly in the kernel: a program can cause that by
+// discarding pages of memory that the card uses, and a process with such a thread cannot be killed and
+// restarted.
 type watchdog struct {
-	interval  time.Duration      // within which systemd expects a notification; 0: it has no watchdog
-	questions chan chan struct{} // to the loop, which closes each one when everything has responded
-	pending   chan struct{}      // the question that has no response yet, or nil
-	notify    func()
-	stuck     func() bool // reports whether a thread waits uninterruptibly
-	log       *slog.Logger
+	interval time.Duration      // time in which systemd expects a notification; 0 without a watchdog
+	probes   chan chan struct{} // to the loop, which closes each when all components have responded
+	pending  chan struct{}      // the probe without a response yet, or nil
+	notify   func()
+	stuck    func() bool // reports whether a thread is blocked uninterruptibly
+	log      *slog.Logger
 }
 
 func newWatchdog(notify func(), log *slog.Logger) (*watchdog, error) {
 	interval, err := systemd.WatchdogInterval()
-	return &watchdog{interval: interval, questions: make(chan chan struct{}), notify: notify, stuck: threadIsStuck, log: log}, err
+	return &watchdog{interval: interval, probes: make(chan chan struct{}), notify: notify, stuck: threadIsStuck, log: log}, err
 }
 
-// run asks four times in an interval, and waits as long for the response.
+// run probes the loop four times per interval and waits as long for each response.
 func (w *watchdog) run(ctx context.Context) {
 	if w.interval == 0 {
 		return
@@ -41,20 +42,20 @@ func (w *watchdog) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if responded := w.ask(ctx, ticker.C); !responded && w.stuck() {
-			w.log.Warn("a thread of the service waits in the kernel, perhaps for a program that takes pages out of registered memory; the watchdog is notified all the same")
+		if responded := w.probe(ctx, ticker.C); !responded && w.stuck() {
+			w.log.Warn("a thread of the service is blocked in the kernel, possibly by a program that discards pages of registered memory; the watchdog is reset nevertheless")
 			w.notify()
 		}
 	}
 }
 
-// ask reports whether everything responds before the next tick.
-func (w *watchdog) ask(ctx context.Context, tick <-chan time.Time) (responded bool) {
+// probe reports whether all components respond before the next tick.
+func (w *watchdog) probe(ctx context.Context, tick <-chan time.Time) (responded bool) {
 	if w.pending == nil {
-		question := make(chan struct{})
+		probe := make(chan struct{})
 		select {
-		case w.questions <- question:
-			w.pending = question
+		case w.probes <- probe:
+			w.pending = probe
 		case <-tick:
 			return false
 		case <-ctx.Done():
@@ -72,7 +73,7 @@ func (w *watchdog) ask(ctx context.Context, tick <-chan time.Time) (responded bo
 	}
 }
 
-// threadIsStuck reports whether a thread of this process is in the state D of proc(5).
+// threadIsStuck reports whether a thread of this process is in state D (proc(5)).
 func threadIsStuck() bool {
 	files, _ := filepath.Glob("/proc/self/task/*/stat") // the pattern is valid
 	for _, file := range files {
@@ -84,7 +85,8 @@ func threadIsStuck() bool {
 	return false
 }
 
-// isUninterruptible reports whether a line of /proc/PID/stat has the state D. The name before it can contain anything.
+// isUninterruptible reports whether a line of /proc/PID/stat has state D. The name before it can contain any
+// character.
 func isUninterruptible(stat []byte) bool {
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" D "))
 }

@@ -17,7 +17,7 @@ func TestWatchdogOfAStuckThread(t *testing.T) {
 		var stuck atomic.Bool
 		stuck.Store(true)
 		w := &watchdog{
-			interval: 4 * time.Second, questions: make(chan chan struct{}), notify: func() { notified.Add(1) }, stuck: stuck.Load,
+			interval: 4 * time.Second, probes: make(chan chan struct{}), notify: func() { notified.Add(1) }, stuck: stuck.Load,
 			log: slog.New(slog.DiscardHandler),
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -33,7 +33,7 @@ func TestWatchdogOfAStuckThread(t *testing.T) {
 		}
 		stuck.Store(true)
 		for range 5 {
-			close(<-w.questions)
+			close(<-w.probes)
 		}
 		if n := notified.Swap(0); n != 0 {
 			t.Errorf("the loop responds: notified %d times besides", n)

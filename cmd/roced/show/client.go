@@ -56,7 +56,7 @@ func clientRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 	return rows, err
 }
 
-// size is a number of bytes, for people.
+// size formats a number of bytes for people.
 func size(bytes uint64) string {
 	const units = "KMGTPE"
 	if bytes < 1024 {

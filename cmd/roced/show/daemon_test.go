@@ -135,7 +135,7 @@ func TestShowWatch(t *testing.T) {
 	apart.Await(t, fmt.Sprintf("0x%06x", uint32(qp.Number())))
 	b.End(t)
 	apart.End(t)
-	cmdtest.CheckFailure(t, []string{"show", "qp", "1ms", "--socket", socket}, cli.ExitUsage, "takes no argument")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "1ms", "--socket", socket}, cli.ExitUsage, "accepts no arguments")
 }
 
 // absent is a device without a card.
@@ -159,7 +159,7 @@ func TestShowWithoutCard(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", noun, code, stdout)
 		}
 	}
-	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--socket", socket}, cli.ExitFailed, "absent has no card now: it is not plugged in")
+	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--socket", socket}, cli.ExitFailed, "absent has no card: it is not plugged in")
 	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--socket", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
@@ -174,7 +174,7 @@ func (mute) Name() string { return "mute" }
 func TestShowDaemonErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", "/no/such.sock"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", "/no/such.sock"}, cli.ExitFailed, "check that it is running")
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `unknown command "nothing" of roced show`)
@@ -192,7 +192,7 @@ func TestShowTheWay(t *testing.T) {
 		socket := cmdtest.Serve(t, card)
 		t.Cleanup(func() { card.Close() })
 		code, stdout, stderr := cmdtest.Run(t, "show", "dev", "--socket", socket)
-		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "no trains: ") != (way == hca.NetworkXDP) {
+		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "no packet trains: ") != (way == hca.NetworkXDP) {
 			t.Errorf("%s: exit code %d: %s%s", way, code, stderr, stdout)
 		}
 		_, stdout, _ = cmdtest.Run(t, "show", "dev", "-j", "--socket", socket)

@@ -10,24 +10,24 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// noCard is the state of a device that has no card now.
+// noCard is the state of a device without a card.
 const noCard = "NO CARD"
 
 type deviceRow struct {
 	Name     string `json:"ifname"`
 	Netdev   string `json:"netdev"`
-	GUID     string `json:"node_guid"` // empty if each program's is another
+	GUID     string `json:"node_guid"` // empty if it differs per program
 	Firmware string `json:"fw"`
 	State    string `json:"state"`
 	Network  string `json:"network"`
 	XDP      string `json:"xdp"`
 	AFXDP    string `json:"af_xdp"`
 	Send     string `json:"send"`
-	NoTrains string `json:"no_trains,omitempty"` // why packets in a row do not leave in trains
-	Workers  int    `json:"workers,omitempty"`   // 0: it is not known
-	MaxQP    int    `json:"max_qp"`              // of the user who asks, as the next
+	NoTrains string `json:"no_trains,omitempty"` // why packet trains are not used
+	Workers  int    `json:"workers,omitempty"`   // 0: unknown
+	MaxQP    int    `json:"max_qp"`              // limit of the calling user, like the next
 	MaxMR    int    `json:"max_mr"`
-	Why      string `json:"error,omitempty"` // there is no card
+	Why      string `json:"error,omitempty"` // why there is no card
 }
 
 func newDeviceRow(d *daemon.Device) row {
@@ -51,7 +51,7 @@ func (r *deviceRow) cells() []string {
 		remarks = append(remarks, fmt.Sprintf("%d workers", r.Workers))
 	}
 	if r.NoTrains != "" {
-		remarks = append(remarks, "no trains: "+r.NoTrains)
+		remarks = append(remarks, "no packet trains: "+r.NoTrains)
 	}
 	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, r.Network, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, strings.Join(remarks, "; ")}
 }
@@ -67,7 +67,7 @@ type portRow struct {
 	Speed    int    `json:"speed"` // Mbit/s of the interface, 0 if it has none
 	QKeys    uint64 `json:"qkey_violations"`
 	PKeys    uint64 `json:"pkey_violations"`
-	Why      string `json:"error,omitempty"` // there is no card
+	Why      string `json:"error,omitempty"` // why there is no card
 }
 
 func newPortRow(d *daemon.Device) row {
@@ -109,7 +109,7 @@ func orDash(text string) string {
 	return text
 }
 
-// guid is a GUID as rdma(8) writes it; empty if there is none.
+// guid formats a GUID as rdma(8) does; empty for 0.
 func guid(g uint64) string {
 	if g == 0 {
 		return ""
@@ -117,12 +117,12 @@ func guid(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }
 
-// devices makes the function that looks at devices.
+// devices returns the function that lists devices.
 func devices(line func(*daemon.Device) row) func(*daemon.Connection, *listOptions) ([]row, error) {
 	return func(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		names, err := c.Choose(o.Device)
 		for _, name := range names {
-			d, err := c.Look(name)
+			d, err := c.QueryDevice(name)
 			if err != nil {
 				return nil, err
 			}

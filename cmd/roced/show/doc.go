@@ -1,10 +1,10 @@
-// Package show is roced show: what the service has, and the GID table of an interface.
+// Package show implements roced show, which lists objects of the service and the GID table of an interface.
 //
-//	show.go      the subcommands, one a noun
-//	list.go      what they have in common: ask, columns or JSON, again and again (--watch)
-//	device.go    dev, port                      as a program sees them
+//	show.go      the subcommands, one per noun
+//	list.go      common parts: query, columns or JSON, --watch
+//	device.go    dev, port                      devices as programs see them
 //	object.go    pd, cq, qp, srq, mr, ah, mcast of all clients, or of the user's own
-//	client.go    client                         what each has
+//	client.go    client                         clients and their resources
 //	stat.go      stat                           counters
-//	gid.go       gid                            also without a service, of an interface
+//	gid.go       gid                            the GID table, also of an interface without a service
 package show

@@ -16,28 +16,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// gidOptions is the command line of show gid.
+// gidOptions holds the command line of show gid.
 type gidOptions struct {
 	card.InterfaceFlags
 	socket string
 	json   bool
 }
 
-const gidHelp = `Lists the GID table that a command has which starts now: the addresses of the
-interface, each with the line that -g (--gid-index) takes. Line 0 is the default, a
-routable IPv4 address; where there is none, it repeats the best other line. Programs
-that run keep an address's line as long as the address stays.
+const gidHelp = `Lists the GID table of an interface: its addresses, each with its index for -g
+(--gid-index). Index 0 is the default, a routable IPv4 address; if there is none, it is a
+copy of the best other entry. A running program keeps the index of an address while the
+address exists.
 
-Nothing is opened, and no privilege is needed, except for --netns. With --socket, or
-ROCED_SOCKET in the environment, it is the table that programs of that service have now;
-of the device "loop" of a network in memory the tables of all its hosts, of which NETDEV
-is the name. Devices without a card have none.`
+No device is opened, and no privileges are needed except for --netns. With --socket or
+ROCED_SOCKET, the table is that of programs of that service. The device "loop" of an
+in-memory network has the tables of all hosts, named in column NETDEV. Devices without a
+card have no table.`
 
 func newGIDCommand() *cobra.Command {
 	o := &gidOptions{}
 	cmd := &cobra.Command{
 		Use:     "gid -d DEVICE",
-		Short:   "List the GIDs of an interface: what --gid-index chooses from",
+		Short:   "List the GIDs of an interface, by index for --gid-index",
 		Long:    gidHelp,
 		Example: "  roced show gid -d eth0\n  roced show gid -d eth0 -j",
 		Args:    cli.NoArguments,
@@ -46,7 +46,7 @@ func newGIDCommand() *cobra.Command {
 				o.socket = daemon.NamedSocket()
 			}
 			if o.socket != "" {
-				return o.ask(cmd.Context(), cmd.OutOrStdout())
+				return o.query(cmd.Context(), cmd.OutOrStdout())
 			}
 			if err := o.Check(); err != nil {
 				return cli.Usage(err)
@@ -57,12 +57,12 @@ func newGIDCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
-	daemon.AddSocket(f, &o.socket, "`socket` of a service, such as "+client.DefaultPath+": list the GIDs of its devices, or of the one that -d names, instead")
-	f.BoolVarP(&o.json, "json", "j", false, "JSON")
+	daemon.AddSocket(f, &o.socket, "`socket` of a service whose devices to list (all, or that of -d), such as "+client.DefaultPath)
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
 	return cmd
 }
 
-// gidLine is a line of the table, as it is shown.
+// gidLine is a row of the table.
 type gidLine struct {
 	Index     int    `json:"index"`
 	GID       string `json:"gid"`
@@ -72,7 +72,7 @@ type gidLine struct {
 	Default   bool   `json:"default"`
 }
 
-// gidType is that of all GIDs of an Ethernet interface here, in the kernel's words.
+// gidType is the type of all GIDs, as named by the kernel.
 const gidType = "RoCE v2"
 
 func newGIDLine(e verbs.GIDEntry) gidLine {
@@ -101,8 +101,8 @@ func (o *gidOptions) run(out io.Writer) error {
 	return o.write(out, entries)
 }
 
-// ask lists those of the service's devices.
-func (o *gidOptions) ask(ctx context.Context, out io.Writer) error {
+// query lists the GIDs of the service's devices.
+func (o *gidOptions) query(ctx context.Context, out io.Writer) error {
 	c, err := daemon.Dial(ctx, o.socket)
 	if err != nil {
 		return err
@@ -114,12 +114,12 @@ func (o *gidOptions) ask(ctx context.Context, out io.Writer) error {
 	}
 	var entries []verbs.GIDEntry
 	for _, name := range names {
-		d, err := c.Look(name)
+		d, err := c.QueryDevice(name)
 		if err != nil {
 			return err
 		}
 		if d.Why != "" && o.Device != "" {
-			return fmt.Errorf("%s has no card now: %s", name, d.Why)
+			return fmt.Errorf("device %s has no card: %s", name, d.Why)
 		}
 		entries = append(entries, d.GIDs...)
 	}

@@ -20,7 +20,7 @@ type idRow struct {
 	Groups    uint32          `json:"groups"`
 }
 
-// idRows lists connection ids.
+// idRows returns the connection ids.
 func idRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 	if _, err := c.Choose(o.Device); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func idRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		return nil, err
 	}
 	for i := range list {
-		if whose, known := owners[list[i].Client]; known { // else it has come since, or is on another device
+		if whose, known := owners[list[i].Client]; known { // unknown: created meanwhile, or on another device
 			rows = append(rows, newIDRow(whose, &list[i]))
 		}
 	}
@@ -45,7 +45,7 @@ func newIDRow(o owner, i *proto.ClientID) row {
 	return &idRow{o, i.Handle, i.PortSpace.String(), i.Type.String(), i.State, addressText(i.Local), addressText(i.Remote), i.Events, i.Groups}
 }
 
-// addressText is an address; empty if there is none.
+// addressText formats an address; empty if invalid.
 func addressText(a netip.AddrPort) string {
 	if !a.IsValid() {
 		return ""

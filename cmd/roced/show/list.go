@@ -13,60 +13,59 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// row is a line of a list; in JSON an object, by its fields' tags.
+// row is a line of a list. Its JSON object has the fields of the type.
 type row interface{ cells() []string }
 
-// noun is what a subcommand lists.
+// noun is the subject of a subcommand: a kind of object.
 type noun struct {
 	use, short, help string
 	header           []string
 	rows             func(*daemon.Connection, *listOptions) ([]row, error)
 }
 
-// isOfUsers says whether the list has what belongs to users; each user sees only what is its own.
+// isOfUsers reports whether the list contains objects of users, which only see their own.
 func (n *noun) isOfUsers() bool { return strings.HasSuffix(n.help, objectHelp) }
 
-// listOptions is the command line of a list.
+// listOptions holds the command line of a list.
 type listOptions struct {
 	daemon.Flags
 	json  bool
 	watch time.Duration
-	all   bool // of stat: zeros too
+	all   bool // of stat: include zeros
 }
 
-// watchEvery is how often --watch looks if it has no value.
+// watchEvery is the default interval of --watch.
 const watchEvery = time.Second
 
 func (o *listOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.Flags.Add(f)
-	f.BoolVarP(&o.json, "json", "j", false, "JSON")
-	f.DurationVar(&o.watch, "watch", 0, "look again each `interval`, until Ctrl-C; without a value each second")
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
+	f.DurationVar(&o.watch, "watch", 0, "refresh `interval` until Ctrl-C (1s if no value is given)")
 	f.Lookup("watch").NoOptDefVal = watchEvery.String()
 }
 
 func (n *noun) command() *cobra.Command {
 	o := &listOptions{}
 	cmd := &cobra.Command{
-		Use: n.use, Short: n.short, Long: n.help, Args: o.takeInterval,
+		Use: n.use, Short: n.short, Long: n.help, Args: o.parseInterval,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.watch < 0 || cmd.Flags().Changed("watch") && o.watch == 0 {
-				return cli.Usage(fmt.Errorf("--watch %v: an interval is more than 0, as --watch=2s", o.watch))
+				return cli.Usage(fmt.Errorf("--watch must be greater than 0, such as --watch=2s: %v", o.watch))
 			}
 			return o.run(cmd.Context(), n, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.add(cmd)
 	if n.use == statUse {
-		cmd.Flags().BoolVarP(&o.all, "all", "a", false, "counters that are 0 too")
+		cmd.Flags().BoolVarP(&o.all, "all", "a", false, "include counters that are 0")
 	}
 	return cmd
 }
 
-// takeInterval takes the interval of "--watch 2s", which is written apart; --watch needs none, so that it
-// looks like an argument.
-func (o *listOptions) takeInterval(cmd *cobra.Command, args []string) error {
+// parseInterval accepts the interval of "--watch 2s". Because the value of --watch is optional, it arrives as an argument.
+func (o *listOptions) parseInterval(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && cmd.Flags().Changed("watch") && o.watch == watchEvery {
 		if interval, err := time.ParseDuration(args[0]); err == nil {
 			o.watch = interval
@@ -76,7 +75,7 @@ func (o *listOptions) takeInterval(cmd *cobra.Command, args []string) error {
 	return cli.NoArguments(cmd, args)
 }
 
-// run shows the list once, or until ctx is done.
+// run prints the list once or, with --watch, until ctx is done.
 func (o *listOptions) run(ctx context.Context, n *noun, out, errOut io.Writer) error {
 	c, err := daemon.Dial(ctx, o.Socket)
 	if err != nil {
@@ -84,7 +83,7 @@ func (o *listOptions) run(ctx context.Context, n *noun, out, errOut io.Writer) e
 	}
 	defer c.Close()
 	if n.isOfUsers() && !o.json && !c.SeesAll() {
-		fmt.Fprintln(errOut, "what other users have is hidden; root sees all")
+		fmt.Fprintln(errOut, "objects of other users are hidden; run as root to list all")
 	}
 	if o.watch > 0 && !o.json && cli.IsTerminal(out) {
 		screen := openScreen(out)

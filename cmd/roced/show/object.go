@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// owner is whose an object is. The names in JSON are those of rdma(8), as are all of this package where
-// it has them.
+// owner identifies the client that owns an object. JSON names are those of rdma(8) where it has them, as in
+// the whole package.
 type owner struct {
 	Device  string `json:"ifname"`
 	Client  uint64 `json:"client"`
@@ -20,7 +20,7 @@ type owner struct {
 	User    string `json:"user"`
 }
 
-// ownerHeader are the columns of an owner: the first of a line, and the last.
+// ownerHeader holds the columns of an owner, except the device.
 var ownerHeader = []string{"CLIENT", "PID", "COMM", "USER"}
 
 func headerOf(own ...string) []string { return append(append([]string{"DEV"}, own...), ownerHeader...) }
@@ -29,15 +29,15 @@ func (o *owner) around(own ...string) []string {
 	return append(append([]string{o.Device}, own...), number(o.Client), number(o.PID), o.Command, o.User)
 }
 
-// number is a number in a column.
+// number formats a number for a column.
 func number[N ~uint8 | ~uint16 | ~uint32 | ~uint64](n N) string {
 	return strconv.FormatUint(uint64(n), 10)
 }
 
-// level is how much of a queue is taken.
+// level formats the fill level of a queue.
 func level(used, size uint32) string { return number(used) + "/" + number(size) }
 
-// objects makes the function that lists objects of some kinds.
+// objects returns the function that lists objects of some kinds.
 func objects(line func(owner, *proto.ClientObject, proto.ObjectKind) row, kinds ...proto.ObjectKind) func(*daemon.Connection, *listOptions) ([]row, error) {
 	return func(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		if _, err := c.Choose(o.Device); err != nil {
@@ -53,7 +53,7 @@ func objects(line func(owner, *proto.ClientObject, proto.ObjectKind) row, kinds 
 				return nil, err
 			}
 			for i := range list {
-				if whose, known := owners[list[i].Client]; known { // else it has come since, or is on another device
+				if whose, known := owners[list[i].Client]; known { // unknown: created meanwhile, or on another device
 					rows = append(rows, line(whose, &list[i], kind))
 				}
 			}
@@ -62,7 +62,7 @@ func objects(line func(owner, *proto.ClientObject, proto.ObjectKind) row, kinds 
 	}
 }
 
-// ownersOf are the clients of a device, or of all, by their numbers.
+// ownersOf returns the clients of a device, or of all devices, by number.
 func ownersOf(c *daemon.Connection, device string) (map[uint64]owner, error) {
 	clients, err := c.Clients(device)
 	if err != nil {
@@ -114,18 +114,18 @@ type qpRow struct {
 	Type     string          `json:"type"`
 	State    string          `json:"state"`
 	PSN      verbs.PSN       `json:"sq-psn"`
-	PeerQPN  verbs.QPN       `json:"rqpn,omitempty"` // of a connected queue pair, as is the next
+	PeerQPN  verbs.QPN       `json:"rqpn,omitempty"` // of a connected queue pair, like the next
 	Peer     string          `json:"dgid,omitempty"`
 	QKey     string          `json:"qkey"`
 	PD       provider.Handle `json:"pdn"`
 	SendCQ   provider.Handle `json:"scqn"`
 	RecvCQ   provider.Handle `json:"rcqn"`
 	SRQ      provider.Handle `json:"srqn,omitempty"`
-	Sends    uint32          `json:"sends"` // that wait
+	Sends    uint32          `json:"sends"` // pending
 	MaxSends uint32          `json:"max_send_wr"`
-	Recvs    uint32          `json:"recvs"` // that are posted
+	Recvs    uint32          `json:"recvs"` // posted
 	MaxRecvs uint32          `json:"max_recv_wr"`
-	Groups   uint32          `json:"groups"` // that it is attached to
+	Groups   uint32          `json:"groups"` // attached groups
 }
 
 func newQPRow(o owner, q *proto.ClientObject, _ proto.ObjectKind) row {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The terminal's alternate screen leaves what was there before, and the lines above it, as they are.
+// The terminal's alternate screen preserves the previous contents and the scroll-back buffer.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // and hide the cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 	atTheTop    = "\x1b[H"
-	endOfLine   = "\x1b[K\r\n" // what was there is cleared
+	endOfLine   = "\x1b[K\r\n" // clear the rest of the line
 	restOfPage  = "\x1b[J"
 )
 
@@ -31,10 +31,10 @@ func openScreen(out io.Writer) *screen {
 	return s
 }
 
-// close shows what was there before.
+// close restores the previous contents.
 func (s *screen) close() { _, _ = io.WriteString(s.out, leaveScreen) }
 
-// Write shows a text, as many lines of it as there is room for.
+// Write shows a text, truncated to the height of the terminal.
 func (s *screen) Write(text []byte) (int, error) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if room := s.height() - 1; room > 1 && len(lines) > room {
@@ -44,13 +44,14 @@ func (s *screen) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// heightOf is a terminal's height in lines; 0 if it is not known.
+// heightOf returns the height of a terminal in lines; 0 if unknown.
 func heightOf(out io.Writer) int {
 	rows, _ := sizeOf(out)
 	return rows
 }
 
-// widthOf is the number of columns of a terminal, or else that of the environment's COLUMNS; 0 if it is not known.
+// widthOf returns the width of a terminal in columns, otherwise that of the environment variable COLUMNS; 0
+// if unknown.
 func widthOf(out io.Writer) int {
 	if s, is := out.(*screen); is {
 		out = s.out
@@ -62,7 +63,7 @@ func widthOf(out io.Writer) int {
 	return max(0, columns)
 }
 
-// sizeOf is the size of a terminal in characters; 0 if it is not known.
+// sizeOf returns the size of a terminal in characters; 0 if unknown.
 func sizeOf(out io.Writer) (rows, columns int) {
 	file, is := out.(*os.File)
 	if !is {

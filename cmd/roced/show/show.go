@@ -2,11 +2,11 @@ package show
 
 import "github.com/spf13/cobra"
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show what the service has: devices, clients, objects, counters",
+		Short: "Show devices, clients, objects and counters of the service",
 	}
 	for _, n := range nouns {
 		cmd.AddCommand(n.command())

@@ -21,7 +21,7 @@ func (r *statRow) cells() []string {
 	return []string{r.Device, r.Place, r.Name, cli.Grouped(r.Value), mark}
 }
 
-// statRows are the counters: for people those that are not 0, or all if asked for.
+// statRows returns the counters. In text, zeros are omitted unless --all is given.
 func statRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 	names, err := c.Choose(o.Device)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 )
 
-// gap is between columns.
+// gap separates columns.
 const gap = "  "
 
-// indent begins the lines of a row after its first.
+// indent starts the continuation lines of a row.
 const indent = "  "
 
-// table is a header, and a row for each of rows, in columns. Columns of numbers are aligned at their right. Where a row does
-// not fit the width, its columns continue on further lines; 0 is unlimited.
+// table formats a header and rows as columns. Columns of numbers are right-aligned. A row that exceeds the
+// width continues on further lines; width 0 is unlimited.
 func table(header []string, rows []row, width int) string {
 	lines := [][]string{header}
 	for _, r := range rows {
@@ -41,7 +41,7 @@ func table(header []string, rows []row, width int) string {
 	return b.String()
 }
 
-// fold breaks a text between words into lines of a width. A longer word has a line of its own.
+// fold breaks a text between words into lines of a width. A longer word gets its own line.
 func fold(text string, width int) (lines []string) {
 	for utf8.RuneCountInString(text) > width {
 		at := strings.LastIndexByte(text[:len(string([]rune(text)[:width+1]))], ' ')
@@ -56,7 +56,7 @@ func fold(text string, width int) (lines []string) {
 	return append(lines, text)
 }
 
-// column is how wide one is, and whether all below its header are numbers.
+// column holds the width of a column, and whether all its cells are numbers.
 type column struct {
 	width   int
 	numbers bool
@@ -78,7 +78,7 @@ func columnsOf(lines [][]string) columns {
 	return list
 }
 
-// breaks are the columns at which a row's lines begin, and the end.
+// breaks returns the columns at which lines of a row start, and the number of columns.
 func (c columns) breaks(width int) []int {
 	list, used := []int{0}, 0
 	for i, column := range c {

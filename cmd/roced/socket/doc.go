@@ -1,2 +1,3 @@
-// Package socket is roced socket: sockets of the service for containers, each a user of its own.
+// Package socket implements roced socket, which manages the service's sockets for containers. Each socket is
+// a separate user.
 package socket

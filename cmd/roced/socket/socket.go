@@ -13,23 +13,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const help = `Sockets of the service for containers. All programs that come by one count as one user,
-whatever their uids: it has limits of its own ([limits]), sees nothing of others, and has
-no privileges. They stay when the service is started anew. Root and the service's user
-make them. roced cdi generate writes what a container engine needs to pass one on.`
+const help = `Manages sockets of the service for containers. All programs that use such a socket count
+as one user, regardless of uid: it has its own limits ([limits]), sees no objects of
+others, and has no privileges. Sockets persist across restarts of the service. Only root
+and the user of the service can create them. roced cdi generate writes the specification
+with which a container engine passes a socket to a container.`
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
-	cmd := &cobra.Command{Use: "socket", Short: "Make sockets of the service for containers", Long: help}
+	cmd := &cobra.Command{Use: "socket", Short: "Manage sockets of the service for containers", Long: help}
 	cmd.AddCommand(
-		action("add NAME", "Make a socket, and print its path", func(c *daemon.Connection, name string) error {
+		action("add NAME", "Create a socket and print its path", func(c *daemon.Connection, name string) error {
 			path, err := c.AddSocket(name)
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 			}
 			return err
 		}),
-		action("remove NAME", "Remove a socket; the connections by it end", func(c *daemon.Connection, name string) error {
+		action("remove NAME", "Remove a socket and close its connections", func(c *daemon.Connection, name string) error {
 			return c.RemoveSocket(name)
 		}),
 		list(),
@@ -37,17 +38,17 @@ func New() *cobra.Command {
 	return cmd
 }
 
-// longestName is what there is room for in a message; the service says what else a name may be.
-const longestName = 63
+// maxName is the maximum length of a name in a message; the service checks its characters.
+const maxName = 63
 
-// action is a command that asks the service.
+// action returns a command that sends a request to the service.
 func action(use, short string, do func(*daemon.Connection, string) error) *cobra.Command {
 	var service string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.Names(1), Example: "  roced socket " + use[:len(use)-len("NAME")] + "web1",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args[0]) > longestName {
-				return cli.Usage(fmt.Errorf("socket %q: a name has at most %d letters, digits, and . _ -", args[0], longestName))
+			if len(args[0]) > maxName {
+				return cli.Usage(fmt.Errorf("socket name must have at most %d letters, digits, and . _ -: %q", maxName, args[0]))
 			}
 			c, err := daemon.Dial(cmd.Context(), service)
 			if err != nil {
@@ -61,7 +62,7 @@ func action(use, short string, do func(*daemon.Connection, string) error) *cobra
 	return cmd
 }
 
-// list prints those that there are.
+// list returns the command that prints the existing sockets.
 func list() *cobra.Command {
 	var service string
 	cmd := &cobra.Command{
@@ -71,12 +72,12 @@ func list() *cobra.Command {
 			names, err := os.ReadDir(folder)
 			switch {
 			case errors.Is(err, fs.ErrPermission):
-				return fmt.Errorf("%w; root and the service's user may list the sockets", err)
+				return fmt.Errorf("%w; only root and the user of the service can list sockets", err)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
 			for _, name := range names {
-				if strings.HasPrefix(name.Name(), ".") { // a removed one's folder, or a socket that is being made
+				if strings.HasPrefix(name.Name(), ".") { // a removed socket, or one being created
 					continue
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", name.Name(), filepath.Join(folder, name.Name(), "roced.sock"))

@@ -1,2 +1,2 @@
-// Package version is roced version.
+// Package version implements roced version.
 package version

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
@@ -24,11 +24,11 @@ func New() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVarP(&asJSON, "json", "j", false, "JSON")
+	cmd.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
 	return cmd
 }
 
-// described is the version in JSON.
+// described is the JSON form of the version.
 type described struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`

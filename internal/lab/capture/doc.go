@@ -7,13 +7,14 @@
 //	            ├── Recorder: all frames from Record to Stop, WritePcap
 //	            └── MembershipMessages: IGMP and MLD queries, reports and leaves in a frame
 //
-// Between hosts without NICs a frame may stand for many packets, and lack its checksum. Frame.Packets
-// finishes what a NIC would have.
+// Between hosts without NICs a frame may contain a train of packets and lack its checksum. Frame.Packets
+// completes it as a NIC would.
 //
-// Before Linux 6.2 a Socket cannot read trains, and reports that it lost them; Namespace.CutTrains has the sender cut them.
+// Before Linux 6.2 a Socket cannot read trains and reports them as lost; Namespace.CutTrains makes the sender
+// segment them.
 //
-// AF_PACKET sees a received frame after XDP, so frames that roced takes from the link are not seen.
-// Capture on the other end of the link.
+// AF_PACKET receives frames after XDP, so it does not see frames that roced takes from the link. Capture at
+// the other end of the link instead.
 //
-// A Socket is used by one goroutine. A Recorder has a goroutine of its own.
+// A Socket is used by one goroutine. A Recorder has its own goroutine.
 package capture

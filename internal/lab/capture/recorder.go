@@ -64,8 +64,8 @@ func (r *Recorder) drain() error {
 	return nil
 }
 
-// Stop ends the recording and returns the frames that passed before. The error is ENOBUFS if some
-// were lost; the recorder recorded those that came after them.
+// Stop ends the recording and returns the frames captured before. The error is ENOBUFS if some were lost;
+// later ones were recorded.
 func (r *Recorder) Stop() ([]Recorded, error) {
 	r.stopping.Store(true)
 	<-r.done

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// VnetHeaderLen is the length of an Unfinished in bytes: struct virtio_net_hdr, as a TAP has it.
+// VnetHeaderLen is the length of Unfinished in bytes: struct virtio_net_hdr of a TAP.
 const VnetHeaderLen = 10
 
-// Unfinished is what the kernel has left to the receiver of a frame (struct virtio_net_hdr): to make the
-// checksum of a datagram, and to cut a long frame into the packets that it stands for.
+// Unfinished is the work that the kernel has left to the receiver of a frame (struct virtio_net_hdr):
+// computing the checksum of a datagram, and segmenting a long frame into packets.
 type Unfinished [VnetHeaderLen]byte
 
-// Train reports whether the frame stands for several UDP packets (VIRTIO_NET_HDR_GSO_UDP_L4).
+// Train reports whether the frame contains several UDP packets (VIRTIO_NET_HDR_GSO_UDP_L4).
 func (u *Unfinished) Train() bool { return u[1] == 5 }
 
 func (u *Unfinished) number(offset int) int { return int(binary.NativeEndian.Uint16(u[offset:])) }
 
-// Packets finishes a frame as a NIC would, and returns new packets: with the headers of the frame before
-// each segment, the lengths and checksums of that segment, and an IPv4 identification that counts up. A
-// frame that is no train is returned as it is, except for UDP's checksum; a frame without UDP right behind its first IP
-// header is too, as in a tunnel. EBADMSG means that the header does not fit the frame.
+// Packets completes a frame as a NIC would and returns new packets: each segment with the headers of the
+// frame, its lengths and checksums, and an IPv4 identification that is incremented. A frame that is not a
+// train is returned unchanged except for its UDP checksum; so is a frame without UDP directly after its first
+// IP header, as in a tunnel. EBADMSG means that the header does not match the frame.
 func (u *Unfinished) Packets(frame []byte) (packets [][]byte, err error) {
-	// The length of the headers that the kernel gives is a hint.
+	// The kernel's length of the headers is only a hint.
 	udp, checksum := u.number(6), u.number(8)
 	if u[0]&1 == 0 || checksum != 6 && !u.Train() || !isUDP(frame, udp) {
 		return [][]byte{bytes.Clone(frame)}, nil
@@ -35,7 +35,7 @@ func (u *Unfinished) Packets(frame []byte) (packets [][]byte, err error) {
 		segment = u.number(4)
 	}
 	if checksum != 6 || headers > len(frame) || segment == 0 {
-		return nil, fmt.Errorf("a frame of %d bytes has the header % x: %w", len(frame), u[:], unix.EBADMSG)
+		return nil, fmt.Errorf("invalid header % [2]x of a frame of %[1]d bytes: %[3]w", len(frame), u[:], unix.EBADMSG)
 	}
 	payload := frame[headers:]
 	for len(packets) == 0 || len(payload) > 0 {
@@ -47,7 +47,7 @@ func (u *Unfinished) Packets(frame []byte) (packets [][]byte, err error) {
 	return packets, nil
 }
 
-// finish sets the lengths and checksums of the headers before segment i.
+// finish sets the lengths and checksums of the headers of segment i.
 func finish(packet []byte, udp, i int) {
 	datagram, ip := packet[udp:], packet[ipOffset(packet):udp]
 	binary.BigEndian.PutUint16(datagram[4:], uint16(len(datagram)))
@@ -61,13 +61,13 @@ func finish(packet []byte, udp, i int) {
 	}
 	binary.BigEndian.PutUint16(datagram[6:], 0)
 	checksum := ^udpSum(ip, datagram)
-	if checksum == 0 { // that would be none
+	if checksum == 0 { // 0 would mean no checksum
 		checksum = 0xffff
 	}
 	binary.BigEndian.PutUint16(datagram[6:], checksum)
 }
 
-// ipOffset is where the IP header starts, behind at most one VLAN tag.
+// ipOffset returns the offset of the IP header, after at most one VLAN tag.
 func ipOffset(frame []byte) int {
 	if binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_8021Q {
 		return 14 + 4
@@ -75,7 +75,7 @@ func ipOffset(frame []byte) int {
 	return 14
 }
 
-// isUDP reports whether a frame has UDP at an offset, right behind its first IP header.
+// isUDP reports whether a frame has UDP at an offset, directly after its first IP header.
 func isUDP(frame []byte, at int) bool {
 	const tagged = 14 + 4
 	if len(frame) < tagged+20 {
@@ -92,8 +92,8 @@ func isUDP(frame []byte, at int) bool {
 	return false
 }
 
-// ChecksumRight looks at the UDP checksum of a RoCEv2 packet: has it one, and the right one? None is right
-// too.
+// ChecksumRight reports whether a RoCEv2 packet has a UDP checksum and whether it is correct. A missing one
+// is correct.
 func ChecksumRight(packet []byte) (has, right bool) {
 	ip := packet[ipOffset(packet):]
 	udp := 20
@@ -108,7 +108,7 @@ func ChecksumRight(packet []byte) (has, right bool) {
 	return true, udpSum(ip[:udp], datagram) == 0xffff
 }
 
-// udpSum is the sum of a datagram and its pseudo header (RFC 768, RFC 8200).
+// udpSum returns the sum of a datagram and its pseudo header (RFC 768, RFC 8200).
 func udpSum(ip, datagram []byte) uint16 {
 	addresses := ip[12:20]
 	if ip[0]>>4 == 6 {
@@ -117,7 +117,7 @@ func udpSum(ip, datagram []byte) uint16 {
 	return sum(addresses, []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram)
 }
 
-// sum is the ones' complement sum of RFC 1071 over parts of even length, except the last.
+// sum returns the ones' complement sum of RFC 1071 over parts of even length, except the last.
 func sum(parts ...[]byte) uint16 {
 	total := 0
 	for _, part := range parts {

@@ -17,20 +17,20 @@ const receiveBuffer = 16 << 20
 type Frame struct {
 	Data       []byte     // from a Socket: valid until its next frame
 	Outgoing   bool       // sent by the link, not received
-	Unfinished Unfinished // what the host or a NIC would do with it before it is on a wire
+	Unfinished Unfinished // what the host or a NIC would do before the frame is on a wire
 }
 
-// Packets is what there would be of the frame on a wire; see Unfinished.Packets.
+// Packets returns the packets that the frame would become on a wire; see Unfinished.Packets.
 func (f *Frame) Packets() ([][]byte, error) { return f.Unfinished.Packets(f.Data) }
 
 // Socket captures the frames of a link from Open on.
 type Socket struct {
 	fd     int
 	frame  []byte
-	trains int // that could not be read since complete
+	trains int // number of unreadable trains since complete
 }
 
-// Open starts to capture on a link of a namespace.
+// Open starts capturing on a link of a namespace.
 func Open(ns *lab.Namespace, link string) (*Socket, error) {
 	s := &Socket{fd: -1, frame: make([]byte, VnetHeaderLen+1<<17)}
 	index, err := ns.Index(link)
@@ -38,12 +38,12 @@ func Open(ns *lab.Namespace, link string) (*Socket, error) {
 		return nil, err
 	}
 	if err := ns.Do(func() error { return s.open(index) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("watch %s in %s: %w", link, ns.Name(), err), s.Close())
+		return nil, errors.Join(fmt.Errorf("capture on %s in %s: %w", link, ns.Name(), err), s.Close())
 	}
 	return s, nil
 }
 
-// open runs inside. The socket has no protocol and so captures nothing until it is bound to the
+// open runs inside the namespace. The socket has no protocol, so it captures nothing until it is bound to the
 // link.
 func (s *Socket) open(index int) (err error) {
 	s.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -51,7 +51,7 @@ func (s *Socket) open(index int) (err error) {
 		return err
 	}
 	err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
-	if errors.Is(err, unix.EPERM) { // root of a user namespace, which gets net.core.rmem_max
+	if errors.Is(err, unix.EPERM) { // root of a user namespace is limited to net.core.rmem_max
 		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
 	}
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Socket) Close() error {
 	return unix.Close(fd)
 }
 
-// Next returns the next captured frame; ok is false if there is none now. In that case it also
-// checks that no frame was lost, and fails with ENOBUFS if some were. The capture continues after that error.
+// Next returns the next captured frame; ok is false if no frame is available. In that case it also checks for lost
+// frames and returns ENOBUFS if there were any. The capture continues after that error.
 func (s *Socket) Next() (frame Frame, ok bool, err error) {
 	n, from, err := s.receive()
 	if errors.Is(err, unix.EAGAIN) {
@@ -91,8 +91,8 @@ func (s *Socket) Next() (frame Frame, ok bool, err error) {
 	return Frame{s.frame[VnetHeaderLen:n], isLink && link.Pkttype == unix.PACKET_OUTGOING, Unfinished(s.frame)}, true, nil
 }
 
-// receive reads a frame. Before Linux 6.2 the kernel cannot describe a train in an Unfinished: it drops the train, and the
-// call fails with EINVAL.
+// receive reads a frame. Before Linux 6.2 the kernel cannot describe a train in an Unfinished: it drops the
+// train, and the call fails with EINVAL.
 func (s *Socket) receive() (n int, from unix.Sockaddr, err error) {
 	for {
 		n, from, err = unix.Recvfrom(s.fd, s.frame, 0)
@@ -130,7 +130,7 @@ func (s *Socket) complete() error {
 		err = fmt.Errorf("%d frames were lost: %w", stats.Drops, unix.ENOBUFS)
 	}
 	if err == nil && s.trains > 0 {
-		err = fmt.Errorf("%d trains were lost: packet sockets read trains from Linux 6.2 on; have the sender cut them (Namespace.CutTrains): %w", s.trains, unix.ENOBUFS)
+		err = fmt.Errorf("%d packet trains were lost: packet sockets can read them since Linux 6.2; make the sender segment them (Namespace.CutTrains): %w", s.trains, unix.ENOBUFS)
 	}
 	s.trains = 0
 	if err != nil {

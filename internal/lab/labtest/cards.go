@@ -10,11 +10,12 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// CardsVariable is of the environment: the permanent addresses of two network cards, with a comma between, that
-// Pair uses in place of a veth pair. hack/interop/kernels sets it in virtual machines whose cards have zero-copy.
+// CardsVariable is an environment variable with the permanent addresses of two network cards, separated by a
+// comma, which Pair uses instead of a veth pair. hack/interop/kernels sets it in virtual machines whose cards
+// support zero-copy.
 const CardsVariable = "ROCED_CARDS"
 
-// Cards are the two network cards' addresses; none where pairs are veths.
+// Cards returns the addresses of the two network cards; none if pairs are veths.
 func Cards() []string {
 	if list := os.Getenv(CardsVariable); list != "" {
 		return strings.Split(list, ",")
@@ -22,13 +23,13 @@ func Cards() []string {
 	return nil
 }
 
-// oneCards is held by the test that has the cards.
+// oneCards is held by the test that uses the cards.
 var oneCards sync.Mutex
 
 func pairOfCards(t testing.TB, cards []string, options ...lab.VethOption) *PairLab {
 	t.Helper()
 	if len(cards) != 2 {
-		t.Fatalf("%s=%s: it must be two addresses", CardsVariable, strings.Join(cards, ","))
+		t.Fatalf("%s must be two addresses: %s", CardsVariable, strings.Join(cards, ","))
 	}
 	var addresses [2]net.HardwareAddr
 	for i, card := range cards {
@@ -40,12 +41,12 @@ func pairOfCards(t testing.TB, cards []string, options ...lab.VethOption) *PairL
 	oneCards.Lock()
 	t.Cleanup(oneCards.Unlock)
 	pair := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}
-	giveBack, err := lab.Cards(pair.A, pair.B, addresses, "eth0", "eth0", options...)
+	restore, err := lab.Cards(pair.A, pair.B, addresses, "eth0", "eth0", options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := giveBack(); err != nil {
+		if err := restore(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -14,9 +14,8 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// Main is a TestMain that fails if the tests leave file descriptors open. It also removes the
-// namespaces of earlier tests that were killed, has more parallel tests run at once than usual, and garbage collected
-// less often.
+// Main is a TestMain that fails if the tests leave file descriptors open. It also removes the namespaces of
+// killed tests, runs more parallel tests than by default, and reduces garbage collection.
 func Main(m *testing.M) {
 	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
@@ -27,7 +26,7 @@ func Main(m *testing.M) {
 	code := m.Run()
 	leaked := Leaked(before, Descriptors())
 	for end := time.Now().Add(closing); len(leaked) > 0 && time.Now().Before(end); leaked = Leaked(before, Descriptors()) {
-		runtime.GC() // closes files that a test has dropped: those of programs that end without closing all
+		runtime.GC() // closes files of programs that exit without closing them
 		time.Sleep(10 * time.Millisecond)
 	}
 	if len(leaked) > 0 {
@@ -37,16 +36,16 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// closing is what the last test may still be closing in, of what it does not wait for: a peer's end.
+// closing is the time limit for closing descriptors after the last test, which does not wait for its peers.
 const closing = 10 * time.Second
 
-// overlap has more parallel tests run at once than there are processors, unless -parallel says how many: most of what
-// they do is wait, for the kernel or for a peer.
+// overlap raises the number of parallel tests above the number of processors, unless -parallel is given:
+// tests mostly wait for the kernel or for a peer.
 func overlap() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" || f.Name == "test.fuzz" })
-	if given { // to a fuzzer it is how many processes
+	if given { // for a fuzzer it is the number of processes
 		return
 	}
 	if err := flag.Set("test.parallel", strconv.Itoa(testsAProcessor*runtime.GOMAXPROCS(0))); err != nil {
@@ -54,18 +53,18 @@ func overlap() {
 	}
 }
 
-// garbage is how much of it there may be, in percent of what is in use, before it is collected. Tests open and close
-// thousands of cards, and keep little: at Go's own 100 a tenth of their processor time is the collector's.
+// garbage is the GOGC of tests. They open and close thousands of cards but keep little: with Go's default of
+// 100, garbage collection takes a tenth of their processor time.
 const garbage = 400
 
-// collectLess has the collector come less often than usual, unless the environment says how often.
+// collectLess sets GOGC unless the environment does.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
 }
 
-// Descriptors counts the open file descriptors of this process by their targets in /proc/self/fd.
+// Descriptors returns the numbers of open file descriptors of this process by their targets in /proc/self/fd.
 func Descriptors() map[string]int {
 	startPoller()
 	open := map[string]int{}
@@ -79,7 +78,7 @@ func Descriptors() map[string]int {
 	return open
 }
 
-// Leaked lists the targets that are open after and were not before.
+// Leaked returns the targets that are open after but were not before.
 func Leaked(before, after map[string]int) []string {
 	var leaked []string
 	for target, n := range after {
@@ -90,8 +89,8 @@ func Leaked(before, after map[string]int) []string {
 	return leaked
 }
 
-// startPoller makes the runtime open the descriptors of its own poller. It opens them with the
-// first file that can be polled.
+// startPoller makes the runtime open the descriptors of its poller, which it opens with the first pollable
+// file.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()

@@ -7,8 +7,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// New makes a namespace that is removed when the test ends. It skips the test
-// unless it runs as root.
+// New creates a namespace that is removed when the test ends. It skips the test unless it runs as root.
 func New(t testing.TB, prefix string) *lab.Namespace {
 	t.Helper()
 	needs.Root(t)
@@ -29,7 +28,7 @@ type PairLab struct {
 	A, B *lab.Namespace
 }
 
-// Pair makes two namespaces joined by a veth pair; see the picture above.
+// Pair creates two namespaces joined by a veth pair; see the package comment.
 func Pair(t testing.TB, options ...lab.VethOption) *PairLab {
 	t.Helper()
 	if cards := Cards(); len(cards) > 0 {
@@ -43,7 +42,7 @@ func Pair(t testing.TB, options ...lab.VethOption) *PairLab {
 	return pair
 }
 
-// addAddresses gives the two their addresses.
+// addAddresses adds the addresses of both hosts.
 func (p *PairLab) addAddresses(t testing.TB) {
 	t.Helper()
 	addAddresses(t, p.A, "10.77.0.1/24", "fd77::1/64")
@@ -59,7 +58,7 @@ func addAddresses(t testing.TB, ns *lab.Namespace, addresses ...string) {
 	}
 }
 
-// BadPair is Pair with a bad wire.
+// BadPair is Pair with an impaired wire.
 func BadPair(t testing.TB, seed uint64, i lab.Impairment, options ...lab.VethOption) *PairLab {
 	t.Helper()
 	pair, middle := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, New(t, "labtest-w")

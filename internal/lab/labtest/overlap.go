@@ -2,5 +2,5 @@
 
 package labtest
 
-// testsAProcessor is how many parallel tests run at once for each processor.
+// testsAProcessor is the number of parallel tests per processor.
 const testsAProcessor = 4

@@ -2,6 +2,6 @@
 
 package labtest
 
-// testsAProcessor is how many parallel tests run at once for each processor. Under the race detector they compute more
+// testsAProcessor is the number of parallel tests per processor. With the race detector they compute more
 // than they wait.
 const testsAProcessor = 2

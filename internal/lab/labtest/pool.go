@@ -2,11 +2,11 @@ package labtest
 
 import "testing"
 
-// Pool is pairs of hosts, with what tests have on them, that tests share, one at a time each: to make a pair takes
+// Pool holds pairs of hosts, with the tests' state, that tests share one at a time: creating a pair takes
 // longer than most tests.
 type Pool[P any] struct{ free chan P }
 
-// NewPool makes so many pairs, which the test that it is made by cleans up when it and its subtests have ended.
+// NewPool creates a number of pairs. The calling test cleans them up when it and its subtests have ended.
 func NewPool[P any](size int, pair func() P) *Pool[P] {
 	p := &Pool[P]{make(chan P, size)}
 	for range size {
@@ -15,8 +15,8 @@ func NewPool[P any](size int, pair func() P) *Pool[P] {
 	return p
 }
 
-// Take has a test run in parallel with others, and lends it a pair until it ends. What the test cleans up that it
-// registers later is cleaned up before the pair is another test's.
+// Take runs a test in parallel with others and acquires a pair until the test ends. Cleanups that the test
+// registers later run before the pair is released.
 func (p *Pool[P]) Take(t *testing.T) P {
 	t.Parallel()
 	pair := <-p.free

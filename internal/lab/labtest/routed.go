@@ -17,7 +17,7 @@ type RouterLab struct {
 	Router *lab.Namespace
 }
 
-// Routed makes three namespaces: a router, and a host in each of its two networks.
+// Routed creates three namespaces: a router, and a host in each of its two networks.
 func Routed(t testing.TB, options ...lab.VethOption) *RouterLab {
 	t.Helper()
 	l := &RouterLab{PairLab: PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, Router: New(t, "labtest-router")}

@@ -16,7 +16,7 @@ type SwitchLab struct {
 	PortA, PortB string
 }
 
-// Switched makes three namespaces: a bridge, and a host on each of its two ports.
+// Switched creates three namespaces: a bridge, and a host on each of its two ports.
 func Switched(t testing.TB, options ...lab.VethOption) *SwitchLab {
 	t.Helper()
 	needs.Root(t)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The attributes of the connections that ibv_rc_pingpong and perftest make.
+// Connection attributes of ibv_rc_pingpong and perftest.
 const (
 	connectionTimeout  = 67 * time.Millisecond // code 14
 	connectionRetries  = 7
@@ -19,8 +19,8 @@ const (
 	foreverRNR         = 7
 )
 
-// ConnectionAttr are the attributes of a connection from a line of the GID table to a peer, with one read
-// or atomic at a time. They lack the queue pairs' numbers and PSNs, and the path MTU.
+// ConnectionAttr returns the attributes of a connection from a GID table entry to a peer, with one
+// outstanding read or atomic. The caller sets the queue pair numbers, PSNs and path MTU.
 func ConnectionAttr(source verbs.GIDEntry, peer verbs.GID) verbs.QPAttr {
 	return verbs.QPAttr{
 		AHAttr: verbs.AHAttr{Port: Port, GRH: verbs.GlobalRoute{DGID: peer, SGIDIndex: source.Index}},
@@ -30,18 +30,18 @@ func ConnectionAttr(source verbs.GIDEntry, peer verbs.GID) verbs.QPAttr {
 	}
 }
 
-// ParseMTU is the path MTU of so many bytes.
+// ParseMTU converts a path MTU in bytes.
 func ParseMTU(bytes int) (verbs.MTU, error) {
 	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
 		if mtu.Bytes() == bytes {
 			return mtu, nil
 		}
 	}
-	return 0, errno.New(fmt.Sprintf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes", bytes), unix.EINVAL)
+	return 0, errno.New(fmt.Sprintf("--mtu must be 256, 512, 1024, 2048 or 4096: %d", bytes), unix.EINVAL)
 }
 
-// Completions waits for completions, asleep or spinning. The error is that of the first that failed: those
-// after it were flushed.
+// Completions waits for completions, sleeping or spinning. It returns the error of the first failed
+// completion; those after it were flushed.
 func (d *Device) Completions(ctx context.Context, cq *verbs.CQ, sleep bool, wcs []verbs.WC) (n int, err error) {
 	if sleep {
 		n, err = cq.Wait(ctx, wcs)
@@ -57,7 +57,7 @@ func (d *Device) Completions(ctx context.Context, cq *verbs.CQ, sleep bool, wcs 
 	for i := 0; i < n && err == nil; i++ {
 		err = wcs[i].Err()
 	}
-	if errors.Is(err, unix.EMSGSIZE) { // of a connection, which the port's MTU does not limit
+	if errors.Is(err, unix.EMSGSIZE) { // of a connection, whose messages may exceed the port's MTU
 		return n, fmt.Errorf("%w: %w", errSizes, err)
 	}
 	return n, d.explain(err)

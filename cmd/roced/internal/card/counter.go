@@ -4,30 +4,30 @@ import (
 	"slices"
 )
 
-// Counter is one place where packets of a device can end.
+// Counter counts packets at one place in a device.
 type Counter struct {
 	Place   string // XDP, socket, routers, engine, CM, or link: the interface itself
 	Name    string
 	Packets uint64
-	Lost    bool // packets that were for us, and were not delivered; each is in one such counter
+	Lost    bool // counts lost packets; each lost packet is in exactly one such counter
 }
 
-// Since is what was counted after before was read.
+// Since returns the difference of two readings.
 func Since(before, after []Counter) []Counter {
 	changed := make([]Counter, len(after))
 	for i, c := range after {
-		c.Packets -= min(before[i].Packets, c.Packets) // a driver may start anew
+		c.Packets -= min(before[i].Packets, c.Packets) // a driver may restart its counters
 		changed[i] = c
 	}
 	return changed
 }
 
-// Losses is the packets in the counters of lost ones, by place and name.
+// Losses returns the counts of lost packets, by place and name.
 func Losses(all []Counter) map[string]uint64 {
 	return named(all, func(c Counter) bool { return c.Lost })
 }
 
-// LinkLosses is what the interface lost, nil if it has no counters.
+// LinkLosses returns the losses of the interface; nil if it has no counters.
 func LinkLosses(all []Counter) map[string]uint64 {
 	isLink := func(c Counter) bool { return c.Place == "link" }
 	if !slices.ContainsFunc(all, isLink) {
@@ -46,7 +46,7 @@ func named(all []Counter, wanted func(Counter) bool) map[string]uint64 {
 	return packets
 }
 
-// Sum adds what Losses tells of.
+// Sum returns the sum of counts.
 func Sum(packets map[string]uint64) (total uint64) {
 	for _, n := range packets {
 		total += n
@@ -54,7 +54,7 @@ func Sum(packets map[string]uint64) (total uint64) {
 	return total
 }
 
-// Count is the counter of a name.
+// Count returns the value of a counter; 0 if it does not exist.
 func Count(all []Counter, place, name string) uint64 {
 	for _, c := range all {
 		if c.Place == place && c.Name == name {

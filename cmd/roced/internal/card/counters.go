@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Counters is all counters of a device, always in the same order: every number that a
-// command prints, and its name, is from here.
+// Counters returns all counters of a device, always in the same order. All numbers and counter names that
+// commands print come from it.
 func (d *Device) Counters() ([]Counter, error) {
 	card, err := d.cardCounters()
 	if err != nil {
@@ -30,10 +30,9 @@ func (d *Device) cardCounters() (all []Counter, err error) {
 	return all, nil
 }
 
-// linkCounters is what the interface itself lost (ip -s link). It counts packets of all kinds, and on
-// veth counts the socket's losses again, so it is shown beside the other counters and never added to
-// them. An interface that is gone, a network in memory
-// and the service's device have none.
+// linkCounters returns the losses of the interface (ip -s link). They include all kinds of packets and, on
+// veth, the socket's losses again, so commands print them separately. A removed interface, an in-memory
+// network and a device of the service have none.
 func (d *Device) linkCounters() ([]Counter, error) {
 	if d.links == nil {
 		return nil, nil
@@ -56,7 +55,7 @@ func (d *Device) linkCounters() ([]Counter, error) {
 	}, nil
 }
 
-// DropsSince is where messages that were lost here would be found.
+// DropsSince describes the losses since an earlier reading.
 func (d *Device) DropsSince(before []Counter) string {
 	after, err := d.Counters()
 	if err != nil {
@@ -64,12 +63,12 @@ func (d *Device) DropsSince(before []Counter) string {
 	}
 	changed := Since(before, after)
 	drops, link := Losses(changed), LinkLosses(changed)
-	text := "dropped here: none; see the peer's counters"
+	text := "dropped here: none (check the counters of the peer)"
 	if len(drops) > 0 {
 		text = "dropped here: " + cli.List(drops)
 	}
 	if len(link) > 0 {
-		text += "; the interface counts: " + cli.List(link)
+		text += "; interface counters: " + cli.List(link)
 	}
 	return text
 }

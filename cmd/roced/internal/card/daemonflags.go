@@ -15,27 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DaemonFlags say whose card is used: the service's, or one of this process.
+// DaemonFlags select the device of a service or a card of this process.
 type DaemonFlags struct {
-	Daemon string // its socket, or noDaemon; empty: the environment's, or that of a service that has the interface
+	Daemon string // its socket, or noDaemon; empty: from the environment, or the service that owns the interface
 	flags  *pflag.FlagSet
 }
 
-// noDaemon is the value of --socket that keeps a command from looking for one.
+// noDaemon is the value of --socket that disables the use of a service.
 const noDaemon = "none"
 
-// ownFlags are about a card in this process: the service's configuration says what holds for its devices.
+// ownFlags configure a card of this process. The devices of a service follow its configuration.
 var ownFlags = []string{"network", "xdp", "tx", "copy", "zerocopy", "membership", "congestion"}
 
-// Add adds the flag to a command's.
+// Add adds the flags to a flag set.
 func (d *DaemonFlags) Add(f *pflag.FlagSet) {
 	d.flags = f
-	daemon.AddSocket(f, &d.Daemon, "`socket` of the service whose device to use; by itself that at "+client.DefaultPath+" is used if it has the interface, and \""+noDaemon+"\" keeps from that", noDaemon)
+	daemon.AddSocket(f, &d.Daemon, "`socket` of the service whose device to use, or \""+noDaemon+"\" (default: "+client.DefaultPath+" if that service owns the interface)", noDaemon)
 }
 
-// asked gives the socket of the service whose device is asked for; empty if that is not so. What the environment says
-// gives way to flags.
-func (d *DaemonFlags) asked() string {
+// selected returns the socket of the selected service, or "". Flags override the environment.
+func (d *DaemonFlags) selected() string {
 	switch {
 	case d.Daemon == noDaemon, d.Daemon == "" && d.own() != "":
 		return ""
@@ -45,10 +44,10 @@ func (d *DaemonFlags) asked() string {
 	return d.Daemon
 }
 
-// mayShare reports whether a service's device will do if it has the interface.
+// mayShare reports whether the device of a service that owns the interface can be used.
 func (d *DaemonFlags) mayShare() bool { return d.Daemon == "" && d.own() == "" }
 
-// own gives the first flag that is about a card in this process; empty if none is given.
+// own returns the first given flag that configures a card of this process, or "".
 func (d *DaemonFlags) own() string {
 	for _, name := range ownFlags {
 		if d.flags != nil && d.flags.Changed(name) {
@@ -60,12 +59,12 @@ func (d *DaemonFlags) own() string {
 
 func (d *DaemonFlags) checkDaemon() error {
 	if own := d.own(); own != "" {
-		return fmt.Errorf("--%s and --socket exclude each other: the service's configuration says how its devices are opened", own)
+		return fmt.Errorf("--%s cannot be combined with --socket: the devices of a service follow its configuration", own)
 	}
 	return nil
 }
 
-// services are the sockets of those that may have the interface: the host's, and that of a named
+// daemons returns the sockets of services that may own the interface: that of the host and that of a named
 // network namespace (roced@.service).
 func (c *Flags) daemons() []string {
 	if c.sockets != nil {
@@ -78,8 +77,8 @@ func (c *Flags) daemons() []string {
 	return paths
 }
 
-// openShared opens the device of a service that has the interface, which is why this process cannot
-// open it, or need not be able to. Without such a service it gives that failure.
+// openShared opens the device of a service that owns the interface, because this process cannot open it.
+// Without such a service it returns failed.
 func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	if !errors.Is(failed, unix.EBUSY) && !errors.Is(failed, unix.EPERM) {
 		return nil, failed
@@ -90,14 +89,14 @@ func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 		case err != nil && ctx.Err() != nil:
 			return nil, err
 		case errors.Is(err, unix.EACCES), errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("%w; the service may have it: %w", failed, err)
-		case errors.Is(err, verbs.ErrHost), errors.Is(err, verbs.ErrInvalid): // no service, or no such device
+			return nil, fmt.Errorf("%w; the service may own it: %w", failed, err)
+		case errors.Is(err, verbs.ErrHost), errors.Is(err, verbs.ErrInvalid): // no service or no such device
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("%w; the service may have one of this name: %w", failed, err)
+			return nil, fmt.Errorf("%w; the service may have a device with this name: %w", failed, err)
 		}
 		if c.isSame(d) {
-			c.Log.Info("the service has the interface: its device is used", "device", c.Device, "socket", path)
+			c.Log.Info("using the device of the service, which owns the interface", "device", c.Device, "socket", path)
 			return d, nil
 		}
 		if err := d.Close(); err != nil {
@@ -107,8 +106,8 @@ func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	return nil, failed
 }
 
-// isSame reports whether a service's device is on the interface that is asked for, and not on one of
-// the same name in another network namespace: they have an address and a number in common.
+// isSame reports whether a device of the service is on the selected interface, not on an interface with the
+// same name in another network namespace: an address and the interface index must match.
 func (c *Flags) isSame(d *Device) bool {
 	own, err := hca.ListGIDs(c.Device, hca.InNamespace(c.Path()))
 	if err != nil {

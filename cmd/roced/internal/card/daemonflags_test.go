@@ -65,7 +65,7 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Daemon != holder || d.Attr.Name != "eth0" || !strings.HasSuffix(d.Side("10.77.0.1").String(), ", over the service") {
+	if d.Daemon != holder || d.Attr.Name != "eth0" || !strings.HasSuffix(d.Side("10.77.0.1").String(), ", device of the service") {
 		t.Errorf("%v of the service %q", d.Side("10.77.0.1"), d.Daemon)
 	}
 	if err := d.Close(); err != nil {
@@ -101,7 +101,7 @@ func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Daemon != f.sockets[0] || !strings.Contains(d.Side("10.77.0.1").String(), "UDP sockets, over the service") {
+	if d.Daemon != f.sockets[0] || !strings.Contains(d.Side("10.77.0.1").String(), "UDP sockets, device of the service") {
 		t.Errorf("%v of the service %q", d.Side("10.77.0.1"), d.Daemon)
 	}
 	if err := d.Close(); err != nil {
@@ -158,7 +158,7 @@ func TestDaemonFlag(t *testing.T) {
 		t.Errorf("a device that the service has not: %v", err)
 	}
 	f = flagsOf(t, hosts.A, "--xdp generic --socket="+socket)
-	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --socket exclude each other") {
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp cannot be combined with --socket") {
 		t.Errorf("a mode and --socket: %v", err)
 	}
 }

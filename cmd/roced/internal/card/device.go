@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port is the one port that a device has.
+// Port is the number of a device's only port.
 const Port = 1
 
-// Device is a card in this process, or a session on the service's, with a context on it.
+// Device is a card of this process, or a session on a device of the service, with a context.
 type Device struct {
 	*verbs.Context
 	provider provider.Provider
 	Attr     verbs.DeviceAttr
-	MTU      int             // RDMA MTU in bytes: the longest message
-	Daemon   string          // its socket; empty for a card in this process
-	links    *netlink.Handle // in the interface's namespace; nil without an interface, and over the service
+	MTU      int             // RDMA MTU in bytes: the maximum message size
+	Daemon   string          // socket of the service; empty for a card of this process
+	links    *netlink.Handle // in the namespace of the interface; nil without an interface, and over the service
 	log      *slog.Logger
 }
 
-// Open makes a card of an interface in the network namespace of a file, or in the
-// process's own if namespace is empty.
+// Open opens a card on an interface. The interface is in the network namespace of a file, or in that of the
+// process if namespace is empty.
 func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Device, error) {
 	options = append(options, hca.WithLogger(log))
 	if namespace != "" {
@@ -43,15 +43,15 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	if err := d.look(namespace); err != nil {
+	if err := d.openLinks(namespace); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), d.Close())
 	}
 	return d, nil
 }
 
-// Connect opens a device of the service at a socket; its only one if name is empty. The Device has the
-// counters of the service's card, on which there may be other programs, and none of an interface, which
-// may be in another network namespace. When ctx is done it gives up.
+// Connect opens a device of the service at a socket; the only one if name is empty. The Device has the
+// counters of the service's card, which other programs may share, and no interface counters, because the
+// interface may be in another network namespace. Connect returns when ctx is done.
 func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Device, error) {
 	session, err := client.DialContext(ctx, socket, name)
 	if err != nil {
@@ -65,30 +65,30 @@ func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Devic
 	return d, nil
 }
 
-// Take makes a Device of a card or a session, and closes that if it fails. The Device has no counters
-// of an interface, since a card on a network in memory has none.
+// Take creates a Device from a card or a session, which it closes on failure. The Device has no interface
+// counters.
 func Take(provider provider.Provider, log *slog.Logger) (*Device, error) {
 	d := &Device{provider: provider, log: log}
 	var err error
 	if d.Context, err = verbs.Open(provider); err != nil {
 		return nil, errors.Join(err, provider.Close())
 	}
-	if err := d.ask(); err != nil {
+	if err := d.query(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// look opens what tells of the interface.
-func (d *Device) look(namespace string) error {
+// openLinks opens the source of the interface counters.
+func (d *Device) openLinks(namespace string) error {
 	return hca.RunIn(namespace, func() (err error) {
 		d.links, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		return err
 	})
 }
 
-// ask has the card say what it is.
-func (d *Device) ask() (err error) {
+// query reads the attributes of the device.
+func (d *Device) query() (err error) {
 	if d.Attr, err = d.QueryDevice(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *Device) ask() (err error) {
 	return err
 }
 
-// Close closes the card or the session.
+// Close closes the card or session.
 func (d *Device) Close() error {
 	if d.links != nil {
 		d.links.Close()

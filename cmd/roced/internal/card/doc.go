@@ -1,14 +1,14 @@
-// Package card opens a card on the interface that a command's flags name, or the service's device of
-// that name, closes it when the command has ended or the card has failed, and gives its counters by name.
+// Package card opens a card on the interface that a command's flags select, or the device of that name of the
+// service, closes it when the command ends or the card fails, and returns its counters by name.
 //
-//	flags.go (interfaceflags.go, modeflags.go, daemonflags.go: whose card it is)
+//	flags.go (interfaceflags.go, modeflags.go, daemonflags.go: whose card to use)
 //	    │
 //	    ▼
-//	device.go ──┬─ health.go     failing, and what an MTU change means
-//	            ├─ gid.go        which address to send from
-//	            ├─ counters.go   where packets ended
-//	            ├─ endpoint.go   package ud's, which explains its errors
-//	            └─ stream.go     messages over a connection, made as connection.go has it
+//	device.go ──┬─ health.go     failures and MTU changes
+//	            ├─ gid.go        selection of the source address
+//	            ├─ counters.go   counters of the card and the interface
+//	            ├─ endpoint.go   package ud's endpoint with explained errors
+//	            └─ stream.go     messages over a connection
 //
-// There are no locks here.
+// The package has no locks.
 package card

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestQKey is ibv_ud_pingpong's, and perftest's.
+// TestQKey is the Q_Key of ibv_ud_pingpong and perftest.
 const TestQKey verbs.QKey = 0x11111111
 
-// Batch is how many messages are sent, and taken, at once.
+// Batch is the number of messages sent and received at once.
 const Batch = 32
 
-// StallTimeout is how long a message may take that takes microseconds.
+// StallTimeout is the time limit of an operation that normally takes microseconds.
 const StallTimeout = 5 * time.Second
 
-// Endpoint is package ud's, with errors that say what has happened to the device, and to
-// the context of the call: its cause.
+// Endpoint is an endpoint of package ud whose errors state the failure of the device or the cause of the
+// call's context.
 type Endpoint struct {
 	*ud.Endpoint
 	Device *Device
 	number verbs.QPN
-	source netip.Addr // of Options, to be named
+	source netip.Addr // from Options, for errors
 }
 
-// OpenEndpoint creates an endpoint for messages as long as the RDMA MTU is now.
+// OpenEndpoint opens an endpoint for messages up to the current RDMA MTU.
 func OpenEndpoint(d *Device, o ud.Options) (*Endpoint, error) {
 	o.MaxMessage = d.MTU
 	if o.Spin {
@@ -43,18 +43,18 @@ func OpenEndpoint(d *Device, o ud.Options) (*Endpoint, error) {
 	return &Endpoint{Endpoint: e, Device: d, number: e.LocalAddr().QPN, source: o.Source}, nil
 }
 
-// MakeRoomToSpin is for a command that spins while it waits. One that sleeps is better without: with
-// more threads than processors, each wake-up starts one that finds nothing to do.
-func MakeRoomToSpin() { cli.MakeRoom(2) } // for the worker and the command's own goroutine
+// MakeRoomToSpin is for commands that spin while waiting. Commands that sleep are faster without it: with
+// more threads than processors, each wake-up starts a thread without work.
+func MakeRoomToSpin() { cli.MakeRoom(2) } // the worker and the command's goroutine
 
-// QPN is the number of its queue pair.
+// QPN returns the number of the queue pair.
 func (e *Endpoint) QPN() verbs.QPN { return e.number }
 
-// Aim finds the way to a peer, so that the first message there takes no longer than others.
+// Aim resolves the path to a peer, so that the first message is not delayed.
 func (e *Endpoint) Aim(ctx context.Context, peer ud.Addr) error {
 	ip := peer.IP()
 	if e.source.IsValid() && e.source.Is4() != ip.Is4() {
-		return fmt.Errorf("address of the peer, %v: %w: the source %v is of the other IP version; choose another --gid-index", ip, verbs.ErrInvalid, e.source)
+		return fmt.Errorf("address of the peer, %v: %w: the source %v has another IP version; use another --gid-index", ip, verbs.ErrInvalid, e.source)
 	}
 	if err := e.Resolve(ctx, peer); err != nil {
 		return fmt.Errorf("address of the peer, %v: %w", ip, e.Explain(ctx, err))
@@ -62,21 +62,21 @@ func (e *Endpoint) Aim(ctx context.Context, peer ud.Addr) error {
 	return nil
 }
 
-// SendAll queues messages, and waits for room if need be.
+// SendAll queues messages. It waits while the send queue is full.
 func (e *Endpoint) SendAll(ctx context.Context, messages []ud.Message) error {
 	_, err := e.SendBatch(ctx, messages)
 	return e.Explain(ctx, err)
 }
 
-// Finish waits until all that was sent has left.
+// Finish waits until all sends are complete.
 func (e *Endpoint) Finish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends did not complete: %w", unix.ETIMEDOUT))
 	defer cancel()
 	return e.Explain(ctx, e.Flush(ctx))
 }
 
-// Receive waits for messages, asleep or spinning, until ctx is done: also when there are always
-// some. They are the caller's until Release.
+// Receive waits for messages, sleeping or spinning, until ctx is done, even if messages keep arriving. The
+// caller owns the messages until Release.
 func (e *Endpoint) Receive(ctx context.Context, sleep bool, messages []ud.Message) (n int, err error) {
 	err = ctx.Err()
 	if sleep && err == nil {
@@ -90,13 +90,13 @@ func (e *Endpoint) Receive(ctx context.Context, sleep bool, messages []ud.Messag
 	return n, e.Explain(ctx, err)
 }
 
-// Arrived takes messages that have come, without waiting; else it is Receive.
+// Arrived returns messages that have arrived, without waiting; otherwise it is like Receive.
 func (e *Endpoint) Arrived(messages []ud.Message) (int, error) {
 	n, err := e.Poll(messages)
 	return n, e.Device.explain(err)
 }
 
-// Explain gives the cause of a context that has ended, or what has happened to the device.
+// Explain returns the cause of a done context, or the failure of the device.
 func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

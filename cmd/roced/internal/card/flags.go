@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are those of every command that sends or receives on a device.
+// Flags are the flags of commands that send or receive on a device.
 type Flags struct {
 	InterfaceFlags
 	ModeFlags
@@ -18,33 +18,33 @@ type Flags struct {
 	GIDIndex int
 	Log      *slog.Logger
 
-	sockets []string // of services, instead of the usual; for tests
+	sockets []string // of services, for tests
 }
 
-// Add adds the flags to a command's.
+// Add adds the flags to a flag set.
 func (c *Flags) Add(f *pflag.FlagSet) {
 	c.InterfaceFlags.Add(f)
-	f.IntVarP(&c.GIDIndex, "gid-index", "g", AnyGID, "`line` of the GID table to send from (roced show gid); -1: what suits")
+	f.IntVarP(&c.GIDIndex, "gid-index", "g", AnyGID, "`index` of the source address in the GID table (roced show gid); -1 selects automatically")
 	c.ModeFlags.Add(f)
 	c.DaemonFlags.Add(f)
 }
 
-// Check finds mistakes before anything is opened.
+// Check validates the flags before anything is opened.
 func (c *Flags) Check() error {
 	if c.GIDIndex < AnyGID {
-		return fmt.Errorf("--gid-index %d: must be 0 or more, or -1", c.GIDIndex)
+		return fmt.Errorf("--gid-index must be -1 or greater: %d", c.GIDIndex)
 	}
-	if c.asked() != "" {
+	if c.selected() != "" {
 		return c.checkDaemon()
 	}
 	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
 }
 
-// Open opens the service's device if --socket, or ROCED_SOCKET, names one. Else it makes a card, or, if that cannot be
-// because a service has the interface, opens that service's device; not if a flag is given that is about
-// a card of this process.
+// Open opens the device of the service that --socket or ROCED_SOCKET selects. Otherwise it opens a card. If
+// that fails because a service owns the interface, it opens that service's device, unless a flag configures a
+// card of this process.
 func (c *Flags) Open(ctx context.Context, options ...hca.Option) (*Device, error) {
-	if socket := c.asked(); socket != "" {
+	if socket := c.selected(); socket != "" {
 		return Connect(ctx, socket, c.Device, c.Log)
 	}
 	if err := c.Enter(); err != nil {

@@ -9,19 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AnyGID leaves the choice of a source address to the device.
+// AnyGID selects the source address automatically.
 const AnyGID = -1
 
-// ChooseGID picks a line of the GID table. A program that does not ask for one gets
-// the address that it already talks to its peer with (local), if the device has that, else the
-// first one; of the peer's IP version, if that is known.
+// ChooseGID returns a GID table entry. Without an index it selects the local address with which the program
+// already communicates with its peer, otherwise the first address of the peer's IP version if known.
 func (d *Device) ChooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.GIDEntry, error) {
 	entries, err := d.QueryGIDTable(Port)
 	if err != nil {
 		return verbs.GIDEntry{}, err
 	}
 	if index != AnyGID {
-		return d.lineOf(entries, index)
+		return d.entryOf(entries, index)
 	}
 	fits := func(g verbs.GID) bool { return peer.IsZero() || g.IsIPv4() == peer.IsIPv4() }
 	best := -1
@@ -42,12 +41,12 @@ func (d *Device) ChooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.G
 	if peer.IsZero() {
 		return verbs.GIDEntry{}, NoAddress(d.Attr.Name)
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no address of the IP version of %v, to send there from; ip addr add ADDRESS/LENGTH dev %[2]s",
+	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no address with the IP version of %v; add one with ip addr add ADDRESS/LENGTH dev %[2]s",
 		verbs.ErrNoGID, d.Attr.Name, peer.Addr())
 }
 
-// lineOf is the line of the GID table that the command line asks for.
-func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, error) {
+// entryOf returns the GID table entry with an index.
+func (d *Device) entryOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, error) {
 	var lines []string
 	for _, entry := range entries {
 		if entry.Index == index {
@@ -58,12 +57,12 @@ func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, er
 	if len(lines) == 0 {
 		return verbs.GIDEntry{}, NoAddress(d.Attr.Name)
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line; it has %s; see roced show gid -d %[3]s",
+	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: the GID table of %s has %s (see roced show gid -d %[3]s)",
 		index, verbs.ErrNoGID, d.Attr.Name, strings.Join(lines, ", "))
 }
 
-// InZone returns a link-local IPv6 address with the device's interface as its zone, and other addresses as they are. A zone
-// that names another interface is EINVAL.
+// InZone returns a link-local IPv6 address with the device's interface as its zone, and other addresses
+// unchanged. A zone of another interface is EINVAL.
 func (d *Device) InZone(address netip.Addr) (netip.Addr, error) {
 	zone := address.Zone()
 	switch {
@@ -72,10 +71,10 @@ func (d *Device) InZone(address netip.Addr) (netip.Addr, error) {
 	case zone == "" || zone == d.Attr.Name:
 		return address, nil
 	}
-	return address, fmt.Errorf("%v is on interface %s, and the device on %s: leave the zone out, or give both the same: %w", address, zone, d.Attr.Name, unix.EINVAL)
+	return address, fmt.Errorf("the zone of %v is interface %s, but the device is on %s; omit the zone or use the same interface: %w", address, zone, d.Attr.Name, unix.EINVAL)
 }
 
-// NoAddress is an interface whose GID table is empty.
+// NoAddress returns the error of an interface with an empty GID table.
 func NoAddress(name string) error {
-	return fmt.Errorf("%w: %s has no IP address; ip addr add ADDRESS/LENGTH dev %[2]s", verbs.ErrNoGID, name)
+	return fmt.Errorf("%w: %s has no IP address; add one with ip addr add ADDRESS/LENGTH dev %[2]s", verbs.ErrNoGID, name)
 }

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use does a command's work on the device, and closes it. The work's context ends when the
-// device fails, which then is the error, whatever the work says: what waits for signals or
-// for TCP would not notice.
+// Use runs work on the device and closes the device. The context of work is cancelled when the device fails,
+// because work that waits for signals or TCP would not notice; the error is then that failure.
 func (d *Device) Use(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -22,14 +21,14 @@ func (d *Device) Use(ctx context.Context, work func(context.Context) error) erro
 	}()
 	err := work(ctx)
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(context.Cause(ctx), verbs.ErrDeviceFatal) {
-		err = d.provider.Err() // once is enough
+		err = d.provider.Err() // without repetition
 	}
 	cancel(nil)
 	<-ended
 	return errors.Join(err, d.Close())
 }
 
-// follow logs what happens to the device, until it fails or ctx is done, and says which.
+// follow logs MTU changes until the device fails or ctx is done, and returns the cause.
 func (d *Device) follow(ctx context.Context) error {
 	for {
 		event, err := d.GetAsyncEvent(ctx)
@@ -47,25 +46,25 @@ func (d *Device) follow(ctx context.Context) error {
 func (d *Device) logMTU() {
 	attr, err := d.QueryPort(Port)
 	if err == nil {
-		d.log.Warn("the RDMA MTU has changed, and with it how long a message can be", "device", d.Attr.Name,
+		d.log.Warn("the RDMA MTU has changed, and with it the maximum message size", "device", d.Attr.Name,
 			"rdma_mtu", attr.ActiveMTU.Bytes(), "interface_mtu", attr.InterfaceMTU, slog.Int("at_start", d.MTU))
 	}
 }
 
 func (d *Device) named(err error) error { return fmt.Errorf("%s: %w", d.Attr.Name, err) }
 
-// explain says why sending or receiving has failed: because the device has failed, or because a
-// message is too long for the port's present MTU.
+// explain adds the cause of a failed send or receive: a failure of the device, or a message longer than the
+// current MTU of the port.
 func (d *Device) explain(failed error) error {
 	if failed == nil {
 		return nil
 	}
-	attr, err := d.QueryPort(Port) // of a device that has failed, its failure
+	attr, err := d.QueryPort(Port) // fails if the device has failed
 	switch {
 	case err != nil:
 		return err
 	case errors.Is(failed, unix.EMSGSIZE):
-		return fmt.Errorf("%w: longer than the RDMA MTU, which is %d now, as the MTU of %s is %d; it was %d at the start",
+		return fmt.Errorf("%w: the message exceeds the RDMA MTU, now %d because the MTU of %s is %d; it was %d at the start",
 			unix.EMSGSIZE, attr.ActiveMTU.Bytes(), d.Attr.Name, attr.InterfaceMTU, d.MTU)
 	}
 	return failed

@@ -10,30 +10,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// InterfaceFlags name a network interface.
+// InterfaceFlags select a network interface.
 type InterfaceFlags struct {
 	Device    string
 	Namespace string
 }
 
-// Add adds the flags to a command's.
+// Add adds the flags to a flag set.
 func (i *InterfaceFlags) Add(f *pflag.FlagSet) {
-	f.VarP(&cli.Interface{One: &i.Device}, "device", "d", "network `interface` to make a card of")
-	f.StringVar(&i.Namespace, "netns", "", "`name` or file of the network namespace to be in")
+	f.VarP(&cli.Interface{One: &i.Device}, "device", "d", "network `interface`")
+	f.StringVar(&i.Namespace, "netns", "", "`name` or file of the network namespace")
 }
 
-// Check finds mistakes before anything is opened.
+// Check validates the flags before anything is opened.
 func (i *InterfaceFlags) Check() error {
 	if i.Device == "" {
-		return errors.New("name an interface with -d, such as -d eth0; ip link lists them")
+		return errors.New("no interface given: use -d, such as -d eth0 (ip link lists interfaces)")
 	}
 	return nil
 }
 
-// Path is the file of the network namespace, empty for the process's own.
+// Path returns the file of the network namespace; empty for that of the process.
 func (i *InterfaceFlags) Path() string { return namespacePath(i.Namespace) }
 
-// Enter says whether the process may enter the namespace, if one is named.
+// Enter returns an error if the process cannot enter the selected namespace.
 func (i *InterfaceFlags) Enter() error {
 	if i.Namespace == "" {
 		return nil
@@ -41,8 +41,8 @@ func (i *InterfaceFlags) Enter() error {
 	return cli.RequireCapabilities("--netns", capability.SysAdmin)
 }
 
-// namespacePath is the file of a network namespace: of a name as ip-netns(8) gives it,
-// or a path as it is. Empty stands for the process's own.
+// namespacePath returns the file of a network namespace given by name (ip-netns(8)) or path; empty for that
+// of the process.
 func namespacePath(name string) string {
 	if name == "" || strings.Contains(name, "/") {
 		return name

@@ -23,11 +23,11 @@ func TestModeFlags(t *testing.T) {
 		{"--network xdp --copy", "", true},
 		{"--xdp generic", "", true},
 		{"--tx trains", "", true},
-		{"--network udp --xdp native", "--network udp and --xdp native exclude each other", true},
-		{"--network udp --tx af_xdp", "--network udp and --tx af_xdp exclude each other", true},
-		{"--network udp --copy", "--network udp and --copy exclude each other", true},
-		{"--network udp --zerocopy", "--network udp and --zerocopy exclude each other", true},
-		{"--copy --zerocopy", "--copy and --zerocopy exclude each other", true},
+		{"--network udp --xdp native", "--network udp and --xdp native cannot be combined", true},
+		{"--network udp --tx af_xdp", "--network udp and --tx af_xdp cannot be combined", true},
+		{"--network udp --copy", "--network udp and --copy cannot be combined", true},
+		{"--network udp --zerocopy", "--network udp and --zerocopy cannot be combined", true},
+		{"--copy --zerocopy", "--copy and --zerocopy cannot be combined", true},
 	} {
 		var m ModeFlags
 		set := pflag.NewFlagSet("test", pflag.ContinueOnError)

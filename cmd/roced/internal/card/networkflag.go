@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NetworkFlag is the way to the network.
+// NetworkFlag selects the network.
 type NetworkFlag struct{ modeFlag[hca.Network] }
 
-// Add adds the flag to a command's.
+// Add adds the flag to a flag set.
 func (n *NetworkFlag) Add(f *pflag.FlagSet) {
 	n.list = []hca.Network{hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP}
-	f.Var(n, "network", "`way` to the network: xdp (AF_XDP sockets: quickest for single messages, needs privileges), "+
-		"udp (UDP sockets: no privilege, any interface) or auto (xdp where it can be had)")
+	f.Var(n, "network", "`network`: xdp (AF_XDP sockets: lowest latency, needs privileges), "+
+		"udp (UDP sockets: no privileges, any interface) or auto (xdp if available)")
 }
 
-// Network is the way that was chosen.
+// Network returns the selected network.
 func (n *NetworkFlag) Network() hca.Network { return cmp.Or(n.chosen, hca.NetworkAuto) }

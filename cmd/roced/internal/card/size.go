@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckSize refuses messages that do not fit a datagram.
+// CheckSize rejects messages that do not fit a datagram.
 func (d *Device) CheckSize(size int) error {
 	err := CheckSize(size, d.MTU)
 	if err == nil {
@@ -17,26 +17,26 @@ func (d *Device) CheckSize(size int) error {
 	if failed != nil {
 		return d.named(failed)
 	}
-	return d.named(fmt.Errorf("%w, as the interface's MTU is %d", err, attr.InterfaceMTU))
+	return d.named(fmt.Errorf("%w because the MTU of the interface is %d", err, attr.InterfaceMTU))
 }
 
-// CheckSize refuses what does not fit a datagram of an RDMA MTU. It is EMSGSIZE.
+// CheckSize returns EMSGSIZE if a message does not fit a datagram with an RDMA MTU.
 func CheckSize(size, mtu int) error {
 	if size < 0 || size > mtu {
-		return fmt.Errorf("%w: %d bytes do not fit a datagram: the RDMA MTU is %d", unix.EMSGSIZE, size, mtu)
+		return fmt.Errorf("%w: %d bytes exceed the RDMA MTU, which is %d", unix.EMSGSIZE, size, mtu)
 	}
 	return nil
 }
 
-// headers is how much longer than its payload a packet may be, and some room.
+// headers is the maximum size of packet headers with some reserve, in bytes.
 const headers = 104
 
-// CheckPathMTU refuses a path MTU, in bytes, that the interface does not carry. It is EINVAL.
+// CheckPathMTU returns EINVAL if the path MTU, in bytes, exceeds that of the interface.
 func (d *Device) CheckPathMTU(bytes int) error {
 	attr, err := d.QueryPort(Port)
 	if err != nil || bytes <= attr.ActiveMTU.Bytes() {
 		return err
 	}
-	return errno.New(fmt.Sprintf("--mtu %d: the RDMA MTU of %s is %d bytes, as the interface's MTU is %d; let that grow first, on both sides and in between: ip link set dev %[2]s mtu %[5]d",
+	return errno.New(fmt.Sprintf("--mtu %d exceeds the RDMA MTU of %s, which is %d because the MTU of the interface is %d; first increase it on both hosts and the switches: ip link set dev %[2]s mtu %[5]d",
 		bytes, d.Attr.Name, attr.ActiveMTU.Bytes(), attr.InterfaceMTU, bytes+headers), unix.EINVAL)
 }

@@ -13,43 +13,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stream is package rc's connection (RC, UC), with the same kind of Message as an Endpoint has, and errors
-// that say what has happened to the device, and to the context of the call: its cause.
+// Stream is a connection of package rc (RC, UC) with the Message type of an Endpoint. Its errors state the
+// failure of the device or the cause of the call's context.
 type Stream struct {
 	*rc.Conn
 	device *Device
 	domain *rc.Domain // of shared receives, else nil
 	in     [Batch]rc.Message
-	lent   []rc.Message // of in: the caller has them
-	peer   verbs.QPN    // that messages come from
+	lent   []rc.Message // the part of in that the caller owns
+	peer   verbs.QPN    // sender of all messages
 }
 
-// StreamOptions say what a Stream is like.
+// StreamOptions configure a Stream.
 type StreamOptions struct {
 	Type         verbs.QPType // RC or UC
-	Size         int          // bytes of the longest message
+	Size         int          // maximum message size in bytes
 	RecvDepth    int
-	Shared       bool       // receives are an SRQ's
-	MTU          verbs.MTU  // of the path, which both sides must give; 0: the port's
-	Source       netip.Addr // to send from
+	Shared       bool       // receive from an SRQ
+	MTU          verbs.MTU  // of the path, equal on both sides; 0: that of the port
+	Source       netip.Addr // source address
 	TrafficClass uint8
 	Spin         bool
 }
 
-// streamSends is how many messages a Stream has on their way at most.
+// streamSends is the maximum number of outstanding messages of a Stream.
 const streamSends = 16
 
-// OpenStream makes an end that is not connected yet: Connect does that.
+// OpenStream creates an end that is not connected. Call Connect to connect it.
 func OpenStream(d *Device, o StreamOptions) (*Stream, error) {
 	return d.newStream(context.Background(), o, func(options rc.Options) (*rc.Conn, error) { return rc.New(d.Context, options) })
 }
 
-// DialStream connects to an address and port, where a StreamListener is.
+// DialStream connects to a StreamListener at an address and port.
 func DialStream(ctx context.Context, d *Device, to netip.AddrPort, o StreamOptions) (*Stream, error) {
 	return d.newStream(ctx, o, func(options rc.Options) (*rc.Conn, error) { return rc.DialAddr(ctx, d.Context, to, options) })
 }
 
-// AcceptStream listens at an address and port, says where that is, and accepts a connection.
+// AcceptStream listens at an address and port, passes them to announce, and accepts a connection.
 func AcceptStream(ctx context.Context, d *Device, at netip.AddrPort, o StreamOptions, announce func(netip.AddrPort) error) (*Stream, error) {
 	return d.newStream(ctx, o, func(options rc.Options) (_ *rc.Conn, err error) {
 		l, err := rc.Listen(d.Context, at, options)
@@ -64,7 +64,7 @@ func AcceptStream(ctx context.Context, d *Device, at netip.AddrPort, o StreamOpt
 	})
 }
 
-// newStream makes a stream by what makes its connection. If ctx has ended the error is its cause.
+// newStream creates a stream; open creates its connection. If ctx is done, the error is its cause.
 func (d *Device) newStream(ctx context.Context, o StreamOptions, open func(rc.Options) (*rc.Conn, error)) (s *Stream, err error) {
 	if o.Spin {
 		cli.MakeRoom(2)
@@ -90,13 +90,13 @@ func (d *Device) newStream(ctx context.Context, o StreamOptions, open func(rc.Op
 	return s, nil
 }
 
-// Connect connects an end that OpenStream has made.
+// Connect connects an end created by OpenStream.
 func (s *Stream) Connect(peer rc.QPAddr) error {
 	s.peer = peer.QPN
 	return s.device.explain(s.Conn.Connect(peer))
 }
 
-// Close frees what there is. Messages that are on their way leave first.
+// Close waits for outstanding messages and frees the stream.
 func (s *Stream) Close() (err error) {
 	if s.Conn != nil {
 		err = s.Conn.Close()
@@ -107,7 +107,7 @@ func (s *Stream) Close() (err error) {
 	return err
 }
 
-// SendAll queues messages, and waits for room if need be.
+// SendAll queues messages. It waits while the send queue is full.
 func (s *Stream) SendAll(ctx context.Context, messages []ud.Message) error {
 	for i := range messages {
 		m := &messages[i]
@@ -119,14 +119,14 @@ func (s *Stream) SendAll(ctx context.Context, messages []ud.Message) error {
 	return nil
 }
 
-// Finish waits until the peer has all that was sent.
+// Finish waits until the peer has received all messages.
 func (s *Stream) Finish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends did not complete: %w", unix.ETIMEDOUT))
 	defer cancel()
 	return s.explain(ctx, s.Flush(ctx))
 }
 
-// Receive waits for messages, as StreamOptions.Spin says. They are the caller's until the next call.
+// Receive waits for messages, as set by StreamOptions.Spin. The caller owns them until the next call.
 func (s *Stream) Receive(ctx context.Context, _ bool, messages []ud.Message) (int, error) {
 	s.Release(s.lent)
 	n, err := s.RecvBatch(ctx, s.in[:min(len(s.in), len(messages))])
@@ -138,18 +138,18 @@ func (s *Stream) Receive(ctx context.Context, _ bool, messages []ud.Message) (in
 	return n, s.explain(ctx, err)
 }
 
-// Arrived gives none: a connection has no duplicates to pass over.
+// Arrived returns no messages: a connection has no duplicates to skip.
 func (s *Stream) Arrived([]ud.Message) (int, error) { return 0, nil }
 
 func (s *Stream) explain(ctx context.Context, err error) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, unix.EMSGSIZE): // of a connection, which the port's MTU does not limit
+	case errors.Is(err, unix.EMSGSIZE): // of a connection, whose messages may exceed the port's MTU
 		return fmt.Errorf("%w: %w", errSizes, err)
 	}
 	return s.device.explain(err)
 }
 
-// errSizes is what the receiving side of a message that is too long is told.
-var errSizes = errors.New("the peer's message is longer than the receive; give both sides the same size")
+// errSizes is the error of the receiver of a message that is too long.
+var errSizes = errors.New("the peer's message exceeds the receive buffer; use the same size on both sides")

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 )
 
-// AwaitDelivered waits until so many messages have been delivered to a device.
+// AwaitDelivered waits until the device has delivered a number of messages.
 func AwaitDelivered(t *testing.T, d *card.Device, wanted uint64) {
 	t.Helper()
 	for {
@@ -26,8 +26,8 @@ func AwaitDelivered(t *testing.T, d *card.Device, wanted uint64) {
 	}
 }
 
-// CheckCounters insists that there are counters of these places and names, and none twice:
-// what commands say about a counter is about one that there is.
+// CheckCounters checks that the named counters exist, so that commands only refer to existing counters, and
+// that no counter exists twice.
 func CheckCounters(t *testing.T, names ...string) {
 	t.Helper()
 	left, _ := Wire(t)
@@ -38,14 +38,14 @@ func CheckCounters(t *testing.T, names ...string) {
 	known := map[string]bool{}
 	for _, c := range all {
 		if name := c.Place + " " + c.Name; known[name] {
-			t.Errorf("%s is there twice", name)
+			t.Errorf("duplicate counter %s", name)
 		} else {
 			known[name] = true
 		}
 	}
 	for _, name := range names {
 		if !known[name] {
-			t.Errorf("there is no counter %q", name)
+			t.Errorf("unknown counter %q", name)
 		}
 	}
 }

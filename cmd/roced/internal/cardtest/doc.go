@@ -1,2 +1,2 @@
-// Package cardtest is queue pairs on a network in memory, for tests that need no privileges.
+// Package cardtest provides queue pairs on an in-memory network, for tests without privileges.
 package cardtest

@@ -10,11 +10,11 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// answerTime is how long the server of these tests takes: no round trip is shorter.
+// answerTime is the response time of the test server: no round trip is shorter.
 const answerTime = 5 * time.Millisecond
 
-// AnswerTwice is a server behind a network that brings each answer again, when the next
-// question has come and is not answered yet.
+// AnswerTwice serves requests as over a network that duplicates each response and delivers the copy after the
+// next request, before its response.
 func AnswerTwice(ctx context.Context, e *card.Endpoint, count int) error {
 	for range count {
 		m, err := e.Recv(ctx)
@@ -37,7 +37,7 @@ func AnswerTwice(ctx context.Context, e *card.Endpoint, count int) error {
 	return nil
 }
 
-// CheckTrips insists on so many round trips, none shorter than the server takes.
+// CheckTrips checks the number of round trips, and that none is shorter than the response time of the server.
 func CheckTrips(t *testing.T, times []time.Duration, want int) {
 	t.Helper()
 	if len(times) != want {
@@ -45,7 +45,7 @@ func CheckTrips(t *testing.T, times []time.Duration, want int) {
 	}
 	for i, took := range times {
 		if took < answerTime {
-			t.Errorf("round trip %d took %v: that answer was to the question before", i, took)
+			t.Errorf("round trip %d took %v: the response was to the previous request", i, took)
 		}
 	}
 }

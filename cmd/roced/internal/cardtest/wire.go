@@ -10,13 +10,13 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// Depth is how many messages an end of a wire can hold each way.
+// Depth is the capacity of each queue of a wire's ends, in messages.
 const Depth = 64
 
-// Options are those of the ends of a wire.
+// Options are the options of the ends of a wire.
 var Options = ud.Options{QKey: card.TestQKey, RecvDepth: 2 * Depth, SendDepth: Depth}
 
-// Wire is two queue pairs on a network in memory, which needs no privileges.
+// Wire returns two queue pairs on an in-memory network.
 func Wire(t *testing.T) (left, right *card.Endpoint) {
 	t.Helper()
 	addr := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Choices is a flag's value of which the possible ones are known: a shell completes them.
+// Choices is a flag value with a known set of values, for shell completion.
 type Choices interface {
 	pflag.Value
 	Choices() []string
 }
 
-// addCompletions has a shell complete the flags of a command, and of those below it, whose values are Choices.
+// addCompletions adds completion of flag values to a command and its subcommands.
 func addCompletions(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		addCompletions(c)
@@ -23,12 +23,12 @@ func addCompletions(cmd *cobra.Command) {
 			complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 				return value.Choices(), cobra.ShellCompDirectiveNoFileComp
 			}
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // it fails for a second one of a flag
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // an error means that it is registered already
 		}
 	})
 }
 
-// completeCommand completes the names of commands, for commands whose arguments are such.
+// completeCommand completes arguments that are names of commands.
 func completeCommand(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if of, rest, err := cmd.Root().Traverse(args); err == nil && len(rest) == 0 {
 		for _, c := range of.Commands() {
@@ -40,13 +40,13 @@ func completeCommand(cmd *cobra.Command, args []string, _ string) (names []strin
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Choice is a flag's value that is one of a list.
+// Choice is a flag value from a list.
 type Choice struct {
 	List  []string
 	Value *string
 }
 
-// Set implements pflag.Value. The command checks the value, since which are right may depend on other flags.
+// Set implements pflag.Value. The command checks the value, because valid values may depend on other flags.
 func (c *Choice) Set(text string) error {
 	*c.Value = text
 	return nil
@@ -66,10 +66,10 @@ func (c *Choice) Type() string { return "string" }
 // Choices implements Choices.
 func (c *Choice) Choices() []string { return c.List }
 
-// Interface is a flag's value that names a network interface of the host, or several.
+// Interface is a flag value that names one or several network interfaces of the host.
 type Interface struct {
 	One  *string
-	Many *[]string // each flag adds one; nil: One
+	Many *[]string // each flag adds one; nil if the flag sets One
 }
 
 // Set implements pflag.Value.

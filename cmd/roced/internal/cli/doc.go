@@ -1,4 +1,4 @@
-// Package cli is what a command line needs, whatever the subcommand: carrying it out and its exit
-// code (run.go), mistakes in it (usage.go), signals, privileges, a line of progress, and
-// numbers as people read them. It knows nothing of RDMA.
+// Package cli implements the parts of a command line that all subcommands share: execution and exit codes
+// (run.go), usage errors (usage.go), signals, privileges, a progress line, and number formats. It is
+// independent of RDMA.
 package cli

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// Ended is the error of a command that another process has carried out, which has said itself what failed.
+// Ended is the error of a command that another process executed and whose errors that process has reported.
 type Ended struct{ Code int }
 
 func (e Ended) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// StoppedBy gives the signal that is the cause of a context.
+// StoppedBy returns the signal that cancelled a context.
 func StoppedBy(cause error) (signal syscall.Signal, stopped bool) {
 	var by *signalError
 	if !errors.As(cause, &by) {

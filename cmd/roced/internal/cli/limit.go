@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// The limits of what can be asked for.
+// Limits of flag values.
 const (
 	MaxDuration = 24 * time.Hour
-	MaxRate     = 1_000_000_000 // messages a second
+	MaxRate     = 1_000_000_000 // messages per second
 )

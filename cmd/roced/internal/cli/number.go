@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Dash stands for a number that there is not.
+// Dash is printed instead of an unavailable number.
 const Dash = "-"
 
-// Grouped prints a number with commas, for people.
+// Grouped formats a number with commas.
 func Grouped(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -21,7 +21,7 @@ func Grouped(n uint64) string {
 	return digits
 }
 
-// Several is a number of things.
+// Several formats a number of things.
 func Several(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -29,10 +29,10 @@ func Several(n uint64, thing string) string {
 	return Grouped(n) + " " + thing + "s"
 }
 
-// Megabytes is 10^6 bytes.
+// Megabytes formats a number of bytes in units of 10^6 bytes.
 func Megabytes(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 2, 64) }
 
-// Percentile is the smallest of the sorted times that so many percent do not exceed.
+// Percentile returns the smallest of the sorted times that a percentage of them does not exceed.
 func Percentile(sorted []time.Duration, percent float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -44,7 +44,7 @@ func Percentile(sorted []time.Duration, percent float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// PerSecond is a rate; 0 when no time has passed.
+// PerSecond returns a rate; 0 if no time has passed.
 func PerSecond(n uint64, elapsed time.Duration) uint64 {
 	if elapsed <= 0 {
 		return 0
@@ -52,7 +52,7 @@ func PerSecond(n uint64, elapsed time.Duration) uint64 {
 	return uint64(float64(n) / elapsed.Seconds())
 }
 
-// List is packets by the name of where they ended, for people.
+// List formats packet counts by name.
 func List(packets map[string]uint64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(packets)) {

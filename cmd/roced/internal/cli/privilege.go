@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uses is what commands need capabilities for (capabilities(7)).
+// uses describes what commands need capabilities for (capabilities(7)).
 var uses = map[capability.Capability]string{
-	capability.SysAdmin: "to enter and make network namespaces",
-	capability.NetAdmin: "to make links and attach XDP",
+	capability.SysAdmin: "to enter and create network namespaces",
+	capability.NetAdmin: "to create links and attach XDP programs",
 	capability.NetRaw:   "to open AF_XDP sockets",
 }
 
-// RequireCapabilities says which of the needed capabilities the process lacks. It is unix.EPERM.
+// RequireCapabilities returns unix.EPERM with the missing capabilities, if any.
 func RequireCapabilities(doing string, needed ...capability.Capability) error {
 	var missing []string
 	for _, c := range capability.Missing(needed...) {
@@ -24,5 +24,5 @@ func RequireCapabilities(doing string, needed ...capability.Capability) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: missing %s; run it as root", doing, unix.EPERM, strings.Join(missing, ", "))
+	return fmt.Errorf("%s: %w: missing %s; run as root", doing, unix.EPERM, strings.Join(missing, ", "))
 }

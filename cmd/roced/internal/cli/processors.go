@@ -4,6 +4,6 @@ import (
 	"runtime"
 )
 
-// MakeRoom lets goroutines run beside threads that spin: two spinners at GOMAXPROCS 2 delay
-// the others by 10 ms.
+// MakeRoom raises GOMAXPROCS so that goroutines run beside threads that spin: two spinners with GOMAXPROCS 2
+// delay others by 10 ms.
 func MakeRoom(spinners int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), spinners+2)) }

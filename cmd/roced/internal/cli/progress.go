@@ -13,12 +13,12 @@ import (
 const (
 	progressAfter = 2 * time.Second
 	progressEvery = 500 * time.Millisecond
-	// progressLines is how often a line is written where there is no terminal.
+	// progressLines is the time between lines without a terminal.
 	progressLines = 10 * time.Second
 )
 
-// Progress shows how far a long test is: by one line on a terminal, which is written again and again, elsewhere
-// by a line now and then. A nil one shows nothing.
+// Progress shows the progress of a long test: on a terminal one line that is updated, otherwise a line at
+// intervals. A nil Progress prints nothing.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -29,14 +29,14 @@ type Progress struct {
 	ended    chan struct{}
 }
 
-// StartProgress shows the first line after a while.
+// StartProgress starts the display; the first line is printed after a delay.
 func StartProgress(out io.Writer, label string) *Progress {
 	p := &Progress{out: out, terminal: IsTerminal(out), label: label, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
 	go p.run()
 	return p
 }
 
-// IsTerminal reports whether a person looks at what is written there.
+// IsTerminal reports whether out is a terminal.
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {
@@ -73,7 +73,7 @@ func (p *Progress) run() {
 	}
 }
 
-// line overwrites the line before.
+// line formats the progress; on a terminal it overwrites the previous line.
 func (p *Progress) line(now time.Time) string {
 	elapsed := now.Sub(p.start)
 	done := p.done.Load()
@@ -84,7 +84,7 @@ func (p *Progress) line(now time.Time) string {
 	return text + "\n"
 }
 
-// End takes the line away.
+// End stops the display and clears the line.
 func (p *Progress) End() {
 	if p == nil {
 		return

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit codes. A run that a signal ended has 128 and the signal's number, as in a shell.
+// Exit codes. After a signal the code is 128 plus the signal number, as in a shell.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	ExitSignal = 128
-	ExitPipe   = ExitSignal + int(unix.SIGPIPE) // the reader of the output has closed it
+	ExitPipe   = ExitSignal + int(unix.SIGPIPE) // the reader has closed the output
 )
 
-// Commands makes the subcommands. Their log is the one that --log-level is for.
+// Commands creates the subcommands. Their logger has the level of --log-level.
 type Commands func(log *slog.Logger) []*cobra.Command
 
-// Main carries out the process's command line, and ends the process.
+// Main runs the command line of the process and exits.
 func Main(commands Commands) {
 	ctx, stop := signalContext(context.Background())
 	code := Run(ctx, commands, os.Args[1:], os.Stdout, os.Stderr)
@@ -34,7 +34,7 @@ func Main(commands Commands) {
 	os.Exit(code)
 }
 
-// Run carries out one command line and gives the exit code.
+// Run runs a command line and returns its exit code.
 func Run(ctx context.Context, commands Commands, args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand(commands, stderr)
 	root.SetArgs(args)
@@ -54,11 +54,11 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	if ended := (Ended{}); errors.As(err, &ended) {
 		return ended.Code
 	}
-	fmt.Fprintln(stderr, "roced:", oneLine(err)+cure(err))
+	fmt.Fprintln(stderr, "roced:", oneLine(err)+remedy(err))
 	return exitCode(err)
 }
 
-// reportHelp has the help of all commands written at once, and keeps the error of that: cobra drops it.
+// reportHelp makes all commands write their help in one call and records its error, which cobra ignores.
 func reportHelp(root *cobra.Command) (failed *error) {
 	failed = new(error)
 	show := root.HelpFunc()
@@ -83,36 +83,35 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// isBrokenPipe says that who read the output has gone, as head(1) does: that is no news.
+// isBrokenPipe reports whether the reader closed the output, as head(1) does, which is not reported.
 func isBrokenPipe(err error) bool {
 	var failed *fs.PathError
 	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed, unix.EPIPE)
 }
 
-// oneLine joins what errors.Join keeps on lines of their own.
+// oneLine joins the lines of errors.Join.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// cure says what to do where the host has come to a limit, whatever was being done; "" if the error is another one, or
-// says it.
-func cure(err error) string {
+// remedy returns the remedy for an exhausted limit of the host; "" for other errors and if the error already has it.
+func remedy(err error) string {
 	if (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)) && !strings.Contains(err.Error(), "ulimit") {
 		return "; raise the limit of descriptors (ulimit -n; LimitNOFILE= in a systemd unit)"
 	}
 	return ""
 }
 
-// newRootCommand is roced without a subcommand: it lists them.
+// newRootCommand returns roced without a subcommand, which lists the subcommands.
 func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
 	var level slog.LevelVar
 	level.Set(slog.LevelWarn)
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: &level}))
 	root := &cobra.Command{
 		Use:           "roced",
-		Short:         "Software RoCEv2 for any Linux network card",
+		Short:         "Software RoCEv2 for any Linux NIC",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.PersistentFlags().TextVar(&level, "log-level", &level, "least `level` of messages on stderr: debug, info, warn, error; run has its configuration's, unless given")
+	root.PersistentFlags().TextVar(&level, "log-level", &level, "minimum `level` of log messages on stderr: debug, info, warn or error (default of run: that of the configuration)")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(commands(log)...)

@@ -9,17 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalError is the cause of a context that a signal cancelled.
+// signalError is the cause of a context cancelled by a signal.
 type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "stopped by " + unix.SignalName(e.signal) }
 
-// signalContext is cancelled by SIGINT and SIGTERM, with a signalError as its cause.
-// Further signals change nothing: timeout(1) sends each twice, and cleaning up must not
-// be cut short.
+// signalContext returns a context that SIGINT and SIGTERM cancel, with a signalError as cause. Further
+// signals have no effect, because timeout(1) sends each twice and cleaning up must not be interrupted.
 //
-// SIGPIPE is ignored, so that "roced demo | head" ends with an error and a clean-up,
-// and not with a killed process.
+// SIGPIPE is ignored, so that "roced demo | head" ends with an error and cleans up, instead of being killed.
 func signalContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

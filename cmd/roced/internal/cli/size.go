@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Size is a number of bytes on the command line: 4096, 64k, 1M or 1G, where k is 1024. KiB and the like are the same.
+// Size is a number of bytes in a flag: 4096, 64k, 1M or 1G, where k is 1024. KiB etc. are equivalent.
 type Size int
 
-// sizeUnits are the suffixes of a Size, by the power of 1024.
+// sizeUnits are the suffixes of a Size, in powers of 1024.
 const sizeUnits = "kmg"
 
-// AddSize adds a flag whose value is a number of bytes.
+// AddSize adds a flag for a number of bytes.
 func AddSize(f *pflag.FlagSet, p *int, name, shorthand string, value int, usage string) {
 	*p = value
 	f.VarP((*Size)(p), name, shorthand, usage)
@@ -33,7 +33,7 @@ func (s *Size) String() string { return strconv.Itoa(int(*s)) }
 // Type implements pflag.Value.
 func (s *Size) Type() string { return "bytes" }
 
-// ParseSize reads a Size.
+// ParseSize parses a Size.
 func ParseSize(text string) (Size, error) {
 	digits := strings.ToLower(text)
 	digits = strings.TrimSuffix(strings.TrimSuffix(digits, "b"), "i")
@@ -48,18 +48,18 @@ func ParseSize(text string) (Size, error) {
 	case err != nil || unit == 1 && digits != text:
 		return 0, fmt.Errorf("%q is not a number of bytes, such as 4096, 64k or 1M", text)
 	case number > math.MaxInt32/unit || number < math.MinInt32/unit:
-		return 0, fmt.Errorf("%s is too large or too small", text)
+		return 0, fmt.Errorf("%s is out of range", text)
 	}
 	return Size(number * unit), nil
 }
 
-// sizes are several Sizes with commas, or in several flags.
+// sizes holds several Sizes, separated by commas or given by repeated flags.
 type sizes struct {
 	list  *[]int
-	given bool // list is not the default any more
+	given bool // list no longer has the default
 }
 
-// AddSizes adds a flag whose value is a list of numbers of bytes.
+// AddSizes adds a flag for a list of numbers of bytes.
 func AddSizes(f *pflag.FlagSet, p *[]int, name, shorthand string, value []int, usage string) {
 	*p = value
 	f.VarP(&sizes{list: p}, name, shorthand, usage)

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTypos is the number of letters in which a suggested command may differ from the given one, and half of its letters at most.
+// maxTypos is the maximum number of letters in which a suggested command differs from the given one, and at
+// most half of its letters.
 const maxTypos = 2
 
-// addGroups makes each command that has subcommands show its help without an argument, and reject an unknown one.
-// A command of cobra's own (completion) rejects arguments as the others do.
+// addGroups makes each command with subcommands show its help without an argument and reject unknown
+// subcommands. Cobra's own command (completion) rejects arguments as well.
 func addGroups(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		addGroups(c)
@@ -29,7 +30,7 @@ func addGroups(cmd *cobra.Command) {
 	}
 }
 
-// isKnown rejects an argument that is no subcommand.
+// isKnown rejects an unknown subcommand.
 func isKnown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func isKnown(cmd *cobra.Command, args []string) error {
 	return Unknown(cmd, args[0])
 }
 
-// Unknown is the error of a name that is no subcommand of cmd. It names those that the name resembles.
+// Unknown returns the error of an unknown subcommand of cmd, with similar names.
 func Unknown(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = min(maxTypos, len(name)/2)
 	hint := ""
@@ -45,12 +46,12 @@ func Unknown(cmd *cobra.Command, name string) error {
 		hint = fmt.Sprintf("did you mean %s? ", strings.Join(near, " or "))
 	}
 	if !cmd.HasParent() {
-		return Usage(fmt.Errorf("unknown command %q; %sroced help lists the commands", name, hint))
+		return Usage(fmt.Errorf("unknown command %q; %ssee roced help", name, hint))
 	}
-	return Usage(fmt.Errorf("unknown command %q of %s; %s%[2]s --help lists its commands", name, cmd.CommandPath(), hint))
+	return Usage(fmt.Errorf("unknown command %q of %s; %ssee %[2]s --help", name, cmd.CommandPath(), hint))
 }
 
-// newHelpCommand is "roced help COMMAND". Cobra's own ends with status 0 for an unknown command.
+// newHelpCommand returns "roced help COMMAND". That of cobra exits with 0 for an unknown command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "help [COMMAND]",

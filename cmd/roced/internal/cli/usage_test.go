@@ -11,15 +11,15 @@ import (
 // A wrong value is named in plain words, with its flag and where to read on.
 func TestWrongValues(t *testing.T) {
 	for _, row := range []struct{ argument, want string }{
-		{"--count=x", `--count: "x" is not a whole number; see roced --help`},
-		{"-n=1.5", `--count: "1.5" is not a whole number; see roced --help`},
-		{"--count=99999999999999999999", `--count: 99999999999999999999 is too large or too small; see roced --help`},
-		{"--length=-1", `--length: "-1" is not a whole number from 0 on; see roced --help`},
+		{"--count=x", `--count: "x" is not an integer; see roced --help`},
+		{"-n=1.5", `--count: "1.5" is not an integer; see roced --help`},
+		{"--count=99999999999999999999", `--count: 99999999999999999999 is out of range; see roced --help`},
+		{"--length=-1", `--length: "-1" is not a non-negative integer; see roced --help`},
 		{"--sizes=1,,2", `--sizes: "" is not a number of bytes, such as 4096, 64k or 1M; see roced --help`},
 		{"--size=64x", `--size: "64x" is not a number of bytes, such as 4096, 64k or 1M; see roced --help`},
 		{"--part=half", `--part: "half" is not a number; see roced --help`},
 		{"--spin=maybe", `--spin: "maybe" is neither true nor false; see roced --help`},
-		{"--every=5", `--every: "5" is not a time, such as 200ms, 5s or 1m30s; see roced --help`},
+		{"--every=5", `--every: "5" is not a duration, such as 200ms, 5s or 1m30s; see roced --help`},
 		{"--other", `unknown flag: --other; see roced --help`},
 	} {
 		cmd := &cobra.Command{Use: "roced", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}

@@ -8,18 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is the release's tag, or "(devel)".
+// Version returns the release tag, or "(devel)".
 func Version() string { return release.Version() }
 
-// VersionLine is what --version prints.
+// VersionLine returns the output of --version.
 func VersionLine() string {
 	return fmt.Sprintf("roced %s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// addVersion gives a command and those below it the flag --version.
+// addVersion adds the flag --version to a command and its subcommands.
 func addVersion(cmd *cobra.Command) {
 	cmd.Version = Version()
-	cmd.Flags().Bool("version", false, "show the version instead")
+	cmd.Flags().Bool("version", false, "print the version")
 	cmd.SetVersionTemplate(VersionLine() + "\n")
 	for _, c := range cmd.Commands() {
 		addVersion(c)

@@ -1,13 +1,13 @@
 package cli
 
-// The ways to the network.
+// Networks of a device.
 const (
 	networkXDP  = "xdp"
 	networkUDP  = "udp"
 	networkNone = "none" // in memory
 )
 
-// Network is the way to the network of a device with these modes of XDP and of its sockets.
+// Network returns the network of a device with these modes of XDP and of its sockets.
 func Network(xdp, socket string) string {
 	switch {
 	case socket == networkUDP:
@@ -18,13 +18,13 @@ func Network(xdp, socket string) string {
 	return networkXDP
 }
 
-// Way is that in words, with its modes.
+// Way describes the network of a device and its modes.
 func Way(xdp, socket string) string {
 	switch Network(xdp, socket) {
 	case networkUDP:
 		return "UDP sockets"
 	case networkNone:
-		return "a network in memory"
+		return "in-memory network"
 	}
 	return "XDP " + xdp + ", AF_XDP " + socket
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Background is a command that runs in this process beside the test.
+// Background is a command that runs in this process concurrently with the test.
 type Background struct {
-	lines  chan string // what it prints
+	lines  chan string // lines of its output
 	stop   context.CancelFunc
 	ended  chan struct{}
-	code   int             // once it has ended
+	code   int             // set when it has ended
 	errOut strings.Builder // likewise
 }
 
-// Start runs a command line, not beyond the end of the test.
+// Start runs a command line until the end of the test at the latest.
 func Start(t testing.TB, args ...string) *Background {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -39,10 +39,10 @@ func Start(t testing.TB, args ...string) *Background {
 	return b
 }
 
-// patience is how long a line may take to come, on the busiest machine.
+// patience is the time limit for a line of output, on the busiest machine.
 const patience = 2 * time.Minute
 
-// Await waits for a line that has the text.
+// Await waits for a line that contains the text.
 func (b *Background) Await(t testing.TB, text string) string {
 	t.Helper()
 	for end := time.After(patience); ; {
@@ -53,15 +53,15 @@ func (b *Background) Await(t testing.TB, text string) string {
 			}
 			if !more {
 				<-b.ended
-				t.Fatalf("%q does not come: exit code %d: %s", text, b.code, b.errOut.String())
+				t.Fatalf("no output with %q: exit code %d: %s", text, b.code, b.errOut.String())
 			}
 		case <-end:
-			t.Fatalf("%q does not come within %v", text, patience)
+			t.Fatalf("no output with %q within %v", text, patience)
 		}
 	}
 }
 
-// Wait waits for the command's end, and gives what it printed and nobody has awaited.
+// Wait waits for the end of the command, and returns the output that was not consumed by Await.
 func (b *Background) Wait() (code int, rest string) {
 	for line := range b.lines {
 		rest += line + "\n"
@@ -70,13 +70,13 @@ func (b *Background) Wait() (code int, rest string) {
 	return b.code, rest
 }
 
-// Stderr is what the command has said there, once it has ended.
+// Stderr returns the standard error output of an ended command.
 func (b *Background) Stderr() string { return b.errOut.String() }
 
-// Stop has the command end, as a signal does.
+// Stop ends the command as a signal does.
 func (b *Background) Stop() { b.stop() }
 
-// HasEnded says whether the command has ended.
+// HasEnded reports whether the command has ended.
 func (b *Background) HasEnded() bool {
 	select {
 	case <-b.ended:
@@ -86,7 +86,7 @@ func (b *Background) HasEnded() bool {
 	}
 }
 
-// End stops the command as a signal does, and insists on its normal end.
+// End stops the command as a signal does, and checks that it exits with 0.
 func (b *Background) End(t *testing.T) (rest string) {
 	t.Helper()
 	b.stop()

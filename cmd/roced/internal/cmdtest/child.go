@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Child is a roced in a process of its own.
+// Child is a roced command in a separate process.
 type Child struct {
 	*exec.Cmd
 	stdout *bufio.Reader
@@ -23,7 +23,7 @@ type Child struct {
 	errOut text
 }
 
-// text is what a child has written so far.
+// text is the output of a child so far.
 type text struct {
 	mu      sync.Mutex
 	written strings.Builder
@@ -43,9 +43,9 @@ func (t *text) String() string {
 	return t.written.String()
 }
 
-var errNotStarted = errors.New("the test did not start it")
+var errNotStarted = errors.New("not started by the test")
 
-// Command prepares a child that dies with the test.
+// Command prepares a child that is killed when the test ends.
 func Command(t *testing.T, args ...string) *Child {
 	t.Helper()
 	c := &Child{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
@@ -58,20 +58,20 @@ func Command(t *testing.T, args ...string) *Child {
 	c.stdout, c.pipe = bufio.NewReader(pipe), pipe
 	t.Cleanup(func() {
 		if c.Process == nil {
-			c.Err = errNotStarted // Start closes the pipe, which the test was skipped without
+			c.Err = errNotStarted // Start then only closes the pipe
 			_ = c.Cmd.Start()
 		}
 	})
 	return c
 }
 
-// Said returns what the child has written to stderr so far.
+// Said returns the standard error output of the child so far.
 func (c *Child) Said() string { return c.errOut.String() }
 
-// CloseOutput has nobody read what the child prints.
+// CloseOutput closes the reading end of the child's output.
 func (c *Child) CloseOutput() { c.pipe.Close() }
 
-// Start starts the child, which ends with the test.
+// Start starts the child, which is killed when the test ends.
 func (c *Child) Start(t *testing.T) {
 	t.Helper()
 	if err := c.Cmd.Start(); err != nil {
@@ -88,7 +88,7 @@ func (c *Child) Start(t *testing.T) {
 	})
 }
 
-// StartWithout starts the child with capabilities taken from the bounding set of the thread that it is forked from.
+// StartWithout starts the child without some capabilities in the bounding set.
 func (c *Child) StartWithout(t *testing.T, capabilities ...int) {
 	t.Helper()
 	c.startOnThread(t, func() (err error) {
@@ -99,8 +99,8 @@ func (c *Child) StartWithout(t *testing.T, capabilities ...int) {
 	})
 }
 
-// startOnThread starts the child from a thread that is used for nothing else, in the network namespace of the calling
-// thread, once the new thread has been prepared. It needs root.
+// startOnThread starts the child from a new thread in the calling thread's network namespace, after prepare.
+// It needs root.
 func (c *Child) startOnThread(t *testing.T, prepare func() error) {
 	t.Helper()
 	needs.Root(t)
@@ -111,7 +111,7 @@ func (c *Child) startOnThread(t *testing.T, prepare func() error) {
 	defer home.Close()
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends
+		runtime.LockOSThread() // never unlocked, so the thread ends
 		err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			err = prepare()
@@ -126,7 +126,7 @@ func (c *Child) startOnThread(t *testing.T, prepare func() error) {
 	}
 }
 
-// Await reads what the child prints until a line that has the text.
+// Await reads the output of the child up to a line that contains the text.
 func (c *Child) Await(t *testing.T, text string) string {
 	t.Helper()
 	for {
@@ -136,12 +136,12 @@ func (c *Child) Await(t *testing.T, text string) string {
 		}
 		if err != nil {
 			c.Wait()
-			t.Fatalf("%q does not come: %v; stderr: %s", text, err, c.errOut.String())
+			t.Fatalf("no output with %q: %v; stderr: %s", text, err, c.errOut.String())
 		}
 	}
 }
 
-// End waits for the child, and gives its exit code and the rest of what it printed.
+// End waits for the child and returns its exit code and the rest of its output.
 func (c *Child) End(t *testing.T) (code int, rest string) {
 	t.Helper()
 	all, err := io.ReadAll(c.stdout)

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// Serve has a service in this process serve devices, and gives its socket. Its limits and privileges are
-// those of a service without configuration.
+// Serve runs a service with devices in this process and returns its socket. Limits and privileges are the
+// defaults.
 func Serve(t *testing.T, devices ...server.Source) (socket string) {
 	t.Helper()
 	s, err := server.New(server.Config{Devices: devices, PrivilegedGroup: -1})
@@ -37,13 +37,13 @@ func Serve(t *testing.T, devices ...server.Source) (socket string) {
 	return socket
 }
 
-// ServeMemory is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on a network in memory.
+// ServeMemory is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on an in-memory network.
 func ServeMemory(t *testing.T) (socket string) {
 	t.Helper()
 	return ServeImpaired(t, memnet.Impairment{})
 }
 
-// ServeImpaired is ServeMemory on a network with which something is wrong.
+// ServeImpaired is ServeMemory on an impaired network.
 func ServeImpaired(t *testing.T, wrong memnet.Impairment, options ...hca.Option) (socket string) {
 	t.Helper()
 	network := memnet.New(0)

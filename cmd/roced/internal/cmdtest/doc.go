@@ -1,5 +1,4 @@
-// Package cmdtest runs subcommands for their tests: in the test's process (roced.go), beside the
-// test (background.go), as a process of its own (child.go: the test's binary again; nobody.go:
-// as an ordinary user), and
-// with peers that are not roced (peer.go).
+// Package cmdtest runs subcommands for their tests: in the process of the test (roced.go), concurrently with
+// the test (background.go), as separate processes (child.go: the test binary again; nobody.go: as an ordinary
+// user), and with peers that are not roced (peer.go).
 package cmdtest

@@ -7,7 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Eth0 is the link of a host of labtest.
+// Eth0 returns eth0 of a host of labtest.
 func Eth0(t *testing.T, ns *lab.Namespace) netlink.Link {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName("eth0")
@@ -17,7 +17,7 @@ func Eth0(t *testing.T, ns *lab.Namespace) netlink.Link {
 	return link
 }
 
-// RemoveAddress takes an address with its length from eth0.
+// RemoveAddress removes an address with its prefix length from eth0.
 func RemoveAddress(t *testing.T, ns *lab.Namespace, cidr string) {
 	t.Helper()
 	address, err := netlink.ParseAddr(cidr)

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the number of a user, and of a group, without any privilege.
+// nobody is the uid and gid of an unprivileged user.
 const nobody = 65534
 
-// AsNobody has the child be an ordinary user, without any capability. It needs root.
+// AsNobody makes the child run as an unprivileged user. It needs root.
 func (c *Child) AsNobody(t *testing.T) {
 	t.Helper()
 	needs.Root(t)
-	c.Path = "/proc/self/exe" // since the test's binary is in a directory of root's
+	c.Path = "/proc/self/exe" // the test binary is in a directory of root
 	c.Env = append(c.Env, "HOME=/", "XDG_RUNTIME_DIR=", "TMPDIR=/tmp")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// InUserNamespace has the child, which is nobody, be in a user namespace of its own, in which it is nobody too.
+// InUserNamespace makes the child, which is nobody, run in a new user namespace with the same uid.
 func (c *Child) InUserNamespace() {
 	a := c.SysProcAttr
 	a.Cloneflags |= unix.CLONE_NEWUSER
@@ -33,7 +33,7 @@ func (c *Child) InUserNamespace() {
 	a.GidMappings = a.UidMappings
 }
 
-// AsRootOfUserNamespace has the child, which is nobody, be root of a user namespace and a network namespace of its own.
+// AsRootOfUserNamespace makes the child, which is nobody, root of a new user and network namespace.
 func (c *Child) AsRootOfUserNamespace() {
 	a := c.SysProcAttr
 	a.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET
@@ -42,8 +42,7 @@ func (c *Child) AsRootOfUserNamespace() {
 	a.Credential = &syscall.Credential{NoSetGroups: true}
 }
 
-// StartConfined starts the child where it gets no user namespace: its root directory is not the machine's, though it
-// has the same files.
+// StartConfined starts the child where user namespaces are not permitted: in a chroot with the same files.
 func (c *Child) StartConfined(t *testing.T) {
 	t.Helper()
 	root := NobodysDir(t)
@@ -52,7 +51,8 @@ func (c *Child) StartConfined(t *testing.T) {
 	c.startInMounts(t, func() error { return unix.Mount("/", root, "", unix.MS_BIND|unix.MS_REC, "") })
 }
 
-// StartInAChroot starts the child in a root directory that is no mount point, with the machine's files. It needs root.
+// StartInAChroot starts the child in a root directory that is not a mount point, with the machine's files. It
+// needs root.
 func (c *Child) StartInAChroot(t *testing.T) {
 	t.Helper()
 	root := t.TempDir()
@@ -71,14 +71,15 @@ func (c *Child) StartInAChroot(t *testing.T) {
 	})
 }
 
-// StartWithoutBPF starts the child where there is no /sys/fs/bpf, as in many containers. Call it on a thread in the
-// network namespace that the child is to be in.
+// StartWithoutBPF starts the child without /sys/fs/bpf, as in many containers. Call it on a thread in the
+// child's network namespace.
 func (c *Child) StartWithoutBPF(t *testing.T) {
 	t.Helper()
 	c.startInMounts(t, func() error { return unix.Mount("tmpfs", "/sys/fs", "tmpfs", unix.MS_RDONLY, "") })
 }
 
-// startInMounts starts the child in a mount namespace of its own, and in the network namespace of the calling thread.
+// startInMounts starts the child in a new mount namespace, and in the network namespace of the calling
+// thread.
 func (c *Child) startInMounts(t *testing.T, mount func() error) {
 	t.Helper()
 	c.startOnThread(t, func() error {
@@ -90,7 +91,7 @@ func (c *Child) startInMounts(t *testing.T, mount func() error) {
 	})
 }
 
-// NobodysDir is a directory that nobody may write to.
+// NobodysDir returns a directory owned by the unprivileged user.
 func NobodysDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

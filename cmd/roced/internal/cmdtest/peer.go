@@ -14,10 +14,10 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// PingpongAddress is what ibv_ud_pingpong sends first, of a queue pair at 10.77.0.1.
+// PingpongAddress is the first message of ibv_ud_pingpong with a queue pair at 10.77.0.1.
 var PingpongAddress = string(meet.Destination{QPN: 0x4a, PSN: 0xf00baa, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: 1}}.Message())
 
-// ListenOnA listens in namespace A, on any port.
+// ListenOnA listens in namespace A on any port.
 func ListenOnA(t *testing.T, hosts *labtest.PairLab) (listener net.Listener) {
 	t.Helper()
 	err := hosts.A.Do(func() (err error) {
@@ -30,8 +30,8 @@ func ListenOnA(t *testing.T, hosts *labtest.PairLab) (listener net.Listener) {
 	return listener
 }
 
-// FakeServer listens in namespace A and lets play deal with each client, after the
-// exchange of addresses and the client's request.
+// FakeServer listens in namespace A and calls play for each client, after the exchange of addresses and the
+// client's request.
 func FakeServer(t *testing.T, hosts *labtest.PairLab, play func(conn net.Conn)) (port string) {
 	t.Helper()
 	listener := ListenOnA(t, hosts)
@@ -55,7 +55,7 @@ func FakeServer(t *testing.T, hosts *labtest.PairLab, play func(conn net.Conn)) 
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// Dial connects from inside a network namespace.
+// Dial connects from a network namespace.
 func Dial(namespace, target string) (conn net.Conn, err error) {
 	err = hca.RunIn(namespace, func() (err error) {
 		conn, err = net.Dial("tcp", target)
@@ -64,7 +64,7 @@ func Dial(namespace, target string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// StartWaiting starts a server for one client, and gives its TCP port when it listens.
+// StartWaiting starts a server for one client and returns its TCP port.
 func StartWaiting(t *testing.T, args []string) (b *Background, port string) {
 	t.Helper()
 	b = Start(t, append(args, "-p", "0")...)

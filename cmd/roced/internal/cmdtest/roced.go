@@ -12,13 +12,13 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// childVariable makes the test binary be roced: for what a test cannot do to itself.
+// childVariable makes the test binary run as roced.
 const childVariable = "ROCED_TEST_CHILD"
 
-// subject is what the tests of this process run.
+// subject holds the subcommands under test.
 var subject cli.Commands
 
-// Main is a TestMain of a package whose tests run roced with these subcommands, also as a child.
+// Main is the TestMain of a package whose tests run these subcommands, also as a child.
 func Main(m *testing.M, commands cli.Commands) {
 	subject = commands
 	if os.Getenv(childVariable) != "" {
@@ -31,7 +31,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	return cli.Run(ctx, subject, args, stdout, stderr)
 }
 
-// Run carries out a command line in this process.
+// Run runs a command line in this process.
 func Run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -39,7 +39,7 @@ func Run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errOut.String()
 }
 
-// CheckFailure insists on an exit code and one line that says all of want.
+// CheckFailure checks the exit code and that standard error is one line that contains all of want.
 func CheckFailure(t *testing.T, args []string, wantCode int, want ...string) {
 	t.Helper()
 	code, _, stderr := Run(t, args...)
@@ -47,11 +47,11 @@ func CheckFailure(t *testing.T, args []string, wantCode int, want ...string) {
 		t.Errorf("%q: exit code %d, want %d: %s", args, code, wantCode, stderr)
 	}
 	if !strings.HasPrefix(stderr, "roced: ") || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "Usage:") {
-		t.Errorf("%q: not one line that begins with roced: %q", args, stderr)
+		t.Errorf("%q: want one line starting with roced: %q", args, stderr)
 	}
 	for _, text := range want {
 		if !strings.Contains(stderr, text) {
-			t.Errorf("%q: %q does not say %q", args, stderr, text)
+			t.Errorf("%q: %q does not contain %q", args, stderr, text)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Scrape gives the metrics that a service serves on a unix socket.
+// Scrape returns the metrics that a service serves on a unix socket.
 func Scrape(t *testing.T, path string) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

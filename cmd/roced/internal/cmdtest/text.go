@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-// QPNumber is how a queue pair's number is printed.
+// QPNumber matches a printed queue pair number.
 var QPNumber = regexp.MustCompile(`0x([0-9a-f]{6})\b`)
 
-// AnyQPN puts 0xQPN in place of queue pairs' numbers, which are drawn at random.
+// AnyQPN replaces queue pair numbers, which are random, by 0xQPN.
 func AnyQPN(text string) string { return QPNumber.ReplaceAllString(text, "0xQPN") }
 
-// CheckSays insists that a text says all of want.
+// CheckSays checks that a text contains all of want.
 func CheckSays(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			t.Errorf("nothing says %q:\n%s", w, text)
+			t.Errorf("%q not found in:\n%s", w, text)
 		}
 	}
 }
 
-// Value returns a number of a command's result, and reports if the result lacks it.
+// Value returns a number of a result, and reports an error if it is missing.
 func Value[T any](t testing.TB, name string, number *T) (value T) {
 	t.Helper()
 	if number == nil {

@@ -4,14 +4,14 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// check finds what is wrong with several keys together, and gives devices their names.
+// check validates combinations of keys and sets the default names of devices.
 func (p *parser) check() {
 	interfaces, names := map[string]int{}, map[string]int{}
 	for i := range p.config.Devices {
 		d := &p.config.Devices[i]
 		at := place{d.line, 1}
 		if d.Interface == "" && d.line != p.refused {
-			p.mistake(at, "device", `has no interface: write interface = "eth0" below`)
+			p.errorf(at, "device", `missing interface: add interface = "eth0" below`)
 		}
 		if d.Interface == "" {
 			continue
@@ -20,9 +20,9 @@ func (p *parser) check() {
 			d.Name = d.Interface
 		}
 		if line := interfaces[d.Interface]; line > 0 {
-			p.mistake(at, "device.interface", "%q is the device's of line %d already; an interface has one device", d.Interface, line)
+			p.errorf(at, "device.interface", "%q is already used by the device of line %d; an interface can have only one device", d.Interface, line)
 		} else if line := names[d.Name]; line > 0 {
-			p.mistake(at, "device.name", "%q is the name of the device of line %d already; give this one another", d.Name, line)
+			p.errorf(at, "device.name", "%q is already the name of the device of line %d; use another", d.Name, line)
 		}
 		interfaces[d.Interface], names[d.Name] = d.line, d.line
 		p.checkModes(at, d)
@@ -31,7 +31,7 @@ func (p *parser) check() {
 
 func (p *parser) checkModes(at place, d *Device) {
 	if d.DCQCN.MinRate >= d.DCQCN.LineRate {
-		p.mistake(at, "device.dcqcn.min_rate", "is %d, and line_rate %d; write a min_rate that is less", d.DCQCN.MinRate, d.DCQCN.LineRate)
+		p.errorf(at, "device.dcqcn.min_rate", "min_rate must be less than line_rate: %d, %d", d.DCQCN.MinRate, d.DCQCN.LineRate)
 	}
 	if d.Network == hca.NetworkUDP {
 		p.checkUDP(at, d)
@@ -41,14 +41,14 @@ func (p *parser) checkModes(at place, d *Device) {
 		return
 	}
 	if d.XDP == hca.XDPGeneric {
-		p.mistake(at, "device.af_xdp", `"zero-copy" needs XDP in the driver; leave out xdp = "generic", or write "auto"`)
+		p.errorf(at, "device.af_xdp", `"zero-copy" requires native XDP; remove xdp = "generic" or use "auto"`)
 	}
 	if d.Send == hca.SendTrains {
-		p.mistake(at, "device.af_xdp", `"zero-copy" needs no trains; leave out send = "trains", or write "auto"`)
+		p.errorf(at, "device.af_xdp", `"zero-copy" cannot be combined with send = "trains"; remove it or use "auto"`)
 	}
 }
 
-// checkUDP finds keys that ask for what only XDP has.
+// checkUDP rejects keys that apply to XDP only.
 func (p *parser) checkUDP(at place, d *Device) {
 	for _, k := range []struct {
 		name  string
@@ -58,7 +58,7 @@ func (p *parser) checkUDP(at place, d *Device) {
 		{"frames", d.Frames != 0}, {"workers", d.Workers > 1}, {"tuning", d.Tuning != hca.Tuning{}}, {"membership", d.Membership == hca.MembershipNetlink},
 	} {
 		if k.given {
-			p.mistake(at, "device."+k.name, `network = "udp" uses no XDP, and has no use for this key; leave out one of the two`)
+			p.errorf(at, "device."+k.name, `requires XDP and cannot be combined with network = "udp"`)
 		}
 	}
 }

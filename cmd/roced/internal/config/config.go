@@ -8,66 +8,66 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// DefaultPath is the file that the service reads.
+// DefaultPath is the default configuration file of the service.
 const DefaultPath = "/etc/roced/roced.toml"
 
-// DefaultSocket is the socket that programs connect to unless the configuration names another.
+// DefaultSocket is the default socket for programs.
 const DefaultSocket = "/run/roced/roced.sock"
 
-// Config is a service's configuration.
+// Config is the configuration of a service.
 type Config struct {
 	LogLevel slog.Level
 	StateDir string
 	Socket   Socket
 	Access   Access
 	Limits   Limits
-	// ContainerLimits are those of the socket of a container; 0 is that of Limits.
+	// ContainerLimits apply to the socket of a container; 0 means the value of Limits.
 	ContainerLimits Limits
 	Metrics         Metrics
-	// Namespaces are cards in the network namespaces of programs.
+	// Namespaces configures cards in the network namespaces of programs.
 	Namespaces Namespaces
 	Devices    []Device
 }
 
-// Socket is where programs connect, unless systemd passes a socket.
+// Socket is the socket for programs, unless systemd passes one.
 type Socket struct {
 	Path  string
 	Mode  fs.FileMode
-	Group string // empty: the service's own
+	Group string // empty: that of the service
 }
 
-// Access says who may do what only some may.
+// Access configures access to privileged operations.
 type Access struct {
-	PrivilegedGroup string // whose members may set privileged Q_Keys, as root may; empty: root alone
+	PrivilegedGroup string // members can set privileged Q_Keys, like root; empty: only root
 }
 
-// Metrics says where metrics are served.
+// Metrics configures the metrics server.
 type Metrics struct {
-	Listen string // "unix:PATH" or "HOST:PORT"; empty: nowhere
-	Hosts  string // names by which requests over TCP may name the service, with commas between
+	Listen string // "unix:PATH" or "HOST:PORT"; empty: disabled
+	Hosts  string // host names allowed in requests over TCP, separated by commas
 }
 
-// Namespaces says who gets a card in the network namespace that it is in.
+// Namespaces configures cards in the network namespaces of programs.
 type Namespaces struct {
-	Device    string // by which programs ask for it; empty: nobody gets one
+	Device    string // device name that programs use; empty: disabled
 	Network   hca.Network
-	Users     string // names or numbers, with commas; empty: any who may connect
-	Folder    string // with names of the namespaces; empty: any namespace
-	Cards     int    // at once
-	UserCards int    // of one user, to whom the last eighth of all is not available
+	Users     string // names or numbers, separated by commas; empty: all users that can connect
+	Folder    string // directory of the namespaces' names; empty: any namespace
+	Cards     int    // maximum number of open cards
+	UserCards int    // per user; the last eighth of all is reserved for users without a card
 }
 
-// Device is a card of an interface.
+// Device is a card on an interface.
 type Device struct {
 	Interface  string
-	Name       string // by which programs ask for it; empty: the interface's
+	Name       string // device name that programs use; empty: that of the interface
 	Network    hca.Network
 	XDP        hca.XDPMode
 	AFXDP      hca.SocketMode
 	Send       hca.SendMode
 	Membership hca.MembershipMethod
-	RDMAMTU    int // bytes; 0: what the interface's allows
-	Frames     int // a socket's rings; 0: what suits
+	RDMAMTU    int // bytes; 0: that of the interface
+	Frames     int // per ring; 0: automatic
 	Workers    int
 	Spin       time.Duration
 	Congestion hca.Congestion
@@ -75,16 +75,16 @@ type Device struct {
 	Recovery   hca.Recovery
 	Tuning     hca.Tuning
 
-	line int // of its [[device]], for mistakes
+	line int // of its [[device]], for errors
 }
 
-// DCQCN are the rates of congestion control, in Mbit/s. The other constants are the published ones.
+// DCQCN holds rates of congestion control in Mbit/s. The other constants are those of the publication.
 type DCQCN struct{ LineRate, MinRate, AdditiveRise, HyperRise int }
 
-// Mbit is a bit rate's unit here.
+// Mbit is the unit of rates.
 const Mbit = 1e6
 
-// Default is the configuration that an empty file stands for.
+// Default returns the configuration of an empty file.
 func Default() *Config {
 	return &Config{
 		LogLevel:   slog.LevelInfo,
@@ -103,7 +103,7 @@ func defaultDCQCN() DCQCN {
 	return DCQCN{int(p.LineRate / Mbit), int(p.MinRate / Mbit), int(p.AdditiveRise / Mbit), int(p.HyperRise / Mbit)}
 }
 
-// Parameters are the card's.
+// Parameters converts the configuration for a card.
 func (d DCQCN) Parameters() hca.DCQCN {
 	p := hca.DefaultDCQCN()
 	p.LineRate, p.MinRate = uint64(d.LineRate)*Mbit, uint64(d.MinRate)*Mbit
@@ -111,7 +111,7 @@ func (d DCQCN) Parameters() hca.DCQCN {
 	return p
 }
 
-// NewDevice is a device with defaults for all except its interface.
+// NewDevice returns a device with defaults for all keys except the interface.
 func NewDevice(name string) Device {
 	return Device{
 		Interface: name, Name: name, Workers: 1, Spin: 20 * time.Microsecond,

@@ -1,6 +1,6 @@
 package config
 
-// Differences names the keys in which two devices differ.
+// Differences returns the names of the keys in which two devices differ.
 func Differences(a, b Device) (names []string) {
 	for _, key := range []struct {
 		name string

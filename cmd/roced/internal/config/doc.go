@@ -1,15 +1,15 @@
-// Package config is the service's configuration: strict TOML.
+// Package config reads the service's configuration: strict TOML.
 //
-//	roced.toml    the reference: every key, its default, and what it is for
-//	config.go     what a configuration says, and its defaults
-//	keys.go       the table of keys: what may stand behind each, and where it goes
+//	roced.toml    the reference: every key, its default and description
+//	config.go     the configuration and its defaults
+//	keys.go       the table of keys: permitted values and destination
 //	value.go      strings, numbers, sizes, durations, modes
 //	document.go   the file as a list of keys and values with their lines
-//	parse.go      each of these through the table; every mistake is reported, not the first alone
-//	check.go      what concerns several keys
-//	mistake.go    a mistake: file, line, column, key, and what to write instead
-//	nearest.go    the known key that an unknown one resembles
+//	parse.go      applies the table; reports all errors, not only the first
+//	check.go      checks of several keys
+//	error.go      an error: file, line, column, key and remedy
+//	nearest.go    suggestions for unknown keys
 //
-// A key that is not known, or is there twice, is a mistake. So is a value of another type: nothing is
-// converted. Interfaces are not looked for: a device's may come later.
+// An unknown key, a duplicate key, and a value of another type are errors; values are not converted.
+// Interfaces are not looked up, because they may appear later.
 package config

@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// place is where something stands in the file, from 1.
+// place is a position in the file, from 1.
 type place struct{ line, column int }
 
 // item is a key with its value, or the header of a table.
@@ -20,15 +20,15 @@ type item struct {
 	value  any    // string, int64, bool, or other
 }
 
-// other is a value of a type that no key has.
+// other is a value of a type that no key accepts.
 type other string
 
-// read gives a document's items in their order. What TOML itself forbids, such as a key that is there
-// twice, is its only mistake then.
-func read(text []byte) ([]item, []Mistake) {
+// read returns the items of a document in order. Errors of TOML itself, such as duplicate keys, are returned
+// alone.
+func read(text []byte) ([]item, []Error) {
 	var all map[string]any
 	if err := toml.Unmarshal(text, &all); err != nil {
-		return nil, []Mistake{syntax(err)}
+		return nil, []Error{syntax(err)}
 	}
 	d := &document{}
 	d.parser.Reset(text)
@@ -36,14 +36,14 @@ func read(text []byte) ([]item, []Mistake) {
 		d.expression(d.parser.Expression())
 	}
 	if err := d.parser.Error(); err != nil {
-		return nil, []Mistake{syntax(err)}
+		return nil, []Error{syntax(err)}
 	}
 	return d.items, nil
 }
 
-// syntax is a mistake that the parser has found.
-func syntax(err error) Mistake {
-	m := Mistake{Text: strings.TrimPrefix(err.Error(), "toml: ")}
+// syntax converts an error of the parser.
+func syntax(err error) Error {
+	m := Error{Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	if at := new(toml.DecodeError); errors.As(err, &at) {
 		m.Line, m.Column = at.Position()
 		m.Key = strings.Join(at.Key(), ".")
@@ -53,7 +53,7 @@ func syntax(err error) Mistake {
 
 type document struct {
 	parser unstable.Parser
-	table  string // of the last header, with a dot behind it
+	table  string // of the last header, with a trailing dot
 	items  []item
 }
 
@@ -74,7 +74,7 @@ func (d *document) header(node *unstable.Node, bracket string) {
 	d.items = append(d.items, item{place: at, key: key, header: bracket})
 }
 
-// keyValue adds a key, or those of an inline table.
+// keyValue adds a key, or the keys of an inline table.
 func (d *document) keyValue(table string, node *unstable.Node) {
 	at, key := d.key(node.Key())
 	key = table + key
@@ -88,7 +88,7 @@ func (d *document) keyValue(table string, node *unstable.Node) {
 	d.items = append(d.items, item{place: at, key: key, value: value(node.Value())})
 }
 
-// key joins a dotted key's parts, and says where it begins.
+// key joins the parts of a dotted key and returns its position.
 func (d *document) key(parts unstable.Iterator) (at place, key string) {
 	var names []string
 	for parts.Next() {
@@ -108,7 +108,7 @@ func value(node *unstable.Node) any {
 	case unstable.Bool:
 		return string(node.Data) == "true"
 	case unstable.Integer:
-		// The parser has seen that it is one.
+		// The parser has validated the number.
 		n, err := strconv.ParseInt(strings.ReplaceAll(string(node.Data), "_", ""), 0, 64)
 		if err == nil {
 			return n

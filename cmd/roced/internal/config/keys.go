@@ -10,25 +10,25 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// key is one that a file may have.
+// key is a key of the configuration file.
 type key struct {
-	name string // with its tables; those of [[device]] begin with "device."
-	want string // what is to be written
+	name string // including tables; keys of [[device]] start with "device."
+	want string // description of valid values
 	set  func(c *Config, value any) bool
 }
 
-// The limits of numbers.
+// Limits of values.
 const (
-	mostObjects  = 1 << 20
-	mostCards    = 4096
-	mostMemory   = 1 << 40 // bytes
-	mostSpin     = time.Second
-	mostInterval = time.Second
-	mostRate     = 1e6 // Mbit/s
-	longestName  = 63  // bytes of a device's name
+	maxObjects  = 1 << 20
+	maxCards    = 4096
+	maxMemory   = 1 << 40 // bytes
+	maxSpin     = time.Second
+	maxInterval = time.Second
+	maxRate     = 1e6 // Mbit/s
+	maxName     = 63  // bytes of a device name
 )
 
-// keys are all, in the order of the reference.
+// keys lists all keys in the order of the reference.
 var keys = slices.Concat(serviceKeys, limitKeys, containerLimitKeys, otherKeys, deviceKeys)
 
 var serviceKeys = []key{
@@ -36,32 +36,32 @@ var serviceKeys = []key{
 	choice("log_level", func(c *Config, level string) { c.LogLevel.UnmarshalText([]byte(level)) },
 		logLevel(slog.LevelDebug), logLevel(slog.LevelInfo), logLevel(slog.LevelWarn), logLevel(slog.LevelError)),
 
-	text("socket.path", `a path of at most 107 bytes, such as "/run/roced/roced.sock"`, isSocketPath, func(c *Config) *string { return &c.Socket.Path }),
+	text("socket.path", `an absolute path of at most 107 bytes, such as "/run/roced/roced.sock"`, isSocketPath, func(c *Config) *string { return &c.Socket.Path }),
 	fileMode("socket.mode", func(c *Config) *fs.FileMode { return &c.Socket.Mode }),
-	text("socket.group", `the name or number of a group, or "" for the service's own`, anyText, func(c *Config) *string { return &c.Socket.Group }),
-	text("access.privileged_group", `the name or number of a group, or "" for root alone`, anyText, func(c *Config) *string { return &c.Access.PrivilegedGroup }),
+	text("socket.group", `a group name or number, or "" for the group of the service`, anyText, func(c *Config) *string { return &c.Socket.Group }),
+	text("access.privileged_group", `a group name or number, or "" for root only`, anyText, func(c *Config) *string { return &c.Access.PrivilegedGroup }),
 }
 
 var limitKeys = append(limits("limits.", 1, func(c *Config) *Limits { return &c.Limits }),
-	size("limits.total_memory", 0, mostMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }))
+	size("limits.total_memory", 0, maxMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }))
 
 var containerLimitKeys = limits("limits.container.", 0, func(c *Config) *Limits { return &c.ContainerLimits })
 
 var otherKeys = []key{
-	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
-	text("metrics.hosts", `host names with commas between, such as "roced.monitoring.svc", or "" for none`, anyText, func(c *Config) *string { return &c.Metrics.Hosts }),
+	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" to disable metrics`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
+	text("metrics.hosts", `host names separated by commas, such as "roced.monitoring.svc", or "" for none`, anyText, func(c *Config) *string { return &c.Metrics.Hosts }),
 
-	text("namespaces.device", fmt.Sprintf(`a name of at most %d letters, digits, and . _ -, or "" for none`, longestName), isDeviceName, func(c *Config) *string { return &c.Namespaces.Device }),
+	text("namespaces.device", fmt.Sprintf(`a name of at most %d letters, digits, and . _ -, or "" for none`, maxName), isDeviceName, func(c *Config) *string { return &c.Namespaces.Device }),
 	mode("namespaces.network", func(c *Config) *hca.Network { return &c.Namespaces.Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),
-	text("namespaces.users", `names or numbers of users with commas between, or "" for any`, anyText, func(c *Config) *string { return &c.Namespaces.Users }),
+	text("namespaces.users", `user names or numbers separated by commas, or "" for any`, anyText, func(c *Config) *string { return &c.Namespaces.Users }),
 	text("namespaces.folder", `a directory, such as "/run/netns", or "" for any namespace`, isAbsoluteOrEmpty, func(c *Config) *string { return &c.Namespaces.Folder }),
-	number("namespaces.cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.Cards }),
-	number("namespaces.user_cards", 1, mostCards, func(c *Config) *int { return &c.Namespaces.UserCards }),
+	number("namespaces.cards", 1, maxCards, func(c *Config) *int { return &c.Namespaces.Cards }),
+	number("namespaces.user_cards", 1, maxCards, func(c *Config) *int { return &c.Namespaces.UserCards }),
 }
 
 var deviceKeys = []key{
 	text("device.interface", `the name of a network interface; "ip link" lists them`, isInterface, func(c *Config) *string { return &c.device().Interface }),
-	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", longestName), isDeviceName, func(c *Config) *string { return &c.device().Name }),
+	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", maxName), isDeviceName, func(c *Config) *string { return &c.device().Name }),
 	mode("device.network", func(c *Config) *hca.Network { return &c.device().Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),
 	mode("device.xdp", func(c *Config) *hca.XDPMode { return &c.device().XDP }, hca.XDPAuto, hca.XDPNative, hca.XDPGeneric),
 	mode("device.af_xdp", func(c *Config) *hca.SocketMode { return &c.device().AFXDP }, hca.SocketAuto, hca.SocketCopy, hca.SocketZeroCopy),
@@ -70,18 +70,18 @@ var deviceKeys = []key{
 	oneOf("device.rdma_mtu", func(c *Config) *int { return &c.device().RDMAMTU }, 0, 256, 512, 1024, 2048, 4096),
 	oneOf("device.frames", func(c *Config) *int { return &c.device().Frames }, 0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 	number("device.workers", 1, hca.MaxWorkers, func(c *Config) *int { return &c.device().Workers }),
-	duration("device.spin", 0, mostSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
+	duration("device.spin", 0, maxSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
 	mode("device.congestion", func(c *Config) *hca.Congestion { return &c.device().Congestion }, hca.CongestionAnswer, hca.CongestionMark, hca.CongestionOff),
 	mode("device.recovery", func(c *Config) *hca.Recovery { return &c.device().Recovery }, hca.RecoverySelective, hca.RecoveryPlain),
-	number("device.dcqcn.line_rate", 2, mostRate, func(c *Config) *int { return &c.device().DCQCN.LineRate }),
-	number("device.dcqcn.min_rate", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.MinRate }),
-	number("device.dcqcn.additive_rise", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.AdditiveRise }),
-	number("device.dcqcn.hyper_rise", 1, mostRate, func(c *Config) *int { return &c.device().DCQCN.HyperRise }),
+	number("device.dcqcn.line_rate", 2, maxRate, func(c *Config) *int { return &c.device().DCQCN.LineRate }),
+	number("device.dcqcn.min_rate", 1, maxRate, func(c *Config) *int { return &c.device().DCQCN.MinRate }),
+	number("device.dcqcn.additive_rise", 1, maxRate, func(c *Config) *int { return &c.device().DCQCN.AdditiveRise }),
+	number("device.dcqcn.hyper_rise", 1, maxRate, func(c *Config) *int { return &c.device().DCQCN.HyperRise }),
 	number("device.tuning.defer_hard_irqs", 0, 1000, func(c *Config) *int { return &c.device().Tuning.DeferHardIRQs }),
-	duration("device.tuning.gro_flush_timeout", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.GROFlushTimeout }),
-	duration("device.tuning.busy_poll", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.BusyPoll }),
+	duration("device.tuning.gro_flush_timeout", 0, maxInterval, func(c *Config) *time.Duration { return &c.device().Tuning.GROFlushTimeout }),
+	duration("device.tuning.busy_poll", 0, maxInterval, func(c *Config) *time.Duration { return &c.device().Tuning.BusyPoll }),
 	number("device.tuning.busy_poll_budget", 0, 1024, func(c *Config) *int { return &c.device().Tuning.BusyPollBudget }),
 }
 
-// device is the one whose keys are being read: the last.
+// device returns the device whose keys are being read, the last.
 func (c *Config) device() *Device { return &c.Devices[len(c.Devices)-1] }

@@ -1,6 +1,6 @@
 package config
 
-// Limits are what one user may hold at once, with all programs together.
+// Limits are the maximum resources of one user, for all its programs together.
 type Limits struct {
 	Clients       int // connections
 	PDs           int
@@ -16,10 +16,10 @@ type Limits struct {
 	IDs           int    // of connection management
 	EventChannels int    // of ids
 	Memory        uint64 // bytes of queues and regions
-	TotalMemory   uint64 // bytes of all users; 0: half of what there is
+	TotalMemory   uint64 // bytes of all users; 0: half of the available memory
 }
 
-// Except are the limits with those in place of others that are given, which are not 0.
+// Except returns the limits with the values of given that are not 0.
 func (l Limits) Except(given Limits) Limits {
 	for _, one := range limitFields {
 		if n := *one.field(&given); n != 0 {
@@ -32,7 +32,7 @@ func (l Limits) Except(given Limits) Limits {
 	return l
 }
 
-// limitFields are the numbers of Limits.
+// limitFields lists the numbers of Limits.
 var limitFields = []struct {
 	name  string
 	field func(*Limits) *int
@@ -52,10 +52,10 @@ var limitFields = []struct {
 	{"event_channels", func(l *Limits) *int { return &l.EventChannels }},
 }
 
-// limits are the keys of what one may have: least is 1, or 0 where 0 has a meaning.
+// limits returns the keys of Limits. least is 1, or 0 if 0 has a meaning.
 func limits(table string, least int, of func(*Config) *Limits) (list []key) {
 	for _, one := range limitFields {
-		list = append(list, number(table+one.name, least, mostObjects, func(c *Config) *int { return one.field(of(c)) }))
+		list = append(list, number(table+one.name, least, maxObjects, func(c *Config) *int { return one.field(of(c)) }))
 	}
-	return append(list, size(table+"memory", uint64(least)<<20, mostMemory, func(c *Config) *uint64 { return &of(c).Memory }))
+	return append(list, size(table+"memory", uint64(least)<<20, maxMemory, func(c *Config) *uint64 { return &of(c).Memory }))
 }

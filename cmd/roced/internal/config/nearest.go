@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// nearest is the known key that an unknown one most resembles, empty if none does. One with the same
-// last name, in another table, counts as near.
+// nearest returns the known key that an unknown one most resembles, or "". A key with the same last name in
+// another table counts as near.
 func nearest(key string) string {
 	best, least := "", len(key)/3+1
 	for _, known := range keys {
@@ -22,7 +22,7 @@ func nearest(key string) string {
 
 func lastName(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// distance is Levenshtein's: how many letters are to be changed, added or left out.
+// distance returns the Levenshtein distance: the number of letters to change, add or remove.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Load reads a file. What is wrong in it is Mistakes.
+// Load reads a file. Errors in it are returned as Errors.
 func Load(path string) (*Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -19,7 +19,7 @@ func Load(path string) (*Config, error) {
 	return Parse(path, text)
 }
 
-// maxFile is more than any configuration has, in bytes.
+// maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
 func readFile(path string) ([]byte, error) {
@@ -30,41 +30,41 @@ func readFile(path string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s: %w: longer than 1 MiB, so it is no configuration", path, unix.EFBIG)
+		err = fmt.Errorf("%s: %w: larger than 1 MiB, so not a configuration file", path, unix.EFBIG)
 	}
 	return text, err
 }
 
-// Parse reads the text of a file of this name. What is wrong in it is Mistakes.
+// Parse parses the text of a file with this name. Errors in it are returned as Errors.
 func Parse(file string, text []byte) (*Config, error) {
-	items, mistakes := read(text)
-	p := &parser{config: Default(), mistakes: mistakes}
+	items, failed := read(text)
+	p := &parser{config: Default(), errors: failed}
 	for _, i := range items {
 		p.item(i)
 	}
-	if mistakes == nil {
+	if failed == nil {
 		p.check()
 	}
-	if len(p.mistakes) == 0 {
+	if len(p.errors) == 0 {
 		return p.config, nil
 	}
-	for i := range p.mistakes {
-		p.mistakes[i].File = file
+	for i := range p.errors {
+		p.errors[i].File = file
 	}
-	slices.SortStableFunc(p.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
-	return nil, p.mistakes
+	slices.SortStableFunc(p.errors, func(a, b Error) int { return a.Line - b.Line })
+	return nil, p.errors
 }
 
-// parser makes a configuration of a document's items.
+// parser builds a configuration from the items of a document.
 type parser struct {
-	config   *Config
-	mistakes Mistakes
-	unknown  string // the table whose keys are not looked at, since it is a mistake itself
-	refused  int    // line of the last device whose interface is a mistake already
+	config  *Config
+	errors  Errors
+	unknown string // table whose keys are ignored because its header is an error
+	refused int    // line of the last device whose interface is an error already
 }
 
-func (p *parser) mistake(at place, key, format string, args ...any) {
-	p.mistakes = append(p.mistakes, Mistake{Line: at.line, Column: at.column, Key: key, Text: fmt.Sprintf(format, args...)})
+func (p *parser) errorf(at place, key, format string, args ...any) {
+	p.errors = append(p.errors, Error{Line: at.line, Column: at.column, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) item(i item) {
@@ -76,7 +76,7 @@ func (p *parser) item(i item) {
 	}
 }
 
-// tables are those that a file may have, by how their headers begin.
+// tables returns how headers of a table start; "" if there is no such table.
 func tables(name string) (bracket string) {
 	if name == "device" {
 		return "[["
@@ -93,15 +93,15 @@ func (p *parser) header(i item) {
 	p.unknown = i.key
 	switch bracket := tables(i.key); {
 	case bracket == "":
-		p.mistake(i.place, i.key, "no such table; there are %s", tableList())
+		p.errorf(i.place, i.key, "unknown table; use %s", tableList())
 	case bracket != i.header:
-		p.mistake(i.place, i.key, "write it as %s", heading(i.key))
+		p.errorf(i.place, i.key, "invalid table header: use %s", heading(i.key))
 	case i.key == "device":
 		p.unknown = ""
 		p.config.Devices = append(p.config.Devices, NewDevice(""))
 		p.config.device().line = i.line
 	case strings.HasPrefix(i.key, "device.") && len(p.config.Devices) == 0:
-		p.mistake(i.place, i.key, "belongs to a device: write [[device]] before it")
+		p.errorf(i.place, i.key, "is a table of a device: add [[device]] before it")
 	default:
 		p.unknown = ""
 	}
@@ -111,37 +111,37 @@ func (p *parser) value(i item) {
 	at := slices.IndexFunc(keys, func(k key) bool { return k.name == i.key })
 	switch {
 	case tables(i.key) != "":
-		p.mistake(i.place, i.key, "is a table: write %s on a line of its own, and its keys below", heading(i.key))
+		p.errorf(i.place, i.key, "is a table: write %s on a separate line, and its keys below", heading(i.key))
 	case at < 0:
-		p.mistake(i.place, i.key, "no such key%s", instead(i.key))
+		p.errorf(i.place, i.key, "unknown key%s", instead(i.key))
 	case strings.HasPrefix(i.key, "device.") && len(p.config.Devices) == 0:
-		p.mistake(i.place, i.key, "belongs to a device: write [[device]] before it")
+		p.errorf(i.place, i.key, "is a key of a device: add [[device]] before it")
 	case !keys[at].set(p.config, i.value):
-		p.mistake(i.place, i.key, "is %s; write %s", shown(i.value), keys[at].want)
+		p.errorf(i.place, i.key, "invalid %s; use %s", shown(i.value), keys[at].want)
 		if i.key == "device.interface" {
 			p.refused = p.config.device().line
 		}
 	}
 }
 
-// instead says which key was probably meant.
+// instead returns a suggestion for an unknown key.
 func instead(key string) string {
 	if known := nearest(key); known != "" {
 		return fmt.Sprintf("; did you mean %s?", known)
 	}
-	return "; roced config example shows all"
+	return "; roced config example prints all keys"
 }
 
 func shown(value any) string {
 	switch v := value.(type) {
 	case string:
-		return fmt.Sprintf("the string %q", v)
+		return fmt.Sprintf("string %q", v)
 	case int64:
-		return fmt.Sprintf("the number %d", v)
+		return fmt.Sprintf("number %d", v)
 	case bool:
-		return fmt.Sprint(v)
+		return fmt.Sprintf("value %t", v)
 	}
-	return fmt.Sprintf("of type %s", value)
+	return fmt.Sprintf("type %s", value)
 }
 
 func heading(name string) string {
@@ -151,7 +151,7 @@ func heading(name string) string {
 	return "[" + name + "]"
 }
 
-// tableList is all headers, for people.
+// tableList lists all headers.
 func tableList() string {
 	var list []string
 	for _, k := range keys {

@@ -1,8 +1,8 @@
 package config
 
-import _ "embed" // the reference
+import _ "embed" // for Reference
 
-// Reference is the commented file with every key.
+// Reference is the commented configuration file with all keys.
 //
 //go:embed roced.toml
 var Reference string

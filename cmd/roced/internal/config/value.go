@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// text is a key with a string that check accepts.
+// text returns a key with a string that check accepts.
 func text(name, want string, check func(string) bool, field func(*Config) *string) key {
 	return key{name, want, func(c *Config, value any) bool {
 		s, ok := value.(string)
@@ -26,18 +26,18 @@ func text(name, want string, check func(string) bool, field func(*Config) *strin
 	}}
 }
 
-// choice is a key with one of several strings.
-func choice(name string, take func(*Config, string), list ...string) key {
+// choice returns a key with one of several strings.
+func choice(name string, set func(*Config, string), list ...string) key {
 	return key{name, "one of " + quoted(list), func(c *Config, value any) bool {
 		s, ok := value.(string)
 		if ok = ok && slices.Contains(list, s); ok {
-			take(c, s)
+			set(c, s)
 		}
 		return ok
 	}}
 }
 
-// mode is a choice that has a type of its own.
+// mode returns a choice with its own type.
 func mode[Mode ~string](name string, field func(*Config) *Mode, list ...Mode) key {
 	names := make([]string, len(list))
 	for i, m := range list {
@@ -46,7 +46,7 @@ func mode[Mode ~string](name string, field func(*Config) *Mode, list ...Mode) ke
 	return choice(name, func(c *Config, s string) { *field(c) = Mode(s) }, names...)
 }
 
-// number is a key with a number within limits.
+// number returns a key with a number in a range.
 func number(name string, least, most int, field func(*Config) *int) key {
 	return key{name, fmt.Sprintf("a number from %d to %d", least, most), func(c *Config, value any) bool {
 		n, ok := value.(int64)
@@ -57,7 +57,7 @@ func number(name string, least, most int, field func(*Config) *int) key {
 	}}
 }
 
-// oneOf is a key with one of several numbers.
+// oneOf returns a key with one of several numbers.
 func oneOf(name string, field func(*Config) *int, list ...int) key {
 	return key{name, "one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]"), func(c *Config, value any) bool {
 		n, ok := value.(int64)
@@ -68,7 +68,7 @@ func oneOf(name string, field func(*Config) *int, list ...int) key {
 	}}
 }
 
-// size is a key with a number of bytes.
+// size returns a key with a number of bytes.
 func size(name string, least, most uint64, field func(*Config) *uint64) key {
 	want := fmt.Sprintf(`a number of bytes from %d to %d, such as "64MiB" or "1GiB"`, least, most)
 	return key{name, want, func(c *Config, value any) bool {
@@ -95,7 +95,7 @@ func bytes(value any) (uint64, bool) {
 	return 0, false
 }
 
-// duration is a key with a time.
+// duration returns a key with a duration.
 func duration(name string, least, most time.Duration, field func(*Config) *time.Duration) key {
 	want := fmt.Sprintf(`a duration from %v to %v with its unit, such as "20us" or "1.5ms"`, least, most)
 	return key{name, want, func(c *Config, value any) bool {
@@ -108,7 +108,7 @@ func duration(name string, least, most time.Duration, field func(*Config) *time.
 	}}
 }
 
-// fileMode is a key with permissions as chmod(1) takes them.
+// fileMode returns a key with octal permissions.
 func fileMode(name string, field func(*Config) *fs.FileMode) key {
 	return key{name, `permissions in octal as a string, such as "0660"`, func(c *Config, value any) bool {
 		s, _ := value.(string)
@@ -120,11 +120,11 @@ func fileMode(name string, field func(*Config) *fs.FileMode) key {
 	}}
 }
 
-// ParseMode reads permissions as chmod(1) takes them: digits, to 0777.
+// ParseMode parses octal permissions up to 0777, as in chmod(1).
 func ParseMode(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || n > 0o777 {
-		return 0, fmt.Errorf("permissions %q: digits as chmod takes them, 0600 to 0777", text)
+		return 0, fmt.Errorf("permissions must be octal, from 0 to 0777: %q", text)
 	}
 	return fs.FileMode(n), nil
 }
@@ -135,12 +135,12 @@ func isAbsolute(s string) bool { return filepath.IsAbs(s) }
 
 func isAbsoluteOrEmpty(s string) bool { return s == "" || isAbsolute(s) }
 
-// isSocketPath: a unix socket's address has room for so many bytes, and a zero.
+// isSocketPath reports whether a path fits the address of a unix socket with its terminating zero.
 func isSocketPath(s string) bool {
 	return filepath.IsAbs(s) && len(s) < len(unix.RawSockaddrUnix{}.Path)
 }
 
-// isInterface goes by dev_valid_name of the kernel.
+// isInterface implements dev_valid_name of the kernel.
 func isInterface(s string) bool {
 	return s != "" && len(s) < unix.IFNAMSIZ && s != "." && s != ".." && !strings.ContainsAny(s, "/: \t\n\v\f\r")
 }
@@ -148,7 +148,7 @@ func isInterface(s string) bool {
 var deviceName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 func isDeviceName(s string) bool {
-	return s == "" || deviceName.MatchString(s) && len(s) <= longestName
+	return s == "" || deviceName.MatchString(s) && len(s) <= maxName
 }
 
 func isListenAddress(s string) bool {

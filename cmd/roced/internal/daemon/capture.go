@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capture has the service write packets, as pcapng, until the connection is closed or the device ends.
-// The caller closes the stream.
+// Capture starts a pcapng capture, which ends when the connection is closed or the device ends. The caller
+// closes the stream.
 func (c *Connection) Capture(r proto.CaptureRequest) (*os.File, error) {
-	_, ends, err := askRights(c, proto.StartCapture, r)
+	_, ends, err := callRights(c, proto.StartCapture, r)
 	if err != nil {
 		return nil, err
 	}

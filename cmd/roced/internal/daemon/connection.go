@@ -15,22 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connection is one to the service, for one goroutine.
+// Connection is a connection to the service, for one goroutine.
 type Connection struct {
-	Devices []string // the service's
+	Devices []string // of the service
 	path    string
 	socket  *net.UnixConn
 	conn    *proto.Conn
 	lastID  uint32
-	stop    func() bool  // ending with the context
-	ended   func() error // why it has ended with the context; nil if it has not
+	stop    func() bool  // cancels closing by the context
+	ended   func() error // cause of the context; nil if it is not done
 }
 
-// greetTimeout is how long the service may take to answer.
+// greetTimeout is the time limit of the service's first response.
 const greetTimeout = 10 * time.Second
 
-// Dial connects to the service whose socket is at path. While others wait to connect, it waits in turn. When ctx is done,
-// the connection ends, and callers that wait get its cause.
+// Dial connects to the service whose socket is at path. If the backlog is full, it waits. When ctx is done,
+// the connection is closed, and waiting callers return its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
 	deadline := time.Now().Add(greetTimeout)
 	socket, err := proto.Dial(ctx, path, deadline)
@@ -38,7 +38,7 @@ func Dial(ctx context.Context, path string) (*Connection, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("reach the service at %s: %w; %s", path, err, hint(path, err))
+		return nil, fmt.Errorf("connect to the service at %s: %w; %s", path, err, hint(path, err))
 	}
 	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true), ended: func() error { return context.Cause(ctx) }}
 	_ = socket.SetDeadline(deadline)
@@ -50,33 +50,33 @@ func Dial(ctx context.Context, path string) (*Connection, error) {
 }
 
 func (c *Connection) greet() error {
-	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	welcome, err := call(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	switch {
 	case c.ended() != nil:
 		return c.ended()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the service at %s does not answer: %s (%w)", c.path, unit.Answering(), err)
+		return fmt.Errorf("the service at %s does not respond: %s (%w)", c.path, unit.Answering(), err)
 	case err != nil:
-		return fmt.Errorf("greet the service at %s: %w", c.path, err)
+		return fmt.Errorf("start the session with the service at %s: %w", c.path, err)
 	}
 	c.Devices = welcome.Devices
 	return c.socket.SetDeadline(time.Time{})
 }
 
-// hint says what to do when the socket cannot be reached.
+// hint returns the remedy for a failed connection.
 func hint(path string, err error) string {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return "its group may use it: ls -l " + path
+		return "only its group has access: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return unit.Running() + "; --socket names another socket"
+		return unit.Running() + "; use --socket to set another socket"
 	case errors.Is(err, unix.EAGAIN):
-		return "too many wait for it to answer: " + unit.Answering()
+		return "too many programs are waiting: " + unit.Answering()
 	}
-	return "is it a socket of roced?"
+	return "check that it is a socket of roced"
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Connection) Close() error {
 	c.stop()
 	if err := c.socket.Close(); !errors.Is(err, net.ErrClosed) {
@@ -85,8 +85,7 @@ func (c *Connection) Close() error {
 	return nil
 }
 
-// SeesAll says whether the service shows what all users have, and not only what is this user's: to root, and to its own
-// user.
+// SeesAll reports whether the service lists the objects of all users: to root and to the user of the service.
 func (c *Connection) SeesAll() bool {
 	if os.Geteuid() == 0 {
 		return true
@@ -103,7 +102,7 @@ func (c *Connection) SeesAll() bool {
 	return own
 }
 
-// Choose gives the names of the devices to look at: all, or the one that is named.
+// Choose returns the selected devices: all, or the one with the name.
 func (c *Connection) Choose(name string) ([]string, error) {
 	if name == "" {
 		return c.Devices, nil
@@ -113,18 +112,18 @@ func (c *Connection) Choose(name string) ([]string, error) {
 			return []string{name}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the service at %s has no device %q; it has %q", verbs.ErrInvalid, c.path, name, c.Devices)
+	return nil, fmt.Errorf("%w: the service at %s has no device %q (available: %q)", verbs.ErrInvalid, c.path, name, c.Devices)
 }
 
-// ask gives a command and waits for its answer.
-func ask[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, err error) {
-	grant, descriptors, err := askRights(c, command, request)
-	proto.CloseAll(descriptors) // there should be none
+// call sends a command and waits for its response.
+func call[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, err error) {
+	grant, descriptors, err := callRights(c, command, request)
+	proto.CloseAll(descriptors) // none are expected
 	return grant, err
 }
 
-// askRights is ask for a command whose answer carries descriptors.
-func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, descriptors []int, err error) {
+// callRights is call for a command whose response carries descriptors.
+func callRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, descriptors []int, err error) {
 	defer func() {
 		if err != nil && c.ended() != nil {
 			err = c.ended()
@@ -135,20 +134,20 @@ func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) 
 	if err != nil {
 		return grant, nil, err
 	}
-	if err := c.conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // then it has said why
-		return grant, nil, fmt.Errorf("the service: %w", err)
+	if err := c.conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // after EPIPE, the service has sent the cause
+		return grant, nil, fmt.Errorf("send to the service: %w", err)
 	}
 	m, descriptors, err := c.conn.Receive()
 	switch {
 	case errors.Is(err, io.EOF):
-		return grant, nil, fmt.Errorf("%w: the service has closed the connection", verbs.ErrHost)
+		return grant, nil, fmt.Errorf("%w: the service closed the connection", verbs.ErrHost)
 	case err != nil:
-		return grant, nil, fmt.Errorf("the service: %w", err)
+		return grant, nil, fmt.Errorf("receive from the service: %w", err)
 	case m.Kind == proto.Failure || m.Kind == proto.Ended:
 		cause, err := proto.DecodeFailure(m.Body)
 		return grant, nil, errors.Join(cause, err)
 	case m.Kind != proto.Reply || m.Code != command.Number || m.ID != c.lastID:
-		return grant, nil, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
+		return grant, nil, fmt.Errorf("%w: response to another command", proto.ErrMalformed)
 	}
 	grant, err = command.DecodeGrant(m.Body, nil)
 	return grant, descriptors, err

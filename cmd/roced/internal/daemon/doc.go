@@ -1,7 +1,7 @@
-// Package daemon asks the service what it has: its devices, its clients and their objects, and its counters (the
-// commands of verbs/proto's look.go). Anyone who may use the socket may ask; root and the service's own user see
-// everything, others what is theirs.
+// Package daemon queries the service for its devices, clients, objects and counters (the commands of
+// verbs/proto's look.go). Every user with access to the socket can query. Root and the user of the service
+// see all objects, other users only their own.
 //
 //	flags.go ──► connection.go ──┬─ list.go     clients and objects, page by page
-//	                             └─ device.go   what a device is, as a program sees it
+//	                             └─ device.go   attributes of a device, as programs see them
 package daemon

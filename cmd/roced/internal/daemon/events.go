@@ -2,7 +2,7 @@ package daemon
 
 import "github.com/roced/roced/verbs/proto"
 
-// NextEvents waits until something has happened.
+// NextEvents waits for events.
 func (c *Connection) NextEvents() (proto.Events, error) {
-	return ask(c, proto.NextEvents, proto.None{})
+	return call(c, proto.NextEvents, proto.None{})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags name a service, and one of its devices.
+// Flags select a service, and one of its devices.
 type Flags struct {
 	Socket string
 	Device string // empty: all
 }
 
-// Add adds the flags to a command's.
+// Add adds the flags to a flag set.
 func (s *Flags) Add(f *pflag.FlagSet) {
-	f.VarP((*deviceValue)(s), "device", "d", "`name` of the one device to look at (default all)")
+	f.VarP((*deviceValue)(s), "device", "d", "`name` of the device (default: all)")
 	AddDefaultSocket(f, &s.Socket)
 }
 
@@ -36,26 +36,26 @@ func (v *deviceValue) String() string { return v.Device }
 // Type implements pflag.Value.
 func (v *deviceValue) Type() string { return "name" }
 
-// Choices are the service's devices; none if the service cannot be reached.
+// Choices returns the names of the service's devices; none if it cannot be reached.
 func (v *deviceValue) Choices() []string {
 	names, _ := client.Devices(v.Socket)
 	return names
 }
 
-// AddDefaultSocket is AddSocket for a service that need not be named. The help says the rule and not what follows from
-// it here: the manual's pages, which are made of the help, are for everybody.
+// AddDefaultSocket is AddSocket with a default. The help states the rule, not its result on this host,
+// because it is also the text of the manual pages.
 func AddDefaultSocket(f *pflag.FlagSet, path *string) {
-	AddSocket(f, path, "`socket` of the service (default that of ROCED_SOCKET, else "+client.DefaultPath+", else that of your own roced run --loopback)")
+	AddSocket(f, path, "`socket` of the service (default: ROCED_SOCKET, otherwise "+client.DefaultPath+", otherwise that of your roced run --loopback)")
 	*path = DefaultSocket()
 }
 
 const socketFlag = "socket"
 
-// formerFlags are what it was called before, and still may be.
+// formerFlags are accepted as former names of the flag.
 var formerFlags = []string{"service", "daemon"}
 
-// AddSocket adds the flag --socket with the path of the service's socket, or one of some words. It always takes
-// a value: --socket PATH and --socket=PATH are the same in all commands.
+// AddSocket adds the flag --socket with the path of the service's socket, or one of some words. The flag
+// always needs a value: --socket PATH and --socket=PATH are equivalent in all commands.
 func AddSocket(f *pflag.FlagSet, path *string, usage string, words ...string) {
 	value := &socketValue{path, words}
 	f.Var(value, socketFlag, usage)
@@ -65,13 +65,13 @@ func AddSocket(f *pflag.FlagSet, path *string, usage string, words ...string) {
 	}
 }
 
-// SocketGiven says whether the flag was given.
+// SocketGiven reports whether the flag was given.
 func SocketGiven(f *pflag.FlagSet) bool {
 	return f.Changed(socketFlag) || slices.ContainsFunc(formerFlags, f.Changed)
 }
 
-// socketValue is the value of such a flag. A path has a slash, so that what was meant for something else
-// is not taken for one.
+// socketValue is the value of the flag. A path must contain a slash, to detect arguments with another
+// purpose.
 type socketValue struct {
 	path  *string
 	words []string
@@ -80,7 +80,7 @@ type socketValue struct {
 // Set implements pflag.Value.
 func (v *socketValue) Set(text string) error {
 	if !strings.Contains(text, "/") && !slices.Contains(v.words, text) {
-		return fmt.Errorf("write the path of a socket, such as %s or ./roced.sock", client.DefaultPath)
+		return fmt.Errorf("must be the path of a socket, such as %s or ./roced.sock", client.DefaultPath)
 	}
 	*v.path = text
 	return nil

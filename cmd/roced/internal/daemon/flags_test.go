@@ -18,8 +18,8 @@ func TestSocketFlag(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--socket": "needs an argument", "--socket 10.0.0.1": "write the path of a socket", "--socket -j": "write the path", "--socket=": "write the path",
-		"--socket none": "write the path",
+		"--socket": "needs an argument", "--socket 10.0.0.1": "must be the path of a socket", "--socket -j": "must be the path", "--socket=": "must be the path",
+		"--socket none": "must be the path",
 	} {
 		if got, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v", args, got, err)

@@ -5,10 +5,10 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// Clients lists the clients of a device, or of all if that is empty.
+// Clients returns the clients of a device, or of all devices if it is empty.
 func (c *Connection) Clients(device string) (all []proto.ClientInfo, err error) {
 	for after := uint64(0); ; {
-		page, err := ask(c, proto.ListClients, proto.ListClientsRequest{After: after})
+		page, err := call(c, proto.ListClients, proto.ListClientsRequest{After: after})
 		if err != nil {
 			return nil, err
 		}
@@ -23,10 +23,10 @@ func (c *Connection) Clients(device string) (all []proto.ClientInfo, err error) 
 	}
 }
 
-// Objects lists the objects of a kind, of all devices.
+// Objects returns the objects of a kind on all devices.
 func (c *Connection) Objects(kind proto.ObjectKind) (all []proto.ClientObject, err error) {
 	for request := (proto.ListObjectsRequest{Kind: kind}); ; {
-		page, err := ask(c, proto.ListObjects, request)
+		page, err := call(c, proto.ListObjects, request)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +37,10 @@ func (c *Connection) Objects(kind proto.ObjectKind) (all []proto.ClientObject, e
 	}
 }
 
-// IDs are the connection ids of all clients.
+// IDs returns the connection ids of all clients.
 func (c *Connection) IDs() (all []proto.ClientID, err error) {
 	for request := (proto.ListIDsRequest{}); ; {
-		page, err := ask(c, proto.ListIDs, request)
+		page, err := call(c, proto.ListIDs, request)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (c *Connection) IDs() (all []proto.ClientID, err error) {
 	}
 }
 
-// Counters are a device's.
+// Counters returns the counters of a device.
 func (c *Connection) Counters(device string) ([]verbs.Counter, error) {
-	return ask(c, proto.ReadCounters, proto.ReadCountersRequest{Device: device})
+	return call(c, proto.ReadCounters, proto.ReadCountersRequest{Device: device})
 }

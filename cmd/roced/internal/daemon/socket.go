@@ -7,11 +7,11 @@ import (
 	"github.com/roced/roced/verbs/client"
 )
 
-// NamedSocket is the socket that the environment names; empty if it does not. Programs in C look there too.
+// NamedSocket returns the socket of the environment, or "". Programs in C use it as well.
 func NamedSocket() string { return os.Getenv("ROCED_SOCKET") }
 
-// DefaultSocket is the socket that is meant where none is named: the environment's, the installed service's, or that of
-// the user's own roced run --loopback, where there is no other.
+// DefaultSocket returns the default socket: that of the environment, of the installed service, or, if there
+// is no other, of the user's own roced run --loopback.
 func DefaultSocket() string {
 	if named := NamedSocket(); named != "" {
 		return named

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// UserName is a user's name, or the number of one without.
+// UserName returns the name of a user, or the uid if it has none.
 func UserName(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {
@@ -16,7 +16,7 @@ func UserName(uid uint32) string {
 	return id
 }
 
-// Printable is text without what moves a terminal's cursor: programs choose their own names.
+// Printable replaces characters that control a terminal, because programs choose their own names.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && !unicode.IsPrint(r) {

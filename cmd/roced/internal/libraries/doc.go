@@ -1,4 +1,5 @@
-// Package libraries says how programs find roced's C libraries: those for glibc in a folder, those for musl below it.
+// Package libraries locates roced's C libraries: those for glibc are in a directory, those for musl in a
+// subdirectory.
 //
-//	search.go   the list of folders for LD_LIBRARY_PATH; which of the two a program loads
+//	search.go   the value of LD_LIBRARY_PATH; the C library of a program
 package libraries

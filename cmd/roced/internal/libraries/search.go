@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Names are the files that a program loads.
+// Names lists the libraries.
 var Names = []string{"libibverbs.so.1", "librdmacm.so.1"}
 
-// muslFolder has those for programs that are linked with musl. They have the same names.
+// muslFolder is the subdirectory of the libraries for musl, which have the same names.
 const muslFolder = "musl"
 
-// Musl gives the folder of the libraries for musl, below that of those for glibc.
+// Musl returns the directory of the libraries for musl, below that of those for glibc.
 func Musl(folder string) string { return filepath.Join(folder, muslFolder) }
 
-// SearchPath is the value of LD_LIBRARY_PATH by which each loader finds its own libraries. A loader fails at a library
-// of the other kind and looks no further, so the first one that it finds has to be the right one. glibc's takes both ;
-// and : between folders (ld.so(8)), and finds the first folder first. musl's takes only :, and finds the last one: what
-// comes before is to it one folder that is not there.
+// SearchPath returns a value of LD_LIBRARY_PATH with which each loader finds its own libraries. A loader
+// fails at a library of the other kind instead of continuing, so it must find the right one first. The glibc
+// loader accepts ; and : as separators (ld.so(8)) and searches the first directory first. The musl loader
+// accepts only : and treats the text before it as one nonexistent directory.
 func SearchPath(folder string) string { return folder + ";" + folder + ":" + Musl(folder) }
 
-// UsesMusl says whether musl's loader loads a program, or the program that a script names in its first line.
+// UsesMusl reports whether the musl loader loads a program, or the interpreter of a script.
 func UsesMusl(program string) bool {
 	if named := scriptInterpreter(program); named != "" {
 		program = named
@@ -43,7 +43,7 @@ func UsesMusl(program string) bool {
 	return false
 }
 
-// scriptInterpreter is the program that runs a script; empty if it is none.
+// scriptInterpreter returns the interpreter of a script, or "".
 func scriptInterpreter(path string) string {
 	file, err := os.Open(path)
 	if err != nil {

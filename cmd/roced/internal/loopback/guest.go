@@ -16,14 +16,14 @@ import (
 
 var past = time.Unix(0, 1)
 
-// guest is the host of a process. It stays until the process has ended and its sessions are closed, so that what a
-// program was told of its device before it opened it stays true. Where the process is not known, a guest is of one
-// session.
+// guest is the host of a process. It exists until the process has ended and its sessions are closed, so that
+// attributes that the program queried before opening the device stay valid. If the process is unknown, a
+// guest has one session.
 type guest struct {
 	host      *hca.Card
 	addresses []netip.Addr
-	process   any // nil: not known
-	users     int // under guests.mu: sessions, and the process while it lives
+	process   any // nil if unknown
+	users     int // under guests.mu: sessions, and the process while it runs
 }
 
 // NewSession implements server.Source. All sessions of a process are on one host.
@@ -44,7 +44,7 @@ func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 	return session, nil
 }
 
-// QueryDeviceOf says what the device is for a process that has not opened it yet.
+// QueryDeviceOf returns the attributes of the device for a process, even before it opens the device.
 func (g *guests) QueryDeviceOf(process any) (verbs.DeviceAttr, error) {
 	if process == nil {
 		return provider.Do(g, provider.QueryDevice, provider.None{})
@@ -57,7 +57,7 @@ func (g *guests) QueryDeviceOf(process any) (verbs.DeviceAttr, error) {
 	return provider.Do(guest.host, provider.QueryDevice, provider.None{})
 }
 
-// enter gives the host of a process to one more user.
+// enter adds a user to the host of a process, which it creates if necessary.
 func (g *guests) enter(process any) (*guest, error) {
 	if found := g.find(process); found != nil {
 		return found, nil
@@ -70,7 +70,7 @@ func (g *guests) enter(process any) (*guest, error) {
 	if process == nil {
 		return made, nil
 	}
-	if other := g.add(made); other != made { // another connection of the process was quicker
+	if other := g.add(made); other != made { // another connection of the process was faster
 		g.remove(host, addresses)
 		return other, nil
 	}
@@ -91,7 +91,7 @@ func (g *guests) find(process any) *guest {
 	return found
 }
 
-// add adds a guest, and gives it, or the one that the process has got meanwhile.
+// add registers a guest and returns it, or the one that the process has by now.
 func (g *guests) add(made *guest) *guest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +116,7 @@ func (g *guests) leave(one *guest) {
 	}
 }
 
-// awaitEnd has the process be a user until it ends, or the network is closed.
+// awaitEnd makes the process a user of its guest until it ends or the network is closed.
 func (g *guests) awaitEnd(one *guest) error {
 	p, is := one.process.(server.Process)
 	if !is {
@@ -125,12 +125,12 @@ func (g *guests) awaitEnd(one *guest) error {
 	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
 	switch {
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
-		// Without it the process would have another host each time it asks.
+		// Otherwise the process would have a new host for each query.
 		return fmt.Errorf("wait for the end of process %d: %w", p.PID, err)
 	case err != nil:
-		return nil // it has ended already, or nobody may wait for it here
+		return nil // it has ended already, or cannot be waited for
 	}
-	process := os.NewFile(uintptr(fd), "process") // known to the runtime's poller: it is not blocking
+	process := os.NewFile(uintptr(fd), "process") // non-blocking, so the runtime polls it
 	g.mu.Lock()
 	one.users++
 	g.mu.Unlock()
@@ -151,7 +151,7 @@ func (g *guests) awaitEnd(one *guest) error {
 	return nil
 }
 
-// awaitReadable waits until a process has ended, or its deadline.
+// awaitReadable waits until a process has ended, or until the read deadline.
 func awaitReadable(process *os.File) {
 	raw, err := process.SyscallConn()
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// Device is one that programs open. It can be asked what it is, and counts, without a program.
+// Device is a device of the network. Its attributes and counters can be queried without a program.
 type Device interface {
 	server.Source
 	provider.Doer
 	Counters() ([]verbs.Counter, error)
 }
 
-// guests is the device that makes a host for each process. What it is it knows of a host that no program
-// gets: one without addresses, whose link is down, so that it gets no packets.
+// guests is the device with a host per process. Its attributes are those of an additional host without
+// addresses, whose link is down.
 type guests struct {
-	blank  *hca.Card // of that host
+	blank  *hca.Card // of the additional host
 	home   *Network
 	pools  []*pool
 	log    *slog.Logger
-	last   atomic.Uint64 // host, for its name
+	last   atomic.Uint64 // number of the last host, for its name
 	ending sync.WaitGroup
 
 	mu    sync.Mutex
-	hosts []*hca.Card     // of programs, in the order in which they came
-	known map[any]*guest  // by processes
-	gone  []verbs.Counter // the sums of those that have ended; nil if none has
+	hosts []*hca.Card     // of programs, in order of creation
+	known map[any]*guest  // by process
+	gone  []verbs.Counter // sums of closed hosts; nil if none was closed
 }
 
 func newGuests(home *Network, pools []*pool, log *slog.Logger) (*guests, error) {
@@ -56,13 +56,13 @@ func newGuests(home *Network, pools []*pool, log *slog.Logger) (*guests, error) 
 func (g *guests) Name() string { return Name }
 
 func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
-	addresses, err := g.takeAddresses()
+	addresses, err := g.acquireAddresses()
 	if err != nil {
 		return nil, nil, err
 	}
 	host, err := g.home.newCard(fmt.Sprintf("%s%d", Name, g.last.Add(1)), 1, addresses...)
 	if err != nil {
-		g.giveAddresses(addresses)
+		g.releaseAddresses(addresses)
 		return nil, nil, err
 	}
 	g.mu.Lock()
@@ -71,13 +71,13 @@ func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
 	return host, addresses, nil
 }
 
-// remove ends a host. What it has counted stays.
+// remove closes a host and keeps its counters.
 func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	if err := host.Close(); err != nil {
-		g.log.Warn("a host did not close cleanly", "addresses", addresses, "error", err)
+		g.log.Warn("closing a host failed", "addresses", addresses, "error", err)
 	}
 	g.home.forget(host.Name())
-	g.giveAddresses(addresses)
+	g.releaseAddresses(addresses)
 	final, err := host.Counters()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,8 +86,9 @@ func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	}
 }
 
-// Do implements provider.Doer: it answers queries by what all hosts have in common. Each has a GUID of its own, and their
-// links are up. The GID table has the lines of all hosts, each with its host's name and its index there.
+// Do implements provider.Doer. The response has the attributes that all hosts share: GUIDs are 0, because
+// they differ, and links are up. The GID table contains the entries of all hosts, each with its host's name
+// and index.
 func (g *guests) Do(ctx context.Context, code provider.Code, request, grant any) error {
 	err := g.blank.Do(ctx, code, request, grant)
 	switch grant := grant.(type) {
@@ -106,13 +107,13 @@ func (g *guests) addGIDs(ctx context.Context, code provider.Code, request any, a
 	defer g.mu.Unlock()
 	for _, host := range g.hosts {
 		var table provider.QueryGIDTableGrant
-		if err := host.Do(ctx, code, request, &table); err == nil { // else it is ending
+		if err := host.Do(ctx, code, request, &table); err == nil { // otherwise it is being closed
 			all.Entries = append(all.Entries, table.Entries...)
 		}
 	}
 }
 
-// Counters are the sums of those of all hosts that there were.
+// Counters returns the sums over all hosts, including closed ones.
 func (g *guests) Counters() ([]verbs.Counter, error) {
 	sum, err := g.blank.Counters()
 	g.mu.Lock()
@@ -128,8 +129,8 @@ func (g *guests) Counters() ([]verbs.Counter, error) {
 	return sum, err
 }
 
-// Alone is the address of the only process that has been on the network, if no packet was sent yet; else it is not valid.
-// Hosts with names are not counted: any process may use them.
+// Alone returns the address of the only process that has been on the network, if no packet was sent yet;
+// otherwise the zero address. Named hosts are not counted, because any process can use them.
 func (n *Network) Alone() (address netip.Addr) {
 	g := n.guests
 	g.mu.Lock()
@@ -145,11 +146,11 @@ func (n *Network) Alone() (address netip.Addr) {
 	return table.Entries[0].GID.Addr().Unmap()
 }
 
-func (g *guests) takeAddresses() (list []netip.Addr, err error) {
+func (g *guests) acquireAddresses() (list []netip.Addr, err error) {
 	for _, p := range g.pools {
-		a, err := p.take()
+		a, err := p.acquire()
 		if err != nil {
-			g.giveAddresses(list)
+			g.releaseAddresses(list)
 			return nil, err
 		}
 		list = append(list, a)
@@ -157,9 +158,9 @@ func (g *guests) takeAddresses() (list []netip.Addr, err error) {
 	return list, nil
 }
 
-// giveAddresses gives them back, each to the pool in the place of its own.
-func (g *guests) giveAddresses(list []netip.Addr) {
+// releaseAddresses returns addresses to their pools.
+func (g *guests) releaseAddresses(list []netip.Addr) {
 	for i, a := range list {
-		g.pools[i].give(a)
+		g.pools[i].release(a)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Weather is what is wrong with a network in memory, as a command line says it.
-type Weather struct {
+// ImpairmentFlags are the flags that impair an in-memory network.
+type ImpairmentFlags struct {
 	loss, duplication, reordering share
 	delay, mark                   time.Duration
 	rate                          bits
@@ -22,24 +22,24 @@ type Weather struct {
 	flags                         *pflag.FlagSet
 }
 
-// names are those of the flags.
+// names lists the flags.
 var names = []string{"loss", "duplicate", "reorder", "delay", "rate", "mark", "seed", "schedule"}
 
-// Add adds the flags to a command's. The usage of each begins with when it holds.
-func (w *Weather) Add(f *pflag.FlagSet, when string) {
+// Add adds the flags to a flag set. when prefixes their help with their condition.
+func (w *ImpairmentFlags) Add(f *pflag.FlagSet, when string) {
 	w.flags = f
-	f.Var(&w.loss, "loss", when+"`share` of the packets that are lost, as 0.1%")
-	f.Var(&w.duplication, "duplicate", when+"`share` of the packets that come twice")
-	f.Var(&w.reordering, "reorder", when+"`share` of the packets that the next one overtakes")
-	f.DurationVar(&w.delay, "delay", 0, when+"`time` that each packet takes, as 50us")
-	f.Var(&w.rate, "rate", when+"`bits` per second that a host sends at most, as 10gbit")
-	f.DurationVar(&w.mark, "mark", 0, when+"`time`: packets that wait for longer to leave, with --rate, are marked, and connections slow down")
-	f.Uint64Var(&w.seed, "seed", 0, when+"`number` that decides which packets these are")
-	f.StringVar(&w.schedule, "schedule", "", when+"`file` of links that go down and up, and of addresses that change: lines of time, host and event")
+	f.Var(&w.loss, "loss", when+"`share` of lost packets, such as 0.1%")
+	f.Var(&w.duplication, "duplicate", when+"`share` of duplicated packets")
+	f.Var(&w.reordering, "reorder", when+"`share` of packets delivered after their successor")
+	f.DurationVar(&w.delay, "delay", 0, when+"`time` that each packet is delayed, such as 50us")
+	f.Var(&w.rate, "rate", when+"maximum `bits` per second of each host, such as 10gbit")
+	f.DurationVar(&w.mark, "mark", 0, when+"queueing `time` from which packets are ECN-marked; requires --rate")
+	f.Uint64Var(&w.seed, "seed", 0, when+"`number` that seeds the selection of packets")
+	f.StringVar(&w.schedule, "schedule", "", when+"`file` of link and address changes: lines of time, host and event")
 }
 
-// Given gives the first flag that was given; empty if none was.
-func (w *Weather) Given() string {
+// Given returns the first given flag, or "".
+func (w *ImpairmentFlags) Given() string {
 	for _, name := range names {
 		if w.flags != nil && w.flags.Changed(name) {
 			return name
@@ -48,13 +48,13 @@ func (w *Weather) Given() string {
 	return ""
 }
 
-// Fill puts it into a network's options. verbs.ErrInvalid for what is wrong with the schedule.
-func (w *Weather) Fill(o *Options) (err error) {
+// Fill sets the options of a network. It returns verbs.ErrInvalid for invalid values and an invalid schedule.
+func (w *ImpairmentFlags) Fill(o *Options) (err error) {
 	if w.delay < 0 {
-		return fmt.Errorf("%w: --delay %v: 0 or more", verbs.ErrInvalid, w.delay)
+		return fmt.Errorf("%w: --delay must not be negative: %v", verbs.ErrInvalid, w.delay)
 	}
 	if w.mark < 0 || w.mark > 0 && w.rate == 0 {
-		return fmt.Errorf("%w: --mark %v: 0 or more, and together with --rate, which makes the queue that it is about", verbs.ErrInvalid, w.mark)
+		return fmt.Errorf("%w: --mark must not be negative and requires --rate, which creates the queue: %v", verbs.ErrInvalid, w.mark)
 	}
 	o.Seed = w.seed
 	o.Impairment = memnet.Impairment{
@@ -66,15 +66,15 @@ func (w *Weather) Fill(o *Options) (err error) {
 	return err
 }
 
-// share is a part of all, from 0 to 1, written in percent or as a number.
+// share is a share from 0 to 1, written as a percentage.
 type share float64
 
 // Set implements pflag.Value.
 func (s *share) Set(text string) error {
 	number, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(value >= 0 && value <= 100) || !percent && value != 0 { // without the sign some mean 1 of 1, and others of 100
-		return fmt.Errorf("write a share from 0%% to 100%%, such as 0.1%%")
+	if err != nil || !(value >= 0 && value <= 100) || !percent && value != 0 { // without the sign, 1 could mean 1% or 100%
+		return fmt.Errorf("must be a share from 0%% to 100%%, such as 0.1%%")
 	}
 	*s = share(value / 100)
 	return nil
@@ -94,7 +94,7 @@ func (s *share) Type() string { return "share" }
 // bits is a number of bits per second.
 type bits uint64
 
-// units are tc(8)'s.
+// units are those of tc(8).
 var units = []struct {
 	name string
 	bits float64
@@ -112,7 +112,7 @@ func (b *bits) Set(text string) error {
 			break
 		}
 	}
-	return fmt.Errorf("write a number with bit, kbit, mbit or gbit, such as 10gbit")
+	return fmt.Errorf("must be a number with bit, kbit, mbit or gbit, such as 10gbit")
 }
 
 // String implements pflag.Value.

@@ -22,7 +22,7 @@ import (
 // newBadNetwork has hosts a (10.1.0.1) and b (10.1.0.2), and what flags say.
 func newBadNetwork(t *testing.T, flags ...string) *Network {
 	t.Helper()
-	var w Weather
+	var w ImpairmentFlags
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	w.Add(set, "")
 	o, err := ParseOptions(DefaultPools, []string{"a=10.1.0.1", "b=10.1.0.2"})
@@ -104,7 +104,7 @@ func TestSameLossEachTime(t *testing.T) {
 	}
 }
 
-// Hosts of a network that marks heed that, and a queue that marks needs a rate.
+// Hosts of a network that marks packets use congestion control, and marking requires a rate.
 func TestNetworkThatMarks(t *testing.T) {
 	t.Parallel()
 	n := newBadNetwork(t, "--rate", "50mbit", "--mark", "100us")
@@ -141,7 +141,7 @@ func TestNetworkThatMarks(t *testing.T) {
 	if marked := count(t, n.Devices()[2], "np_ecn_marked_roce_packets"); marked == 0 || n.Impaired().Marked == 0 {
 		t.Errorf("%d packets are marked; %+v", marked, n.Impaired())
 	}
-	var w Weather
+	var w ImpairmentFlags
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	w.Add(f, "")
 	if err := f.Parse([]string{"--mark", "1ms"}); err != nil {
@@ -238,12 +238,12 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// A mistake in a schedule is said with its line.
-func TestScheduleMistakes(t *testing.T) {
+// Errors in a schedule are reported with their lines.
+func TestScheduleErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"soon a down": "no time", "1s a": "write a time", "1s a sideways": "an event is", "1s a address x": "no IP address", "1s a address": "an event is",
-		"1s a down now": "an event is",
+		"soon a down": "not a time", "1s a": "must have a time", "1s a sideways": "an event must be", "1s a address x": "not an IP address", "1s a address": "an event must be",
+		"1s a down now": "an event must be",
 	} {
 		want = strings.Replace(want, "no IP address", "is not an IP address", 1)
 		if _, err := parseSchedule("file", strings.NewReader("\n"+text)); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "file, line 2") {

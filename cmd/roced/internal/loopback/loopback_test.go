@@ -278,8 +278,8 @@ func TestHostOfAProcess(t *testing.T) {
 	waittest.Eventually(t, "all hosts are gone", func() bool { return len(gidsOf(t, device)) == 0 })
 }
 
-// A process whose end nobody can wait for, since there is no descriptor for that, has no host: it would have another one
-// each time it asks.
+// A process whose end cannot be awaited for lack of descriptors gets no host: it would have another one for
+// each query.
 func TestHostWithoutDescriptors(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/30"}, nil)
 	process := server.Process{PID: os.Getpid()}

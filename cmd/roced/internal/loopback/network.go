@@ -13,14 +13,14 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// Network is the network in memory with its hosts.
+// Network is an in-memory network with its hosts.
 type Network struct {
 	memory   *memnet.Network
-	recorder *record.Recorder // nil: no capture
+	recorder *record.Recorder // nil without capture
 	guests   *guests
 	named    []*hca.Card
 	log      *slog.Logger
-	marks    bool // packets: then hosts heed that
+	marks    bool // mark packets; hosts then use congestion control
 	closing  chan struct{}
 	schedule sync.WaitGroup
 
@@ -28,7 +28,7 @@ type Network struct {
 	hosts map[string]*memnet.Host
 }
 
-// New makes the network, with the hosts that have names.
+// New creates the network with the named hosts.
 func New(o Options, log *slog.Logger) (*Network, error) {
 	n := &Network{memory: memnet.New(o.Seed), log: log, marks: o.Impairment.Mark > 0, closing: make(chan struct{}), hosts: map[string]*memnet.Host{}}
 	if err := n.fill(o, log); err != nil {
@@ -66,7 +66,7 @@ func (n *Network) fill(o Options, log *slog.Logger) (err error) {
 	return err
 }
 
-// newCard makes a card on a new host. No program runs it: they are in other processes.
+// newCard creates a card on a new host. Its programs are in other processes, so it never runs inline.
 func (n *Network) newCard(name string, workers int, addresses ...netip.Addr) (*hca.Card, error) {
 	host, err := n.memory.AddHost(name, addresses...)
 	if err != nil {
@@ -95,24 +95,24 @@ func (n *Network) note(name string, host *memnet.Host) {
 	n.hosts[name] = host
 }
 
-// forget forgets a host that has gone.
+// forget removes a closed host from the map.
 func (n *Network) forget(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.hosts, name)
 }
 
-// hostOf is the host of a name; nil if it is not there.
+// hostOf returns a host by name, or nil.
 func (n *Network) hostOf(name string) *memnet.Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.hosts[name]
 }
 
-// Impaired counts what the network has done to packets.
+// Impaired returns the counters of impaired packets.
 func (n *Network) Impaired() memnet.Counters { return n.memory.Counters() }
 
-// Devices are those that programs open.
+// Devices returns the devices that programs can open.
 func (n *Network) Devices() []Device {
 	list := []Device{n.guests}
 	for _, h := range n.named {
@@ -121,7 +121,7 @@ func (n *Network) Devices() []Device {
 	return list
 }
 
-// Sources are the devices for a server.
+// Sources returns the devices as sources of a server.
 func (n *Network) Sources() (list []server.Source) {
 	for _, d := range n.Devices() {
 		list = append(list, d)
@@ -129,7 +129,7 @@ func (n *Network) Sources() (list []server.Source) {
 	return list
 }
 
-// Close ends all hosts, and what programs have on them.
+// Close closes all hosts with all sessions on them.
 func (n *Network) Close() error {
 	err := n.close()
 	n.guests.ending.Wait()

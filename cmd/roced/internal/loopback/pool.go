@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pool has addresses for hosts.
+// pool holds the addresses of hosts.
 type pool struct {
 	prefix netip.Prefix
 
@@ -16,7 +16,7 @@ type pool struct {
 	taken map[netip.Addr]bool
 }
 
-// newPool makes a pool of a prefix's addresses, except the first, which names the network.
+// newPool creates a pool of the addresses of a prefix, except the first, which denotes the network.
 func newPool(prefix netip.Prefix, taken ...netip.Addr) *pool {
 	p := &pool{prefix: prefix.Masked(), taken: map[netip.Addr]bool{}}
 	for _, a := range taken {
@@ -25,8 +25,8 @@ func newPool(prefix netip.Prefix, taken ...netip.Addr) *pool {
 	return p
 }
 
-// take gives the lowest free address.
-func (p *pool) take() (netip.Addr, error) {
+// acquire returns the lowest free address.
+func (p *pool) acquire() (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := p.prefix.Addr().Next(); p.prefix.Contains(a); a = a.Next() {
@@ -35,10 +35,10 @@ func (p *pool) take() (netip.Addr, error) {
 			return a, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("%w: all addresses of %v are taken; --pool has room for more", verbs.ErrLimit, p.prefix)
+	return netip.Addr{}, fmt.Errorf("%w: all addresses of %v are in use; use a larger --pool", verbs.ErrLimit, p.prefix)
 }
 
-func (p *pool) give(a netip.Addr) {
+func (p *pool) release(a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.taken, a)

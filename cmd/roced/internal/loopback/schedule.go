@@ -14,23 +14,23 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// Event is something that happens to a host of a network in memory.
+// Event is a change of a host of an in-memory network.
 type Event struct {
-	At        time.Duration // since the network was made
+	At        time.Duration // since the network was created
 	Host      string
 	what      string
 	addresses []netip.Addr
 }
 
-// What a line of a schedule can say of a host.
+// Events of a schedule.
 const (
 	linkDown     = "down"
 	linkUp       = "up"
 	newAddresses = "address"
 )
 
-// ReadSchedule reads a file of events: a line each of time, host, and down, up, or address and the addresses that the
-// host has from then on. What follows # is a comment.
+// ReadSchedule reads a file of events. Each line has a time, a host, and down, up, or address with the new
+// addresses. # starts a comment.
 func ReadSchedule(path string) ([]Event, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,10 +60,10 @@ func parseSchedule(path string, from io.Reader) (list []Event, err error) {
 
 func parseEvent(words []string) (e Event, err error) {
 	if len(words) < 3 {
-		return e, fmt.Errorf("write a time, a host and an event, such as 1.5s loop1 down")
+		return e, fmt.Errorf("a line must have a time, a host and an event, such as 1.5s loop1 down")
 	}
 	if e.At, err = time.ParseDuration(words[0]); err != nil || e.At < 0 {
-		return e, fmt.Errorf("%q is no time, such as 1.5s or 200ms", words[0])
+		return e, fmt.Errorf("%q is not a time, such as 1.5s or 200ms", words[0])
 	}
 	e.Host, e.what = words[1], words[2]
 	switch {
@@ -76,13 +76,13 @@ func parseEvent(words []string) (e Event, err error) {
 			e.addresses = append(e.addresses, a)
 		}
 	case e.what != linkDown && e.what != linkUp, len(words) > 3:
-		return e, fmt.Errorf("%q: an event is down, up, or address ADDRESS[,ADDRESS]", strings.Join(words[2:], " "))
+		return e, fmt.Errorf("an event must be down, up, or address ADDRESS[,ADDRESS]: %q", strings.Join(words[2:], " "))
 	}
 	return e, nil
 }
 
-// carryOut has an event happen. Programs on the host have been told when it returns.
-func (e *Event) carryOut(host *memnet.Host) error {
+// apply applies an event to its host. Programs on the host have been notified when it returns.
+func (e *Event) apply(host *memnet.Host) error {
 	switch e.what {
 	case linkDown, linkUp:
 		host.SetUp(e.what == linkUp)
@@ -91,7 +91,7 @@ func (e *Event) carryOut(host *memnet.Host) error {
 	return host.SetAddresses(e.addresses...)
 }
 
-// follow has the events of a schedule happen at their times, until the network is closed.
+// follow applies the events of a schedule at their times, until the network is closed.
 func (n *Network) follow(schedule []Event) {
 	start := time.Now()
 	for i := range schedule {
@@ -103,11 +103,11 @@ func (n *Network) follow(schedule []Event) {
 		}
 		host := n.hostOf(e.Host)
 		if host == nil {
-			n.log.Warn("the schedule has an event of a host that is not there", "host", e.Host, "time", e.At)
+			n.log.Warn("event of an unknown host in the schedule", "host", e.Host, "time", e.At)
 			continue
 		}
-		if err := e.carryOut(host); err != nil {
-			n.log.Warn("an event of the schedule did not happen", "host", e.Host, "time", e.At, "error", err)
+		if err := e.apply(host); err != nil {
+			n.log.Warn("cannot apply an event of the schedule", "host", e.Host, "time", e.At, "error", err)
 		}
 	}
 }

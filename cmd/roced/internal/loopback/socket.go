@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is where programs connect to a network in memory by default: a place that needs no privilege.
+// Socket returns the default socket of an in-memory network, in a directory that needs no privileges.
 func Socket() string { return filepath.Join(runtimeDir(), "roced.sock") }
 
-// runtimeDir is the user's, or a folder of the user's for temporary files.
+// runtimeDir returns the user's runtime directory, otherwise a per-user directory in the temporary directory.
 func runtimeDir() string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return dir
@@ -19,8 +19,9 @@ func runtimeDir() string {
 	return filepath.Join(os.TempDir(), "roced-"+strconv.Itoa(os.Getuid()))
 }
 
-// IsOwn says whether a socket's folder belongs to the user, or to root: who may make folders beside the user's, as in
-// /tmp, is not to serve the user's programs. A folder that is missing has nobody's socket.
+// IsOwn reports whether the directory of a socket belongs to the user or to root. Otherwise a user that can
+// create directories beside the user's, as in /tmp, could serve the user's programs. A missing directory
+// contains no socket.
 func IsOwn(socket string) bool {
 	var stat unix.Stat_t
 	return unix.Lstat(filepath.Dir(socket), &stat) != nil || stat.Uid == 0 || int(stat.Uid) == os.Geteuid()

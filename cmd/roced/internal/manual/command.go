@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandName is a command's page: roced-show-gid.
+// commandName returns the name of a command's page, such as roced-show-gid.
 func commandName(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 }
 
-// commandPage is a command's page.
+// commandPage returns the page of a command.
 func commandPage(cmd *cobra.Command) string {
 	p := newPage(commandName(cmd), "8", cmd.Short)
 	p.section("SYNOPSIS")
@@ -38,7 +38,7 @@ func commandPage(cmd *cobra.Command) string {
 	return p.String()
 }
 
-// shown are the subcommands that have pages.
+// shown returns the subcommands with pages.
 func shown(cmd *cobra.Command) (list []*cobra.Command) {
 	for _, c := range cmd.Commands() {
 		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
@@ -74,7 +74,7 @@ func (p *page) flags(set *pflag.FlagSet) {
 	})
 }
 
-// seeAlso names the overview, and the parent if it is another.
+// seeAlso lists the overview, and the parent command if there is one.
 func (p *page) seeAlso(cmd *cobra.Command) {
 	pages := []string{bold("roced") + "(8)"}
 	if parent := cmd.Parent(); parent.HasParent() {

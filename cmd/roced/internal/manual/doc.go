@@ -1,11 +1,11 @@
 // Package manual writes the manual pages, in roff (man(7)):
 //
-//	command.go   a command's, from what its --help says
-//	overview.go  roced(8): what the commands have in common, files, signals, the units; overview.man
+//	command.go   pages of commands, from their help
+//	overview.go  roced(8): commands, files, signals, units; from overview.man
 //	toml.go      roced.toml(5), from the reference file of package config
-//	write.go     all of them, into a folder
-//	roff.go      text as roff
+//	write.go     writes all pages to a directory
+//	roff.go      conversion of text to roff
 //
-// A page says what the command says, so it cannot be behind. Left out: the commands that cobra adds
-// (help, completion).
+// Pages of commands are generated from their help, so they are always up to date. Commands added by cobra
+// (help, completion) have no pages.
 package manual

@@ -10,7 +10,7 @@ import (
 //go:embed overview.man
 var overview string
 
-// overviewPage is roced(8): the commands, their common options, and the rest from overview.man.
+// overviewPage returns roced(8): the commands, their common options, and the text of overview.man.
 func overviewPage(root *cobra.Command) string {
 	p := newPage("roced", "8", root.Short)
 	p.section("SYNOPSIS")

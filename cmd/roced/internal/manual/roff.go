@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// page is a manual page in the making.
+// page is a manual page under construction.
 type page struct{ strings.Builder }
 
-// newPage begins a page. It has no date, so that the same sources make the same page.
+// newPage starts a page. It has no date, so that builds are reproducible.
 func newPage(name, section, short string) *page {
 	p := &page{}
 	fmt.Fprintf(p, ".TH %s %s \"\" roced \"roced manual\"\n", strings.ToUpper(escape(name)), section)
@@ -19,8 +19,8 @@ func newPage(name, section, short string) *page {
 
 func (p *page) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 
-// text writes paragraphs and lists. A line that begins with "- " is an item, to which the indented lines
-// below it belong; other indented lines stay as they are.
+// text writes paragraphs and lists. A line that starts with "- " starts an item, which includes the indented
+// lines below it; other indented lines are literal.
 func (p *page) text(text string) {
 	now := paragraph
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -46,7 +46,7 @@ func (p *page) text(text string) {
 	p.WriteString(now.end())
 }
 
-// kind is what a line of a text belongs to.
+// kind is the kind of a line of text.
 type kind int
 
 const (
@@ -57,7 +57,7 @@ const (
 
 const bullet = "- "
 
-// after is the kind of a line after one of this kind. An empty one goes on with lines as they are alone.
+// after returns the kind of a line that follows one of this kind. An empty line continues literal text only.
 func (k kind) after(line string) kind {
 	indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
 	switch {
@@ -69,7 +69,7 @@ func (k kind) after(line string) kind {
 	return paragraph
 }
 
-// begin and end switch to lines as they are, and back.
+// begin and end return the requests that start and end literal text.
 func (k kind) begin() string {
 	if k == literal {
 		return ".nf\n"
@@ -84,18 +84,18 @@ func (k kind) end() string {
 	return ""
 }
 
-// example writes lines as they are.
+// example writes literal lines.
 func (p *page) example(text string) {
 	fmt.Fprintf(p, ".nf\n%s\n.fi\n", escape(strings.Trim(text, "\n")))
 }
 
-// item writes a term, in roff, and what is said of it.
+// item writes a term in roff and its description.
 func (p *page) item(term, text string) { fmt.Fprintf(p, ".TP\n%s\n%s\n", term, escape(text)) }
 
 func bold(text string) string   { return `\fB` + escape(text) + `\fR` }
 func italic(text string) string { return `\fI` + escape(text) + `\fR` }
 
-// escape keeps roff from taking characters for its own. A hyphen is to be one also when it is copied.
+// escape escapes roff's special characters. Hyphens remain hyphens when copied.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "µ", `\(mc`).Replace(text)
 	lines := strings.Split(text, "\n")

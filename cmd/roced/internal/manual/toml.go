@@ -12,13 +12,12 @@ var (
 	tableLine = regexp.MustCompile(`^#?(\[.*\])$`)
 )
 
-// tomlPage is roced.toml(5). Of the reference, the comment above keys is what is said of them, and a
-// comment above a table is what is said of that.
+// tomlPage returns roced.toml(5). Comments of the reference file describe the keys or table below them.
 func tomlPage() string {
 	p := newPage("roced.toml", "5", "configuration of the roced service")
 	p.section("DESCRIPTION")
-	p.text("The file is TOML (toml.io). A key that is not listed here, a value of another type and a key that is there twice are mistakes.\n" +
-		"\"roced config check FILE\" finds all of them, and \"roced config example\" prints this page's text as a file.\n" +
+	p.text("The file is TOML (toml.io). Unknown keys, values of another type and duplicate keys are errors.\n" +
+		"\"roced config check FILE\" reports all errors, and \"roced config example\" prints the text of this page as a file.\n" +
 		"Sizes are bytes, or strings with KiB, MiB, GiB or TiB. Durations are strings with a unit: \"20us\", \"1.5ms\".")
 	p.section("KEYS")
 	var comment []string
@@ -43,7 +42,7 @@ func tomlPage() string {
 	return p.String()
 }
 
-// keys writes a key with its default. A key without a comment goes with the one above.
+// keys writes a key with its default. A key without a comment belongs to the one above.
 func (p *page) keys(comment []string, line string) {
 	line = strings.TrimPrefix(line, "#")
 	p.WriteString(".TP\n" + bold(line) + "\n")
@@ -52,7 +51,7 @@ func (p *page) keys(comment []string, line string) {
 	}
 }
 
-// loose writes a comment that stands by itself.
+// loose writes a comment that describes no key.
 func (p *page) loose(comment []string) {
 	if len(comment) > 0 {
 		p.WriteString(".PP\n")

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Pages are all pages by their files' names: roced.8, roced.toml.5, and one for each command.
+// Pages returns all pages by file name: roced.8, roced.toml.5, and one per command.
 func Pages(root *cobra.Command) map[string]string {
 	pages := map[string]string{"roced.8": overviewPage(root), "roced.toml.5": tomlPage()}
 	addPages(pages, root)
@@ -21,7 +21,7 @@ func addPages(pages map[string]string, cmd *cobra.Command) {
 	}
 }
 
-// Write writes the pages into a folder, which is made.
+// Write writes the pages to a directory, which it creates.
 func Write(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -12,49 +12,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrPeerGone: the connection ended while it was needed.
+// ErrPeerGone reports that the peer closed the connection.
 var ErrPeerGone = fmt.Errorf("the peer closed the connection: %w", unix.ECONNRESET)
 
-// keepAlive finds within about ten seconds that a peer's host is gone.
+// keepAlive detects within about ten seconds that the peer's host is down.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
 
-// Control is the TCP connection between two programs that measure. They exchange addresses; two roced
-// perf then exchange lines of JSON. After that its context ends with the connection, so that a wait
-// for datagrams ends when the peer is gone.
+// Control is the TCP connection between two measuring programs. They exchange addresses; two roced perf then
+// exchange lines of JSON. Afterwards its context ends with the connection, so that a wait for datagrams ends
+// when the peer does.
 type Control struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	conn    net.Conn
-	speaks  string        // what the peer has to be
-	Timeout time.Duration // for answers
+	speaks  string        // expected peer program
+	Timeout time.Duration // for responses
 	lines   chan []byte
-	release func() bool // forgets that ctx closes the connection
+	release func() bool // cancels closing by ctx
 }
 
-// NewControl takes the connection over, and closes it when ctx is done.
+// NewControl takes over the connection and closes it when ctx is done.
 func NewControl(ctx context.Context, conn net.Conn, speaks string) *Control {
 	c := &Control{conn: conn, speaks: speaks, Timeout: ReplyTimeout, lines: make(chan []byte, 1)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.release = context.AfterFunc(ctx, func() { conn.Close() })
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(keepAlive) // without it, a dead host is noticed later
+		_ = tcp.SetKeepAliveConfig(keepAlive) // otherwise a host that is down is detected later
 	}
 	return c
 }
 
-// Context is done when the connection ends, or what NewControl was given is done.
+// Context is done when the connection ends or the context of NewControl is done.
 func (c *Control) Context() context.Context { return c.ctx }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr returns the address of the peer.
 func (c *Control) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
-// LocalAddr is this side's address.
+// LocalAddr returns the address of this side.
 func (c *Control) LocalAddr() (netip.Addr, error) {
 	local, err := netip.ParseAddrPort(c.conn.LocalAddr().String())
 	return local.Addr(), err
 }
 
-// Exchange runs the exchange of addresses. Lines come after it.
+// Exchange runs the exchange of addresses, and then reads lines.
 func (c *Control) Exchange(step func(io.ReadWriter) error) error {
 	if err := c.Handshake(step); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *Control) Exchange(step func(io.ReadWriter) error) error {
 	return nil
 }
 
-// Handshake runs a step that needs no measuring.
+// Handshake runs a step with the timeout of the connection.
 func (c *Control) Handshake(step func(io.ReadWriter) error) error {
 	if err := c.conn.SetDeadline(time.Now().Add(c.Timeout)); err != nil {
 		return err
@@ -74,26 +74,26 @@ func (c *Control) Handshake(step func(io.ReadWriter) error) error {
 	return c.conn.SetDeadline(time.Time{})
 }
 
-// Explain turns what the net package says into what happened.
+// Explain adds the cause to an error of the net package.
 func (c *Control) Explain(err error) error {
 	switch {
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
 	case IsTimeout(err):
-		return fmt.Errorf("no answer from %v within %v; is it %s, and not busy with another client? (%w)", c.conn.RemoteAddr(), c.Timeout, c.speaks, err)
+		return fmt.Errorf("%v does not respond within %v; check that %s runs there and that no other client is using it (%w)", c.conn.RemoteAddr(), c.Timeout, c.speaks, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return fmt.Errorf("%v: %w", c.conn.RemoteAddr(), ErrPeerGone)
 	}
 	return err
 }
 
-// IsTimeout says whether an answer did not come in time.
+// IsTimeout reports whether a response did not arrive in time.
 func IsTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Control) Close() error {
 	c.release()
 	c.cancel(net.ErrClosed)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Destination is what two programs tell each other over TCP before they can send
-// datagrams, in the text of rdma-core's ibv_ud_pingpong (libibverbs/examples):
+// Destination is the address that two programs exchange over TCP before they can send datagrams, in the text
+// format of rdma-core's ibv_ud_pingpong (libibverbs/examples):
 //
 //	0000:00004a:000000:00000000000000000000ffff0a4d0001 NUL
 //	LID  QPN    PSN    GID, byte by byte
@@ -22,7 +22,7 @@ type Destination struct {
 	GID verbs.GID
 }
 
-// Where the fields are in the text.
+// Offsets of the fields.
 const (
 	qpnOffset      = 5
 	psnOffset      = 12
@@ -31,22 +31,22 @@ const (
 	destinationLen = 52
 )
 
-// Message is the text.
+// Message returns the text form.
 func (d Destination) Message() []byte {
 	return fmt.Appendf(nil, "%04x:%06x:%06x:%x\x00", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID[:])
 }
 
-// String is what ibv_ud_pingpong prints.
+// String returns the form that ibv_ud_pingpong prints.
 func (d Destination) String() string {
 	return fmt.Sprintf("LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID)
 }
 
-// Addr is where messages to it go.
+// Addr returns the destination address of messages.
 func (d Destination) Addr() ud.Addr { return ud.Addr{GID: d.GID, QPN: d.QPN} }
 
-// parseDestination is strict: each field has its width. Any other text is EBADMSG.
+// parseDestination parses the text form. Fields must have their exact width; other text is EBADMSG.
 func parseDestination(m []byte) (d Destination, err error) {
-	bad := fmt.Errorf("%q is not an address as ibv_ud_pingpong sends it: %w", m, unix.EBADMSG)
+	bad := fmt.Errorf("%q is not an address in the format of ibv_ud_pingpong: %w", m, unix.EBADMSG)
 	if len(m) != destinationLen || m[qpnOffset-1] != ':' || m[psnOffset-1] != ':' || m[gidOffset-1] != ':' || m[nulOffset] != 0 {
 		return d, bad
 	}
@@ -61,26 +61,25 @@ func parseDestination(m []byte) (d Destination, err error) {
 	return d, nil
 }
 
-// HexNumber takes an even number of digits, 16 at most, and nothing else: a sign, prefix
-// or underscore is no digit.
+// HexNumber parses an even number of digits, at most 16. Signs, prefixes and underscores are invalid.
 func HexNumber(digits []byte) (uint64, bool) {
 	var number [8]byte
 	_, err := hex.Decode(number[len(number)-len(digits)/2:], digits)
 	return binary.BigEndian.Uint64(number[:]), err == nil
 }
 
-// Check rejects what no datagram can be sent to. It is EBADMSG.
+// Check returns EBADMSG if datagrams cannot be sent to d.
 func (d Destination) Check() error {
 	what := ""
 	switch {
 	case d.GID.IsZero():
-		what = "no GID; start it with -g INDEX (ibv_devinfo -v lists them)"
+		what = "no GID; start the peer with -g INDEX (ibv_devinfo -v lists GIDs)"
 	case d.GID.IsMulticast() || d.QPN == verbs.MulticastQPN:
-		what = "a group's address, not one of its own"
+		what = "a group address instead of its own"
 	case d.QPN <= 1:
-		what = fmt.Sprintf("QP %v, which takes no messages", d.QPN)
+		what = fmt.Sprintf("QP %v, which does not receive messages", d.QPN)
 	default:
 		return nil
 	}
-	return fmt.Errorf("the peer gives %s: %w", what, unix.EBADMSG)
+	return fmt.Errorf("the peer sent %s: %w", what, unix.EBADMSG)
 }

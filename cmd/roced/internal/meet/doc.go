@@ -1,9 +1,9 @@
-// Package meet connects two commands before they can send datagrams: over a TCP connection they
-// exchange the addresses of their queue pairs.
+// Package meet connects two commands before they can send datagrams: they exchange the addresses of their
+// queue pairs over a TCP connection.
 //
-//	tcp.go            listen and dial inside a network namespace
+//	tcp.go            listen and dial in a network namespace
 //	control.go        the connection; a context ends with it
-//	  exchange.go       the exchange of addresses, as ibv_ud_pingpong's (destination.go)
-//	  lines.go          lines of JSON after that, between two of our own
-//	printable.go      how to show what a peer says: it is not trusted
+//	  exchange.go       the exchange of addresses, as in ibv_ud_pingpong (destination.go)
+//	  lines.go          the exchange of lines of JSON between two roced commands
+//	printable.go      safe output of text from peers, which are not trusted
 package meet

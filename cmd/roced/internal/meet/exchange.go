@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DoneMessage is the client's last word, with its NUL.
+// DoneMessage is the last message of the client, with its NUL.
 const DoneMessage = "done\x00"
 
-// SRQAddresses is how many addresses ibv_srq_pingpong sends, and waits for, whatever the number of its
-// queue pairs (-q). The others send one.
+// SRQAddresses is the number of addresses that ibv_srq_pingpong sends and expects, independent of the number
+// of its queue pairs (-q). Other programs send one.
 const SRQAddresses = 256
 
-// Introduce is the client's half of the exchange: it speaks first, and exchanges terms with another roced. It sends so many
-// addresses, of which the first counts, and the peer as many.
+// Introduce runs the client's half of the exchange: it sends first, and exchanges terms with another roced.
+// Each side sends the given number of addresses, of which only the first is used.
 func Introduce(conn io.ReadWriter, terms *Terms, own Destination, addresses int) (peer Destination, err error) {
 	message := own.Message()
 	terms.markAddresses(message, addresses)
@@ -35,8 +35,8 @@ func Introduce(conn io.ReadWriter, terms *Terms, own Destination, addresses int)
 	return peer, nil
 }
 
-// Answer is the server's half. It calls prepare with the client's address; prepare returns this
-// side's when the queue pair is ready.
+// Answer runs the server's half of the exchange. It calls prepare with the client's address; prepare returns
+// the address of this side when the queue pair is ready.
 func Answer(conn io.ReadWriter, terms *Terms, addresses int, prepare func(peer Destination) (own Destination, err error)) error {
 	begin, kind, err := terms.ReadFirst(conn)
 	if err != nil {
@@ -44,7 +44,7 @@ func Answer(conn io.ReadWriter, terms *Terms, addresses int, prepare func(peer D
 	}
 	if kind == Perftest {
 		version, _, _ := strings.Cut(string(begin), "\x00")
-		return fmt.Errorf("the client is a program of perftest (%s); start roced perf with --perftest, --rc or --uc for it: %w", version, unix.EPROTONOSUPPORT)
+		return fmt.Errorf("the client is a perftest program (%s); start roced perf with --perftest, --rc or --uc: %w", version, unix.EPROTONOSUPPORT)
 	}
 	peer, err := readDestinations(&continued{conn, begin}, addresses)
 	if err != nil {
@@ -62,12 +62,12 @@ func Answer(conn io.ReadWriter, terms *Terms, addresses int, prepare func(peer D
 		return fmt.Errorf("wait for the client's confirmation: %w", err)
 	}
 	if string(done[:]) != DoneMessage {
-		return fmt.Errorf("the client confirmed with %q, not with %q: %w", done, DoneMessage, unix.EBADMSG)
+		return fmt.Errorf("the client confirmed with %q, want %q: %w", done, DoneMessage, unix.EBADMSG)
 	}
 	return nil
 }
 
-// sendDestinations sends this side's address, and empty ones behind it.
+// sendDestinations sends the address of this side, followed by empty ones.
 func sendDestinations(conn io.Writer, message []byte, addresses int) error {
 	for range addresses - 1 {
 		message = append(message, Destination{}.Message()...)
@@ -78,7 +78,7 @@ func sendDestinations(conn io.Writer, message []byte, addresses int) error {
 	return nil
 }
 
-// readDestinations reads as many addresses, of which the first is the peer's.
+// readDestinations reads the same number of addresses and returns the first, that of the peer.
 func readDestinations(conn io.Reader, addresses int) (Destination, error) {
 	messages := make([]byte, addresses*destinationLen)
 	if _, err := io.ReadFull(conn, messages); err != nil {

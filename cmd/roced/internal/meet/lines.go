@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// ReplyTimeout is how long a peer may take for an answer that needs no measurement, by default.
+	// ReplyTimeout is the default time limit of a response that needs no measurement.
 	ReplyTimeout = 10 * time.Second
-	// maxLine bounds what a peer may send, in bytes.
+	// maxLine is the maximum length of a line from a peer, in bytes.
 	maxLine = 1 << 20
 )
 
-// errLongLine: the peer has sent so much without an end of line.
+// errLongLine reports a line that exceeds maxLine.
 var errLongLine = fmt.Errorf("the peer's line is longer than 1 MiB: %w", unix.EMSGSIZE)
 
-// Message is what a line of JSON says.
+// Message is the content of a line of JSON.
 type Message interface {
-	// Required names the fields without which a line is another message.
+	// Required returns the fields that a line must have.
 	Required() []string
 }
 
-// read passes lines on until the connection ends.
+// read forwards lines until the connection ends.
 func (c *Control) read() {
 	scanner := bufio.NewScanner(c.conn)
 	scanner.Buffer(nil, maxLine)
@@ -72,7 +72,7 @@ func (c *Control) Receive(ctx context.Context, message Message) error {
 		return decode(line, message)
 	case <-ctx.Done():
 	}
-	select { // a line that came before the end counts
+	select { // prefer a line received before the end
 	case line := <-c.lines:
 		return decode(line, message)
 	default:
@@ -80,7 +80,7 @@ func (c *Control) Receive(ctx context.Context, message Message) error {
 	}
 }
 
-// Early takes a line that has come without having been waited for, if there is one.
+// Early returns a line that arrived unexpectedly, if there is one.
 func (c *Control) Early(message Message) (came bool, err error) {
 	select {
 	case line := <-c.lines:
@@ -90,7 +90,7 @@ func (c *Control) Early(message Message) (came bool, err error) {
 	}
 }
 
-// decode takes this message, and no other: the error of another is EBADMSG.
+// decode decodes a message. Other messages are EBADMSG.
 func decode(line []byte, message Message) error {
 	err := checkFields(line, message.Required())
 	if err == nil {
@@ -103,7 +103,7 @@ func decode(line []byte, message Message) error {
 	case errors.As(err, &mistyped) && mistyped.Field != "":
 		return Impossible(mistyped.Field, mistyped.Value)
 	}
-	return fmt.Errorf("the peer sent %.80q, which is not roced perf's protocol (%s): %w", line, Printable(err.Error()), unix.EBADMSG)
+	return fmt.Errorf("the peer sent %.80q, which is invalid in roced perf's protocol (%s): %w", line, Printable(err.Error()), unix.EBADMSG)
 }
 
 func checkFields(line []byte, required []string) error {
@@ -122,9 +122,9 @@ func checkFields(line []byte, required []string) error {
 	return nil
 }
 
-// ReceiveSoon is receive for answers that need no measuring.
+// ReceiveSoon is Receive with the time limit of a response that needs no measurement.
 func (c *Control) ReceiveSoon(message Message) error {
-	ctx, cancel := context.WithTimeoutCause(c.ctx, c.Timeout, fmt.Errorf("no answer from %v within %v: %w", c.conn.RemoteAddr(), c.Timeout, unix.ETIMEDOUT))
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.Timeout, fmt.Errorf("%v does not respond within %v: %w", c.conn.RemoteAddr(), c.Timeout, unix.ETIMEDOUT))
 	defer cancel()
 	return c.Receive(ctx, message)
 }

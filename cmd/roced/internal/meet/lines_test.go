@@ -37,16 +37,16 @@ func TestReceive(t *testing.T) {
 	}{
 		{`{"sent":7}`, ""},
 		{`{"sent":7,"drops":null,"later":1}`, ""},
-		{`null`, `sent "null", which is not`},
+		{`null`, `sent "null", which is invalid`},
 		{`{"sent":null}`, `no "sent"`},
 		{`{"received":7}`, `no "sent"`},
-		{`[]`, "not roced perf's protocol"},
-		{"\x1b[31m", `sent "\x1b[31m", which is not roced perf's protocol`},
-		{`{"sent":18446744073709551616}`, "the peer says sent number 18446744073709551616, which cannot be"},
-		{`{"sent":-1}`, "the peer says sent number -1, which cannot be"},
-		{`{"sent":` + strings.Repeat("9", 1000) + `}`, "9…, which cannot be"},
-		{`{"sent":7,"drops":{"a":1.5}}`, "1.5, which cannot be"},
-		{`{"drops":` + strings.Repeat("[", 100000), "not roced perf's protocol"},
+		{`[]`, "invalid in roced perf's protocol"},
+		{"\x1b[31m", `sent "\x1b[31m", which is invalid in roced perf's protocol`},
+		{`{"sent":18446744073709551616}`, "the peer sent an invalid value, sent number 18446744073709551616"},
+		{`{"sent":-1}`, "the peer sent an invalid value, sent number -1"},
+		{`{"sent":` + strings.Repeat("9", 1000) + `}`, "9…: "},
+		{`{"sent":7,"drops":{"a":1.5}}`, "1.5: "},
+		{`{"drops":` + strings.Repeat("[", 100000), "invalid in roced perf's protocol"},
 	} {
 		var w word
 		err := listening(t, row.line+"\n").ReceiveSoon(&w)

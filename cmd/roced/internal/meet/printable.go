@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxText bounds what is shown of one text of a peer, in characters.
+// maxText is the maximum length of a printed text from a peer, in characters.
 const maxText = 256
 
-// Printable makes a peer's text fit to be shown: it stays on its line, and tells a terminal nothing.
-// What does not print becomes an escape of strconv.QuoteToGraphic, a backslash two, and a text
-// above 256 characters ends with an ellipsis.
+// Printable makes a text from a peer safe to print: on one line, without terminal control characters.
+// Unprintable characters are escaped as in strconv.QuoteToGraphic, backslashes are doubled, and texts longer
+// than 256 characters end with an ellipsis.
 func Printable(text string) string {
 	characters := 0
 	for i := range text {
@@ -26,7 +26,7 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Impossible is the error of a peer's number that cannot be. It is EBADMSG.
+// Impossible returns EBADMSG for an invalid number from a peer.
 func Impossible(field string, value any) error {
-	return fmt.Errorf("the peer says %s %s, which cannot be: %w", Printable(field), Printable(fmt.Sprint(value)), unix.EBADMSG)
+	return fmt.Errorf("the peer sent an invalid value, %s %s: %w", Printable(field), Printable(fmt.Sprint(value)), unix.EBADMSG)
 }

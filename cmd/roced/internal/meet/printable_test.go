@@ -31,7 +31,7 @@ func TestPrintable(t *testing.T) {
 
 func TestImpossible(t *testing.T) {
 	err := Impossible("server.mtu\x1b", -5)
-	if !errors.Is(err, unix.EBADMSG) || !strings.HasPrefix(err.Error(), `the peer says server.mtu\x1b -5, which cannot be`) {
+	if !errors.Is(err, unix.EBADMSG) || !strings.HasPrefix(err.Error(), `the peer sent an invalid value, server.mtu\x1b -5`) {
 		t.Error(err)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// Dial connects from inside a network namespace, to a host whose link-local address has the device's zone or none. Names are
-// looked up outside, and each address is dialled by this goroutine alone: one that the net package would start for
-// a second address would be in the wrong namespace. The error names the server's command.
+// Dial connects from a network namespace to a host. A link-local address has the zone of the device or none.
+// Names are resolved outside the namespace. Addresses are dialled one by one on this goroutine, because the
+// net package would dial a second address on another goroutine, in the wrong namespace. The error names the
+// command of the server.
 func Dial(ctx context.Context, d *card.Device, namespace, host string, port int, server string) (conn net.Conn, err error) {
 	found, err := lookup(ctx, d, host)
 	if err != nil {
@@ -43,11 +44,11 @@ func Dial(ctx context.Context, d *card.Device, namespace, host string, port int,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, fmt.Errorf("%w; is the server running there (%s)?", failures, server)
+	return nil, fmt.Errorf("%w; check that the server runs there (%s)", failures, server)
 }
 
-// lookup returns the addresses of a host. That of an address is itself, with its zone, which the net package drops. A link-local
-// address without a zone is in that of the device.
+// lookup returns the addresses of a host. An IP address keeps its zone, which the net package would drop; a
+// link-local address without a zone gets that of the device.
 func lookup(ctx context.Context, d *card.Device, host string) (found []netip.Addr, err error) {
 	if address, failed := netip.ParseAddr(host); failed == nil {
 		found = []netip.Addr{address}
@@ -62,8 +63,8 @@ func lookup(ctx context.Context, d *card.Device, host string) (found []netip.Add
 	return found, nil
 }
 
-// dialled is an address as the calling thread's namespace knows it. The net package remembers the names of zones from one
-// namespace to the next; an interface's number it does not.
+// dialled formats an address with its zone as an interface index, because the net package caches zone names
+// across namespaces.
 func dialled(address netip.Addr) (string, error) {
 	address = address.Unmap()
 	if address.Zone() == "" {
@@ -76,7 +77,7 @@ func dialled(address netip.Addr) (string, error) {
 	return address.WithZone(strconv.Itoa(link.Index)).String(), nil
 }
 
-// Accept waits for one client, and listens no longer.
+// Accept waits for one client and closes the listener.
 func Accept(ctx context.Context, listener net.Listener) (net.Conn, error) {
 	defer listener.Close()
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
@@ -87,7 +88,7 @@ func Accept(ctx context.Context, listener net.Listener) (net.Conn, error) {
 	return conn, err
 }
 
-// Listen listens inside a network namespace.
+// Listen listens in a network namespace.
 func Listen(ctx context.Context, namespace string, port int) (listener net.Listener, err error) {
 	err = hca.RunIn(namespace, func() (err error) {
 		listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
@@ -96,7 +97,7 @@ func Listen(ctx context.Context, namespace string, port int) (listener net.Liste
 	return listener, err
 }
 
-// Announce says who is waited for, and where. A device without an address is an error.
+// Announce prints the expected peer and the address.
 func Announce(d *card.Device, out io.Writer, at fmt.Stringer, whom string, gidIndex int) error {
 	entry, err := d.ChooseGID(gidIndex, netip.Addr{}, verbs.GID{})
 	if err != nil {

@@ -11,28 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terms are what two roced programs must agree on. They exchange them before anything else, so that a difference is an error
-// at once on both sides. The other end may also be a program of rdma-core or of perftest, which exchanges none. So the
-// client's first message is that of such a program, with a mark where these read nothing:
+// Terms are the settings on which two roced programs must agree. They exchange them first, so that both
+// report a difference immediately. The peer may also be a program of rdma-core or perftest, which has no
+// terms. Therefore the client's first message is that of such a program, with a mark where these programs
+// ignore it:
 //
 //	client                             server
-//	first message, marked       ──►    (another program goes on as it does)
+//	first message, marked       ──►    (other programs continue as usual)
 //	                            ◄──    "roced ", its terms as JSON, newline
 //	"roced ", its terms, newline ──►
 //
-// and then as without them. A server that sees no mark, and a client that is answered otherwise, goes on without.
+// The exchange then continues as without terms. A server that receives no mark, and a client that receives
+// another response, continue without terms.
 type Terms struct {
 	Program  string    `json:"program"`         // perf or ping; empty: terms are not exchanged
-	Settings []Setting `json:"settings"`        // that both sides need
-	Payload  int       `json:"payload"`         // bytes of the longest packet's payload; 0: as the smaller MTU allows
+	Settings []Setting `json:"settings"`        // required on both sides
+	Payload  int       `json:"payload"`         // maximum payload of a packet in bytes; 0: as the smaller MTU permits
 	Longest  string    `json:"-"`               // flag that sets Payload
-	MTU      int       `json:"rdma_mtu"`        // RDMA MTU of this side's port, bytes
-	Count    int       `json:"count,omitempty"` // of messages; the two sides' may differ
+	MTU      int       `json:"rdma_mtu"`        // RDMA MTU of this side's port in bytes
+	Count    int       `json:"count,omitempty"` // number of messages; may differ between the sides
 
-	peerCount int // 0 until the exchange, and of a peer without one
+	peerCount int // 0 until the exchange, and for a peer without a count
 }
 
-// Setting is a flag, with its value if it has one.
+// Setting is a flag with its value, if it has one.
 type Setting struct {
 	Flag  string `json:"flag"`
 	Value string `json:"value,omitempty"`
@@ -43,7 +45,7 @@ const (
 	maxTerms    = 4096 // bytes of a line of terms
 )
 
-// Flag adds a setting without a value, if it is on.
+// Flag adds a setting without a value if on is true.
 func (t *Terms) Flag(flag string, on bool) *Terms {
 	if on {
 		t.Settings = append(t.Settings, Setting{Flag: flag})
@@ -57,7 +59,7 @@ func (t *Terms) Value(flag string, value any) *Terms {
 	return t
 }
 
-// Command is the command line that has these settings.
+// Command returns the command line with these settings.
 func (t *Terms) Command() string {
 	text := "roced " + t.Program
 	for _, s := range t.Settings {
@@ -66,8 +68,8 @@ func (t *Terms) Command() string {
 	return text
 }
 
-// Offer is the client's half, after its first message. It returns the connection to go on with: what a peer without terms has
-// said is not lost.
+// Offer runs the client's half, after its first message. It returns the connection to continue with, which
+// includes the data read from a peer without terms.
 func (t *Terms) Offer(conn io.ReadWriter) (io.ReadWriter, error) {
 	if t.Program == "" {
 		return conn, nil
@@ -87,7 +89,7 @@ func (t *Terms) Offer(conn io.ReadWriter) (io.ReadWriter, error) {
 	return conn, err
 }
 
-// accept is the server's half, after a first message with a mark.
+// accept runs the server's half, after a first message with a mark.
 func (t *Terms) accept(conn io.ReadWriter) error {
 	if err := t.send(conn); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (t *Terms) send(conn io.Writer) error {
 	return nil
 }
 
-// readTerms reads the line behind its prefix, and nothing more.
+// readTerms reads the line after the prefix, and no further bytes.
 func readTerms(conn io.Reader) (t Terms, err error) {
 	var line []byte
 	for one := []byte{0}; one[0] != '\n'; line = append(line, one[0]) {
@@ -126,18 +128,18 @@ func readTerms(conn io.Reader) (t Terms, err error) {
 		}
 	}
 	if err := json.Unmarshal(line, &t); err != nil || t.Program == "" {
-		return t, fmt.Errorf("the peer's settings are %s: %w", Printable(string(line)), unix.EBADMSG)
+		return t, fmt.Errorf("invalid settings from the peer, %s: %w", Printable(string(line)), unix.EBADMSG)
 	}
 	return t, nil
 }
 
-// compare fails if the peer's terms do not suit.
+// compare returns an error if the peer's terms differ.
 func (t *Terms) compare(peer *Terms) error {
 	t.peerCount = peer.Count
 	remedy := t.remedy(peer)
 	switch {
 	case remedy != "":
-		return fmt.Errorf("the peer runs %s, and this side %s: %s: %w", Printable(peer.Command()), t.Command(), remedy, unix.EPROTO)
+		return fmt.Errorf("the peer runs %s, this side runs %s: %s: %w", Printable(peer.Command()), t.Command(), remedy, unix.EPROTO)
 	case t.Payload > peer.MTU:
 		return t.tooLong(t.Payload, peer.MTU, "the peer's", "there")
 	case peer.Payload > t.MTU:
@@ -146,23 +148,23 @@ func (t *Terms) compare(peer *Terms) error {
 	return nil
 }
 
-// ExplainCount adds to an error that the two sides have different counts, if they have: one side then waits for messages that
-// the other does not send.
+// ExplainCount adds different counts of the two sides to an error: one side then waits for messages that the
+// other does not send.
 func (t *Terms) ExplainCount(err error) error {
 	if err == nil || t.peerCount <= 0 || t.peerCount == t.Count {
 		return err
 	}
-	return fmt.Errorf("%w; the peer has --count %d, and this side --count %d: give both the same", err, t.peerCount, t.Count)
+	return fmt.Errorf("%w; the peer uses --count %d, this side --count %d: use the same on both sides", err, t.peerCount, t.Count)
 }
 
 func (t *Terms) tooLong(payload, mtu int, whose, where string) error {
-	return fmt.Errorf("packets of %d bytes do not fit %s RDMA MTU, %d: give both sides %s %[3]d at most, or raise the interface's MTU %[5]s: %[6]w", payload, whose, mtu, t.Longest, where, unix.EMSGSIZE)
+	return fmt.Errorf("packets of %d bytes exceed %s RDMA MTU of %d: use %s of at most %[3]d on both sides, or raise the MTU of the interface %[5]s: %[6]w", payload, whose, mtu, t.Longest, where, unix.EMSGSIZE)
 }
 
-// remedy says which flags have to be given where; empty if the settings agree.
+// remedy returns the flags to change on each side, or "" if the settings agree.
 func (t *Terms) remedy(peer *Terms) string {
 	if t.Program != peer.Program {
-		return fmt.Sprintf("start %s there, or %s here", t.Command(), Printable(peer.Command()))
+		return fmt.Sprintf("start %s there or %s here", t.Command(), Printable(peer.Command()))
 	}
 	var here, there, differ []string
 	for _, s := range peer.Settings {
@@ -181,7 +183,7 @@ func (t *Terms) remedy(peer *Terms) string {
 	for _, part := range []struct {
 		flags []string
 		text  string
-	}{{here, "add %s here, or leave it out there"}, {there, "add %s there, or leave it out here"}, {differ, "give both sides the same %s"}} {
+	}{{here, "add %s here or omit it there"}, {there, "add %s there or omit it here"}, {differ, "use the same %s on both sides"}} {
 		if len(part.flags) > 0 {
 			parts = append(parts, fmt.Sprintf(part.text, Printable(strings.Join(part.flags, " "))))
 		}
@@ -189,7 +191,7 @@ func (t *Terms) remedy(peer *Terms) string {
 	return strings.Join(parts, "; ")
 }
 
-// continued is a connection of which something has been read already.
+// continued is a connection of which some bytes were read already.
 type continued struct {
 	io.ReadWriter
 	read []byte
@@ -204,7 +206,7 @@ func (c *continued) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ignoreEnd drops the error of a connection that has ended: who reads on gets it again.
+// ignoreEnd drops the error of an ended connection; the next read returns it again.
 func ignoreEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -212,23 +214,23 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// First is what a client says first.
+// First is the kind of a client's first message.
 type First int
 
-// The kinds of first messages.
+// Kinds of first messages.
 const (
 	Unknown  First = iota
-	Pingpong       // ibv_*_pingpong's
-	Perftest       // perftest's
+	Pingpong       // of ibv_*_pingpong
+	Perftest       // of perftest
 )
 
-// Marks of roced clients. Both kinds of programs read past them: rdma-core's take the LID with sscanf's %x, perftest's a
-// version up to its NUL.
+// Marks of roced clients. Other programs ignore them: rdma-core parses the LID with sscanf's %x, perftest its
+// version up to the NUL.
 const (
-	oneMark      = "0x00" // the LID of one address
-	srqMark      = "0X00" // that of the first of SRQAddresses
+	oneMark      = "0x00" // LID of a single address
+	srqMark      = "0X00" // LID of the first of SRQAddresses
 	perftestMark = "\x00roced"
-	versionLen   = 16 // of perftest's first message
+	versionLen   = 16 // length of perftest's first message
 )
 
 // markAddresses marks the first message of a pingpong client.
@@ -242,7 +244,7 @@ func (t *Terms) markAddresses(message []byte, addresses int) {
 	}
 }
 
-// marked is the number of addresses that a marked first message of a pingpong client has; 0 without a mark.
+// marked returns the number of addresses in a marked first message of a pingpong client; 0 without a mark.
 func marked(begin []byte) int {
 	switch string(begin[:len(oneMark)]) {
 	case oneMark:
@@ -253,7 +255,7 @@ func marked(begin []byte) int {
 	return 0
 }
 
-// Version is perftest's first message of a version, marked if terms are exchanged.
+// Version returns perftest's first message for a version, marked if terms are exchanged.
 func (t *Terms) Version(version string) []byte {
 	message := make([]byte, versionLen)
 	if copy(message, version); t.Program != "" {
@@ -262,8 +264,8 @@ func (t *Terms) Version(version string) []byte {
 	return message
 }
 
-// ReadFirst reads the beginning of a client's first message, as much as the shortest is long. A marked one it reads whole, and
-// then exchanges terms.
+// ReadFirst reads the first versionLen bytes of a client's first message. It reads a marked message
+// completely and then exchanges terms.
 func (t *Terms) ReadFirst(conn io.ReadWriter) (begin []byte, kind First, err error) {
 	begin = make([]byte, versionLen)
 	n, err := io.ReadFull(conn, begin)

@@ -1,4 +1,4 @@
 package pingpong
 
-// MaxTrips bounds round trips: their times are kept in memory, 8 bytes each.
+// MaxTrips is the maximum number of round trips: their times are kept in memory, 8 bytes each.
 const MaxTrips = 10_000_000

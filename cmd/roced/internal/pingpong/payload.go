@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Payload is what ibv_ud_pingpong sends with -c, and checks: a 0 at the start of each
-// page, and '{' elsewhere. Without -c it sends '{' only, and checks nothing.
+// Payload returns the payload that ibv_ud_pingpong sends and checks with -c: a 0 at the start of each page
+// and '{' elsewhere. Without -c it sends '{' only and checks nothing.
 func Payload(size int) []byte {
 	const page = 4096
 	payload := slices.Repeat([]byte{'{'}, size)

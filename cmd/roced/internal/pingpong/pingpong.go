@@ -14,37 +14,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exchange is messages of one size there and back, one at a time, as ibv_ud_pingpong and ib_send_lat
-// send them. Their messages carry no number. So a lost message ends the exchange, since a late answer
-// looks like the next one; and a duplicate is only recognised if it comes before the next message is
+// Exchange exchanges messages of one size in round trips, one at a time, like ibv_ud_pingpong and
+// ib_send_lat. Their messages have no number. A lost message therefore ends the exchange, because a late
+// response looks like the next one, and a duplicate is only detected if it arrives before the next message is
 // sent.
 //
-// Two roced ping number their messages, so no duplicate is counted. The client sends the number as
-// immediate data, which ibv_ud_pingpong ignores, and stops numbering if the answer has none. The
-// server numbers its answers if the client's messages are numbered.
+// Two roced ping number their messages, so duplicates are always detected. The client sends the number as
+// immediate data, which ibv_ud_pingpong ignores, and stops numbering if the response has none. The server
+// numbers its responses if the client's messages have numbers.
 type Exchange struct {
 	Endpoint Endpoint
-	To       ud.Addr       // where messages go
-	Data     []byte        // that they carry, at least Size bytes
+	To       ud.Addr       // destination of messages
+	Data     []byte        // payload, at least Size bytes
 	Begins   bool          // this side sends first: the client
-	Peer     verbs.QPN     // that messages come from; 0 for any
+	Peer     verbs.QPN     // sender of messages; 0 for any
 	Size     int           // bytes
-	Count    int           // messages each way
-	Timeout  time.Duration // for each message that is to come
-	Sleep    bool          // while waiting; else it spins
-	Numbers  bool          // messages carry their number, from 1 on
-	Payload  []byte        // of each message that comes; nil for any
-	Each     func()        // is called for each message that has come; may be nil
+	Count    int           // messages in each direction
+	Timeout  time.Duration // for each received message
+	Sleep    bool          // sleep while waiting; otherwise spin
+	Numbers  bool          // messages have a number, from 1
+	Payload  []byte        // expected payload; nil for any
+	Each     func()        // called for each received message; may be nil
 
 	Sent, Received int
 	start          time.Time
 	lastSent       time.Time
-	last           time.Time       // that something was sent or came
-	Trips          []time.Duration // from each send to the message after it
+	last           time.Time       // time of the last send or receive
+	Trips          []time.Duration // times from each send to the next receive
 	out, in        [1]ud.Message
 }
 
-// Endpoint is what sends and receives: a card.Endpoint, or a card.Stream.
+// Endpoint sends and receives: a card.Endpoint or a card.Stream.
 type Endpoint interface {
 	SendAll(ctx context.Context, messages []ud.Message) error
 	Receive(ctx context.Context, sleep bool, messages []ud.Message) (int, error)
@@ -52,10 +52,10 @@ type Endpoint interface {
 	Finish(ctx context.Context) error
 }
 
-// ErrNothingCame means that no message came in time: this side's or the peer's was lost.
-var ErrNothingCame = errors.New("no message came")
+// ErrNothingCame reports that no message arrived in time: one of this side or of the peer was lost.
+var ErrNothingCame = errors.New("no message received")
 
-// Run sends and receives until all messages have gone both ways.
+// Run sends and receives until all messages have been exchanged.
 func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
 	p.start = time.Now()
 	for p.Sent+p.Received < 2*p.Count {
@@ -71,7 +71,7 @@ func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
 	return p.Endpoint.Finish(ctx)
 }
 
-// isOn says whether this side is to send next.
+// isOn reports whether this side sends next.
 func (p *Exchange) isOn() bool {
 	if p.Begins {
 		return p.Sent == p.Received
@@ -79,22 +79,21 @@ func (p *Exchange) isOn() bool {
 	return p.Sent < p.Received
 }
 
-// Explain says what went and what came until nothing came any more, and where to look.
-// It is unix.ETIMEDOUT.
+// Explain returns unix.ETIMEDOUT with the numbers of messages before the timeout, and hints to the cause.
 func (p *Exchange) Explain(d *card.Device, before []card.Counter) error {
 	advice := ""
 	if p.Received == 0 {
 		advice = "; " + d.Silence(before, p.Size)
 	}
-	return fmt.Errorf("sent %d messages and received %d, of %d each way; then nothing came for %v (%s)%s: %w",
+	return fmt.Errorf("sent %d messages and received %d of %d each way; no further message received in %v (%s)%s: %w",
 		p.Sent, p.Received, p.Count, p.Timeout, d.DropsSince(before), advice, unix.ETIMEDOUT)
 }
 
-// Elapsed is from the first message to the last.
+// Elapsed returns the time from the first message to the last.
 func (p *Exchange) Elapsed() time.Duration { return p.last.Sub(p.start) }
 
 func (p *Exchange) send(ctx context.Context) error {
-	if err := p.passOver(ctx); err != nil {
+	if err := p.discardDuplicates(ctx); err != nil {
 		return err
 	}
 	p.out[0] = ud.Message{To: p.To, Data: p.Data[:p.Size]}
@@ -107,9 +106,8 @@ func (p *Exchange) send(ctx context.Context) error {
 	return p.Endpoint.SendAll(ctx, p.out[:])
 }
 
-// passOver discards duplicates that have come before this side sends. With numbers they are
-// recognised later.
-func (p *Exchange) passOver(ctx context.Context) error {
+// discardDuplicates discards duplicates received before this side sends. With numbers they are detected later.
+func (p *Exchange) discardDuplicates(ctx context.Context) error {
 	for !p.Numbers && ctx.Err() == nil {
 		n, err := p.Endpoint.Arrived(p.in[:])
 		if err != nil || n == 0 {
@@ -120,7 +118,7 @@ func (p *Exchange) passOver(ctx context.Context) error {
 	return context.Cause(ctx) // nil if it is not done
 }
 
-// isDue says whether a message is the next one; without numbers, whether it can be.
+// isDue reports whether a message is the next one; without numbers, whether it can be.
 func (p *Exchange) isDue(m *ud.Message) bool {
 	if p.Peer != 0 && m.From.QPN != p.Peer {
 		return false
@@ -132,8 +130,7 @@ func (p *Exchange) isDue(m *ud.Message) bool {
 	return true
 }
 
-// receive waits for the next message. It discards duplicates, and messages that are not from the
-// peer.
+// receive waits for the next message. It discards duplicates and messages of other senders.
 func (p *Exchange) receive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, ErrNothingCame)
 	defer cancel()
@@ -145,7 +142,7 @@ func (p *Exchange) receive(ctx context.Context) error {
 		due := p.isDue(m)
 		var err error
 		if due {
-			err = p.take(m)
+			err = p.accept(m)
 		}
 		m.Release()
 		if due {
@@ -154,7 +151,7 @@ func (p *Exchange) receive(ctx context.Context) error {
 	}
 }
 
-func (p *Exchange) take(m *ud.Message) error {
+func (p *Exchange) accept(m *ud.Message) error {
 	p.last = time.Now()
 	if p.Sent > 0 {
 		p.Trips = append(p.Trips, p.last.Sub(p.lastSent))
@@ -169,10 +166,10 @@ func (p *Exchange) take(m *ud.Message) error {
 	return nil
 }
 
-// check names the first byte that is wrong. It is EBADMSG.
+// check returns EBADMSG with the first invalid byte.
 func (p *Exchange) check(payload []byte) error {
 	if len(payload) != p.Size {
-		return fmt.Errorf("%d bytes, not %d; give both sides the same -s: %w", len(payload), p.Size, unix.EBADMSG)
+		return fmt.Errorf("got %d bytes, want %d; use the same -s on both sides: %w", len(payload), p.Size, unix.EBADMSG)
 	}
 	if p.Payload == nil || bytes.Equal(payload, p.Payload) {
 		return nil
@@ -181,5 +178,5 @@ func (p *Exchange) check(payload []byte) error {
 	for payload[wrong] == p.Payload[wrong] {
 		wrong++
 	}
-	return fmt.Errorf("byte %d of %d is 0x%02x, not 0x%02x; do both sides use --check? %w", wrong, p.Size, payload[wrong], p.Payload[wrong], unix.EBADMSG)
+	return fmt.Errorf("byte %d of %d: got 0x%02x, want 0x%02x; use --check on both sides: %w", wrong, p.Size, payload[wrong], p.Payload[wrong], unix.EBADMSG)
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pingpongPair is both sides on a network in memory, aimed at each other.
+// pingpongPair returns two sides on an in-memory network that send to each other.
 func pingpongPair(t *testing.T, size, count int) (client, server *Exchange) {
 	t.Helper()
 	left, right := cardtest.Wire(t)
@@ -67,9 +67,9 @@ func TestPingpongFindsWhatIsWrong(t *testing.T) {
 		want  string
 		spoil func(server *Exchange)
 	}{
-		{"byte 63 of 64 is 0x7a, not 0x7b", func(server *Exchange) { fillWith(server, 63, 0x7a) }},
-		{"byte 0 of 64 is 0x7b, not 0x00; do both sides use --check", func(server *Exchange) { fillWith(server, 0, 0x7b) }},
-		{"64 bytes, not 63", func(server *Exchange) { server.Size = 63 }},
+		{"byte 63 of 64: got 0x7a, want 0x7b", func(server *Exchange) { fillWith(server, 63, 0x7a) }},
+		{"byte 0 of 64: got 0x7b, want 0x00; use --check on both sides", func(server *Exchange) { fillWith(server, 0, 0x7b) }},
+		{"got 64 bytes, want 63", func(server *Exchange) { server.Size = 63 }},
 	} {
 		client, server := pingpongPair(t, 64, 10)
 		row.spoil(server)

@@ -1,4 +1,4 @@
-// Package record writes the packets of several cards into one pcapng file: of the hosts of a network in memory, which
-// come and go. A packet between two hosts is there twice, as it is sent and as it arrives; its comment has the host's
-// name and what became of it there.
+// Package record writes the packets of several cards to one pcapng file: those of the hosts of an in-memory
+// network, which are created and closed at run time. A packet between two hosts is recorded twice, as sent
+// and as received; its comment has the host's name and the outcome.
 package record

@@ -21,7 +21,7 @@ type Recorder struct {
 	err    error // the first
 }
 
-// Create begins a file.
+// Create creates a file.
 func Create(path string) (*Recorder, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func Create(path string) (*Recorder, error) {
 	return r, nil
 }
 
-// Record has a card's packets written until the card ends. The card does not wait: what is not written in time is
-// lost, and the next packet says how many were.
+// Record writes the packets of a card until the card ends. The card does not wait: packets that are not
+// written in time are lost, and the next packet has their number.
 func (r *Recorder) Record(card *hca.Card) error {
 	c, err := card.Capture(hca.CaptureFilter{})
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Recorder) Record(card *hca.Card) error {
 	return nil
 }
 
-// write adds a packet. The file has all that there is when nothing else waits.
+// write adds a packet. It flushes the file when no other packets are waiting.
 func (r *Recorder) write(host string, c *hca.Capture, p hca.CapturedPacket) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *Recorder) write(host string, c *hca.Capture, p hca.CapturedPacket) {
 	}
 }
 
-// Close ends the file. The cards have ended. The error is the first that there was.
+// Close closes the file. All cards must have ended. It returns the first error of the recorder.
 func (r *Recorder) Close() error {
 	r.running.Wait()
 	return errors.Join(r.err, r.buffer.Flush(), r.file.Close())

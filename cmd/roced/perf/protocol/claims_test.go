@@ -19,7 +19,7 @@ func TestGreetingChecked(t *testing.T) {
 		if good && (err != nil || side != card.Side{Device: `a\x1b`, Address: `b\n`, MTU: mtu, XDP: `c\r`, AFXDP: `d\x00`}) {
 			t.Errorf("MTU %d: %+v, %v", mtu, side, err)
 		}
-		if !good && (!errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), fmt.Sprintf("says server.mtu %d, which cannot be", mtu))) {
+		if !good && (!errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), fmt.Sprintf("invalid value, server.mtu %d", mtu))) {
 			t.Errorf("MTU %d: %v", mtu, err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestOutcomeCheck(t *testing.T) {
 		if row.want == "" && err != nil {
 			t.Errorf("%+v: %v", row.o, err)
 		}
-		if row.want != "" && (!errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), "the peer says "+row.want)) {
+		if row.want != "" && (!errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), "the peer sent an invalid value, "+row.want)) {
 			t.Errorf("%v, want %q", err, row.want)
 		}
 	}

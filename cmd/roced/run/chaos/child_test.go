@@ -26,7 +26,7 @@ type child struct {
 	faults  chan<- string // of all
 }
 
-// firstUser is program 0's; the next have the next ones. Nobody else has them.
+// firstUser is the uid of program 0; further programs have the following uids.
 const firstUser = 70000
 
 // self is a command that runs the test's binary again. The binary's folder may be root's alone.

@@ -116,7 +116,7 @@ func (h *host) memberships(t testing.TB) (groups []string) {
 	return groups
 }
 
-// leftNothing insists that a service that has ended by itself has left the host as it was.
+// leftNothing checks that a service that has exited normally has restored the host.
 func (h *host) leftNothing(t testing.TB) {
 	t.Helper()
 	link, err := h.Netlink().LinkByName("eth0")

@@ -27,7 +27,7 @@ var headLength = binary.Size(head{})
 func (h *head) encode(length int) []byte {
 	message := make([]byte, length)
 	if _, err := binary.Encode(message, binary.LittleEndian, h); err != nil {
-		panic(err) // too short: a mistake of this test
+		panic(err) // too short: a bug in this test
 	}
 	h.fill(message[headLength:])
 	return message

@@ -66,7 +66,7 @@ func programCommand() *cobra.Command {
 	return cmd
 }
 
-// run does what it is told, until nobody tells it any more.
+// run executes commands until its input ends.
 func (p *program) run() error {
 	orders := bufio.NewScanner(os.Stdin)
 	orders.Buffer(nil, 1<<20)

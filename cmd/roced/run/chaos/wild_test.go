@@ -156,7 +156,7 @@ func (p *program) makeObjects(r *rand.Rand) (err error) {
 		return fmt.Errorf("memory that is new is not empty, at byte %d of %d", at, len(mr.Bytes()))
 	}
 	for i := range mr.Bytes() {
-		mr.Bytes()[i] = byte(p.id) + 1 // nobody is ever to see that
+		mr.Bytes()[i] = byte(p.id) + 1 // must never be visible to another program
 	}
 	return p.makeQueues(pd)
 }

@@ -92,7 +92,7 @@ func (w *world) startAll() {
 	}
 }
 
-// endAll has all programs end by themselves.
+// endAll makes all programs exit.
 func (w *world) endAll() {
 	w.Helper()
 	for _, c := range w.programs {

@@ -17,47 +17,47 @@ type Device struct {
 	config  config.Device
 	open    Open
 	log     *slog.Logger
-	changed func() // the state is another
-	told    func(verbs.EventType)
+	changed func() // notifies of a state change
+	notify  func(verbs.EventType)
 	opened  func()
-	nudge   chan struct{} // look again now
+	nudge   chan struct{} // retry now
 
 	mu    sync.Mutex
-	card  *hca.Card // nil while there is none
-	why   error     // why there is none
-	opens uint64    // how often a card was opened
+	card  *hca.Card // nil while closed
+	why   error     // why card is nil
+	opens uint64    // number of cards opened
 }
 
 // Open opens the card of a device.
 type Open func() (*hca.Card, error)
 
-// New makes a device of an interface. changed is called, on any goroutine, when its state may have
-// changed, and must not wait.
+// New creates a device for an interface. changed is called on any goroutine when the state may have changed,
+// and must not block.
 func New(c config.Device, stateDir string, log *slog.Logger, changed func()) *Device {
 	open := func() (*hca.Card, error) { return hca.Open(c.Interface, options(c, stateDir, log)...) }
 	return newDevice(c, open, log.With("device", c.Name), changed)
 }
 
 func newDevice(c config.Device, open Open, log *slog.Logger, changed func()) *Device {
-	return &Device{config: c, open: open, log: log, changed: changed, told: func(verbs.EventType) {}, opened: func() {}, nudge: make(chan struct{}, 1), why: errNotYet}
+	return &Device{config: c, open: open, log: log, changed: changed, notify: func(verbs.EventType) {}, opened: func() {}, nudge: make(chan struct{}, 1), why: errNotYet}
 }
 
-// OnEvent has a function hear of the card's events, before Run. It must not wait.
-func (d *Device) OnEvent(told func(verbs.EventType)) { d.told = told }
+// OnEvent sets the callback for events of the card. Call it before Run. The callback must not block.
+func (d *Device) OnEvent(notify func(verbs.EventType)) { d.notify = notify }
 
-// OnOpen has a function hear that there is a card, before Run. It must not wait.
+// OnOpen sets the callback for an opened card. Call it before Run. The callback must not block.
 func (d *Device) OnOpen(opened func()) { d.opened = opened }
 
-// Name is the one that programs ask for.
+// Name returns the device name that programs use.
 func (d *Device) Name() string { return d.config.Name }
 
-// Interface is the name of the device's network interface.
+// Interface returns the name of the network interface.
 func (d *Device) Interface() string { return d.config.Interface }
 
-// Config is what the device was made with.
+// Config returns the configuration of the device.
 func (d *Device) Config() config.Device { return d.config }
 
-// NewSession makes a session on the card. While there is none, verbs.ErrDeviceFatal says why.
+// NewSession opens a session on the card. Without a card it returns verbs.ErrDeviceFatal with the cause.
 func (d *Device) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 	card, err := d.theCard()
 	if err != nil {
@@ -66,8 +66,8 @@ func (d *Device) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 	return card.NewSession(c)
 }
 
-// Counters are the card's. While there is none they are an error; a card that is opened again begins
-// at 0.
+// Counters returns the counters of the card, which start at 0 whenever it is opened. Without a card it
+// returns an error.
 func (d *Device) Counters() ([]hca.Counter, error) {
 	card, why := d.now()
 	if card == nil {
@@ -76,7 +76,8 @@ func (d *Device) Counters() ([]hca.Counter, error) {
 	return card.Counters()
 }
 
-// Capture begins a capture of the card's packets. While there is no card, verbs.ErrDeviceFatal says why.
+// Capture starts a capture of the card's packets. Without a card it returns verbs.ErrDeviceFatal with the
+// cause.
 func (d *Device) Capture(f hca.CaptureFilter) (*hca.Capture, error) {
 	card, err := d.theCard()
 	if err != nil {
@@ -85,8 +86,7 @@ func (d *Device) Capture(f hca.CaptureFilter) (*hca.Capture, error) {
 	return card.Capture(f)
 }
 
-// Do implements provider.Doer: the card answers. While the device has none, the error is verbs.ErrDeviceFatal with the
-// reason.
+// Do implements provider.Doer with the card. Without a card it returns verbs.ErrDeviceFatal with the cause.
 func (d *Device) Do(ctx context.Context, code provider.Code, request, grant any) error {
 	card, err := d.theCard()
 	if err != nil {
@@ -95,14 +95,14 @@ func (d *Device) Do(ctx context.Context, code provider.Code, request, grant any)
 	return card.Do(ctx, code, request, grant)
 }
 
-// Opens is how often a card was opened.
+// Opens returns the number of cards opened so far.
 func (d *Device) Opens() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.opens
 }
 
-// theCard is the card; an error that is verbs.ErrDeviceFatal says why there is none.
+// theCard returns the card, or verbs.ErrDeviceFatal with the cause.
 func (d *Device) theCard() (*hca.Card, error) {
 	card, why := d.now()
 	if card == nil {
@@ -130,8 +130,7 @@ func (d *Device) set(card *hca.Card, why error) {
 	d.changed()
 }
 
-// LinkChanged has a device that waits for its interface look again now. The caller knows that
-// something about the interface has changed.
+// LinkChanged makes a device that waits for its interface retry now. Call it when the interface has changed.
 func (d *Device) LinkChanged() {
 	if card, why := d.now(); card == nil && waitsForLink(why) {
 		select {
@@ -141,7 +140,7 @@ func (d *Device) LinkChanged() {
 	}
 }
 
-// NewOpen is a device with a card that is open already and that somebody else closes. It is not Run.
+// NewOpen returns a device with an open card, which the caller closes. Do not call Run on it.
 func NewOpen(c config.Device, card *hca.Card) *Device {
 	d := newDevice(c, nil, slog.New(slog.DiscardHandler), func() {})
 	d.set(card, nil)

@@ -111,7 +111,7 @@ func TestMissingCapabilities(t *testing.T) {
 	d.stop()
 }
 
-// TestInterfaceGoesAndComesBack: the device is there again by itself, and a session of before is not.
+// TestInterfaceGoesAndComesBack: the device is reopened automatically, and earlier sessions have ended.
 func TestInterfaceGoesAndComesBack(t *testing.T) {
 	hosts := labtest.Pair(t)
 	stateDir := t.TempDir()

@@ -1,17 +1,16 @@
-// Package device is a device of the service: a card on an interface for as long as the interface is
-// there. The device itself stays.
+// Package device implements a device of the service: its card is open while the interface exists. The device
+// itself is permanent.
 //
-//	device.go   what the service and its clients see: name, sessions, state, counters
-//	keep.go     the card is opened, followed, closed when it fails, and opened again
-//	pause.go    how long it waits in between
-//	state.go    a line of what there is now
-//	options.go  the configuration as options of package hca
+//	device.go   the interface for the service and clients: name, sessions, state, counters
+//	keep.go     opens the card, forwards events, closes it on failure, and reopens it
+//	pause.go    time between attempts
+//	state.go    status line
+//	options.go  conversion of the configuration to options of package hca
 //
 //	opening ──► open ──► failed ──► waiting ──► opening …
 //
-// Programs have sessions on the card. When the card fails its sessions end with it, and a program asks for a new
-// one.
+// Programs have sessions on the card. When the card fails, its sessions end and programs open new ones.
 //
-// Each device has one goroutine, which the service starts (Run), and one beside an open card for its events. The
-// lock is for the state alone, and is held over no call.
+// Each device has one goroutine, which the service starts (Run), and one for events while a card is open. The
+// lock protects the state only and is not held during calls.
 package device

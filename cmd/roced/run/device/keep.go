@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotYet is the state before the first attempt.
-var errNotYet = errno.New("it is being opened", unix.EAGAIN)
+// errNotYet is the cause until the first attempt to open the card.
+var errNotYet = errno.New("the device is being opened", unix.EAGAIN)
 
-// Run opens the card, and opens it again when it has failed, until ctx is done; then it closes it.
-// attempted is called after the first attempt, with what came of it. If that is that capabilities are
-// missing, Run ends, since waiting does not bring them.
+// Run opens the card, reopens it after a failure, and closes it when ctx is done. attempted is called with
+// the result of the first attempt. If that is EPERM, Run returns, because retrying does not help.
 func (d *Device) Run(ctx context.Context, attempted func(error)) {
 	var pause pause
 	for first := true; ctx.Err() == nil; first = false {
@@ -37,7 +36,7 @@ func (d *Device) Run(ctx context.Context, attempted func(error)) {
 		case err == nil:
 			err = d.follow(ctx, card)
 			d.close(card, err)
-			if time.Since(opened) > longestPause { // not one that fails as soon as it is open
+			if time.Since(opened) > longestPause { // otherwise a card that fails immediately would be reopened without pause
 				pause.reset()
 			}
 		case first && errors.Is(err, unix.EPERM):
@@ -47,15 +46,15 @@ func (d *Device) Run(ctx context.Context, attempted func(error)) {
 	}
 }
 
-// failed notes why there is no card. The same reason is logged once.
+// failed records why there is no card. Repeated causes are logged once.
 func (d *Device) failed(err error) {
 	if _, before := d.now(); before == nil || before.Error() != err.Error() {
-		d.log.Warn("the device cannot be opened; it will be tried again", "error", err)
+		d.log.Warn("cannot open the device; retrying", "error", err)
 		d.set(nil, err)
 	}
 }
 
-// follow returns when ctx is done or the card has failed, and says why.
+// follow forwards the card's events until ctx is done or the card fails, and returns the cause.
 func (d *Device) follow(ctx context.Context, card *hca.Card) error {
 	for {
 		report, err := card.GetAsyncEvent(ctx)
@@ -66,22 +65,22 @@ func (d *Device) follow(ctx context.Context, card *hca.Card) error {
 			return err
 		}
 		d.log.Info("event", "type", report.Type, "state", describe(card))
-		d.told(report.Type)
+		d.notify(report.Type)
 		d.changed()
 	}
 }
 
 func (d *Device) close(card *hca.Card, why error) {
 	if errors.Is(why, verbs.ErrDeviceFatal) {
-		d.log.Warn("the device has failed; it will be opened again", "error", why)
+		d.log.Warn("the device has failed; reopening it", "error", why)
 	}
 	d.set(nil, why)
 	if err := card.Close(); err != nil {
-		d.log.Warn("the device did not close cleanly", "error", err)
+		d.log.Warn("closing the device failed", "error", err)
 	}
 }
 
-// Check asks the card, to see that it still answers. It waits for the card's locks.
+// Check verifies that the card responds. It waits for the card's locks.
 func (d *Device) Check() error {
 	card, _ := d.now()
 	if card == nil {

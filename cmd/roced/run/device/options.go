@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// options are those of a card of the service. Its programs are in other processes, so nobody here runs
-// the card inline.
+// options returns the options of a service's card. Its programs are in other processes, so the card never
+// runs inline.
 func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
 	list := []hca.Option{
 		hca.WithLogger(log), hca.WithStateDir(stateDir), hca.WithoutInline(),
@@ -24,5 +24,5 @@ func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
 	return list
 }
 
-// mtu is the number of an RDMA MTU of so many bytes: 1 is 256, 5 is 4096.
+// mtu converts an RDMA MTU in bytes: 256 is 1, 4096 is 5.
 func mtu(bytes int) verbs.MTU { return verbs.MTU256 + verbs.MTU(bits.Len(uint(bytes))-bits.Len(256)) }

@@ -10,12 +10,12 @@ const (
 	longestPause  = 10 * time.Second
 )
 
-// pause is the time between attempts to open a card. It doubles with each that failed.
+// pause is the time between attempts to open a card. It doubles after each failure.
 type pause struct{ next time.Duration }
 
 func (p *pause) reset() { p.next = 0 }
 
-// wait waits until the pause is over, ctx is done or a nudge comes.
+// wait waits until the pause is over, ctx is done or a nudge arrives.
 func (p *pause) wait(ctx context.Context, nudge <-chan struct{}) {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	timer := time.NewTimer(p.next)

@@ -10,14 +10,14 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// State is a device's, for people and for metrics.
+// State is the state of a device, for people and for metrics.
 type State struct {
 	Open   bool
-	Active bool   // the port is
+	Active bool   // of the port
 	Text   string // "roce0 active, 10.77.0.1, RDMA MTU 1024, XDP native, AF_XDP copy"
 }
 
-// State is the present one.
+// State returns the current state.
 func (d *Device) State() State {
 	card, why := d.now()
 	if card == nil {
@@ -32,7 +32,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// describe is a card's state, for people.
+// describe returns the state of a card, for people.
 func describe(card *hca.Card) string {
 	port, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	if err != nil {
@@ -53,7 +53,7 @@ func describe(card *hca.Card) string {
 	return text
 }
 
-// address is that of the default GID.
+// address returns the address of the default GID.
 func address(card *hca.Card) string {
 	grant, err := provider.Do(card, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
 	if err != nil || len(grant.Entries) == 0 {

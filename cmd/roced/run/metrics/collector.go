@@ -10,21 +10,21 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// Device is what metrics are read from.
+// Device is a source of device metrics.
 type Device interface {
 	Name() string
 	State() device.State
-	Opens() uint64 // how often a card was opened for it
+	Opens() uint64 // number of cards opened for it
 	Counters() ([]hca.Counter, error)
 }
 
-// Programs is where metrics of programs are read from. *server.Server is one.
+// Programs is a source of program metrics, such as *server.Server.
 type Programs interface {
 	Users() []peer.User
 	Refused() uint64 // connections
 }
 
-// collector reads everything at each scrape, and keeps nothing.
+// collector reads all values at each scrape and stores none.
 type collector struct {
 	devices  func() []Device
 	programs Programs
@@ -49,7 +49,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		count(out, deviceOpens, d.Opens(), d.Name())
 		list, err := d.Counters()
 		if err != nil {
-			continue // roced_device_open says so
+			continue // roced_device_open reports this
 		}
 		for _, one := range list {
 			collectCounter(out, d.Name(), one)
@@ -57,7 +57,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collectUsers adds up what users hold: who they are is no label, since there may be many.
+// collectUsers sums the resources of all users. Users are not a label, because there may be many.
 func collectUsers(out chan<- prometheus.Metric, list []peer.User) {
 	var sum peer.Limits
 	kinds := []struct {
@@ -92,7 +92,7 @@ func collectUsers(out chan<- prometheus.Metric, list []peer.User) {
 	}
 }
 
-// collectCounter finds the metric that a counter is a part of.
+// collectCounter adds a counter to its metric.
 func collectCounter(out chan<- prometheus.Metric, device string, c hca.Counter) {
 	direction, isBytes := strings.CutSuffix(c.Name, "_bytes")
 	switch {

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	mostConnections = 16                     // of one socket; a Prometheus server has one
-	patience        = 100 * time.Millisecond // in which a new connection can send its request
-	drainTime       = 500 * time.Millisecond // for reading the rest of a refused request
-	drainBytes      = 1 << 20
+	maxConnections = 16                     // per socket; a Prometheus server uses one
+	patience       = 100 * time.Millisecond // time for a new connection to send its request
+	drainTime      = 500 * time.Millisecond // for reading the rest of a refused request
+	drainBytes     = 1 << 20
 )
 
-// limited is a listener with at most mostConnections. Further connections wait in order, until one has ended or can be
-// replaced: the one that has been without a complete request for longest.
+// limited is a listener with at most maxConnections. Further connections wait in order until one ends or can
+// be replaced: the one that has been without a complete request for longest.
 type limited struct {
 	net.Listener
 	log     *slog.Logger
-	changed chan struct{} // has one element after a change of what can be replaced
+	changed chan struct{} // signalled when a replaceable connection may exist
 	closed  chan struct{}
 	close   func()
 
 	mu       sync.Mutex
-	open     map[*counted]time.Time // since when they have no request; the zero time: they have one
-	replaced int                    // since the last line of the log
-	logged   time.Time              // when that was
+	open     map[*counted]time.Time // start of the time without a request; zero while it has one
+	replaced int                    // since the last log line
+	logged   time.Time              // time of the last log line
 }
 
 func newLimited(l net.Listener, log *slog.Logger) *limited {
@@ -67,7 +67,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// enter waits for a place; false if the listener is closed.
+// enter waits until the connection is admitted; false if the listener is closed.
 func (l *limited) enter(c *counted) bool {
 	for {
 		wait, entered := l.tryEnter(c)
@@ -83,11 +83,12 @@ func (l *limited) enter(c *counted) bool {
 	}
 }
 
-// tryEnter adds a connection, or returns when to try again if none changes earlier: nil if none can be replaced.
+// tryEnter admits a connection, or returns a timer for the next attempt; nil if no connection can be replaced
+// yet.
 func (l *limited) tryEnter(c *counted) (wait <-chan time.Time, entered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open) >= mostConnections {
+	if len(l.open) >= maxConnections {
 		oldest := l.oldest()
 		if oldest == nil {
 			return nil, false
@@ -103,8 +104,8 @@ func (l *limited) tryEnter(c *counted) (wait <-chan time.Time, entered bool) {
 	return nil, true
 }
 
-// oldest returns the connection that has been without a request for longest; nil if all have one, or data that may be one.
-// The caller holds mu.
+// oldest returns the connection that has been without a request for longest; nil if all have a request or
+// unread data. The caller holds mu.
 func (l *limited) oldest() (oldest *counted) {
 	for c, since := range l.open {
 		if !since.IsZero() && c.awaitsData() && (oldest == nil || since.Before(l.open[oldest])) {
@@ -114,16 +115,17 @@ func (l *limited) oldest() (oldest *counted) {
 	return oldest
 }
 
-// logReplaced counts a connection that was replaced, and writes a line once a minute. The caller holds mu.
+// logReplaced counts a replaced connection and logs at most once a minute. The caller holds mu.
 func (l *limited) logReplaced() {
 	l.replaced++
 	if now := time.Now(); now.Sub(l.logged) >= time.Minute {
-		l.log.Warn("connections for metrics without a request are closed for new ones", "listen", l.Addr(), "open", mostConnections, "closed", l.replaced)
+		l.log.Warn("idle metrics connections closed in favour of new ones", "listen", l.Addr(), "open", maxConnections, "closed", l.replaced)
 		l.logged, l.replaced = now, 0
 	}
 }
 
-// track is the server's ConnState: a connection is active from the end of a request's header to the end of the answer.
+// track implements http.Server.ConnState: a connection is active from the end of the request header to the
+// end of the response.
 func (l *limited) track(conn net.Conn, state http.ConnState) {
 	c := conn.(*counted)
 	l.mu.Lock()
@@ -154,12 +156,12 @@ func (l *limited) notify() {
 	}
 }
 
-// closeIfFull closes connections after their answer while all places are taken, so that a client that sends request
-// after request keeps none.
+// closeIfFull closes connections after their response while the limit is reached, so that no client can keep
+// one by sending request after request.
 func (l *limited) closeIfFull(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
-		full := len(l.open) >= mostConnections
+		full := len(l.open) >= maxConnections
 		l.mu.Unlock()
 		if full {
 			w.Header().Set("Connection", "close")
@@ -183,7 +185,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// awaitsData reports whether the server has read all that the client has sent. On a busy machine it may be late.
+// awaitsData reports whether the server has read all data from the client. On a busy machine it may lag.
 func (c *counted) awaitsData() bool {
 	if !c.reading.Load() {
 		return false
@@ -203,8 +205,9 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite shuts down the sending side, and discards the rest of the request: with unread data, Close would reset the
-// connection, and the client could lose the answer. The server calls it after status 431.
+// CloseWrite shuts down the sending side and discards the rest of the request. Otherwise Close would reset
+// the connection because of unread data, and the client could lose the response. The server calls it after
+// status 431.
 func (c *counted) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		if err := half.CloseWrite(); err != nil {
@@ -218,13 +221,13 @@ func (c *counted) CloseWrite() error {
 	return err
 }
 
-// checkHost refuses requests for a host name that is not the service's. A browser sends one if a page of another site
-// has its name resolve to the service's address (DNS rebinding). Addresses, localhost, the machine's name and the
-// configured names are allowed.
+// checkHost rejects requests for a host name that is not the service's, which a browser sends if another
+// site's name resolves to the service's address (DNS rebinding). Addresses, localhost, the machine's name and
+// the configured names are allowed.
 func checkHost(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isOwnHost(r.Host, names) {
-			http.Error(w, "unknown host name; use an address, or add the name to metrics.hosts", http.StatusMisdirectedRequest)
+			http.Error(w, "unknown host name: use an address, or add the name to metrics.hosts", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

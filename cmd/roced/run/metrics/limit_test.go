@@ -71,7 +71,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			var log strings.Builder
 			address := serve(t, &log)
 			var open []net.Conn
-			for range mostConnections {
+			for range maxConnections {
 				open = append(open, dial(t, address, text))
 			}
 			for range 2 {
@@ -80,7 +80,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 				}
 			}
 			_, _ = io.Copy(io.Discard, open[0]) // until it is closed
-			if n := strings.Count(log.String(), "are closed for new ones"); n != 1 {
+			if n := strings.Count(log.String(), "in favour of new ones"); n != 1 {
 				t.Errorf("%d lines of the log", n)
 			}
 		})
@@ -90,7 +90,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 // TestFullServerKeepsNoConnections: while all places are taken, a connection ends after its answer, whatever requests follow.
 func TestFullServerKeepsNoConnections(t *testing.T) {
 	address := serve(t, io.Discard)
-	for range mostConnections - 1 {
+	for range maxConnections - 1 {
 		dial(t, address, "")
 	}
 	answer, err := io.ReadAll(dial(t, address, request+request))
@@ -120,7 +120,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 		return &counted{Conn: server, of: l}
 	}
 	var open []*counted
-	for range mostConnections {
+	for range maxConnections {
 		c := connect()
 		if !l.enter(c) {
 			t.Fatal("closed")
@@ -135,7 +135,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 	if err := open[0].Close(); err != nil {
 		t.Error(err)
 	}
-	if !l.enter(next) || len(l.open) != mostConnections {
+	if !l.enter(next) || len(l.open) != maxConnections {
 		t.Errorf("%d are open", len(l.open))
 	}
 	l.track(next, http.StateActive)
@@ -145,7 +145,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 		t.Errorf("a connection whose data are not read yet: entered %v, wait %v", entered, wait)
 	}
 	go func() { _, _ = open[1].Read(make([]byte, 1)) }()
-	if !l.enter(last) || len(l.open) != mostConnections {
+	if !l.enter(last) || len(l.open) != maxConnections {
 		t.Error("an idle connection is not replaced")
 	}
 	if _, idle := l.open[open[1]]; idle {

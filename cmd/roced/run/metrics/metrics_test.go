@@ -33,13 +33,13 @@ func (programs) Refused() uint64    { return 5 }
 // TestUsersAreAddedUp, each kind for itself.
 func TestUsersAreAddedUp(t *testing.T) {
 	want := `
-# HELP roced_clients Programs that are connected.
+# HELP roced_clients Number of connected programs.
 # TYPE roced_clients gauge
 roced_clients 3
-# HELP roced_memory_bytes Memory of programs' queues and regions, all together.
+# HELP roced_memory_bytes Memory of the queues and regions of all programs.
 # TYPE roced_memory_bytes gauge
 roced_memory_bytes 1010
-# HELP roced_objects What programs hold, all together.
+# HELP roced_objects Objects held by all programs.
 # TYPE roced_objects gauge
 roced_objects{kind="ah"} 5
 roced_objects{kind="attachment"} 9
@@ -53,10 +53,10 @@ roced_objects{kind="pd"} 101
 roced_objects{kind="qp"} 4
 roced_objects{kind="srq"} 6
 roced_objects{kind="xrcd"} 13
-# HELP roced_refused_connections_total Connections closed unread: their user connects too often.
+# HELP roced_refused_connections_total Connections rejected because their user connects too often.
 # TYPE roced_refused_connections_total counter
 roced_refused_connections_total 5
-# HELP roced_users Users with programs that are connected.
+# HELP roced_users Number of users with connected programs.
 # TYPE roced_users gauge
 roced_users 2
 `
@@ -133,7 +133,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestDashboard: it is JSON, and shows only metrics that there are, and all but the build.
+// TestDashboard: the dashboard is JSON and shows all existing metrics except the build, and no others.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/grafana.json")
 	if err != nil {

@@ -29,14 +29,15 @@ type site struct {
 	ended  sync.WaitGroup
 }
 
-// A scrape is small. A connection that takes longer, or sends more, is no scrape.
+// Limits of a request. A scrape needs far less.
 const (
-	headerTime  = 5 * time.Second
-	answerTime  = 30 * time.Second
-	headerBytes = 8 << 10
+	headerTime   = 5 * time.Second
+	responseTime = 30 * time.Second
+	headerBytes  = 8 << 10
 )
 
-// NewServer serves nothing yet. Over TCP, requests may name the service by the host names hosts, with commas between.
+// NewServer creates a server without sockets. Over TCP, requests may use the host names in hosts, separated
+// by commas.
 func NewServer(devices func() []Device, programs Programs, hosts string, log *slog.Logger) *Server {
 	s := &Server{handler: handler(newRegistry(devices, programs)), log: log}
 	for name := range strings.SplitSeq(hosts, ",") {
@@ -60,42 +61,42 @@ func handler(registry *prometheus.Registry) http.Handler {
 	return refuseBodies(mux)
 }
 
-// refuseBodies answers requests with a body without waiting for it.
+// refuseBodies rejects requests with a body without reading the body.
 func refuseBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // else the server reads the body before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // otherwise the server reads the body before it responds
 		w.Header().Set("Connection", "close")
-		http.Error(w, "a request for metrics has no body", http.StatusRequestEntityTooLarge)
+		http.Error(w, "a metrics request must not have a body", http.StatusRequestEntityTooLarge)
 	})
 }
 
-// Serve serves on a socket that stays until Close.
+// Serve serves on a socket until Close.
 func (s *Server) Serve(l net.Listener) {
 	s.passed = append(s.passed, s.start(l))
 }
 
-// ServeOwn serves on a socket that StopOwn ends.
+// ServeOwn serves on a socket until StopOwn.
 func (s *Server) ServeOwn(l net.Listener) { s.own = s.start(l) }
 
 func (s *Server) start(l net.Listener) *site {
 	handler := s.handler
-	if l.Addr().Network() != "unix" { // which no browser reaches
+	if l.Addr().Network() != "unix" { // unreachable for browsers
 		handler = checkHost(handler, s.hosts)
 	}
 	limited := newLimited(l, s.log)
 	one := &site{server: &http.Server{
-		Handler: limited.closeIfFull(handler), ConnState: limited.track, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
+		Handler: limited.closeIfFull(handler), ConnState: limited.track, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: responseTime, IdleTimeout: 2 * responseTime,
 		MaxHeaderBytes: headerBytes,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}}
-	s.log.Info("metrics", "listen", l.Addr())
+	s.log.Info("serving metrics", "listen", l.Addr())
 	one.ended.Go(func() {
 		if err := one.server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("no metrics any more", "listen", l.Addr(), "error", err)
+			s.log.Error("serving metrics failed", "listen", l.Addr(), "error", err)
 		}
 	})
 	return one
@@ -107,7 +108,7 @@ func (o *site) stop() error {
 	return err
 }
 
-// StopOwn ends what ServeOwn began.
+// StopOwn closes the socket of ServeOwn.
 func (s *Server) StopOwn() error {
 	if s.own == nil {
 		return nil
@@ -117,7 +118,7 @@ func (s *Server) StopOwn() error {
 	return own.stop()
 }
 
-// Close ends all.
+// Close closes all sockets.
 func (s *Server) Close() error {
 	err := s.StopOwn()
 	for _, one := range s.passed {

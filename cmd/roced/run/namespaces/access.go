@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// access says who may have a card.
+// access determines the callers that are allowed to have a card.
 type access struct {
-	users  map[uint32]bool // nil: any who may connect
-	folder string          // with the namespaces' names; empty: any namespace
+	users  map[uint32]bool // nil: all users that can connect
+	folder string          // directory of the allowed namespaces' names; empty: any namespace
 }
 
 func newAccess(c config.Namespaces) (a access, err error) {
@@ -44,24 +44,24 @@ func userID(name string) (uint32, error) {
 	}
 	found, err := user.Lookup(name)
 	if err != nil {
-		return 0, fmt.Errorf("%w: namespaces.users: there is no user %q", unix.ENOENT, name)
+		return 0, fmt.Errorf("%w: namespaces.users: unknown user %q", unix.ENOENT, name)
 	}
 	n, err := strconv.ParseUint(found.Uid, 10, 32)
 	return uint32(n), err
 }
 
-// check says whether a caller may have a card in its namespace.
+// check returns an error unless the caller is allowed to have a card in its namespace.
 func (a *access) check(caller *peer.Caller) error {
 	if a.users != nil && !a.users[caller.Owner] {
-		return fmt.Errorf("%w: user %d may have no card in its network namespace; namespaces.users says who may", verbs.ErrPermission, caller.Owner)
+		return fmt.Errorf("%w: user %d is not allowed to open devices in its network namespace (add it to namespaces.users)", verbs.ErrPermission, caller.Owner)
 	}
 	if a.folder != "" && !a.has(caller.Namespace) {
-		return fmt.Errorf("%w: the caller's network namespace has no name in %s (namespaces.folder)", verbs.ErrPermission, a.folder)
+		return fmt.Errorf("%w: the caller's network namespace is not listed in %s (namespaces.folder)", verbs.ErrPermission, a.folder)
 	}
 	return nil
 }
 
-// has says whether a namespace has a name in the folder. Names come and go, so they are looked at each time.
+// has reports whether the directory has a name for the namespace. It is read each time because names change.
 func (a *access) has(n peer.Namespace) bool {
 	names, err := os.ReadDir(a.folder)
 	if err != nil {

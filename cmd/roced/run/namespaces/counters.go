@@ -2,21 +2,21 @@ package namespaces
 
 import "github.com/roced/roced/verbs/hca"
 
-// Cards are those that are open.
+// Cards returns the open cards.
 func (d *Device) Cards() []*hca.Card {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.openCards()
 }
 
-// Opens is how often a card was opened.
+// Opens returns the number of cards opened so far.
 func (d *Device) Opens() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.opens
 }
 
-// Counters are the sums over all cards that there are, and were.
+// Counters returns the sums over all cards, including closed ones.
 func (d *Device) Counters() ([]hca.Counter, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *Device) Counters() ([]hca.Counter, error) {
 	return sum, nil
 }
 
-// openCards are those that are open already. The caller holds mu.
+// openCards returns the open cards. The caller holds mu.
 func (d *Device) openCards() (list []*hca.Card) {
 	for on := range d.all {
 		select {

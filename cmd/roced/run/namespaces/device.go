@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// Device is the device of programs in other namespaces.
+// Device serves programs in other network namespaces.
 type Device struct {
 	config  config.Namespaces
 	access  access
@@ -23,25 +23,26 @@ type Device struct {
 
 	mu     sync.Mutex
 	cards  map[peer.Namespace]*card
-	all    map[*card]struct{} // with those that have failed, and still have users
-	opens  uint64             // how often a card was opened
-	gone   []hca.Counter      // sums of those of cards that are closed
+	all    map[*card]struct{} // including failed cards that still have users
+	opens  uint64             // number of cards opened
+	gone   []hca.Counter      // sums of closed cards
 	closed bool
 }
 
-// card is one of a namespace.
+// card is the card of one namespace.
 type card struct {
 	*hca.Card
 	namespace peer.Namespace
-	owner     uint32        // who was first: it counts as the owner's
-	file      *os.File      // keeps the namespace
-	opened    chan struct{} // closed when it is open, or cannot be
-	closed    chan struct{} // closed when it is closed, after the last user
+	owner     uint32        // the first user; the card counts against its limit
+	file      *os.File      // keeps the namespace alive
+	opened    chan struct{} // closed when open succeeded or failed
+	closed    chan struct{} // closed after the last user left and the card was closed
 	err       error
-	users     int // under Device.mu: sessions, and those that wait for it; 0 while it is closed
+	users     int // under Device.mu: sessions and callers waiting for one; 0 while closing
 }
 
-// New makes the device, without a card. verbs.ErrUnsupported if the kernel does not return the network namespaces of sockets.
+// New creates the device without a card. It returns verbs.ErrUnsupported if the kernel does not report the
+// network namespace of a socket.
 func New(c config.Namespaces, log *slog.Logger, options ...hca.Option) (*Device, error) {
 	if err := peer.CanTellCallers(); err != nil {
 		return nil, err
@@ -53,15 +54,15 @@ func New(c config.Namespaces, log *slog.Logger, options ...hca.Option) (*Device,
 	return &Device{config: c, access: access, options: options, log: log, cards: map[peer.Namespace]*card{}, all: map[*card]struct{}{}}, nil
 }
 
-// Name is the one that programs ask for.
+// Name returns the device name that programs use.
 func (d *Device) Name() string { return d.config.Device }
 
-// NewSession is nobody's: the server asks for that of a caller.
+// NewSession fails: sessions need a caller, so the server calls NewSessionOf.
 func (d *Device) NewSession(hca.SessionConfig) (*hca.Session, error) {
-	return nil, fmt.Errorf("%w: %s is of the caller's network namespace", verbs.ErrInvalid, d.Name())
+	return nil, fmt.Errorf("%w: %s is only available to callers in another network namespace", verbs.ErrInvalid, d.Name())
 }
 
-// NewSessionOf makes a session on the card of the caller's namespace.
+// NewSessionOf opens a session on the card of the caller's namespace.
 func (d *Device) NewSessionOf(caller *peer.Caller, c hca.SessionConfig) (*hca.Session, error) {
 	if err := d.access.check(caller); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (d *Device) NewSessionOf(caller *peer.Caller, c hca.SessionConfig) (*hca.Se
 	return session, nil
 }
 
-// QueryDeviceOf says what there is for a caller, without opening a card.
+// QueryDeviceOf returns the attributes of the caller's device without opening a card.
 func (d *Device) QueryDeviceOf(caller *peer.Caller) (attr verbs.DeviceAttr, err error) {
 	if err := d.access.check(caller); err != nil {
 		return attr, err
@@ -91,7 +92,7 @@ func (d *Device) QueryDeviceOf(caller *peer.Caller) (attr verbs.DeviceAttr, err 
 	return verbs.DeviceAttr{Name: d.Name(), NodeGUID: found.GUID, SysImageGUID: found.GUID}, err
 }
 
-// CardOf is the card of the caller's namespace, nil if none is open.
+// CardOf returns the card of the caller's namespace, or nil if none is open.
 func (d *Device) CardOf(caller *peer.Caller) *hca.Card {
 	d.mu.Lock()
 	on := d.cards[caller.Namespace]
@@ -103,7 +104,7 @@ func (d *Device) CardOf(caller *peer.Caller) *hca.Card {
 	return on.Card
 }
 
-// Close closes all cards. No session may follow.
+// Close waits until all cards are closed. No session may be created afterwards.
 func (d *Device) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -111,7 +112,7 @@ func (d *Device) Close() {
 	d.users.Wait()
 }
 
-// enter gives the card of the caller's namespace to one more user, and opens it for the first.
+// enter adds a user to the card of the caller's namespace, and opens the card for the first user.
 func (d *Device) enter(caller *peer.Caller) (*card, error) {
 	on, first, err := d.add(caller)
 	if err != nil {
@@ -129,8 +130,8 @@ func (d *Device) enter(caller *peer.Caller) (*card, error) {
 	return on, nil
 }
 
-// add finds the card of a namespace, or makes a place for it: first says that the caller is to open it. A card that
-// has failed is nobody's any more, and one that is closed is waited for.
+// add returns the card of a namespace or creates an entry for it; first means that the caller must open it. A
+// failed card is replaced, and a closing one is awaited.
 func (d *Device) add(caller *peer.Caller) (on *card, first bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,10 +163,10 @@ func (d *Device) add(caller *peer.Caller) (on *card, first bool, err error) {
 	return on, true, nil
 }
 
-// keptParts: an eighth of all cards is reserved for users without one.
+// keptParts: one part in keptParts of all cards is reserved for users without a card.
 const keptParts = 8
 
-// roomFor checks that one more card may be opened. The caller holds mu.
+// roomFor checks that another card may be opened. The caller holds mu.
 func (d *Device) roomFor(caller *peer.Caller) error {
 	all, own, kept := len(d.cards), 0, d.config.Cards/keptParts
 	for _, other := range d.cards {
@@ -175,17 +176,17 @@ func (d *Device) roomFor(caller *peer.Caller) error {
 	}
 	switch {
 	case all >= d.config.Cards:
-		return fmt.Errorf("%w: %d network namespaces have a card, and namespaces.cards allows no more", verbs.ErrLimit, all)
+		return fmt.Errorf("%w: %d network namespaces have a card, the limit of namespaces.cards", verbs.ErrLimit, all)
 	case own >= d.config.UserCards:
-		return fmt.Errorf("%w: user %d has cards in %d network namespaces, and namespaces.user_cards allows no more", verbs.ErrLimit, caller.Owner, own)
+		return fmt.Errorf("%w: user %d has cards in %d network namespaces, the limit of namespaces.user_cards", verbs.ErrLimit, caller.Owner, own)
 	case own > 0 && all >= d.config.Cards-kept:
-		return fmt.Errorf("%w: %d network namespaces have a card, user %d has %d of them, and the last %d of namespaces.cards are for users without one",
+		return fmt.Errorf("%w: %d network namespaces have a card, of which user %d has %d; the last %d of namespaces.cards are reserved for users without a card",
 			verbs.ErrLimit, all, caller.Owner, own, kept)
 	}
 	return nil
 }
 
-// failed says whether it was open, and is not any more.
+// failed reports whether the card has failed, or could not be opened.
 func (on *card) failed() bool {
 	select {
 	case <-on.opened:
@@ -215,14 +216,14 @@ func (d *Device) open(on *card) (*hca.Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	log.Info("a card for a network namespace", "interface", found.Name, "owner", on.owner)
+	log.Info("card opened in a network namespace", "interface", found.Name, "owner", on.owner)
 	d.mu.Lock()
 	d.opens++
 	d.mu.Unlock()
 	return opened, nil
 }
 
-// leave takes a user from a card, and closes it after the last.
+// leave removes a user from a card and closes the card after the last.
 func (d *Device) leave(on *card) {
 	defer d.users.Done()
 	d.mu.Lock()
@@ -234,11 +235,11 @@ func (d *Device) leave(on *card) {
 	}
 }
 
-// close closes a card that has no users, and gets none while it is being closed.
+// close closes a card without users. It gets no new users meanwhile.
 func (d *Device) close(on *card) {
 	if on.Card != nil {
 		if err := on.Card.Close(); err != nil {
-			d.log.Warn("the card of a network namespace did not close cleanly", "namespace", on.namespace.Inode, "error", err)
+			d.log.Warn("closing the card of a network namespace failed", "namespace", on.namespace.Inode, "error", err)
 		}
 	}
 	_ = on.file.Close()

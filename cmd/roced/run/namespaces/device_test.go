@@ -84,8 +84,8 @@ func TestCardsAreKept(t *testing.T) {
 	for _, host := range hosts[1:] {
 		errtest.Check(t, open(host, 1))
 	}
-	errtest.Refused(t, open(hosts[0], 1), verbs.ErrLimit, "7 network namespaces have a card, user 1 has 7 of them, and the last 1 of namespaces.cards")
+	errtest.Refused(t, open(hosts[0], 1), verbs.ErrLimit, "7 network namespaces have a card, of which user 1 has 7; the last 1 of namespaces.cards")
 	errtest.Check(t, open(hosts[1], 1)) // a second program in a namespace that has a card
 	errtest.Check(t, open(hosts[0], 2))
-	errtest.Refused(t, open(labtest.Pair(t).A, 3), verbs.ErrLimit, "8 network namespaces have a card, and namespaces.cards allows no more")
+	errtest.Refused(t, open(labtest.Pair(t).A, 3), verbs.ErrLimit, "8 network namespaces have a card, the limit of namespaces.cards")
 }

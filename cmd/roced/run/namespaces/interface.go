@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoInterface is that there is nothing to make a card of.
-var errNoInterface = fmt.Errorf("%w: the network namespace has no interface with a default route, and not just one besides lo", verbs.ErrInvalid)
+// errNoInterface reports a namespace without a suitable interface.
+var errNoInterface = fmt.Errorf("%w: the network namespace has neither a default route nor exactly one interface besides lo", verbs.ErrInvalid)
 
-// findInterface finds the interface of a namespace that a card is to be on: the one with the default route, else the
+// findInterface returns the interface for the card of a namespace: that of the default route, otherwise the
 // only one that is up.
 func findInterface(path string) (found verbs.Device, err error) {
 	err = hca.RunIn(path, func() error {
@@ -37,7 +37,8 @@ func findInterface(path string) (found verbs.Device, err error) {
 	return found, err
 }
 
-// defaultInterface is that of the default route with the least metric, of IPv4 before IPv6; 0 if there is none.
+// defaultInterface returns the interface of the default route with the lowest metric, IPv4 before IPv6; 0 if
+// there is no default route.
 func defaultInterface() (index int, err error) {
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)

@@ -1,9 +1,8 @@
-// Package systemd is what the service says to systemd, and gets from it (sd_notify(3), sd_listen_fds(3),
-// systemd.exec(5)):
+// Package systemd communicates with systemd (sd_notify(3), sd_listen_fds(3), systemd.exec(5)):
 //
-//	notify.go    ready, reloading, stopping, a line of status, the watchdog
-//	sockets.go   sockets that systemd has bound
-//	journal.go   lines of log with their priority
+//	notify.go    readiness, reloading, stopping, status line, watchdog
+//	sockets.go   sockets bound by systemd
+//	journal.go   log lines with priority
 //
-// Without systemd all of it does nothing.
+// Without systemd it does nothing.
 package systemd

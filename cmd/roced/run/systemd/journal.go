@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewLogger logs lines of text. If out is the journal, each begins with its priority (sd-daemon(3))
-// and has no time, since the journal notes both.
+// NewLogger returns a logger of text lines. If out is the journal, lines start with their priority
+// (sd-daemon(3)) and have no time, which the journal records.
 func NewLogger(out *os.File, level slog.Leveler) *slog.Logger {
 	if isJournal(out) {
 		return slog.New(newJournal(out, level))
@@ -19,36 +19,36 @@ func NewLogger(out *os.File, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
 }
 
-// isJournal goes by JOURNAL_STREAM, which names the device and inode that the journal reads.
+// isJournal compares out with JOURNAL_STREAM, the device and inode of the journal's stream.
 func isJournal(out *os.File) bool {
 	var stat unix.Stat_t
 	stream := os.Getenv("JOURNAL_STREAM")
 	return stream != "" && unix.Fstat(int(out.Fd()), &stat) == nil && stream == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 }
 
-// journal has a handler for each priority.
+// journal holds one handler per priority.
 type journal [4]slog.Handler
 
-// priorities are syslog's of slog's levels from slog.LevelDebug on.
+// priorities are the syslog priorities of slog's levels, starting with slog.LevelDebug.
 var priorities = [4]string{"<7>", "<6>", "<4>", "<3>"}
 
 func newJournal(out io.Writer, level slog.Leveler) journal {
 	var j journal
 	for i, priority := range priorities {
-		j[i] = slog.NewTextHandler(prefixed{out, priority}, &slog.HandlerOptions{Level: level, ReplaceAttr: leaveOut})
+		j[i] = slog.NewTextHandler(prefixed{out, priority}, &slog.HandlerOptions{Level: level, ReplaceAttr: omit})
 	}
 	return j
 }
 
-// leaveOut takes away what the journal has.
-func leaveOut(groups []string, a slog.Attr) slog.Attr {
+// omit removes attributes that the journal records.
+func omit(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 		return slog.Attr{}
 	}
 	return a
 }
 
-// of is the handler of a level; levels are four apart.
+// of returns the handler of a level; levels are four apart.
 func (j journal) of(level slog.Level) slog.Handler {
 	return j[min(max(int(level-slog.LevelDebug)/4, 0), len(j)-1)]
 }
@@ -79,7 +79,7 @@ func (j journal) WithGroup(name string) slog.Handler {
 	return j
 }
 
-// prefixed writes a prefix before each record. A handler writes each in one call.
+// prefixed writes a prefix before each record. Handlers write each record with one call.
 type prefixed struct {
 	out    io.Writer
 	prefix string

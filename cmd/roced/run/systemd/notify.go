@@ -8,13 +8,13 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Notifier tells the service manager what the service is doing.
+// Notifier reports the state of the service to the service manager.
 type Notifier struct {
 	send func(state string) error
 	log  *slog.Logger
 }
 
-// NewNotifier is a Notifier to the socket that NOTIFY_SOCKET names, if there is one.
+// NewNotifier returns a Notifier for the socket of NOTIFY_SOCKET. Without one, notifications are discarded.
 func NewNotifier(log *slog.Logger) *Notifier {
 	return &Notifier{log: log, send: func(state string) error {
 		_, err := daemon.SdNotify(false, state)
@@ -22,30 +22,30 @@ func NewNotifier(log *slog.Logger) *Notifier {
 	}}
 }
 
-// Ready says that start-up or a reload is complete.
+// Ready reports that start-up or a reload is complete.
 func (n *Notifier) Ready(status string) { n.notify(daemon.SdNotifyReady, "STATUS="+status) }
 
-// Reloading says that the configuration is being read again. The manager needs the time to tell this
-// reload from another (Type=notify-reload).
+// Reloading reports that the configuration is being reloaded. Its timestamp distinguishes reloads
+// (Type=notify-reload).
 func (n *Notifier) Reloading() {
 	n.notify(daemon.SdNotifyReloading, daemon.SdNotifyMonotonicUsec())
 }
 
-// Stopping says that the service is about to end.
+// Stopping reports that the service is stopping.
 func (n *Notifier) Stopping() { n.notify(daemon.SdNotifyStopping, "STATUS=stopping") }
 
-// Status is a line for people, which systemctl status shows.
+// Status reports a status line, which systemctl status shows.
 func (n *Notifier) Status(text string) { n.notify("STATUS=" + text) }
 
-// Alive says that the service works.
+// Alive resets the watchdog.
 func (n *Notifier) Alive() { n.notify(daemon.SdNotifyWatchdog) }
 
 func (n *Notifier) notify(lines ...string) {
 	if err := n.send(strings.Join(lines, "\n")); err != nil {
-		n.log.Warn("the service manager does not hear", "error", err)
+		n.log.Warn("cannot notify the service manager", "error", err)
 	}
 }
 
-// WatchdogInterval is how long the manager waits for Alive before it kills the service; 0 if it does
-// not.
+// WatchdogInterval returns the time without Alive after which the manager kills the service; 0 without a
+// watchdog.
 func WatchdogInterval() (time.Duration, error) { return daemon.SdWatchdogEnabled(false) }

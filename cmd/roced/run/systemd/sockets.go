@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MetricsName is the FileDescriptorName= of a socket for metrics. All others are for programs.
+// MetricsName is the FileDescriptorName= of a metrics socket. All other sockets are for programs.
 const MetricsName = "metrics"
 
-// Sockets are those that the manager has bound for the service.
+// Sockets holds the sockets that the service manager has bound.
 type Sockets struct {
 	Programs []net.Listener
 	Metrics  []net.Listener
 }
 
-// TakeSockets takes the sockets that were passed. It can be called once. A socket of a kind that does
-// not suit is an error, and then all are closed.
-func TakeSockets() (Sockets, error) {
+// AcquireSockets returns the sockets passed by the service manager. It can be called once. If one has an unsupported
+// type, AcquireSockets closes all and returns an error.
+func AcquireSockets() (Sockets, error) {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {
 		return Sockets{}, fmt.Errorf("sockets from systemd: %w", err)
@@ -45,7 +45,7 @@ func sortSockets(passed map[string][]net.Listener) (s Sockets, err error) {
 			}
 			u, is := l.(*net.UnixListener)
 			if !is || u.Addr().Network() != "unixpacket" {
-				return s, fmt.Errorf("%w: socket %s (%s) from systemd is of kind %s; programs need ListenSequentialPacket= with a path, and metrics FileDescriptorName=%s",
+				return s, fmt.Errorf("%w: unsupported type of socket %s (%s) from systemd: %s; use ListenSequentialPacket= with a path for programs, and FileDescriptorName=%s for metrics",
 					unix.EPROTOTYPE, l.Addr(), name, l.Addr().Network(), MetricsName)
 			}
 			u.SetUnlinkOnClose(false)

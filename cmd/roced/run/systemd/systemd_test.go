@@ -61,7 +61,7 @@ func TestNotifyWithoutManager(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	NewNotifier(slog.New(slog.NewTextHandler(&log, nil))).Ready("")
-	if !strings.Contains(log.String(), "the service manager does not hear") {
+	if !strings.Contains(log.String(), "cannot notify the service manager") {
 		t.Error(log.String())
 	}
 }

@@ -22,30 +22,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look gathers facts on the calling thread, which is in the interface's namespace. What cannot be
-// seen is left out; name may be empty.
-func look(ctx context.Context, network hca.Network, name, socket string, listen time.Duration) *facts {
+// gather collects the facts on the calling thread, which is in the interface's namespace. Facts that cannot be
+// determined are omitted; name may be empty.
+func gather(ctx context.Context, network hca.Network, name, socket string, listen time.Duration) *facts {
 	f := &facts{network: network, name: name}
-	f.lookAtHost()
-	f.lookAtPort()
-	f.lookAtService(ctx, socket)
+	f.readHost()
+	f.readPort()
+	f.queryService(ctx, socket)
 	if name == "" {
 		return f
 	}
 	if f.link, f.found = netlink.LinkByName(name); f.found != nil {
 		return f
 	}
-	f.lookAtInterface()
-	f.lookAtGroups()
+	f.readInterface()
+	f.readGroups()
 	f.rules = readRules(ctx)
 	f.queries = listenForQueries(ctx, f.link.Attrs().Index, listen)
-	if ctx.Err() == nil { // else it was not as long as that
+	if ctx.Err() == nil { // otherwise the time was cut short
 		f.listened = listen
 	}
 	return f
 }
 
-func (f *facts) lookAtHost() {
+func (f *facts) readHost() {
 	f.release = kernel.Release()
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if f.xdpSocket = err; err == nil {
@@ -61,18 +61,18 @@ func (f *facts) lookAtHost() {
 	}
 }
 
-// lookAtService asks the service what it has. It ends with ctx.
-func (f *facts) lookAtService(ctx context.Context, socket string) {
+// queryService queries the service for its devices, until ctx is done.
+func (f *facts) queryService(ctx context.Context, socket string) {
 	c, err := daemon.Dial(ctx, socket)
 	if ctx.Err() != nil {
-		err = errNoAnswer
+		err = errNoResponse
 	}
 	if f.service = err; err != nil {
 		return
 	}
 	defer c.Close()
 	for _, name := range c.Devices {
-		d, err := c.Look(name)
+		d, err := c.QueryDevice(name)
 		if err != nil {
 			f.service = err
 			return
@@ -81,7 +81,7 @@ func (f *facts) lookAtService(ctx context.Context, socket string) {
 	}
 }
 
-func (f *facts) lookAtInterface() {
+func (f *facts) readInterface() {
 	f.base = f.link
 	if vlan, is := f.link.(*netlink.Vlan); is {
 		if below, err := netlink.LinkByIndex(vlan.ParentIndex); err == nil {
@@ -100,15 +100,15 @@ func (f *facts) lookAtInterface() {
 	}
 	left, _ := hca.Leftovers(f.name)
 	for _, l := range left {
-		f.left = append(f.left, finding{f.name + " leftovers", warning, "a killed process left " + l.What, l.Undo + "; the next device that root opens here undoes it too"})
+		f.left = append(f.left, finding{f.name + " leftovers", warning, "a killed process left " + l.What, l.Undo + "; the next device that root opens on this interface also does this"})
 	}
-	f.features, _ = askXDPFeatures(f.base.Attrs().Index)
-	f.lookAtDriver(f.base.Attrs().Name)
-	f.bridge = f.lookAtBridge()
+	f.features, _ = queryXDPFeatures(f.base.Attrs().Index)
+	f.readDriver(f.base.Attrs().Name)
+	f.bridge = f.readBridge()
 	f.answering = host.LowerAnsweringARP(f.link, netlink.LinkByIndex)
 }
 
-func (f *facts) lookAtDriver(name string) {
+func (f *facts) readDriver(name string) {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
 		return
@@ -120,8 +120,8 @@ func (f *facts) lookAtDriver(name string) {
 	}
 }
 
-// lookAtGroups counts the groups that are joined by addresses: all share one socket of the kernel's.
-func (f *facts) lookAtGroups() {
+// readGroups counts the groups joined by addresses, which share one kernel socket.
+func (f *facts) readGroups() {
 	list, _ := netlink.AddrList(nil, netlink.FAMILY_V4)
 	for _, a := range list {
 		if a.Flags&unix.IFA_F_MCAUTOJOIN != 0 && a.IP.IsMulticast() {
@@ -134,8 +134,8 @@ func (f *facts) lookAtGroups() {
 	}
 }
 
-// lookAtBridge reads the bridge that the interface is a port of, or is.
-func (f *facts) lookAtBridge() *bridge {
+// readBridge returns the bridge that the interface is a port of, or the interface itself if it is a bridge.
+func (f *facts) readBridge() *bridge {
 	link := f.link
 	if master := f.link.Attrs().MasterIndex; master > 0 {
 		var err error
@@ -156,7 +156,8 @@ func (f *facts) lookAtBridge() *bridge {
 	return b
 }
 
-// bridgeAttributes are those of a bridge (IFLA_BR_*), of which the library knows few.
+// bridgeAttributes returns the IFLA_BR_* attributes of a bridge, most of which the netlink package does not
+// decode.
 func bridgeAttributes(index int) (map[uint16][]byte, error) {
 	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, 0)
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -182,10 +183,10 @@ func bridgeAttributes(index int) (map[uint16][]byte, error) {
 	return list, err
 }
 
-// ruleTime bounds the programs that print rules.
+// ruleTime is the timeout of the programs that print rules.
 const ruleTime = 10 * time.Second
 
-// readRules is the firewall's rules, as whatever program is there prints them.
+// readRules returns the firewall rules that the available programs print.
 func readRules(ctx context.Context) (text string) {
 	ctx, cancel := context.WithTimeout(ctx, ruleTime)
 	defer cancel()
