@@ -88,9 +88,9 @@ func TestPingServerOfBadClients(t *testing.T) {
 		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address in the format of ibv_ud_pingpong"},
 		{"perftest", "6.06" + strings.Repeat("\x00", 12), "the client is a perftest program (6.06); start roced perf with --perftest, --rc or --uc: "},
 		{"no GID", address(meet.Destination{QPN: 5}), "start the peer with -g INDEX"},
-		{"a group", address(meet.Destination{QPN: verbs.MulticastQPN, GID: verbs.GID{0: 0xff, 15: 1}}), "a group's address"},
-		{"no queue pair", address(meet.Destination{GID: gid}), "takes no messages"},
-		{"the connection manager's", address(meet.Destination{QPN: 1, GID: gid}), "takes no messages"},
+		{"a group", address(meet.Destination{QPN: verbs.MulticastQPN, GID: verbs.GID{0: 0xff, 15: 1}}), "a group address"},
+		{"no queue pair", address(meet.Destination{GID: gid}), "does not receive messages"},
+		{"the connection manager's", address(meet.Destination{QPN: 1, GID: gid}), "does not receive messages"},
 		{"never confirms", address(meet.Destination{QPN: 5, GID: gid}), "closed the connection"},
 		{"confirms with something else", address(meet.Destination{QPN: 5, GID: gid}) + "gone\x00", `"gone\x00"`},
 		{"sends nothing", address(meet.Destination{QPN: 5, GID: gid}) + meet.DoneMessage, "sent 0 messages and received 0 of 9 each way; no further message received in 50ms (dropped here: none (check the counters of the peer))"},
@@ -125,7 +125,7 @@ func TestPingClientErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0 of 1000 each way", "accept UDP port 4791 (nft list ruleset)", "sufficient for messages of 1024 bytes", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not answer", "accept UDP port 4791", "sufficient for messages of 1024 bytes")
 	cmdtest.CheckFailure(t, to("10.77.0.1 --cm"), cli.ExitFailed, "10.77.0.1 does not answer", "roced ping --cm -d DEVICE", "accept UDP port 4791", "timed out")
-	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "of the other IP version")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "has another IP version")
 }
 
 // TestPingsDiffer: both sides end at once, and name what the other one runs and what to change.
@@ -174,8 +174,8 @@ func TestPingBetweenMTUs(t *testing.T) {
 	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-s 2000 10.77.0.1 -p "+port), cli.ExitFailed, "the same --size")
 	server.Wait()
 	server, port = cmdtest.StartWaiting(t, pingArgs(hosts.A, "--rc -m 2048"))
-	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes exceed the peer's RDMA MTU of 1024: use --mtu 1024 at most, or raise the interface's MTU there")
-	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes exceed this side's RDMA MTU of 1024: use --mtu 1024 at most, or raise the interface's MTU here") {
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "--rc -m 2048 10.77.0.1 -p "+port), cli.ExitFailed, "packets of 2048 bytes exceed the peer's RDMA MTU of 1024: use --mtu of at most 1024 on both sides, or raise the MTU of the interface there")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "packets of 2048 bytes exceed this side's RDMA MTU of 1024: use --mtu of at most 1024 on both sides, or raise the MTU of the interface here") {
 		t.Errorf("exit code %d: %s", code, server.Stderr())
 	}
 }

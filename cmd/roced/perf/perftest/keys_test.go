@@ -93,9 +93,9 @@ func FuzzParsePerftestKeys(f *testing.F) {
 func TestPerftestKeysCheck(t *testing.T) {
 	for want, spoil := range map[string]func(*Keys){
 		"no GID":              func(k *Keys) { k.GID = verbs.GID{} },
-		"takes no messages":   func(k *Keys) { k.QPN = 0 },
-		"a group's address":   func(k *Keys) { k.QPN = verbs.MulticastQPN },
-		"not one of its own:": func(k *Keys) { k.GID = groupKeysParsed.GID },
+		"does not receive":    func(k *Keys) { k.QPN = 0 },
+		"a group address":     func(k *Keys) { k.QPN = verbs.MulticastQPN },
+		"instead of its own:": func(k *Keys) { k.GID = groupKeysParsed.GID },
 	} {
 		k := clientKeysParsed
 		spoil(&k)
