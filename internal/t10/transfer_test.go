@@ -161,7 +161,7 @@ func TestTheFirstBlockThatFailedIsKept(t *testing.T) {
 	if err, failed := send.Failed(); !failed || err != want {
 		t.Errorf("the same blocks again: %v %+v, want %+v", failed, err, want)
 	}
-	if text := want.Error(); text != "reference tag at byte 28 is 0x9, not 0x0" {
+	if text := want.Error(); text != "reference tag at byte 28: got 0x9, want 0x0" {
 		t.Error(text)
 	}
 }
