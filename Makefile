@@ -3,7 +3,7 @@
 # Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package image image-kubernetes test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package release image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -116,6 +116,9 @@ fresh: need-fresh ## the README's two commands where Go is the only tool: as roo
 
 containers: need-containers build clib ## unmodified programs in containers of podman, in each way of docs/CONTAINERS.md
 	hack/containers/test.sh
+
+release: ## VERSION=0.1.0 KEY=FINGERPRINT: a release in dist/, with repositories for apt and dnf; DRAFT=yes for a rehearsal
+	go run ./hack/release -version "$(VERSION)" -key "$(KEY)" -arch $(ARCHES) $(if $(DRAFT),-draft)
 
 package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksums and SBOMs, into dist/
 	go run ./hack/package -arch $(ARCHES)

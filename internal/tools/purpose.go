@@ -23,7 +23,7 @@ var (
 var Purposes = []Purpose{
 	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
 		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",
-		"/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping", "ib_send_bw",
+		"gpg", "gpg-agent", "/usr/lib/python3/dist-packages/scapy/contrib/roce.py", "ibv_rc_pingpong", "rping", "ib_send_bw",
 		"/lib/*/libibverbs.so.1", "/lib/*/librdmacm.so.1", "/usr/include/infiniband/verbs.h", "/usr/include/rdma/rdma_verbs.h",
 	})},
 	{"race", "make race, model, soak, chaos: the race detector", compiler},
@@ -31,6 +31,7 @@ var Purposes = []Purpose{
 	{"clib", "make clib", clib},
 	{"programs", "make programs", append([]string{"curl", "openssl", "apt-get", "dpkg"}, clib...)},
 	{"package", "make package, make image, for amd64 and arm64 on amd64", append([]string{"git"}, ForPackage("amd64", "amd64", "arm64")...)},
+	{"release", "make release, for amd64 and arm64 on amd64", append([]string{"git", "gpg", "gpg-agent", "apt-ftparchive", "createrepo_c"}, ForPackage("amd64", "amd64", "arm64")...)},
 	{"fuzz", "make fuzz", []string{"git"}},
 	{"fresh", "make fresh", []string{"mmdebstrap", "ip", "git"}},
 	{"test-action", "make test-action", append([]string{"mmdebstrap", "ip"}, clib...)},
