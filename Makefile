@@ -3,7 +3,7 @@
 # Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package release image image-kubernetes test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package release test-install image image-kubernetes test-package
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -122,6 +122,9 @@ release: ## VERSION=0.1.0 KEY=FINGERPRINT: a release in dist/, with repositories
 
 package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksums and SBOMs, into dist/
 	go run ./hack/package -arch $(ARCHES)
+
+test-install: need-test-install ## a release installed in clean roots of Debian 12 and 13, by dnf, and with busybox only; then the first figure
+	hack/release/install.sh
 
 image: ## an OCI image for ARCHES (amd64,arm64), which podman load takes, into dist/
 	go run ./hack/package -arch $(ARCHES) -formats image

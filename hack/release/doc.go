@@ -1,11 +1,11 @@
 // Command release builds a release with one command: make release VERSION=0.1.0 KEY=FINGERPRINT.
 //
 //	main.go        the command line, the steps
-//	checks.go      what is refused: uncommitted changes, a tag on another commit, an undated section
+//	checks.go      refuses a missing key, uncommitted changes, a tag on another commit, an undated section
 //	notes.go       release notes, from the version's section of CHANGELOG.md
 //	repository.go  the repositories of apt and dnf: links to the packages, and the indexes
 //	sign.go        signatures, by gpg with the administrator's key
-//	install/       the test: installs a release in clean roots, without a network
+//	install.sh     the test: installs a release in clean roots, without a network
 //
 // The output folder holds what BASE, the folder on a web server, is to hold:
 //
@@ -15,6 +15,6 @@
 //	roced.asc      the public key
 //
 // The repositories also list the packages of earlier releases in the folder. Their indexes are made by the distributions'
-// own programs, apt-ftparchive and createrepo_c, and signed by gpg, which also keeps keys on smart cards. The packages have
-// no signatures of their own, so that they have the same bytes whoever builds them: the signed indexes have their sums.
+// own programs, apt-ftparchive and createrepo_c, and signed by gpg, which also keeps keys on smart cards. Packages have
+// no signatures, so that every build of a commit makes the same bytes: the signed indexes have their checksums.
 package main

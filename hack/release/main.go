@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/roced/roced/internal/tools"
@@ -40,7 +42,7 @@ func main() {
 }
 
 func (r *release) build(ctx context.Context) error {
-	if err := tools.Check("release"); err != nil {
+	if err := tools.Missing(tools.ForRelease(runtime.GOARCH, strings.Split(r.arches, ",")...)...); err != nil {
 		return err
 	}
 	notes, err := r.check(ctx)

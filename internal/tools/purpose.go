@@ -18,8 +18,8 @@ var (
 	machines = []string{"qemu-system-x86_64", "cpio", "depmod", "xz", "zstd", "python3", "apt-get", "/usr/share/keyrings/debian-archive-keyring.gpg"}
 )
 
-// Purposes lists all purposes in order. The tools of make package depend on its processors; [ForPackage]
-// returns them.
+// Purposes lists all purposes in order. The tools of make package and make release depend on their processors;
+// [ForPackage] and [ForRelease] return them.
 var Purposes = []Purpose{
 	{"tests", "go test ./...: optional tools", slices.Concat(clib, []string{
 		"c++", "clang", "musl-gcc", "valgrind", "abidiff", "objdump", "git", "groff", "man", "iptables", "tshark", "systemd-analyze",
@@ -31,7 +31,8 @@ var Purposes = []Purpose{
 	{"clib", "make clib", clib},
 	{"programs", "make programs", append([]string{"curl", "openssl", "apt-get", "dpkg"}, clib...)},
 	{"package", "make package, make image, for amd64 and arm64 on amd64", append([]string{"git"}, ForPackage("amd64", "amd64", "arm64")...)},
-	{"release", "make release, for amd64 and arm64 on amd64", append([]string{"git", "gpg", "gpg-agent", "apt-ftparchive", "createrepo_c"}, ForPackage("amd64", "amd64", "arm64")...)},
+	{"release", "make release, for amd64 and arm64 on amd64", ForRelease("amd64", "amd64", "arm64")},
+	{"test-install", "make test-install, on amd64", append([]string{"dnf", "busybox", "mmdebstrap", "ip"}, ForRelease("amd64", "amd64")...)},
 	{"fuzz", "make fuzz", []string{"git"}},
 	{"fresh", "make fresh", []string{"mmdebstrap", "ip", "git"}},
 	{"test-action", "make test-action", append([]string{"mmdebstrap", "ip"}, clib...)},
@@ -75,6 +76,11 @@ func ForPackage(host string, arches ...string) []string {
 		}
 	}
 	return needs
+}
+
+// ForRelease returns the tools that build packages and their repositories.
+func ForRelease(host string, arches ...string) []string {
+	return append([]string{"git", "gpg", "gpg-agent", "apt-ftparchive", "createrepo_c"}, ForPackage(host, arches...)...)
 }
 
 // Compilers returns the C compilers for glibc and for musl that build for a processor, empty if the processor is unknown.
