@@ -1,21 +1,28 @@
 #!/bin/sh
 # Starts roced in a CI job: unpacks a release, checks its sums, starts the service and waits until it is ready.
-# By the environment: ROCED_URL (folder of releases, file:// too), ROCED_VERSION, ROCED_MODE (loopback, udp, interface),
-# ROCED_INTERFACE, ROCED_DIR (where all goes; it is made). Prints the job's environment, a NAME=VALUE a line.
+# By the environment: ROCED_URL (of the releases' folder, BASE of docs/INSTALL.md, file:// too), ROCED_VERSION, ROCED_MODE
+# (loopback, udp, interface), ROCED_INTERFACE, ROCED_DIR (a folder that it makes). Prints the job's environment, a
+# NAME=VALUE a line.
 set -eu
 
 dir=${ROCED_DIR:?} mode=${ROCED_MODE:-loopback}
 case $(uname -m) in
 x86_64) arch=amd64 ;;
 aarch64) arch=arm64 ;;
-*) echo "roced: there is no release for $(uname -m)" >&2; exit 1 ;;
+*) echo "roced: unsupported processor $(uname -m)" >&2; exit 1 ;;
+esac
+case ${ROCED_URL:?} in
+https://roced.example.org*)
+	echo "roced: $ROCED_URL is a placeholder: set url (ROCED_URL) to the folder that make release wrote" >&2
+	exit 1
+	;;
 esac
 name=roced_${ROCED_VERSION:?}_linux_$arch.tar.gz
 
 fetch() {
 	case $ROCED_URL in
-	file://*) cp "${ROCED_URL#file://}/$1" "$dir/" ;;
-	*) curl -fsSL --retry 3 -o "$dir/$1" "$ROCED_URL/$1" ;;
+	file://*) cp "${ROCED_URL#file://}/$ROCED_VERSION/$1" "$dir/" ;;
+	*) curl -fsSL --retry 3 -o "$dir/$1" "$ROCED_URL/$ROCED_VERSION/$1" ;;
 	esac
 }
 

@@ -15,7 +15,13 @@ clean $(cat "$dir/env") "$dir/job/bin/roced" exec -- sh -c 'ibv_rc_pingpong -g 0
 clean "$dir/job/stop.sh" >"$dir/said"
 test -s "$dir/job/packets.pcapng"
 
-sed -i 's/^[^ ]*/0/' "$dir/release/SHA256SUMS"
+if clean ROCED_URL=https://roced.example.org deploy/ci/start.sh >/dev/null 2>"$dir/said"; then
+	echo "the placeholder was used"
+	exit 1
+fi
+grep -q 'is a placeholder' "$dir/said"
+
+sed -i 's/^[^ ]*/0/' "$dir/release/0.0.0/SHA256SUMS"
 if clean ROCED_DIR="$dir/other" deploy/ci/start.sh >/dev/null 2>&1; then
 	echo "a release whose sum is wrong was started"
 	exit 1
