@@ -24,7 +24,7 @@ func documents(t *testing.T) (list []document) {
 	if err != nil || len(names) < 2 {
 		t.Fatalf("documents: %v, %v", names, err)
 	}
-	for _, name := range append(names, "../../README.md", "../../CONTRIBUTING.md") {
+	for _, name := range append(names, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md", "../../CODE_OF_CONDUCT.md") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
