@@ -1,9 +1,8 @@
 # "make" alone lists the targets. A target that needs another tool than Go checks all of its tools first:
 # CONTRIBUTING.md lists them (lint and package also need a network, for staticcheck and nfpm).
-# Root: test, race, bench, programs, test-action, fresh, containers, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs test-action fresh containers interop test-kernels kernels-short platforms platforms-short package release test-install image image-kubernetes test-package
+.PHONY: help build clib generate docs demo check lint cross vulncheck fuzz test race model fresh programs containers test-action soak storm chaos bench kernels-short test-kernels platforms-short platforms interop test-package package image image-kubernetes release test-install
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -12,28 +11,36 @@ ROCED ?= localhost/roced:latest
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What needs tools checks all of them first; so do the commands in hack.
 need-%:
 	@go run ./hack/tools $*
 
-build: ## the binary, ./roced
+##@ Build
+
+build: ## ./roced
 	go build -o roced ./cmd/roced
 
-test: ## all tests
-	go test ./...
-	go -C hack/plot test ./...
-	go -C deploy/kubernetes test ./...
+clib: need-clib ## libibverbs and librdmacm into clib/, for glibc, and for musl if musl-gcc is installed
+	$(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib
+	@! command -v musl-gcc >/dev/null || $(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
 
-race: need-race ## all tests under the race detector, which look longer for what happens seldom
-	ROCED_ROUNDS=all go test -race ./...
+generate: need-generate ## the eBPF objects, and the files generated from the table of numbers
+	go generate ./...
 
-model: need-race ## a million random verbs calls against the model, under the race detector
-	ROCED_MODEL=1000000 go test -race -count=1 -v -timeout 20m -run TestModel ./verbs/hca
+docs: need-docs ## the documents as a site in dist/docs, with links checked
+	go run ./hack/docs
 
-fuzz: need-fuzz ## every fuzz target, a minute each
-	hack/fuzz.sh 60s
+demo: ## two hosts in two namespaces exchange messages
+	go run ./cmd/roced demo
+
+##@ Check, as an ordinary user
+
+check: lint ## lint and all tests; run it before each pull request
+	go test -vet=off ./...
+	go -C hack/plot test -vet=off ./...
+	go -C deploy/kubernetes test -vet=off ./...
 
 # The packages with files that other tags bring. For the others to be looked at again finds nothing new.
 TAGGED = $(shell grep -rlE '^//go:build .*(vlan|cards)' --include='*.go' . | xargs -n 1 dirname | sort -u)
@@ -50,26 +57,50 @@ lint: ## formatting, vet, staticcheck, tidy modules
 	go -C deploy/kubernetes vet ./...
 	cd deploy/kubernetes && $(STATICCHECK) ./... && go mod tidy -diff
 
-cross: ## build for another processor, vet for one that is big-endian, and a program on the network in memory elsewhere
+cross: ## build or vet for arm64, big-endian processors and macOS
 	GOARCH=arm64 go build ./...
 	GOARCH=s390x go vet ./...
 	GOOS=darwin go vet ./hack/structure/testdata/elsewhere
 
-generate: need-generate ## the eBPF objects, with clang, llvm, libbpf-dev; and what follows from the table of numbers
-	go generate ./...
+vulncheck: ## compare the dependencies with the Go vulnerability database (downloaded)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
-demo: ## two hosts in two namespaces exchange messages
-	go run ./cmd/roced demo
+fuzz: need-fuzz ## every fuzz target, a minute each
+	hack/fuzz.sh 60s
 
-bench: ## roced beside kernel UDP and raw AF_XDP; writes and draws docs/bench.json
-	go run ./hack/bench -output docs/bench.json
-	go -C hack/plot run .
+##@ Check more, as root
 
-soak: need-race ## 20 million messages, every one accounted for, half of them between programs of several workers; then 10 minutes of hosts that change all the time, likewise
+test: ## all tests, including those of namespaces
+	go test ./...
+	go -C hack/plot test ./...
+	go -C deploy/kubernetes test ./...
+
+race: need-race ## all tests under the race detector, with more rounds
+	ROCED_ROUNDS=all go test -race ./...
+
+model: need-race ## a million random verbs calls against the model, under the race detector
+	ROCED_MODEL=1000000 go test -race -count=1 -v -timeout 20m -run TestModel ./verbs/hca
+
+fresh: need-fresh ## README's two commands where Go is the only tool
+	hack/fresh.sh
+
+programs: ## unmodified RDMA programs of Debian over roced, a line a case
+	go run ./hack/programs
+
+containers: need-containers build clib ## unmodified programs in podman containers, in each way of docs/CONTAINERS.md
+	hack/containers/test.sh
+
+test-action: need-test-action build clib ## the steps of the GitHub action, as nobody in a minimal Debian
+	deploy/ci/clean.sh
+
+soak: need-race ## 20 million messages, each accounted for, then 10 minutes of changing hosts
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=5m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: need-clib ## 300 million random steps of the machine of connections, and 100 million of what they have in flight; some three million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests; programs and services killed at each message
+# 3*10^8 steps of the machine of connections and 10^8 of what they have in flight, 3 million requests over networks that
+# lose, repeat, damage and reorder packets, 1.5*10^8 forged packets and wrong requests, and programs and services killed
+# at each message.
+storm: need-clib ## random states, bad networks, forged packets, killed programs; hours
 	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn
 	ROCED_FLIGHT=100000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/flight
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
@@ -78,60 +109,53 @@ storm: need-clib ## 300 million random steps of the machine of connections, and 
 	ROCED_HOSTILE=100000000 go test -count=1 -v -timeout 60m -run TestHostileProgram ./datapath
 	ROCED_KILLED=1 go test -count=1 -v -timeout 60m -run KilledAtEachCall ./verbs/c/ctest
 
-chaos: need-race ## ten minutes of two services and ten programs that are killed and stopped, while their links change; over XDP with one worker, with three, then over UDP sockets
+# Over XDP with one worker and with three, then over UDP sockets.
+chaos: need-race ## 20 minutes of killed services and programs while links change
 	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=1 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run 'TestChaos|TestServiceEndsUnderLoad' ./cmd/roced/run/chaos
 	ROCED_CHAOS_NETWORKS=xdp,xdp ROCED_CHAOS_WORKERS=3 ROCED_CHAOS=5m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
 	ROCED_CHAOS_NETWORKS=udp,udp ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos
 
-interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
+bench: ## roced, kernel UDP and raw AF_XDP compared; writes and draws docs/bench.json
+	go run ./hack/bench -output docs/bench.json
+	go -C hack/plot run .
+
+##@ Virtual machines, as root
+
+kernels-short: ## the part of test-kernels that CI runs; 4 minutes of CPU time
+	go run ./hack/interop/kernels -short
+
+test-kernels: ## the tests with Linux 6.1 and 6.12 and zero-copy NICs, and rates between two machines
+	go run ./hack/interop/kernels
+	go run ./hack/interop/rates
+
+platforms-short: ## the part of platforms that CI runs: the demo and one program
+	go run ./hack/platforms -short
+
+platforms: ## the release and all tests on five kernels, amd64 and arm64; prints README's table
+	go run ./hack/platforms
+
+interop: ## against the kernel's Soft-RoCE, a line a case
 	go run ./hack/interop
 	go run ./hack/interop -tx trains
 	go run ./hack/interop -workers 2
 
-test-kernels: ## the tests inside virtual machines: Linux 6.1 and 6.12, cards with zero-copy, and rates between two
-	go run ./hack/interop/kernels
-	go run ./hack/interop/rates
+test-package: ## the Debian package with systemd: install, use, reboot, upgrade, purge
+	go run ./hack/package/guest
 
-kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
-	go run ./hack/interop/kernels -short
+##@ Release
 
-platforms: ## the release, and all tests, in virtual machines: Linux 6.1, 6.12 and the newest on amd64, 6.1 and 6.12 with pages of 16 KiB on arm64; prints README's table
-	go run ./hack/platforms
-
-platforms-short: ## of platforms what CI runs: the demo as root and as an ordinary user, ibv_rc_pingpong in memory; Linux 6.1 on amd64 and arm64
-	go run ./hack/platforms -short
-
-clib: need-clib ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; for musl too if musl-gcc is there
-	$(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib
-	@! command -v musl-gcc >/dev/null || $(MAKE) -s -j$$(nproc) -C verbs/c OUT=$(CURDIR)/clib/musl MUSL=1
-
-programs: ## unmodified RDMA programs of Debian over roced; a line a case
-	go run ./hack/programs
-
-test-action: need-test-action build clib ## the steps of the GitHub action, as nobody in a fresh Debian
-	deploy/ci/clean.sh
-
-fresh: need-fresh ## the README's two commands where Go is the only tool: as root and as a user in a minimal Debian, in a chroot, and as a user here
-	hack/fresh.sh
-
-containers: need-containers build clib ## unmodified programs in containers of podman, in each way of docs/CONTAINERS.md
-	hack/containers/test.sh
-
-release: ## VERSION=0.1.0 KEY=FINGERPRINT: a release in dist/, with repositories for apt and dnf; DRAFT=yes for a rehearsal
-	go run ./hack/release -version "$(VERSION)" -key "$(KEY)" -arch $(ARCHES) $(if $(DRAFT),-draft)
-
-package: ## Debian packages, RPMs and archives for ARCHES (amd64,arm64), checksums and SBOMs, into dist/
+package: ## Debian packages, RPMs, archives, checksums and SBOMs in dist/, for ARCHES
 	go run ./hack/package -arch $(ARCHES)
 
-test-install: need-test-install ## a release installed in clean roots of Debian 12 and 13, by dnf, and with busybox only; then the first figure
-	hack/release/install.sh
-
-image: ## an OCI image for ARCHES (amd64,arm64), which podman load takes, into dist/
+image: ## an OCI image in dist/, for ARCHES
 	go run ./hack/package -arch $(ARCHES) -formats image
 
-image-kubernetes: need-image-kubernetes ## localhost/roced-kubernetes:latest, from ROCED, an image that make image made
+image-kubernetes: need-image-kubernetes ## localhost/roced-kubernetes:latest, from the image ROCED
 	CGO_ENABLED=0 go -C deploy/kubernetes build -trimpath -o $(CURDIR)/dist/kubernetes/ ./cmd/...
 	podman build -q --build-arg ROCED=$(ROCED) -f deploy/kubernetes/Containerfile -t localhost/roced-kubernetes:latest dist/kubernetes
 
-test-package: ## the Debian package in a virtual machine with systemd: install, use, reboot, upgrade, purge
-	go run ./hack/package/guest
+release: ## VERSION=0.1.0 KEY=FINGERPRINT: dist/ with repositories for apt and dnf (or DRAFT=yes)
+	go run ./hack/release -version "$(VERSION)" -key "$(KEY)" -arch $(ARCHES) $(if $(DRAFT),-draft)
+
+test-install: need-test-install ## a release installed in clean roots by apt, dnf and from the archive
+	hack/release/install.sh

@@ -34,6 +34,7 @@ var debian = map[string]string{
 	"gpg":                    "gpg",
 	"gpg-agent":              "gpg-agent",
 	"groff-base":             "groff",
+	"hugo":                   "hugo",
 	"ibverbs-utils":          "ibv_devices ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_xsrq_pingpong",
 	"iproute2":               "ip",
 	"iptables":               "iptables",
