@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"golang.org/x/sys/unix"
 )
 

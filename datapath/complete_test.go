@@ -3,7 +3,7 @@ package datapath
 import (
 	"testing"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // However many completions a burst has, its CQ is published once.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/conn/dcqcn"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // What a connection does about congestion (IBA A17.9, package dcqcn). One whose packets arrive marked notifies its

@@ -4,7 +4,7 @@ import (
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Connection is what a connected queue pair (RC, UC, XRC) has: its peer, the way to it, and the two halves of the

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/internal/timers"
+	"github.com/roced/roced/verbs/ib"
 	"golang.org/x/sys/unix"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // exchange is a victim whose peer is the test: it says what comes in, packet by packet, and sees what leaves.

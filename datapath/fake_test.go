@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // fakeLink is a Link of plain slices: tests put frames in and look at what went out.

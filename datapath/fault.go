@@ -3,7 +3,7 @@ package datapath
 import (
 	"runtime/debug"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A panic in a round is a mistake of roced's own, which some program or some packet has found. It costs the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // flight runs the engine until it waits, and returns the PSNs of what has left, and those of which an

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/datapath/peers"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // datagrams makes an end's queue pair one of datagrams in RTS, with handles 0 to the group and 1 to this card itself.

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // helpful is a pair whose second end has a worker, which sleeps, and whose first one's rounds the test runs as a worker.

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // hostileVariable is how many packets TestHostilePeer forges, and how many requests TestHostileProgram posts.

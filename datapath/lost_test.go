@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A request that cannot be carried out fails in its turn also if what is ahead of it was about to be sent again

@@ -5,7 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // keeper is an exchange of a card that keeps packets that came ahead of a missing one, and has only that sent again.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A change that leaves work wakes a worker that sleeps, because nothing else would.

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // What a program can write is in its queues. These tests write all of it, on every service, in every state.

@@ -4,7 +4,7 @@ import (
 	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ

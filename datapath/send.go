@@ -4,7 +4,7 @@ import (
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // How a connection sends, packet by packet:

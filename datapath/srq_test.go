@@ -7,7 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // shared is a rig whose queue pair takes its receives from an SRQ, seen from both sides.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // SQD holds sends back; RTS lets them go without another doorbell.

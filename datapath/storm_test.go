@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/ib"
 )
 
 const (

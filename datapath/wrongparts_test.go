@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // packetOf is a packet of a message: what it is, and how many bytes it has.

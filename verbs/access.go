@@ -3,7 +3,7 @@ package verbs
 import (
 	"context"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 )

@@ -3,7 +3,7 @@ package verbs
 import (
 	"fmt"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Addresses, numbers and keys in packets. Their methods: go doc ./datapath/wire.

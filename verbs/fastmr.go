@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Length is the number of bytes of the region; of a fast one, of what it consists of (MapSG of package kernel).

@@ -1,7 +1,7 @@
 package verbs
 
 import (
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // LKey names a memory region in a scatter/gather entry.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 )

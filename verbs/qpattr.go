@@ -1,7 +1,7 @@
 package verbs
 
 import (
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // QPCap is the capacity of a queue pair's queues (ibv_qp_cap). CreateQP grants at least what is

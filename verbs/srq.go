@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // What the requester does with the peer's acknowledgements (IBA 9.7.3 to 9.7.5), which count for all requests

@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The memory of a connected queue pair's requests. Its SGEs stay in their slot until the request is

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // What a requester does when something was lost (IBA 9.7.5.1.3, 9.7.6): a NAK or a gap among responses says so,

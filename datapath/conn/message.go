@@ -3,7 +3,7 @@ package conn
 import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // message is the SEND or RDMA WRITE of the peer's that has begun and not ended.

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Limits of one packet in flight, and of many.

@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // What a responder tells its peer. Receiving notes what is to be told, and asks for a turn; then Next and Fill

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Responder is the half of a connection that carries out the peer's requests (IBA 9.7.4, 9.9.3).

@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // responses are what the responder still has to tell its peer. Responses to READs and atomics come first, in

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // readPair is a queue pair of which only a peer's READs are asked for.

@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // How a request of a connected queue pair becomes packets: as many as path MTUs fit its message, the first

@@ -5,7 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // How a requester sends: Next describes the packet that has its PSN and is within the limits, Fill gathers the payload and

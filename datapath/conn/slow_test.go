@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/datapath/flight"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // slowPeer answers READs one after another, each as often and as wholly as it is asked for it, as Soft-RoCE does, and

@@ -2,7 +2,7 @@ package conn
 
 import (
 	"github.com/roced/roced/datapath/flight"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // window bounds how many packets are on their way. A loss halves it, and it grows by an eighth with each window

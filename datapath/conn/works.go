@@ -3,7 +3,7 @@ package conn
 import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // work is a send request of a connected queue pair that has been taken and not completed. Its slot is

@@ -5,7 +5,7 @@ import (
 	"sort"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // fast is what a region has that requests register (IBA 10.6.5): a list of memory, which the program and the card

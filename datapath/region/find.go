@@ -2,7 +2,7 @@ package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Find finds the bytes that an SGE names, from an offset on: those that lie in one piece, and how many of length

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 const testPD PD = 1

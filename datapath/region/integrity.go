@@ -2,8 +2,8 @@ package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/t10"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // integrity is what a fast region with signatures has besides (IB_MR_TYPE_INTEGRITY): where the fields are in memory,

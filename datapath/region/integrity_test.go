@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // signedMR is a session with a region whose data, and fields if they have a list, are in pieces of another.

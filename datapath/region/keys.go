@@ -1,7 +1,7 @@
 package region
 
 import (
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A key names a memory region or a memory window of a session, to its own program (lkey) and to peers (rkey).

@@ -1,7 +1,7 @@
 package region
 
 import (
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // PD is the number of a protection domain. A request may use only objects of its queue pair's PD.

@@ -2,7 +2,7 @@ package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // MW is the engine's entry of a memory window: a key of its own to a part of a region, with access of its

@@ -2,7 +2,7 @@ package region
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Pieces is the memory of a scatter/gather list, or of a part of it.

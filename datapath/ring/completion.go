@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A completion in its slot of 64 bytes.

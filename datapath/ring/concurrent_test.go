@@ -1,10 +1,11 @@
 package ring
 
 import (
-	"github.com/roced/roced/ib"
 	"math"
 	"runtime"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 const total = 100_000 // requests in each of these tests; their indices pass 2³²

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // FuzzPeerLies opens the card's ends, and the program's of a completion queue, on

@@ -2,10 +2,11 @@ package ring
 
 import (
 	"encoding/binary"
-	"github.com/roced/roced/ib"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // starts are indices at which queues begin in these tests: 2³² is never far.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 var update = goflag.Bool("update", false, "write operations.h")

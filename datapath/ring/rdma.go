@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // MaxMessage is the length of a connection's longest message, in bytes. The PSNs of one of them are a quarter of all

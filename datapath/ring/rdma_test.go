@@ -1,8 +1,9 @@
 package ring
 
 import (
-	"github.com/roced/roced/ib"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 func TestRDMAFields(t *testing.T) {

@@ -2,8 +2,9 @@ package ring
 
 import (
 	"encoding/binary"
-	"github.com/roced/roced/ib"
 	"sync/atomic"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A receive work request in its slot.

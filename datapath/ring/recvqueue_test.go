@@ -2,10 +2,11 @@ package ring
 
 import (
 	"bytes"
-	"github.com/roced/roced/ib"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // goldenRecv is a request with testSGEs as it lies in a slot.

@@ -2,7 +2,8 @@ package ring
 
 import (
 	"encoding/binary"
-	"github.com/roced/roced/ib"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The list of a fast memory region is in memory that the program and the card share, since it is too long for a

@@ -1,8 +1,9 @@
 package ring
 
 import (
-	"github.com/roced/roced/ib"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The parts of an address come out as they went in; an offset that is too long does not reach the key.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A send work request of datagrams in its slot. What connected queue pairs have in other places is in rdma.go.

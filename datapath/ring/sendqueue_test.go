@@ -3,9 +3,10 @@ package ring
 import (
 	"bytes"
 	"fmt"
-	"github.com/roced/roced/ib"
 	"math"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 var testSend = Send{

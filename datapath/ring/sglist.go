@@ -1,6 +1,6 @@
 package ring
 
-import "github.com/roced/roced/ib"
+import "github.com/roced/roced/verbs/ib"
 
 // SGList is a scatter/gather list as it stands in a slot, or a copy of it. In a slot the program may change it at
 // any time: what Next has given is not read again.

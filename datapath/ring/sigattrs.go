@@ -2,7 +2,8 @@ package ring
 
 import (
 	"encoding/binary"
-	"github.com/roced/roced/ib"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // SigAttrsLen is the length of the attributes behind the lists of a region with signatures, in bytes:

@@ -22,7 +22,7 @@ func lists(t *testing.T, name string, n int) (lines [][]string) {
 
 func table(t *testing.T) []kind {
 	t.Helper()
-	text, err := os.ReadFile("../../ib/numbers.txt")
+	text, err := os.ReadFile("../../verbs/ib/numbers.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestListsAreComplete(t *testing.T) {
 	for _, line := range lists(t, "testdata/libibverbs.txt", -1) {
 		for _, name := range line[1:] {
 			if !here[name] && !here[compact(name)] {
-				t.Errorf("%s: %s is not in ib/numbers.txt", line[0], name)
+				t.Errorf("%s: %s is not in verbs/ib/numbers.txt", line[0], name)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func aliasesIn(pkg string) func(*bytes.Buffer, []kind) {
 }
 
 func writeAliases(b *bytes.Buffer, pkg string, kinds []kind) {
-	fmt.Fprintf(b, "// %s\n\npackage %s\n\nimport \"github.com/roced/roced/ib\"\n\n", generated, pkg)
+	fmt.Fprintf(b, "// %s\n\npackage %s\n\nimport \"github.com/roced/roced/verbs/ib\"\n\n", generated, pkg)
 	b.WriteString("// Types of package ib, whose values are below.\ntype (\n")
 	for i, k := range kinds {
 		if i > 0 {

@@ -16,7 +16,7 @@ func TestGenerated(t *testing.T) {
 	}
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s does not follow from ib/numbers.txt (%v): run go generate ./ib", name, err)
+			t.Errorf("%s does not follow from verbs/ib/numbers.txt (%v): run go generate ./verbs/ib", name, err)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"ib", "mcast", "mcast/membership", "verbs", "verbs/client", "verbs/compat", "verbs/hca", "verbs/hca/memnet", "verbs/kernel", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
+	"verbs/ib", "mcast", "mcast/membership", "verbs", "verbs/client", "verbs/compat", "verbs/hca", "verbs/hca/memnet", "verbs/kernel", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
 // with a star stands for several, and a question mark for one character.
 var byOthers = map[string]string{
 	// The specifications' names.
-	"ib.*":                       "libibverbs' and ib_verbs.h's values and attributes",
+	"verbs/ib.*":                 "libibverbs' and ib_verbs.h's values and attributes",
 	"verbs/kernel.*":             "ib_verbs.h's names",
 	"verbs/kernel.*.*":           "ib_verbs.h's objects",
 	"verbs/compat.*":             "libibverbs' names",

@@ -84,11 +84,11 @@ func namesIn(t *testing.T, file string) []string {
 // TestNamesAreThere: each of our names is in the package. What has none gives an errno.
 func TestNamesAreThere(t *testing.T) {
 	for _, d := range namesDocuments {
-		there := fieldsOf(sources(t), d.folder, "ib") // of which verbs has attributes by the same names
+		there := fieldsOf(sources(t), d.folder, "verbs/ib") // of which verbs has attributes by the same names
 		for name := range surfaceOf(sources(t), d.folder) {
 			there[name] = true
 		}
-		for _, beside := range []string{"ib", "verbs/kernel", "verbs/compat"} {
+		for _, beside := range []string{"verbs/ib", "verbs/kernel", "verbs/compat"} {
 			for name := range surfaceOf(sources(t), beside) {
 				there[path.Base(beside)+"."+name] = true
 			}

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

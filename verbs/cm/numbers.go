@@ -2,7 +2,7 @@ package cm
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The numbers of rdma_cm, which package ib defines for requests to the card.

@@ -1,6 +1,6 @@
 package compat
 
-import "github.com/roced/roced/ib"
+import "github.com/roced/roced/verbs/ib"
 
 // rates are what each Rate stands for: a multiple of the base rate of 2.5 Gbit/s, which is rounded,
 // and Mbit/s.

@@ -1,9 +1,10 @@
 package compat
 
 import (
-	"github.com/roced/roced/ib"
 	"math"
 	"testing"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // everyRate are the numbers of ib_rate and ibv_rate, with what the kernel and libibverbs make of them.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/handles"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

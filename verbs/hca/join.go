@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/ib"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"

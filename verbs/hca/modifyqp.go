@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/provider"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 func TestQueryDevice(t *testing.T) {

@@ -3,8 +3,8 @@ package hca
 import (
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // A speed is described as the kernel describes it: by the first link that is fast enough.

@@ -72,8 +72,8 @@ func TestZeroCopyConnection(t *testing.T) {
 	a, b := newBadEnd(t, open(t, hosts.A), 1, 1), newBadEnd(t, open(t, hosts.B), 1, 2)
 	l.a, l.b = a.station, b.station
 	l.active()
-	a.connect(b, "10.77.0.2", 18)
-	b.connect(a, "10.77.0.1", 18)
+	a.connect(b, "10.77.0.2")
+	b.connect(a, "10.77.0.1")
 	want := pattern(100_000, 3)
 	copy(a.slot(badSource), want)
 	request := func(opcode verbs.Opcode, at, length int) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 )

@@ -1,8 +1,8 @@
 package kernel
 
 import (
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with these attributes

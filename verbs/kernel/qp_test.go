@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"golang.org/x/sys/unix"
 )
 

@@ -3,8 +3,8 @@ package proto
 import (
 	"net/netip"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The requests and grants of the commands about connection ids, in their order.

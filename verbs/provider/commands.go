@@ -1,6 +1,6 @@
 package provider
 
-import "github.com/roced/roced/ib"
+import "github.com/roced/roced/verbs/ib"
 
 // The commands that query the card and its port.
 var (

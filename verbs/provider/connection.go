@@ -1,7 +1,7 @@
 package provider
 
 import (
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // CMEvent is an event of an id, as a card reports it (rdma_cm_event).

@@ -1,6 +1,6 @@
 package provider
 
-import "github.com/roced/roced/ib"
+import "github.com/roced/roced/verbs/ib"
 
 // CounterReader is implemented by a Provider that counts packets.
 type CounterReader interface {

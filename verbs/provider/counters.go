@@ -1,6 +1,6 @@
 package provider
 
-import "github.com/roced/roced/ib"
+import "github.com/roced/roced/verbs/ib"
 
 // MaxCounterAttaches is the number of attachments that an object of counters has at most.
 const MaxCounterAttaches = 64

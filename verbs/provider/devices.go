@@ -2,8 +2,9 @@ package provider
 
 import (
 	"context"
-	"github.com/roced/roced/ib"
 	"slices"
+
+	"github.com/roced/roced/verbs/ib"
 )
 
 // FollowDevices tells a client of the devices that list gives, and again whenever changed returns nil, until one of the

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // CompVectors is how many completion vectors a card has. They are goroutines of the program, which call its handlers.

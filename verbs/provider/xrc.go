@@ -4,7 +4,7 @@ import (
 	"syscall"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // The requests and grants of the commands about XRC domains, in the order of commands.go.

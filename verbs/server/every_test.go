@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"

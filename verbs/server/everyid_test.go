@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 )

@@ -3,8 +3,8 @@ package verbstest
 import (
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/compat"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/kernel"
 	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // connectionRequest takes a REQ.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/internal/timers"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Connection is one side of a connection, from its request until no packet of it is on its way any more.

@@ -2,7 +2,7 @@ package cm
 
 import (
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Event is what happened to an inquiry, a listener or a connection.

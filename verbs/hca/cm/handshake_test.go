@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // TestStartingPSNs: a REQ and a REP say with which PSN the peer is to begin. The kernels' captures say so.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // stage is two managers with connections between them, whose owners, network and time are played by bytes.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // pair is a connection on a bad network: its ends, and what their owners were told.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // Reject refuses the peer's request or acceptance. verbs.ErrInvalid for too much private data, and if there

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // TestXRC: a REQ for XRC is of the extended transport, and says nothing of what an initiator does not serve. The number

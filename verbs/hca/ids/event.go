@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/handles"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/ib"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"

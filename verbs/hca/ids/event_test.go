@@ -3,9 +3,9 @@ package ids
 import (
 	"testing"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/ib"
 	"golang.org/x/sys/unix"
 )
 

@@ -9,8 +9,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/ib"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errno"

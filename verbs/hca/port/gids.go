@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // gidTableLen is the least length of the GID table; it grows with the number of addresses.

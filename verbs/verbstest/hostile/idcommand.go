@@ -4,8 +4,8 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
 )

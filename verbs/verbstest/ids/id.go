@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/ib"
 	"github.com/roced/roced/verbs/internal/inside"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest/rig"
