@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/roced/roced/ib"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/compat"
+	"github.com/roced/roced/verbs/ib"
 )
 
 // tree holds the RDMA part of /sys/class: file contents by path below it. The value of a symbolic link starts
