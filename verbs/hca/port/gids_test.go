@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var check, refused = errtest.Check, errtest.Refused
+var refused = errtest.Refused
 
 func addresses(list ...string) (all []netip.Addr) {
 	for _, s := range list {
