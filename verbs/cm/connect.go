@@ -41,7 +41,7 @@ func (i *ID) Listen(backlog int) error {
 // In port space TCP, the id has a queue pair, or param the number of one. Without param, requests are tried 7
 // times and for ever where the peer has no receive, and as many reads and atomics may be outstanding as there
 // can be, as with librdmacm; of param, a 0 stands for the same, unless Exact is set. EventConnectResponse
-// follows, to be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 98 seconds.
+// follows, to be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 103 seconds.
 func (i *ID) Connect(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("connect: %w", errNil)

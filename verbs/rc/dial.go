@@ -79,7 +79,7 @@ func route(ctx context.Context, cards []*verbs.Context, source, to netip.AddrPor
 
 // DialAddr connects by a card to a peer that listens at an address and port. It waits until the peer has accepted, or
 // until ctx is done. A *RejectedError contains the reason why the peer refuses the connection. verbs.ErrUnreachable means
-// that there is no route to the peer. A peer that does not answer is unix.ETIMEDOUT after 98 s.
+// that there is no route to the peer. A peer that does not answer is unix.ETIMEDOUT after 103 s.
 func DialAddr(ctx context.Context, c *verbs.Context, to netip.AddrPort, o Options) (*Conn, error) {
 	conn, err := dial(ctx, c, to, o)
 	if err != nil {

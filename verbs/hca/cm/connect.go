@@ -36,7 +36,7 @@ type ConnectConfig struct {
 	Owner        any // of the events
 }
 
-// Connect asks for a connection. EventResponse, EventRejected or EventTimeout follows, the last after 98 s.
+// Connect asks for a connection. EventResponse, EventRejected or EventTimeout follows, the last after 103 s.
 // verbs.ErrInvalid for too much private data, or addresses of two IP versions.
 func (m *Manager) Connect(now time.Time, config ConnectConfig) (*Connection, error) {
 	config.Source, config.Dest = unmap(config.Source), unmap(config.Dest)
