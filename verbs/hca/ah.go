@@ -166,7 +166,7 @@ func (t *ahs) destroy(r provider.DestroyAHRequest) error {
 }
 
 // unlink removes a handle from the engine and from the session's table. The card stays open until
-// life.work.Done.
+// owner.finish.
 func (t *ahs) unlink(handle provider.Handle) (*ah, error) {
 	if err := t.owner.enterToFree(); err != nil {
 		return nil, err

@@ -135,7 +135,7 @@ func (t *memberships) Leave(r provider.LeaveMulticastRequest) error {
 	return network.HostError(t.owner.device.host.Leave(m.group))
 }
 
-// unlink removes a membership from the session's table. The card stays open until life.work.Done.
+// unlink removes a membership from the session's table. The card stays open until owner.finish.
 func (t *memberships) unlink(handle provider.Handle) (*joined, error) {
 	if err := t.owner.enterToFree(); err != nil {
 		return nil, err

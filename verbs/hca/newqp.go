@@ -172,7 +172,7 @@ func checkCap(c *verbs.QPCap, shared bool) error {
 	return nil
 }
 
-// newEntry makes the entry in the engine's tables, without the fields that addQP fills in.
+// newEntry makes the entry in the engine's tables, without the fields that link and bind set.
 func (t *qps) newEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: t.owner.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,

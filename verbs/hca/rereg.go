@@ -12,7 +12,7 @@ import (
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
 
-// change carries out provider.ReregMR. A request that the engine is executing uses the region as it was, and all later
+// rereg carries out provider.ReregMR. A request that the engine is executing uses the region as it was, and all later
 // ones as it is then.
 func (t *mrs) rereg(r provider.ReregMRRequest) error {
 	if err := t.checkRereg(&r); err != nil {

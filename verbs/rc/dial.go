@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
@@ -13,15 +14,19 @@ import (
 
 // Dial connects to a peer that listens at a host and port ("name:port", "10.0.0.2:7174", "[fd00::2]:7174"), as
 // net.Dial does. Of the cards it uses the one by which the host's route leads to the peer. If the name has several
-// addresses, it tries them in turn. Otherwise it is DialAddr.
+// addresses, it tries them in turn. Cards that have failed or are closed are left out. Otherwise it is DialAddr.
 func Dial(ctx context.Context, cards []*verbs.Context, address string, o Options) (*Conn, error) {
 	peers, err := lookup(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
+	working := slices.DeleteFunc(slices.Clone(cards), isDead)
+	if len(working) == 0 {
+		working = cards // for the error
+	}
 	var failed error
 	for _, peer := range peers {
-		card, err := route(ctx, cards, o.sourcePort(), peer)
+		card, err := route(ctx, working, o.sourcePort(), peer)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("dial %v: %w", peer, err))
 			continue
@@ -33,6 +38,12 @@ func Dial(ctx context.Context, cards []*verbs.Context, address string, o Options
 		failed = errors.Join(failed, err)
 	}
 	return nil, failed
+}
+
+// isDead reports whether a card carries out no more commands.
+func isDead(card *verbs.Context) bool {
+	_, err := card.QueryDevice()
+	return errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed)
 }
 
 // lookup resolves a host name and a port, at least to one address.

@@ -193,8 +193,8 @@ func (r *receiver) spin(ctx context.Context, done []verbs.WC) (n int, err error)
 // doze waits for messages for a while, or until the connection has ended.
 func (r *receiver) doze(ctx context.Context, done []verbs.WC) (int, error) {
 	n, err := r.conn.recvCQ.Wait(r.awhile(ctx), done)
-	if n == 0 && err != nil && r.pause.Err() != nil && ctx.Err() == nil {
-		return 0, nil
+	if n == 0 && err != nil && r.pause.Err() != nil {
+		return 0, ctx.Err() // not the pause's
 	}
 	return n, err
 }

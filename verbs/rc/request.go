@@ -31,7 +31,7 @@ type Request struct {
 }
 
 // Post queues requests, as Send does messages, and gives the number that were queued. They are carried out in
-// order; Flush waits for that, and Done says how many have been.
+// order; Flush waits for that, and Completed returns the number of completed ones.
 func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)

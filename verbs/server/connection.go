@@ -38,7 +38,7 @@ type connection struct {
 	fileSocket  *peer.FileSocket
 	asyncEvents map[proto.EventRange]*asyncEvents
 
-	// Set once, by the goroutine that reads. The session is set under mu.
+	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
 	memory  *memory.Session
 	signals *signals
@@ -120,11 +120,12 @@ func (c *connection) handleContained(m proto.Message) (err error) {
 
 // faulted answers a request that has panicked.
 func (c *connection) faulted(m proto.Message, f *fault.Fault) error {
-	if c.session == nil {
+	session, _ := c.opened()
+	if session == nil {
 		c.server.limited.Warn(c.log.With("stack", string(f.Stack)), c.peer.Holder(), "a connection is closed", f)
 		return f
 	}
-	c.session.Faulted(f)
+	session.Faulted(f)
 	return c.fail(m, fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, f))
 }
 
@@ -152,6 +153,13 @@ func (c *connection) send(packet []byte, descriptors ...int) error {
 	return err
 }
 
+// opened returns the session and its memory, nil before OpenDevice. Commands that need no session run beside it.
+func (c *connection) opened() (*hca.Session, *memory.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session, c.memory
+}
+
 // fail answers a request with an error. If the session is closed, though not by the connection, there is
 // no answer: then its card has been closed, and the connection ends.
 func (c *connection) fail(m proto.Message, cause error) error {
@@ -165,8 +173,8 @@ func (c *connection) fail(m proto.Message, cause error) error {
 // reply answers a request with a grant.
 func (c *connection) reply(command *proto.Untyped, id uint32, grant any, descriptors ...int) error {
 	var arena proto.Memory
-	if c.memory != nil {
-		arena = c.memory.Arena()
+	if _, memory := c.opened(); memory != nil {
+		arena = memory.Arena()
 	}
 	packet, err := command.EncodeGrant(id, grant, arena)
 	if err != nil {

@@ -84,9 +84,8 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		memory.Close(true)
 		return nil, err
 	}
-	c.memory, c.signals = memory, signals
 	c.mu.Lock()
-	c.session = session
+	c.memory, c.signals, c.session = memory, signals, session
 	c.mu.Unlock()
 	memory.Watch(session)
 	c.background.Go(func() { c.watch(session) })

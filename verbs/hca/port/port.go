@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs/hca/paths"
 )
 
-// port is the port of a card. Its state is a value that each query of the host replaces, so reading it needs no lock.
-// package ids uses the exported methods (ids.Port).
+// Port is the port of a card. Its state is a value that each query of the host replaces, so reading it needs no lock.
+// Package ids uses it as a part of ids.Card.
 type Port struct {
 	host  network.Host
 	VLAN  uint16                 // the tag of the card's frames; 0 for none

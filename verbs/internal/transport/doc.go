@@ -16,7 +16,7 @@
 //
 // # Locks
 //
-// In order: Sends.polling (a channel), Sends.mu, Receives.mu. Life.mu is independent of them. No goroutine waits or
+// In order: Sends.polling (a channel), Sends.mu, Receives.mu or Life.mu. No goroutine waits or
 // issues a command under the last three. Functions of the owner run under Sends.mu or Receives.mu, so they may only
 // acquire locks that come after these.
 package transport
