@@ -27,7 +27,7 @@ func TestBefore(t *testing.T) {
 
 // TestExplain: an old kernel is named, with the one that is needed; the error of a new one is left as it is.
 func TestExplain(t *testing.T) {
-	const want = "devices: Linux 6.1 or newer is needed and Linux 5.10.0-32-amd64 runs; boot a newer kernel (protocol not available)"
+	const want = "devices: requires Linux 6.1 or newer, but Linux 5.10.0-32-amd64 is running; boot a newer kernel (protocol not available)"
 	if err := explain(unix.ENOPROTOOPT, "devices", "5.10.0-32-amd64"); err.Error() != want || !errors.Is(err, unix.ENOPROTOOPT) {
 		t.Errorf("%v, want %q", err, want)
 	}
