@@ -48,7 +48,7 @@ func TestRoot(t *testing.T) {
 	Root(t)
 	for want, attr := range map[string]syscall.SysProcAttr{
 		"":                  {},
-		"run as root":    {Credential: &syscall.Credential{Uid: 65534, Gid: 65534}},
+		"run as root":       {Credential: &syscall.Credential{Uid: 65534, Gid: 65534}},
 		"user namespace":    {Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{HostID: 0, Size: 1}}},
 		"root with CAP_BPF": {},
 	} {
