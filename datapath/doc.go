@@ -48,8 +48,9 @@
 //	siblings    the other engines of the card                                     handover.go, package peers
 //	Tap         copies of packets, for captures                                   tap.go
 //
-// The packets in flight of all connections together are bounded: package flight divides the bound among them. A connection whose packets arrive marked notifies its peer of congestion, and one that is
-// notified sends at a rate, by package conn/dcqcn (congestion.go).
+// The packets in flight of all connections together are bounded: package flight divides the bound among them. A
+// connection whose packets arrive marked notifies its peer of congestion, and one that is notified sends at a rate, by
+// package conn/dcqcn (congestion.go).
 //
 // Events of moderated CQs are delayed. The runner's alarm rings when they, or a timer, are due. If the worker is parked
 // and no program runs rounds any more, both are up to 1 ms late.

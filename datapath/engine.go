@@ -97,8 +97,8 @@ const (
 )
 
 // arrival is the scratch of receiving: the packet in hand, and the receive request that takes it.
-// There are two, one for packets from the link and one for packets that this card sends to itself,
-// so that sending and receiving share none.
+// There are three: for packets from the link, for packets that this engine sends to itself, and for packets from other
+// engines of the card. Sending and receiving share none.
 type arrival struct {
 	engine  *Engine
 	packet  wire.Packet

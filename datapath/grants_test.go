@@ -133,6 +133,28 @@ func TestManyTakeTurns(t *testing.T) {
 	p.nothingIsLeft()
 }
 
+// Connections become many while some are in the middle of a message of which no packet has requested an acknowledgement
+// yet: their next packet requests it. None waits for its time-out, which is hours here.
+func TestSharesBecomeSmallWithinAMessage(t *testing.T) {
+	const count, length = 10, 40 * 1024
+	p := connect(t, wire.ServiceRC, 1, nil)
+	all := p.many(count)
+	for _, one := range all {
+		one.c.Timeout = 31
+		one.c.flight.Reset() // no peer has answered yet
+		one.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, length))
+	}
+	for done := 0; done < count; {
+		if !p.round() {
+			t.Fatalf("nothing moves after %d of %d requests", done, count)
+		}
+		for _, one := range all {
+			done += len(one.poll())
+		}
+	}
+	p.nothingIsLeft()
+}
+
 // nothingIsLeft insists that no packet is granted, and that no connection waits.
 func (p *pairOf) nothingIsLeft() {
 	p.Helper()

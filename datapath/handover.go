@@ -13,7 +13,7 @@ import (
 //
 //	link ─► passOn ──────┐                     ┌─► arrival.receive ─► like packets from the link
 //	departure.loopBack ──┼─► Hand ··► Take ─► receiveOne
-//	Datagrams.build ─────┘                     └─► deliver ─────────► like packets sent by this engine
+//	launchToGroup ───────┘                     └─► deliver ─────────► like packets sent by this engine
 //
 // Without siblings the embedded Peer is nil, which costs a packet one branch.
 type siblings struct {

@@ -94,6 +94,7 @@ func earlier(a, b time.Time) time.Time {
 func (d *deadlines) expire() (some bool) {
 	e := d.engine
 	if !e.flights.Deadline().IsZero() {
+		e.round.hand = nil // it is no session's work
 		some = e.flights.Expire(e.round.now())
 	}
 	if d.empty() {

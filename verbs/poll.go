@@ -86,7 +86,7 @@ func (q *CQ) failure(doing string, n int) error {
 		return nil
 	case q.isClosed():
 		return fmt.Errorf("%s: %w: the CQ", doing, ErrObjectClosed)
-	case q.queue.Failed() && q.queued() == 0: // the card publishes before it marks the queue: complete.go of datapath
+	case q.queue.Failed() && q.queued() == 0: // the card publishes before it marks the queue: cq.go of datapath
 		return fmt.Errorf("%s: %w: it holds %s; make one as large as all requests that can be outstanding", doing, ErrCQOverrun, count(q.Capacity(), "completion"))
 	}
 	if err := q.ctx.gone(); err != nil && q.queued() == 0 { // a card that fails publishes its last completions before

@@ -63,7 +63,13 @@ func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 	if responses := p.Responses(); responses > 0 {
 		return r.Asked()+responses <= l.Reads || r.newest.Ahead(p.PSN) > 0 && r.InFlight()
 	}
-	return r.one || l.Grant > 0 && !(l.Begun && p.begins(l.Grant)) || p.hurries(l.Few, r)
+	return r.one || l.Grant > 0 && !(l.Begun && p.begins(l.Grant)) || p.hurries(l.Few, r) || isMute(l, r)
+}
+
+// isMute reports whether none of the packets in flight requests an acknowledgement, of a connection that gets no grant
+// before its peer has answered: its share became small in the middle of a message. The next packet requests one.
+func isMute(l *flight.Limits, r *Requester) bool {
+	return l.Few == 0 && r.Flying() > 0 && r.Flying() <= int(r.unasked)
 }
 
 // begins reports whether the packet is the first one of a message of more than a number of packets.

@@ -19,7 +19,7 @@ type inbox struct {
 	asleep atomic.Bool  // the worker is asleep, or about to be
 	waited atomic.Bool  // an engine has found the inbox full
 	count  atomic.Int32 // of came
-	taken  []Packet     // the owner's; the frames are valid until peek returns nil
+	taken  []Packet     // the owner's; the frames are valid until the next call of peek
 	next   int          // of taken
 
 	mu     sync.Mutex // guards the fields below

@@ -122,8 +122,7 @@ func (p *Peer) Hand(to Route, own bool, packet Packet) {
 	}
 }
 
-// Take returns the next packet that other engines have handed over, or nil. It is valid until Take returns
-// nil.
+// Take returns the next packet that other engines have handed over, or nil. It is valid until the next call.
 func (p *Peer) Take() *Packet {
 	packet := p.inbox.peek()
 	if packet != nil {

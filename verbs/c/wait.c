@@ -50,7 +50,7 @@ static int64_t now(void)
 }
 
 /*
- * Sleeps until the card has written to the queue. Pairs with publish and report of datapath (complete.go, notify.go): the
+ * Sleeps until the card has written to the queue. Pairs with publish and report of datapath (cq.go): the
  * arming is stored, then the index is loaded, and FUTEX_WAIT loads it once more.
  */
 static void doze(struct cq *cq)
