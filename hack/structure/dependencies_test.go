@@ -9,7 +9,6 @@ import (
 
 // TestDependenciesDocument compares the table in docs/DEPENDENCIES.md with the direct requirements of go.mod.
 func TestDependenciesDocument(t *testing.T) {
-	t.Parallel()
 	text, err := os.ReadFile("../../docs/DEPENDENCIES.md")
 	if err != nil {
 		t.Fatal(err)
