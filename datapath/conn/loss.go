@@ -78,7 +78,7 @@ func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.current = r.works.find(psn)
 	r.one, r.awaited = false, false
 	r.trip.cancel()
-	r.afterRead, r.unasked, r.unsent = r.oldest, 0, true
+	r.afterRead, r.window.unasked, r.unsent = r.oldest, 0, true
 	r.window.halve()
 	r.startTimer(now)
 	r.turn = TurnNow

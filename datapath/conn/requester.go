@@ -41,7 +41,7 @@ type progress struct {
 	reads          int      // requests of READs, of which one may have several, and atomics that are not answered
 	atOnce         int      // the most READs and atomics that the program has had outstanding: the peer may keep no more requests
 	asked          uint64   // responses that the peer was asked for, once or again, less those that came
-	window
+	window         window
 	mending
 	trip
 	retries    uint8 // left, see Attr.RetryCnt
@@ -89,7 +89,7 @@ func (r *Requester) Turn() (t Turn) {
 func (r *Requester) Begun() uint32 { return r.works.count }
 
 // Unasked says that packets are on their way, and no answer to the last of them is asked for.
-func (r *Requester) Unasked() bool { return r.unasked > 0 }
+func (r *Requester) Unasked() bool { return r.window.unasked > 0 }
 
 // Oldest is the first PSN that is not acknowledged.
 func (r *Requester) Oldest() wire.PSN { return r.oldest }

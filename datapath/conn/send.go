@@ -15,7 +15,7 @@ import (
 // Packet.Responses says of which kind it is.
 func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	r.window.limit(l)
-	if r.rnrWait || r.Reliable() && !r.one && (r.windowFull() || r.waitsForOne()) {
+	if r.rnrWait || r.Reliable() && !r.one && (r.window.full(r.Flying()) || r.waitsForOne()) {
 		return Idle
 	}
 	if r.current == r.works.count && !r.take() {
@@ -58,18 +58,14 @@ func partOf(l *flight.Limits, packets uint32) uint32 {
 }
 
 // within reports whether a packet is within the limits. What was asked for before is asked for again, unless the peer is
-// late: all would come at once.
+// late: all would come at once. A connection that gets no grant before its peer has answered may send one more packet if
+// none in flight requests an acknowledgement, since its share became small in the middle of a message. That one does.
 func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 	if responses := p.Responses(); responses > 0 {
 		return r.Asked()+responses <= l.Reads || r.newest.Ahead(p.PSN) > 0 && r.InFlight()
 	}
-	return r.one || l.Grant > 0 && !(l.Begun && p.begins(l.Grant)) || p.hurries(l.Few, r) || isMute(l, r)
-}
-
-// isMute reports whether none of the packets in flight requests an acknowledgement, of a connection that gets no grant
-// before its peer has answered: its share became small in the middle of a message. The next packet requests one.
-func isMute(l *flight.Limits, r *Requester) bool {
-	return l.Few == 0 && r.Flying() > 0 && r.Flying() <= int(r.unasked)
+	return r.one || l.Grant > 0 && !(l.Begun && p.begins(l.Grant)) || p.hurries(l.Few, r) ||
+		l.Few == 0 && r.Flying() > 0 && r.window.mute(r.Flying())
 }
 
 // begins reports whether the packet is the first one of a message of more than a number of packets.
@@ -113,7 +109,7 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	}
 	if r.Reliable() {
 		last := p.place+p.psns == w.packets && !w.wantsAnswer()
-		p.asks = last || r.one || r.asks(p.Packets)
+		p.asks = last || r.one || r.window.asks(p.Packets)
 		p.AckReq = p.asks && !w.wantsAnswer()
 	}
 }
@@ -161,8 +157,8 @@ func (r *Requester) count(now time.Time, p *Packet) {
 		r.oldest, r.afterRead = r.PSN, r.PSN
 		return
 	}
-	if r.unasked += p.Packets; p.asks {
-		r.unasked = 0
+	if r.window.unasked += p.Packets; p.asks {
+		r.window.unasked = 0
 	}
 	if r.Begins() {
 		r.unsent = false

@@ -59,12 +59,11 @@ func (w *window) asks(packets uint32) bool {
 	return w.paced || w.unasked+packets >= askGap || w.unasked+packets >= w.now()/2 || w.grant > 0 && packets >= w.grant
 }
 
-// windowFull says that as many packets are on their way as may be. It is not full while no answer to any of them
-// is asked for.
-func (r *Requester) windowFull() bool {
-	flying := r.Flying()
-	return flying >= int(r.window.now()) && flying > int(r.unasked)
-}
+// mute reports whether none of the packets in flight requests an acknowledgement.
+func (w *window) mute(flying int) bool { return flying <= int(w.unasked) }
+
+// full reports whether as many packets are in flight as may be, and one of them requests an acknowledgement.
+func (w *window) full(flying int) bool { return flying >= int(w.now()) && !w.mute(flying) }
 
 // Window is how many packets may be on their way under a share.
 func (r *Requester) Window(share uint32) uint32 { return r.window.of(share) }
