@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"verbs":                   {"datapath/ring", "datapath/wire", "internal/errno", "verbs/ib", "verbs/internal/inside", "verbs/provider"},
 	"verbs/kernel":            {"datapath/ring", "datapath/wire", "verbs", "verbs/ib", "verbs/internal/inside", "verbs/provider"},
 	"verbs/compat":            {"verbs", "verbs/ib", "verbs/internal/inside"},
-	"verbs/internal/inside":   {"verbs/ib", "verbs/provider"},
+	"verbs/internal/inside":   {"datapath/wire", "verbs/ib", "verbs/provider"},
 	"verbs/ud":                {"internal/deadline", "internal/errno", "verbs", "verbs/internal/transport"},
 	"verbs/netdev":            {"verbs", "verbs/ud"},
 	"verbs/rc":                {"internal/deadline", "internal/errno", "verbs", "verbs/cm", "verbs/internal/transport"},

@@ -1,6 +1,10 @@
 package ib
 
-import "github.com/roced/roced/datapath/wire"
+import (
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+)
 
 // GlobalRoute is where a packet goes and how (ibv_global_route).
 type GlobalRoute struct {
@@ -16,4 +20,21 @@ type AHAttr struct {
 	GRH  GlobalRoute
 	Port uint8 // always 1
 	SL   uint8 // service level, 0 to 7; the frames' Ethernet priority does not follow it
+}
+
+// GIDs returns the source and destination of a packet whose network header is of this type. The header is what precedes
+// a datagram in its receive buffer: an IPv4 header is in its last 20 bytes. ok is false for an unknown type and for
+// fewer bytes.
+func (n NetworkType) GIDs(header wire.GRH) (sgid, dgid wire.GID, ok bool) {
+	if len(header) < wire.GRHLen {
+		return sgid, dgid, false
+	}
+	switch n {
+	case NetworkIPv4: // the addresses are the header's last 8 bytes
+		source, dest := [4]byte(header[wire.GRHLen-8:]), [4]byte(header[wire.GRHLen-4:])
+		return wire.GIDFromAddr(netip.AddrFrom4(source)), wire.GIDFromAddr(netip.AddrFrom4(dest)), true
+	case NetworkIPv6, NetworkIB, NetworkRoCEv1:
+		return wire.GID(header[8:24]), wire.GID(header[24:40]), true
+	}
+	return sgid, dgid, false
 }

@@ -16,7 +16,7 @@
 //	find.go        ib_find_gid, ib_find_pkey
 //	header.go      the network header before a datagram
 //	drain.go       ib_drain_qp
-//	cq.go, qp.go   ib_peek_cq, ib_req_ncomp_notif, ib_modify_qp_is_ok
+//	queues.go      ib_peek_cq, ib_req_ncomp_notif, ib_modify_qp_is_ok
 //
 // There is no bus: an address of memory for the card names a byte of the session's memory and a direction, to which the
 // card keeps. The calls return and take the errors of package verbs.

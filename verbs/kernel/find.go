@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"fmt"
+
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/internal/inside"
 )
 
 // pkeyMember is the bit of a P_Key that a full member has (IBA 10.9.1.1).
@@ -32,7 +34,7 @@ func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error)
 // first. ErrNotFound if the table has neither.
 func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err error) {
 	partial := -1
-	index, err = findPKey(c, port, func(i int, entry verbs.PKey) bool {
+	index, err = inside.FindPKey(c, port, func(i int, entry verbs.PKey) bool {
 		if (entry^pkey)&^pkeyMember != 0 {
 			return false
 		}
@@ -48,22 +50,4 @@ func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err err
 		return 0, fmt.Errorf("find P_Key: %w: port %d has no P_Key 0x%04x", verbs.ErrNotFound, port, uint16(pkey))
 	}
 	return partial, nil
-}
-
-// findPKey returns the index of the first entry that is meant, or -1.
-func findPKey(c *verbs.Context, port uint8, meant func(index int, entry verbs.PKey) bool) (index int, err error) {
-	attr, err := c.QueryPort(port)
-	if err != nil {
-		return 0, fmt.Errorf("find P_Key: %w", err)
-	}
-	for i := range attr.PKeyTableLen {
-		entry, err := c.QueryPKey(port, i)
-		if err != nil {
-			return 0, fmt.Errorf("find P_Key: %w", err)
-		}
-		if meant(i, entry) {
-			return i, nil
-		}
-	}
-	return -1, nil
 }

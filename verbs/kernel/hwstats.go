@@ -2,11 +2,12 @@ package kernel
 
 import (
 	"fmt"
-	"github.com/roced/roced/verbs"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roced/roced/verbs"
 )
 
 // defaultLifespan is how old the values of HWStats become unless another lifespan is asked for.

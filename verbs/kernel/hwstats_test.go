@@ -1,11 +1,12 @@
 package kernel
 
 import (
-	"github.com/roced/roced/verbs"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/roced/roced/verbs"
 )
 
 // clockwork is a card's counters and a clock, both moved by hand.

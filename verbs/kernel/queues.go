@@ -1,9 +1,34 @@
 package kernel
 
 import (
+	"fmt"
+
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ib"
 )
+
+// PeekCQ returns the number of completions that are queued, but at most n (ib_peek_cq). Its errors are those of CQ.Poll.
+func PeekCQ(q *verbs.CQ, n int) (int, error) {
+	if q == nil {
+		return 0, fmt.Errorf("peek CQ: %w", errNil)
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("peek CQ: %w: a negative number of completions", verbs.ErrInvalid)
+	}
+	queued, err := in.Queued(q)
+	return min(n, queued), err
+}
+
+// ReqNcompNotif arms a queue: its completion channel gets one notification when at least that many
+// completions are queued (ib_req_ncomp_notif); at once, if they are. It may be armed for that and with
+// ReqNotify too: there is one notification, of what comes first. Armed again it waits for the new number.
+// ErrInvalid for more than Capacity.
+func ReqNcompNotif(q *verbs.CQ, n int) error {
+	if q == nil {
+		return fmt.Errorf("arm CQ: %w", errNil)
+	}
+	return in.ArmCount(q, n)
+}
 
 // ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with these attributes
 // (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones. The link layer is its port's, and

@@ -1,6 +1,8 @@
 package ib
 
-import "github.com/roced/roced/datapath/wire"
+import (
+	"github.com/roced/roced/datapath/wire"
+)
 
 // ConnParam is what a side of a connection tells the other (rdma_conn_param). For
 // datagrams it has private data, and the QPN and QKey to send to.
@@ -32,3 +34,20 @@ const MaxCMPrivateData = 224
 // MaxCMResources, of ConnParam's ResponderResources and InitiatorDepth, stands for as many as there can be
 // (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
 const MaxCMResources = 0xFF
+
+// State is the kernel's join state of librdmacm's flags, as its rdma_ucm makes it; 0 for flags that there are none of.
+func (n JoinFlags) State() JoinState {
+	switch n {
+	case JoinFullMember:
+		return JoinStateFullMember
+	case JoinSendOnlyFullMember:
+		return JoinStateSendOnlyFullMember
+	}
+	return 0
+}
+
+// AllJoinStates are the bits of a join state.
+const AllJoinStates = JoinStateFullMember | JoinStateNonMember | JoinStateSendOnlyNonMember | JoinStateSendOnlyFullMember
+
+// Receives says whether a member gets the group's messages. Who does not is never reported by IGMP or MLD.
+func (n JoinState) Receives() bool { return n&(JoinStateFullMember|JoinStateNonMember) != 0 }
