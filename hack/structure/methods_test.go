@@ -14,23 +14,19 @@ import (
 // several: state that a type of its own should have, or an embedded field that should have a name.
 const mostMethods = 40
 
-// manyMethods are the types with more, the size of their method sets, which must not grow, and the reason.
+// manyMethods are the types with more: the size of their method sets, which may only fall, and the reason.
 var manyMethods = map[string]struct {
-	most   int
+	number int
 	reason string
 }{
 	// The names that programs call, as libibverbs and librdmacm have them.
-	"verbs.Context":     {82, "ibv_context: the commands of a device"},
-	"verbs.QP":          {49, "ibv_qp"},
+	"verbs.QP":          {43, "ibv_qp"},
 	"verbs/cm.ID":       {78, "rdma_cm_id"},
-	"verbs/rc.Conn":     {59, "net.Conn, and what a connection has besides"},
 	"verbs/cm.Endpoint": {82, "rdma_cm_id with a queue pair (rdma_create_ep): embeds cm.ID"},
-	"verbs/ud.Endpoint": {59, "messages to and from peers and groups"},
 
 	// Machines to be divided.
-	"datapath.Engine":         {112, "the tables, rounds and timers of a card are its fields"},
 	"datapath.Connection":     {56, "requester and responder of a connection"},
-	"datapath/conn.Requester": {76, "the requester's half of the protocol"},
+	"datapath/conn.Requester": {69, "the requester's half of the protocol"},
 	"datapath/conn.Responder": {44, "the responder's half of the protocol"},
 	"datapath/xsk.Socket":     {44, "the four rings of an AF_XDP socket"},
 	"verbs/hca/cm.Manager":    {41, "the messages of connection management"},
@@ -40,14 +36,14 @@ var manyMethods = map[string]struct {
 	"verbs/hca/udpnet.Host": {41, "network.Host"},
 
 	// Types of commands that have a device or an endpoint, with its methods.
-	"cmd/roced/demo.end":                    {193, "embeds the host of a demonstration"},
-	"cmd/roced/demo.host":                   {192, "embeds a network namespace, a card.Device and a card.Endpoint"},
-	"cmd/roced/demo.station":                {129, "embeds a network namespace and a card.Device"},
+	"cmd/roced/demo.end":                    {128, "embeds the host of a demonstration"},
+	"cmd/roced/demo.host":                   {127, "embeds a network namespace, a card.Device and a card.Endpoint"},
+	"cmd/roced/demo.station":                {87, "embeds a network namespace and a card.Device"},
 	"cmd/roced/exec.interfaceCard":          {42, "embeds hca.Card"},
-	"cmd/roced/internal/card.Device":        {101, "embeds verbs.Context"},
-	"cmd/roced/internal/card.Endpoint":      {66, "embeds ud.Endpoint"},
-	"cmd/roced/internal/card.Stream":        {64, "embeds rc.Conn"},
-	"cmd/roced/mcast.member":                {86, "embeds card.Endpoint"},
+	"cmd/roced/internal/card.Device":        {59, "embeds verbs.Context"},
+	"cmd/roced/internal/card.Endpoint":      {43, "embeds ud.Endpoint"},
+	"cmd/roced/internal/card.Stream":        {44, "embeds rc.Conn"},
+	"cmd/roced/mcast.member":                {63, "embeds card.Endpoint"},
 	"cmd/roced/perf/compatible.connections": {49, "embeds a run of perftest"},
 	"cmd/roced/perf/compatible.datagrams":   {41, "embeds a run of perftest"},
 	"cmd/roced/run/namespaces.card":         {41, "embeds hca.Card"},
@@ -67,9 +63,12 @@ func TestTypesHaveFewMethods(t *testing.T) {
 			if !is || declared.IsAlias() || types.IsInterface(declared.Type()) {
 				continue
 			}
-			most := max(mostMethods, manyMethods[folder+"."+name].most)
-			if n := types.NewMethodSet(types.NewPointer(declared.Type())).Len(); n > most {
-				t.Errorf("%s.%s has %d methods, with those of its embedded fields; at most %d", folder, name, n, most)
+			n, listed := types.NewMethodSet(types.NewPointer(declared.Type())).Len(), manyMethods[folder+"."+name].number
+			switch {
+			case n > max(mostMethods, listed):
+				t.Errorf("%s.%s has %d methods, with those of its embedded fields; at most %d", folder, name, n, max(mostMethods, listed))
+			case listed > 0 && (n < listed || n <= mostMethods):
+				t.Errorf("%s.%s has only %d methods: lower the number in the list, or take it out at %d", folder, name, n, mostMethods)
 			}
 		}
 	}
