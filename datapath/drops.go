@@ -50,7 +50,7 @@ const (
 	DropProtection          // receive request names memory that it may not write
 	DropCQFull              // the completion queue was overrun
 	DropSelfLoopback        // a queue pair's own message to a group, with NoSelfLoopback set
-	DropFault               // it was in hand when a mistake of roced's own ended a round; see Fault
+	DropFault               // it was in hand when a bug of roced ended a round; see Fault
 	DropUnreachable         // not sent: no route, or the neighbour does not answer
 	DropUnresolved          // not sent: too many packets wait for the neighbour's answer
 	DropPathMTU             // not sent: longer than the MTU of its route allows
@@ -94,7 +94,7 @@ type Counters struct {
 	conn.Counters                    // of connections
 	ECNMarked                 uint64 // received packets that a queue on their way has marked
 	CNPSent, CNPHandled       uint64 // notifications of congestion: to peers, and from peers that were heeded
-	Faults                    uint64 // rounds that a mistake of roced's own has ended; see Fault
+	Faults                    uint64 // rounds that a bug of roced has ended; see Fault
 	Drops                     [dropCount]uint64
 }
 

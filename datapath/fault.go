@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A panic in a round is a mistake of roced's own, which some program or some packet has found. It costs the
+// A panic in a round is a bug of roced, which some program or some packet has found. It costs the
 // session whose work was in hand, not the card: its queue pairs stop, Config.NoteFault tells the control
 // plane, which ends it, and the next round goes on with what is left. Where the work of no session was in
 // hand, it costs the packet.
@@ -51,7 +51,7 @@ func (e *Engine) contain() {
 }
 
 // lacksMemory says whether a fault is that memory was not there, of a session that has had no fault before. A program
-// can provoke that with memory that it shares, and it is no mistake of roced's own.
+// can provoke that with memory that it shares, and it is no bug of roced.
 func (f *Fault) lacksMemory() bool {
 	_, is := f.Cause.(interface{ Addr() uintptr }) // see debug.SetPanicOnFault
 	return is && f.Session != nil && !f.Session.faulted

@@ -139,7 +139,7 @@ func (p *pool) leave(f *Flow) {
 	}
 }
 
-// due is when the flows that wait have waited in vain; zero if no flow waits.
+// due is when the waiting flows' patience ends; zero if no flow waits.
 func (p *pool) due(patience time.Duration) (at time.Time) {
 	if p.head != nil {
 		at = p.since.Add(patience << p.vain)

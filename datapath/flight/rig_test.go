@@ -140,7 +140,7 @@ func (s *sender) send() {
 	s.Ready()
 }
 
-// next is the next packet, or request of a READ, under limits. Without next it is more than they allow, or there is none.
+// next is the next packet, or request of a READ, under limits. Without next they allow none, or none is left.
 func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	switch part := min(l.Part, s.left[Reads]); {
 	case s.left[Reads] > 0 && l.Part == 0:

@@ -44,7 +44,7 @@ func (s *Scheduler) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Expire ends the waits that have been in vain, and reports whether there were any.
+// Expire ends the waits whose patience has ended, and reports whether there were any.
 func (s *Scheduler) Expire(now time.Time) (some bool) {
 	s.now = now
 	for due := s.waiting.Due(now); due != nil; due = s.waiting.Due(now) {

@@ -76,7 +76,7 @@ func (t *Tenant) due() (at time.Time) {
 	return at
 }
 
-// expire starts the pools again whose flows have waited in vain.
+// expire starts the pools again whose patience has ended.
 func (t *Tenant) expire(now time.Time) {
 	t.pools(func(p *pool) {
 		if at := p.due(t.scheduler.patience()); !at.IsZero() && !at.After(now) {

@@ -73,7 +73,7 @@ func (f *faults) report(cause error, about ...any) {
 		f.log.Warn("a program's session has ended", append(about, "error", cause)...)
 		return
 	}
-	f.log.Error("a mistake of roced's own was contained", append(about, "error", cause)...)
+	f.log.Error("internal error contained (please report)", append(about, "error", cause)...)
 }
 
 // ErrPagesGone is the cause of the end of a session whose program has removed pages from memory that it had registered

@@ -34,7 +34,7 @@ type Statistics struct {
 	CM cm.Counters
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
-	// Faults counts mistakes of roced's own that were contained: in rounds of the engine, in commands, in the
+	// Faults counts bugs of roced that were contained: in rounds of the engine, in commands, in the
 	// connection manager. Each has cost a session, or a packet.
 	Faults uint64
 }
