@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/ud"
 )
@@ -157,11 +158,16 @@ func TestEcho(t *testing.T) {
 }
 
 // TestNoAllocation measures the calls that move many messages, and those that move one. The cards
-// have no workers, whose naps allocate timers: polling runs them.
+// have no workers, whose naps allocate timers: polling runs them. The bound is of what a run has beside its
+// messages: with the race detector Flush allocates what the pools of commands have dropped.
 func TestNoAllocation(t *testing.T) {
 	left, right := wire(t, hca.WithoutWorker())
 	a, b := listen(t, left, ud.Options{Spin: true}), listen(t, right, ud.Options{Spin: true})
 	ctx, to, data := guard(t), b.LocalAddr(), make([]byte, 100)
+	bound := 1.0
+	if labtest.Race {
+		bound = 4
+	}
 	out, in := make([]ud.Message, 32), make([]ud.Message, 32)
 	move := func(from, to *ud.Endpoint, messages []ud.Message) {
 		_, err := from.SendBatch(ctx, messages)
@@ -184,7 +190,7 @@ func TestNoAllocation(t *testing.T) {
 		move(a, b, out)
 		move(b, a, in)
 		a.Release(in)
-	}); n >= 1 {
+	}); n >= bound {
 		t.Errorf("%v allocations for %d messages there and back", n, len(out))
 	}
 	if n := allocations(func() {
@@ -198,7 +204,7 @@ func TestNoAllocation(t *testing.T) {
 		m, err = a.Recv(ctx)
 		check(t, err)
 		m.Release()
-	}); n >= 1 {
+	}); n >= bound {
 		t.Errorf("%v allocations for a message there and back", n)
 	}
 }

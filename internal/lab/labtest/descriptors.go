@@ -48,7 +48,11 @@ func overlap() {
 	if given { // for a fuzzer it is the number of processes
 		return
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(testsAProcessor*runtime.GOMAXPROCS(0))); err != nil {
+	tests := 4 * runtime.GOMAXPROCS(0)
+	if Race {
+		tests /= 2
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
 		panic(err)
 	}
 }
