@@ -26,6 +26,7 @@ type CQ struct {
 	dirty     bool     // it has entries to publish
 	solicited bool     // a solicited or failed completion is among them
 	overrun   bool
+	failed    []*QP // by the overrun, until that is published
 	moderated
 }
 
@@ -99,12 +100,14 @@ func (cs *completions) completeRecv(qp *QP, id uint64, status ib.WCStatus) {
 }
 
 // overrun fails a CQ and all queue pairs that complete to it. The program is notified when the round's completions are
-// published: see publish.
+// published, first of the CQ: see publish.
 func (cs *completions) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
 	for qp := range cq.QPs {
-		qp.fail(true)
+		if qp.moveToErr() {
+			cq.failed = append(cq.failed, qp)
+		}
 	}
 }
 
@@ -121,6 +124,10 @@ func (cs *completions) publish() {
 		if cq.overrun {
 			cq.Queue.Fail() // behind the index: pairs with CQ.failure in verbs, and take_last in verbs/c/cq.c
 			cq.NoteOverrun()
+			for _, qp := range cq.failed {
+				qp.NoteState(ib.QPStateErr, true)
+			}
+			cq.failed = nil
 		}
 		if cq.Queue.Armed() != 0 {
 			cs.notify(cq, solicited)

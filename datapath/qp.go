@@ -142,11 +142,18 @@ func (qp *QP) setState(state ib.QPState) {
 // outstanding requests are flushed in order when it has its turn. One in RESET stays
 // there: it has none, and from RESET there is no way to ERR.
 func (qp *QP) fail(fatal bool) {
+	if qp.moveToErr() {
+		qp.NoteState(ib.QPStateErr, fatal)
+	}
+}
+
+// moveToErr is fail without the report. It returns false if the state stays.
+func (qp *QP) moveToErr() bool {
 	if qp.State == ib.QPStateErr || qp.State == ib.QPStateReset {
-		return
+		return false
 	}
 	qp.setState(ib.QPStateErr)
-	qp.NoteState(ib.QPStateErr, fatal)
+	return true
 }
 
 // stopSending moves a queue pair to SQE: a request of its could not be carried out.
