@@ -13,6 +13,7 @@
 //	mixed*.go   many queue pairs, lengths and destinations: order, and every loss counted
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
 //	requests*.go    server and clients that sleep, and their twins over package net
+//	rpc.go          the same over connections: package rc, and TCP
 //	blocking.go     a receiver that sleeps for each of 10,000 messages a second
 //	engine.go   the engine alone, over a network in memory, in this process
 //	idle.go     what a device costs that does nothing

@@ -24,7 +24,7 @@ func main() {
 	flag.IntVar(&b.Trips, "trips", 50000, "round trips of each latency measurement")
 	flag.StringVar(&b.sends, "send", "auto,af_xdp", "send modes that mixed traffic is measured in")
 	flag.StringVar(&b.Output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
-	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd, workers)")
+	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, rpc, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd, workers)")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only)))
 }
@@ -75,6 +75,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		{Name: "ud", Run: b.shortWay},
 		{Name: "receive", Run: b.receiveAlone},
 		{Name: "requests", Run: b.requests},
+		{Name: "rpc", Run: b.rpc},
 		{Name: "blocking", Run: b.blocking},
 		{Name: "fanout", Run: b.fanOut},
 		{Name: "joins", Run: b.joins},

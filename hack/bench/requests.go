@@ -34,21 +34,28 @@ func (l load) String() string {
 // requests measures each load, the variants in turns.
 func (b *bench) requests() error {
 	for _, l := range loads {
-		all := map[string][]round{}
-		variants := []string{"udp", "worker"}
-		for range b.Rounds {
-			for _, variant := range variants {
-				one, err := b.ask(variant, l)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", variant, l, err)
-				}
-				fmt.Fprintf(os.Stderr, "requests, %s, %s: %s\n", l, variant, one)
-				all[variant] = append(all[variant], one)
-			}
+		if err := b.requestTurns("requests", 64, l, []string{"udp", "worker"}); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// requestTurns measures a load, the variants in turns.
+func (b *bench) requestTurns(part string, size int, l load, variants []string) error {
+	all := map[string][]round{}
+	for range b.Rounds {
 		for _, variant := range variants {
-			b.Add(summary(variant, l, all[variant]))
+			one, err := b.ask(harness.Job{Variant: part + " " + variant, Size: size, Clients: l.clients, Rate: l.rate})
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", variant, l, err)
+			}
+			fmt.Fprintf(os.Stderr, "%s, %s, %d bytes, %s: %s\n", part, l, size, variant, one)
+			all[variant] = append(all[variant], one)
 		}
+	}
+	for _, variant := range variants {
+		b.Add(summary(part, variant, size, l, all[variant]))
 	}
 	return nil
 }
@@ -56,18 +63,18 @@ func (b *bench) requests() error {
 // round is one measurement.
 type round struct {
 	perSecond float64
-	p50, p99  int64 // ns
-	used      int64 // ns of processor time a request, by server and clients
-	busy      int64 // ns a request in which a processor of the machine was not idle
+	p50, p99  int64   // ns
+	used      int64   // ns of processor time a request, by server and clients
+	busy      int64   // ns a request in which a processor of the machine was not idle
+	switches  float64 // of context a request, on the whole machine
 }
 
 func (r round) String() string {
-	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor time a request %.1f µs, of the machine %.1f µs",
-		r.perSecond/1e3, float64(r.p50)/1e3, float64(r.p99)/1e3, float64(r.used)/1e3, float64(r.busy)/1e3)
+	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor time a request %.1f µs, of the machine %.1f µs, context switches %.2f",
+		r.perSecond/1e3, float64(r.p50)/1e3, float64(r.p99)/1e3, float64(r.used)/1e3, float64(r.busy)/1e3, r.switches)
 }
 
-func (b *bench) ask(variant string, l load) (round, error) {
-	j := harness.Job{Variant: "requests " + variant, Size: 64, Clients: l.clients, Rate: l.rate}
+func (b *bench) ask(j harness.Job) (round, error) {
 	server, clients := j, j
 	server.Role, clients.Role = "serve", "ask"
 	asked, served, err := b.pair(server, clients)
@@ -79,12 +86,13 @@ func (b *bench) ask(variant string, l load) (round, error) {
 	return round{
 		perSecond: asked.PerSecond, p50: harness.Percentile(asked.RoundTrips, 50), p99: harness.Percentile(asked.RoundTrips, 99),
 		used: (asked.Used + served.Used).Nanoseconds() / count, busy: asked.Busy.Nanoseconds() / count,
+		switches: float64(asked.Switches) / float64(count),
 	}, nil
 }
 
 // summary is the median of each figure, and the median latency of each round, which shows whether
 // there is one mode.
-func summary(variant string, l load, rounds []round) harness.Record {
+func summary(part, variant string, size int, l load, rounds []round) harness.Record {
 	middle := func(figure func(round) float64) float64 {
 		var all []float64
 		for _, r := range rounds {
@@ -93,12 +101,13 @@ func summary(variant string, l load, rounds []round) harness.Record {
 		return harness.Median(all)
 	}
 	r := harness.Record{
-		Name: "requests", Variant: variant, Size: 64, Setting: l.String(), Clients: l.clients, Rate: l.rate,
+		Name: part, Variant: variant, Size: size, Setting: l.String(), Clients: l.clients, Rate: l.rate,
 		PerSecond:  middle(func(r round) float64 { return r.perSecond }),
 		P50:        int64(middle(func(r round) float64 { return float64(r.p50) })),
 		P99:        int64(middle(func(r round) float64 { return float64(r.p99) })),
 		CPURequest: int64(middle(func(r round) float64 { return float64(r.used) })),
 		Busy:       int64(middle(func(r round) float64 { return float64(r.busy) })),
+		Switches:   middle(func(r round) float64 { return r.switches }),
 	}
 	for _, one := range rounds {
 		r.Medians = append(r.Medians, one.p50)
@@ -125,8 +134,10 @@ func (s store) answer(message []byte) []byte {
 
 // meterProcessor gives the processor time that this process has used since now, and the machine.
 func meterProcessor() func(r *harness.Result) {
-	used, busy := processorTime(), machineTime()
-	return func(r *harness.Result) { r.Used, r.Busy = processorTime()-used, machineTime()-busy }
+	used, busy, switches := processorTime(), machineTime(), contextSwitches()
+	return func(r *harness.Result) {
+		r.Used, r.Busy, r.Switches = processorTime()-used, machineTime()-busy, contextSwitches()-switches
+	}
 }
 
 // paceOf is how long after the start of one request the next one starts; 0 for at once.

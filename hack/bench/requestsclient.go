@@ -68,7 +68,9 @@ func (c *client) run() error {
 	next := time.Now()
 	for number := uint64(1); time.Now().Before(c.until); number++ {
 		order.PutUint64(c.request, number)
-		order.PutUint64(c.request[8:], number%1000)
+		if len(c.request) > 8 {
+			order.PutUint64(c.request[8:], number%1000)
+		}
 		if c.pace > 0 {
 			next = next.Add(c.pace)
 			sleepUntil(next)
@@ -79,7 +81,7 @@ func (c *client) run() error {
 			return fmt.Errorf("request %d: %w", number, err)
 		}
 		c.trips = append(c.trips, time.Since(start))
-		if len(answer) != len(c.request) || !slices.Equal(answer[:16], c.request[:16]) {
+		if len(answer) != len(c.request) || !slices.Equal(answer[:min(16, len(answer))], c.request[:min(16, len(answer))]) {
 			return fmt.Errorf("request %d: the answer is to another one", number)
 		}
 	}

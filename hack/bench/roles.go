@@ -20,6 +20,7 @@ var childRoles = harness.Roles{
 	"ud worker receive": shortReceive, "ud worker send": shortSend, "ud worker pong": shortPong, "ud worker ping": shortPing,
 	"requests udp serve": udpServe, "requests udp ask": udpAsk,
 	"requests worker serve": udServe, "requests worker ask": udAsk,
+	"rpc tcp serve": rpcServeTCP, "rpc tcp ask": rpcAskTCP, "rpc rc serve": rpcServe, "rpc rc ask": rpcAsk,
 	"inline receive mixed": receiveMixed, "inline send mixed": sendMixed,
 	"worker receive mixed": receiveMixed, "worker send mixed": sendMixed,
 	"xdp generate": generate, "worker idle": idle,
