@@ -7,25 +7,26 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What a connection does about congestion (IBA A17.9, package dcqcn). One whose packets arrive marked notifies its
-// peer, by a CNP; one that is notified sends at a rate, requests and responses to READs alike. Datagrams do neither:
-// a queue pair of them has many peers, each of which would need a rate.
+// Congestion control of connections (IBA A17.9, package dcqcn). A connection that receives marked packets notifies its
+// peer with a CNP. A connection that receives CNPs limits its rate of requests and READ responses. Datagrams have no
+// congestion control: their queue pair has many peers, each of which would need its own rate.
 //
 //	a marked packet ─► noteMarked ─► a turn ─► notify
-//	a CNP ─► receiveCNP ─► flow ─► holds ─► a time (deadlines) ─► expire ─► a turn
+//	a CNP ─► receiveCNP ─► flow ─► holds ─► a deadline ─► expire ─► a turn
 //
-// Anyone who can send as the peer can slow a connection down, to the minimal rate, as long as that goes on.
+// A host that can forge the peer's packets can slow a connection down to the minimum rate, for as long as it sends
+// CNPs.
 
-// congestion is a connection's part.
+// congestion is the congestion control state of a connection.
 type congestion struct {
 	notifier dcqcn.Notifier
 	flow     dcqcn.Flow
 
 	owesCNP bool
-	resume  time.Time // when a turn is due that the rate has put off; zero: none
+	resume  time.Time // time of a turn that the rate limit has delayed; zero: none
 }
 
-// noteMarked has the peer notified of a marked packet of its own, not too often.
+// noteMarked arranges a notification of the peer about its marked packet, at a limited frequency.
 func (c *Connection) noteMarked() {
 	e := c.engine
 	if e.congestion != nil && c.notifier.Marked(e.congestion, e.round.now()) {
@@ -34,7 +35,7 @@ func (c *Connection) noteMarked() {
 	}
 }
 
-// notify sends the peer a notification; false if the link has no frame.
+// notify sends a CNP to the peer; false if the link has no free frame.
 func (c *Connection) notify() bool {
 	e := c.engine
 	frame := c.frame(&e.tx, 0)
@@ -51,7 +52,7 @@ func (c *Connection) notify() bool {
 	return true
 }
 
-// receiveCNP slows the connection down.
+// receiveCNP reduces the connection's rate.
 func (c *Connection) receiveCNP(a *arrival) Drop {
 	e := c.engine
 	switch {
@@ -67,8 +68,8 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 	return DropNone
 }
 
-// holds says that the next packet has to wait for its time, and has the connection get a turn then. Acknowledgements
-// do not wait, nor does a request's packet while no answer is asked for.
+// holds reports whether the next packet must wait for the rate limit, and if so arranges a turn for that time.
+// Acknowledgements do not wait, and neither do request packets while no acknowledgement is requested.
 func (c *Connection) holds() bool {
 	e := c.engine
 	if data := c.Responder.OwesData(); !data && (c.Responder.Owes() || c.Requester.Unasked()) || !c.flow.Holds(e.congestion, e.round.now()) {
@@ -79,12 +80,12 @@ func (c *Connection) holds() bool {
 	return true
 }
 
-// due is when the connection has something to do; zero if there is nothing.
+// due returns the time of the connection's next action; zero if there is none.
 func (c *Connection) due() time.Time {
 	return earlier(c.Requester.Deadline(), c.resume)
 }
 
-// expire is called when the connection's time has come: to send on, or to act on what was not answered.
+// expire is called when the connection's deadline has passed: to continue sending, or to handle missing responses.
 func (c *Connection) expire() {
 	now := c.engine.round.now()
 	if !c.resume.IsZero() && !c.resume.After(now) {
@@ -97,13 +98,13 @@ func (c *Connection) expire() {
 	c.follow()
 }
 
-// isPeer says whether a packet is the peer's. Of those from this card only those of the queue pair that is the peer
-// are: another program's can carry the same addresses and numbers.
+// isPeer reports whether a packet is from the peer. A packet from this card must come from the peer's queue pair: other
+// programs can send packets with the same addresses and numbers.
 func (c *Connection) isPeer(a *arrival) bool {
 	return a.packet.Source() == c.Peer && (a.sender == 0 || a.sender == c.PeerQPN)
 }
 
-// paced says that packets are sent at a rate. What a queue pair that ends still owes leaves at once.
+// paced reports whether a rate limit applies. A queue pair in ERR or SQE sends its outstanding responses at once.
 func (c *Connection) paced() bool {
 	return c.flow.Slowed() && c.qp.State != ib.QPStateErr && c.qp.State != ib.QPStateSQE
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Connection is what a connected queue pair (RC, UC, XRC) has: its peer, the way to it, and the two halves of the
-// machine that carries out requests (package conn). The control plane sets the exported fields in Do: those of
-// the peer before RTR, the others at any time.
+// Connection is the service of a connected queue pair (RC, UC, XRC): the peer, the path to it, and the requester and
+// responder that carry out requests (package conn). The control plane sets the exported fields in Do: those of the peer
+// before RTR, the others at any time.
 //
 //	a packet ──► receive ──► Requester.Receive, Responder.Receive ──► Memory, CompleteSend, Fail, …
 //	a turn   ──► send ─────► send.go
 //	a time   ──► expire ───► Requester.Expire
 //
-// After each of them the engine does what the halves ask for: a turn, a time.
+// After each of them the engine arranges the turn and the deadline that the requester and responder need.
 type Connection struct {
 	conn.Attr
 	PeerQPN  wire.QPN
-	Peer     wire.GID // whose packets are taken
+	Peer     wire.GID // the only address from which packets are accepted
 	Path     *Path
 	Template wire.Template // without Ethernet addresses: those are in Path
 
@@ -28,16 +28,16 @@ type Connection struct {
 
 	engine      *Engine
 	qp          *QP
-	target      *SRQ // of an XRC target, that the packet in hand is for
+	target      *SRQ // of an XRC target: the SRQ that the current packet is for
 	established bool // EventCommEst has been sent
-	tooLong     bool // its path carries less than its path MTU, and the program was told
+	tooLong     bool // its path carries less than its path MTU, and the program was notified
 	deadline    deadline
-	flight      flight.Flow // what it may have in flight
+	flight      flight.Flow // limits its packets in flight
 	congestion
 }
 
-// NoteTooLong tells the program, once until the queue pair is reset, that the path does not carry the connection's
-// packets any more: its MTU has fallen. Nothing else follows but what follows when packets are lost. It runs in Do.
+// NoteTooLong notifies the program, once until the queue pair is reset, that the path's MTU has fallen below the
+// connection's. The packets are then lost, as any others. It runs in Do.
 func (c *Connection) NoteTooLong() {
 	if !c.tooLong {
 		c.tooLong = true
@@ -45,14 +45,14 @@ func (c *Connection) NoteTooLong() {
 	}
 }
 
-// NewConnection makes a connection of a service: ServiceRC, ServiceUC or ServiceXRC.
+// NewConnection returns a connection of a service: ServiceRC, ServiceUC or ServiceXRC.
 func NewConnection(service wire.Service) *Connection {
 	return &Connection{Attr: conn.Attr{Service: service}}
 }
 
 func (c *Connection) touch() uint32 { return uint32(c.PeerQPN) + uint32(c.Responder.ExpectedPSN) }
 
-// open makes the connection the queue pair's.
+// open attaches the connection to a queue pair.
 func (c *Connection) open(e *Engine, qp *QP) {
 	c.engine, c.qp = e, qp
 	c.flight.Open(&e.flights, &qp.Session.flights, c)
@@ -67,7 +67,7 @@ func (c *Connection) open(e *Engine, qp *QP) {
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
 
-// enter begins what a state is for. The state in the queue pair is still the old one.
+// enter prepares for a new state. The queue pair still holds the old one.
 func (c *Connection) enter(state ib.QPState) {
 	switch state {
 	case ib.QPStateReset:
@@ -85,19 +85,19 @@ func (c *Connection) enter(state ib.QPState) {
 	c.Responder.Enter(state)
 }
 
-// halt is for a fault: the queue pair stops, and nothing of its program's is touched.
+// halt stops the queue pair after a fault, without accessing its program's memory.
 func (c *Connection) halt() {
 	c.flight.End()
 	c.engine.timers.stop(c)
 }
 
-// stop is for a queue pair that sends nothing new. Others may have what it had.
+// stop ends sending of new requests. Other connections may use this one's share of packets in flight.
 func (c *Connection) stop() {
 	c.halt()
 	c.flight.Admit(c.engine.round.now())
 }
 
-// close is for a queue pair that is removed.
+// close ends the connection of a queue pair that is removed.
 func (c *Connection) close() {
 	if !c.qp.Session.faulted {
 		c.replyLast()
@@ -107,10 +107,10 @@ func (c *Connection) close() {
 	c.engine.round.accepting.remove(c.qp)
 }
 
-// flush completes the receive that a message has taken.
+// flush completes the receive request that an incomplete message has consumed.
 func (c *Connection) flush() { c.Responder.Flush() }
 
-// leaving: see QP.Leaving.
+// leaving implements QP.Leaving.
 func (c *Connection) leaving() bool {
 	if !c.Reliable() || c.qp.State != ib.QPStateRTS {
 		return c.qp.Send.Waiting() > 0
@@ -118,7 +118,7 @@ func (c *Connection) leaving() bool {
 	return c.Requester.Leaving()
 }
 
-// drops are the conn.Reasons as drops.
+// drops maps each conn.Reason to a Drop.
 var drops = [conn.Reasons]Drop{
 	conn.Taken: DropNone, conn.QPState: DropQPState, conn.Duplicate: DropDuplicate, conn.OutOfSequence: DropOutOfSequence,
 	conn.StrayAnswer: DropStrayAnswer, conn.InvalidRequest: DropInvalidRequest, conn.RemoteAccess: DropRemoteAccess,
@@ -126,7 +126,8 @@ var drops = [conn.Reasons]Drop{
 	conn.XRCDomain: DropXRCDomain, conn.NotInvalidated: DropInvalidRequest,
 }
 
-// receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it.
+// receive checks a packet in this order: state, service, P_Key, peer. The opcode selects the requester or the
+// responder.
 func (c *Connection) receive(a *arrival) Drop {
 	qp, bth := c.qp, a.packet.BTH()
 	switch {
@@ -144,7 +145,7 @@ func (c *Connection) receive(a *arrival) Drop {
 	if a.marked {
 		c.noteMarked()
 	}
-	answers := bth.Opcode().Means().Is(wire.MeansAnswer) // of a reliable service only
+	answers := bth.Opcode().Means().Is(wire.MeansAnswer) // only of a reliable service
 	if c.Service == wire.ServiceXRC && answers == (qp.Domain != nil) {
 		return wrongHalf(answers)
 	}
@@ -170,7 +171,7 @@ func (c *Connection) receive(a *arrival) Drop {
 	return drops[reason]
 }
 
-// wrongHalf is for a packet that an XRC queue pair has no half for: an answer to a target, or a request to an initiator.
+// wrongHalf returns the drop reason for a response to an XRC target or a request to an XRC initiator.
 func wrongHalf(answers bool) Drop {
 	if answers {
 		return DropStrayAnswer
@@ -178,7 +179,7 @@ func wrongHalf(answers bool) Drop {
 	return DropInvalidRequest
 }
 
-// follow does what the requester asks for: a turn, and a time.
+// follow arranges the turn and the deadline that the requester needs.
 func (c *Connection) follow() {
 	if c.Requester.Turn() != conn.NoTurn {
 		c.engine.round.turns.add(c.qp)
@@ -187,8 +188,8 @@ func (c *Connection) follow() {
 	c.engine.timers.follow(c)
 }
 
-// Unanswered implements flight.Owner: of a queue pair without a time-out nothing would show that its packets are lost, and
-// one that has failed still has their PSNs.
+// Unanswered implements flight.Owner. It returns 0 for a queue pair without a timeout, which would not detect the loss
+// of its packets, and for one that has failed, which still has their PSNs.
 func (c *Connection) Unanswered() (sent, coming int) {
 	if c.Timeout == 0 || !c.Requester.InFlight() || c.Requester.Begun() == 0 {
 		return 0, 0

@@ -16,13 +16,13 @@ type CQ struct {
 	Session *Session
 	Queue   *ring.CompletionProducer
 	QPs     map[*QP]struct{}
-	// Wake wakes those who wait (ring.ArmedWait), and Notify sends the event of the other armings. Both
-	// run under the lease and never block.
+	// Wake wakes the programs that wait (ring.ArmedWait), and Notify sends the event of the other armings. Both run
+	// under the lease and never block.
 	Wake, Notify func()
-	// NoteOverrun is called once, when the queue is overrun. It runs under the lease.
+	// NoteOverrun is called once, when the CQ is overrun. It runs under the lease.
 	NoteOverrun func()
 
-	tally     *CQTally // nil if nobody counts
+	tally     *CQTally // nil if no counts are kept
 	dirty     bool     // it has entries to publish
 	solicited bool     // a solicited or failed completion is among them
 	overrun   bool
@@ -30,10 +30,10 @@ type CQ struct {
 	moderated
 }
 
-// CQTally counts what a CQ is given, from when it is set: requests that were carried out, and others. It is read in Do.
+// CQTally counts a CQ's successful and failed completions since SetTally. It is read in Do.
 type CQTally struct{ Completions, Errors uint64 }
 
-// SetTally has a CQ counted; nil ends that. It runs in Do.
+// SetTally starts counting into t; nil stops it. It runs in Do.
 func (cq *CQ) SetTally(t *CQTally) { cq.tally = t }
 
 func (t *CQTally) completed(status ib.WCStatus) {
@@ -47,21 +47,21 @@ func (t *CQTally) completed(status ib.WCStatus) {
 // Overrun reports whether the CQ was overrun. It runs in Do.
 func (cq *CQ) Overrun() bool { return cq.overrun }
 
-// completions are what programs are told at the end of a round.
+// completions are published to the programs at the end of a round.
 type completions struct {
 	engine    *Engine
-	cqe       ring.CQE         // in hand
+	cqe       ring.CQE         // the current completion
 	dirty     []*CQ            // to publish, in the order of their first completions
-	published int              // of dirty: those before it have been taken out
-	postponed timers.Heap[*CQ] // whose events are put off
-	takenFrom []*SRQ           // to publish
-	reached   []*SRQ           // with the event of their limit to be reported
-	ended     []*QP            // with NoteLastWQE to be called
+	published int              // index in dirty: the CQs before it have been published
+	postponed timers.Heap[*CQ] // CQs whose events are delayed
+	takenFrom []*SRQ           // SRQs to publish
+	reached   []*SRQ           // SRQs whose limit event is to be reported
+	ended     []*QP            // queue pairs whose NoteLastWQE is to be called
 	clock     clock
 }
 
-// complete writes an entry to a CQ; it is published at the end of the round. If the CQ is full,
-// which is an overrun, the CQ and its queue pairs fail, and complete returns false.
+// complete writes an entry to a CQ; it is published at the end of the round. If the CQ is full (an overrun), the CQ and
+// its queue pairs fail, and complete returns false.
 func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 	if cq.overrun {
 		return false
@@ -88,7 +88,7 @@ func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 func (cs *completions) failSend(qp *QP, id uint64, status ib.WCStatus) {
 	cs.cqe.Set(id, status, ib.WCSend, qp.Number, qp.CompletionToken)
 	if status == ib.WCLocLenErr {
-		cs.cqe.VendorErr = uint32(cs.engine.tables.mtu) // the longest payload allowed, for the error message
+		cs.cqe.VendorErr = uint32(cs.engine.tables.mtu) // the maximum payload, for the error message
 	}
 	cs.complete(qp.SendCQ, &cs.cqe, true)
 }
@@ -99,8 +99,8 @@ func (cs *completions) completeRecv(qp *QP, id uint64, status ib.WCStatus) {
 	cs.complete(qp.RecvCQ, &cs.cqe, true)
 }
 
-// overrun fails a CQ and all queue pairs that complete to it. The program is notified when the round's completions are
-// published, first of the CQ: see publish.
+// overrun fails a CQ and all queue pairs that complete to it. The program is notified when publish publishes the
+// round's completions, of the CQ first.
 func (cs *completions) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
@@ -111,8 +111,8 @@ func (cs *completions) overrun(cq *CQ) {
 	}
 }
 
-// publish makes the round's completions visible to the programs, and sends the events of armed CQs,
-// once a CQ and round.
+// publish makes the round's completions visible to the programs, and sends the events of armed CQs, at most one per CQ
+// and round.
 func (cs *completions) publish() {
 	e := cs.engine
 	cs.publishSRQs() // first: a program that polls a completion may post to the slot at once
@@ -144,13 +144,13 @@ func (cs *completions) publish() {
 	e.runner.SetAlarm(earliest(cs.postponed), earlier(earliest(e.timers.heap), e.flights.Deadline()), e.round.now)
 }
 
-// publishContained is publish for a caller outside of a round: it contains a panic.
+// publishContained is publish for a caller outside a round: it contains a panic.
 func (cs *completions) publishContained() {
 	defer cs.engine.contain()
 	cs.publish()
 }
 
-// nextDirty takes the next CQ out of those to publish, before it is looked at, as pop does.
+// nextDirty removes the next CQ to publish before it is accessed, as pop does.
 func (cs *completions) nextDirty() (cq *CQ) {
 	if cs.published == len(cs.dirty) {
 		cs.dirty, cs.published = cs.dirty[:0], 0
@@ -161,9 +161,9 @@ func (cs *completions) nextDirty() (cq *CQ) {
 	return cq
 }
 
-// Moderation spares a program events (ibv_modify_cq). The event of an armed CQ then comes when Count
-// completions are there, or Period after the first of them, whichever is first. Where one of the two
-// is 0 there is none, as in hardware: a count alone might never be reached.
+// Moderation delays the events of an armed CQ (ibv_modify_cq) until Count completions are present or Period has passed
+// since the first of them. If either is 0, events are not delayed, as in hardware: a count alone might never be
+// reached.
 type Moderation struct {
 	Count  uint32
 	Period time.Duration
@@ -171,16 +171,16 @@ type Moderation struct {
 
 func (m *Moderation) on() bool { return m.Count > 0 && m.Period > 0 }
 
-// moderated is a CQ's part of it.
+// moderated is the moderation state of a CQ.
 type moderated struct {
 	moderation Moderation
-	due        ring.Arming       // events that are put off
-	reported   uint32            // the completions up to which none is owed
-	deadline   timers.Timer[*CQ] // of those put off; it runs while there are some
+	due        ring.Arming       // delayed events
+	reported   uint32            // number of completions for which no event is owed
+	deadline   timers.Timer[*CQ] // of the delayed events; it runs while there are any
 }
 
-// notify sends the events of an armed CQ whose completions have just been published, or puts them off.
-// Those of an overrun are not put off.
+// notify sends the events of an armed CQ whose completions have just been published, or delays them. Events of an
+// overrun CQ are not delayed.
 func (cs *completions) notify(cq *CQ, solicited bool) {
 	due := cq.Queue.Due(solicited)
 	if cq.due |= due; cq.due == 0 {
@@ -194,7 +194,7 @@ func (cs *completions) notify(cq *CQ, solicited bool) {
 	cs.report(cq)
 }
 
-// report sends a CQ's events that are due.
+// report sends the due events of a CQ.
 func (cs *completions) report(cq *CQ) {
 	ended := cq.Queue.Disarm(cq.due)
 	cq.due, cq.reported = 0, cq.Queue.Written()
@@ -211,7 +211,7 @@ func (cs *completions) report(cq *CQ) {
 	}
 }
 
-// postpone puts a CQ's events off.
+// postpone delays the events of a CQ.
 func (cs *completions) postpone(cq *CQ) {
 	if !cq.deadline.Runs() {
 		cq.deadline.Of = cq
@@ -219,7 +219,7 @@ func (cs *completions) postpone(cq *CQ) {
 	}
 }
 
-// reportPostponed sends the events whose time has come.
+// reportPostponed sends the delayed events that are due.
 func (cs *completions) reportPostponed() {
 	now := time.Now()
 	for due := cs.postponed.Due(now); due != nil; due = cs.postponed.Due(now) {
@@ -228,14 +228,14 @@ func (cs *completions) reportPostponed() {
 	}
 }
 
-// Moderate sets the CQ's moderation. Events that were put off are sent. It runs in Do.
+// Moderate sets the CQ's moderation and sends delayed events. It runs in Do.
 func (cq *CQ) Moderate(m Moderation) {
 	cq.moderation = m
 	cq.completions().report(cq)
 }
 
-// Check sends the events of these armings that the CQ owes for what is unread, also for what was there
-// when it was armed. It runs in Do.
+// Check sends the events of armings that the CQ owes for its unread completions, including those that were unread when
+// it was armed. It runs in Do.
 func (cq *CQ) Check(armings ring.Arming) {
 	due := cq.Queue.Due(true) & armings
 	if cq.Queue.Unread() == 0 {
@@ -246,10 +246,9 @@ func (cq *CQ) Check(armings ring.Arming) {
 	}
 }
 
-// Move has the card write another queue from now on, and never the old one again. Armings go along.
-// It runs in Do.
+// Move makes the card write to another queue and never to the old one again. Armings are moved too. It runs in Do.
 func (cq *CQ) Move(to *ring.CompletionProducer) {
-	if cq.Queue.Disarm(ring.ArmedFutex).Sleeps() { // threads sleep on a word that does not change any more
+	if cq.Queue.Disarm(ring.ArmedFutex).Sleeps() { // threads sleep on a word that no longer changes
 		futex.Wake(cq.Queue.IndexWord())
 	}
 	unreported := cq.Queue.Written() - cq.reported
@@ -258,20 +257,20 @@ func (cq *CQ) Move(to *ring.CompletionProducer) {
 	cq.reported = to.Written() - unreported
 }
 
-// Remove ends the events of a CQ to which no queue pair completes any more. It runs in Do.
+// Remove ends the events of a CQ to which no queue pair completes. It runs in Do.
 func (cq *CQ) Remove() { cq.completions().postponed.Stop(&cq.deadline) }
 
 func (cq *CQ) completions() *completions { return &cq.Session.engine.completions }
 
-// clock is the card's free-running clock, CLOCK_MONOTONIC in nanoseconds, and the wall clock beside it.
-// One reading of the time gives both, by a call that needs no system call.
+// clock is the card's free-running clock, CLOCK_MONOTONIC in nanoseconds, together with the wall clock. One call of
+// time.Now, which needs no system call, provides both.
 type clock struct {
 	start time.Time
 	since uint64 // ns of CLOCK_MONOTONIC at start
 }
 
-// newClock finds what CLOCK_MONOTONIC is at a time of Go's. It asks for one between two readings of the
-// other, several times, since anything may come between; the closest pair counts.
+// newClock determines CLOCK_MONOTONIC at a time.Time. It reads the time between two readings of CLOCK_MONOTONIC,
+// several times because the thread may be interrupted, and uses the closest pair.
 func newClock() (c clock) {
 	closest := uint64(math.MaxUint64)
 	for range 64 {
@@ -289,7 +288,7 @@ func monotonic() uint64 {
 	return uint64(now.Nano())
 }
 
-// read gives both clocks, in ns.
+// read returns both clocks, in ns.
 func (c *clock) read() (free, wall uint64) {
 	now := time.Now()
 	return c.since + uint64(now.Sub(c.start)), uint64(now.UnixNano())

@@ -4,7 +4,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// deliver gives a packet to the queue pair whose number is in it.
+// deliver delivers a packet to its destination queue pair.
 func (a *arrival) deliver() {
 	e := a.engine
 	number := a.packet.BTH().DestQP()
@@ -20,7 +20,7 @@ func (a *arrival) deliver() {
 	a.deliverTo(qp)
 }
 
-// deliverTo gives a packet to a queue pair and counts the result.
+// deliverTo delivers a packet to a queue pair and counts the result.
 func (a *arrival) deliverTo(qp *QP) {
 	e := a.engine
 	e.round.hand = qp.Session
@@ -35,7 +35,8 @@ func (a *arrival) deliverTo(qp *QP) {
 	}
 }
 
-// deliverOwn is deliver for a packet that this card sends to itself. What goes wrong there is not the sender's.
+// deliverOwn is deliver for a packet that this card sends to itself. It contains faults of the receiver, which are not
+// the sender's.
 func (a *arrival) deliverOwn() {
 	defer a.engine.contain()
 	a.deliver()
@@ -60,24 +61,24 @@ func (a *arrival) parseOwn(sender wire.QPN, frame []byte, length int) bool {
 	return fault == wire.FaultNone
 }
 
-// faultDrop is the drop reason for a fault that Parse found.
+// faultDrop returns the drop reason for a fault that Parse found.
 func faultDrop(f wire.Fault) Drop { return Drop(f-wire.FaultNotRoCE) + DropNotRoCE }
 
-// fanout is the delivery of a packet to the members of a group. A group may have thousands, so a
-// fanout continues in the next round when the budget ends. There are two, one for packets from the
-// link and one for packets that this card sent.
+// fanout is the delivery of a packet to the members of a group. A group may have thousands of members, so a fanout
+// continues in the next round when the budget ends. There are two: one for packets from the link, and one for packets
+// that this card sent.
 type fanout struct {
 	frame   []byte // borrowed, or in own, until the fanout ends
-	own     []byte // a copy of a frame that is not borrowed so long
+	own     []byte // a copy of a frame that is not borrowed for that long
 	members []*QP
-	next    int      // the member that gets the packet next
-	sender  wire.QPN // the queue pair of this card that sent the packet; 0: another host did
+	next    int      // the next member to receive the packet
+	sender  wire.QPN // the queue pair of this card that sent the packet; 0: another host
 }
 
 func (f *fanout) pending() bool { return f.next < len(f.members) }
 
-// deliver gives every member of a group its own copy, with its own checks and its own result.
-// Members that the budget does not reach stay in f.
+// deliver delivers the packet to each member of the group, with separate checks and results. Members that the budget
+// does not reach stay in f.
 func (f *fanout) deliver(a *arrival, frame []byte, members []*QP, sender wire.QPN) {
 	e, p := a.engine, &a.packet
 	switch {
@@ -93,7 +94,7 @@ func (f *fanout) deliver(a *arrival, frame []byte, members []*QP, sender wire.QP
 	f.copyOut(a)
 }
 
-// copyOut delivers the packet to the next members: at least to one, then while the budget lasts.
+// copyOut delivers the packet to the next members: to at least one, and to more while the budget lasts.
 func (f *fanout) copyOut(a *arrival) {
 	e := a.engine
 	for f.pending() {
@@ -134,7 +135,7 @@ func (f *fanout) keepMembers(mgid wire.GID, members []*QP) {
 	for _, qp := range members {
 		attached[qp] = struct{}{}
 	}
-	var rest []*QP // a copy: the list is the group's
+	var rest []*QP // a copy: f.members belongs to the group
 	for _, qp := range f.members[f.next:] {
 		if _, ok := attached[qp]; ok {
 			rest = append(rest, qp)

@@ -9,8 +9,7 @@ import (
 // Drop is the reason why a packet was not delivered or not sent. DropNone means that it was.
 type Drop uint8
 
-// The reasons. Malformed packets come first, in the order of wire.Fault. The others follow in the
-// order of the checks.
+// The reasons. Malformed packets come first, in the order of wire.Fault. The others are in the order of the checks.
 const (
 	DropNone           Drop = iota
 	DropNotRoCE             // not IP, not UDP, or another port
@@ -33,29 +32,29 @@ const (
 	DropNoGroup             // no queue pair is attached to the group
 	DropGroupQPN            // to a group but not to QP 0xFFFFFF, or the reverse
 	DropQPState             // the queue pair is not ready to receive
-	DropCongestion          // congestion notification that is not acted on: of a datagram queue pair, or control is off
+	DropCongestion          // congestion notification that is ignored: to a datagram queue pair, or congestion control is off
 	DropUnsupported         // a transport service that is not implemented
 	DropPKey                // partition key mismatch
 	DropNotPeer             // from an address, or a queue pair of this card, that is not the connection's peer's
-	DropDuplicate           // it came again: answered again, not carried out again
+	DropDuplicate           // a duplicate: acknowledged again, not executed again
 	DropOutOfSequence       // packets before it are missing, and it was not kept
-	DropStrayAnswer         // an answer that the connection does not wait for
-	DropInvalidRequest      // what a connection's peer may not ask for, or in this order
+	DropStrayAnswer         // an unexpected response
+	DropInvalidRequest      // a request that the connection's peer is not permitted to make, or that is out of order
 	DropRemoteAccess        // memory that a connection's peer may not access in this way
-	DropXRCDomain           // a request that names no shared receive queue of its target's XRC domain
+	DropXRCDomain           // a request with the number of no SRQ in its target's XRC domain
 	DropQKey                // Q_Key mismatch
 	DropTooLong             // payload longer than the active MTU
 	DropNoReceive           // no receive request posted
 	DropNoRoom              // receive request shorter than GRH and payload
-	DropProtection          // receive request names memory that it may not write
+	DropProtection          // receive request with memory that is not writable
 	DropCQFull              // the completion queue was overrun
 	DropSelfLoopback        // a queue pair's own message to a group, with NoSelfLoopback set
-	DropFault               // it was in hand when a bug of roced ended a round; see Fault
-	DropUnreachable         // not sent: no route, or the neighbour does not answer
-	DropUnresolved          // not sent: too many packets wait for the neighbour's answer
-	DropPathMTU             // not sent: longer than the MTU of its route allows
-	DropLinkDown            // not sent: the link does not take frames
-	DropInterface           // not sent: the interface dropped it; it has no carrier or no room
+	DropFault               // a bug in roced ended the round that processed it; see Fault
+	DropUnreachable         // not sent: no route, or the neighbour is unreachable
+	DropUnresolved          // not sent: too many packets wait for the neighbour's address
+	DropPathMTU             // not sent: exceeds the MTU of its route
+	DropLinkDown            // not sent: the link does not accept frames
+	DropInterface           // not sent: dropped by the interface, which has no carrier or no room
 
 	dropCount int = iota
 )
@@ -69,7 +68,7 @@ var dropNames = [dropCount]string{
 	"path_mtu", "link_down", "interface",
 }
 
-// String is the name of the reason's counter.
+// String returns the name of the reason's counter.
 func (d Drop) String() string {
 	if int(d) < dropCount {
 		return dropNames[d]
@@ -77,7 +76,7 @@ func (d Drop) String() string {
 	return fmt.Sprintf("drop(%d)", uint8(d))
 }
 
-// Unsent reports whether the reason is one for packets to send. The others are for received ones.
+// Unsent reports whether the reason applies to packets to send. The others apply to received packets.
 func (d Drop) Unsent() bool { return d >= DropUnreachable }
 
 // Counters counts packets, and bytes of payload, since the card was opened.
@@ -92,13 +91,13 @@ type Counters struct {
 	Delivered, DeliveredBytes uint64
 	Loopback                  uint64 // packets that this card sent to itself
 	conn.Counters                    // of connections
-	ECNMarked                 uint64 // received packets that a queue on their way has marked
-	CNPSent, CNPHandled       uint64 // notifications of congestion: to peers, and from peers that were heeded
-	Faults                    uint64 // rounds that a bug of roced has ended; see Fault
+	ECNMarked                 uint64 // received packets with a congestion mark
+	CNPSent, CNPHandled       uint64 // congestion notifications: sent to peers, and received and obeyed
+	Faults                    uint64 // rounds that a bug in roced has ended; see Fault
 	Drops                     [dropCount]uint64
 }
 
-// Reasons lists all drop reasons. Each has a counter.
+// Reasons returns all drop reasons. Each has a counter.
 func Reasons() (all []Drop) {
 	for reason := DropNotRoCE; int(reason) < dropCount; reason++ {
 		all = append(all, reason)
@@ -106,7 +105,7 @@ func Reasons() (all []Drop) {
 	return all
 }
 
-// dropped is the sum over the reasons that are not Unsent.
+// dropped returns the sum over the reasons that are not Unsent.
 func (c *Counters) dropped() (sum uint64) {
 	for _, n := range c.Drops[:DropUnreachable] {
 		sum += n
@@ -114,7 +113,7 @@ func (c *Counters) dropped() (sum uint64) {
 	return sum
 }
 
-// Dropped is the sum over all reasons.
+// Dropped returns the sum over all reasons.
 func (c *Counters) Dropped() (sum uint64) {
 	for _, n := range c.Drops {
 		sum += n

@@ -19,29 +19,29 @@ import (
 const (
 	maxQPs = 1 << 16
 
-	// The most that one round does. It bounds how long the lease is held.
+	// Limits of one round. They bound how long the lease is held.
 	receiveBudget = 256  // received frames, and further copies of them to group members
 	sendBudget    = 128  // requests, copies to group members on this card, flushed requests
 	changeBudget  = 1024 // requests flushed by a change in Do
-	sendTurn      = 64   // requests of one queue pair before the next one has its turn
+	sendTurn      = 64   // requests of one queue pair before the turn of the next one
 
-	// maxFrame is the length of the longest frame that is not of a long packet, in bytes. A long one counts as several.
+	// maxFrame is the length of the longest frame of a packet that is not long, in bytes. A long packet counts as
+	// several.
 	maxFrame = wire.MaxHeaders + 4096 + wire.MaxTrailer
 )
 
-// Engine runs the queue pairs of one card over one link. The package comment says who may call
-// what.
+// Engine runs the queue pairs of one card over one link. The package comment lists the callers of its methods.
 type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // calls of Do that wait for the lease
 	runner *runner.Runner
-	helper *helper // nil: the worker runs only its own rounds
-	closed bool    // the link is closed, nothing runs any more
-	kicks  int     // rounds of kicks since packets were last looked for
-	faults int     // rounds in a row that have ended in one
+	helper *helper // nil: the worker runs only rounds of its own engine
+	closed bool    // the link is closed and no rounds run
+	kicks  int     // consecutive rounds of kicks that have not polled the link
+	faults int     // consecutive rounds that have ended in a fault
 
 	link      link.Link
-	memory    link.Port // the link, if frames never leave memory: they need no ICRC, and may be long; else nil
+	memory    link.Port // the link, if frames never leave memory: they need no ICRC and may be long; else nil
 	glancing  glancing
 	numbering numbering // IPv4 identifications
 
@@ -51,12 +51,12 @@ type Engine struct {
 	round       round
 	completions completions
 	timers      deadlines
-	flights     flight.Scheduler // what connections have in flight
+	flights     flight.Scheduler // limits the packets of connections in flight
 	peers       siblings
 	counters    Counters
-	rx          arrival       // the packet from the link in hand
-	tx          departure     // the send request in hand
-	pieces      region.Pieces // of the receive that a packet is written to
+	rx          arrival       // the current packet from the link
+	tx          departure     // the current send request
+	pieces      region.Pieces // of the receive request that a packet is written to
 
 	congestion  *dcqcn.Parameters // nil: connections ignore congestion
 	ahead       *conn.Ahead       // packets that connections keep; nil: none
@@ -64,19 +64,19 @@ type Engine struct {
 	noteFault   func(Fault)       // see Config
 }
 
-// round is the state of the round in hand, and what it leaves for the next one.
+// round is the state of the current round, and the work that it leaves for the next one.
 type round struct {
-	budget    int       // what is left of it
-	hand      *Session  // whose work is in hand; nil: no session's
-	time      time.Time // of the round; zero until it is needed
+	budget    int       // remaining packets and requests
+	hand      *Session  // the session whose work is in progress; nil: none
+	time      time.Time // of the round; zero until first used
 	turns     turns     // queue pairs with requests left
 	arriving  fanout    // of a received packet
 	looping   fanout    // of a packet that this card sent
 	accepting accepting // queue pairs that acknowledge requests in the next round
-	blocked   bool      // the link could not take everything: flush again without a doorbell
+	blocked   bool      // the link did not accept all frames: flush again without a doorbell
 	held      int       // packets that wait for neighbours; see Path
 
-	taken, seen int // frames in the burst, and those of them that the link was asked for
+	taken, seen int // frames in the burst, and the number of them that have been fetched from the link
 }
 
 // now returns the time of the round. It is read once, when it is first needed.
@@ -87,62 +87,62 @@ func (r *round) now() time.Time {
 	return r.time
 }
 
-// listening is how a round looks for packets.
+// listening is the way in which a round polls for packets.
 type listening uint8
 
 const (
-	deaf    listening = iota // not at all
-	glances                  // as who looks again at once: it may miss some now and then, if that is quicker
+	deaf    listening = iota // no poll
+	glances                  // a poll that will be repeated soon: it may miss packets if that makes it faster
 	listens
 )
 
-// arrival is the scratch of receiving: the packet in hand, and the receive request that takes it.
-// There are three: for packets from the link, for packets that this engine sends to itself, and for packets from other
-// engines of the card. Sending and receiving share none.
+// arrival is the scratch space of receiving: the current packet, and the receive request that it consumes. There are
+// three: for packets from the link, for packets that this engine sends to itself, and for packets from other engines of
+// the card. Sending and receiving share none.
 type arrival struct {
 	engine  *Engine
 	packet  wire.Packet
-	packets uint64   // that it says it stands for
+	packets uint64   // number of packets that it stands for, according to its header
 	sender  wire.QPN // the queue pair of this card that sent it; 0: it came from the link
-	marked  bool     // by a queue on its way
+	marked  bool     // by a congested queue in the network
 	recv    ring.Recv
 }
 
-// departure is the scratch of sending: the request in hand and the packet made of it.
+// departure is the scratch space of sending: the current request and the packet built from it.
 type departure struct {
 	engine   *Engine
 	send     ring.Send
 	pieces   region.Pieces // the request's memory
 	datagram wire.Datagram
 	packet   conn.Packet // of a connection
-	frame    []byte      // packets that the link does not take are built here
+	frame    []byte      // buffer for packets that do not go to the link
 	looped   arrival     // of a packet that this card sends to itself
-	across   peers.Route // other engines of the card that the packet is for; none: only this one
+	across   peers.Route // other engines of the card that the packet is for; none: only this engine
 }
 
-// Config is what an engine is made with.
+// Config configures an engine.
 type Config struct {
 	Link  link.Link
 	MTU   wire.MTU
 	VLAN  uint16        // 0: untagged
-	Spin  time.Duration // how long the worker looks for work before it sleeps, see runner.Config
-	Alone bool          // no program of this process runs the engine, likewise
-	// Congestion has connections notify peers of congestion, and heed their notifications; nil: neither.
+	Spin  time.Duration // how long the worker polls for work before it sleeps, see runner.Config
+	Alone bool          // no program of this process runs the engine, see runner.Config
+	// Congestion makes connections notify peers of congestion and react to notifications; nil: neither.
 	Congestion *dcqcn.Parameters
-	// Ahead is how many packets that came ahead of a missing one are kept, for all connections; 0: none, and lost packets
-	// are sent again as the specification has it, with everything behind them, no sooner than its time-out.
+	// Ahead is the number of packets, for all connections, that are kept if they arrive before a missing one. With 0, a
+	// lost packet is retransmitted with all later ones, and only after the timeout, as the specification requires.
 	Ahead int
-	// NoteRefused is called when the interface dropped frames to send. It may have lost its
-	// carrier, which the kernel reports only later. It runs under the lease and must not block.
+	// NoteRefused is called when the interface dropped frames to send. It may have lost its carrier, which the kernel
+	// reports only later. NoteRefused runs under the lease and must not block.
 	NoteRefused func()
 	// NoteFault is called when a round has ended in a panic. It runs under the lease and must not block.
 	NoteFault func(Fault)
 }
 
-// newAlone makes an engine that is a card's only one. Its worker runs from Start on; Progress and Kick work without it.
+// newAlone returns the only engine of a card. Its worker runs from Start on; Progress and Kick work without it.
 func newAlone(c Config) (*Engine, error) { return newEngine(c, nil) }
 
-// newEngine makes an engine that shares a card with others, or with nil does not.
+// newEngine returns an engine that shares a card with others; if card is nil, it does not.
 func newEngine(c Config, card *peers.Card) (*Engine, error) {
 	e := &Engine{
 		link: c.Link,
@@ -191,8 +191,8 @@ func newEngine(c Config, card *peers.Card) (*Engine, error) {
 // Start starts the worker.
 func (e *Engine) Start() { e.runner.Start() }
 
-// Close stops the worker and closes the link. Requests that were posted and not sent are lost; see
-// Settle. Afterwards Progress does nothing, and Do runs its change without a round.
+// Close stops the worker and closes the link. Requests that have been posted and not sent are lost; see Settle.
+// Afterwards Progress does nothing, and Do runs its change without a round.
 func (e *Engine) Close() error {
 	e.runner.Stop()
 	e.lease.Lock()
@@ -204,7 +204,7 @@ func (e *Engine) Close() error {
 	return e.link.Close()
 }
 
-// descriptors are readable when there is something to receive.
+// descriptors returns the file descriptors that are readable when there are packets to receive.
 func (e *Engine) descriptors() []int {
 	return append(e.peers.Descriptors(), e.link.Descriptors()...)
 }
@@ -248,12 +248,11 @@ func (e *Engine) RemoveQP(qp *QP) {
 	e.round.turns.remove(qp)
 }
 
-// Prefers reports whether packets for a queue pair of this number arrive at the engine's own link, where the network
+// Prefers reports whether packets for a queue pair with this number arrive at the engine's own link, on a network that
 // distributes packets by number (link.Network.Ports).
 func (e *Engine) Prefers(number wire.QPN) bool { return e.peers.Prefers(number) }
 
-// setGroup replaces the queue pairs that are attached to a group. Without members the group is
-// removed.
+// setGroup replaces the queue pairs that are attached to a group. Without members the group is removed.
 func (e *Engine) setGroup(mgid wire.GID, members []*QP) {
 	e.tables.passed = passedPair{}
 	e.round.arriving.keepMembers(mgid, members)
@@ -265,23 +264,23 @@ func (e *Engine) setGroup(mgid wire.GID, members []*QP) {
 	e.tables.groups[mgid] = members
 }
 
-// setLink notes whether the link accepts frames; see Workers.SetLink.
+// setLink records whether the link accepts frames; see Workers.SetLink.
 func (e *Engine) setLink(up bool) {
 	if e.tables.down == !up {
 		return
 	}
 	e.tables.down = !up
-	e.round.blocked = up // flush what waits
+	e.round.blocked = up // flush the waiting frames
 	if e.tables.down {
 		e.link.TakeBack()
 	}
 }
 
-// flushLink flushes the link, and reports whether that unblocked it.
+// flushLink flushes the link and reports whether that unblocked it.
 func (e *Engine) flushLink() (unblocked bool) {
 	was := e.round.blocked
 	e.round.hand = nil
-	e.round.blocked = !e.link.Flush() && !e.tables.down // a link that is down is tried again after setLink
+	e.round.blocked = !e.link.Flush() && !e.tables.down // a link that is down is retried after setLink
 	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
 	if refused := e.link.Refused(); refused > 0 {
 		e.counters.Drops[DropInterface] += uint64(refused)

@@ -6,25 +6,24 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A panic in a round is a bug of roced, which some program or some packet has found. It costs the
-// session whose work was in hand, not the card: its queue pairs stop, Config.NoteFault tells the control
-// plane, which ends it, and the next round goes on with what is left. Where the work of no session was in
-// hand, it costs the packet.
+// A panic in a round is a bug in roced, triggered by a program or a packet. It ends the session whose work was in
+// progress, not the card: the session's queue pairs stop, Config.NoteFault notifies the control plane, which ends the
+// session, and the next round continues with the remaining work. If no session's work was in progress, the packet is
+// lost.
 
 // Fault is a panic in a round.
 type Fault struct {
-	Session *Session // whose work was in hand; nil: nobody's
-	Cause   any      // what recover gave
+	Session *Session // the session whose work was in progress; nil: none
+	Cause   any      // the value that recover returned
 	Stack   []byte
-	// Ends: this many rounds in a row have ended so that the engine runs no more of them.
+	// Ends reports that too many consecutive rounds have ended in a fault: the engine runs no more rounds.
 	Ends bool
 }
 
-// maxFaults is how many rounds in a row may end in a fault before the engine stops: what is broken then is not
-// a session's.
+// maxFaults is the number of consecutive faults after which the engine stops: the cause is then not one session.
 const maxFaults = 100
 
-// contain ends a panic of what is done under the lease. It is deferred.
+// contain recovers from a panic under the lease. It is deferred.
 func (e *Engine) contain() {
 	cause := recover()
 	if cause == nil {
@@ -40,25 +39,25 @@ func (e *Engine) contain() {
 	if f.Session != nil {
 		f.Session.stopServing()
 	}
-	if !theirs { // else programs could end the engine, one session each
+	if !theirs { // otherwise programs could end the engine, with one session for each fault
 		e.faults++
 	}
 	if e.faults >= maxFaults {
 		e.closed, f.Ends = true, true
-		e.runner.End() // what nobody takes out of the sockets would have it awake for ever
+		e.runner.End() // packets that stay in the sockets would keep the worker awake
 	}
 	e.noteFault(f)
 }
 
-// lacksMemory says whether a fault is that memory was not there, of a session that has had no fault before. A program
-// can provoke that with memory that it shares, and it is no bug of roced.
+// lacksMemory reports whether the fault is an access to unmapped memory, and the session's first fault. A program can
+// cause it with memory that it shares, so it is no bug in roced.
 func (f *Fault) lacksMemory() bool {
 	_, is := f.Cause.(interface{ Addr() uintptr }) // see debug.SetPanicOnFault
 	return is && f.Session != nil && !f.Session.faulted
 }
 
-// stopServing stops all queue pairs of a session, and touches none of its memory. The control plane has them
-// flushed; if that ends in a fault too, the session is not served any more at all.
+// stopServing stops all queue pairs of a session without accessing its memory. The control plane flushes them; if that
+// faults too, the session is removed.
 func (s *Session) stopServing() {
 	for _, qp := range s.qps {
 		if qp == nil {
@@ -76,7 +75,7 @@ func (s *Session) stopServing() {
 	s.faulted = true
 }
 
-// Restore has the session served as if it had had no fault. It runs in Do.
+// Restore serves the session again as if it had not faulted. It runs in Do.
 func (s *Session) Restore() {
 	s.faulted = false
 	if s.removed {

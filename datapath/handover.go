@@ -8,14 +8,14 @@ import (
 )
 
 // siblings are the other engines of a card (package peers), as this engine uses them. A packet that arrives at one
-// engine and is for a session of another is handed over: the other receives it before the frames of its own link. So
-// are packets that a queue pair of one engine sends to queue pairs of another.
+// engine for a session of another is handed over: the other engine receives it before the frames of its own link.
+// Packets from a queue pair of one engine to queue pairs of another are handed over too.
 //
 //	link ─► passOn ──────┐                     ┌─► arrival.receive ─► like packets from the link
 //	departure.loopBack ──┼─► Hand ··► Take ─► receiveOne
 //	launchToGroup ───────┘                     └─► deliver ─────────► like packets sent by this engine
 //
-// Without siblings the embedded Peer is nil, which costs a packet one branch.
+// Without siblings the embedded Peer is nil, and the cost per packet is one branch.
 type siblings struct {
 	*peers.Peer
 	engine  *Engine
@@ -33,8 +33,8 @@ func (s *siblings) join(e *Engine, card *peers.Card) (err error) {
 	return err
 }
 
-// passOn hands over a frame from the link, and reports whether this engine is done with it. Only the headers are
-// checked here; the receiver checks everything.
+// passOn hands over a frame from the link, and reports whether this engine has finished with it. It checks only the
+// headers; the receiver checks everything.
 func (s *siblings) passOn(frame []byte) (done bool) {
 	p := &s.engine.rx.packet
 	if wire.Parse(frame, p) != wire.FaultNone {
@@ -72,7 +72,7 @@ func (s *siblings) route(d *departure, ah *AH) (room bool) {
 	return !d.across.Full()
 }
 
-// receive processes packets that other engines have handed over, with at most half of the budget. ready reports
+// receive processes packets that other engines have handed over, using at most half of the budget. ready reports
 // whether the frames of the link are next.
 func (s *siblings) receive() (some, ready bool) {
 	e := s.engine
@@ -91,7 +91,7 @@ func (s *siblings) receive() (some, ready bool) {
 	return some, !e.round.arriving.pending() && !s.Blocked()
 }
 
-// receiveOne processes one of them. A copy is counted in Copies: another engine has counted the packet.
+// receiveOne processes one handed-over packet. A copy is counted in Copies: another engine has counted the packet.
 func (s *siblings) receiveOne(p *peers.Packet) {
 	e := s.engine
 	c := &e.counters
@@ -113,7 +113,7 @@ func (s *siblings) receiveOne(p *peers.Packet) {
 	}
 }
 
-// deliver delivers a packet that a queue pair of another engine has sent.
+// deliver delivers a packet that was sent by a queue pair of another engine.
 func (s *siblings) deliver(p *peers.Packet) {
 	e, a := s.engine, &s.looped
 	e.round.hand = nil
@@ -127,8 +127,8 @@ func (s *siblings) deliver(p *peers.Packet) {
 	}
 }
 
-// sendRelayed sends frames of other engines' links, at most as many as a round sends requests. If the link has no room,
-// the next round continues.
+// sendRelayed sends frames of other engines' links, up to the number of requests that a round sends. If the link has no
+// room, the next round continues.
 func (s *siblings) sendRelayed() (some bool) {
 	for range sendBudget {
 		frame := s.NextRelayed()
@@ -141,14 +141,14 @@ func (s *siblings) sendRelayed() (some bool) {
 	return some
 }
 
-// sendFor sends a frame of another engine's link. It is not done if the link has no room.
+// sendFor sends or drops a frame of another engine's link. It returns false if the link has no room.
 func (s *siblings) sendFor(frame []byte) (done bool) {
 	e := s.engine
 	if e.tables.down {
 		e.counters.Drops[DropLinkDown]++
 		return true
 	}
-	e.round.blocked = true // there is something to flush, or the flush makes room
+	e.round.blocked = true // the frame must be flushed, or the flush makes room
 	room := e.link.Reserve()
 	if room == nil {
 		return false

@@ -9,10 +9,10 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Do runs change between two rounds and returns when it has run. What the change removed from
-// the engine's tables is no longer in use then. If the change left work, Do calls the worker.
+// Do runs change between two rounds and returns after it. Objects that change removed from the engine's tables are then
+// no longer in use. If change left work, Do calls the worker.
 //
-// A panic in change is its caller's, and leaves the lease free. One in what Do does itself is contained.
+// A panic in change propagates to the caller of Do and leaves the lease free. A panic in Do itself is contained.
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	if e.change(change) {
@@ -20,7 +20,7 @@ func (e *Engine) Do(change func()) {
 	}
 }
 
-// change is Do, under the lease. It says whether the change left work.
+// change runs Do's change under the lease and reports whether it left work.
 func (e *Engine) change(change func()) (more bool) {
 	e.lease.Lock()
 	defer e.lease.Unlock()
@@ -57,8 +57,8 @@ func (e *Engine) LastRound() (worked, more bool) {
 	return e.runRound(), e.more()
 }
 
-// Rest implements runner.Rounds. Its stores pair with announceRest, port.noteArrived and peers.Peer.Hand: the worker's last
-// round comes after it.
+// Rest implements runner.Rounds. Its stores pair with announceRest, port.noteArrived and peers.Peer.Hand: the worker's
+// last round runs after it.
 func (e *Engine) Rest(state runner.State) {
 	e.doorbells.rests.Store(state != runner.Busy)
 	e.link.SetAsleep(state == runner.Asleep)
@@ -67,9 +67,9 @@ func (e *Engine) Rest(state runner.State) {
 	}
 }
 
-// Progress runs a round in the thread of a program that polls, if nobody else is running one,
-// and reports whether it did. If the control plane waits for the lease, Progress queues behind it,
-// so that polling cannot keep the control plane from the engine.
+// Progress runs a round in the thread of a program that polls, unless another thread is running one, and reports
+// whether it did. If the control plane waits for the lease, Progress queues behind it, so that polling cannot starve
+// the control plane.
 func (e *Engine) Progress() bool {
 	if e.wanted.Load() != 0 {
 		e.lease.Lock()
@@ -80,8 +80,8 @@ func (e *Engine) Progress() bool {
 	return e.runInline(glances)
 }
 
-// Kick is called by a program that rang its doorbell and found the card asleep. It runs a round, or half of one,
-// in the caller's thread, which is quicker than waking the worker.
+// Kick runs a round, or only the sending half of one, in the caller's thread, which is faster than waking the worker. A
+// program calls it after it has rung its doorbell and found the card asleep.
 func (e *Engine) Kick(s *Session) {
 	e.doorbells.call(s)
 	if e.wanted.Load() != 0 || !e.lease.TryLock() {
@@ -92,8 +92,8 @@ func (e *Engine) Kick(s *Session) {
 	e.runner.NoteKick()
 }
 
-// runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
-// releases. If work is left, a worker that sleeps is woken for it.
+// runInline runs a round in the caller's thread. The caller holds the lease, which runInline releases. If work is left,
+// runInline wakes a sleeping worker.
 func (e *Engine) runInline(how listening) bool {
 	_, more, ran := e.runHeld(how)
 	if !ran {
@@ -106,8 +106,8 @@ func (e *Engine) runInline(how listening) bool {
 	return true
 }
 
-// runHeld runs a round, unless the engine is closed. The caller has taken the lease, which runHeld
-// releases. more says that work is left.
+// runHeld runs a round, unless the engine is closed. The caller holds the lease, which runHeld releases. more reports
+// whether work is left.
 func (e *Engine) runHeld(how listening) (worked, more, ran bool) {
 	defer e.lease.Unlock()
 	if e.closed {
@@ -120,8 +120,8 @@ func (e *Engine) runHeld(how listening) (worked, more, ran bool) {
 	return worked, e.more(), true
 }
 
-// Until runs rounds in the caller's thread until done, which runs between them, and reports whether it
-// was within the timeout.
+// Until runs rounds in the caller's thread until done returns true, and reports whether that was within the timeout.
+// done runs between the rounds.
 func (e *Engine) Until(done func() bool, timeout time.Duration) bool {
 	for end := time.Now().Add(timeout); ; {
 		over, worked := false, false
@@ -141,8 +141,8 @@ func (e *Engine) Until(done func() bool, timeout time.Duration) bool {
 	}
 }
 
-// ChangeLink is Do for a change of the link: sockets come and go. A descriptor that the change takes
-// out of the link is not used any more when it returns, and may be closed. One change at a time.
+// ChangeLink is Do for a change of the link's sockets. A descriptor that change removes from the link is unused when
+// ChangeLink returns, and may be closed. Calls must not be concurrent.
 func (e *Engine) ChangeLink(change func()) {
 	var descriptors []int
 	e.Do(func() {
@@ -152,69 +152,69 @@ func (e *Engine) ChangeLink(change func()) {
 	e.runner.SleepOn(descriptors)
 }
 
-// linkChanged gives what to sleep on after a change of the link. It runs in Do.
+// linkChanged returns the descriptors to sleep on after a change of the link. It runs in Do.
 func (e *Engine) linkChanged() (descriptors []int) {
-	if e.round.taken == 0 && !e.round.arriving.pending() { // what points to frames that are not borrowed any more: their memory may be unmapped
+	if e.round.taken == 0 && !e.round.arriving.pending() { // drop pointers to frames that are not borrowed any more: their memory may be unmapped
 		e.rx.packet, e.round.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
 	}
 	return e.descriptors()
 }
 
-// Wake makes the worker look at a session's doorbell. Any goroutine may call it at any time.
+// Wake makes the worker poll a session's doorbell. Any goroutine may call it at any time.
 func (e *Engine) Wake(s *Session) {
 	e.doorbells.call(s)
 	e.runner.Call()
 }
 
-// HearCalls has the worker watch an eventfd, and take each write to it for a Wake of the session. Any goroutine may
+// HearCalls makes the worker watch an eventfd and treat each write to it as a Wake of the session. Any goroutine may
 // call it, except under the lease.
 func (e *Engine) HearCalls(s *Session, fd int) error {
 	return e.runner.HearCalls(fd, func() { e.doorbells.call(s) })
 }
 
-// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, except under the lease.
+// EndCalls stops watching the descriptor of a HearCalls. Any goroutine may call it, except under the lease.
 func (e *Engine) EndCalls(fd int) { e.runner.EndCalls(fd) }
 
-// Waiter is a program that sleeps until a completion comes.
+// Waiter is a program that sleeps until it has a completion.
 type Waiter = runner.Waiter
 
-// BeginWait announces that a program is about to sleep until a completion comes. From now on the
-// worker or a leader runs the engine, even while other programs poll.
+// BeginWait announces that a program is about to sleep until it has a completion. From now on the worker or a leader
+// runs the engine, even while other programs poll.
 func (e *Engine) BeginWait() { e.runner.BeginWait() }
 
-// EndWait ends what BeginWait began.
+// EndWait ends a BeginWait.
 func (e *Engine) EndWait() { e.runner.EndWait() }
 
-// NoteReady says that a program was about to wait, and a completion was there.
+// NoteReady reports that a program was about to wait and found a completion.
 func (e *Engine) NoteReady() { e.runner.NoteReady() }
 
-// Lead makes a program that waits the leader, and returns true when it need not wait any more. It
-// returns false, at once, if another program waits too or the worker is not asleep: then the program
-// has to wait for its event. The caller has called BeginWait.
+// Lead makes a waiting program the leader, and returns true when its wait is over. It returns false at once if another
+// program waits too or the worker is not asleep: the program must then wait for its event. The caller has called
+// BeginWait.
 func (e *Engine) Lead(waiter Waiter) (over bool) { return e.runner.Lead(waiter) }
 
-// WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it.
+// WakeLeader makes the leader check whether its wait is over. Any goroutine may call it.
 func (e *Engine) WakeLeader() { e.runner.WakeLeader() }
 
-// helper is of an engine whose worker runs rounds of others, and they its rounds: on a network in memory, for a few
-// short packets, where the other worker sleeps. To wake that takes longer than they do. All programs of both cards are
-// of one user: what one has a worker wait for, it has its own programs wait for.
+// helper lets the workers of two engines on an in-memory network run rounds for each other. A worker runs a few rounds
+// of the other engine to deliver a few short packets, if the other worker sleeps: waking it would take longer. All
+// programs of both cards belong to one user, so a user's programs delay only programs of the same user.
 //
-//	round: this engine's, under its lease ──► then, under no lease, help of those that packets came to
+//	round: own engine, under its lease ──► then, without a lease, help for the engines that received packets
 type helper struct {
 	engine *Engine
 	port   link.Port
 }
 
 const (
-	// helpRounds is how many rounds of another engine are run at once: one for the packets, one that finds no more, and
-	// one more if something came meanwhile.
+	// helpRounds is the maximum number of consecutive rounds of another engine: one for the packets, one that finds no
+	// more, and one for packets that arrive meanwhile.
 	helpRounds = 3
-	// mostHelped is how many engines are helped in a round; the workers of others are woken.
+	// mostHelped is the maximum number of engines helped after a round; the workers of other engines are woken.
 	mostHelped = 2
 )
 
-// newHelper gives an engine its helper; nil if programs run its rounds, or a card has several.
+// newHelper returns an engine's helper; nil if programs run its rounds, or the card has several engines.
 func newHelper(e *Engine, alone bool) *helper {
 	if !alone || e.memory == nil || e.peers.Peer != nil {
 		return nil
@@ -222,14 +222,14 @@ func newHelper(e *Engine, alone bool) *helper {
 	return &helper{e, e.memory}
 }
 
-// setUser says whose programs use the card; nil: nobody's, or several users'. It runs in Do.
+// setUser sets the user whose programs use the card; nil: none, or several users. It runs in Do.
 func (h *helper) setUser(user any) { h.port.SetHelp(user, h.help) }
 
-// round runs a round for the worker, and helps. The caller has taken the lease, which round releases.
+// round runs a round for the worker, then helps other engines. The caller holds the lease, which round releases.
 func (h *helper) round() (worked, more bool) {
 	worked, more, owed := h.runOwing()
 	few := min(mostHelped, len(owed))
-	for _, p := range owed[few:] { // before this thread is busy with others
+	for _, p := range owed[few:] { // before this thread is busy with other engines
 		p.Call()
 	}
 	goesOn := true
@@ -255,7 +255,8 @@ func (h *helper) runOwing() (worked, more bool, owed []link.Port) {
 	return worked, e.more(), h.port.TakeWakes()
 }
 
-// help runs rounds in the thread of another engine's worker. It says whether the worker, which sleeps, is not needed.
+// help runs rounds in the thread of another engine's worker. It reports whether the engine's own worker may stay
+// asleep.
 func (h *helper) help() (done bool) {
 	e := h.engine
 	for range helpRounds {

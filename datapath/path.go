@@ -5,31 +5,31 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// PathState says what happens to packets on a path.
+// PathState determines how packets on a path are handled.
 type PathState uint8
 
 // The states of a path.
 const (
 	PathUnreachable PathState = iota // dropped: there is no route, or the neighbour has failed
-	PathResolving                    // held until the neighbour answers, up to a limit
+	PathResolving                    // held until the neighbour is resolved, up to a limit
 	PathOpen                         // sent
-	PathLocal                        // delivered here: the destination is this card
+	PathLocal                        // delivered locally: the destination is this card
 )
 
-// Path is the way to one destination. All address handles to that destination share it. The control
-// plane changes it between rounds (SetPath) when neighbours, routes or addresses change.
+// Path is the route to one destination, shared by all its address handles. The control plane changes it between rounds
+// (SetPath) when neighbours, routes or addresses change.
 type Path struct {
 	state    PathState
 	ethernet [12]byte            // destination, source
-	mtu      int                 // the longest payload that the route carries, in bytes; 0: no limit of its own
-	waiting  [peers.Max][][]byte // frames held while resolving, by the engine that holds them
+	mtu      int                 // maximum payload of the route, in bytes; 0: that of the port
+	waiting  [peers.Max][][]byte // frames held while resolving, by index of the engine
 }
 
-// PathAttr is what SetPath sets a path to.
+// PathAttr holds the attributes that SetPath sets.
 type PathAttr struct {
 	State            PathState
 	DestMAC, FromMAC wire.MAC
-	// MTU is the route's if it is smaller than the port's, else 0.
+	// MTU is the route's MTU if it is smaller than the port's, else 0.
 	MTU wire.MTU
 }
 
@@ -38,8 +38,8 @@ const (
 	maxHeld    = 1024 // packets held for all paths
 )
 
-// set changes a path. Packets that an engine holds for it are sent or dropped, unless the path is still resolving. It runs
-// in Do, for each engine.
+// set changes a path. Packets that an engine holds for it are sent or dropped, unless the path is still resolving. It
+// runs in Do, once for each engine.
 func (p *Path) set(e *Engine, attr PathAttr) {
 	p.state = attr.State
 	copy(p.ethernet[:], attr.DestMAC[:])
@@ -52,7 +52,7 @@ func (p *Path) set(e *Engine, attr PathAttr) {
 	}
 }
 
-// Waiting is the number of packets that wait for this path's neighbour. It runs in Do.
+// Waiting returns the number of packets that wait for the path's neighbour. It runs in Do.
 func (p *Path) Waiting() (n int) {
 	for _, frames := range p.waiting {
 		n += len(frames)
@@ -60,13 +60,13 @@ func (p *Path) Waiting() (n int) {
 	return n
 }
 
-// waitingFor is an engine's part of the waiting packets.
+// waitingFor returns the waiting packets that an engine holds.
 func (p *Path) waitingFor(e *Engine) *[][]byte {
 	return &p.waiting[e.peers.Place()]
 }
 
-// hold keeps a packet until its neighbour answers, as the kernel does (arp_queue). It allocates,
-// which is accepted because it is rare.
+// hold keeps a packet until its neighbour is resolved, as the kernel does (arp_queue). It allocates, which is
+// acceptable because it is rare.
 func (p *Path) hold(e *Engine, frame []byte) {
 	waiting := p.waitingFor(e)
 	if len(*waiting) == maxWaiting || e.round.held == maxHeld {
@@ -77,7 +77,7 @@ func (p *Path) hold(e *Engine, frame []byte) {
 	e.round.held++
 }
 
-// sendWaiting sends the packets that are held for a path. What cannot be sent now is dropped.
+// sendWaiting sends the packets held for a path. Packets that cannot be sent now are dropped.
 func (p *Path) sendWaiting(e *Engine) {
 	waiting := p.waitingFor(e)
 	for _, waited := range *waiting {
@@ -97,7 +97,7 @@ func (p *Path) sendWaiting(e *Engine) {
 	}
 }
 
-// frameFor reserves a frame for a packet that was held, or says why the packet is dropped.
+// frameFor reserves a frame for a held packet, or returns the reason for dropping it.
 func (p *Path) frameFor(e *Engine) (frame []byte, reason Drop, send bool) {
 	switch {
 	case e.tables.down:

@@ -7,78 +7,78 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ
-// is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
+// QP is the engine's part of a queue pair. Recv is its own receive queue, or its SRQ's if SRQ is set. RecvPD is the PD
+// of the memory that receive requests may write to: the SRQ's or its own.
 type QP struct {
-	// What a packet that arrives needs comes first: of ten thousand queue pairs hardly any is in the cache.
+	// First the fields that a received packet needs: with ten thousand queue pairs hardly any is in the cache.
 	Session *Session
 	service Service
 	Recv    *ring.RecvConsumer
-	RecvCQ  *CQ    // nil of an XRC target, as SendCQ is
-	tally   *Tally // nil if nobody counts
+	RecvCQ  *CQ    // nil for an XRC target, as is SendCQ
+	tally   *Tally // nil if no counts are kept
 	Number  wire.QPN
 	QKey    wire.QKey
 	RecvPD  region.PD
 	PKey    wire.PKey
 	State   ib.QPState
 	SigAll  bool
-	SRQ     *SRQ // nil if it has a queue of its own
+	SRQ     *SRQ // nil if it has its own receive queue
 
 	Send            *ring.SendConsumer
 	SendCQ          *CQ
 	PD              region.PD
 	DoorbellIndex   uint32 // its bit in the session's doorbell
-	CompletionToken uint32 // in each of its completions: CQE.Token
+	CompletionToken uint32 // copied to each of its completions: CQE.Token
 	MaxInline       uint32
 	MaxSendSGE      uint32
-	// NoSelfLoopback: the queue pair does not receive its own messages to groups.
+	// NoSelfLoopback: the queue pair does not receive the packets that it sends to groups.
 	NoSelfLoopback bool
 	waiting        bool    // it is in the engine's turns
-	before, behind *QP     // its neighbours there
+	before, behind *QP     // its neighbours in the turns
 	Domain         *Domain // of an XRC target, which has neither queues nor CQs of its own
 
-	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means
-	// that no completion reports it, because the CQ was overrun. It runs under the lease.
+	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means that no completion
+	// reports it, because the CQ was overrun. It runs under the lease.
 	NoteState func(s ib.QPState, fatal bool)
-	// NoteLastWQE is called when a queue pair with an SRQ has gone to ERR: it takes no more receives,
-	// and the completions of those that it took are published. It runs under the lease.
+	// NoteLastWQE is called when a queue pair with an SRQ has moved to ERR: it consumes no more receive requests, and
+	// the completions of those consumed are published. It runs under the lease.
 	NoteLastWQE func()
 	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
 	// EventQPReqErr, EventQPAccessErr, EventPathMigErr. It runs under the lease.
 	NoteEvent func(ib.EventType)
 }
 
-// Service is what a queue pair does with packets and requests: Datagrams, or a Connection. Its send is done when the queue
-// is empty or the state of the queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
-// budget ends, or when the link has no free frame.
+// Service implements a queue pair's transport service: Datagrams or a Connection. Its send is done when the queue is
+// empty or the state of the queue pair holds it back. It also stops, not done, when the queue pair's turn or the
+// round's budget ends, or when the link has no free frame.
 type Service interface {
 	open(e *Engine, qp *QP)               // the queue pair is added
 	close()                               // it is removed
 	halt()                                // it stops, after a fault
 	enter(state ib.QPState)               // its state changes
-	receive(a *arrival) Drop              // a packet
+	receive(a *arrival) Drop              // handles a packet
 	send(d *departure) (moved, done bool) // its turn; see Service
-	flush()                               // it is in ERR: what is taken and not completed is flushed
+	flush()                               // in ERR: flushes the receive requests that are consumed and not completed
 	leaving() bool                        // see QP.Leaving
 	psn() *wire.PSN                       // of the next packet to send
-	touch() uint32                        // reads what a packet needs first; see fetch
+	touch() uint32                        // reads the fields that a packet needs first; see fetch
 }
 
-// Serve gives a queue pair its service, before it is added.
+// Serve sets the service of a queue pair, before the queue pair is added.
 func (qp *QP) Serve(s Service) { qp.service = s }
 
-// PSN is that of the next packet to send. It runs in Do.
+// PSN returns the PSN of the next packet to send. It runs in Do.
 func (qp *QP) PSN() wire.PSN { return *qp.service.psn() }
 
-// SetPSN sets it, before RTS. It runs in Do.
+// SetPSN sets the PSN of the next packet to send, before RTS. It runs in Do.
 func (qp *QP) SetPSN(psn wire.PSN) { *qp.service.psn() = psn }
 
-// Leaving says whether who closes a queue pair is to wait for its send requests: some have not wholly left, and
-// can still. It is not to wait for answers: a peer that is dead gives none, and requests that were sent are
-// completed by nothing else.
+// Leaving reports whether a close of the queue pair should wait, as send requests have packets that are not sent yet
+// and can be. It does not wait for acknowledgements: a dead peer sends none, and sent requests complete in no other
+// way.
 func (qp *QP) Leaving() bool { return qp.service.leaving() }
 
-// cqs are those that it completes to itself: none of an XRC target.
+// cqs returns the CQs of the queue pair: none for an XRC target.
 func (qp *QP) cqs() []*CQ {
 	if qp.Domain != nil {
 		return nil
@@ -86,11 +86,11 @@ func (qp *QP) cqs() []*CQ {
 	return []*CQ{qp.SendCQ, qp.RecvCQ}
 }
 
-// Tally counts the packets of a queue pair, and their bytes of payload, from when it is set: those that were delivered
-// to it, and those that it sent, with what was sent again. It is read in Do.
+// Tally counts a queue pair's packets and their payload bytes since SetTally: delivered ones, and sent ones including
+// retransmissions. It is read in Do.
 type Tally struct{ Received, ReceivedBytes, Sent, SentBytes uint64 }
 
-// SetTally has a queue pair counted; nil ends that. It runs in Do.
+// SetTally starts counting into t; nil stops it. It runs in Do.
 func (qp *QP) SetTally(t *Tally) { qp.tally = t }
 
 func (t *Tally) received(packets uint64, bytes int) {
@@ -103,9 +103,8 @@ func (t *Tally) sent(packets uint64, bytes int) {
 	t.SentBytes += uint64(bytes)
 }
 
-// SetState moves a queue pair to a state that the control plane chose. RESET empties its queues
-// without completions. ERR flushes them: at once as far as changeBudget allows, the rest when the
-// queue pair has its turn. It runs in Do.
+// SetState changes the state on behalf of the control plane. RESET empties the queues without completions. ERR flushes
+// them: up to changeBudget requests at once, the rest in the queue pair's turns. It runs in Do.
 func (qp *QP) SetState(state ib.QPState) {
 	e := qp.Session.engine
 	qp.setState(state)
@@ -134,13 +133,13 @@ func (qp *QP) setState(state ib.QPState) {
 	qp.Send.SetFailed(state == ib.QPStateErr)
 	qp.State = state
 	if state != ib.QPStateReset {
-		e.round.turns.add(qp) // the new state may allow requests that wait in the queue
+		e.round.turns.add(qp) // the new state may allow queued requests
 	}
 }
 
-// fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
-// outstanding requests are flushed in order when it has its turn. One in RESET stays
-// there: it has none, and from RESET there is no way to ERR.
+// fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its outstanding requests are
+// flushed in order, in its turns. A queue pair in RESET stays there: it has no requests, and the transition to ERR is
+// not allowed.
 func (qp *QP) fail(fatal bool) {
 	if qp.moveToErr() {
 		qp.NoteState(ib.QPStateErr, fatal)
@@ -156,15 +155,15 @@ func (qp *QP) moveToErr() bool {
 	return true
 }
 
-// stopSending moves a queue pair to SQE: a request of its could not be carried out.
+// stopSending moves a queue pair to SQE, after one of its requests has failed.
 func (qp *QP) stopSending() {
 	qp.setState(ib.QPStateSQE)
 	qp.NoteState(ib.QPStateSQE, false)
 }
 
-// flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
-// SQE and ERR, receives in ERR only. Those of an SRQ are left for its other queue pairs. It is not
-// done if the budget ends first.
+// flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in SQE and ERR, receives
+// in ERR only. The receive requests of an SRQ are left for its other queue pairs. done is false if the budget ends
+// first.
 func (qp *QP) flush() (moved, done bool) {
 	e := qp.Session.engine
 	defer qp.Send.Publish()
@@ -174,7 +173,7 @@ func (qp *QP) flush() (moved, done bool) {
 		moved = true
 	}
 	if qp.State == ib.QPStateErr {
-		qp.service.flush() // before the receives that were not taken
+		qp.service.flush() // before the receive requests that were not consumed
 	}
 	if qp.State != ib.QPStateErr || qp.SRQ != nil {
 		return moved, e.round.budget > 0

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A Connection is a conn.QueuePair: what the halves of the machine need of it.
+// A Connection implements conn.QueuePair, which the requester and the responder use.
 
 // Memory implements conn.QueuePair.
 func (c *Connection) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
@@ -34,7 +34,7 @@ func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) boo
 // Target implements conn.QueuePair.
 func (c *Connection) Target(number wire.SRQN) bool {
 	c.target = c.qp.Domain.srq(number)
-	if c.target != nil && c.target.Session.faulted { // what is wrong there may show again
+	if c.target != nil && c.target.Session.faulted { // its memory may fault again
 		c.target = nil
 	}
 	if c.target != nil {
@@ -43,8 +43,8 @@ func (c *Connection) Target(number wire.SRQN) bool {
 	return c.target != nil
 }
 
-// keysOf says whose keys the peer names: the program's, or those of the SRQ that its packet is for, in the PD of that
-// (IBA A14).
+// keysOf returns the session and PD in which the peer's keys are looked up: the program's, or those of the SRQ that the
+// packet is for (IBA A14).
 func (c *Connection) keysOf() (*Session, region.PD) {
 	if c.target != nil {
 		return c.target.Session, c.target.PD
@@ -52,8 +52,7 @@ func (c *Connection) keysOf() (*Session, region.PD) {
 	return c.qp.Session, c.qp.PD
 }
 
-// Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one
-// that was revoked before.
+// Remote implements conn.QueuePair. It looks the key up for each packet, so that a revoked key gives no access.
 func (c *Connection) Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	s, pd := c.keysOf()
 	return s.Remote(c.qp, pd, key, addr, length, access)
@@ -86,7 +85,8 @@ func (c *Connection) Invalidate(key ib.RKey, peer bool) bool {
 	return s.Invalidate(c.qp, pd, key, peer)
 }
 
-// TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's, or its target's.
+// TakeRecv implements conn.QueuePair: it consumes a receive request of the queue pair, of its SRQ or of its target's
+// SRQ.
 func (c *Connection) TakeRecv(r *ring.Recv) bool {
 	if c.target != nil {
 		return c.engine.completions.takeFrom(c.target, r)
@@ -102,7 +102,7 @@ func (c *Connection) TakeRecv(r *ring.Recv) bool {
 	return true
 }
 
-// Credits implements conn.QueuePair. The receives of an SRQ are not the peer's alone.
+// Credits implements conn.QueuePair. An SRQ grants no credits, as other peers consume its receive requests too.
 func (c *Connection) Credits() wire.Syndrome {
 	if c.qp.SRQ != nil || c.qp.Domain != nil {
 		return wire.AckUncounted
@@ -129,13 +129,13 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
 	}
 	whole := c.engine.completions.complete(cq, cqe, done.Solicited)
-	if !whole && c.target != nil { // whose CQ does not know the queue pair
+	if !whole && c.target != nil { // the queue pair is not in the QPs of the target's CQ
 		c.qp.fail(true)
 	}
 	return whole
 }
 
-// Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.
+// Fail implements conn.QueuePair. A queue pair that an overrun of its CQ has moved to ERR stays there.
 func (c *Connection) Fail(state ib.QPState) {
 	if state == ib.QPStateErr {
 		c.qp.fail(false)

@@ -6,14 +6,14 @@ import (
 	"github.com/roced/roced/datapath/runner"
 )
 
-// deafKicks is how many kicks in a row send only. To look for packets takes a system call over sockets, and who posts
-// will mostly poll next. But a program may run the rounds by posting alone.
+// deafKicks is the number of consecutive kicks that only send. Over sockets, polling for packets takes a system call,
+// and a program that posts usually polls next. But a program may also run rounds by posting alone.
 const deafKicks = 4
 
-// runRound is one round: receive, send, publish completions. One that ends in a fault has worked.
+// runRound runs one round: receive, send, publish completions. A round that ends in a fault counts as work.
 func (e *Engine) runRound() (worked bool) { return e.run(listens) }
 
-// run runs a round, or when it is deaf the half of it that sends.
+// run runs a round; if how is deaf, only the sending half.
 func (e *Engine) run(how listening) (worked bool) {
 	worked = true
 	defer e.contain()
@@ -30,15 +30,15 @@ func (e *Engine) run(how listening) (worked bool) {
 	return received || expired || sent
 }
 
-// more reports whether a round left work that no doorbell or frame will announce again. Requests that the state of their
-// queue pair holds back do not count.
+// more reports whether a round left work that no doorbell or frame will announce again. Requests that the state of
+// their queue pair holds back do not count.
 func (e *Engine) more() bool {
 	r := &e.round
 	return r.taken > 0 || len(e.completions.dirty) > 0 || !r.turns.empty() || r.blocked || r.looping.pending() || e.doorbells.pending() || e.peers.Pending()
 }
 
-// Settle runs rounds of sending in the caller's thread until everything that a session's program
-// has posted is sent or flushed. It gives up after the timeout if the link does not take it.
+// Settle runs rounds of sending in the caller's thread until all posted requests of a session are sent or flushed. It
+// gives up after the timeout if the link does not accept them.
 func (e *Engine) Settle(s *Session, timeout time.Duration) {
 	for end := time.Now().Add(timeout); ; {
 		moved, unsent := e.sendFor(s)
@@ -51,11 +51,11 @@ func (e *Engine) Settle(s *Session, timeout time.Duration) {
 	}
 }
 
-// settleRounds bounds the rounds of SendPosted, for programs that post all the time: as many as two thousand packets take.
+// settleRounds bounds the rounds of SendPosted if a program posts continuously. It suffices for two thousand packets.
 const settleRounds = 16
 
-// SendPosted has what a session's program has posted leave, before something goes that it may name: a card of hardware
-// has read a request long before a command that was given after it. What the link does not take stays.
+// SendPosted sends a session's posted requests before an object that they may refer to is destroyed: hardware has read
+// such a request long before a later command. Requests that the link does not accept stay queued.
 func (e *Engine) SendPosted(s *Session) {
 	for range settleRounds {
 		if moved, unsent := e.sendFor(s); !moved || !unsent {
@@ -64,7 +64,7 @@ func (e *Engine) SendPosted(s *Session) {
 	}
 }
 
-// sendFor is a round of sending, if a session has anything to send.
+// sendFor runs a round of sending if the session has requests to send.
 func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
 	e.wanted.Add(1)
 	e.lease.Lock()
@@ -82,9 +82,9 @@ func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
 	return moved, s.unsent()
 }
 
-// unsent reports whether the session has requests that can be sent or flushed and have not been.
-// What waits for the link, or for members of a group, may be the session's too. A session that has been
-// removed has none: its doorbell's memory may be unmapped.
+// unsent reports whether the session has requests that can be sent or flushed and have not been. Packets that wait for
+// the link, or for members of a group, are counted for every session, as they may be this one's. A removed session has
+// none: its doorbell's memory may be unmapped.
 func (s *Session) unsent() bool {
 	e := s.engine
 	return !s.removed && (s.inTurn.first != nil || s.doorbell.Pending() || e.round.blocked || e.round.looping.pending())

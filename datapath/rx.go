@@ -5,9 +5,9 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// receive processes a burst from the link, or what the budget of earlier rounds left of one. The
-// frames are borrowed until Release. Each copy to a group member counts against the budget, so
-// that large groups do not make a round long.
+// receive processes a burst from the link, or the rest of one that exceeded the budget of earlier rounds. The frames
+// are borrowed until Release. Each copy to a group member counts against the budget, so that large groups do not make a
+// round long.
 func (e *Engine) receive(how listening) bool {
 	e.round.budget, e.round.hand = receiveBudget, nil
 	resumed := e.round.arriving.resume(&e.rx)
@@ -49,16 +49,16 @@ func (e *Engine) receive(how listening) bool {
 	return true
 }
 
-// glancesInARow is how many looks at a link that has nothing are short, before all of it is asked again.
+// glancesInARow is the number of consecutive short polls of an idle link, between two complete ones.
 const glancesInARow = 3
 
-// glancing is how a link is looked at that is quicker to glance at.
+// glancing polls a link that also offers a shorter poll (link.Glancer).
 type glancing struct {
-	link.Glancer     // the link, if it is one; else nil
-	left         int // looks from now on that are short
+	link.Glancer     // the link, if it implements Glancer; else nil
+	left         int // number of short polls until the next complete one
 }
 
-// look has the link take packets that have arrived.
+// look fetches the packets that have arrived and returns their number.
 func (g *glancing) look(l link.Link, how listening) (packets int) {
 	if how == glances && g.left > 0 {
 		g.left--
@@ -70,7 +70,7 @@ func (g *glancing) look(l link.Link, how listening) (packets int) {
 	return packets
 }
 
-// receive makes the checks that do not depend on the receiver, once, and delivers the packet.
+// receive makes the checks that do not depend on the receiver, once per packet, and delivers the packet.
 func (a *arrival) receive(frame []byte) {
 	e, p := a.engine, &a.packet
 	e.round.hand, a.packets = nil, 1

@@ -14,22 +14,22 @@ import (
 //	fill ───► Requester.Fill or Responder.Fill: its payload
 //	seal ───► headers and ICRC, counters ──► launch
 
-// errand is what a connection sends next. Answers go before requests.
+// errand is the kind of packet that a connection sends next. Responses precede requests.
 type errand uint8
 
 const (
-	rests    errand = iota // nothing, or not yet
-	answers                // an answer to the peer
+	rests    errand = iota // nothing, or nothing yet
+	answers                // a response to the peer
 	requests               // a packet of its own requests
-	flushes                // nothing any more: its requests are flushed
+	flushes                // nothing more: its requests are flushed
 )
 
-// sending is what came of the next packet of a queue pair.
+// sending is the result of sending a queue pair's next packet.
 type sending uint8
 
 const (
 	sentOne   sending = iota
-	sentNone          // there is none now
+	sentNone          // there is no packet to send now
 	sentLater         // the link has no free frame
 )
 
@@ -61,7 +61,7 @@ func (c *Connection) send(d *departure) (moved, done bool) {
 	return true, false
 }
 
-// begin finds what the connection may have in flight in this turn.
+// begin determines the connection's limit of packets in flight for this turn.
 func (c *Connection) begin() {
 	e := c.engine
 	c.flight.Begin(e.round.now(), &flight.Condition{
@@ -70,7 +70,7 @@ func (c *Connection) begin() {
 	})
 }
 
-// longest is the length of the longest payload of a packet that stands for several, in bytes; 0: all stand for one.
+// longest returns the maximum payload of a long packet, in bytes; 0 if long packets are not allowed.
 func (c *Connection) longest() int {
 	if e := c.engine; c.Long && c.Path != nil && c.Path.state == PathOpen && !e.tables.down && !c.flow.Slowed() && e.tables.carries(c.Path, c.MTU.Bytes()) {
 		return e.memory.Longest()
@@ -131,8 +131,8 @@ func (c *Connection) next(p *conn.Packet, errand errand) conn.Step {
 	return conn.Idle
 }
 
-// nextRequest describes the next packet of the requests, if the limits allow it. If they do not, and there is room, the
-// connection has a grant.
+// nextRequest describes the next packet of the requests, if the limits allow it. Otherwise it requests a grant, and
+// tries again if the grant is given at once.
 func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
 	step := c.Requester.Next(c.limits(), p)
 	if step == conn.Limited && c.flight.Request(p.Responses()) {
@@ -141,13 +141,13 @@ func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
 	return step
 }
 
-// limits returns what the connection may have in flight now.
+// limits returns the number of packets and responses that the connection may have in flight now.
 func (c *Connection) limits() *flight.Limits {
 	return c.flight.Limits(c.Requester.Flying(), c.Requester.Asked())
 }
 
-// frame gives a frame for a packet along the connection's path, with a payload of a length; nil if the link has none that
-// is free.
+// frame returns a frame for a packet on the connection's path with a payload of length bytes; nil if the link has no
+// free frame.
 func (c *Connection) frame(d *departure, length int) []byte {
 	e := c.engine
 	switch {
@@ -164,12 +164,12 @@ func (c *Connection) frame(d *departure, length int) []byte {
 	return d.frame
 }
 
-// payload is where in a frame a packet's payload is.
+// payload returns the part of a frame that holds the packet's payload.
 func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
 	return frame[c.Template.PayloadOffsetOf(p.Opcode):][:p.Length]
 }
 
-// fill writes a packet's payload. Only a reliable connection needs the time, which it has since its turn began.
+// fill writes a packet's payload. Only a reliable connection needs the time, which was read when its turn began.
 func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.Step {
 	if errand == requests {
 		begins := c.Reliable() && c.Requester.Begins()
@@ -186,7 +186,7 @@ func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.St
 	return conn.Ready
 }
 
-// seal writes headers and ICRC of a packet around its payload, counts it and sends it.
+// seal writes a packet's headers and ICRC around its payload, counts the packet and sends it.
 func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 	e := c.engine
 	p := &d.packet
@@ -204,14 +204,14 @@ func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 	if errand == requests {
 		c.flight.Sent(int(p.Packets), n, p.Responses())
 	}
-	d.launch(c.qp, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU is that of one
+	d.launch(c.qp, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU limits a single packet, not a long one
 	if errand == requests && !c.Reliable() {
 		c.Requester.Sent()
 	}
 }
 
-// replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
-// that is not acknowledged yet.
+// replyLast sends the outstanding responses of a queue pair that ends: its program may have ended it because of a
+// message that is not acknowledged yet.
 func (c *Connection) replyLast() {
 	if !c.Responder.Owes() {
 		return

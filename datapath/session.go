@@ -9,30 +9,30 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Session is what the engine knows of one program: its doorbell, and the objects that the handles
-// in its requests name. Address handles, lkeys and places in the doorbell are each session's own.
+// Session is the engine's state of one program: its doorbell, and the objects that the handles in its requests refer
+// to. Each session has its own address handles, lkeys and doorbell indexes.
 //
-// A session whose doorbell stays quiet is suspended while others are in use: the engine stops
-// polling its doorbell and sets "asleep" in it, so that the program calls when it posts. Idle
-// sessions therefore cost a busy one nothing, however many there are.
+// A session whose doorbell stays quiet is suspended while other sessions are in use: the engine stops polling its
+// doorbell and marks it asleep, so that the program calls when it posts. Any number of idle sessions therefore costs a
+// busy one nothing.
 type Session struct {
-	engine       *Engine // that serves it; set by join
+	engine       *Engine // the engine that serves it; set by join
 	doorbell     *ring.Doorbell
-	addTurn      func(index uint32) // gives the queue pair at a place in the doorbell a turn
+	addTurn      func(index uint32) // adds the queue pair at a doorbell index to the turns
 	qps          []*QP              // by DoorbellIndex
-	region.Table                    // what its keys name; it changes in Do
+	region.Table                    // the objects that its keys refer to; it changes in Do
 	ahs          []*AH
 
-	flights flight.Tenant // what its connections have in flight
+	flights flight.Tenant // limits the packets of its connections in flight
 	inTurn  qpList        // its queue pairs with work left
 	waiting bool          // it is in the engine's turns, before the next one
 	behind  *Session      // the next one
 
 	quiet     int         // rounds since the doorbell was last rung
 	suspended atomic.Bool // its doorbell is not polled
-	removed   bool        // the engine serves it no more
+	removed   bool        // the engine no longer serves it
 	faulted   bool        // its work has ended in a fault; see stopServing
-	called    atomic.Bool // it is in the engine's list of those that have called, before the next one
+	called    atomic.Bool // it is in the engine's list of calling sessions, before nextCall
 	nextCall  *Session    // the next one
 }
 
@@ -41,24 +41,24 @@ const (
 	quietRounds = 1024 // rounds without a doorbell after which a session is suspended
 )
 
-// NewSession makes a session with a doorbell. An engine serves it from Workers.Serve on.
+// NewSession returns a session with a doorbell. An engine serves it after Workers.Serve.
 func NewSession(doorbell *ring.Doorbell) *Session { return &Session{doorbell: doorbell} }
 
-// Beside makes a session with a doorbell that nobody polls, whose queue pairs are served with this one's.
+// Beside returns a session that is served by the engine of s and whose doorbell is not polled.
 func (s *Session) Beside(doorbell *ring.Doorbell) *Session {
 	return &Session{engine: s.engine, doorbell: doorbell}
 }
 
-// Engine is the engine that serves the session, from Workers.Serve on.
+// Engine returns the engine that serves the session; nil before Workers.Serve.
 func (s *Session) Engine() *Engine { return s.engine }
 
 // join makes an engine serve the session. It runs in Do.
 func (s *Session) join(e *Engine) {
-	if s.engine != e { // else it is restored, and others may read it
+	if s.engine != e { // else it is being restored, and other goroutines may read it
 		s.engine = e
 	}
 	s.addTurn = func(index uint32) {
-		// A program can set any bit, also of a queue pair that does not exist.
+		// A program can set any bit, even without a queue pair at that index.
 		if int(index) < len(s.qps) && s.qps[index] != nil {
 			e.round.turns.add(s.qps[index])
 		}
@@ -66,18 +66,18 @@ func (s *Session) join(e *Engine) {
 	e.doorbells.add(s)
 }
 
-// doorbells are those of all sessions.
+// doorbells holds the doorbells of all sessions.
 type doorbells struct {
 	called   atomic.Pointer[Session] // suspended sessions that have called; see Session
 	rests    atomic.Bool             // the worker rests: see announceRest
-	resting  bool                    // they say "asleep": programs call when they post
-	sessions []*Session              // whose doorbells are polled
+	resting  bool                    // they are marked asleep: programs call when they post
+	sessions []*Session              // the sessions whose doorbells are polled
 	first    int                     // the session whose doorbell is polled first
-	round    *round                  // of the engine: the session whose doorbell is touched is in hand
-	serves   atomic.Int32            // sessions, suspended ones too
+	round    *round                  // of the engine: the session of the polled doorbell becomes the current one
+	serves   atomic.Int32            // number of sessions, including suspended ones
 }
 
-// add has a session's doorbell polled. If there are others, that is not before its program calls.
+// add adds a session's doorbell to the polled ones. If there are others, polling starts when its program calls.
 func (d *doorbells) add(s *Session) {
 	d.serves.Add(1)
 	if len(d.sessions) >= fewSessions {
@@ -89,7 +89,7 @@ func (d *doorbells) add(s *Session) {
 	d.sessions = append(d.sessions, s)
 }
 
-// Remove ends a session whose queue pairs have been removed: the engine polls its doorbell no more. It runs in Do.
+// Remove ends a session whose queue pairs have been removed: the engine stops polling its doorbell. It runs in Do.
 func (s *Session) Remove() {
 	d := &s.engine.doorbells
 	if !s.removed {
@@ -110,8 +110,8 @@ func without(list []*Session, s *Session) []*Session {
 	return list
 }
 
-// collect gives the queue pairs whose doorbell bits are set a turn, and reports whether there were
-// any. All sessions share the budget, so each round begins with another session.
+// collect adds the queue pairs whose doorbell bits are set to the turns, and reports whether there were any. All
+// sessions share the budget, so each round begins with another session.
 func (d *doorbells) collect(budget int) (rung bool) {
 	if d.called.Load() != nil {
 		d.resumeCalled()
@@ -139,15 +139,15 @@ func (d *doorbells) collect(budget int) (rung bool) {
 	return taken > 0
 }
 
-// suspendQuiet suspends one session if its doorbell has been quiet for long.
+// suspendQuiet suspends the session at first if its doorbell has been quiet for quietRounds.
 func (d *doorbells) suspendQuiet() {
 	s := d.sessions[d.first]
 	if s.quiet < quietRounds {
 		return
 	}
-	s.suspended.Store(true) // before "asleep", so that a call finds it set; pairs with call
+	s.suspended.Store(true) // before SetAsleep, so that call finds it set; pairs with call
 	s.doorbell.SetAsleep(true)
-	if s.doorbell.Pending() { // rung in between, by a program that did not call
+	if s.doorbell.Pending() { // rung meanwhile, by a program that did not call
 		d.resumeSession(s)
 		return
 	}
@@ -167,7 +167,7 @@ func (d *doorbells) resumeCalled() {
 	}
 }
 
-// resumeSession makes a doorbell polled again.
+// resumeSession marks a doorbell as polled again.
 func (d *doorbells) resumeSession(s *Session) {
 	d.round.hand = s
 	s.quiet = 0
@@ -175,8 +175,8 @@ func (d *doorbells) resumeSession(s *Session) {
 	s.doorbell.SetAsleep(d.resting)
 }
 
-// call makes the next round look at a session's doorbell. Any goroutine may call it at any time. It pairs with suspendQuiet
-// and resumeCalled: its program has set the doorbell's bits before.
+// call makes the next round poll a session's doorbell. Any goroutine may call it at any time, after the program has set
+// the doorbell's bits. It pairs with suspendQuiet and resumeCalled.
 func (d *doorbells) call(s *Session) {
 	if !s.suspended.Load() || s.called.Swap(true) {
 		return
@@ -189,9 +189,9 @@ func (d *doorbells) call(s *Session) {
 	}
 }
 
-// announceRest sets in all polled doorbells whether programs must call: while the worker rests. A
-// round begins with it, so that the worker need not wait for the lease that a polling program holds
-// most of the time. The caller holds the lease.
+// announceRest records in all polled doorbells whether programs must call, as they must while the worker rests. Each
+// round begins with it, so that the worker need not wait for the lease that a polling program holds most of the time.
+// The caller holds the lease.
 func (d *doorbells) announceRest() {
 	rests := d.rests.Load() // pairs with Engine.Rest; the lease comes between, and SetAsleep pairs with Ring
 	if rests == d.resting {
@@ -217,17 +217,17 @@ func (d *doorbells) pending() bool {
 	return false
 }
 
-// A handle is a place in a table and a generation, which counts the objects that the place has
-// had. So the handle of a destroyed object in a queue never means the next object there.
+// A handle consists of an index in a table and a generation, which counts the objects that have used the index. So the
+// handle of a destroyed object in a queue never refers to the next object at its index.
 //
 //	generation 15 | place 17
 const (
 	placeBits         = 17
-	HandlePlaces      = 1 << placeBits        // the most objects in a table
-	HandleGenerations = 1 << (32 - placeBits) // the number of generations, which start at 0
+	HandlePlaces      = 1 << placeBits        // maximum number of objects in a table
+	HandleGenerations = 1 << (32 - placeBits) // number of generations, which start at 0
 )
 
-// HandleFor makes the handle of a place and a generation.
+// HandleFor returns the handle of a place and a generation.
 func HandleFor(place, generation uint32) uint32 { return generation<<placeBits | place }
 
 // SplitHandle is the inverse of HandleFor.
@@ -235,9 +235,9 @@ func SplitHandle(handle uint32) (place, generation uint32) {
 	return handle % HandlePlaces, handle >> placeBits
 }
 
-// AH is the engine's entry of an address handle: a path and the headers of its packets.
+// AH is the engine's part of an address handle: a path and the headers of its packets.
 type AH struct {
-	handle uint32 // names it in requests; set by SetAH
+	handle uint32 // identifies it in requests; set by SetAH
 
 	PD       region.PD
 	Path     *Path
@@ -246,7 +246,7 @@ type AH struct {
 	Dest     wire.GID
 }
 
-// SetAH puts an address handle at its handle's place; nil clears the place. It runs in Do.
+// SetAH stores an address handle at its handle's place; nil clears the place. It runs in Do.
 func (s *Session) SetAH(handle uint32, ah *AH) {
 	place, _ := SplitHandle(handle)
 	s.ahs = grow(s.ahs, int(place))
@@ -256,7 +256,7 @@ func (s *Session) SetAH(handle uint32, ah *AH) {
 	}
 }
 
-// ah finds the address handle that a request names; nil if there is none, or it was destroyed.
+// ah returns the address handle that a request refers to; nil if it does not exist or was destroyed.
 func (s *Session) ah(handle uint32) *AH {
 	place, _ := SplitHandle(handle)
 	if int(place) >= len(s.ahs) || s.ahs[place] == nil || s.ahs[place].handle != handle {

@@ -6,32 +6,32 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// SRQ is the card's end of a shared receive queue. Any number of queue pairs take receives from it.
+// SRQ is the card's end of a shared receive queue. Any number of queue pairs consume its receive requests.
 //
-// When it is resized, a new queue is added behind the one that is in use. The program posts to the
-// new one from some moment on, and never to the old one again. The card takes what is left in the
-// old one first. Nothing is copied.
+// A resize adds a new queue behind the current one. The program switches to the new queue at some time and never posts
+// to the old one again. The card first consumes the remaining requests of the old queue. Nothing is copied.
 type SRQ struct {
-	// Queue is the one in use: QP.Recv of all queue pairs. When another one comes into use, that is
-	// copied into it, so that the pointer stays.
+	// Queue is the current queue: QP.Recv of all queue pairs. A switch to another queue copies that queue into it, so
+	// that the pointer stays valid.
 	Queue   *ring.RecvConsumer
 	Session *Session
 	PD      region.PD
-	// Of one of type XRC: its number, and where receives that an XRC target has taken complete, with this token.
+	// For type XRC: the number, and the CQ and token of the completions of receive requests that an XRC target has
+	// consumed.
 	Number          wire.SRQN
 	CQ              *CQ
 	CompletionToken uint32
-	// NoteLimit is called when the number of receives has dropped below the limit; see SetLimit. It
-	// runs under the lease.
+	// NoteLimit is called when the number of receive requests has fallen below the limit; see SetLimit. It runs under
+	// the lease.
 	NoteLimit func()
 
 	newer   []*ring.RecvConsumer // the queues after Queue
-	shifted int                  // queues that Queue was since the last Trim, before this one
+	shifted int                  // number of switches to a newer queue since the last Trim
 	limit   uint32               // 0: none
 	dirty   bool                 // it is in the engine's takenFrom
 }
 
-// took is called when a queue pair has taken a receive.
+// took is called when a queue pair has consumed a receive request.
 func (cs *completions) took(s *SRQ) {
 	if !s.dirty {
 		s.dirty = true
@@ -42,7 +42,7 @@ func (cs *completions) took(s *SRQ) {
 	}
 }
 
-// takeFrom takes the next receive of an SRQ; false if there is none.
+// takeFrom consumes the next receive request of an SRQ; false if there is none.
 func (cs *completions) takeFrom(s *SRQ, r *ring.Recv) bool {
 	if !s.Queue.Peek(r) && !s.peekNewer(r) {
 		return false
@@ -52,7 +52,7 @@ func (cs *completions) takeFrom(s *SRQ, r *ring.Recv) bool {
 	return true
 }
 
-// checkLimit disarms a limit that is reached. Its event comes at the end of the round.
+// checkLimit disarms a limit that is reached. The event is reported at the end of the round.
 func (cs *completions) checkLimit(s *SRQ) {
 	if s.Waiting() < s.limit {
 		s.limit = 0
@@ -60,7 +60,7 @@ func (cs *completions) checkLimit(s *SRQ) {
 	}
 }
 
-// Waiting is the number of receives that have been posted and not been taken. It runs in Do.
+// Waiting returns the number of receive requests that are posted and not consumed. It runs in Do.
 func (s *SRQ) Waiting() (n uint32) {
 	n = s.Queue.Waiting()
 	for _, q := range s.newer {
@@ -69,7 +69,7 @@ func (s *SRQ) Waiting() (n uint32) {
 	return n
 }
 
-// peekNewer is Peek for when Queue has nothing; false for a nil SRQ.
+// peekNewer is Peek for an empty Queue; false for a nil SRQ.
 func (s *SRQ) peekNewer(r *ring.Recv) bool {
 	for s != nil && len(s.newer) > 0 {
 		if !s.shift() {
@@ -82,8 +82,8 @@ func (s *SRQ) peekNewer(r *ring.Recv) bool {
 	return false
 }
 
-// shift brings the next queue into use, if the program posts to it already and Queue is empty. It
-// looks at the next one first: once there is something in it, nothing comes into Queue any more.
+// shift switches to the next queue, if Queue is empty and the program has begun to post to a newer one. It checks the
+// newer queues first: once they have requests, none is added to Queue.
 func (s *SRQ) shift() bool {
 	later := uint32(0)
 	for _, q := range s.newer {
@@ -98,13 +98,13 @@ func (s *SRQ) shift() bool {
 	return true
 }
 
-// use makes another queue the one in use.
+// use switches to another queue.
 func (s *SRQ) use(q *ring.RecvConsumer) {
 	s.Queue.Publish()
 	*s.Queue = *q
 }
 
-// publishSRQs gives the slots of the receives that the round has taken back to the programs.
+// publishSRQs returns the slots of the receive requests that the round has consumed to the programs.
 func (cs *completions) publishSRQs() {
 	for len(cs.takenFrom) > 0 {
 		s := pop(&cs.takenFrom)
@@ -114,7 +114,7 @@ func (cs *completions) publishSRQs() {
 	}
 }
 
-// noteSRQs reports limits that were reached, and queue pairs that take no more receives.
+// noteSRQs reports reached limits, and queue pairs that consume no more receive requests.
 func (cs *completions) noteSRQs() {
 	for len(cs.reached) > 0 {
 		s := pop(&cs.reached)
@@ -128,7 +128,7 @@ func (cs *completions) noteSRQs() {
 	}
 }
 
-// pop takes the last out of a list, before it is looked at: what ends in a fault is not tried again.
+// pop removes the last element of a list before it is used: an element that causes a fault is not processed again.
 func pop[T any](list *[]*T) *T {
 	last := len(*list) - 1
 	one := (*list)[last]
@@ -137,8 +137,8 @@ func pop[T any](list *[]*T) *T {
 	return one
 }
 
-// SetLimit arms the SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,
-// which may be now. 0 disarms it. It runs in Do.
+// SetLimit arms the SRQ: NoteLimit is called once, as soon as fewer than limit receive requests remain, possibly at
+// once. 0 disarms it. It runs in Do.
 func (s *SRQ) SetLimit(limit uint32) {
 	s.limit = limit
 	if limit != 0 {
@@ -146,16 +146,14 @@ func (s *SRQ) SetLimit(limit uint32) {
 	}
 }
 
-// Limit is the limit that is armed, 0 if none is. It runs in Do.
+// Limit returns the armed limit; 0 if it is not armed. It runs in Do.
 func (s *SRQ) Limit() uint32 { return s.limit }
 
-// Resize adds a queue behind those that an SRQ has: the program posts to it from some moment on. It
-// runs in Do.
+// Resize adds a queue behind the existing ones; the program later switches to it. It runs in Do.
 func (s *SRQ) Resize(q *ring.RecvConsumer) { s.newer = append(s.newer, q) }
 
-// Trim forgets the queues that an earlier resize has replaced and that are empty, and gives the
-// places that those which are left had among all that there were after the last Trim, the oldest being
-// 0. It runs in Do, when the program posts to the last one.
+// Trim discards the empty queues that a resize has replaced. It returns the indexes of the remaining ones, among all
+// queues that existed since the last Trim, the oldest being 0. It runs in Do, when the program posts to the last queue.
 func (s *SRQ) Trim() (left []int) {
 	all := append([]*ring.RecvConsumer{s.Queue}, s.newer...)
 	var newer []*ring.RecvConsumer
@@ -172,20 +170,20 @@ func (s *SRQ) Trim() (left []int) {
 	return left
 }
 
-// Domain is an XRC domain: the shared receive queues that peers of its targets may name. They may be of several
-// sessions. The targets are of a session that is the domain's own, so that they outlive each of these.
+// Domain is an XRC domain: the shared receive queues that peers of its targets may address. The queues may belong to
+// several sessions. The targets belong to a session of the domain, so that they outlive the other sessions.
 type Domain struct{ srqs map[wire.SRQN]*SRQ }
 
 // NewDomain makes a domain without queues.
 func NewDomain() *Domain { return &Domain{map[wire.SRQN]*SRQ{}} }
 
-// AddSRQ lets peers name a queue. It runs in Do.
+// AddSRQ permits peers to address an SRQ. It runs in Do.
 func (d *Domain) AddSRQ(s *SRQ) { d.srqs[s.Number] = s }
 
-// RemoveSRQ ends that. It runs in Do.
+// RemoveSRQ ends AddSRQ. It runs in Do.
 func (d *Domain) RemoveSRQ(s *SRQ) { delete(d.srqs, s.Number) }
 
-// srq is the queue of a number; nil if there is none in the domain, or no domain.
+// srq returns the SRQ with a number; nil if the domain has none, or is nil.
 func (d *Domain) srq(number wire.SRQN) *SRQ {
 	if d == nil {
 		return nil

@@ -7,15 +7,15 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// tables are set by the control plane. They change in Do only.
+// tables are set by the control plane. They change only in Do.
 type tables struct {
 	mtu        int // bytes of payload
 	vlan       uint16
 	down       bool // the link is down: packets to send are dropped
 	own        map[wire.GID]struct{}
 	broadcasts map[wire.GID]struct{}
-	macs       []wire.MAC         // of the interface; none: any destination MAC is taken
-	passed     passedPair         // the addresses that were looked up last
+	macs       []wire.MAC         // of the interface; none: any destination MAC is accepted
+	passed     passedPair         // the last addresses that passed
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
 	count      int                // of qps
@@ -31,7 +31,7 @@ func (t *tables) setAddresses(own []wire.GID) {
 	t.passed = passedPair{}
 }
 
-// setBroadcasts replaces the broadcast addresses of the card's subnets. They are no valid sources.
+// setBroadcasts replaces the broadcast addresses of the card's subnets, which are not valid as source addresses.
 func (t *tables) setBroadcasts(broadcasts []wire.GID) {
 	t.broadcasts = map[wire.GID]struct{}{}
 	for _, gid := range broadcasts {
@@ -40,22 +40,21 @@ func (t *tables) setBroadcasts(broadcasts []wire.GID) {
 	t.passed = passedPair{}
 }
 
-// setMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Before the first
-// call, and after one without MACs, none are.
+// setMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Without MACs, which is the default,
+// all unicast frames are accepted.
 func (t *tables) setMACs(macs ...wire.MAC) { t.macs = macs }
 
-// setMTU changes the longest payload that is sent and received.
+// setMTU changes the maximum payload that is sent and received.
 func (t *tables) setMTU(mtu wire.MTU) { t.mtu = mtu.Bytes() }
 
-// carries says whether a path, and the port, carry packets with payloads of a length.
+// carries reports whether both the port and the path carry packets with a payload of length bytes.
 func (t *tables) carries(path *Path, length int) bool {
 	return length <= t.mtu && (path.mtu == 0 || length <= path.mtu)
 }
 
-// checkAddresses compares a packet with the card's own addresses, because switches flood unicast
-// and reflect frames that we sent. Many packets in a row are of the same two hosts, so the last
-// pair that passed is kept. The steering program makes the same checks; its source (bpf/headers.h)
-// says which of them are the kernel's rules.
+// checkAddresses compares a packet with the card's own addresses, because switches flood unicast frames and reflect
+// frames that we sent. Consecutive packets are often of the same two hosts, so the last pair that passed is kept. The
+// steering program makes the same checks; its source (bpf/headers.h) marks those that are rules of the kernel.
 func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	passed := &t.passed
 	if id, tagged := p.VLAN(); tagged != (t.vlan != 0) || tagged && id != t.vlan {
@@ -85,7 +84,7 @@ func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	return passed, DropNone
 }
 
-// checkDestination checks an address that a packet is for. A mapped one is of IPv4, in an IPv6 header.
+// checkDestination checks a destination address. An IPv4-mapped address in an IPv6 header is not accepted.
 func (t *tables) checkDestination(dest wire.GID, v6 bool) Drop {
 	mapped, own := v6 && dest.IsIPv4(), dest.IsMulticast()
 	if !own {
@@ -97,7 +96,7 @@ func (t *tables) checkDestination(dest wire.GID, v6 bool) Drop {
 	return DropNone
 }
 
-// checkSource checks an address that differs from that of the last packet.
+// checkSource checks a source address that differs from that of the last packet.
 func (t *tables) checkSource(source wire.GID, v6 bool) Drop {
 	_, own := t.own[source]
 	_, broadcast := t.broadcasts[source]
@@ -123,25 +122,24 @@ type passedPair struct {
 	members   []*QP // of the group
 }
 
-// hasSource says whether a pair has the same source.
+// hasSource reports whether the source of pair equals that of passed.
 func (passed *passedPair) hasSource(pair []byte) bool {
 	half := passed.length / 2
 	return passed.length == len(pair) && string(pair[:half]) == string(passed.addresses[:half])
 }
 
 const (
-	// fetchAhead is of how many packets.
+	// fetchAhead is the number of packets that fetch reads ahead.
 	fetchAhead = 16
-	// fetchFrom is how many queue pairs there are where that is worth while; those of fewer are in the cache.
+	// fetchFrom is the number of queue pairs from which fetch pays off; fewer queue pairs stay in the cache.
 	fetchFrom = 256
 )
 
-// fetch reads ahead what the next packets of a burst need: some lines of each queue pair's memory. With thousands of queue
-// pairs these are rarely in the processor's cache, and a miss takes half as long as all other work for a packet. Read ahead
-// together, they are fetched in parallel.
+// fetch prefetches the memory that the next packets of a burst need: some cache lines of each queue pair. With
+// thousands of queue pairs these are rarely in the processor's cache, and a miss takes half as long as all other work
+// for a packet. Prefetched together, they are loaded in parallel.
 //
-// It touches only memory of the engine's own: nothing that a
-// program shares can turn out not to be there here.
+// It reads only the engine's own memory: memory that a program shares may be unmapped.
 func (t *tables) fetch(from link.Link) {
 	sum := uint32(0)
 	for n := range fetchAhead {
@@ -156,5 +154,5 @@ func (t *tables) fetch(from link.Link) {
 			}
 		}
 	}
-	t.fetched = sum // so that it is read
+	t.fetched = sum // so that the reads are not optimised away
 }

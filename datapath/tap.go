@@ -11,61 +11,60 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Tap gets copies of packets that arrive and leave, with what became of each. While an engine has
-// none, packets cost one branch more. Who does not read loses packets, which are counted; the engine
-// never waits.
+// Tap receives copies of received and sent packets, each with its result. Without taps the cost per packet is one
+// branch. The engine never waits for a reader: packets that do not fit are counted as lost.
 type Tap struct {
 	filter  TapFilter
 	packets chan Tapped
 	lost    atomic.Uint64
 }
 
-// TapFilter says which packets a Tap gets. Its zero value is for all, malformed ones included.
+// TapFilter selects the packets of a Tap. Its zero value selects all, including malformed ones.
 type TapFilter struct {
-	QPN   wire.QPN // that sends or receives; 0: any
-	Group wire.GID // to which they go; zero: any
-	Snap  int      // bytes of each frame that are kept; 0: all
+	QPN   wire.QPN // the destination or source queue pair; 0: any
+	Group wire.GID // the destination group; zero: any
+	Snap  int      // maximum number of bytes kept of each frame; 0: all
 }
 
-// Tapped is a packet, and what became of it until the card turned to the next. What happens later is
-// not in it: the interface may refuse a packet that was sent.
+// Tapped is a packet and its result when the card proceeded to the next packet. Later events are not included, such as
+// an interface that drops a sent packet.
 type Tapped struct {
 	Time      time.Time
 	Out       bool   // sent, not received from the link
 	Frame     []byte // a copy, of at most TapFilter.Snap bytes
-	Length    int    // of the frame, in bytes
+	Length    int    // of the frame, in bytes, before it was cut to TapFilter.Snap
 	Dest      wire.QPN
-	Delivered uint64 // to so many queue pairs of this card
-	Drops     []Drop // why it was not delivered, or not sent; one for each queue pair that did not get it
-	Waits     bool   // for a neighbour's answer, or for the next round to be delivered to more members of its group
+	Delivered uint64 // number of queue pairs of this card that received it
+	Drops     []Drop // why it was not delivered, or not sent; one for each queue pair that did not receive it
+	Waits     bool   // for a neighbour's address, or for the next round to be delivered to more members of its group
 }
 
-// maxDrops is how many reasons of a packet are kept.
+// maxDrops is the maximum number of reasons kept for a packet.
 const maxDrops = 16
 
-// tapRoom is how many packets wait for who reads.
+// tapRoom is the number of packets that a tap buffers for its reader.
 const tapRoom = 4096
 
-// NewTap makes a tap that is in no engine yet.
+// NewTap returns a tap that is not attached to an engine yet.
 func NewTap(filter TapFilter) *Tap { return &Tap{filter: filter, packets: make(chan Tapped, tapRoom)} }
 
-// Packets are those that the tap has got.
+// Packets returns the channel of the tap's packets.
 func (t *Tap) Packets() <-chan Tapped { return t.packets }
 
-// Lost is how many packets were lost since the last call, since there was no room.
+// Lost returns the number of packets lost since the last call because the buffer was full.
 func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
 
-// taps are those of an engine.
+// taps are the taps of an engine.
 type taps struct {
 	engine *Engine
 	list   []*Tap
-	port   link.Port // in memory: its packets are as long as elsewhere while there are any; else nil
+	port   link.Port // the link, if it is in memory: it sends no new long packets while there are taps; else nil
 }
 
-// add has a tap get packets. It runs in Do.
+// add attaches a tap. It runs in Do.
 func (t *taps) add(tap *Tap) { t.set(append(t.list, tap)) }
 
-// remove ends that. It runs in Do.
+// remove detaches a tap. It runs in Do.
 func (t *taps) remove(tap *Tap) {
 	t.set(slices.DeleteFunc(t.list, func(other *Tap) bool { return other == tap }))
 }
@@ -77,8 +76,8 @@ func (t *taps) set(list []*Tap) {
 	}
 }
 
-// watch does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
-// the counters say, so that the ladder of checks need not know of taps.
+// watch runs do, which processes a packet, and passes the packet with its result to the taps. The result is derived
+// from the counters, so that the checks are independent of taps.
 func (t *taps) watch(out bool, frame []byte, do func()) {
 	e := t.engine
 	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
@@ -87,7 +86,7 @@ func (t *taps) watch(out bool, frame []byte, do func()) {
 	}
 	before, held := e.counters, e.round.held
 	do()
-	each := uint64(1) // a long packet, which was on its way before there was a tap, counts as several
+	each := uint64(1) // a long packet that was sent before a tap was attached counts as several
 	if !out {
 		each = max(1, e.rx.packets)
 	}
@@ -101,7 +100,7 @@ func (t *taps) watch(out bool, frame []byte, do func()) {
 	t.give(&p)
 }
 
-// give gives a packet to the taps that want it.
+// give passes a packet to the taps that select it.
 func (t *taps) give(p *Tapped) {
 	var parsed wire.Packet
 	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
@@ -134,7 +133,7 @@ func (t *Tap) give(p Tapped) {
 	}
 }
 
-// Verdict is what became of the packet, for people.
+// Verdict describes the packet's result for users.
 func (p *Tapped) Verdict() string {
 	var parts []string
 	if p.Out && !slices.ContainsFunc(p.Drops, Drop.Unsent) && !p.Waits {
@@ -156,7 +155,7 @@ func (p *Tapped) Verdict() string {
 		parts = append(parts, text)
 	}
 	if p.Waits {
-		parts = append(parts, "waits: for the neighbour's answer, or for its turn with more members of the group")
+		parts = append(parts, "waiting: for the neighbour's address, or for delivery to more members of the group")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -22,7 +22,7 @@ func TestVerdict(t *testing.T) {
 		{Tapped{Out: true}, "sent"},
 		{Tapped{Out: true, Dest: 5, Drops: []Drop{DropUnreachable}}, "dropped: unreachable"},
 		{Tapped{Out: true, Dest: wire.QPNMulticast, Drops: []Drop{DropSelfLoopback}}, "sent; dropped: self_loopback"},
-		{Tapped{Out: true, Waits: true}, "waits: for the neighbour's answer, or for its turn with more members of the group"},
+		{Tapped{Out: true, Waits: true}, "waiting: for the neighbour's address, or for delivery to more members of the group"},
 	} {
 		if got := row.packet.Verdict(); got != row.want {
 			t.Errorf("%q, want %q", got, row.want)

@@ -6,28 +6,29 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// deadlines are the times at which connections have something to do: to send again what was not answered, or what
-// the peer was not ready for; or to send on, at a rate (congestion.go). There is one for each connection. It is moved on
-// with every answer, which is only noted: a heap orders the connections by when they are asked, and one whose time has
-// moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step in the heap, where a wheel would
-// have to be turned through empty slots.
+// deadlines holds the time of the next action of each connection: a retransmission after a timeout or an RNR NAK, or
+// the next packet of a rate-limited connection (congestion.go). Each response moves a connection's deadline, which is
+// only recorded: the heap is ordered by the time of the next check, and a connection whose deadline has moved by then
+// is inserted again. So a response costs almost nothing and a timeout one heap operation; a timer wheel would have to
+// be advanced through empty slots.
 //
-// A connection that has packets in flight, or is about to have some, counts as in flight (flight.Flow.Fly) until it is
-// asked, some time after its last answer: so these are as many as send, not as happen to wait just now.
+// A connection with packets in flight, or about to have some, counts as in flight (flight.Flow.Fly) until the next
+// check, some time after its last response. The count is therefore that of the sending connections, not of those that
+// wait at the moment.
 type deadlines struct {
 	engine *Engine
 	heap   timers.Heap[*Connection]
 }
 
-// deadline is a connection's part.
+// deadline is a connection's deadline.
 type deadline struct {
 	due   time.Time                 // zero: none
-	asked timers.Timer[*Connection] // when it is looked at; not after due
+	asked timers.Timer[*Connection] // time of the next check; not after due
 }
 
 func (d *deadlines) empty() bool { return len(d.heap) == 0 }
 
-// follow makes the connection's time come when it has something to do, if it has.
+// follow sets the connection's deadline to its next action, or clears it.
 func (d *deadlines) follow(c *Connection) {
 	if due := c.due(); !due.IsZero() {
 		d.set(c, due)
@@ -36,7 +37,7 @@ func (d *deadlines) follow(c *Connection) {
 	}
 }
 
-// set makes the connection's time come at due, and not before.
+// set sets the connection's deadline.
 func (d *deadlines) set(c *Connection, due time.Time) {
 	m := &c.deadline
 	m.due = due
@@ -47,17 +48,17 @@ func (d *deadlines) set(c *Connection, due time.Time) {
 	}
 }
 
-// clear makes it not come. The connection leaves the heap when it is asked next.
+// clear removes the deadline. The connection stays in the heap until its next check.
 func (d *deadlines) clear(c *Connection) { c.deadline.due = time.Time{} }
 
-// stop takes the connection out.
+// stop removes the connection from the heap.
 func (d *deadlines) stop(c *Connection) {
 	d.heap.Stop(&c.deadline.asked)
 	c.flight.Fly(false)
 	d.clear(c)
 }
 
-// next takes out a connection whose time has come; nil if there is none.
+// next removes and returns a connection whose deadline has passed; nil if there is none.
 func (d *deadlines) next(now time.Time) *Connection {
 	for first := d.heap.First(); first != nil && !first.At().After(now); first = d.heap.First() {
 		c := first.Of
@@ -74,7 +75,7 @@ func (d *deadlines) next(now time.Time) *Connection {
 	return nil
 }
 
-// earliest is when to ask next; zero if there is none.
+// earliest returns the time of the next check; zero if there is none.
 func earliest[T any](heap timers.Heap[T]) time.Time {
 	if first := heap.First(); first != nil {
 		return first.At()
@@ -82,7 +83,7 @@ func earliest[T any](heap timers.Heap[T]) time.Time {
 	return time.Time{}
 }
 
-// earlier is the earlier of two times; zero is none.
+// earlier returns the earlier of two times; zero means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -90,11 +91,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// expire acts on the times that have come.
+// expire handles the deadlines that have passed.
 func (d *deadlines) expire() (some bool) {
 	e := d.engine
 	if !e.flights.Deadline().IsZero() {
-		e.round.hand = nil // it is no session's work
+		e.round.hand = nil // the work of no session
 		some = e.flights.Expire(e.round.now())
 	}
 	if d.empty() {

@@ -2,17 +2,17 @@ package datapath
 
 import "slices"
 
-// turns orders the queue pairs with work left. Sessions take turns, and within a session its queue
-// pairs do: what one program gets does not depend on how many queue pairs another one has. The
-// links of the lists are in sessions and queue pairs themselves, so that nothing is allocated.
+// turns orders the queue pairs with work left. Sessions take turns, and so do the queue pairs within a session: a
+// program's share does not depend on the number of queue pairs of another program. The list links are in the sessions
+// and queue pairs, so that nothing is allocated.
 type turns struct {
-	first, last *Session // with queue pairs in turn, or that have had some
-	count       int      // queue pairs
+	first, last *Session // sessions with queue pairs in turn, or whose queue pairs were removed
+	count       int      // number of queue pairs
 }
 
 func (t *turns) empty() bool { return t.count == 0 }
 
-// add puts a queue pair behind the others of its session, unless it is in turn, or the session has ended.
+// add appends a queue pair to the turns of its session, unless it is in turn or the session has ended.
 func (t *turns) add(qp *QP) {
 	s := qp.Session
 	if qp.waiting || s.removed {
@@ -23,7 +23,7 @@ func (t *turns) add(qp *QP) {
 	t.addSession(s)
 }
 
-// addSession puts a session at the end, unless it is in the list.
+// addSession appends a session, unless it is in the list.
 func (t *turns) addSession(s *Session) {
 	if s.waiting {
 		return
@@ -36,7 +36,7 @@ func (t *turns) addSession(s *Session) {
 	t.last = s
 }
 
-// next removes the queue pair whose turn it is and returns it; nil if there is none.
+// next removes and returns the queue pair whose turn it is; nil if no queue pair is in turn.
 func (t *turns) next() *QP {
 	for t.first != nil {
 		s := t.first
@@ -46,7 +46,7 @@ func (t *turns) next() *QP {
 		s.waiting, s.behind = false, nil
 		qp := s.inTurn.first
 		if qp == nil {
-			continue // they have been removed meanwhile
+			continue // all its queue pairs have been removed
 		}
 		t.remove(qp)
 		if s.inTurn.first != nil {
@@ -57,7 +57,7 @@ func (t *turns) next() *QP {
 	return nil
 }
 
-// remove takes a queue pair out. It does nothing if the queue pair is not in turn.
+// remove removes a queue pair. It does nothing if the queue pair is not in turn.
 func (t *turns) remove(qp *QP) {
 	if qp.waiting {
 		qp.Session.inTurn.remove(qp)
@@ -68,7 +68,7 @@ func (t *turns) remove(qp *QP) {
 // qpList is a list of queue pairs.
 type qpList struct{ first, last *QP }
 
-// add puts a queue pair at the end.
+// add appends a queue pair.
 func (l *qpList) add(qp *QP) {
 	qp.waiting = true
 	if qp.before = l.last; l.last == nil {
@@ -79,7 +79,7 @@ func (l *qpList) add(qp *QP) {
 	l.last = qp
 }
 
-// remove takes a queue pair out of the list that it is in.
+// remove removes a queue pair from the list that it is in.
 func (l *qpList) remove(qp *QP) {
 	if qp.before == nil {
 		l.first = qp.behind
@@ -94,13 +94,13 @@ func (l *qpList) remove(qp *QP) {
 	qp.waiting, qp.before, qp.behind = false, nil, nil
 }
 
-// accepting are queue pairs that have something to acknowledge in the next round: a program that answers a message
-// at once has its answer and the acknowledgement leave together.
+// accepting is a list of queue pairs that acknowledge requests in the next round. Until then a program can post its
+// response, which then leaves together with the acknowledgement.
 type accepting []*QP
 
 func (a *accepting) add(qp *QP) { *a = append(*a, qp) }
 
-// takeTurns gives all a turn.
+// takeTurns adds all queue pairs to the turns.
 func (a *accepting) takeTurns(t *turns) {
 	for _, qp := range *a {
 		t.add(qp)
@@ -109,7 +109,7 @@ func (a *accepting) takeTurns(t *turns) {
 	*a = (*a)[:0]
 }
 
-// remove is for a queue pair that is removed.
+// remove removes a queue pair that is being destroyed.
 func (a *accepting) remove(qp *QP) {
 	*a = slices.DeleteFunc(*a, func(one *QP) bool { return one == qp })
 }

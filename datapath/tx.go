@@ -6,9 +6,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and
-// reports whether anything was done. All queue pairs share the round's budget; they take turns,
-// also across rounds.
+// transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and reports whether
+// anything was done. All queue pairs share the round's budget; they take turns, also across rounds.
 func (e *Engine) transmit() (moved bool) {
 	e.round.budget, e.round.hand = sendBudget, nil
 	resumed, rung := e.round.looping.resume(&e.tx.looped), e.doorbells.collect(e.round.budget)
@@ -31,7 +30,7 @@ func (e *Engine) transmit() (moved bool) {
 	return moved
 }
 
-// launch shows a packet of n bytes to those who look on, and dispatches it.
+// launch dispatches a packet of n bytes, and shows it to the taps.
 func (d *departure) launch(qp *QP, path *Path, frame []byte, n, length int) {
 	if e := d.engine; len(e.taps.list) == 0 {
 		d.dispatch(qp, path, frame, n, length)
@@ -40,17 +39,17 @@ func (d *departure) launch(qp *QP, path *Path, frame []byte, n, length int) {
 	}
 }
 
-// dispatch sends a packet as its path says, or counts why not.
+// dispatch sends a packet as the state of its path requires, or counts the reason for dropping it.
 func (d *departure) dispatch(qp *QP, path *Path, frame []byte, n, length int) {
 	e := d.engine
 	switch {
 	case path.state == PathLocal:
 		d.loopBack(qp, frame[:n], length)
-	case e.tables.down: // the neighbour may have failed only because of this
+	case e.tables.down: // checked first: the neighbour may have failed only because the link is down
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
-	case !e.tables.carries(path, length): // a connection's MTU is from before the port's fell
+	case !e.tables.carries(path, length): // the port's MTU may have fallen below the connection's
 		e.counters.Drops[DropPathMTU]++
 		if c, is := qp.service.(*Connection); is {
 			c.NoteTooLong()
@@ -62,8 +61,8 @@ func (d *departure) dispatch(qp *QP, path *Path, frame []byte, n, length int) {
 	}
 }
 
-// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
-// known, whatever its headers say.
+// loopBack delivers a packet for this card itself: XDP does not see packets that the host sends. The sender is known,
+// whatever the headers claim.
 func (d *departure) loopBack(sender *QP, frame []byte, length int) {
 	e := d.engine
 	if len(d.across) > 0 {
@@ -76,8 +75,8 @@ func (d *departure) loopBack(sender *QP, frame []byte, length int) {
 	}
 }
 
-// loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
-// out on the link, and the next packet may be built in it, so later rounds work on a copy.
+// loopBackGroup delivers a packet to the members of its group on this card. The frame is also sent on the link, and the
+// next packet may be built in it, so later rounds use a copy.
 func (d *departure) loopBackGroup(frame []byte, length int, members []*QP, sender *QP) {
 	e := d.engine
 	if !d.looped.parseOwn(sender.Number, frame, length) {
@@ -92,10 +91,10 @@ func (d *departure) loopBackGroup(frame []byte, length int, members []*QP, sende
 	}
 }
 
-// numbering gives packets their IPv4 identification, or leaves that to the link (see link.Link).
+// numbering assigns the IPv4 identification of packets, or leaves that to the link (see link.Link).
 type numbering struct {
 	id     uint16          // of the next packet
-	solver *wire.Numbering // of identifications that the link does not see; nil if it does
+	solver *wire.Numbering // of received packets, if the link does not deliver the identification; else nil
 }
 
 func newNumbering(l link.Link) (n numbering) {
@@ -105,7 +104,7 @@ func newNumbering(l link.Link) (n numbering) {
 	return n
 }
 
-// nextID is the identification of a packet to send.
+// nextID returns the identification of the next packet to send.
 func (n *numbering) nextID() uint16 {
 	if n.solver != nil {
 		return 0
@@ -114,6 +113,6 @@ func (n *numbering) nextID() uint16 {
 	return n.id - 1
 }
 
-// solve says whether a packet's ICRC is right for an identification that the link has not seen. If so, the packet
-// has it from now on.
+// solve reports whether a packet's ICRC is correct for some identification that the link has not delivered. If so, it
+// stores the identification in the packet.
 func (n *numbering) solve(p *wire.Packet) bool { return n.solver != nil && n.solver.Solve(p) }

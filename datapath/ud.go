@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Datagrams is what a queue pair of the unreliable datagram service (UD) has.
+// Datagrams is the service of a queue pair for unreliable datagrams (UD).
 //
 //	receive   checks in a fixed order → take: memory, scatter, completion
 //	sendOne   copy the request → check: the copy → build: gather, seal, dispatch → completion
@@ -24,18 +24,18 @@ func (u *Datagrams) psn() *wire.PSN { return &u.next }
 
 func (u *Datagrams) touch() uint32 { return uint32(u.next) }
 
-// What a connection does when its state changes, and when it ends, datagrams have nothing of.
+// Datagrams need no action when the state changes or the queue pair ends.
 
 func (u *Datagrams) enter(ib.QPState) {}
 func (u *Datagrams) flush()           {}
 func (u *Datagrams) halt()            {}
 func (u *Datagrams) close()           {}
 
-// leaving: see QP.Leaving.
+// leaving implements QP.Leaving.
 func (u *Datagrams) leaving() bool { return u.qp.Send.Waiting() > 0 }
 
-// receive checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
-// is a receive request, its own or its SRQ's, that has room. A packet that fails a check changes nothing.
+// receive checks a packet in this order: state, service, P_Key, Q_Key, length, and the presence and size of a receive
+// request, of the queue pair or its SRQ. A packet that fails a check changes nothing.
 func (u *Datagrams) receive(a *arrival) Drop {
 	e, qp, p := u.engine, u.qp, &a.packet
 	bth := p.BTH()
@@ -61,7 +61,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 	return u.take(a)
 }
 
-// take consumes the receive request in hand and writes the packet to its memory.
+// take consumes the current receive request and writes the packet to its memory.
 func (u *Datagrams) take(a *arrival) Drop {
 	e, qp := u.engine, u.qp
 	ok := e.pieces.Find(&qp.Session.Table, a.recv.List(), qp.RecvPD, true, 0, wire.GRHLen+len(a.packet.Payload()))
@@ -95,7 +95,7 @@ func scatter(pieces *region.Pieces, p *wire.Packet) {
 	pieces.Scatter(wire.GRHLen, payload)
 }
 
-// complete writes the completion of a packet that is in the program's memory.
+// complete writes the completion of a packet that has been written to the program's memory.
 func (u *Datagrams) complete(a *arrival) bool {
 	qp, c, p := u.qp, &u.engine.completions.cqe, &a.packet
 	c.Set(a.recv.ID, ib.WCSuccess, ib.WCRecv, qp.Number, qp.CompletionToken)
@@ -104,7 +104,7 @@ func (u *Datagrams) complete(a *arrival) bool {
 		c.Flags |= ib.WCWithImm
 		c.Imm = p.Imm()
 	}
-	if c.SMAC = p.SourceMAC(); c.SMAC != (wire.MAC{}) { // else the link does not see it
+	if c.SMAC = p.SourceMAC(); c.SMAC != (wire.MAC{}) { // zero: the link does not deliver it
 		c.Flags |= ib.WCWithSMAC
 	}
 	c.NetworkHeader, c.Port = ib.NetworkIPv4, 1
@@ -139,8 +139,8 @@ func (u *Datagrams) send(d *departure) (moved, done bool) {
 	return true, false
 }
 
-// sendOne copies the next request out, checks the copy and sends it. A local error stops the send
-// queue (SQE). It returns false, and has changed nothing, if the link has no free frame.
+// sendOne copies the next request, checks the copy and sends it. A local error stops the send queue (SQE). If the link
+// has no free frame, sendOne returns false and has changed nothing.
 func (u *Datagrams) sendOne(d *departure) bool {
 	e, qp := u.engine, u.qp
 	data := qp.Send.Get(&d.send)
@@ -154,13 +154,13 @@ func (u *Datagrams) sendOne(d *departure) bool {
 	}
 	e.completions.failSend(qp, d.send.ID, status)
 	qp.Send.Advance(true)
-	if qp.State != ib.QPStateErr { // that completion may have been an overrun
+	if qp.State != ib.QPStateErr { // the completion may have overrun the CQ
 		qp.stopSending()
 	}
 	return true
 }
 
-// completeSend completes a request that is sent, if it is signaled.
+// completeSend completes a sent request, if it is signaled.
 func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 	qp, cqe := u.qp, &u.engine.completions.cqe
 	if !qp.SigAll && s.Flags&ib.SendSignaled == 0 {
@@ -171,8 +171,8 @@ func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 	return true
 }
 
-// build makes a packet of a request, the payload first, headers and ICRC around it, and sends it. It returns false if
-// the link has no free frame.
+// build builds the packet of a request, first the payload and then the headers and ICRC, and sends it. It returns false
+// if the link has no free frame.
 func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	e := u.engine
 	frame := d.frame
@@ -223,7 +223,7 @@ func (u *Datagrams) launchToGroup(d *departure, ah *AH, frame []byte, n, length 
 	}
 }
 
-// describe fills in what the headers say of the request.
+// describe fills in the header fields that depend on the request.
 func (u *Datagrams) describe(d *departure) {
 	qp, s, h := u.qp, &d.send, &d.datagram
 	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.numbering.nextID()
@@ -235,8 +235,7 @@ func (u *Datagrams) describe(d *departure) {
 	h.HasImm, h.Imm = s.Opcode == ib.WRSendWithImm, s.Imm
 }
 
-// check checks the copy of a request, finds its memory, and returns its address handle and
-// length, in bytes.
+// check checks the copy of a request, finds its memory, and returns its address handle and length, in bytes.
 func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status ib.WCStatus) {
 	qp, s := u.qp, &d.send
 	ah = qp.Session.ah(s.AH)

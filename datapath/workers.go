@@ -10,18 +10,18 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// MaxWorkers is how many workers a card may have.
+// MaxWorkers is the maximum number of workers of a card.
 const MaxWorkers = peers.Max
 
 // Workers are the engines of one card, one for each worker. A session is served by one of them: its queue pairs, CQs,
-// SRQs, keys and doorbell are touched in that engine's rounds only, and need no lock. What all sessions share (paths,
-// addresses, groups) changes between the rounds of all engines.
+// SRQs, keys and doorbell are accessed only in that engine's rounds, and need no lock. Shared state (paths, addresses,
+// groups) changes between the rounds of all engines.
 type Workers struct {
 	engines []*Engine
-	next    int // where Serve begins to look
+	next    int // the engine at which Serve starts its search
 }
 
-// NewWorkers makes a card's engines, one for each link. Config.Link is not used.
+// NewWorkers returns a card's engines, one for each link. Config.Link is not used.
 func NewWorkers(c Config, links []link.Link) (*Workers, error) {
 	w := &Workers{}
 	fail := func(err error) (*Workers, error) {
@@ -48,7 +48,7 @@ func NewWorkers(c Config, links []link.Link) (*Workers, error) {
 	return w, nil
 }
 
-// first is the first engine; the one given while there is none.
+// first returns the first engine; e if there are no engines yet.
 func (w *Workers) first(e *Engine) *Engine {
 	if len(w.engines) > 0 {
 		return w.engines[0]
@@ -56,8 +56,8 @@ func (w *Workers) first(e *Engine) *Engine {
 	return e
 }
 
-// Serve adds a session to the engine that serves the fewest, which serves it from then on. The calls of Serve come one
-// at a time.
+// Serve adds a session to the engine that serves the fewest sessions, permanently, and returns that engine. Calls must
+// not be concurrent.
 func (w *Workers) Serve(s *Session) *Engine {
 	best := w.engines[w.next%len(w.engines)]
 	for i := range w.engines {
@@ -70,7 +70,7 @@ func (w *Workers) Serve(s *Session) *Engine {
 	return best
 }
 
-// Number is how many engines there are.
+// Number returns the number of engines.
 func (w *Workers) Number() int { return len(w.engines) }
 
 // Start starts the workers.
@@ -88,8 +88,8 @@ func (w *Workers) Close() (err error) {
 	return err
 }
 
-// Do runs change between the rounds of all engines: it has all leases, in the order of the engines. A change that
-// concerns one session alone goes to its engine's Do, and the others go on meanwhile.
+// Do runs change between the rounds of all engines. It holds all leases, acquired in the order of the engines. For a
+// change that concerns one session alone use Engine.Do, which does not stop the other engines.
 func (w *Workers) Do(change func()) { w.doFrom(0, change) }
 
 func (w *Workers) doFrom(first int, change func()) {
@@ -135,7 +135,7 @@ func (w *Workers) Until(done func() bool, timeout time.Duration) bool {
 	}
 }
 
-// each runs a change of every engine's tables. It runs in Workers.Do, as the methods below that call it do.
+// each runs change for every engine. It runs in Workers.Do, as do the methods below that call it.
 func (w *Workers) each(change func(e *Engine)) {
 	for _, e := range w.engines {
 		change(e)
@@ -152,26 +152,26 @@ func (w *Workers) SetBroadcasts(all []wire.GID) {
 	w.each(func(e *Engine) { e.tables.setBroadcasts(all) })
 }
 
-// SetMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Without MACs, which is the default, none
-// are.
+// SetMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Without MACs, which is the default,
+// all unicast frames are accepted.
 func (w *Workers) SetMACs(macs ...wire.MAC) { w.each(func(e *Engine) { e.tables.setMACs(macs...) }) }
 
-// SetMTU changes the longest payload that is sent and received.
+// SetMTU changes the maximum payload that is sent and received.
 func (w *Workers) SetMTU(mtu wire.MTU) { w.each(func(e *Engine) { e.tables.setMTU(mtu) }) }
 
-// SetLink notes whether the link accepts frames. Frames that it has not accepted when it goes down are dropped: they
+// SetLink records whether the link accepts frames. Frames that it has not accepted when it goes down are dropped: they
 // would be too old when it comes up again.
 func (w *Workers) SetLink(up bool) { w.each(func(e *Engine) { e.setLink(up) }) }
 
-// SetUser notes the user that owns all programs of the card; nil: there is none, or there are several. Workers of cards of
-// the same user process a few packets for each other; see helper. It does not run in Do.
+// SetUser sets the user that owns all programs of the card; nil: none, or several. Workers of cards of the same user
+// process a few packets for each other; see helper. It does not run in Do.
 func (w *Workers) SetUser(user any) {
-	if e := w.engines[0]; e.helper != nil { // which only a card with one engine has
+	if e := w.engines[0]; e.helper != nil { // only a card with one engine has a helper
 		e.Do(func() { e.helper.setUser(user) })
 	}
 }
 
-// AddTap adds a tap. Of a packet that an engine hands over, the tap gets what the receiving engine does with it.
+// AddTap adds a tap. A packet that is handed over is captured where another engine receives it.
 func (w *Workers) AddTap(t *Tap) { w.each(func(e *Engine) { e.taps.add(t) }) }
 
 // RemoveTap ends AddTap.
@@ -181,7 +181,7 @@ func (w *Workers) RemoveTap(t *Tap) { w.each(func(e *Engine) { e.taps.remove(t) 
 // resolving.
 func (w *Workers) SetPath(p *Path, attr PathAttr) { w.each(func(e *Engine) { p.set(e, attr) }) }
 
-// Held returns the number of packets that wait for a neighbour's answer.
+// Held returns the number of packets that wait for a neighbour's address.
 func (w *Workers) Held() (n int) {
 	w.each(func(e *Engine) { n += e.round.held })
 	return n
@@ -209,7 +209,7 @@ func (w *Workers) SetGroup(mgid wire.GID, members []*QP) {
 	})
 }
 
-// Counters are the sums of all engines', each taken between two of its rounds.
+// Counters returns the sums of the counters of all engines, each read between two of its rounds.
 func (w *Workers) Counters() (sum Counters) {
 	for _, e := range w.engines {
 		c := e.Counters()
@@ -224,8 +224,10 @@ func (w *Workers) Clock() uint64 {
 	return free
 }
 
-// Relay has the first link send frames of another; see link.XDP.SendApart. Only a card with several engines has others.
+// Relay returns the relay through which other links send via the first one; see link.XDP.SendApart. It requires several
+// engines.
 func (w *Workers) Relay() link.Relay { return w.engines[0].peers.Relay }
 
-// Relayed is how many frames other links have given to the first one, and with how many of these it is done.
+// Relayed returns the number of frames that other links have handed to the first one, and of those that it has sent or
+// dropped.
 func (w *Workers) Relayed() (given, done uint64) { return w.engines[0].peers.RelayCounts() }
