@@ -80,7 +80,7 @@ func (c *Connection) holds() bool {
 	return true
 }
 
-// due returns the time of the connection's next action; zero if there is none.
+// due returns the time of the connection's next action; zero if none is due.
 func (c *Connection) due() time.Time {
 	return earlier(c.Requester.Deadline(), c.resume)
 }

@@ -93,7 +93,7 @@ type listening uint8
 const (
 	deaf    listening = iota // no poll
 	glances                  // a poll that will be repeated soon: it may miss packets if that makes it faster
-	listens
+	listens                  // a complete poll
 )
 
 // arrival is the scratch space of receiving: the current packet, and the receive request that it consumes. There are

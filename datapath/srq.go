@@ -42,7 +42,7 @@ func (cs *completions) took(s *SRQ) {
 	}
 }
 
-// takeFrom consumes the next receive request of an SRQ; false if there is none.
+// takeFrom consumes the next receive request of an SRQ; false if none is posted.
 func (cs *completions) takeFrom(s *SRQ, r *ring.Recv) bool {
 	if !s.Queue.Peek(r) && !s.peekNewer(r) {
 		return false

@@ -58,7 +58,7 @@ func (d *deadlines) stop(c *Connection) {
 	d.clear(c)
 }
 
-// next removes and returns a connection whose deadline has passed; nil if there is none.
+// next removes and returns a connection whose deadline has passed; nil if none has.
 func (d *deadlines) next(now time.Time) *Connection {
 	for first := d.heap.First(); first != nil && !first.At().After(now); first = d.heap.First() {
 		c := first.Of
@@ -75,7 +75,7 @@ func (d *deadlines) next(now time.Time) *Connection {
 	return nil
 }
 
-// earliest returns the time of the next check; zero if there is none.
+// earliest returns the time of the next check; zero for an empty heap.
 func earliest[T any](heap timers.Heap[T]) time.Time {
 	if first := heap.First(); first != nil {
 		return first.At()

@@ -7,10 +7,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What the requester does with the peer's acknowledgements (IBA 9.7.3 to 9.7.5), which count for all requests
-// before theirs. The responses to READs and atomics acknowledge too: readresponse.go.
+// Handling of acknowledgements by the requester (IBA 9.7.3 to 9.7.5). An acknowledgement covers all earlier requests.
+// Responses to READs and atomics acknowledge too: readresponse.go.
 
-// Receive takes an ACK, a NAK, or a response to a READ or an atomic.
+// Receive handles an ACK, a NAK, or a response to a READ or an atomic.
 func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	bth := p.BTH()
 	if r.state != ib.QPStateRTS && r.state != ib.QPStateSQD {
@@ -32,9 +32,9 @@ func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	return reason
 }
 
-// heard is for a response. One that is not the next shows that the peer is busy with what it was asked for before, and
-// comes to the rest after that: to ask again because it has no time for that would only have it send more. Of such
-// responses as many count as were asked for.
+// heard handles the arrival of a response. An unexpected response shows that the peer is still responding to earlier
+// requests and will respond to the others afterwards; a retransmission now would only make it send more. So the timer
+// starts again, at most once for each requested response.
 func (r *Requester) heard(now time.Time, packets uint64, reason Reason) {
 	if r.asked == 0 {
 		return
@@ -77,8 +77,8 @@ var refusals = map[wire.Syndrome]ib.WCStatus{
 	wire.NAKInvalidRequest: ib.WCRemInvReqErr, wire.NAKRemoteAccess: ib.WCRemAccessErr, wire.NAKRemoteOperational: ib.WCRemOpErr,
 }
 
-// acknowledge notes that the peer has all packets before a PSN, and completes requests. A READ or an atomic
-// before it whose response is not here stops that: the response was lost.
+// acknowledge records that the peer has all packets before a PSN, and completes requests. It stops at a READ or an
+// atomic whose response is missing: that response was lost.
 func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 	from := r.oldest
 	for r.works.count > 0 {
@@ -102,7 +102,7 @@ func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 	r.moved(now, from)
 }
 
-// move moves the oldest PSN on.
+// move advances the oldest PSN.
 func (r *Requester) move(to wire.PSN) {
 	packets := to.Ahead(r.oldest)
 	if packets <= 0 {
@@ -112,7 +112,7 @@ func (r *Requester) move(to wire.PSN) {
 	if r.afterRead.Ahead(to) < 0 {
 		r.afterRead = to
 	}
-	if r.PSN.Ahead(to) < 0 { // what was about to be sent again has arrived after all
+	if r.PSN.Ahead(to) < 0 { // the packets that were to be retransmitted have arrived after all
 		r.PSN = to
 		r.current = r.works.find(to)
 		if r.one {
@@ -122,7 +122,7 @@ func (r *Requester) move(to wire.PSN) {
 	r.window.arrive(uint32(packets))
 }
 
-// moved has the wait for the next answer begin, if the oldest PSN is not what it was.
+// moved restarts the timer if the oldest PSN has advanced.
 func (r *Requester) moved(now time.Time, from wire.PSN) {
 	if r.oldest == from {
 		return

@@ -6,32 +6,33 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Ahead is room for packets that have arrived while others before them are missing, so that the peer need not send
-// them again. All responders that an engine runs share it; what does not fit is dropped, and comes again.
+// Ahead stores packets that arrived before a missing one, so that the peer need not retransmit them. All responders of
+// an engine share it. Packets that do not fit are dropped, and the peer retransmits them.
 type Ahead struct {
-	frames [][]byte // by their numbers, which begin with 1
-	free   []number // of those that hold no packet
+	frames [][]byte // by number, which begins with 1
+	free   []number // numbers of the frames that hold no packet
 	most   int
-	packet wire.Packet // the one that is carried out
+	packet wire.Packet // the packet that is being executed
 }
 
-// number is that of a kept frame; 0: none.
+// number identifies a kept frame; 0: none.
 type number uint16
 
-// NewAhead makes room for so many packets, at most 65535. Memory is taken as they come.
+// NewAhead returns an Ahead for a number of packets, at most 65535. Memory is allocated when packets arrive.
 func NewAhead(packets int) *Ahead { return &Ahead{most: min(packets, math.MaxUint16)} }
 
-// maxAhead is how far ahead of the expected packet one may be, in packets: as many as a window holds. A power of two.
+// maxAhead is the maximum distance of a kept packet from the expected one, in packets: the maximum window. A power of
+// two.
 const maxAhead = maxWindow
 
-// ahead are a responder's packets, each at the place of its PSN.
+// ahead holds the kept packets of one responder, indexed by PSN.
 type ahead struct {
-	places *[maxAhead]number // 1 KiB; nil until there was one
+	places *[maxAhead]number // 1 KiB; nil until the first packet is kept
 	count  int
 }
 
-// keep keeps a packet that is so far ahead of the expected one, if there is room, and says whether it does. Long packets
-// are not kept: they would take much memory.
+// keep keeps a packet at a distance from the expected one, if there is room, and reports whether it did. Long packets
+// are not kept: they would use much memory.
 func (r *Responder) keep(p *wire.Packet, distance int) bool {
 	if r.Ahead == nil || distance >= maxAhead || len(p.Payload()) > r.MTU.Bytes() {
 		return false
@@ -40,7 +41,7 @@ func (r *Responder) keep(p *wire.Packet, distance int) bool {
 		r.ahead.places = new([maxAhead]number)
 	}
 	place := &r.ahead.places[p.BTH().PSN()%maxAhead]
-	if *place != 0 { // it came twice, since those behind the expected one are given back
+	if *place != 0 { // a duplicate: places behind the expected packet are free
 		return false
 	}
 	if *place = r.Ahead.copy(p.Frame()); *place == 0 {
@@ -50,7 +51,7 @@ func (r *Responder) keep(p *wire.Packet, distance int) bool {
 	return true
 }
 
-// copy keeps a copy of a frame, unless there is no room.
+// copy keeps a copy of a frame; 0 if there is no room.
 func (a *Ahead) copy(frame []byte) (n number) {
 	last := len(a.free) - 1
 	switch {
@@ -67,8 +68,8 @@ func (a *Ahead) copy(frame []byte) (n number) {
 	return n
 }
 
-// takeKept carries out what was kept behind the packet that has been missing. It says whether one of them asks for
-// an acknowledgement.
+// takeKept executes the kept packets that follow the missing one, which has arrived. It reports whether one of them
+// requests an acknowledgement.
 func (r *Responder) takeKept() (asks bool) {
 	for r.ahead.count > 0 && !r.nakSent && r.state.Receives() {
 		before := r.ExpectedPSN
@@ -81,7 +82,7 @@ func (r *Responder) takeKept() (asks bool) {
 		n, p := *place, &r.Ahead.packet
 		*place = 0
 		r.ahead.count--
-		wire.Parse(r.Ahead.frames[n-1], p) // as it was when it came
+		wire.Parse(r.Ahead.frames[n-1], p) // cannot fail: it was parsed on arrival
 		if p.BTH().PSN() == before {
 			r.takeExpected(p)
 			asks = asks || p.BTH().AckReq() && !p.BTH().Opcode().Means().Is(wire.MeansAnswered)
@@ -93,7 +94,7 @@ func (r *Responder) takeKept() (asks bool) {
 	return asks
 }
 
-// passBy gives back what was kept at the PSNs from one to the expected one: of a READ they are its response's.
+// passBy discards the kept packets from a PSN to the expected one: a READ covers the PSNs of its response.
 func (r *Responder) passBy(from wire.PSN) {
 	for n := min(r.ExpectedPSN.Ahead(from), maxAhead); n > 0 && r.ahead.count > 0; n-- {
 		r.giveBack(from)
@@ -109,10 +110,10 @@ func (r *Responder) giveBack(psn wire.PSN) {
 	}
 }
 
-// Keeps is how many packets are kept.
+// Keeps returns the number of kept packets.
 func (r *Responder) Keeps() int { return r.ahead.count }
 
-// Forget gives back what is kept.
+// Forget discards the kept packets.
 func (r *Responder) Forget() {
 	for psn := wire.PSN(0); r.ahead.count > 0; psn++ {
 		r.giveBack(psn)

@@ -1,5 +1,5 @@
-// Package conn is the machine of a connection (RC, UC, XRC): a requester and a responder, which take requests, packets
-// and the time, and give packets, completions and verdicts.
+// Package conn implements the requester and the responder of a connection (RC, UC, XRC) as state machines. Their inputs
+// are requests, packets and the current time; their outputs are packets, completions and drop reasons.
 //
 //	           requests                                          responses, ACK, NAK
 //	program ─► send queue ─► Requester ─► Next, Fill ─► packets ─► Responder ─► memory, receives, completions
@@ -7,35 +7,36 @@
 //	                               └─ Receive ◄──────── packets ◄── Next, Fill
 //	                     Deadline, Expire(now)
 //
-// A request's life, in the order of the files:
+// A request passes these files in order:
 //
 //	requester.go        Next takes it from the send queue and checks it
-//	works.go            it is one of those that are sent and not completed; its slot stays the card's
-//	segment.go          it becomes packets: as many as path MTUs fit its message; in memory fewer, long ones
-//	parts.go            a READ is asked for in parts
-//	window.go           as many are on their way as the window, and the limits that Next is given, have room for
+//	works.go            it joins the requests that are sent and not completed; its slot stays in use
+//	segment.go          it is segmented into packets of a path MTU; in memory into fewer, long packets
+//	parts.go            a READ is requested in parts
+//	window.go           the window and the limits given to Next bound the packets in flight
 //	send.go, gather.go  Next describes a packet, Fill gathers its payload from the program's memory
-//	acknowledgement.go  an ACK is for all before it: completions; a NAK fails it, or has packets sent again
+//	acknowledgement.go  an ACK completes all requests before it; a NAK fails the request or causes a retransmission
 //	readresponse.go     the responses to a READ or an atomic, which acknowledge it
-//	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a time-out: back to the oldest packet
-//	mend.go             or only the one that is missing, where the peer keeps the rest
-//	trip.go             how long answers take: who does not answer is asked again before the time-out
+//	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a timeout: go back to the oldest packet
+//	mend.go             or retransmit only the missing packet, if the peer keeps the later ones
+//	trip.go             response times: a peer that does not respond is probed before the timeout
 //
-// And a packet's at the responder:
+// A packet passes these files at the responder:
 //
 //	responder.go        expected, too early, or a duplicate
-//	ahead.go            what is too early is kept
-//	message.go, uc.go   a SEND or a WRITE: written to a receive's memory, or to what its R_Key names
-//	remote.go           a READ is noted, an atomic is carried out
-//	responses.go        what was answered with data is kept, to be answered again
-//	respond.go          Next and Fill give the responses, then one ACK or NAK for all
+//	ahead.go            packets that are too early are kept
+//	message.go, uc.go   a SEND or a WRITE: written to the memory of a receive request, or of its R_Key
+//	remote.go           a READ is recorded, an atomic is executed
+//	responses.go        responses with data are kept for retransmission
+//	respond.go          Next and Fill produce the responses, then one ACK or NAK for all requests
 //
-// Of XRC, an initiator uses a requester only, a target a responder only, whose requests each name the shared receive
+// An XRC initiator uses only a requester and an XRC target only a responder. Each request to a target contains the
+// number of a shared receive queue (Target).
 // queue that they are for (Target).
 //
-// It knows no engine, no frame and no clock. What it needs of its queue pair is QueuePair (queuepair.go). It
-// has no lock and no goroutine. A packet is not copied before it is in the program's memory, and what is sent
-// again is gathered again.
+// The package does not depend on engines, frames or clocks. The interface to its queue pair is QueuePair
+// (queuepair.go). It has no locks and no goroutines. A packet is copied only once, into the program's memory, and a
+// retransmission gathers its payload again.
 //
-// Left out: at what rate packets leave (package dcqcn); queue pair states and their rules.
+// Rates are in package dcqcn; the rules for queue pair states are in verbs/hca.
 package conn

@@ -5,11 +5,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The memory of a connected queue pair's requests. Its SGEs stay in their slot until the request is
-// completed; they are checked whenever a part of it is used, since the program may have changed them, and
-// may have taken the memory away.
+// Access to the memory of a connected queue pair's requests. The SGEs stay in their slot until the request is
+// completed. They are checked at each use, since the program may have changed them or deregistered the memory.
 
-// listOf is a request's list in its slot; ok is false if the slot has no room for it.
+// listOf returns the SGE list in a request's slot; ok is false if it does not fit into the slot.
 func (w *work) listOf(data []byte) (list ring.SGList, ok bool) {
 	if w.atomic() {
 		data = data[ring.AtomicLen:]
@@ -17,7 +16,7 @@ func (w *work) listOf(data []byte) (list ring.SGList, ok bool) {
 	return ring.ListIn(data, w.SGECount)
 }
 
-// measure finds the memory of a request's SGEs, and adds up its length, in bytes.
+// measure checks the memory of a request's SGEs, and returns its length, in bytes.
 func (r *Requester) measure(w *work, data []byte) (length int, status ib.WCStatus) {
 	list, ok := w.listOf(data)
 	if uint32(w.SGECount) > r.MaxSendSGE || !ok {
@@ -34,7 +33,7 @@ func (r *Requester) measure(w *work, data []byte) (length int, status ib.WCStatu
 	return length, ib.WCSuccess
 }
 
-// gather fills to with the part of a message that begins at an offset.
+// gather copies the part of a message that begins at an offset to to.
 func (r *Requester) gather(w *work, to []byte, offset int) ib.WCStatus {
 	if len(to) == 0 {
 		return ib.WCSuccess
@@ -47,13 +46,13 @@ func (r *Requester) gather(w *work, to []byte, offset int) ib.WCStatus {
 	return r.walk(w, data, offset, to, false)
 }
 
-// spread writes a part of an answer to the memory of the oldest request.
+// spread writes a part of a response to the memory of the oldest request.
 func (r *Requester) spread(w *work, offset int, from []byte) ib.WCStatus {
 	return r.walk(w, r.Queue.Data(0), offset, from, true)
 }
 
-// walk fills bytes with those of a request's message from an offset on, or writes them there. A piece of a null region
-// is shorter than what it is for. The list may be shorter than when it was measured.
+// walk copies bytes between a slice and a request's message, from an offset on; write is the direction to the message.
+// A piece of a null region is shorter than requested. The list may have become shorter since it was measured.
 func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ib.WCStatus {
 	for list, _ := w.listOf(data); len(bytes) > 0; {
 		sge, rest, some := list.Next()

@@ -7,20 +7,20 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What a requester does when something was lost (IBA 9.7.5.1.3, 9.7.6): a NAK or a gap among responses says so,
-// or nothing comes in time; or the peer has no receive, and says how long to wait.
+// Handling of losses by the requester (IBA 9.7.5.1.3, 9.7.6). A loss is detected by a NAK, a gap among responses or a
+// timeout. An RNR NAK, which reports that no receive request is posted, specifies how long to wait.
 
-// foreverRNR is the RNRRetry that never ends.
+// foreverRNR is the RNRRetry without a limit.
 const foreverRNR = 7
 
-// Deadline is when Expire is to be called; zero if nothing expires.
+// Deadline returns the time at which to call Expire; zero if none is set.
 func (r *Requester) Deadline() time.Time { return r.deadline }
 
-// InFlight says whether the peer's answers are awaited: it has neither said that it is not ready, nor been silent
-// for as long as Timeout says.
+// InFlight reports whether responses of the peer are expected: there is no RNR wait, and the local ACK timeout has not
+// expired since the last response.
 func (r *Requester) InFlight() bool { return !r.rnrWait && !r.silent }
 
-// Expire is called when the deadline has come: the peer is ready again, or has not answered.
+// Expire is called at the deadline: an RNR wait is over, or the peer has not responded.
 func (r *Requester) Expire(now time.Time) {
 	r.deadline = time.Time{}
 	switch {
@@ -29,7 +29,7 @@ func (r *Requester) Expire(now time.Time) {
 		r.startTimer(now)
 		r.turn = TurnNow
 	case r.works.count == 0 || r.works.at(0).packets == 0:
-	case (r.unsent || r.one) && r.PSN == r.oldest: // it was held back here: the peer cannot have answered
+	case (r.unsent || r.one) && r.PSN == r.oldest: // the packet was held back here, so the peer cannot have responded
 		r.startTimer(now)
 	case r.timeout.After(now):
 		r.probe(now)
@@ -41,7 +41,7 @@ func (r *Requester) Expire(now time.Time) {
 	r.Queue.Publish()
 }
 
-// startTimer begins the time within which the peer has to answer; it ends the time if nothing is outstanding.
+// startTimer starts the timer for the peer's next response; it stops the timer if nothing is outstanding.
 func (r *Requester) startTimer(now time.Time) {
 	timeout := wire.AckTimeout(r.Timeout)
 	if timeout == 0 || r.oldest == r.newest || r.works.count == 0 {
@@ -52,8 +52,8 @@ func (r *Requester) startTimer(now time.Time) {
 	r.deadline = r.patience(now)
 }
 
-// lost goes back to a packet that the peer has not got, or whose response is not here. Of several signs of
-// one loss the first counts. named says that the peer has named it, and has packets behind it.
+// lost goes back to a packet that the peer lacks, or whose response is missing. Of several signs of one loss only the
+// first counts. named means that a NAK has reported the PSN, so that the peer has packets behind it.
 func (r *Requester) lost(now time.Time, psn wire.PSN, named bool) {
 	switch {
 	case r.again || r.works.count == 0:
@@ -72,7 +72,7 @@ func (r *Requester) lost(now time.Time, psn wire.PSN, named bool) {
 	}
 }
 
-// goBack has the packets from a PSN on sent again.
+// goBack retransmits the packets from a PSN on.
 func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.PSN = psn
 	r.current = r.works.find(psn)
@@ -84,20 +84,19 @@ func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.turn = TurnNow
 }
 
-// waitReady waits as long as the peer says before it goes back to the request that the peer had no receive
-// for.
+// waitReady waits for the time in an RNR NAK before it goes back to the request that found no receive request.
 func (r *Requester) waitReady(now time.Time, s wire.Syndrome) Reason {
 	switch {
 	case r.works.count == 0:
 		return StrayAnswer
-	case r.rnrWait: // of several of one try the first counts
+	case r.rnrWait: // only the first of several for one attempt counts
 		return Taken
 	case r.RNRRetry != foreverRNR && r.rnrRetries == 0:
 		r.fail(ib.WCRNRRetryExcErr)
 		return Taken
 	}
 	r.rnrRetries -= min(r.rnrRetries, 1)
-	r.retries = r.RetryCnt // the peer answers
+	r.retries = r.RetryCnt // the peer responds
 	r.goBack(now, r.oldest)
 	r.rnrWait = true
 	r.deadline = now.Add(s.RNRTime())

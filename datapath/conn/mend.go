@@ -6,29 +6,29 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// How a requester has less sent again than everything from a lost packet on. Nothing in the protocol says whether a
-// peer keeps what is ahead of a packet that it misses; what it acknowledges does.
+// Selective retransmission: the requester retransmits less than everything from a lost packet on. The protocol does not
+// specify whether a peer keeps packets that arrive ahead of a missing one; its acknowledgements show it.
 //
-//	a NAK ─────────────────────► only the packet that it names is sent again, and an answer asked for
-//	no answer for some RTTs ───► likewise the oldest: the NAK, or the last packet, was lost
-//	the answer is for more ────► the peer had the rest: on with what is new
-//	the answer is for this one ► the peer has dropped the rest, or it was lost too: back, and all of it again
+//	a NAK ────────────────────────► only the packet that it reports is retransmitted, with an acknowledgement request
+//	no response for some RTTs ────► the same for the oldest packet: the NAK, or the last packet, was lost
+//	the ACK covers more packets ──► the peer had the others: continue with new packets
+//	the ACK covers this packet ───► the peer has dropped the others, or they were lost too: retransmit all of them
 //
-// A peer that keeps nothing costs one round trip, once: then it is known.
+// A peer that keeps no packets costs one additional round trip, once; afterwards its behaviour is known.
 type mending struct {
-	one     bool     // the packet that has the PSN is sent alone
-	psn     wire.PSN // of the packet that was sent again alone
-	resume  wire.PSN // that is sent after it
-	awaited bool     // an answer to it is awaited
-	named   bool     // a NAK has named it: what is behind it has arrived there
+	one     bool     // the packet with the current PSN is sent alone
+	psn     wire.PSN // of the packet that was retransmitted alone
+	resume  wire.PSN // the PSN to send after it
+	awaited bool     // its acknowledgement is awaited
+	named   bool     // a NAK has reported it: packets behind it have arrived at the peer
 	keeps   keeping
 
-	probes  uint8 // packets sent again before the specification's time-out, since something was acknowledged
+	probes  uint8 // early retransmissions since the last acknowledgement
 	probed  time.Time
-	timeout time.Time // when that time-out ends
+	timeout time.Time // when the specified timeout expires
 }
 
-// keeping is what is known of a peer: whether it keeps what is ahead of a packet that it misses.
+// keeping is the knowledge about a peer: whether it keeps packets that arrive ahead of a missing one.
 type keeping uint8
 
 const (
@@ -37,11 +37,11 @@ const (
 	keepsNot
 )
 
-// mostProbes is how often a packet is sent again before the time-out; each waits twice as long.
+// mostProbes is the maximum number of retransmissions before the timeout; each waits twice as long.
 const mostProbes = 3
 
-// canMend says that a packet that a NAK names is sent again alone. A READ is asked for again from there: its responses
-// are the peer's to send.
+// canMend reports whether a packet that a NAK reports is retransmitted alone. A READ is requested again from there on:
+// its responses are sent by the peer.
 func (r *Requester) canMend(psn wire.PSN, named bool) bool {
 	if !named || !r.Mends || r.keeps == keepsNot || psn.Plus(1).Ahead(r.newest) >= 0 {
 		return false
@@ -50,7 +50,7 @@ func (r *Requester) canMend(psn wire.PSN, named bool) bool {
 	return at < r.works.count && !r.works.at(at).wantsAnswer()
 }
 
-// mend has one packet sent again, alone.
+// mend retransmits one packet alone.
 func (r *Requester) mend(psn wire.PSN, named bool) {
 	resume := r.PSN
 	if r.one && r.resume.Ahead(resume) > 0 {
@@ -58,14 +58,14 @@ func (r *Requester) mend(psn wire.PSN, named bool) {
 	}
 	r.PSN = psn
 	r.current = r.works.find(psn)
-	// Responses to a READ say nothing of what is behind it.
+	// Responses to a READ do not show whether the packets behind it were kept.
 	r.awaited = r.current < r.works.count && !r.works.at(r.current).wantsAnswer()
 	r.mending.one, r.mending.psn, r.mending.resume, r.named = true, psn, resume, named
 	r.trip.cancel()
 	r.turn = TurnNow
 }
 
-// mended goes on with what was to be sent before.
+// mended resumes sending at the PSN before mend.
 func (r *Requester) mended() {
 	if r.one = false; r.resume.Ahead(r.PSN) > 0 {
 		r.PSN = r.resume
@@ -73,7 +73,7 @@ func (r *Requester) mended() {
 	}
 }
 
-// answered looks what an acknowledgement of all packets before one says of the peer.
+// answered derives from an acknowledgement of all packets before a PSN whether the peer keeps packets.
 func (r *Requester) answered(now time.Time, before wire.PSN) {
 	if !r.awaited || before.Ahead(r.mending.psn) <= 0 {
 		return
@@ -85,7 +85,7 @@ func (r *Requester) answered(now time.Time, before wire.PSN) {
 			r.keeps = keeps
 		}
 	case rest > 0 && r.works.count > 0:
-		if r.named && r.mending.psn.Ahead(r.lastLong) >= 0 { // long ones are never kept
+		if r.named && r.mending.psn.Ahead(r.lastLong) >= 0 { // long packets are never kept
 			r.keeps = keepsNot
 		}
 		r.goBack(now, before)
@@ -93,7 +93,7 @@ func (r *Requester) answered(now time.Time, before wire.PSN) {
 	}
 }
 
-// refused looks what a NAK says of the peer: one that misses a packet further on had those between.
+// refused derives the same from a NAK: if the missing packet is a later one, the peer had those in between.
 func (r *Requester) refused(psn wire.PSN) {
 	if r.awaited && psn.Ahead(r.mending.psn) > 0 {
 		if r.awaited = false; r.named && psn.Ahead(r.mending.psn) > 1 {
@@ -102,7 +102,7 @@ func (r *Requester) refused(psn wire.PSN) {
 	}
 }
 
-// probe has the oldest packet sent again, and the peer say what it has.
+// probe retransmits the oldest packet, with an acknowledgement request.
 func (r *Requester) probe(now time.Time) {
 	r.Counters.Probes++
 	r.probes++
@@ -111,12 +111,12 @@ func (r *Requester) probe(now time.Time) {
 	r.deadline = r.patience(now)
 }
 
-// timeTrips measures how long answers take: that to the packet which leaves next. Of a READ, whose responses come
-// without being asked for one by one, it is one of those that come soon.
+// timeTrips measures response times: that of the next packet to leave or, for a READ, whose responses are not requested
+// one by one, of a packet that is due soon.
 func (r *Requester) timeTrips(now time.Time) {
 	r.trip.end(r.oldest, now)
 	switch {
-	case r.oldest == r.newest: // nobody knows when the next packet leaves
+	case r.oldest == r.newest: // it is unknown when the next packet leaves
 		r.trip.cancel()
 		return
 	case r.runs:
@@ -129,7 +129,8 @@ func (r *Requester) timeTrips(now time.Time) {
 	r.trip.begin(next, now)
 }
 
-// patience is until when an answer is awaited: until the specification's time-out, or as long as answers usually take.
+// patience returns the time until which a response is awaited: the specified timeout, or the usual response time if
+// shorter.
 func (r *Requester) patience(now time.Time) time.Time {
 	if r.usual > 0 && r.probes < mostProbes && !r.costly() {
 		if at := now.Add(r.usual << r.probes); at.Before(r.timeout) {
@@ -139,7 +140,7 @@ func (r *Requester) patience(now time.Time) time.Time {
 	return r.timeout
 }
 
-// costly says that to ask for the oldest packet again would have the peer send much: the rest of a long part of a READ.
+// costly reports whether a retransmission of the oldest packet would make the peer send a long part of a READ again.
 func (r *Requester) costly() bool {
 	if r.works.count == 0 {
 		return false

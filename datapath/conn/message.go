@@ -6,25 +6,25 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// message is the SEND or RDMA WRITE of the peer's that has begun and not ended.
+// message is the peer's SEND or RDMA WRITE that has begun and not ended.
 type message struct {
 	extent
-	hasRecv bool // recv is taken, and not completed
+	hasRecv bool // recv is consumed, and not completed
 	recv    ring.Recv
 }
 
-// extent is what a message is, and how much of it is here.
+// extent is the type of a message and its received part.
 type extent struct {
-	kind     wire.Meaning // MeansSend or MeansWrite; 0: there is none
-	received uint32       // bytes that are in memory
-	srqn     wire.SRQN    // of XRC: the queue that it is for
+	kind     wire.Meaning // MeansSend or MeansWrite; 0: none
+	received uint32       // bytes that have been written to memory
+	srqn     wire.SRQN    // of XRC: the destination SRQ
 	addr     uint64       // of a WRITE, like the next two
 	key      ib.RKey
 	length   uint32
 }
 
-// takePart carries out a packet of a SEND or a WRITE, which stands for so many (packetsIn). What it checks comes before
-// anything that it changes.
+// takePart executes a packet of a SEND or a WRITE, which stands for a number of packets (packetsIn). It makes all
+// checks before any changes.
 func (r *Responder) takePart(packet *wire.Packet, packets uint32) Reason {
 	m, means := &r.message, packet.BTH().Opcode().Means()
 	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
@@ -59,7 +59,7 @@ func (r *Responder) takePart(packet *wire.Packet, packets uint32) Reason {
 	return r.endMessage(packet, means)
 }
 
-// begin notes what the first packet says.
+// begin records the header fields of the first packet.
 func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	m.kind, m.received = kind, 0
 	if p.Has(wire.HeaderXRCETH) {
@@ -71,7 +71,7 @@ func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	}
 }
 
-// store writes a packet of the message in hand to memory.
+// store writes a packet of the current message to memory.
 func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
 	m := &r.message
 	if means.Is(wire.MeansReceive) && !m.hasRecv {
@@ -84,7 +84,7 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 	}
 	payload, room, mtu := packet.Payload(), m.recv.List().Length()-uint64(m.received), uint64(r.MTU.Bytes())
 	fits := room >= uint64(length)
-	if !fits { // of a long packet come those that have room
+	if !fits { // store the packets of a long packet that fit
 		payload = payload[:room/mtu*mtu]
 	}
 	if (fits || len(payload) > 0) && !r.QP.WriteRecv(m.recv.List(), int(m.received), payload) {
@@ -92,7 +92,7 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 		return Protection
 	}
 	if !fits {
-		if r.Reliable() { // else the receive takes the next message
+		if r.Reliable() { // else the receive request serves the next message
 			r.failRecv(ib.WCLocLenErr)
 		}
 		return NoRoom
@@ -100,13 +100,13 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 	return Taken
 }
 
-// failRecv completes the message's receive with an error, which ends the queue pair.
+// failRecv completes the message's receive request with an error, which ends the queue pair.
 func (r *Responder) failRecv(status ib.WCStatus) {
 	r.completeTaken(status)
 	r.QP.Fail(ib.QPStateErr)
 }
 
-// storeWrite writes a packet of a WRITE. The first one's key must be good for the whole message.
+// storeWrite writes a packet of a WRITE. The first packet's key must be valid for the whole message.
 func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
 	m := &r.message
 	if m.length > ring.MaxMessage || m.length-m.received < length || means.Is(wire.MeansEnd) && m.length-m.received != length {
@@ -124,9 +124,9 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 		return Taken
 	}
 	payload := packet.Payload()
-	for len(memory) < len(payload) { // it lies in pieces
+	for len(memory) < len(payload) { // the memory consists of pieces
 		n := len(memory)
-		if n == 0 { // it has signatures
+		if n == 0 { // the region has signatures
 			return r.moveWrite(from, payload)
 		}
 		writeRemote(memory, payload[:n])
@@ -143,9 +143,9 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	return Taken
 }
 
-// writeEnd writes a WRITE's last packet. A program may poll for the last byte, and write there itself once it has it: the
-// others are there before it, and it is stored once. copy stores some bytes twice. It pairs with the program's load: of a
-// stream rs_can_send in verbs/c/cm/rsring.c, of its mappings find in rsiomap.c.
+// writeEnd writes a WRITE's last packet. A program may poll for the last byte and then write to the memory. Therefore
+// the other bytes are written first, and the last one is stored exactly once; copy stores some bytes twice. It pairs
+// with the program's load: rs_can_send in verbs/c/cm/rsring.c for a stream, find in rsiomap.c for its mappings.
 func (r *Responder) writeEnd(memory, payload []byte) {
 	before := len(memory) - tailSize(memory)
 	writeRemote(memory, payload[:before])
@@ -153,14 +153,14 @@ func (r *Responder) writeEnd(memory, payload []byte) {
 	writeTail(memory[before:], payload[before:])
 }
 
-// keepOrder has what is stored before it be seen before what is stored after it. A store and a load: one that adds is no
-// such barrier on arm64 without LSE.
+// keepOrder orders all stores before it ahead of those after it. It is a store and a load: without LSE, an atomic add
+// is no such barrier on arm64.
 func (r *Responder) keepOrder() {
 	r.order.Store(0)
 	r.order.Load()
 }
 
-// moveWrite writes to memory that has signatures.
+// moveWrite writes to memory with signatures.
 func (r *Responder) moveWrite(from uint64, payload []byte) Reason {
 	if !r.QP.MoveRemote(r.message.key, from, payload, true) {
 		return RemoteAccess
@@ -168,7 +168,7 @@ func (r *Responder) moveWrite(from uint64, payload []byte) Reason {
 	return Taken
 }
 
-// endMessage completes the message in hand.
+// endMessage completes the current message.
 func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
 	m := &r.message
 	m.kind = 0

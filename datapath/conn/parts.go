@@ -1,7 +1,7 @@
 package conn
 
-// parts divides the response of a READ into the parts that it is asked for in, each of which is a request of its own to
-// the peer. The size of a part may change while parts are outstanding: from then on the new ones have it.
+// parts divides the response to a READ into parts, each of which is requested by a separate packet. The size of a part
+// may change while parts are outstanding, and then applies to new parts.
 //
 //	   old.begin        old.size           begin     size
 //	──────┴──────────┬──────────┬────────────┴───┬───┬───┬──►
@@ -10,13 +10,13 @@ type parts struct {
 	old division // of the parts before begin
 }
 
-// division is parts of one size, in packets, from a place on.
+// division is a sequence of parts of one size, in packets, from a place on.
 type division struct{ begin, size uint32 }
 
-// left is how many packets are from a place to the end of its part.
+// left returns the number of packets from a place to the end of its part.
 func (d *division) left(place uint32) uint32 { return d.size - (place-d.begin)%d.size }
 
-// count is how many parts have packets from one place to another.
+// count returns the number of parts that have packets between two places.
 func (d *division) count(from, to uint32) int {
 	if from >= to {
 		return 0
@@ -24,10 +24,10 @@ func (d *division) count(from, to uint32) int {
 	return int((to-d.begin+d.size-1)/d.size - (from-d.begin)/d.size)
 }
 
-// whole is one part of a number of packets.
+// whole returns a single part with a number of packets.
 func whole(packets uint32) parts { return parts{division: division{size: packets}} }
 
-// divide has the parts from a place on be of another size, once those of the last but one are answered.
+// divide sets the size of the parts from a place on, once the parts before the last change of size are answered.
 func (p *parts) divide(place, size, answered uint32) {
 	if size == p.size || answered < p.begin {
 		return
@@ -36,7 +36,7 @@ func (p *parts) divide(place, size, answered uint32) {
 	p.division = division{begin: place, size: size}
 }
 
-// left is how many packets are from a place to the end of its part.
+// left returns the number of packets from a place to the end of its part.
 func (p *parts) left(place uint32) uint32 {
 	if place < p.begin {
 		return min(p.begin-place, p.old.left(place))
@@ -44,7 +44,7 @@ func (p *parts) left(place uint32) uint32 {
 	return p.division.left(place)
 }
 
-// count is how many parts have packets from one place to another.
+// count returns the number of parts that have packets between two places.
 func (p *parts) count(from, to uint32) int {
 	n := p.division.count(max(from, p.begin), to)
 	if from < p.begin {

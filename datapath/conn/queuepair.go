@@ -6,50 +6,51 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// QueuePair is what a requester and a responder need of the queue pair that they are halves of. All of it runs
-// within a call of theirs. CompleteSend and CompleteRecv may bring the queue pair to ERR, and call Enter: their
-// CQ may be overrun.
+// QueuePair is the interface of a requester and a responder to their queue pair. Its methods are called only within a
+// call of theirs. CompleteSend and CompleteRecv may move the queue pair to ERR and call Enter, as they may overrun the
+// CQ.
 type QueuePair interface {
-	// Memory is what an SGE of a request names, to be written or only read, as far as it lies in one piece from an
-	// offset on: a piece, and how many of length bytes that is for, at least one if length is not 0. ok is false if the
-	// SGE may not be accessed. The piece is shorter for a null region: the rest is read as zeros, and not written.
-	// Of a region with signatures there is none: n is 0, and Move has the bytes.
+	// Memory returns the memory of an SGE of a request from an offset on, as far as it is contiguous: the piece, and
+	// the number of the length bytes that it covers, at least one if length is not 0. ok is false if the access is not
+	// permitted. For a null region the piece is shorter than n: the remaining bytes are read as zeros and not written.
+	// For a region with signatures n is 0, and Move copies the bytes.
 	Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
-	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
-	// that may not be accessed.
+	// WriteRecv writes a payload to the memory of a receive request's list, from an offset on; false if the access is
+	// not permitted.
 	WriteRecv(list ring.SGList, offset int, payload []byte) bool
-	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way. It may
-	// be only the first piece of that: who needs more asks for the rest. No bytes need no key (IBA 9.7.4.1.2).
+	// Remote returns the memory of an R_Key of the peer; ok is false if the access is not permitted. It may return only
+	// the first contiguous piece; the caller requests the rest. An access of length 0 needs no valid key (IBA
+	// 9.7.4.1.2).
 	Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool)
-	// Bind makes a window one to a part of a region, under a new key (IBA 10.6.7).
+	// Bind binds a memory window to a part of a region, under a new key (IBA 10.6.7).
 	Bind(key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus
-	// Move moves bytes of which Memory has found no piece, since they are of a region with signatures: from the SGE
-	// or, to be written, to it; false if that cannot be. MoveRemote is the same for Remote.
+	// Move copies bytes from an SGE or, with write, to it, where Memory returns no piece because the region has
+	// signatures; false if the access is not permitted. MoveRemote is the same for Remote.
 	Move(sge ib.SGE, offset int, bytes []byte, write bool) bool
 	MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool
-	// Register makes a fast region one of the memory in its list, under a new key and at a base (IBA 10.6.5), with
-	// signatures or without.
+	// Register makes a fast registration of the memory in the list, under a new key and at a base (IBA 10.6.5), with or
+	// without signatures.
 	Register(key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus
-	// Invalidate revokes the key of a window or a fast region, as the program or its peer asks; false if the queue
-	// pair may not.
+	// Invalidate revokes the key of a window or a fast region, on behalf of the program or its peer; false if that is
+	// not permitted.
 	Invalidate(key ib.RKey, peer bool) bool
-	// Target has the calls about receives and the peer's keys be for a shared receive queue that the peer has named:
-	// its receives, its memory, its CQ. false if the queue pair may not use it. Only of XRC; a packet's comes first.
+	// Target selects the SRQ of an XRC packet: later calls use its receive requests, memory and CQ. It returns false if
+	// the queue pair must not use it. It is called first for each XRC packet.
 	Target(number wire.SRQN) bool
-	// TakeRecv takes the next receive; false if there is none.
+	// TakeRecv consumes the next receive request; false if none is posted.
 	TakeRecv(r *ring.Recv) bool
-	// Credits is the ACK that says how many receives are posted.
+	// Credits returns the ACK syndrome with the number of posted receive requests.
 	Credits() wire.Syndrome
-	// CompleteSend and CompleteRecv write a completion. The second returns false if its CQ was overrun.
+	// CompleteSend and CompleteRecv write a completion. CompleteRecv returns false if its CQ was overrun.
 	CompleteSend(c Completion)
 	CompleteRecv(c Completion) bool
-	// Fail moves the queue pair to ERR or SQE, by Enter, and tells the program.
+	// Fail moves the queue pair to ERR or SQE, by Enter, and notifies the program.
 	Fail(state ib.QPState)
-	// Note tells the program of an event.
+	// Note notifies the program of an event.
 	Note(event ib.EventType)
 }
 
-// Completion is what a half says in a work completion.
+// Completion holds the fields of a work completion that a requester or responder sets.
 type Completion struct {
 	ID        uint64
 	Status    ib.WCStatus
@@ -65,89 +66,89 @@ type Attr struct {
 	Service wire.Service // ServiceRC, ServiceUC or ServiceXRC
 	MTU     wire.MTU     // of the path
 
-	Access          ib.AccessFlags // what the peer may do: remote read, write, atomic
-	MinRNRTimer     uint8          // code of 5 bits that a peer is told when no receive is posted
-	MaxDestRDAtomic uint8          // reads and atomics of the peer's that may be outstanding here
+	Access          ib.AccessFlags // operations permitted to the peer: remote read, write, atomic
+	MinRNRTimer     uint8          // 5-bit code of the wait that an RNR NAK requests
+	MaxDestRDAtomic uint8          // maximum number of outstanding READs and atomics of the peer
 
-	Timeout     uint8 // 4.096 µs × 2ⁿ; 0 is for ever
+	Timeout     uint8 // 4.096 µs × 2ⁿ; 0: no timeout
 	RetryCnt    uint8 // 0 to 7
-	RNRRetry    uint8 // 0 to 7; 7 is for ever
-	MaxRDAtomic uint8 // own reads and atomics that may be outstanding
+	RNRRetry    uint8 // 0 to 7; 7: no limit
+	MaxRDAtomic uint8 // maximum number of own outstanding READs and atomics
 
-	NotifyDrained bool // send EventSQDrained in SQD when what was begun is finished
-	Long          bool // long packets may come: frames never leave memory (segment.go)
+	NotifyDrained bool // send EventSQDrained in SQD when the requests begun are finished
+	Long          bool // long packets are possible: frames never leave memory (segment.go)
 }
 
-// Reliable says that packets are acknowledged.
+// Reliable reports whether packets are acknowledged.
 func (a *Attr) Reliable() bool { return a.Service != wire.ServiceUC }
 
-// mostReads is how many READs and atomics may be outstanding.
+// mostReads returns the maximum number of outstanding READs and atomics.
 func (a *Attr) mostReads() int { return max(1, int(a.MaxRDAtomic)) }
 
-// xrc says that requests name the shared receive queue that they are for.
+// xrc reports whether requests contain the number of a shared receive queue.
 func (a *Attr) xrc() bool { return a.Service == wire.ServiceXRC }
 
-// Counters count what requesters see of a bad network.
+// Counters counts the network errors that requesters detect.
 type Counters struct {
-	Retransmits           uint64 // packets that were sent again
-	Timeouts              uint64 // times that the peer did not answer in time
-	Probes                uint64 // packets sent again before that, to have the peer say what it has
-	SequenceNAKs, RNRNAKs uint64 // answers of peers: packets are missing; no receive is posted
+	Retransmits           uint64 // retransmitted packets
+	Timeouts              uint64 // expired local ACK timeouts
+	Probes                uint64 // packets retransmitted before the timeout, to make the peer report its expected PSN
+	SequenceNAKs, RNRNAKs uint64 // NAKs of peers: packets are missing; no receive request is posted
 }
 
-// Reason says why a packet was not taken. The zero Reason means that it was.
+// Reason is the reason why a packet was not accepted. The zero Reason means that it was.
 type Reason uint8
 
 // The reasons.
 const (
-	Taken          Reason = iota // also of a packet that is kept until those before it come
+	Taken          Reason = iota // also for a packet that is kept until the missing ones arrive
 	QPState                      // the queue pair's state does not allow it
-	Duplicate                    // it came again: answered again, not carried out again
-	OutOfSequence                // packets before it are missing, and it was not kept
-	StrayAnswer                  // an answer that the requester does not wait for
-	InvalidRequest               // what a peer may not ask for, or in this order; or a response that is none
-	RemoteAccess                 // memory that a peer may not access in this way
-	NoReceive                    // no receive is posted
-	NoRoom                       // the receive is too short
-	Protection                   // the program's own memory may not be written
+	Duplicate                    // acknowledged again, not executed again
+	OutOfSequence                // earlier packets are missing, and it was not kept
+	StrayAnswer                  // an unexpected response
+	InvalidRequest               // a request that the peer is not permitted to make, or that is out of order; or a malformed response
+	RemoteAccess                 // an access to memory that the peer is not permitted
+	NoReceive                    // no receive request is posted
+	NoRoom                       // the receive request is too short
+	Protection                   // the program's own memory is not writable
 	CQFull                       // the completion queue was overrun
-	XRCDomain                    // it names no shared receive queue of the XRC domain
+	XRCDomain                    // its number is that of no SRQ in the XRC domain
 	NotInvalidated               // a SEND has arrived whose key cannot be invalidated
 
-	Reasons int = iota // how many there are
+	Reasons int = iota // number of reasons
 )
 
-// Turn says when a half has packets to send.
+// Turn is the time at which a requester or responder has packets to send.
 type Turn uint8
 
-// The turns. A later one is in the next round: a program that answers a message at once has its answer and the
-// acknowledgement leave together.
+// The turns. TurnLater is in the next round: until then a program can post its response, which then leaves together
+// with the acknowledgement.
 const (
 	NoTurn Turn = iota
 	TurnLater
 	TurnNow
 )
 
-// Step is what Next found.
+// Step is the result of Next.
 type Step uint8
 
 // The steps.
 const (
-	Idle    Step = iota // there is nothing to send now
-	Worked              // something was done without a packet; there may be more
-	Ready               // a packet is described, to be filled
+	Idle    Step = iota // there is no packet to send now
+	Worked              // work was done without a packet; there may be more
+	Ready               // a packet is described and must be filled
 	Limited             // a packet is described that is more than the limits allow
 )
 
-// Packet is one to be sent: Next describes it, and Fill writes its payload. A packet that is not filled has
-// changed nothing.
+// Packet is a packet to send: Next describes it, and Fill writes its payload. A packet that is not filled has changed
+// nothing.
 type Packet struct {
-	wire.Transport     // but what is the path's and the card's
+	wire.Transport     // except the fields of the path and the card
 	Length         int // of the payload, in bytes
 
-	work     *work // of a requester's, like the next three
+	work     *work // of a requester, like the next three
 	place    uint32
-	psns     uint32 // that it takes: of a READ those of the response
-	asks     bool   // for an answer
+	psns     uint32 // number of PSNs that it uses: for a READ those of the response
+	asks     bool   // it requests a response
 	response *response
 }

@@ -10,7 +10,7 @@ import (
 
 // The responses to a requester's READs and atomics, which come in order.
 
-// receiveResponse takes a response to a READ or an atomic, which stands for so many packets (packetsIn).
+// receiveResponse handles a response to a READ or an atomic, which stands for a number of packets (packetsIn).
 func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet, packets uint32) Reason {
 	w := r.nextAnswer(now, psn)
 	if w == nil {
@@ -49,15 +49,15 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 	return Taken
 }
 
-// nextAnswer is the oldest READ or atomic that is not answered, after all that its answer acknowledges;
-// nil if the PSN is not one of its.
+// nextAnswer returns the oldest READ or atomic without a complete response, after completing all requests that the
+// response acknowledges; nil if the PSN is not part of the response.
 func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 	for i := range r.works.count {
 		if w := r.works.at(i); w.wantsAnswer() {
-			if w.status != ib.WCSuccess || psn.Ahead(w.first) < 0 { // one that cannot be carried out has no PSN
+			if w.status != ib.WCSuccess || psn.Ahead(w.first) < 0 { // a request that cannot be executed has no PSN
 				return nil
 			}
-			if r.acknowledge(now, w.first); r.works.count == 0 { // a completion was an overrun
+			if r.acknowledge(now, w.first); r.works.count == 0 { // a completion overran the CQ
 				return nil
 			}
 			return r.works.at(0)
@@ -66,10 +66,10 @@ func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 	return nil
 }
 
-// atomicSize is the size of what atomics work on, in bytes.
+// atomicSize is the size of the operand of an atomic, in bytes.
 const atomicSize = 8
 
-// isAnswer reports whether a packet, which stands for so many, can be the part of the response that is missing first.
+// isAnswer reports whether a packet, which stands for a number of packets, is valid as the next part of the response.
 func (w *work) isAnswer(p *wire.Packet, packets, mtu uint32) bool {
 	if packets == 0 {
 		return false

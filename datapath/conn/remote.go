@@ -8,9 +8,9 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// READs and atomics of the peer's. Both have responses, which are kept: responses.go.
+// READs and atomics of the peer. The responses of both are kept: responses.go.
 
-// takeRead notes a READ, whose response is sent packet by packet.
+// takeRead records a READ, whose response is sent packet by packet.
 func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	h := p.RETH()
 	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ib.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
@@ -33,7 +33,7 @@ func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 	return one.packets, wire.SyndromeACK, Taken
 }
 
-// takeAtomic carries out an atomic, and notes its response. It is atomic to all that the card does.
+// takeAtomic executes an atomic and records its response. It is atomic with respect to all operations of the card.
 func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome, Reason) {
 	h := p.AtomicETH()
 	one := response{psn: r.ExpectedPSN, packets: 1, kind: kind}
@@ -44,7 +44,7 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 		return wire.NAKInvalidRequest, InvalidRequest
 	}
 	memory, ok := r.QP.Remote(ib.RKey(h.RKey()), h.Addr(), atomicSize, ib.AccessRemoteAtomic)
-	if !ok || len(memory) < atomicSize { // the bytes of a number lie together
+	if !ok || len(memory) < atomicSize { // an aligned operand is contiguous
 		r.responses.takeBack()
 		return wire.NAKRemoteAccess, RemoteAccess
 	}
@@ -56,7 +56,7 @@ func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome
 	return wire.SyndromeACK, Taken
 }
 
-// carryOutAtomic changes the number in memory, and gives what it was.
+// carryOutAtomic updates the operand in memory, and returns its previous value.
 func (r *Responder) carryOutAtomic(memory []byte, kind wire.Meaning, h wire.AtomicETH) (original uint64) {
 	if r.Atomics != nil {
 		r.Atomics.Lock()
@@ -65,7 +65,7 @@ func (r *Responder) carryOutAtomic(memory []byte, kind wire.Meaning, h wire.Atom
 	var number [atomicSize]byte
 	readRemote(number[:], memory)
 	original = binary.NativeEndian.Uint64(number[:])
-	r.keepOrder() // a program may poll for the number, to learn of the WRITE before it
+	r.keepOrder() // a program may poll for the number, to detect that an earlier WRITE has arrived
 	binary.NativeEndian.PutUint64(number[:], h.SwapAdd())
 	switch {
 	case kind == wire.MeansFetchAdd:

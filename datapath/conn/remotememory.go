@@ -4,14 +4,14 @@ package conn
 
 import "encoding/binary"
 
-// How memory is accessed for a peer. What a peer does by RDMA has no order with what the program does but
-// for completions, as with hardware; racing accesses are the program's matter (see remotememory_race.go).
+// Access to memory for a peer. As with hardware, only completions order the RDMA accesses of a peer with those of the
+// program. Preventing races is the program's responsibility (see remotememory_race.go).
 
 func writeRemote(memory, payload []byte) { copy(memory, payload) }
 
 func readRemote(to, memory []byte) int { return copy(to, memory) }
 
-// writeTail writes what tailSize says by one store.
+// writeTail writes the last tailSize bytes by one store.
 func writeTail(memory, payload []byte) {
 	switch len(payload) {
 	case 8:

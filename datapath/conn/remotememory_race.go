@@ -2,8 +2,8 @@
 
 package conn
 
-// The race detector does not look at what is done for a peer: it knows no order that comes by a network.
-// copy would tell it, whatever the function says.
+// Accesses for a peer are hidden from the race detector, which cannot observe ordering by the network. copy would be
+// instrumented even in a norace function.
 
 //go:norace
 func writeRemote(memory, payload []byte) {

@@ -10,8 +10,8 @@ import (
 
 // Requester is the half of a connection that sends requests (IBA 9.7.2 to 9.7.5).
 //
-// Packets are sent in the order of their PSNs. oldest is the first that is not acknowledged, PSN the next
-// to send, newest the one after the last that was ever sent: what is sent below it is sent again.
+// Packets are sent in the order of their PSNs. oldest is the first that is not acknowledged, PSN the next to send, and
+// newest the one after the last that was ever sent: a packet below newest is a retransmission.
 //
 //	      oldest            PSN             newest
 //	───────┴─ sent ─────────┴─ sent before ───┴──────►
@@ -21,48 +21,48 @@ type Requester struct {
 	Counters *Counters
 
 	Queue      *ring.SendConsumer
-	SigAll     bool   // every request has a completion
-	MaxInline  uint32 // bytes of inline data
+	SigAll     bool   // every request generates a completion
+	MaxInline  uint32 // maximum inline data, in bytes
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
-	Mends bool     // what was lost is sent again sooner than the time-out, and alone where the peer keeps the rest
+	Mends bool     // lost packets are retransmitted before the timeout, and alone if the peer keeps the later ones
 	progress
 }
 
-// progress is what a requester has in hand between two resets.
+// progress is the state of a requester between two resets.
 type progress struct {
 	state          ib.QPState
 	works          works
-	current        uint32 // place among works of the request that is sent next; the count: one to be taken
+	current        uint32 // index in works of the request to send next; the count: the next posted request
 	oldest, newest wire.PSN
-	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
-	lastLong       wire.PSN // where the last long packet ends, or the first PSN
-	reads          int      // requests of READs, of which one may have several, and atomics that are not answered
-	atOnce         int      // the most READs and atomics that the program has had outstanding: the peer may keep no more requests
-	asked          uint64   // responses that the peer was asked for, once or again, less those that came
+	afterRead      wire.PSN // end of the last READ that was sent, or oldest
+	lastLong       wire.PSN // end of the last long packet, or the first PSN
+	reads          int      // outstanding requests of READs, which may have several, and atomics
+	atOnce         int      // maximum number of READs and atomics that were outstanding: the peer may not keep more requests
+	asked          uint64   // requested responses, including repeated requests, that have not arrived
 	window         window
 	mending
 	trip
-	retries    uint8 // left, see Attr.RetryCnt
+	retries    uint8 // remaining, see Attr.RetryCnt
 	rnrRetries uint8
-	rnrWait    bool // waits for the time of an RNR NAK
-	silent     bool // the peer has not answered in time, and not since
-	unsent     bool // has gone back to PSN, and nothing has left since
-	again      bool // goes back to oldest; what was sent before does not count until it has moved
-	draining   bool // in SQD, and that it is drained has not been said
+	rnrWait    bool // an RNR wait is in progress
+	silent     bool // the local ACK timeout has expired, without a response since
+	unsent     bool // no packet has been sent since it went back to PSN
+	again      bool // it retransmits from oldest; responses to earlier packets are ignored until oldest advances
+	draining   bool // in SQD, and EventSQDrained is not sent yet
 	turn       Turn
 	deadline   time.Time // zero: none
 }
 
-// Enter begins what a state of the queue pair is for.
+// Enter prepares for a state of the queue pair.
 func (r *Requester) Enter(state ib.QPState) {
 	switch {
 	case state == ib.QPStateReset:
 		r.progress = progress{}
 	case state == ib.QPStateRTS && r.state == ib.QPStateRTR:
 		r.begin()
-	case state == ib.QPStateErr || state == ib.QPStateSQE: // what was begun is flushed with the rest
+	case state == ib.QPStateErr || state == ib.QPStateSQE: // requests begun are flushed with the others
 		r.deadline = time.Time{}
 		r.cut(0)
 	case state == ib.QPStateSQD && r.state != state:
@@ -71,7 +71,7 @@ func (r *Requester) Enter(state ib.QPState) {
 	r.state = state
 }
 
-// begin prepares a requester that sends its PSN first.
+// begin prepares a requester for its first PSN.
 func (r *Requester) begin() {
 	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, lastLong: r.PSN, window: window{size: firstWindow}}
 	r.refreshRetries()
@@ -79,30 +79,30 @@ func (r *Requester) begin() {
 
 func (r *Requester) refreshRetries() { r.retries, r.rnrRetries = r.RetryCnt, r.RNRRetry }
 
-// Turn says, once, that there may be packets to send.
+// Turn returns, once, when there may be packets to send.
 func (r *Requester) Turn() (t Turn) {
 	t, r.turn = r.turn, NoTurn
 	return t
 }
 
-// Begun is how many requests are taken and not completed.
+// Begun returns the number of requests that have been taken from the queue and not completed.
 func (r *Requester) Begun() uint32 { return r.works.count }
 
-// Unasked says that packets are on their way, and no answer to the last of them is asked for.
+// Unasked reports whether packets are in flight of which the last requests no acknowledgement.
 func (r *Requester) Unasked() bool { return r.window.unasked > 0 }
 
-// Oldest is the first PSN that is not acknowledged.
+// Oldest returns the first PSN that is not acknowledged.
 func (r *Requester) Oldest() wire.PSN { return r.oldest }
 
-// Leaving says whether requests have not wholly left, and can still. Beyond what a window holds they leave as
-// answers come; a peer that is dead gives none, so it ends with the first packet that had to be sent again.
+// Leaving reports whether some requests have packets that are not sent yet and can be. Beyond a window, packets leave
+// as acknowledgements arrive; a dead peer sends none, so Leaving returns false after the first retransmission.
 func (r *Requester) Leaving() bool {
 	begun := r.current < r.works.count || r.Queue.Behind(r.works.count) > 0
 	return begun && !r.rnrWait && r.retries == r.RetryCnt
 }
 
-// take checks the next request that is posted, and adds it to those that are being sent. It returns false if
-// there is none, or if it has to wait: for reads and atomics before it, or for all.
+// take checks the next posted request, and adds it to those that are being sent. It returns false if there is none, or
+// if the request has to wait for earlier READs and atomics, or for all earlier requests.
 func (r *Requester) take() bool {
 	if r.state != ib.QPStateRTS || r.failing() {
 		r.drained()
@@ -120,7 +120,7 @@ func (r *Requester) take() bool {
 	return true
 }
 
-// prepare checks a request, and gives it its PSNs; false if they are too many beside those on their way.
+// prepare checks a request and assigns its PSNs; false if too many PSNs are in use.
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ib.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
@@ -130,20 +130,20 @@ func (r *Requester) prepare(w *work, data []byte) bool {
 	return true
 }
 
-// failing says that the last request taken cannot be carried out: nothing is taken behind it.
+// failing reports whether the last request taken cannot be executed: no later request is taken.
 func (r *Requester) failing() bool {
 	return r.works.count > 0 && r.works.at(r.works.count-1).status != ib.WCSuccess
 }
 
-// mustWait says that a request, the last of the works, may not be begun before others are completed: a local one waits for all
-// others, a fenced one for READs and atomics (IBA 10.8.3.3), and of these there may be MaxRDAtomic.
+// mustWait reports whether the last request of works has to wait for others: a local one for all others, a fenced one
+// for READs and atomics (IBA 10.8.3.3), and a READ or atomic until fewer than MaxRDAtomic are outstanding.
 func (r *Requester) mustWait(w *work) bool {
 	return w.local() && r.works.count > 1 ||
 		w.Flags&ib.SendFence != 0 && r.reads > 0 ||
 		w.wantsAnswer() && r.reads >= r.mostReads()
 }
 
-// check checks the copy of a request, and measures its memory.
+// check validates the copy of a request, and measures its memory.
 func (r *Requester) check(w *work, data []byte) {
 	length, status := 0, ib.WCSuccess
 	switch {
@@ -168,7 +168,7 @@ func (r *Requester) check(w *work, data []byte) {
 	w.length, w.status = uint32(length), status
 }
 
-// runLocal carries out a request that has no packets.
+// runLocal executes a request that has no packets.
 func (r *Requester) runLocal(w *work) ib.WCStatus {
 	switch w.Opcode {
 	case ib.WRBindMW:
@@ -194,13 +194,12 @@ func (r *Requester) finish(status ib.WCStatus) {
 	r.Queue.Advance(signaled)
 	r.works.drop()
 	r.current -= min(r.current, 1)
-	if signaled { // last: an overrun ends the queue pair, and all that is left of its requests
+	if signaled { // last, as an overrun ends the queue pair and its other requests
 		r.QP.CompleteSend(done)
 	}
 }
 
-// fail completes the oldest request with an error, and moves the queue pair to ERR or SQE: what is behind it is
-// flushed.
+// fail completes the oldest request with an error, and moves the queue pair to ERR or SQE: later requests are flushed.
 func (r *Requester) fail(status ib.WCStatus) {
 	w := r.works.at(0)
 	r.QP.CompleteSend(Completion{ID: w.ID, Status: status, Opcode: w.Opcode.Completes(), Solicited: true})
@@ -212,7 +211,7 @@ func (r *Requester) fail(status ib.WCStatus) {
 	}
 }
 
-// failFirst completes a request that cannot be carried out, once all before it are completed.
+// failFirst completes a request that cannot be executed, once all earlier ones are completed.
 func (r *Requester) failFirst() Step {
 	if r.works.count > 1 {
 		return Idle
@@ -221,7 +220,7 @@ func (r *Requester) failFirst() Step {
 	return Worked
 }
 
-// cut forgets the requests from a place on.
+// cut discards the requests from a place on.
 func (r *Requester) cut(from uint32) {
 	for ; r.works.count > from; r.works.count-- {
 		r.reads -= r.works.at(r.works.count - 1).outstanding(r.newest)
@@ -229,7 +228,7 @@ func (r *Requester) cut(from uint32) {
 	r.current = min(r.current, from)
 }
 
-// drained says that a queue pair in SQD has finished what it had begun.
+// drained sends EventSQDrained if a queue pair in SQD has finished the requests that it had begun.
 func (r *Requester) drained() {
 	if r.state == ib.QPStateSQD && r.draining && r.works.count == 0 {
 		r.draining = false

@@ -5,19 +5,19 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What a responder tells its peer. Receiving notes what is to be told, and asks for a turn; then Next and Fill
-// give the packets.
+// Responses of a responder to its peer. Receive records responses and requests a turn; then Next and Fill produce the
+// packets.
 
-// Owes says that there is something to tell.
+// Owes reports whether a response, an ACK or a NAK is due.
 func (r *Responder) Owes() bool { return r.responses.pending > 0 || r.responses.due }
 
-// OwesData says that a response is what is to be told first.
+// OwesData reports whether the next packet is a response with data.
 func (r *Responder) OwesData() bool { return r.responses.pending > 0 }
 
-// Kept is how many responses are kept.
+// Kept returns the number of kept responses.
 func (r *Responder) Kept() int { return len(r.responses.kept) }
 
-// acknowledge has all requests before the expected one acknowledged, later. A NAK that is due stays.
+// acknowledge schedules an ACK for all requests before the expected one. A NAK that is due has priority.
 func (r *Responder) acknowledge() {
 	one := &r.responses
 	if one.due && one.nak != 0 {
@@ -29,15 +29,15 @@ func (r *Responder) acknowledge() {
 	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the one before
 }
 
-// refuse has the peer told why the expected packet was not taken.
+// refuse schedules a NAK for the expected packet.
 func (r *Responder) refuse(s wire.Syndrome) {
 	one := &r.responses
 	one.due, one.nak, one.psn = true, s, r.ExpectedPSN
 	r.turn = TurnNow
 }
 
-// repeat answers a duplicate again. A READ is read again, maybe only its end; an atomic is not carried out
-// again, but answered as before.
+// repeat responds to a duplicate again. The memory of a READ is read again, possibly only the end of it; an atomic is
+// not executed again, but its response is repeated.
 func (r *Responder) repeat(p *wire.Packet) {
 	kind := p.BTH().Opcode().Means().Kind()
 	if !kind.Is(wire.MeansAnswered) {
@@ -63,8 +63,8 @@ func (r *Responder) repeat(p *wire.Packet) {
 	r.turn = TurnNow
 }
 
-// Next describes the next packet of what there is to tell: the responses, then an ACK or a NAK. longest is how many bytes
-// of payload a packet may have that stands for several; 0: none does.
+// Next describes the next packet: of a response, or else an ACK or a NAK. longest is the maximum payload of a long
+// packet, in bytes; 0: no long packets.
 func (r *Responder) Next(longest int, p *Packet) Step {
 	one := r.responses.first()
 	p.response, p.Solicited, p.AckReq, p.Packets = one, false, false, 1
@@ -87,18 +87,18 @@ func (r *Responder) Next(longest int, p *Packet) Step {
 	return Ready
 }
 
-// describe describes the next packet of a response, which stands for so many.
+// describe describes the next packet of a response, which stands for many packets.
 func (r *Responder) describe(p *Packet, many uint32) {
 	one, mtu := p.response, uint32(r.MTU.Bytes())
 	operation := one.next(many)
 	p.Packets, p.Opcode, p.Length = many, r.Service.Of(operation), one.partLen(many*mtu, one.sent*mtu)
-	if operation != wire.OpReadResponseMiddle { // which says nothing of it
+	if operation != wire.OpReadResponseMiddle { // which has no AETH
 		p.Syndrome = r.QP.Credits()
 	}
 }
 
-// Fill writes the payload of a packet that Next has described, and counts it as sent. The peer is refused the
-// rest of a READ whose key was revoked while it was answered.
+// Fill writes the payload of a packet that Next has described, and counts it as sent. If the key of a READ was revoked
+// meanwhile, the rest of the response is refused.
 func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 	one := p.response
 	if one == nil {
@@ -112,7 +112,7 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 			return RemoteAccess
 		}
 		n := readRemote(payload, memory)
-		if n == 0 { // it has signatures
+		if n == 0 { // the region has signatures
 			n, ok = len(payload), r.QP.MoveRemote(one.key, one.addr+from, payload, false)
 		}
 		if !ok {
@@ -128,7 +128,7 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 	return Taken
 }
 
-// readable is a part of the memory that a READ names; ok is false if it may not be read any more.
+// readable returns a part of the memory of a READ; ok is false if the access is no longer permitted.
 func (r *Responder) readable(one *response, from uint64, length uint32) (memory []byte, ok bool) {
 	if r.xrc() && !r.QP.Target(one.srqn) {
 		return nil, false
@@ -136,7 +136,7 @@ func (r *Responder) readable(one *response, from uint64, length uint32) (memory 
 	return r.QP.Remote(one.key, one.addr+from, length, ib.AccessRemoteRead)
 }
 
-// endReading refuses the rest of a READ. One that was answered before is not answered again: its peer may have told the
+// endReading refuses the rest of a READ. A repeated response just ends: the peer may have reported the first one to the
 // program, which may have revoked the key since.
 func (r *Responder) endReading(one *response) {
 	if one.whole {
@@ -151,7 +151,7 @@ func (r *Responder) endReading(one *response) {
 	}
 }
 
-// next is the operation of the next packet, which stands for so many.
+// next returns the operation of the next packet, which stands for many packets.
 func (r *response) next(many uint32) wire.Opcode {
 	if r.kind != wire.MeansRead {
 		return wire.OpAtomicAcknowledge
@@ -159,7 +159,7 @@ func (r *response) next(many uint32) wire.Opcode {
 	return readResponses.At(r.sent, many, r.packets)
 }
 
-// partLen is the length of a packet's payload from an offset on, of at most so many bytes.
+// partLen returns the payload length of a packet from an offset on, at most most bytes.
 func (r *response) partLen(most, offset uint32) int {
 	if r.kind != wire.MeansRead {
 		return 0

@@ -8,36 +8,36 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Responder is the half of a connection that carries out the peer's requests (IBA 9.7.4, 9.9.3).
+// Responder is the half of a connection that executes the peer's requests (IBA 9.7.4, 9.9.3).
 //
-//	PSN ahead of the expected one   something was lost: one NAK, then silence until the expected one comes;
-//	                                it is kept until then
-//	PSN behind it                   a duplicate: acknowledged or answered again, not carried out again
-//	the expected one                checked, carried out, answered
+//	PSN ahead of the expected one   packets are missing: one NAK, then no other until the expected packet arrives;
+//	                                the packet is kept until then
+//	PSN behind it                   a duplicate: acknowledged or answered again, not executed again
+//	the expected PSN                checked, executed, answered
 type Responder struct {
 	*Attr
 	QP    QueuePair
 	Ahead *Ahead // nil: packets ahead of a missing one are dropped
-	// Atomics is held while an atomic is carried out, where other responders run at the same time; nil: none does.
+	// Atomics is held during an atomic if other responders run at the same time; nil: none do.
 	Atomics *sync.Mutex
 
 	ExpectedPSN wire.PSN // of the next request from the peer; set before RTR
 	service
 }
 
-// service is what a responder has in hand between two resets.
+// service is the state of a responder between two resets.
 type service struct {
 	state     ib.QPState
-	message   message // in hand, of several packets
+	message   message // the current one, if it has several packets
 	msn       uint32  // messages completed
-	nakSent   bool    // the peer has been told that the expected packet is missing, or was not taken
+	nakSent   bool    // a NAK has reported that the expected packet is missing or was not accepted
 	responses responses
 	ahead     ahead
 	turn      Turn
-	order     atomic.Uint32 // keeps a WRITE's last byte behind the others
+	order     atomic.Uint32 // orders a WRITE's last byte behind the others
 }
 
-// Enter begins what a state of the queue pair is for.
+// Enter prepares for a state of the queue pair.
 func (r *Responder) Enter(state ib.QPState) {
 	if !state.Receives() {
 		r.Forget()
@@ -48,13 +48,13 @@ func (r *Responder) Enter(state ib.QPState) {
 	r.state = state
 }
 
-// Turn says, once, when there are packets to send.
+// Turn returns, once, when there are packets to send.
 func (r *Responder) Turn() (t Turn) {
 	t, r.turn = r.turn, NoTurn
 	return t
 }
 
-// Receive takes a packet of the peer's requests.
+// Receive handles a request packet of the peer.
 func (r *Responder) Receive(p *wire.Packet) Reason {
 	if !r.Reliable() {
 		return r.receiveUC(p)
@@ -85,7 +85,7 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	return reason
 }
 
-// takeExpected carries out the packet that is expected.
+// takeExpected executes the expected packet.
 func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	packets, syndrome, reason := r.carryOut(p)
 	switch {
@@ -98,7 +98,7 @@ func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	default:
 		r.nakSent = false
 		r.ExpectedPSN = r.ExpectedPSN.Plus(packets)
-		if reason == NotInvalidated { // the last answer: it is for all requests up to this one
+		if reason == NotInvalidated { // the last response, for all requests up to this one
 			r.acknowledge()
 			r.turn = TurnNow
 		}
@@ -106,8 +106,8 @@ func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	return reason
 }
 
-// carryOut carries out the packet in hand, which is the expected one. It returns how many PSNs it has, and
-// how the peer is to be told: by an ACK if that is the zero syndrome.
+// carryOut executes the expected packet. It returns the number of its PSNs, and the syndrome of the response: the zero
+// syndrome is an ACK.
 func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	if r.xrc() && !r.QP.Target(p.SRQN()) {
 		return 0, r.syndromeOf(XRCDomain), XRCDomain
@@ -141,15 +141,15 @@ func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	return wire.NAKInvalidRequest
 }
 
-// failPeer ends a queue pair whose peer asked for what may not be. A receive that it had begun to use
-// completes with that; else an event tells (IBA 9.9.3, table 60).
+// failPeer ends a queue pair after an invalid request of its peer. A receive request that is in use completes with an
+// error; otherwise an event reports it (IBA 9.9.3, table 60).
 func (r *Responder) failPeer(s wire.Syndrome) {
-	if r.state == ib.QPStateErr { // by a completion that was an overrun, or by the receive's own error
+	if r.state == ib.QPStateErr { // by a completion that overran the CQ, or by the receive request's own error
 		return
 	}
 	status, event := ib.WCRemInvReqErr, ib.EventQPReqErr
 	if s == wire.NAKRemoteAccess {
-		status, event = ib.WCLocAccessErr, ib.EventQPAccessErr // of a WRITE with immediate data (IBA 11.6.2)
+		status, event = ib.WCLocAccessErr, ib.EventQPAccessErr // for a WRITE with immediate data (IBA 11.6.2)
 	}
 	if r.message.hasRecv {
 		r.completeTaken(status)
@@ -159,17 +159,17 @@ func (r *Responder) failPeer(s wire.Syndrome) {
 	r.QP.Fail(ib.QPStateErr)
 }
 
-// Flush completes the receive that a message has taken, if there is one, before those that were not taken.
+// Flush completes the receive request that a message has consumed, if any, before the other receive requests.
 func (r *Responder) Flush() {
 	if r.message.hasRecv {
 		r.completeTaken(ib.WCWRFlushErr)
 	}
 }
 
-// completeTaken completes the receive that a message has taken with an error.
+// completeTaken completes the receive request that a message has consumed with an error.
 func (r *Responder) completeTaken(status ib.WCStatus) {
 	r.message.hasRecv = false
-	if r.xrc() && !r.QP.Target(r.message.srqn) { // it was destroyed, with its receives
+	if r.xrc() && !r.QP.Target(r.message.srqn) { // the SRQ was destroyed, with its receive requests
 		return
 	}
 	r.QP.CompleteRecv(Completion{ID: r.message.recv.ID, Status: status, Opcode: ib.WCRecv, Solicited: true})

@@ -5,34 +5,34 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// responses are what the responder still has to tell its peer. Responses to READs and atomics come first, in
-// the order of their requests; then one ACK or NAK, which stands for all requests before it. The last
-// responses are kept, as many as the peer may have outstanding, to be sent again.
+// responses holds the packets that the responder still has to send. Responses to READs and atomics come first, in the
+// order of their requests, then one ACK or NAK for all requests before it. The last responses, up to the peer's maximum
+// number of outstanding requests, are kept for retransmission.
 type responses struct {
-	kept    []response    // a ring of them
-	next    int           // the place of the next one, which is that of the oldest
-	pending int           // responses that are not wholly sent
+	kept    []response    // a ring buffer
+	next    int           // index of the next response, which replaces the oldest
+	pending int           // responses that are not completely sent
 	due     bool          // an ACK or a NAK is to be sent
 	nak     wire.Syndrome // zero: an ACK
-	psn     wire.PSN      // of it
+	psn     wire.PSN      // of the ACK or NAK
 }
 
-// response is a response: to a READ, or to an atomic.
+// response is a response to a READ or an atomic.
 type response struct {
 	kind     wire.Meaning // of the request
 	psn      wire.PSN     // of the first packet
 	packets  uint32
-	sent     uint32 // packets
-	whole    bool   // all were sent, maybe before some are repeated
+	sent     uint32 // number of packets sent
+	whole    bool   // all have been sent at least once
 	msn      uint32
 	key      ib.RKey   // of a READ, like the next three
-	srqn     wire.SRQN // of XRC: the queue whose memory it is
+	srqn     wire.SRQN // of XRC: the SRQ whose PD the memory belongs to
 	addr     uint64
 	length   uint32
 	original uint64 // of an atomic
 }
 
-// add notes a response. It returns false if the peer has more requests outstanding than it may have.
+// add adds a response. It returns false if the peer exceeds its maximum number of outstanding requests.
 func (r *responses) add(one *response, most uint8) bool {
 	r.keep(int(most))
 	if len(r.kept) == 0 {
@@ -43,7 +43,7 @@ func (r *responses) add(one *response, most uint8) bool {
 		if !oldest.whole {
 			return false
 		}
-		r.pending-- // it is repeated for a late duplicate: the peer has gone on
+		r.pending-- // it is repeated for a late duplicate: the peer has proceeded
 	}
 	*oldest = *one
 	r.next = (r.next + 1) % len(r.kept)
@@ -51,8 +51,8 @@ func (r *responses) add(one *response, most uint8) bool {
 	return true
 }
 
-// keep makes room for the newest responses: for as many as the peer may have outstanding, and for all that
-// were never wholly sent. The number may change in SQD, while the peer waits for them.
+// keep resizes the ring for the newest responses: for most of them, and for all that were never completely sent. The
+// number may change in SQD, while the peer waits for them.
 func (r *responses) keep(most int) {
 	if len(r.kept) == most {
 		return
@@ -77,7 +77,7 @@ func (r *responses) keep(most int) {
 	}
 }
 
-// takeBack forgets the newest.
+// takeBack removes the newest response.
 func (r *responses) takeBack() {
 	newest := r.newest(0)
 	*newest = response{}
@@ -85,12 +85,12 @@ func (r *responses) takeBack() {
 	r.pending--
 }
 
-// newest is the response that so many are newer than.
+// newest returns the response that than responses are newer than.
 func (r *responses) newest(than int) *response {
 	return &r.kept[(r.next+len(r.kept)-1-than)%len(r.kept)]
 }
 
-// first is the oldest response that is not wholly sent; nil if there is none.
+// first returns the oldest response that is not completely sent; nil if all are sent.
 func (r *responses) first() *response {
 	if r.pending == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (r *responses) first() *response {
 	return nil
 }
 
-// find is the response that has the PSN; nil if it is not kept.
+// find returns the response that includes the PSN; nil if it is not kept.
 func (r *responses) find(psn wire.PSN) *response {
 	for i := range r.kept {
 		if one := r.newest(i); one.packets > 0 && uint32(psn-one.psn)&uint32(wire.PSNMask) < one.packets {

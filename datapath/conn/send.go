@@ -8,11 +8,11 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// How a requester sends: Next describes the packet that has its PSN and is within the limits, Fill gathers the payload and
-// counts it, and Sent is told when it has left.
+// Sending by the requester: Next describes the packet at PSN if it is within the limits, Fill gathers the payload and
+// counts the packet, and Sent is called when it has left.
 
-// Next describes the next packet of the requests. It returns Limited if the packet is more than the limits allow:
-// Packet.Responses says of which kind it is.
+// Next describes the next packet of the requests. It returns Limited if the packet exceeds the limits; Packet.Responses
+// distinguishes the kinds.
 func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	r.window.limit(l)
 	if r.rnrWait || r.Reliable() && !r.one && (r.window.full(r.Flying()) || r.waitsForOne()) {
@@ -25,7 +25,7 @@ func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	switch {
 	case w.status != ib.WCSuccess:
 		return r.failFirst()
-	case w.packets == 0: // it is carried out here
+	case w.packets == 0: // it is executed here
 		r.finish(r.runLocal(w))
 		return Worked
 	}
@@ -49,7 +49,7 @@ func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	return Ready
 }
 
-// partOf is how many packets of a READ's response one request is for.
+// partOf returns the number of response packets that one request of a READ covers.
 func partOf(l *flight.Limits, packets uint32) uint32 {
 	if l.Part == 0 {
 		return packets
@@ -57,9 +57,10 @@ func partOf(l *flight.Limits, packets uint32) uint32 {
 	return uint32(l.Part)
 }
 
-// within reports whether a packet is within the limits. What was asked for before is asked for again, unless the peer is
-// late: all would come at once. A connection that gets no grant before its peer has answered may send one more packet if
-// none in flight requests an acknowledgement, since its share became small in the middle of a message. That one does.
+// within reports whether a packet is within the limits. A retransmitted READ request always is, unless the peer's
+// response has timed out: all responses would come at once. A connection that gets no grant before its peer has
+// responded may send one more packet if none in flight requests an acknowledgement, as its share may have become small
+// in the middle of a message. That packet requests one.
 func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 	if responses := p.Responses(); responses > 0 {
 		return r.Asked()+responses <= l.Reads || r.newest.Ahead(p.PSN) > 0 && r.InFlight()
@@ -68,25 +69,26 @@ func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 		l.Few == 0 && r.Flying() > 0 && r.window.mute(r.Flying())
 }
 
-// begins reports whether the packet is the first one of a message of more than a number of packets.
+// begins reports whether the packet is the first of a message of more than packets packets.
 func (p *Packet) begins(packets int) bool { return p.place == 0 && int(p.work.packets) > packets }
 
-// hurries reports whether a packet should not wait for packets of others: it is an atomic, or few packets are in flight and
-// left.
+// hurries reports whether a packet should not wait for packets of other connections: it is an atomic, or few packets
+// are in flight and left.
 func (p *Packet) hurries(few int, r *Requester) bool {
 	left := int(p.work.packets - p.place)
 	return few > 0 && (p.work.atomic() || r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0)
 }
 
-// tooMany says that the next request of a READ or an atomic, which asks for its answer from a place on, is more than the
-// peer may keep: more than most, or more than READs and atomics were outstanding at once, or would be with this one.
+// tooMany reports whether the next request packet of a READ or an atomic, for its response from a place on, exceeds the
+// number that the peer may keep: more than most, or more than the READs and atomics that were outstanding at once,
+// including this one.
 func (p *progress) tooMany(most int, place uint32) bool {
 	return p.reads >= most || p.reads >= max(1, p.atOnce) && (place > 0 || p.reads > p.works.asking(p.reads, p.newest))
 }
 
-// lengthen makes a packet that Next has described a long one, as far as its message and the window have more, with a
-// payload of at most so many bytes. The last packet of a WRITE with immediate data takes a receive, and the others need
-// none: it leaves alone. What is sent again after a time-out stays short: the peer may have some of it.
+// lengthen extends a packet that Next has described to a long one, as far as its message, the window and longest
+// permit. The last packet of a WRITE with immediate data consumes a receive request, and the others need none: it is
+// sent alone. Retransmissions after a timeout stay short: the peer may have some of the packets.
 func (r *Requester) lengthen(p *Packet, longest int) {
 	left := p.work.packets - p.place
 	if p.work.Opcode == ib.WRRDMAWriteWithImm {
@@ -98,7 +100,7 @@ func (r *Requester) lengthen(p *Packet, longest int) {
 	}
 }
 
-// describe describes the packet of a request that has the PSN, and stands for so many.
+// describe describes the packet of a request at PSN, which stands for many packets.
 func (r *Requester) describe(p *Packet, many uint32) {
 	w := p.work
 	p.Packets, p.psns = many, many
@@ -114,9 +116,9 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	}
 }
 
-// Fill gathers the payload of a packet that Next has described, and moves on past it. It does not return Ready
-// if the packet cannot be sent: the request's memory was taken away, or the request changed, since it was checked.
-// The time counts for a reliable connection that Begins.
+// Fill gathers the payload of a packet that Next has described, and advances PSN. It does not return Ready if the
+// packet cannot be sent, because the memory was deregistered or the request changed after the check. now is used only
+// for a reliable connection that Begins.
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ib.WCSuccess {
 		p.work.status = status
@@ -128,7 +130,7 @@ func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	return Ready
 }
 
-// count moves the requester on past a packet.
+// count advances the requester past a packet.
 func (r *Requester) count(now time.Time, p *Packet) {
 	if again := r.newest.Ahead(r.PSN); again > 0 {
 		r.Counters.Retransmits += uint64(min(uint32(again), p.Packets))
@@ -148,12 +150,12 @@ func (r *Requester) count(now time.Time, p *Packet) {
 		r.current++
 	}
 	if p.work.Opcode == ib.WRRDMARead {
-		if r.PSN.Ahead(r.afterRead) > 0 { // not one that is sent again alone: others behind it are not answered either
+		if r.PSN.Ahead(r.afterRead) > 0 { // not for a packet that is retransmitted alone: packets behind it are unanswered too
 			r.afterRead = r.PSN
 		}
 		r.asked += uint64(p.psns)
 	}
-	if !r.Reliable() { // nobody acknowledges: nothing is on its way
+	if !r.Reliable() { // there are no acknowledgements, so no packets count as in flight
 		r.oldest, r.afterRead = r.PSN, r.PSN
 		return
 	}
@@ -172,15 +174,15 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 }
 
-// waitsForOne says that nothing else is sent until it is known whether the peer keeps what is ahead.
+// waitsForOne reports whether sending pauses until it is known whether the peer keeps packets ahead of a missing one.
 func (r *Requester) waitsForOne() bool { return r.awaited && r.named && r.keeps == mayKeep }
 
-// Begins says that with the next packet the wait for an answer begins.
+// Begins reports whether the next packet starts the timer for a response.
 func (r *Requester) Begins() bool { return r.unsent || r.deadline.IsZero() }
 
-// Sent is called when a packet of an unreliable connection that was filled has left: its request is completed.
+// Sent is called when a filled packet of an unreliable connection has left: its request is completed.
 func (r *Requester) Sent() {
-	if r.works.count > 0 && r.current == r.works.count { // none: its own packet overran a CQ
+	if r.works.count > 0 && r.current == r.works.count { // no request is left if the packet overran a CQ of its own card
 		r.finish(ib.WCSuccess)
 	}
 }

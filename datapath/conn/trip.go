@@ -6,25 +6,25 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// trip measures how long answers take (as RFC 6298 has it): of one packet at a time, and of none that was sent again.
+// trip measures response times (as in RFC 6298), of one packet at a time and never of a retransmission.
 type trip struct {
 	runs              bool
 	psn               wire.PSN // of the packet
 	at                time.Time
-	smooth, deviation time.Duration // smooth is 0 until one was measured
+	smooth, deviation time.Duration // smooth is 0 until the first measurement
 	least             time.Duration
-	usual             time.Duration // how long to wait for an answer; 0 if that is not known
-	doubts            uint8         // answers that came too soon to be those to a probe
+	usual             time.Duration // how long to wait for a response; 0 if unknown
+	doubts            uint8         // number of responses that came too soon to be caused by a probe
 }
 
 const (
-	// leastPatience is for how long nobody is asked again, however quick answers are: the peer is a program, which may
-	// not have the processor.
+	// leastPatience is the minimum wait before a probe, however short response times are: the peer is a program, which
+	// may not have the processor.
 	leastPatience = 500 * time.Microsecond
 	mostDoubts    = 6 // each doubles the patience
 )
 
-// begin says that the packet leaves now, or soon.
+// begin starts a measurement: the packet leaves now, or soon.
 func (t *trip) begin(psn wire.PSN, now time.Time) {
 	if !t.runs {
 		t.runs, t.psn, t.at = true, psn, now
@@ -33,7 +33,7 @@ func (t *trip) begin(psn wire.PSN, now time.Time) {
 
 func (t *trip) cancel() { t.runs = false }
 
-// end says that all packets before one are acknowledged.
+// end ends the measurement, if its packet is among the acknowledged ones before a PSN.
 func (t *trip) end(before wire.PSN, now time.Time) {
 	if !t.runs || before.Ahead(t.psn) <= 0 {
 		return
@@ -51,8 +51,8 @@ func (t *trip) end(before wire.PSN, now time.Time) {
 
 func (t *trip) learn() { t.usual = max(t.smooth+4*t.deviation, leastPatience) << t.doubts }
 
-// doubt is for a probe that was answered after a time: one that is too short was the answer to something earlier, and
-// the probe came too soon for this peer.
+// doubt handles a response to a probe after a time. If that is too short, the response was to an earlier packet, and
+// the probe was premature for this peer.
 func (t *trip) doubt(after time.Duration) {
 	if after < t.least/2 && t.doubts < mostDoubts {
 		t.doubts++

@@ -2,8 +2,8 @@ package conn
 
 import "github.com/roced/roced/datapath/wire"
 
-// receiveUC takes a packet of an unreliable connection (IBA 9.8.2). If packets before it are missing, the
-// message that they belong to is dropped whole, and its receive takes the next message.
+// receiveUC handles a packet of an unreliable connection (IBA 9.8.2). If earlier packets are missing, their whole
+// message is dropped, and its receive request serves the next message.
 func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	bth := packet.BTH()
 	gap := bth.PSN() != r.ExpectedPSN
@@ -13,7 +13,7 @@ func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	if gap || first {
 		r.message.kind = 0
 	}
-	if !first && r.message.kind == 0 { // of a message whose beginning is missing, or was dropped
+	if !first && r.message.kind == 0 { // of a message whose beginning is missing or was dropped
 		return OutOfSequence
 	}
 	reason := r.takePart(packet, packets)

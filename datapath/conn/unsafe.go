@@ -2,8 +2,8 @@ package conn
 
 import "unsafe"
 
-// tailSize is how many of the last bytes of memory one store can write: a word of 8, 4 or 2 bytes if one ends there, else
-// one byte. Memory is not empty.
+// tailSize returns the number of bytes at the end of memory that one store can write: 8, 4 or 2 if a word ends there,
+// else 1. Memory is not empty.
 func tailSize(memory []byte) int {
 	end := uintptr(unsafe.Pointer(unsafe.SliceData(memory))) + uintptr(len(memory))
 	for size := 8; size > 1; size /= 2 {

@@ -6,59 +6,60 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// work is a send request of a connected queue pair that has been taken and not completed. Its slot is
-// the card's until then: what is sent again is gathered again from the program's memory. Only what the
-// check of the request has found is kept, and not read again.
+// work is a send request of a connected queue pair that has been taken and not completed. Its slot is not reused until
+// then: a retransmission gathers the payload again from the program's memory. Only the results of the check are kept
+// and not read again.
 type work struct {
 	ring.SendConnected
 	operands ring.Atomic
 	length   uint32      // bytes of the message
-	packets  uint32      // PSNs that it takes: of a READ those of its response
-	parts    parts       // that a request packet is for
-	first    wire.PSN    // the first of them
-	answered uint32      // packets of a READ's or atomic's response that are here
-	status   ib.WCStatus // why it cannot be carried out
+	packets  uint32      // number of PSNs: for a READ those of its response
+	parts    parts       // the parts for which a READ sends requests
+	first    wire.PSN    // its first PSN
+	answered uint32      // received packets of a READ's or atomic's response
+	status   ib.WCStatus // why it cannot be executed
 }
 
-// wantsAnswer says that the peer answers the request with data.
+// wantsAnswer reports whether the peer's response contains data.
 func (w *work) wantsAnswer() bool {
 	return w.Opcode.Means().Is(wire.MeansAnswered)
 }
 
-// local says that the request is carried out here, and has no packets.
+// local reports whether the request is executed here, without packets.
 func (w *work) local() bool { return w.Opcode.Local() }
 
 func (w *work) atomic() bool {
 	return w.Opcode.Means().Is(wire.MeansAtomic)
 }
 
-// end is the PSN after the request's last one.
+// end returns the PSN after the request's last one.
 func (w *work) end() wire.PSN { return w.first.Plus(w.packets) }
 
 // holds reports whether the PSN is one of the request's.
 func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire.PSNMask) < w.packets }
 
-// partLeft is how many packets are from a place to the end of its part, or of all.
+// partLeft returns the number of packets from a place to the end of its part, or of the request.
 func (w *work) partLeft(place uint32) uint32 { return min(w.packets-place, w.parts.left(place)) }
 
-// askedBefore is how many packets of an answer are asked for before a PSN and are not here.
+// askedBefore returns the number of response packets that are requested before a PSN and have not arrived.
 func (w *work) askedBefore(psn wire.PSN) int {
 	return max(0, min(psn.Ahead(w.missing()), int(w.packets-w.answered))) // not from first: that may be half of all PSNs behind
 }
 
-// outstanding is how many requests of a READ, or an atomic, were sent below a PSN and are not answered.
+// outstanding returns the number of request packets of a READ or an atomic that were sent below a PSN and are not
+// answered.
 func (w *work) outstanding(newest wire.PSN) int {
 	asked := uint32(w.askedBefore(newest))
 	switch {
 	case asked == 0 || !w.wantsAnswer():
 		return 0
-	case w.packets <= w.parts.size && w.parts.begin == 0: // most; to divide takes long
+	case w.packets <= w.parts.size && w.parts.begin == 0: // the usual case; a division is slow
 		return 1
 	}
 	return w.parts.count(w.answered, w.answered+asked)
 }
 
-// asking is how many READs and atomics so many requests are for, which were sent below a PSN and are not answered.
+// asking returns the number of READs and atomics that a number of outstanding request packets below a PSN belong to.
 func (w *works) asking(reads int, newest wire.PSN) (n int) {
 	for i := uint32(0); i < w.count && reads > 0; i++ {
 		if outstanding := w.at(i).outstanding(newest); outstanding > 0 {
@@ -68,7 +69,7 @@ func (w *works) asking(reads int, newest wire.PSN) (n int) {
 	return n
 }
 
-// missing is the first PSN of a READ's or atomic's response that is not here.
+// missing returns the first PSN of a READ's or atomic's response that has not arrived.
 func (w *work) missing() wire.PSN { return w.first.Plus(w.answered) }
 
 // works is a ring of requests, the oldest first. It grows as needed.
@@ -80,7 +81,7 @@ type works struct {
 
 func (w *works) at(i uint32) *work { return &w.slots[(w.head+i)&uint32(len(w.slots)-1)] }
 
-// add puts another one at the end, which is empty.
+// add appends an empty request.
 func (w *works) add() *work {
 	if int(w.count) == len(w.slots) {
 		more := make([]work, max(4, 2*len(w.slots)))
@@ -95,14 +96,14 @@ func (w *works) add() *work {
 	return one
 }
 
-// drop removes the oldest.
+// drop removes the oldest request.
 func (w *works) drop() {
 	w.head++
 	w.count--
 }
 
-// find is the place of the request that has the PSN, or that has none since it cannot be carried out, which is
-// the last; the count if there is none.
+// find returns the index of the request that includes the PSN, or of the last one if that cannot be executed and so has
+// no PSN; otherwise the count.
 func (w *works) find(psn wire.PSN) uint32 {
 	for i := range w.count {
 		if one := w.at(i); one.packets == 0 || one.holds(psn) {

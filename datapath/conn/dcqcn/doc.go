@@ -1,12 +1,12 @@
-// Package dcqcn is the congestion control of RDMA cards (Zhu et al., "Congestion Control for Large-Scale RDMA
-// Deployments", SIGCOMM 2015): how a connection is slowed down by the notifications of its peer, and recovers.
+// Package dcqcn implements the congestion control of RDMA NICs (Zhu et al., "Congestion Control for Large-Scale RDMA
+// Deployments", SIGCOMM 2015): a connection reduces its rate when its peer notifies it of congestion, and recovers.
 //
 //	switch marks ─► Notifier (the receiver) ─► CNP ─► Flow (the sender) ─► when the next packet may leave
 //	   CE             one every 50 µs                  rate, target, alpha
 //
-// Both are values of a queue pair: bounded, and they allocate nothing. Time is a parameter. Nothing is timed here:
-// what would have happened meanwhile is caught up with when a Flow is asked or told something. A Flow that nobody
-// has slowed down costs one look at a flag a packet.
+// Both belong to a queue pair, have a fixed size and allocate nothing. They have no timers: the current time is a
+// parameter, and a Flow first applies the changes that were due since the last call. The cost per packet of a Flow
+// without a rate limit is one branch.
 //
-// Left out: which packets are marked, what a CNP looks like, and who may send one (datapath).
+// Marking of packets and the format and checks of CNPs are in package datapath.
 package dcqcn

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Flow is the reaction point: the rate of a queue pair. The zero Flow is free: it has no rate.
+// Flow is the reaction point: the rate limit of a queue pair. The zero Flow has no limit.
 //
 //	a notification ─► target = rate, rate × (1 - alpha/2), alpha rises
 //	time, bytes    ─► rate = (rate + target) / 2; after some of these the target rises too
@@ -16,27 +16,27 @@ type Flow struct {
 	alpha        float64
 	next         time.Time // when the next packet may leave
 
-	reduced   time.Time // last
-	alphaAt   time.Time // until when alpha has been followed, and the rises by time
-	roseAt    time.Time
+	reduced   time.Time // time of the last reduction
+	alphaAt   time.Time // time up to which alpha has been updated
+	roseAt    time.Time // time of the last rise by time
 	byTime    int // rises since the rate fell
 	byBytes   int
 	sentBytes uint64 // since the last rise by bytes
 }
 
 const (
-	// burst is how far a flow may be behind its rate and still catch up: who runs it may be asleep for as long.
+	// burst is the delay that a flow may catch up with: the thread that runs it may sleep for that long.
 	burst = 100 * time.Microsecond
-	// mostSteps bounds the work of catching up with time. A flow that slept for longer rises a little later.
+	// mostSteps bounds the work of catching up. A flow that slept longer recovers a little later.
 	mostSteps = 4096
 	// mostWait is longer than any packet takes at LeastRate.
 	mostWait = time.Second
 )
 
-// Slowed says that the flow has a rate: Holds and Sent are to be called for its packets.
+// Slowed reports whether the flow has a rate limit: Holds and Sent must then be called for its packets.
 func (f *Flow) Slowed() bool { return f.slowed }
 
-// Rate is how many bits a second it sends at most; infinite if it is free.
+// Rate returns the rate limit in bits per second; infinite without a limit.
 func (f *Flow) Rate() float64 {
 	if !f.slowed {
 		return math.Inf(1)
@@ -44,19 +44,19 @@ func (f *Flow) Rate() float64 {
 	return f.rate
 }
 
-// Next is when the next packet may leave.
+// Next returns the time at which the next packet may leave.
 func (f *Flow) Next() time.Time { return f.next }
 
-// Holds says that the next packet has to wait until Next.
+// Holds reports whether the next packet has to wait until Next.
 func (f *Flow) Holds(p *Parameters, now time.Time) bool {
 	f.follow(p, now)
-	if f.next.Sub(now) > mostWait { // the clock has gone back
+	if f.next.Sub(now) > mostWait { // the clock was set back
 		f.next = now
 	}
 	return f.slowed && f.next.After(now)
 }
 
-// Sent notes a packet of so many bytes that has left.
+// Sent records that a packet of a length in bytes has been sent.
 func (f *Flow) Sent(p *Parameters, now time.Time, bytes int) {
 	if !f.slowed {
 		return
@@ -72,7 +72,7 @@ func (f *Flow) Sent(p *Parameters, now time.Time, bytes int) {
 	}
 }
 
-// Notified slows the flow down.
+// Notified reduces the rate.
 func (f *Flow) Notified(p *Parameters, now time.Time) {
 	f.follow(p, now)
 	switch since := now.Sub(f.reduced); {
@@ -88,7 +88,7 @@ func (f *Flow) Notified(p *Parameters, now time.Time) {
 	f.byTime, f.byBytes, f.sentBytes = 0, 0, 0
 }
 
-// follow catches up with the time.
+// follow applies the changes that are due at now.
 func (f *Flow) follow(p *Parameters, now time.Time) {
 	if !f.slowed {
 		return
@@ -112,7 +112,7 @@ func (f *Flow) follow(p *Parameters, now time.Time) {
 	}
 }
 
-// rise is one step of recovery. A flow that has reached the line's rate is free.
+// rise is one step of recovery. A flow that has reached the line rate has no limit any more.
 func (f *Flow) rise(p *Parameters) {
 	switch most, least := max(f.byTime, f.byBytes), min(f.byTime, f.byBytes); {
 	case least > p.Stages:

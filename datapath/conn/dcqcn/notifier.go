@@ -2,10 +2,10 @@ package dcqcn
 
 import "time"
 
-// Notifier is the notification point: it says which marked packets of a queue pair are answered by a notification.
+// Notifier is the notification point: it limits the notifications for marked packets of a queue pair.
 type Notifier struct{ last time.Time }
 
-// Marked notes a marked packet, and reports whether to send a notification now.
+// Marked records a marked packet, and reports whether to send a notification now.
 func (n *Notifier) Marked(p *Parameters, now time.Time) bool {
 	if since := now.Sub(n.last); since >= 0 && since < p.NotifyInterval {
 		return false

@@ -2,45 +2,45 @@ package dcqcn
 
 import "time"
 
-// Parameters are the constants of congestion control. Rates are in bits per second, of whole packets.
+// Parameters are the constants of congestion control. Rates are in bits per second and include headers.
 type Parameters struct {
-	LineRate uint64 // at which a connection begins when it is slowed down, and from which on it is free again
-	MinRate  uint64 // however many notifications come, it has this much
+	LineRate uint64 // initial rate of a connection at its first reduction; one that reaches it again has no limit
+	MinRate  uint64 // lower bound of the rate
 
-	Gain      float64       // g: how quickly alpha follows, 0 to 1
-	AlphaTime time.Duration // without a notification for as long, alpha falls
+	Gain      float64       // g: weight of the newest notification in alpha, 0 to 1
+	AlphaTime time.Duration // alpha falls after this time without a notification
 
-	ReduceTime time.Duration // a rate falls once in this time at most
-	RiseTime   time.Duration // the rate rises once in this time
-	RiseBytes  uint64        // and once for so many bytes sent
+	ReduceTime time.Duration // minimum interval between two reductions
+	RiseTime   time.Duration // interval of rises by time
+	RiseBytes  uint64        // number of bytes between rises by bytes
 
-	Stages       int    // rises of fast recovery: halfway to the rate from before, each
-	AdditiveRise uint64 // by which the target rises after them
-	HyperRise    uint64 // likewise once time and bytes have both passed Stages; times how often
+	Stages       int    // number of rises of fast recovery: each halves the distance to the rate before the reduction
+	AdditiveRise uint64 // increment of the target after fast recovery
+	HyperRise    uint64 // increment per rise once the rises by time and by bytes both exceed Stages, times their excess
 
-	NotifyInterval time.Duration // a peer is notified once in this time at most
+	NotifyInterval time.Duration // minimum interval between two notifications of a peer
 }
 
-// Wrong says what is wrong with the parameters; empty if nothing is.
+// Wrong describes the first invalid parameter; empty if all are valid.
 func (p *Parameters) Wrong() string {
 	switch {
 	case p.MinRate < LeastRate || p.MinRate >= p.LineRate:
-		return "rates of 1 Mbit/s ≤ MinRate < LineRate are needed"
+		return "MinRate must be at least 1 Mbit/s and less than LineRate"
 	case !(p.Gain > 0 && p.Gain <= 1):
-		return "Gain is more than 0, and at most 1"
+		return "Gain must be greater than 0 and at most 1"
 	case min(p.AlphaTime, p.ReduceTime, p.RiseTime, p.NotifyInterval) <= 0:
-		return "times are more than 0"
+		return "AlphaTime, ReduceTime, RiseTime and NotifyInterval must be positive"
 	case p.Stages < 0 || p.RiseBytes == 0 || p.AdditiveRise == 0:
-		return "Stages is 0 or more, RiseBytes and AdditiveRise are more"
+		return "Stages must not be negative; RiseBytes and AdditiveRise must be positive"
 	}
 	return ""
 }
 
-// LeastRate is the lowest MinRate that makes sense, in bits per second: peers give up on those that are slower.
+// LeastRate is the lowest valid MinRate, in bits per second: peers time out at lower rates.
 const LeastRate = 1e6
 
-// Defaults are the published constants. A line rate and a minimal one are not among them: the line rate is about
-// what a card in software can send, and the minimal one a packet of 4 KiB every 3 ms.
+// Defaults returns the published constants. The rates are not published: LineRate is about the limit of a software card,
+// and MinRate is one packet of 4 KiB every 3 ms.
 func Defaults() Parameters {
 	return Parameters{
 		LineRate: 40e9, MinRate: 10e6,
