@@ -19,7 +19,7 @@ type Flow struct {
 	reduced   time.Time // time of the last reduction
 	alphaAt   time.Time // time up to which alpha has been updated
 	roseAt    time.Time // time of the last rise by time
-	byTime    int // rises since the rate fell
+	byTime    int       // rises since the rate fell
 	byBytes   int
 	sentBytes uint64 // since the last rise by bytes
 }
