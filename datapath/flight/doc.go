@@ -1,5 +1,5 @@
-// Package flight decides how much each connection of a card may have in flight. It is a machine: it is told what
-// connections send and what their peers answer, and what time it is; it returns limits and grants.
+// Package flight limits the packets in flight of each connection of a card. It is a state machine: its inputs are the
+// packets that connections send, the responses of their peers, and the current time; its outputs are limits and grants.
 //
 //	Begin ──────► share of the card, by packets and by bytes ──► Limits: window, grant, READs, part, longest payload
 //	                                                                │
@@ -28,11 +28,11 @@
 //   - A flow whose peer has not answered yet, or not since the pool last started again, has firstPackets in flight
 //     and no grant: otherwise dead peers would hold the whole budget. These first packets have a pool of their own.
 //     Once half of it is in use each flow has one packet, so their sum is bounded, however many peers are dead.
-//   - Flows that wait in a pool which has given nothing for Patience have waited for dead peers. The pool starts again
-//     and counts nothing of what was sent before. The patience doubles until something is acknowledged again: then
+//   - Flows that wait in a pool without any grant for Patience have waited for dead peers. The pool starts again
+//     and ignores all packets that were sent before. The patience doubles until packets are acknowledged again: then
 //     the peer, or the path to it, is slow.
-//   - A flow with a rate (congestion control), or without a time-out, or whose peer is not ready or late, takes no
-//     turns: others would wait for it.
+//   - A flow with a rate limit (congestion control), or without a timeout, or whose peer is not ready or late, takes
+//     no turns: other flows would wait for it.
 //   - A long READ is requested in parts, since the peer sends a response as fast as it can. A part needs a grant for
 //     its whole response.
 //   - Packets and bytes both count. Flows with long packets and flows with short ones have the same number of bytes
@@ -42,9 +42,9 @@
 //
 //	Scheduler   a card's, or an engine's: tenants and flows in flight, the times at which waiting ends   scheduler.go
 //	Tenant      a program's: four pools, of sends and reads, of known peers and of others                tenant.go
-//	pool        what is granted and in flight, and the flows that wait, in their order                   pool.go
+//	pool        packets granted and in flight, and the flows that wait, in their order                   pool.go
 //	Flow        a connection's: its share, its limits, its grants                                         share.go, limits.go, flow.go
 //
-// There are no locks: the caller holds the engine's lease. Nothing is allocated except the heap of times. The work per
-// packet does not depend on the number of flows.
+// There are no locks: the caller holds the engine's lease. Only the heap of deadlines is allocated. The work per packet
+// does not depend on the number of flows.
 package flight

@@ -5,49 +5,49 @@ import "time"
 // Owner is the connection of a flow.
 type Owner interface {
 	// Unanswered returns the number of packets that were sent and are not acknowledged, and of packets of READ
-	// responses that were requested and have not arrived. Both are 0 if the peer has no time to answer within, or is
-	// known to be late or not ready.
+	// responses that were requested and have not arrived. Both are 0 if there is no timeout for the peer, or if the
+	// peer is known to be late or not ready.
 	Unanswered() (sent, coming int)
-	// Ready is called when the flow has waited and may go on.
+	// Ready is called when the flow has waited and may continue.
 	Ready()
 }
 
-// Flow is a connection's part of a Scheduler. Open comes first.
+// Flow is a connection's part of a Scheduler. Open is called first.
 type Flow struct {
 	tenant    *Tenant
 	owner     Owner
 	condition Condition
 	share     share
-	stranger  [kinds]bool // during a turn: its peer has yet to answer before it may have a grant
-	first     int         // likewise the number of first packets
-	limits    Limits      // likewise
+	stranger  [kinds]bool // during a turn: its peer has to respond before it may have a grant
+	first     int         // during a turn: the number of first packets
+	limits    Limits      // of this turn
 	flying    [kinds]int  // in flight when the limits were set
-	begun     bool        // they have been set in this turn
+	begun     bool        // limits have been set in this turn
 	grants    [kinds]grant
-	heard     [kinds]uint32 // the epoch of the tenant's pools in which its peer last answered, plus one; 0: never
+	heard     [kinds]uint32 // the epoch of the tenant's pools in which its peer last responded, plus one; 0: never
 	flies     bool          // it counts as in flight
-	frame     int           // as long as its frames were then
+	frame     int           // length of its frames when it began to count
 }
 
 // grant is a flow's part of a pool.
 type grant struct {
-	size, left    int // packets, and those not sent yet
-	deficit       int // bytes that may be sent in this turn; what is below zero is the next one's
+	size, left    int // granted packets, and those not sent yet
+	deficit       int // bytes that may be sent in this turn; a negative value is charged to the next turn
 	wants         int // packets that it waits for
 	pool          *pool
-	counted       Amount // what it counts for in that pool
-	epoch         uint32 // the pool's, when it was counted
-	queue         *pool  // in which it waits; nil: it does not
-	before, after *Flow  // that wait there
+	counted       Amount // its amount in that pool
+	epoch         uint32 // of the pool, when the amount was set
+	queue         *pool  // the pool in which it waits; nil: none
+	before, after *Flow  // its neighbours in that queue
 }
 
-// Open makes the flow one of a tenant's. It may be called again.
+// Open assigns the flow to a tenant. It may be called again.
 func (f *Flow) Open(s *Scheduler, t *Tenant, owner Owner) {
 	t.serve(s)
 	f.tenant, f.owner = t, owner
 }
 
-// Begin begins a turn: the flow's share is what follows from the connection's condition and from the flows in flight.
+// Begin begins a turn and computes the flow's share from the connection's condition and the flows in flight.
 func (f *Flow) Begin(now time.Time, c *Condition) {
 	f.tenant.scheduler.now = now
 	if f.condition = *c; !c.Reliable {
@@ -61,7 +61,7 @@ func (f *Flow) Begin(now time.Time, c *Condition) {
 	}
 }
 
-// beginTurns is for a flow that takes turns: as a stranger, if its peer has yet to answer.
+// beginTurns prepares a turn of a flow that takes turns: as a stranger, if its peer has not responded yet.
 func (f *Flow) beginTurns() {
 	f.first = firstPackets
 	for k := range kinds {
@@ -71,16 +71,16 @@ func (f *Flow) beginTurns() {
 	}
 }
 
-// Request requests a grant for the packet that Limits have not admitted: one that is sent, or the request of a READ with
-// so many packets of response. If it returns false the connection's turn ends. It has another one when there is room, or
-// when its peer answers.
+// Request requests a grant for the packet that Limits have not admitted: one to send, or a READ request with a number
+// of response packets. If it returns false the connection's turn ends. It has another turn when there is room, or when
+// its peer responds.
 func (f *Flow) Request(responses int) (granted bool) {
 	f.begun = false
 	if responses == 0 {
 		return f.requestSend()
 	}
 	if granted = f.requestRead(responses); !granted {
-		f.drop(Sends) // nothing is sent meanwhile
+		f.drop(Sends) // no packets are sent meanwhile
 	}
 	return granted
 }
@@ -89,7 +89,7 @@ func (f *Flow) requestSend() (granted bool) {
 	if f.stranger[Sends] {
 		return f.flying[Sends] == 0 && f.tenant.first[Sends].obtain(f, f.first)
 	}
-	f.drop(Sends) // the rest is too little
+	f.drop(Sends) // the rest is too small
 	return f.tenant.known[Sends].obtain(f, f.share.grant)
 }
 
@@ -97,27 +97,27 @@ func (f *Flow) requestRead(responses int) (granted bool) {
 	switch asked := f.flying[Reads]; {
 	case f.stranger[Reads]:
 		return asked == 0 && f.tenant.first[Reads].obtain(f, responses)
-	case f.share.grant == 0: // flows are few: one request in any case
+	case f.share.grant == 0: // flows are few: one request is always allowed
 		if asked == 0 {
 			f.give(&f.tenant.known[Reads], responses)
 		}
 		return asked == 0
-	case asked > 0 && asked+responses > f.share.lone: // a dead peer has no more than this
+	case asked > 0 && asked+responses > f.share.lone: // the limit for a peer that may be dead
 		return false
 	}
-	f.drop(Reads) // the rest is too little
+	f.drop(Reads) // the rest is too small
 	return f.tenant.known[Reads].obtain(f, responses)
 }
 
-// Sent notes that packets of a number of bytes, with headers, have left. If that was the request of a READ it is for some
-// packets of response.
+// Sent records that packets of a number of bytes, with headers, have left. For a READ request, responses is the number
+// of its response packets.
 func (f *Flow) Sent(packets, bytes, responses int) {
 	k, a := Sends, Amount{packets, bytes}
 	if responses > 0 {
 		k, a = Reads, f.amount(responses)
 	}
 	g := &f.grants[k]
-	if g.queue != nil { // it went without what it waited for
+	if g.queue != nil { // it was sent without the grant that the flow waited for
 		g.queue.leave(f)
 		f.tenant.admit()
 	}
@@ -129,7 +129,7 @@ func (f *Flow) Sent(packets, bytes, responses int) {
 	}
 }
 
-// Idle notes that the connection has nothing to send now: others have what is left of its grants.
+// Idle records that the connection has no packets to send now: the rest of its grants is returned.
 func (f *Flow) Idle() {
 	for k := range kinds {
 		f.drop(k)
@@ -148,7 +148,7 @@ func (f *Flow) Settle() {
 	f.tenant.admit()
 }
 
-// Heard notes that the peer answers.
+// Heard records a response of the peer.
 func (f *Flow) Heard() {
 	for k := range kinds {
 		f.heard[k] = f.tenant.known[k].epoch + 1
@@ -158,8 +158,8 @@ func (f *Flow) Heard() {
 	}
 }
 
-// Answered notes that something was acknowledged, or that the peer has not answered in time: there may be room for
-// others. awaited reports whether answers are still expected.
+// Answered records that packets were acknowledged, or that the peer's response has timed out: there may be room for
+// other flows. awaited reports whether responses are still expected.
 func (f *Flow) Answered(now time.Time, awaited bool) {
 	f.tenant.scheduler.now = now
 	if !awaited {
@@ -171,14 +171,14 @@ func (f *Flow) Answered(now time.Time, awaited bool) {
 		for k := range kinds {
 			if p := &known[k]; p.granted.Packets < before[k] && p.vain > 0 {
 				p.vain = 0
-				f.tenant.schedule() // they need not wait for so long
+				f.tenant.schedule() // the shorter patience applies again
 			}
 		}
 	}
 	f.tenant.admit()
 }
 
-// End ends all that the flow has, since it sends nothing new. Admit gives it to others.
+// End returns all grants of the flow, as it sends no new packets. Admit passes them to other flows.
 func (f *Flow) End() {
 	for k := range kinds {
 		g := &f.grants[k]
@@ -192,16 +192,16 @@ func (f *Flow) End() {
 	}
 }
 
-// Admit gives grants to flows of the same tenant that wait.
+// Admit gives grants to waiting flows of the same tenant.
 func (f *Flow) Admit(now time.Time) {
 	f.tenant.scheduler.now = now
 	f.tenant.admit()
 }
 
-// Reset forgets what the peer has answered: the next one is another.
+// Reset discards the responses of the peer: the next connection has another one.
 func (f *Flow) Reset() { f.heard = [kinds]uint32{} }
 
-// Fly notes whether the flow is in flight: has sent, and its peer is expected to answer.
+// Fly records whether the flow is in flight: it has sent packets, and a response of its peer is expected.
 func (f *Flow) Fly(flies bool) {
 	if f.flies == flies {
 		return
@@ -217,20 +217,20 @@ func (f *Flow) Fly(flies bool) {
 // Waits reports whether the flow waits for a grant.
 func (f *Flow) Waits(k Kind) bool { return f.grants[k].queue != nil }
 
-// TakesTurns reports whether the flow needs grants now, since flows are many.
+// TakesTurns reports whether the flow needs grants now, because there are many flows.
 func (f *Flow) TakesTurns() bool { return f.divide().grant > 0 }
 
-// isStranger reports whether the peer has not answered yet, or not since the pool last started again.
+// isStranger reports whether the peer has not responded yet, or not since the pool last started again.
 func (f *Flow) isStranger(k Kind) bool { return f.heard[k] != f.tenant.known[k].epoch+1 }
 
-// give gives the flow a grant.
+// give sets the flow's grant.
 func (f *Flow) give(p *pool, packets int) {
 	g := &f.grants[p.kind]
 	g.size, g.left = packets, packets
 	f.recount()
 }
 
-// drop returns what is left of a grant.
+// drop returns the rest of a grant.
 func (f *Flow) drop(k Kind) {
 	if g := &f.grants[k]; g.left > 0 {
 		g.size, g.left = 0, 0
@@ -239,9 +239,9 @@ func (f *Flow) drop(k Kind) {
 	}
 }
 
-// recount has the pools count what the flow has in flight, and what is left of its grants. The few packets that need no
-// grant do not count: many flows that send or read little would keep one waiting that does much. The first packets of a
-// flow whose peer has not answered have a pool of their own.
+// recount updates the pools with the flow's packets in flight and the rest of its grants. The few packets that need no
+// grant do not count: otherwise many flows with little traffic would delay a flow with much. The first packets of a
+// flow whose peer has not responded have a pool of their own.
 func (f *Flow) recount() {
 	sent, coming := f.owner.Unanswered()
 	for k, flying := range [kinds]int{Sends: sent, Reads: coming} {
@@ -257,7 +257,7 @@ func (f *Flow) recount() {
 	}
 }
 
-// counts is the amount that the rest of a grant and packets in flight count for.
+// counts returns the amount for the rest of a grant and for packets in flight.
 func (f *Flow) counts(k Kind, flying int) Amount {
 	g := &f.grants[k]
 	rest := f.amount(g.left)
@@ -267,5 +267,5 @@ func (f *Flow) counts(k Kind, flying int) Amount {
 	return rest.plus(f.amount(flying))
 }
 
-// amount is the amount that packets of the flow are at most.
+// amount returns the maximum amount of a number of the flow's packets.
 func (f *Flow) amount(packets int) Amount { return Amount{packets, packets * f.condition.Frame} }

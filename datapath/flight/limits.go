@@ -2,7 +2,7 @@ package flight
 
 import "math"
 
-// Kind is a direction of packets in flight. Each has a budget of its own.
+// Kind is a direction of packets in flight. Each kind has its own budget.
 type Kind uint8
 
 // The kinds.
@@ -12,32 +12,32 @@ const (
 	kinds
 )
 
-// Limits bound what one connection may have in flight. conn.Requester.Next keeps to them.
+// Limits bound the packets in flight of one connection. conn.Requester.Next observes them.
 type Limits struct {
 	Window  int  // packets sent and not acknowledged
 	Grant   int  // packets that may be sent now, or Unlimited
-	Begun   bool // a part of the grant is used: a message that is longer than the rest needs another one
+	Begun   bool // a part of the grant is used: a message that exceeds the rest needs another grant
 	Few     int  // packets in flight and left to send that, together, need no grant
 	Reads   int  // packets of READ responses that are requested and have not arrived
-	Part    int  // packets of response that one READ request is for; 0: all
-	Longest int  // bytes of payload of a packet that stands for several; 0: no packet does
-	Paced   bool // packets leave one by one, at a rate: each asks for an acknowledgement
+	Part    int  // response packets that one READ request covers; 0: all
+	Longest int  // maximum payload of a long packet, in bytes; 0: no long packets
+	Paced   bool // packets leave one by one, at a rate, and each requests an acknowledgement
 }
 
-// Unlimited is a number of packets that is no limit.
+// Unlimited is a number of packets that means no limit.
 const Unlimited = math.MaxInt32
 
-// Limits returns what the connection may have in flight now, until the next call of a method. The connection says how many
-// packets are, and how many of responses were requested and have not arrived.
+// Limits returns the limits now, until the next call of a method. flying is the connection's number of packets in
+// flight, and asked of READ response packets that were requested and have not arrived.
 func (f *Flow) Limits(flying, asked int) *Limits {
 	f.flying = [kinds]int{flying, asked}
-	if f.condition.Reliable && !(f.begun && f.share.grant == 0) { // limits of few flows are those of the turn
+	if f.condition.Reliable && !(f.begun && f.share.grant == 0) { // with few flows, the limits do not change during a turn
 		f.limit(flying, asked)
 	}
 	return &f.limits
 }
 
-// limit sets the limits anew.
+// limit sets the limits.
 func (f *Flow) limit(flying, asked int) {
 	f.begun = true
 	s, l := &f.share, &f.limits
@@ -57,10 +57,10 @@ func (f *Flow) limit(flying, asked int) {
 	f.limitReads(asked)
 }
 
-// Longest is Limits.Longest, for answers: they have no other limit.
+// Longest returns Limits.Longest, for responses: they have no other limit.
 func (f *Flow) Longest() int { return f.condition.Longest }
 
-// limitReads adds the limits of READs. In memory there are none.
+// limitReads sets the limits of READs. In memory there are none.
 func (f *Flow) limitReads(asked int) {
 	s, l, granted := &f.share, &f.limits, asked+f.grants[Reads].left
 	switch {
@@ -76,7 +76,7 @@ func (f *Flow) limitReads(asked int) {
 	}
 }
 
-// rest is the number of packets left of the grant for sends.
+// rest returns the number of packets left of the grant for sends.
 func (f *Flow) rest() int {
 	g := &f.grants[Sends]
 	if g.deficit <= 0 {
@@ -91,23 +91,23 @@ type Amount struct{ Packets, Bytes int }
 func (a Amount) plus(b Amount) Amount  { return Amount{a.Packets + b.Packets, a.Bytes + b.Bytes} }
 func (a Amount) minus(b Amount) Amount { return Amount{a.Packets - b.Packets, a.Bytes - b.Bytes} }
 
-// over divides an amount into n equal parts.
+// over divides an amount into n equal parts, and returns one.
 func (a Amount) over(n int) Amount { return Amount{a.Packets / n, a.Bytes / n} }
 
-// within reports whether neither number is more than another amount's.
+// within reports whether neither number exceeds that of another amount.
 func (a Amount) within(b Amount) bool { return a.Packets <= b.Packets && a.Bytes <= b.Bytes }
 
-// least has of each number the smaller one.
+// least returns the minimum of each number.
 func (a Amount) least(b Amount) Amount {
 	return Amount{min(a.Packets, b.Packets), min(a.Bytes, b.Bytes)}
 }
 
 const (
-	// maxFlight is the number of packets that the connections of a card have in flight: half of the receive ring.
+	// maxFlight is the maximum number of packets in flight of a card's connections: half of the receive ring.
 	maxFlight = 1024
 
-	// maxFrames is how many of these one connection has where the peer's link is limited by frames: a veth ring
-	// has 256. Long packets need few.
+	// maxFrames is the maximum for one connection whose peer's link is limited by frames: a veth ring has 256. Long
+	// packets need few frames.
 	maxFrames = 128
 
 	// maxGrant is the number of packets of a grant: twice the acknowledgement interval of package conn.
@@ -117,14 +117,14 @@ const (
 	// wait for acknowledgements.
 	minGrants = 4
 
-	// fewPackets need no grant.
+	// fewPackets is the number of packets that need no grant.
 	fewPackets = 8
 
-	// firstPackets is what a flow that takes turns has in flight until its peer has answered, and the smallest
-	// window.
+	// firstPackets is the number of packets in flight of a flow that takes turns until its peer has responded, and the
+	// minimum window.
 	firstPackets = 4
 
-	// maxPart is the number of packets of the longest part of a READ. Shorter ones would cost throughput where
-	// max_rd_atomic is 1, so that a round trip is between two.
+	// maxPart is the maximum number of packets of a part of a READ. Shorter parts would reduce throughput if
+	// max_rd_atomic is 1, as a round trip separates two parts.
 	maxPart = maxFlight / minGrants
 )

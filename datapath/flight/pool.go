@@ -2,18 +2,18 @@ package flight
 
 import "time"
 
-// pool is one budget of a tenant: what its flows have granted or in flight, and the flows that wait for a grant, first
-// come, first served.
+// pool is one budget of a tenant: the packets granted or in flight, and the flows that wait for a grant, first come,
+// first served.
 type pool struct {
 	kind       Kind
 	first      bool   // it is for first packets
 	granted    Amount // in flight, or granted and not sent yet
-	epoch      uint32 // how often it has started again, while flows with grants kept them
+	epoch      uint32 // number of restarts; flows with older grants do not count any more
 	head, tail *Flow
-	lapsed     *Flow // the last of those at the head whose peers have answered before
+	lapsed     *Flow // the last flow at the head whose peer has responded before
 	waiting    int
-	since      time.Time // when the last grant was given, or the first flow began to wait
-	vain       uint8     // how often it has started again since packets were acknowledged
+	since      time.Time // time of the last grant, or when the first flow began to wait
+	vain       uint8     // number of restarts since packets were acknowledged
 }
 
 // obtain gives a flow a grant if there is room; otherwise the flow waits.
@@ -33,8 +33,8 @@ func (p *pool) obtain(f *Flow, packets int) bool {
 	return false
 }
 
-// room reports whether there is room for a grant. There always is for one. Half of the budget is enough for a
-// response.
+// room reports whether there is room for a grant. An empty pool always has room for one. For a response, half of the
+// budget is enough.
 func (p *pool) room(f *Flow, packets int) bool {
 	limit, need := f.share.tenant, f.amount(packets)
 	if p.kind == Reads {
@@ -45,7 +45,7 @@ func (p *pool) room(f *Flow, packets int) bool {
 	return p.granted.Packets == 0 || p.granted.plus(need).within(limit)
 }
 
-// count replaces what a grant counts for.
+// count replaces the amount of a grant.
 func (p *pool) count(g *grant, a Amount) {
 	same := g.pool != nil && g.epoch == g.pool.epoch
 	if same && g.pool == p && g.counted == a {
@@ -64,8 +64,8 @@ func (p *pool) admit() {
 	}
 }
 
-// admitHead gives the flow that has waited longest a grant if there is room, and makes it ready. If flows are few by
-// now it needs no grant. A flow whose last grants were for more bytes than those of others passes its turn.
+// admitHead gives a grant to the flow that has waited longest if there is room, and makes it ready. If there are few
+// flows by now, it needs no grant. A flow whose last grants exceeded its bytes passes its turn.
 func (p *pool) admitHead() bool {
 	f := p.head
 	g, wants := &f.grants[p.kind], 0
@@ -86,8 +86,8 @@ func (p *pool) admitHead() bool {
 	return true
 }
 
-// wait has a flow wait behind the others. For first packets, a flow whose peer has answered before goes before those
-// whose peers never have.
+// wait appends a flow to the queue. For first packets, a flow whose peer has responded before precedes those whose
+// peers never have.
 func (p *pool) wait(f *Flow) {
 	before := p.tail
 	if p.first && f.heard[p.kind] != 0 {
@@ -101,7 +101,7 @@ func (p *pool) wait(f *Flow) {
 	}
 }
 
-// insert adds a flow behind another, or with nil at the head.
+// insert adds a flow behind another, or at the head if before is nil.
 func (p *pool) insert(f, before *Flow) {
 	g, after := &f.grants[p.kind], p.head
 	if before == nil {
@@ -139,7 +139,7 @@ func (p *pool) leave(f *Flow) {
 	}
 }
 
-// due is when the waiting flows' patience ends; zero if no flow waits.
+// due returns when the patience of the waiting flows ends; zero if no flow waits.
 func (p *pool) due(patience time.Duration) (at time.Time) {
 	if p.head != nil {
 		at = p.since.Add(patience << p.vain)
@@ -147,9 +147,9 @@ func (p *pool) due(patience time.Duration) (at time.Time) {
 	return at
 }
 
-// restart begins to count anew. What is in flight now is counted again when it is acknowledged, in part. Flows that
-// waited for grants go on without one, until their peers have answered; those that waited for first packets have them
-// now, as far as there is room.
+// restart starts the count again. Packets in flight now are counted again when they are acknowledged, in part. Flows
+// that waited for grants continue without one until their peers have responded; flows that waited for first packets
+// receive them now, as far as there is room.
 func (p *pool) restart(now time.Time) {
 	p.granted, p.since = Amount{}, now
 	p.epoch++

@@ -8,16 +8,16 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// Scheduler divides what a card may have in flight among its tenants. The zero Scheduler is ready to use.
+// Scheduler divides a card's packets in flight among its tenants. The zero Scheduler is ready to use.
 type Scheduler struct {
 	// Card is the number of tenants in flight of all schedulers of a card; nil: there is one scheduler.
 	Card *atomic.Int32
-	// Patience is how long flows wait while no grant is given; 0: 50 ms.
+	// Patience is the time that flows wait without any grant; 0: 50 ms.
 	Patience time.Duration
 
-	now      time.Time                 // that the caller has given last
+	now      time.Time                 // the latest time given by the caller
 	tenants  int                       // with flows in flight
-	waiting  timers.Heap[*Tenant]      // those with waiting flows
+	waiting  timers.Heap[*Tenant]      // tenants with waiting flows
 	frames   [bits.UintSize + 1]frames // of the flows in flight, by the number of bits of their length
 	shortest int                       // of these frames, in bytes; 0: no flow is in flight
 }
@@ -26,9 +26,9 @@ type Scheduler struct {
 type frames struct{ flows, bytes int }
 
 const (
-	// defaultPatience is how long flows wait while no grant is given: those that have one may have dead peers, which shows
-	// only after their time-outs. It doubles each time that nothing is acknowledged even then, at most doublings
-	// times.
+	// defaultPatience is the time that flows wait without any grant. The flows with grants may have dead peers, which
+	// is detected only after their timeouts. It doubles each time that no packet is acknowledged even then, at most
+	// doublings times.
 	defaultPatience = 50 * time.Millisecond
 	doublings       = 6
 )
@@ -36,7 +36,7 @@ const (
 // Tenants returns the number of tenants with flows in flight.
 func (s *Scheduler) Tenants() int { return s.tenants }
 
-// Deadline returns when Expire is to be called; zero if no flow waits.
+// Deadline returns the time at which to call Expire; zero if no flow waits.
 func (s *Scheduler) Deadline() time.Time {
 	if first := s.waiting.First(); first != nil {
 		return first.At()
@@ -44,7 +44,7 @@ func (s *Scheduler) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Expire ends the waits whose patience has ended, and reports whether there were any.
+// Expire ends the waits whose patience is over, and reports whether there were any.
 func (s *Scheduler) Expire(now time.Time) (some bool) {
 	s.now = now
 	for due := s.waiting.Due(now); due != nil; due = s.waiting.Due(now) {
@@ -54,7 +54,7 @@ func (s *Scheduler) Expire(now time.Time) (some bool) {
 	return some
 }
 
-// patience is how long flows wait at first.
+// patience returns the initial patience.
 func (s *Scheduler) patience() time.Duration {
 	if s.Patience != 0 {
 		return s.Patience
@@ -62,7 +62,7 @@ func (s *Scheduler) patience() time.Duration {
 	return defaultPatience
 }
 
-// sharers is the number of tenants among which the card is divided.
+// sharers returns the number of tenants among which the card is divided.
 func (s *Scheduler) sharers() int {
 	if s.Card != nil {
 		return max(1, int(s.Card.Load()))
@@ -70,14 +70,14 @@ func (s *Scheduler) sharers() int {
 	return max(1, s.tenants)
 }
 
-// noteTenants notes that there are more or fewer tenants in flight, here and on the card.
+// noteTenants adds to the number of tenants in flight, here and on the card.
 func (s *Scheduler) noteTenants(more int) {
 	if s.tenants += more; s.Card != nil {
 		s.Card.Add(int32(more))
 	}
 }
 
-// noteFrames notes that more or fewer flows with frames of a length are in flight.
+// noteFrames adds to the number of flows in flight with frames of a length.
 func (s *Scheduler) noteFrames(length, more int) {
 	one := &s.frames[bits.Len(uint(length))]
 	one.flows += more
@@ -91,7 +91,7 @@ func (s *Scheduler) noteFrames(length, more int) {
 	}
 }
 
-// unit is the length of the shortest frames of a flow in flight, or of one that is about to be.
+// unit returns the length of the shortest frames of a flow in flight, or of one that is about to be.
 func (s *Scheduler) unit(length int) int {
 	if s.shortest > 0 {
 		return min(s.shortest, length)

@@ -6,17 +6,17 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// Tenant is a program: its flows have one part of the card. The zero Tenant is ready to use.
+// Tenant is a program: its flows share one part of the card. The zero Tenant is ready to use.
 type Tenant struct {
 	scheduler *Scheduler
 	flows     int         // in flight
 	waits     int         // flows that wait in the pools
-	known     [kinds]pool // of flows whose peers have answered
-	first     [kinds]pool // of the first packets of the others
+	known     [kinds]pool // for flows whose peers have responded
+	first     [kinds]pool // for the first packets of the other flows
 	patience  timers.Timer[*Tenant]
 }
 
-// grantBudget is how many flows receive a grant of one pool at one time.
+// grantBudget is the maximum number of grants of one pool at a time.
 const grantBudget = 128
 
 // Flows returns the number of flows in flight.
@@ -47,7 +47,7 @@ func (t *Tenant) pools(do func(p *pool)) {
 	}
 }
 
-// admit gives grants to the flows that wait, as far as there is room.
+// admit gives grants to waiting flows, as far as there is room.
 func (t *Tenant) admit() {
 	if t.waits == 0 {
 		return
@@ -58,7 +58,8 @@ func (t *Tenant) admit() {
 	}
 }
 
-// schedule has Expire come when the first pool's patience ends. A later time is noticed then.
+// schedule sets the deadline to the end of the first pool's patience. If that moves to a later time, the timer is
+// corrected when it expires.
 func (t *Tenant) schedule() {
 	at := t.due()
 	if s := t.scheduler; !at.IsZero() && (!t.patience.Runs() || at.Before(t.patience.At())) {
@@ -66,7 +67,7 @@ func (t *Tenant) schedule() {
 	}
 }
 
-// due is when the first pool's patience ends; zero if no flow waits.
+// due returns when the patience of the first pool ends; zero if no flow waits.
 func (t *Tenant) due() (at time.Time) {
 	t.pools(func(p *pool) {
 		if due := p.due(t.scheduler.patience()); at.IsZero() || !due.IsZero() && due.Before(at) {
@@ -76,7 +77,7 @@ func (t *Tenant) due() (at time.Time) {
 	return at
 }
 
-// expire starts the pools again whose patience has ended.
+// expire restarts the pools whose patience has ended.
 func (t *Tenant) expire(now time.Time) {
 	t.pools(func(p *pool) {
 		if at := p.due(t.scheduler.patience()); !at.IsZero() && !at.After(now) {
@@ -86,7 +87,7 @@ func (t *Tenant) expire(now time.Time) {
 	t.schedule()
 }
 
-// fly notes that one of the tenant's flows is in flight from now on, or not any more.
+// fly adds to the number of the tenant's flows in flight.
 func (t *Tenant) fly(more int) {
 	was := t.flows
 	if t.flows += more; was == 0 {
