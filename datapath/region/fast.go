@@ -8,24 +8,24 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// fast is what a region has that requests register (IBA 10.6.5): a list of memory, which the program and the card
-// share, and while it is registered the memory that the list named.
+// fast is the state of a region that requests register (IBA 10.6.5): a list of memory, which the program and the card
+// share, and, while it is registered, the memory in that list.
 //
-// Memory that lies in one piece becomes the region's Memory, so that it is found as any other region's. Else it is in
-// pieces, each of which begins where the one before ends.
+// Contiguous memory becomes the region's Memory and is found as that of other regions. Other memory consists of pieces,
+// each of which begins where the previous one ends.
 //
 //	free ── register ──► valid ── invalidate ──► free
-type fast struct {
+type fast struct { // the last one; while the region is free its LKey is 0, so that it is not found
 	key       ib.LKey // the last one; the region's LKey is 0 while it is free, so that nothing finds it
 	list      []byte
-	direction ib.DMADirection // what the card may do with all of the memory
+	direction ib.DMADirection // the operations permitted on all of its memory
 	pieces    [][]byte
-	of        []*MR      // whose memory the pieces are
-	ends      []uint64   // offsets behind the pieces
+	of        []*MR      // the regions of the pieces
+	ends      []uint64   // end offsets of the pieces
 	integrity *integrity // of a region with signatures; else nil
 }
 
-// NewFastMR makes a region that is free, with the list that its program writes (ring.RegEntry).
+// NewFastMR returns a free region with the list that its program writes (ring.RegEntry).
 func NewFastMR(key ib.LKey, pd PD, list []byte) *MR {
 	f := newFast(key, list)
 	return &MR{PD: pd, fast: &f}
@@ -36,10 +36,10 @@ func newFast(key ib.LKey, list []byte) fast {
 	return fast{key: key, list: list, pieces: make([][]byte, 0, most), of: make([]*MR, 0, most), ends: make([]uint64, 0, most)}
 }
 
-// SetFastMR has a key's index name a fast region.
+// SetFastMR assigns a fast region to its key's index.
 func (t *Table) SetFastMR(mr *MR) { t.put(mr.fast.key, mr, nil) }
 
-// holds says that bytes at an offset are the region's.
+// holds reports whether bytes at an offset belong to the region.
 func (f *fast) holds(offset, length uint64) bool {
 	size := f.length()
 	if f.signed() {
@@ -48,7 +48,7 @@ func (f *fast) holds(offset, length uint64) bool {
 	return offset <= size && length <= size-offset
 }
 
-// length is that of all pieces, in bytes.
+// length returns the length of all pieces, in bytes.
 func (f *fast) length() uint64 {
 	if n := len(f.ends); n > 0 {
 		return f.ends[n-1]
@@ -56,10 +56,10 @@ func (f *fast) length() uint64 {
 	return 0
 }
 
-// signed says that the region is registered with signatures: its bytes are moved, not found.
+// signed reports whether the region is registered with signatures: its bytes are moved, not found.
 func (f *fast) signed() bool { return f.integrity != nil && f.integrity.on }
 
-// piece is the part of bytes that the region holds that lies in their first piece.
+// piece returns the first contiguous piece of a range that the region holds.
 func (f *fast) piece(offset, length uint64) []byte {
 	i := sort.Search(len(f.ends), func(i int) bool { return offset < f.ends[i] })
 	if i == len(f.ends) {
@@ -71,14 +71,14 @@ func (f *fast) piece(offset, length uint64) []byte {
 	return piece[from:to:to]
 }
 
-// regAccess is what a fast region may allow.
+// regAccess are the access flags that a fast region may have.
 const regAccess = ib.AccessLocalWrite | ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic |
 	ib.AccessMWBind | ib.AccessZeroBased | ib.AccessOptionalRange
 
-// regRemote is what of that peers may do.
+// regRemote are those of regAccess that permit operations to peers.
 const regRemote = ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic | ib.AccessMWBind
 
-// Register makes a fast region one of the memory in its list, under a new key. It has to be free.
+// Register registers a fast region for the memory in its list, under a new key. The region must be free.
 func (t *Table) Register(pd PD, key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus {
 	k := t.find(ib.LKey(key))
 	if k == nil || k.mr == nil || k.mr.fast == nil || signed && k.mr.fast.integrity == nil {
@@ -106,8 +106,8 @@ func (t *Table) Register(pd PD, key ib.RKey, base uint64, r ring.Reg, signed boo
 	return ib.WCSuccess
 }
 
-// translate finds the memory that the list names. What the card may do with all of it has to be enough. The program can
-// change the list at any time: an entry is copied once.
+// translate finds the memory in the list, and checks that the permitted operations suffice. The program can change the
+// list at any time, so each entry is copied once.
 func (f *fast) translate(t *Table, r ring.Reg) bool {
 	f.direction = ib.DMABidirectional
 	size, run := uint64(0), ring.RegEntry{} // run is the last piece
@@ -135,7 +135,7 @@ func (f *fast) translate(t *Table, r ring.Reg) bool {
 		(r.Access&ib.AccessLocalWrite == 0 || f.direction.Allows(true)) && (!reads || f.direction.Allows(false))
 }
 
-// narrow notes what the card may do with a further piece; false if that leaves nothing for all of them.
+// narrow restricts the permitted operations to those of another piece; false if none remains for all pieces.
 func (f *fast) narrow(d ib.DMADirection) bool {
 	if f.direction == ib.DMABidirectional {
 		f.direction = d
@@ -143,7 +143,7 @@ func (f *fast) narrow(d ib.DMADirection) bool {
 	return f.direction != ib.DMANone && (d == f.direction || d == ib.DMABidirectional)
 }
 
-// forget drops what was found.
+// forget discards the pieces.
 func (f *fast) forget() {
 	for _, of := range f.of {
 		of.fasts--

@@ -5,8 +5,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Find finds the bytes that an SGE names, from an offset on: those that lie in one piece, and how many of length
-// bytes they are for. ok is false if a queue pair of the PD may not access all of the SGE.
+// Find returns the bytes of an SGE from an offset on: the first contiguous piece, and the number of the length bytes
+// that it covers. ok is false if a queue pair of the PD is not permitted to access all of the SGE.
 func (t *Table) Find(sge ib.SGE, offset, length int, pd PD, write bool) (piece []byte, n int, ok bool) {
 	mr := t.region(sge.LKey)
 	if mr == nil {
@@ -32,8 +32,8 @@ func (t *Table) Find(sge ib.SGE, offset, length int, pd PD, write bool) (piece [
 	return piece, len(piece), true
 }
 
-// whole is the memory of an SGE that lies in one piece in a region with memory of its own, as nearly all do; nil if
-// Find has to look, or the SGE may not be accessed. The SGE is not empty.
+// whole returns the memory of an SGE that is contiguous in a region with memory of its own, the usual case; nil if Find
+// is needed, or the access is not permitted. The SGE is not empty.
 func (t *Table) whole(sge ib.SGE, pd PD, write bool) []byte {
 	mr := t.region(sge.LKey)
 	if mr == nil || mr.PD != pd || write && !mr.Write {
@@ -43,7 +43,7 @@ func (t *Table) whole(sge ib.SGE, pd PD, write bool) []byte {
 	return memory
 }
 
-// Move moves bytes of an SGE of a region with signatures, which Find has found.
+// Move moves bytes of an SGE in a region with signatures, which Find has found.
 func (t *Table) Move(sge ib.SGE, offset int, bytes []byte, write bool) bool {
 	mr := t.region(sge.LKey)
 	return mr != nil && mr.move(sge.Addr-mr.Base+uint64(offset), bytes, write)
@@ -55,8 +55,8 @@ func (t *Table) MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) b
 	return mr != nil && mr.fast != nil && mr.fast.signed() && mr.move(addr-mr.Base, bytes, write)
 }
 
-// mapped finds the bytes of an SGE with the local DMA key. Its address says which region's memory it is of, whatever
-// the PD, and what the card may do there.
+// mapped finds the bytes of an SGE with the local DMA key. Its address determines the region, whatever the PD, and the
+// permitted operations.
 func (t *Table) mapped(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	if sge.LKey != ib.LocalDMALKey {
 		return nil, 0, false
@@ -69,7 +69,7 @@ func (t *Table) mapped(sge ib.SGE, offset, length int, write bool) (piece []byte
 	return memory[offset : offset+length], length, true
 }
 
-// dma finds the memory at an address that the local DMA key goes with. A fast region has no memory of its own.
+// dma finds the memory of an address for the local DMA key. A fast region has no memory of its own.
 func (t *Table) dma(addr ib.DMAAddr, length uint64) (memory []byte, of *MR, ok bool) {
 	k := t.find(addr.Key())
 	if k == nil || k.mr == nil || k.mr.fast != nil {
@@ -79,9 +79,9 @@ func (t *Table) dma(addr ib.DMAAddr, length uint64) (memory []byte, of *MR, ok b
 	return memory, k.mr, ok
 }
 
-// Remote is the memory of a PD that a packet for a queue pair names by an R_Key, or its first piece; ok is false if that
-// may not be accessed in this way. A key is looked up for each packet, so that nothing is touched through one that
-// was revoked before. No bytes need no key (IBA 9.7.4.1.2).
+// Remote returns the memory of an R_Key in a packet for a queue pair, or its first piece; ok is false if the access is
+// not permitted. It looks the key up for each packet, so that a revoked key gives no access. An access of length 0
+// needs no valid key (IBA 9.7.4.1.2).
 func (t *Table) Remote(holder any, pd PD, key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	if length == 0 {
 		return nil, true
@@ -98,7 +98,7 @@ func (t *Table) Remote(holder any, pd PD, key ib.RKey, addr uint64, length uint3
 	return nil, false
 }
 
-// MoveAll writes a payload to the memory of a list, some of which has signatures, from an offset on.
+// MoveAll writes a payload to the memory of a list that includes regions with signatures, from an offset on.
 func (t *Table) MoveAll(list ring.SGList, pd PD, offset int, payload []byte) bool {
 	for sge, rest, some := list.Next(); some && len(payload) > 0; sge, rest, some = rest.Next() {
 		size := int(sge.Length)

@@ -6,35 +6,36 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// integrity is what a fast region with signatures has besides (IB_MR_TYPE_INTEGRITY): where the fields are in memory,
-// and what is checked, inserted, stripped or passed while data is copied. Addresses count the bytes of the wire.
+// integrity is the additional state of a fast region with signatures (IB_MR_TYPE_INTEGRITY): the location of the fields
+// in memory, and the checks, insertions and removals of fields during a copy. Addresses count the bytes on the wire.
 //
-//	memory: blocks, or blocks and fields, or fields in a list of their own ◄── move ──► wire: blocks, or blocks and fields
+//	memory: blocks, or blocks and fields, or fields in a separate list ◄── move ──► wire: blocks, or blocks and fields
 //
-// Bytes are moved in order: who goes on where it ended, from a packet to the next, has each block summed once.
+// Bytes are moved in order: an access that continues where the last one ended, as the next packet does, sums each block
+// once.
 type integrity struct {
-	meta     fast   // the fields, if they have a list of their own
+	meta     fast   // the fields, if they have a separate list
 	settings []byte // ib.SigAttrs, shared with the program
 	on       bool   // the region is registered with signatures
 	attrs    t10.Attrs
 	apart    bool   // meta is used
-	size     uint64 // bytes of the wire
+	size     uint64 // length on the wire, in bytes
 
 	out, in stream
-	last    *uint64 // of the stream in hand: the place that next has given memory from
+	last    *uint64 // position of the current stream in the list that next returned memory of
 	failed  bool    // a check failed since the last SigStatus
 	err     ib.SigErr
 }
 
-// stream is how far a direction has come.
+// stream is the progress in one direction.
 type stream struct {
 	transfer   t10.Transfer
-	wire       uint64 // bytes of the wire
-	data, meta uint64 // bytes of the lists
+	wire       uint64 // offset on the wire
+	data, meta uint64 // offsets in the lists
 }
 
-// NewIntegrityMR is NewFastMR of a region with signatures: its memory holds a list of data, as long one of fields, and
-// the attributes.
+// NewIntegrityMR is NewFastMR for a region with signatures: its memory holds a list of data, a list of fields of equal
+// length, and the attributes.
 func NewIntegrityMR(key ib.LKey, pd PD, memory []byte) *MR {
 	length := (len(memory) - ring.SigAttrsLen) / 2 / ring.RegEntryLen * ring.RegEntryLen
 	mr := NewFastMR(key, pd, memory[:length])
@@ -42,8 +43,8 @@ func NewIntegrityMR(key ib.LKey, pd PD, memory []byte) *MR {
 	return mr
 }
 
-// prepare reads the attributes and the list of fields, when the region's data is found. Data and fields have to be whole
-// blocks, on both sides.
+// prepare reads the attributes and the list of fields, after the region's data has been found. Data and fields must be
+// whole blocks, in memory and on the wire.
 func (n *integrity) prepare(t *Table, data *fast, r ring.Reg) bool {
 	given, fields := ring.GetSigAttrs(n.settings)
 	n.attrs = t10.Attrs{CheckMask: given.CheckMask, Mem: domainOf(&given.Mem), Wire: domainOf(&given.Wire)}
@@ -72,8 +73,8 @@ func (n *integrity) prepare(t *Table, data *fast, r ring.Reg) bool {
 	return true
 }
 
-// aligned says that a block of one side is blocks of the other. So there is a place where both begin one in any 64 KiB,
-// and little is summed for who begins anywhere.
+// aligned reports whether a block of one side is a whole number of blocks of the other. Then both sides begin a block
+// at some place in any 64 KiB, which bounds the work of an access that begins anywhere.
 func aligned(a, b *t10.Domain) bool {
 	return a.FieldLen() == 0 || b.FieldLen() == 0 || a.Interval%b.Interval == 0 || b.Interval%a.Interval == 0
 }
@@ -90,8 +91,8 @@ func domainOf(d *ib.SigDomain) t10.Domain {
 	}}
 }
 
-// move fills bytes with what the wire has at an offset, or takes them from it. They are the region's. It returns false for
-// bytes from the wire that neither go on where the last ended nor begin a block.
+// move copies bytes from the wire side at an offset, or with write to it. They belong to the region. It returns false
+// for bytes to write that neither continue where the last ones ended nor begin a block.
 func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
 	n := m.fast.integrity
 	s := &n.out
@@ -122,11 +123,11 @@ func (n *integrity) keep(err t10.Err, key ib.LKey) {
 	}
 }
 
-// seek goes to an offset of the wire.
+// seek sets the position of a stream to an offset on the wire.
 func (n *integrity) seek(s *stream, offset uint64, data *fast, write bool) bool {
 	mem, wire := blockOf(&n.attrs.Mem), blockOf(&n.attrs.Wire)
 	to := offset
-	if write { // the place in memory of the block that begins there
+	if write { // the offset in memory of the block that begins there
 		if wire > 0 {
 			to = offset / wire * uint64(n.attrs.Wire.Interval)
 		}
@@ -157,7 +158,7 @@ func (n *integrity) seek(s *stream, offset uint64, data *fast, write bool) bool 
 	return true
 }
 
-// blockOf is the length of a block and its field; 0 if there are none.
+// blockOf returns the length of a block and its field; 0 without fields.
 func blockOf(d *t10.Domain) uint64 {
 	if d.FieldLen() == 0 {
 		return 0
@@ -172,11 +173,11 @@ func (n *integrity) give(bytes []byte, data *fast) {
 		put, took := s.transfer.Move(bytes, from)
 		*n.last += uint64(took)
 		if bytes = bytes[put:]; put == 0 && took == 0 {
-			clear(bytes) // cannot be; but the frame has somebody's bytes
+			clear(bytes) // unreachable, but the frame may hold another program's data
 			return
 		}
 	}
-	s := &n.out // the last field of memory is checked, though nothing of it goes out
+	s := &n.out // the last field of memory is checked, although it is not sent
 	if s.wire == n.size {
 		for {
 			from := n.next(s, data, false)
@@ -188,7 +189,7 @@ func (n *integrity) give(bytes []byte, data *fast) {
 	}
 }
 
-// take puts bytes of the wire into memory.
+// take copies bytes from the wire to memory.
 func (n *integrity) take(bytes []byte, data *fast) {
 	for s := &n.in; ; {
 		into := n.next(s, data, true)
@@ -200,7 +201,7 @@ func (n *integrity) take(bytes []byte, data *fast) {
 	}
 }
 
-// next is the memory that a stream goes on with.
+// next returns the memory at which a stream continues.
 func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 	inField, length := s.transfer.NextSource()
 	if write {

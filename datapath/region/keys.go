@@ -4,21 +4,21 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A key names a memory region or a memory window of a session, to its own program (lkey) and to peers (rkey).
-// Peers may not guess it, so it says nothing of where the table has it:
+// A key identifies a memory region or a memory window of a session, to its own program (lkey) and to peers (rkey).
+// Peers must not be able to guess keys, so a key does not contain its place in the table:
 //
-//	index, 24 bits, drawn at random | low 8 bits: a region's are drawn too; a window's owner chooses them (ib_inc_rkey)
+//	index, 24 bits, random | low 8 bits: random for a region; chosen by the owner for a window (ib_inc_rkey)
 //
-// The index is drawn so that its low bits are those of a free slot. Of a table that is never more than half
-// full that takes one bit of 24; and one look finds a key, or that there is none.
+// The index is drawn so that its low bits are those of a free slot. In a table that is at most half full this costs one
+// bit of 24, and a key is found, or not, with one access.
 
-// Table is what the keys of a session name.
+// Table holds the objects of a session's keys.
 type Table struct {
 	slots []keyed // a power of two
 	count int
 }
 
-// keyed is what a key names: a region, a window, or nothing.
+// keyed is a slot: a region, a window, or free.
 type keyed struct {
 	index uint32
 	mr    *MR
@@ -29,7 +29,7 @@ func keyIndex(key ib.LKey) uint32 { return uint32(key) >> 8 }
 
 func (k *keyed) free() bool { return k.mr == nil && k.mw == nil }
 
-// slot is where a key's index is, if it is in the table.
+// slot returns the slot of a key's index.
 func (t *Table) slot(key ib.LKey) *keyed {
 	if len(t.slots) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (t *Table) slot(key ib.LKey) *keyed {
 	return &t.slots[keyIndex(key)&uint32(len(t.slots)-1)]
 }
 
-// find is what a key's index names; nil if there is none.
+// find returns the slot that holds a key's index; nil if none does.
 func (t *Table) find(key ib.LKey) *keyed {
 	if k := t.slot(key); k != nil && k.index == keyIndex(key) {
 		return k
@@ -45,7 +45,7 @@ func (t *Table) find(key ib.LKey) *keyed {
 	return nil
 }
 
-// put has a key's index name a region or a window; neither takes it out.
+// put assigns a region or a window to a key's index; with neither it removes the object.
 func (t *Table) put(key ib.LKey, mr *MR, mw *MW) {
 	for t.slot(key) == nil || !t.slot(key).free() && t.slot(key).index != keyIndex(key) {
 		t.grow()
@@ -61,7 +61,7 @@ func (t *Table) put(key ib.LKey, mr *MR, mw *MW) {
 	}
 }
 
-// grow doubles the table. No two of its keys come into one slot, since they were in two.
+// grow doubles the table. Keys in separate slots stay in separate slots.
 func (t *Table) grow() {
 	old := t.slots
 	t.slots = make([]keyed, max(8, 2*len(old)))
@@ -72,8 +72,7 @@ func (t *Table) grow() {
 	}
 }
 
-// DrawKey finds a key for a region or a window, of what random gives. It is taken by SetMR or SetMW, before another
-// one is drawn.
+// DrawKey draws a key for a region or a window from random. SetMR or SetMW uses it before another key is drawn.
 func (t *Table) DrawKey(random func() uint32) ib.LKey {
 	if 2*(t.count+1) > len(t.slots) {
 		t.grow()
@@ -85,16 +84,16 @@ func (t *Table) DrawKey(random func() uint32) ib.LKey {
 	}
 }
 
-// SetMR has the region's LKey name it.
+// SetMR assigns a region to its LKey.
 func (t *Table) SetMR(mr *MR) { t.put(mr.LKey, mr, nil) }
 
-// SetMW has a key's index name a memory window, which is not bound yet.
+// SetMW assigns a memory window, which is not bound yet, to a key's index.
 func (t *Table) SetMW(key ib.RKey, mw *MW) {
 	mw.key = key
 	t.put(ib.LKey(key), nil, mw)
 }
 
-// ClearKey forgets what a key names: a region, or a window, which is unbound.
+// ClearKey removes the object of a key: a region, or a window, which is unbound.
 func (t *Table) ClearKey(key ib.LKey) {
 	if k := t.find(key); k != nil {
 		if k.mw != nil {
@@ -107,7 +106,7 @@ func (t *Table) ClearKey(key ib.LKey) {
 	}
 }
 
-// region finds the memory region that a key names; nil if there is none.
+// region returns the memory region of a key; nil if the key has none.
 func (t *Table) region(key ib.LKey) *MR {
 	if k := t.find(key); k != nil && k.mr != nil && k.mr.LKey == key {
 		return k.mr
@@ -115,7 +114,7 @@ func (t *Table) region(key ib.LKey) *MR {
 	return nil
 }
 
-// window finds the window that a key names, whatever its low 8 bits are; nil if there is none.
+// window returns the window of a key, whatever its low 8 bits are; nil if the key has none.
 func (t *Table) window(key ib.RKey) *MW {
 	if k := t.find(ib.LKey(key)); k != nil {
 		return k.mw

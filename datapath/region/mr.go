@@ -7,29 +7,30 @@ import (
 // PD is the number of a protection domain. A request may use only objects of its queue pair's PD.
 type PD uint32
 
-// MR is the engine's entry of a memory region. SGEs hold addresses from Base on, which stands for
-// the start of Memory; the engine never uses an address that a program gave.
+// MR is the engine's part of a memory region. SGEs contain addresses relative to Base, which is the start of Memory;
+// the engine never dereferences an address from a program.
 type MR struct {
 	LKey   ib.LKey
 	PD     PD
 	Base   uint64 // chosen by the program; 0 makes addresses offsets
 	Memory []byte
-	Null   bool           // it has no memory, and any address: it is read as zeros, what is written is lost
-	Write  bool           // local write access: receives may write here
-	Remote ib.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
+	Null   bool           // no memory and any address: reads return zeros, writes are discarded
+	Write  bool           // local write access: receive requests may write here
+	Remote ib.AccessFlags // permitted to peers: remote read, write, atomic; and binding of windows
 
-	windows int   // bound to it
-	fasts   int   // pieces of fast regions that are of its memory
-	fast    *fast // of one that requests register; else nil
+	windows int   // number of windows bound to it
+	fasts   int   // number of pieces of fast regions in its memory
+	fast    *fast // if requests register the region; else nil
 }
 
-// Windows is how many memory windows are bound to the region.
+// Windows returns the number of memory windows bound to the region.
 func (m *MR) Windows() int { return m.windows }
 
-// Pieces is how many pieces of registered fast regions are the region's memory.
+// Pieces returns the number of pieces of registered fast regions in the region's memory.
 func (m *MR) Pieces() int { return m.fasts }
 
-// part is the region's memory from an offset on, or its first piece; ok is false if not all of it is the region's.
+// part returns the region's memory from an offset on, or its first piece; ok is false if the region does not hold all
+// of it.
 func (m *MR) part(offset, length uint64) (memory []byte, ok bool) {
 	if memory, ok = portion(m.Memory, offset, length); ok || m.fast == nil || !m.fast.holds(offset, length) {
 		return memory, ok
@@ -40,8 +41,8 @@ func (m *MR) part(offset, length uint64) (memory []byte, ok bool) {
 	return m.fast.piece(offset, length), true
 }
 
-// portion is length bytes of memory from an offset on. An address below the base has wrapped round to a
-// large offset.
+// portion returns length bytes of memory from an offset on. An address below the base has wrapped round to a large
+// offset.
 func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {
 	size := uint64(len(memory))
 	if offset > size || length > size-offset {

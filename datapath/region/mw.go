@@ -5,19 +5,19 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// MW is the engine's entry of a memory window: a key of its own to a part of a region, with access of its
-// own. Requests bind and invalidate it (IBA 10.6.7).
+// MW is the engine's part of a memory window: a separate key to a part of a region, with its own access. Requests bind
+// and invalidate it (IBA 10.6.7).
 type MW struct {
 	PD    PD
 	Type2 bool // bound to a queue pair, and invalidated by its program or its peer
 
-	key    ib.RKey // it is bound under; counts only while of is set
-	of     *MR     // it is bound to; nil: it is not bound
+	key    ib.RKey // the current key; valid only while of is set
+	of     *MR     // the region that it is bound to; nil: none
 	base   uint64  // the address of its first byte
-	from   uint64  // that byte's offset in the region
+	from   uint64  // offset of that byte in the region
 	length uint64  // bytes
 	access ib.AccessFlags
-	holder any // the queue pair of one of type 2: only packets for it may use the window
+	holder any // the queue pair of a window of type 2: only packets for it may use the window
 }
 
 func (w *MW) unbind() {
@@ -27,7 +27,8 @@ func (w *MW) unbind() {
 	w.of, w.holder = nil, nil
 }
 
-// part is the window's memory from an offset on, or its first piece; ok is false if not all of it is the window's.
+// part returns the window's memory from an offset on, or its first piece; ok is false if the window does not hold all
+// of it.
 func (w *MW) part(offset, length uint64) (memory []byte, ok bool) {
 	if offset > w.length || length > w.length-offset {
 		return nil, false
@@ -35,16 +36,16 @@ func (w *MW) part(offset, length uint64) (memory []byte, ok bool) {
 	return w.of.part(w.from+offset, length)
 }
 
-// admits says that packets for a queue pair that are for memory of a PD may use the window under a key.
+// admits reports whether packets for a queue pair, with a PD, may use the window under a key.
 func (w *MW) admits(key ib.RKey, holder any, pd PD) bool {
 	return w.of != nil && w.key == key && w.PD == pd && (w.holder == nil || w.holder == holder)
 }
 
-// bindAccess is what a window may allow.
+// bindAccess are the access flags that a window may have.
 const bindAccess = ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic | ib.AccessZeroBased
 
-// Bind makes a window one to a part of a region, under a new key. A window of type 1 may be bound again, and
-// is unbound by a length of 0; one of type 2 has to be invalidated first.
+// Bind binds a window to a part of a region, under a new key. A window of type 1 may be bound again, and a length of 0
+// unbinds it; a window of type 2 must be invalidated first.
 func (t *Table) Bind(holder any, pd PD, key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus {
 	mw, mr := t.window(key), t.region(b.LKey)
 	switch {
@@ -74,9 +75,9 @@ func (t *Table) Bind(holder any, pd PD, key ib.RKey, addr uint64, b ring.Bind) i
 	return ib.WCSuccess
 }
 
-// Invalidate revokes the key of a window of type 2 or of a fast region, as its program or its peer asks. It returns
-// false if there is none that the queue pair may invalidate: other regions keep their keys until they are deregistered.
-// A peer may invalidate what it may use; the program also a region that is free, which stays so.
+// Invalidate revokes the key of a window of type 2 or of a fast region, on behalf of its program or its peer. It
+// returns false if the queue pair is not permitted to do so: other regions keep their keys until they are deregistered.
+// A peer may invalidate only keys that it may use; the program also a free region, which stays free.
 func (t *Table) Invalidate(holder any, pd PD, key ib.RKey, peer bool) bool {
 	k := t.find(ib.LKey(key))
 	switch {

@@ -8,15 +8,15 @@ import (
 // Pieces is the memory of a scatter/gather list, or of a part of it.
 type Pieces struct {
 	all []piece
-	// Length is that of the whole list, in bytes.
+	// Length is the length of the whole list, in bytes.
 	Length int
-	// Signed says that some are of a region with signatures, and were not found.
+	// Signed reports that some memory belongs to a region with signatures, and was not found.
 	Signed bool
 }
 
-// piece is bytes that lie together.
+// piece is a contiguous range of bytes.
 type piece struct {
-	memory []byte // shorter than size where the bytes are nowhere
+	memory []byte // shorter than size in a null region
 	size   int
 }
 
@@ -43,7 +43,7 @@ func (p *Pieces) Gather(to []byte) {
 	}
 }
 
-// First is the first piece; nil if there is none.
+// First returns the first piece; nil for an empty list.
 func (p *Pieces) First() []byte {
 	if len(p.all) == 0 {
 		return nil
@@ -57,18 +57,18 @@ func (p *Pieces) reset() {
 
 func (p *Pieces) add(memory []byte, n int) { p.all = append(p.all, piece{memory, n}) }
 
-// Only makes all the pieces one.
+// Only replaces the pieces by one.
 func (p *Pieces) Only(memory []byte) {
 	p.reset()
 	p.add(memory, len(memory))
 	p.Length = len(memory)
 }
 
-// Find finds the memory of a list from an offset on, as many bytes as there are up to a length. It reports whether
-// access to all of the list is allowed.
+// Find finds the memory of a list from an offset on, up to a length. It reports whether access to all of the list is
+// permitted.
 func (p *Pieces) Find(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
 	p.reset()
-	if sge, rest, some := list.Next(); some && len(rest) == 0 && offset == 0 { // nearly always
+	if sge, rest, some := list.Next(); some && len(rest) == 0 && offset == 0 { // the usual case
 		if memory := t.whole(sge, pd, write); len(memory) > 0 {
 			p.Length = len(memory)
 			p.add(memory[:min(len(memory), length)], min(len(memory), length))
@@ -78,7 +78,7 @@ func (p *Pieces) Find(t *Table, list ring.SGList, pd PD, write bool, offset, len
 	return p.findEach(t, list, pd, write, offset, length)
 }
 
-// findEach is Find of any list, from any offset on.
+// findEach is Find for any list and offset.
 func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
 	for sge, rest, some := list.Next(); some; sge, rest, some = rest.Next() {
 		size := int(sge.Length)
@@ -97,7 +97,7 @@ func (p *Pieces) findEach(t *Table, list ring.SGList, pd PD, write bool, offset,
 	return true
 }
 
-// findParts finds the memory of an SGE that may lie in several places, or nowhere.
+// findParts finds the memory of an SGE that may be in several pieces, or in a null region.
 func (p *Pieces) findParts(t *Table, sge ib.SGE, pd PD, write bool, from, length int) bool {
 	for {
 		part, n, ok := t.Find(sge, from, length, pd, write)
