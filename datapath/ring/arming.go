@@ -2,19 +2,19 @@ package ring
 
 import "sync/atomic"
 
-// Arming is what a program has asked of a completion queue: for which completion it wants an event.
-// It is a word of bits in the queue's memory. The program sets bits, and the card clears those
-// whose event it sends. So each arming has one event.
+// Arming is a set of bits in a completion queue's memory by which a program requests events. The program sets bits, and
+// the card clears the bits whose events it sends, so each arming has one event.
 type Arming uint32
 
-// The armings. The first three are for one event of the program's notification, whichever is due
-// first. ArmedWait is for programs that sleep in a wait, and is apart from them.
+// The armings. The first three request one event of the program's notification, whichever is due first. ArmedWait is
+// for programs that sleep in a wait, and is independent of them.
 const (
 	ArmedNext      Arming = 1 << 0 // the next completion
 	ArmedSolicited Arming = 1 << 1 // the next solicited or failed one
-	ArmedCount     Arming = 1 << 2 // as soon as so many are unread as the threshold says
+	ArmedCount     Arming = 1 << 2 // when the number of unread completions reaches the threshold
 	ArmedWait      Arming = 1 << 3 // the next completion
-	// ArmedFutex is for threads that sleep on the card's index word as a futex, and is apart too: the next completion.
+	// ArmedFutex is for threads that sleep on the card's index word as a futex, and is also independent: the next
+	// completion.
 	ArmedFutex Arming = 1 << 4
 
 	armedNotify = ArmedNext | ArmedSolicited | ArmedCount
@@ -25,16 +25,16 @@ const (
 	cqThresholdWord = consumerWords + 8
 )
 
-// Notifies reports whether an arming for a notification is among them.
+// Notifies reports whether a includes an arming for a notification.
 func (a Arming) Notifies() bool { return a&armedNotify != 0 }
 
-// Sleeps reports whether ArmedFutex is among them.
+// Sleeps reports whether a includes ArmedFutex.
 func (a Arming) Sleeps() bool { return a&ArmedFutex != 0 }
 
-// Waits reports whether ArmedWait is among them.
+// Waits reports whether a includes ArmedWait.
 func (a Arming) Waits() bool { return a&ArmedWait != 0 }
 
-// arms are the words that a program arms a queue with.
+// arms are the words by which a program arms a queue.
 type arms struct{ armed, threshold *atomic.Uint32 }
 
 func newArms(memory []byte) arms {
@@ -45,8 +45,8 @@ func newArms(memory []byte) arms {
 // then it loads this word.
 func (a *arms) Armed() Arming { return Arming(a.armed.Load()) }
 
-// Due is the part of what the queue is armed for that is due now that completions have been
-// published. solicited says that a solicited or failed one is among them.
+// Due returns the armings that are due after completions have been published. solicited means that a solicited or
+// failed completion is among them.
 func (q *CompletionProducer) Due(solicited bool) (due Arming) {
 	armed := q.Armed()
 	due = armed & (ArmedNext | ArmedWait | ArmedFutex)
@@ -59,8 +59,8 @@ func (q *CompletionProducer) Due(solicited bool) (due Arming) {
 	return due
 }
 
-// Disarm ends the armings that are due, and gives those that were still there: the caller sends their
-// events. A notification that is due ends all armings for one.
+// Disarm ends the due armings, and returns those that were still set: the caller sends their events. A due notification
+// ends all armings for notifications.
 func (q *CompletionProducer) Disarm(due Arming) (ended Arming) {
 	if due.Notifies() {
 		due |= armedNotify
@@ -68,15 +68,14 @@ func (q *CompletionProducer) Disarm(due Arming) (ended Arming) {
 	return Arming(q.armed.And(^uint32(due))) & due
 }
 
-// HandOver moves the armings to the queue that the card writes from now on.
+// HandOver moves the armings to the queue that the card writes next.
 func (q *CompletionProducer) HandOver(to *CompletionProducer) {
 	to.threshold.Store(q.threshold.Load())
 	to.armed.Or(q.armed.Swap(0)) // pairs with TakeLate and roced_cq_move
 }
 
-// Arm asks for a notification of the next completion, or only of the next solicited or failed one. The
-// next one goes over a solicited one. The caller must look for completions once more afterwards,
-// before it sleeps.
+// Arm requests a notification of the next completion, or only of the next solicited or failed one. The former overrides
+// the latter. The caller must poll once more afterwards, before it sleeps.
 func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 	if solicitedOnly {
 		q.arm(ArmedSolicited)
@@ -85,23 +84,21 @@ func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 	}
 }
 
-// SetThreshold sets the number of unread completions that ArmCount asks for. It may change while the
-// queue is armed. It pairs with Due.
+// SetThreshold sets the number of unread completions for ArmCount. It may be called while the queue is armed. It pairs
+// with Due.
 func (q *CompletionConsumer) SetThreshold(unread uint32) { q.threshold.Store(unread) }
 
-// ArmCount asks for a notification when as many completions are unread as the threshold says. The card
-// looks when it has published some; the caller must look afterwards whether they are there already.
+// ArmCount requests a notification when the number of unread completions reaches the threshold. The card checks that
+// when it publishes completions; the caller must check it once after ArmCount.
 func (q *CompletionConsumer) ArmCount() { q.arm(ArmedCount) }
 
-// ArmWait asks for a wake-up at the next completion. The caller must look for completions once more
-// afterwards, before it sleeps.
+// ArmWait requests a wake-up at the next completion. The caller must poll once more afterwards, before it sleeps.
 func (q *CompletionConsumer) ArmWait() { q.arm(ArmedWait) }
 
-// IndexWord is the card's index, on which threads of the program sleep that have set ArmedFutex.
+// IndexWord returns the card's index, on which threads of the program sleep that have set ArmedFutex.
 func (q *CompletionProducer) IndexWord() *atomic.Uint32 { return q.shared }
 
-// TakeLate takes the armings over that another queue still has. The card had left that queue before
-// they were made.
+// TakeLate takes over the armings of another queue that were set after the card had left that queue.
 func (q *CompletionConsumer) TakeLate(from *CompletionConsumer) (late Arming) {
 	late = from.Armed()
 	q.arm(late)

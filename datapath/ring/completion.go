@@ -74,8 +74,7 @@ type CQE struct {
 	SL            uint8 // the VLAN tag's priority
 	Port          uint8
 
-	// When the card wrote the entry, in a queue with timestamps; else they are neither written nor
-	// read.
+	// The time at which the card wrote the entry, in a queue with timestamps; otherwise neither written nor read.
 	Timestamp uint64 // ns of the card's free-running clock
 	Wallclock uint64 // ns since 1970, UTC
 }
@@ -91,12 +90,12 @@ func (e *CQE) Set(id uint64, status ib.WCStatus, opcode ib.WCOpcode, qpn wire.QP
 	e.SMAC, e.VLAN, e.NetworkHeader, e.SL, e.Port = wire.MAC{}, 0, 0, 0, 0
 }
 
-// CompletionGeometry is the geometry of a CQ with room for at least this number of entries.
+// CompletionGeometry returns the geometry of a CQ with room for at least a number of entries.
 func CompletionGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStride}
 }
 
-// StampedGeometry is that of a CQ whose entries have timestamps.
+// StampedGeometry returns the geometry of a CQ whose entries have timestamps.
 func StampedGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStampedStride}
 }
@@ -113,8 +112,8 @@ type CompletionProducer struct {
 	stamped bool
 }
 
-// NewCompletionProducer views memory as the card's end of a completion queue. A geometry that does
-// not fit the memory is ErrLayout.
+// NewCompletionProducer returns the card's end of a completion queue in memory. It returns ErrLayout if the geometry
+// does not fit the memory.
 func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, error) {
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
@@ -122,8 +121,7 @@ func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, erro
 	return &CompletionProducer{newProducer(memory, g), newSlots(memory, g), newArms(memory), word(memory, cqErrorWord), g.Stamped()}, nil
 }
 
-// Put writes an entry into the next slot. If the queue is full, which is an overrun, it returns
-// false and has written nothing.
+// Put writes an entry into the next slot. If the queue is full (an overrun), it returns false and has written nothing.
 func (q *CompletionProducer) Put(e *CQE) bool {
 	if q.free(1) == 0 {
 		return false
@@ -152,21 +150,21 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 // Publish makes all entries put so far visible to the program.
 func (q *CompletionProducer) Publish() { q.publish() }
 
-// Fail marks the queue as overrun, for good. The caller has published the entries before it.
-// It pairs with Failed and roced_cq_failed.
+// Fail marks the queue as overrun, permanently. The caller has published the entries before it. It pairs with Failed
+// and roced_cq_failed.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
 // Stamped reports whether entries need timestamps.
 func (q *CompletionProducer) Stamped() bool { return q.stamped }
 
-// Written counts the entries put so far, modulo 2³².
+// Written returns the number of entries put so far, modulo 2³².
 func (q *CompletionProducer) Written() uint32 { return q.next }
 
-// Entries is the number of completions that the queue has room for.
+// Entries returns the capacity of the queue, in completions.
 func (q *CompletionProducer) Entries() uint32 { return q.entries }
 
-// Unread is how many entries the program has not read, as far as it says; all of them if what it says
-// cannot be.
+// Unread returns the number of entries that the program has not read according to its index; all of them if the index
+// is out of bounds.
 func (q *CompletionProducer) Unread() uint32 { return q.entries - q.free(q.entries) }
 
 // CompletionConsumer is the program's end of a completion queue.
@@ -178,8 +176,8 @@ type CompletionConsumer struct {
 	stamped bool
 }
 
-// NewCompletionConsumer views memory as the program's end of a completion queue. A geometry that
-// does not fit the memory is ErrLayout.
+// NewCompletionConsumer returns the program's end of a completion queue in memory. It returns ErrLayout if the geometry
+// does not fit the memory.
 func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, error) {
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
@@ -187,14 +185,14 @@ func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, erro
 	return &CompletionConsumer{newConsumer(memory, g), newSlots(memory, g), newArms(memory), word(memory, cqErrorWord), g.Stamped()}, nil
 }
 
-// Entries is how many entries the queue can hold.
+// Entries returns the capacity of the queue, in completions.
 func (q *CompletionConsumer) Entries() uint32 { return q.entries }
 
-// Available is the number of entries that can be read. It loads the card's index only if the last
-// loaded one leaves fewer than want.
+// Available returns the number of entries that can be read. It loads the card's index only if the last loaded one
+// leaves fewer than want.
 func (q *CompletionConsumer) Available(want uint32) uint32 { return q.available(want) }
 
-// Get copies the next entry out and steps over it. The caller has checked Available.
+// Get copies the next entry and advances past it. The caller has checked Available.
 func (q *CompletionConsumer) Get(e *CQE) {
 	whole := q.at(q.next)
 	slot := (*[cqeStride]byte)(whole)
@@ -218,7 +216,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.Port = slot[cqePort]
 }
 
-// Publish gives the slots of the entries read back to the card.
+// Publish returns the slots of the entries read to the card.
 func (q *CompletionConsumer) Publish() { q.publish() }
 
 // Failed reports whether the queue was overrun.

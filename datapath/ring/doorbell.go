@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Doorbell tells the card which of a program's queue pairs have work. It has a bit for each queue
-// pair and a summary bit for each 64 of them, so that the cost of looking hardly depends on their
-// number. The program sets bits, the card takes them.
+// Doorbell reports to the card which of a program's queue pairs have work. It has a bit for each queue pair and a
+// summary bit for each 64 of them, so that the cost of polling hardly depends on their number. The program sets bits,
+// and the card clears them.
 //
-//	  0  asleep 4        not 0: the card does not look at the doorbell, so the program must call it
+//	  0  asleep 4        not 0: the card does not poll the doorbell, so the program must call it
 //	  4  ended 4         not 0: the session has ended
 //	128  summary         a bit for each word of bits
 //	...  bits            a bit for each queue pair
@@ -21,7 +21,7 @@ type Doorbell struct {
 
 	// Private to the card.
 	next int // the word of bits that Collect starts with
-	used int // the number of summary words that Collect looks at
+	used int // the number of summary words that Collect reads
 }
 
 const (
@@ -31,11 +31,11 @@ const (
 	summaryOffset = 128
 	bitsOffset    = summaryOffset + summaryWords*8
 
-	// DoorbellSize is the memory that a doorbell needs, in bytes.
+	// DoorbellSize is the size of a doorbell in bytes.
 	DoorbellSize = bitsOffset + bitWords*8
 )
 
-// NewDoorbell views memory of at least DoorbellSize bytes as a doorbell.
+// NewDoorbell returns a doorbell in memory of at least DoorbellSize bytes.
 func NewDoorbell(memory []byte) *Doorbell {
 	return &Doorbell{
 		asleep:  word(memory, 0),
@@ -46,12 +46,12 @@ func NewDoorbell(memory []byte) *Doorbell {
 	}
 }
 
-// Serve is for the card: it tells the doorbell how many places can have queue pairs. Bits of
-// summary words beyond them are ignored, which makes looking cheaper.
+// Serve is called by the card and sets the number of queue pairs. Collect ignores further summary words, which makes
+// polling cheaper.
 func (d *Doorbell) Serve(queuePairs int) { d.used = min((queuePairs+64*64-1)/(64*64), summaryWords) }
 
-// Ring marks a queue pair as having work, and reports whether the card sleeps and must be called.
-// The caller has published the queue's index before.
+// Ring marks a queue pair as having work, and reports whether the card is asleep and must be called. The caller has
+// published the queue's index before.
 func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
 	index := queuePair % MaxQueuePairs
 	set(&d.bits[index/64], index%64)
@@ -59,21 +59,20 @@ func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
 	return d.asleep.Load() != 0 // pairs with SetAsleep: the bits are stored, then asleep is loaded
 }
 
-// set sets a bit. If it is already set, the card has not taken it yet and will see what was
-// published before. It pairs with take, as roced_set_bit in verbs/c/queue.h does: the index is stored, then the bit is
-// loaded.
+// set sets a bit. If it is already set, the card has not cleared it yet and will see the work published before. It
+// pairs with take, as roced_set_bit in verbs/c/queue.h does: the index is stored, then the bit is loaded.
 func set(word *atomic.Uint64, bit uint32) {
 	if word.Load()&(1<<bit) == 0 {
 		word.Or(1 << bit)
 	}
 }
 
-// Collect takes bits and calls work for each queue pair that had one. It stops when it has taken
-// most of them or more: it takes full words, so up to 63 more. The next call continues where this
-// one stopped, so that every queue pair is reached. It returns the number of bits taken.
+// Collect clears bits and calls work for each queue pair whose bit was set. It stops after most bits; as it clears
+// whole words, it may clear up to 63 more. The next call continues at that place, so that every queue pair is reached.
+// It returns the number of bits cleared.
 func (d *Doorbell) Collect(most int, work func(queuePair uint32)) (taken int) {
 	place := d.next
-	for range d.used + 1 { // the first word has two parts: from the place on, and before it
+	for range d.used + 1 { // the first word is read twice: from the place on, and before it
 		s, before := place/64, uint64(1)<<(place%64)-1
 		groups := take(&d.summary[s])
 		giveBack(&d.summary[s], groups&before)
@@ -128,18 +127,18 @@ func (d *Doorbell) Pending() bool {
 	return false
 }
 
-// SetAsleep is for the card: it sets asleep before its last look at the doorbell. It pairs with Ring and roced_ring:
-// asleep is stored, then the bits are loaded (Collect, Pending).
+// SetAsleep is called by the card, before its last poll of the doorbell. It pairs with Ring and roced_ring: asleep is
+// stored, then the bits are loaded (Collect, Pending).
 func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
 
 // Asleep reports whether the card has set asleep.
 func (d *Doorbell) Asleep() bool { return d.asleep.Load() != 0 }
 
-// End is for the card: it says that the session has ended. The word that it gives is to be woken as a futex.
+// End is called by the card when the session has ended. The caller must wake the returned word as a futex.
 func (d *Doorbell) End() *atomic.Uint32 {
 	d.ended.Store(1)
 	return d.ended
 }
 
-// Ended reports whether the card has said that the session has ended.
+// Ended reports whether the session has ended.
 func (d *Doorbell) Ended() bool { return d.ended.Load() != 0 }

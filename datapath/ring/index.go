@@ -16,30 +16,29 @@ const (
 
 // The limits of queues and their entries.
 const (
-	// MaxEntries is the most slots a queue may have.
+	// MaxEntries is the maximum number of slots of a queue.
 	MaxEntries = 1 << 20
-	// MaxSGE is the most scatter/gather entries a work request may have.
+	// MaxSGE is the maximum number of scatter/gather entries of a work request.
 	MaxSGE = 16
-	// MaxInline is the most bytes that a send's slot may hold. The card allows 512 (verbs.DeviceAttr.MaxInline).
+	// MaxInline is the maximum inline data of a send slot, in bytes. The card allows 512 (verbs.DeviceAttr.MaxInline).
 	MaxInline = 1024
-	// MaxQueuePairs is how many queue pairs one doorbell serves.
+	// MaxQueuePairs is the maximum number of queue pairs of a doorbell.
 	MaxQueuePairs = 1 << 16
 )
 
-// ErrLayout means that the geometry of a queue is invalid or does not fit its memory.
+// ErrLayout reports that the geometry of a queue is invalid or does not fit its memory.
 var ErrLayout = errors.New("ring: memory does not fit the queue")
 
-// Geometry is the number and size of a queue's slots. It is fixed when the queue is made, and each
-// side keeps its own copy.
+// Geometry is the number and size of a queue's slots. It is fixed at creation, and each side keeps its own copy.
 type Geometry struct {
 	Entries uint32 // a power of two
 	Stride  uint32 // bytes per slot
 }
 
-// Size is the memory that a queue needs, in bytes.
+// Size returns the size of the queue's memory, in bytes.
 func (g Geometry) Size() int { return slotsOffset + int(g.Entries)*int(g.Stride) }
 
-// Entries rounds a number of entries up to what a queue can have: a power of two, at least 1.
+// Entries rounds a number of entries up to a power of two, at least 1.
 func Entries(atLeast uint32) uint32 {
 	if atLeast <= 1 {
 		return 1
@@ -47,16 +46,16 @@ func Entries(atLeast uint32) uint32 {
 	return 1 << bits.Len32(atLeast-1)
 }
 
-// check returns an error if the geometry is invalid, if its slots have fewer than least bytes, or
-// if memory is too short for it.
+// check returns ErrLayout if the geometry is invalid, if its slots have fewer than least bytes, or if memory is too
+// short.
 func (g Geometry) check(memory []byte, least uint32) error {
 	switch {
 	case g.Entries == 0 || g.Entries > MaxEntries || g.Entries&(g.Entries-1) != 0:
-		return fmt.Errorf("%w: %d entries are not a power of two up to %d", ErrLayout, g.Entries, MaxEntries)
+		return fmt.Errorf("%w: got %d entries, want a power of two up to %d", ErrLayout, g.Entries, MaxEntries)
 	case g.Stride < least || g.Stride%16 != 0 || g.Stride > maxStride:
 		return fmt.Errorf("%w: stride of %d bytes", ErrLayout, g.Stride)
 	case len(memory) < g.Size():
-		return fmt.Errorf("%w: %d bytes, %d needed", ErrLayout, len(memory), g.Size())
+		return fmt.Errorf("%w: got %d bytes of memory, want %d", ErrLayout, len(memory), g.Size())
 	}
 	return nil
 }
@@ -70,8 +69,8 @@ type producer struct {
 	peer     *atomic.Uint32
 }
 
-// free is the number of slots that can be written. It loads the consumer's index only if the last
-// loaded one leaves fewer than want.
+// free returns the number of slots that can be written. It loads the consumer's index only if the last loaded one
+// leaves fewer than want.
 func (p *producer) free(want uint32) uint32 {
 	if free := p.entries - (p.next - p.consumed); free >= want {
 		return free
@@ -84,7 +83,7 @@ func (p *producer) free(want uint32) uint32 {
 	return p.entries - (p.next - consumed)
 }
 
-// publish makes everything before next visible to the consumer. It pairs with consumer.available and, of CQs,
+// publish makes all slots before next visible to the consumer. It pairs with consumer.available and, for CQs,
 // roced_cq_ready in verbs/c/queue.h.
 func (p *producer) publish() { p.shared.Store(p.next) }
 
@@ -97,8 +96,8 @@ type consumer struct {
 	peer     *atomic.Uint32
 }
 
-// available is the number of slots that can be read. It loads the producer's index only if the last
-// loaded one leaves fewer than want.
+// available returns the number of slots that can be read. It loads the producer's index only if the last loaded one
+// leaves fewer than want.
 func (c *consumer) available(want uint32) uint32 {
 	n := c.produced - c.next
 	if n >= want {
@@ -106,13 +105,13 @@ func (c *consumer) available(want uint32) uint32 {
 	}
 	produced := c.peer.Load() // pairs with producer.publish, roced_send_publish and roced_recv_publish
 	if produced-c.produced > c.entries-n {
-		return n // out of bounds, or back: what was seen is not taken away
+		return n // out of bounds, or decreased: slots already seen stay available
 	}
 	c.produced = produced
 	return produced - c.next
 }
 
-// publish gives the slots before next back to the producer. It pairs with producer.free and roced_recv_waiting.
+// publish returns the slots before next to the producer. It pairs with producer.free and roced_recv_waiting.
 func (c *consumer) publish() { c.shared.Store(c.next) }
 
 // skip drops all entries in the queue.
@@ -128,7 +127,7 @@ type slots struct {
 	mask   uint32
 }
 
-// at returns the slot of an index. Indices are not reduced modulo the slots; they wrap at 2³².
+// at returns the slot of an index. Indices are not reduced modulo the number of slots; they wrap at 2³².
 func (s *slots) at(index uint32) []byte {
 	from := (index & s.mask) * s.stride
 	return s.memory[from : from+s.stride : from+s.stride]

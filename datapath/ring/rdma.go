@@ -7,22 +7,22 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// MaxMessage is the length of a connection's longest message, in bytes. The PSNs of one of them are a quarter of all
-// at most, with the shortest MTU.
+// MaxMessage is the maximum length of a connection's message, in bytes. Even with the smallest MTU it uses at most a
+// quarter of all PSNs.
 const MaxMessage = 1 << 30
 
-// What a send work request of a connected queue pair has in place of the datagram's fields, and behind
-// the fixed part:
+// A send work request of a connected queue pair has these fields instead of those of a datagram, and after the fixed
+// part:
 //
 //	12  R_Key to invalidate 4   SEND with invalidate, local invalidate
-//	16  remote address      8   RDMA, atomics; bind: where the window begins; fast registration: the region's base
+//	16  remote address      8   RDMA, atomics; bind: start of the window; fast registration: base of the region
 //	24  R_Key               4   RDMA, atomics: the peer's; bind, fast registration: the new one
 //
 //	32  atomics: compare or add 8, swap 8; one SGE follows
 //	32  bind: length 8, the region's lkey 4, access flags 4
 //	32  fast registration: length 8, access flags 4, entries of the region's list 4 (RegEntry)
 //
-// Of an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ stands before these, which begin 16 bytes further on:
+// For an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ precedes these, which begin 16 bytes later:
 //
 //	32  remote SRQ number 4, reserved 12
 const (
@@ -37,24 +37,24 @@ const (
 	AtomicLen = 16
 	// BindLen is the length of Bind in a slot, in bytes.
 	BindLen = 16
-	// connectedData is what a connected queue pair's slot holds at least: an atomic and its SGE.
+	// connectedData is the minimum room of a connected queue pair's slot: an atomic and its SGE.
 	connectedData = AtomicLen + SGELen
 )
 
-// SendConnected is the fixed part of a send work request of a connected queue pair, copied out of its slot.
+// SendConnected is the fixed part of a send work request of a connected queue pair, copied from its slot.
 type SendConnected struct {
 	ID         uint64
 	Opcode     ib.Opcode
 	Flags      ib.SendFlags
 	SGECount   uint16
 	Imm        uint32  // or the R_Key to be invalidated
-	RemoteAddr uint64  // of the peer's memory, for RDMA and atomics; bind: where the window begins
-	RKey       ib.RKey // of that; bind: the window's new one
+	RemoteAddr uint64  // of the peer's memory, for RDMA and atomics; bind: start of the window
+	RKey       ib.RKey // of that memory; bind: the window's new key
 	InlineLen  uint32
-	RemoteSRQN wire.SRQN // of an XRC initiator's queue
+	RemoteSRQN wire.SRQN // for an XRC initiator
 }
 
-// InvalidateRKey is the key to be invalidated, which is in the place of the immediate data.
+// InvalidateRKey returns the key to be invalidated, which is stored in the field of the immediate data.
 func (s *SendConnected) InvalidateRKey() ib.RKey { return ib.RKey(s.Imm) }
 
 // PutConnected is Put for a connected queue pair's request.
@@ -73,7 +73,7 @@ func (q *SendProducer) PutConnected(s *SendConnected) []byte {
 	return slot[q.header:]
 }
 
-// GetConnected is Get for a connected queue pair's request: the one after the next n.
+// GetConnected is Get for a connected queue pair's request: the one after the next n requests.
 func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	slot := q.at(q.next + n)
 	_ = slot[sendHeader-1]
@@ -89,17 +89,17 @@ func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	return slot[q.header:]
 }
 
-// ConnectedGeometry is SendGeometry for a connected queue pair, whose slots can hold an atomic.
+// ConnectedGeometry is SendGeometry for a connected queue pair, whose slots have room for an atomic.
 func ConnectedGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	return SendGeometry(entries, max(maxSGE, connectedData/SGELen), maxInline)
 }
 
-// XRCGeometry is ConnectedGeometry for an XRC initiator, whose slots have the number of an SRQ too.
+// XRCGeometry is ConnectedGeometry for an XRC initiator, whose slots also contain the number of an SRQ.
 func XRCGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	return ConnectedGeometry(entries, max(maxSGE, connectedData/SGELen)+xrcLen/SGELen, maxInline+xrcLen)
 }
 
-// XRCRoom is SendRoom of an XRC initiator's slot.
+// XRCRoom is SendRoom for an XRC initiator's slot.
 func (g Geometry) XRCRoom() (maxSGE, maxInline uint32) {
 	return Geometry{Stride: g.Stride - xrcLen}.SendRoom()
 }
@@ -114,7 +114,7 @@ func NewXRCSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 	return newSendConsumer(memory, g, xrcHeader)
 }
 
-// Atomic is the operands of an atomic operation: those of compare-and-swap, or what fetch-and-add adds.
+// Atomic holds the operands of compare-and-swap, or the addend of fetch-and-add.
 type Atomic struct{ CompareAdd, Swap uint64 }
 
 // PutAtomic writes operands at the start of b.
@@ -130,14 +130,14 @@ func GetAtomic(b []byte) Atomic {
 	return Atomic{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// Bind says which part of which region a window gives access to. Length 0 unbinds a window of type 1.
+// Bind is the part of a region to which a window gives access. Length 0 unbinds a window of type 1.
 type Bind struct {
 	Length uint64 // bytes
 	LKey   ib.LKey
 	Access ib.AccessFlags
 }
 
-// PutBind writes it at the start of b.
+// PutBind writes w at the start of b.
 func PutBind(b []byte, w Bind) {
 	_ = b[BindLen-1]
 	binary.LittleEndian.PutUint64(b, w.Length)

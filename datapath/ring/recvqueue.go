@@ -19,30 +19,29 @@ const (
 	recvHeader   = 16
 )
 
-// RecvGeometry is the geometry of a receive queue with room for at least entries requests of maxSGE
-// SGEs each.
+// RecvGeometry returns the geometry of a receive queue with room for at least entries requests of maxSGE SGEs each.
 func RecvGeometry(entries, maxSGE uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: (recvHeader + maxSGE*SGELen + 31) &^ 31}
 }
 
-// RecvRoom is the number of SGEs that a slot can hold.
+// RecvRoom returns the number of SGEs that a slot has room for.
 func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, MaxSGE) }
 
-// recvFlushWord is set by the card while the queue pair is in ERR. No packet takes a receive that
-// is posted then, so the program rings the doorbell to have it flushed.
+// recvFlushWord is set by the card while the queue pair is in ERR. Packets do not consume receive requests that are
+// posted then, so the program rings the doorbell to have them flushed.
 const recvFlushWord = consumerWords + 4
 
-// RecvProducer is the program's end of a receive queue. A slot of a queue pair's own queue is free
-// again when the completion of its request has been polled; the program counts those completions
-// (Outstanding). A slot of a shared queue is free when the card has taken its request (Waiting).
+// RecvProducer is the program's end of a receive queue. A slot of a queue pair's own queue is free again when the
+// completion of its request has been polled; the program counts those completions (Outstanding). A slot of a shared
+// queue is free when the card has consumed its request (Waiting).
 type RecvProducer struct {
 	producer
 	slots
 	flush *atomic.Uint32
 }
 
-// NewRecvProducer views memory as the program's end of a receive queue. A geometry that does not
-// fit the memory is ErrLayout.
+// NewRecvProducer returns the program's end of a receive queue in memory. It returns ErrLayout if the geometry does not
+// fit the memory.
 func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err
@@ -50,23 +49,22 @@ func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 	return &RecvProducer{newProducer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
 }
 
-// Outstanding is the number of requests that still occupy a slot. polled is the number of
-// completions of this queue polled so far, modulo 2³².
+// Outstanding returns the number of requests that still occupy a slot. polled is the number of completions of this
+// queue polled so far, modulo 2³².
 func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
 
-// Waiting is the number of requests in a shared queue that the card has not taken, as it last
-// published. A queue whose index is out of bounds is treated as full.
+// Waiting returns the number of requests in a shared queue that the card has not consumed, as last published. A queue
+// whose index is out of bounds is treated as full.
 func (q *RecvProducer) Waiting() uint32 { return min(q.next-q.peer.Load(), q.entries) }
 
-// Posted is the number of requests put since the queue was made, modulo 2³².
+// Posted returns the number of requests put since the queue was created, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }
 
-// MustRing reports that the queue pair is in ERR, where a post must ring the doorbell to be
-// flushed. It pairs with SetFlush: the index is stored, then this word is loaded.
+// MustRing reports whether the queue pair is in ERR, where a post must ring the doorbell to be flushed. It pairs with
+// SetFlush: the index is stored, then this word is loaded.
 func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
-// Put writes a request into the next slot. The caller has checked that a slot is free and that the
-// SGEs fit into it.
+// Put writes a request into the next slot. The caller has checked that a slot is free and that the SGEs fit into it.
 func (q *RecvProducer) Put(id uint64, sges []ib.SGE) {
 	slot := q.at(q.next)
 	q.next++
@@ -80,14 +78,14 @@ func (q *RecvProducer) Put(id uint64, sges []ib.SGE) {
 // Publish makes all requests put so far visible to the card.
 func (q *RecvProducer) Publish() { q.publish() }
 
-// Recv is a receive work request, copied out of its slot.
+// Recv is a receive work request, copied from its slot.
 type Recv struct {
 	ID   uint64
 	list [MaxSGE * SGELen]byte
 	used int // of list, in bytes
 }
 
-// List is the request's memory: a copy, which the program cannot change.
+// List returns the request's SGE list: a copy, which the program cannot change.
 func (r *Recv) List() SGList { return r.list[:r.used] }
 
 // RecvConsumer is the card's end of a receive queue.
@@ -97,8 +95,8 @@ type RecvConsumer struct {
 	flush *atomic.Uint32
 }
 
-// NewRecvConsumer views memory as the card's end of a receive queue. A geometry that does not fit
-// the memory is ErrLayout.
+// NewRecvConsumer returns the card's end of a receive queue in memory. It returns ErrLayout if the geometry does not
+// fit the memory.
 func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err
@@ -106,8 +104,7 @@ func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	return &RecvConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
 }
 
-// Peek copies the next request out and reports whether there was one. Its list is never longer than a slot
-// can hold.
+// Peek copies the next request and reports whether there was one. Its list is never longer than a slot has room for.
 func (q *RecvConsumer) Peek(r *Recv) bool {
 	if q.available(1) == 0 {
 		return false
@@ -115,7 +112,7 @@ func (q *RecvConsumer) Peek(r *Recv) bool {
 	slot := q.at(q.next)
 	r.ID = binary.LittleEndian.Uint64(slot[recvID:])
 	count := min(binary.LittleEndian.Uint32(slot[recvSGECount:]), uint32(len(slot)-recvHeader)/SGELen, MaxSGE)
-	if count == 1 { // nearly always: a copy of known length
+	if count == 1 { // the usual case: a copy of known length
 		*(*[SGELen]byte)(r.list[:]) = [SGELen]byte(slot[recvHeader:])
 		r.used = SGELen
 	} else {
@@ -124,20 +121,20 @@ func (q *RecvConsumer) Peek(r *Recv) bool {
 	return true
 }
 
-// Entries is the number of receives that the queue has room for.
+// Entries returns the capacity of the queue, in requests.
 func (q *RecvConsumer) Entries() uint32 { return q.entries }
 
-// Waiting is the number of requests in the queue.
+// Waiting returns the number of requests in the queue.
 func (q *RecvConsumer) Waiting() uint32 { return q.available(q.entries) }
 
-// Publish gives the slots of the requests taken back to the program. Only shared queues need it.
+// Publish returns the slots of the consumed requests to the program. Only shared queues need it.
 func (q *RecvConsumer) Publish() { q.publish() }
 
-// Advance steps over the request that Peek read.
+// Advance advances past the request that Peek read.
 func (q *RecvConsumer) Advance() { q.next++ }
 
-// SetFlush stores whether posts have to be flushed, for the program. It pairs with MustRing and roced_recv_must_ring:
-// this word is stored, then the index is loaded (Peek).
+// SetFlush reports to the program whether posted requests must be flushed. It pairs with MustRing and
+// roced_recv_must_ring: this word is stored, then the index is loaded (Peek).
 func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A send work request of datagrams in its slot. What connected queue pairs have in other places is in rdma.go.
+// A send work request for datagrams in its slot. The fields of connected queue pairs that differ are in rdma.go.
 //
 //	 0  id          8
 //	 8  opcode      1
@@ -36,7 +36,7 @@ const (
 	SGELen = 16
 )
 
-// Send is the fixed part of a send work request of datagrams, copied out of its slot.
+// Send is the fixed part of a send work request for datagrams, copied from its slot.
 type Send struct {
 	ID         uint64
 	Opcode     ib.Opcode
@@ -49,20 +49,20 @@ type Send struct {
 	InlineLen  uint32
 }
 
-// SendGeometry is the geometry of a send queue with room for at least entries requests, each of
-// maxSGE SGEs or maxInline bytes of inline data.
+// SendGeometry returns the geometry of a send queue with room for at least entries requests, each of maxSGE SGEs or
+// maxInline bytes of inline data.
 func SendGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	data := max(maxSGE*SGELen, maxInline)
 	return Geometry{Entries: Entries(entries), Stride: (sendHeader + data + 63) &^ 63}
 }
 
-// SendRoom is what a slot can hold: the number of SGEs, or of bytes of inline data.
+// SendRoom returns the room of a slot: a number of SGEs, or of bytes of inline data.
 func (g Geometry) SendRoom() (maxSGE, maxInline uint32) {
 	return min((g.Stride-sendHeader)/SGELen, MaxSGE), min(g.Stride-sendHeader, MaxInline)
 }
 
-// sendProgress is the consumer's word of a send queue: its index in the low half,
-// as in every queue, and the number of completions written in the high one.
+// sendProgress returns the consumer's word of a send queue: its index in the low half, as in every queue, and the
+// number of completions written in the high half.
 func sendProgress(memory []byte) *atomic.Uint64 { return &words64(memory, consumerWords, 1)[0] }
 
 // sendErrorWord is set by the card while the queue pair is in ERR.
@@ -77,8 +77,8 @@ type SendProducer struct {
 	header   int // bytes before the SGEs
 }
 
-// NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit
-// the memory is ErrLayout.
+// NewSendProducer returns the program's end of a send queue in memory. It returns ErrLayout if the geometry does not
+// fit the memory.
 func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	return newSendProducer(memory, g, sendHeader)
 }
@@ -90,10 +90,9 @@ func newSendProducer(memory []byte, g Geometry, header uint32) (*SendProducer, e
 	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory), word(memory, sendErrorWord), int(header)}, nil
 }
 
-// Outstanding is the number of requests that still occupy a slot: those that the card has not
-// taken, and those whose completion has not been polled. polled is the number of completions of
-// this queue polled so far, modulo 2³². The card publishes both of its numbers in one word, so the
-// result is never too small.
+// Outstanding returns the number of requests that still occupy a slot: those that the card has not consumed, and those
+// whose completion has not been polled. polled is the number of completions of this queue polled so far, modulo 2³².
+// The card publishes both of its numbers in one word, so the result is never too small.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	progress := q.progress.Load() // pairs with SendConsumer.Publish; polled was loaded before
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled
@@ -103,20 +102,20 @@ func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	return min(q.next-consumed+waiting, q.entries)
 }
 
-// Waiting is the number of requests that the card has not taken yet.
+// Waiting returns the number of requests that the card has not consumed yet.
 func (q *SendProducer) Waiting() uint32 {
 	return min(q.next-uint32(q.progress.Load()), q.entries)
 }
 
-// Signaled is the number of completions that the card has written for this queue, modulo 2³². A
-// program starts to count from it after a reset.
+// Signaled returns the number of completions that the card has written for this queue, modulo 2³². A program starts to
+// count from it after a reset.
 func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32) }
 
-// Failed reports that the queue pair is in ERR, where posts are flushed.
+// Failed reports whether the queue pair is in ERR, where posts are flushed.
 func (q *SendProducer) Failed() bool { return q.failed.Load() != 0 }
 
-// Put writes the fixed part of a request of datagrams into the next slot and returns the rest of the slot,
-// for SGEs (PutSGE) or inline data. The caller has checked Outstanding.
+// Put writes the fixed part of a request for datagrams into the next slot and returns the rest of the slot, for SGEs
+// (PutSGE) or inline data. The caller has checked Outstanding.
 func (q *SendProducer) Put(s *Send) []byte {
 	slot := q.at(q.next)
 	q.next++
@@ -128,7 +127,7 @@ func (q *SendProducer) Put(s *Send) []byte {
 	return slot[sendHeader:]
 }
 
-// sendHead is the word from the opcode on.
+// sendHead returns the word from the opcode on.
 func sendHead(o ib.Opcode, flags ib.SendFlags, sges uint16, imm uint32) uint64 {
 	return uint64(o) | uint64(flags)<<8 | uint64(sges)<<16 | uint64(imm)<<32
 }
@@ -160,8 +159,8 @@ type SendConsumer struct {
 	header   int // bytes before the SGEs
 }
 
-// NewSendConsumer views memory as the card's end of a send queue. A geometry that does not fit the
-// memory is ErrLayout.
+// NewSendConsumer returns the card's end of a send queue in memory. It returns ErrLayout if the geometry does not fit
+// the memory.
 func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 	return newSendConsumer(memory, g, sendHeader)
 }
@@ -174,27 +173,27 @@ func newSendConsumer(memory []byte, g Geometry, header uint32) (*SendConsumer, e
 	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, word(memory, sendErrorWord), uint32(progress.Load() >> 32), int(header)}, nil
 }
 
-// Available is the number of requests in the queue.
+// Available returns the number of requests in the queue, as last loaded if that is not 0.
 func (q *SendConsumer) Available() uint32 { return q.available(1) }
 
-// Entries is the number of requests that the queue has room for.
+// Entries returns the capacity of the queue, in requests.
 func (q *SendConsumer) Entries() uint32 { return q.entries }
 
-// Waiting is the number of requests in the queue, whatever Available has seen before.
+// Waiting returns the current number of requests in the queue.
 func (q *SendConsumer) Waiting() uint32 { return q.available(q.entries) }
 
-// Behind is the number of requests in the queue after the next n.
+// Behind returns the number of requests in the queue after the next n.
 func (q *SendConsumer) Behind(n uint32) uint32 { return max(q.available(n+1), n) - n }
 
-// Data is the rest of the slot of the request after the next n, as Get returns it.
+// Data returns the rest of the slot of the request after the next n, as Get does.
 func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[q.header:] }
 
-// ID is that of the next request.
+// ID returns the ID of the next request.
 func (q *SendConsumer) ID() uint64 { return binary.LittleEndian.Uint64(q.at(q.next)[sendID:]) }
 
-// Get copies the fixed part of the next request, one of datagrams, into s and returns the rest of its slot.
-// That rest is memory that the program can still change: read each SGE in it once (getSGE copies), and copy
-// inline data once. The slot belongs to the card until Publish.
+// Get copies the fixed part of the next request, one for datagrams, into s and returns the rest of its slot. The
+// program can still change that memory: read each SGE in it once (getSGE copies), and copy inline data once. The slot
+// belongs to the card until Publish.
 func (q *SendConsumer) Get(s *Send) (data []byte) {
 	slot := q.at(q.next)
 	_ = slot[sendHeader-1]
@@ -208,7 +207,7 @@ func (q *SendConsumer) Get(s *Send) (data []byte) {
 	return slot[sendHeader:]
 }
 
-// Advance steps over the request that Get read. signaled says that its completion was written.
+// Advance advances past the request that Get read. signaled means that its completion was written.
 func (q *SendConsumer) Advance(signaled bool) {
 	q.next++
 	if signaled {
@@ -216,12 +215,12 @@ func (q *SendConsumer) Advance(signaled bool) {
 	}
 }
 
-// Publish gives the slots of the requests read back to the program, together with the number of
-// completions written. Both are in one word: a program that saw only one of them change would count
-// requests twice. It pairs with Outstanding and roced_send_progress, and comes before the completions are published.
+// Publish returns the slots of the requests read to the program, together with the number of completions written. Both
+// are in one word: a program that saw only one of them change would count requests twice. It pairs with Outstanding and
+// roced_send_progress, and is called before the completions are published.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
 
-// SetFailed stores whether the queue pair is in ERR, for the program. It pairs with Failed and roced_send_failed.
+// SetFailed reports to the program whether the queue pair is in ERR. It pairs with Failed and roced_send_failed.
 func (q *SendConsumer) SetFailed(failed bool) { q.failed.Store(asWord(failed)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -2,11 +2,11 @@ package ring
 
 import "github.com/roced/roced/verbs/ib"
 
-// SGList is a scatter/gather list as it stands in a slot, or a copy of it. In a slot the program may change it at
-// any time: what Next has given is not read again.
+// SGList is a scatter/gather list in a slot, or a copy of it. The program may change the list in a slot at any time, so
+// an entry that Next has returned must not be read again.
 type SGList []byte
 
-// Next is the first SGE of the list, and the list after it; false if there is none.
+// Next returns the first SGE of the list, and the list after it; false if the list is empty.
 func (l SGList) Next() (sge ib.SGE, rest SGList, ok bool) {
 	if len(l) < SGELen {
 		return sge, nil, false
@@ -14,7 +14,7 @@ func (l SGList) Next() (sge ib.SGE, rest SGList, ok bool) {
 	return getSGE(l), l[SGELen:], true
 }
 
-// Length is that of the memory that the list names, in bytes.
+// Length returns the total length of the list's memory, in bytes.
 func (l SGList) Length() (sum uint64) {
 	for ; len(l) >= SGELen; l = l[SGELen:] {
 		sum += uint64(getSGE(l).Length)
@@ -22,7 +22,7 @@ func (l SGList) Length() (sum uint64) {
 	return sum
 }
 
-// ListIn is the list of so many SGEs at the start of a slot's data; ok is false if the slot has no room for them.
+// ListIn returns the list of count SGEs at the start of a slot's data; ok is false if the slot has no room for them.
 func ListIn(data []byte, count uint16) (l SGList, ok bool) {
 	length := int(count) * SGELen
 	return SGList(data[:min(length, len(data))]), length <= len(data)

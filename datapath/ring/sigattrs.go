@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// SigAttrsLen is the length of the attributes behind the lists of a region with signatures, in bytes:
+// SigAttrsLen is the length of the attributes after the lists of a region with signatures, in bytes:
 //
 //	0  check mask 1, reserved 3
 //	4  entries of the list of fields 4
@@ -16,7 +16,7 @@ const SigAttrsLen = 56
 
 const sigDomainLen = 24
 
-// PutSigAttrs writes them, and how many entries the list of fields has.
+// PutSigAttrs writes the attributes, and the number of entries of the list of fields.
 func PutSigAttrs(b []byte, a *ib.SigAttrs, meta uint32) {
 	_ = b[SigAttrsLen-1]
 	clear(b[:SigAttrsLen])
@@ -41,7 +41,7 @@ func putSigDomain(b []byte, d *ib.SigDomain) {
 	}
 }
 
-// GetSigAttrs copies them.
+// GetSigAttrs copies the attributes and the number of entries of the list of fields.
 func GetSigAttrs(b []byte) (a ib.SigAttrs, meta uint32) {
 	_ = b[SigAttrsLen-1]
 	a = ib.SigAttrs{CheckMask: b[0], Mem: getSigDomain(b[8:]), Wire: getSigDomain(b[8+sigDomainLen:])}
