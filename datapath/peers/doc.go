@@ -1,5 +1,5 @@
-// Package peers connects the engines of one card, so that packets get from the engine where they are to the engine
-// that serves their queue pair.
+// Package peers connects the engines of one card: it passes packets from the engine that has them to the engine that
+// serves their queue pair.
 //
 //	engine 0 ── Peer ──┐                                 ┌── Peer ── engine 1
 //	    Route: where?  ├── Card: engine of each number ──┤
@@ -22,9 +22,9 @@
 //
 // # Locks
 //
-// The holder of an engine's lease calls the methods of its Peer, and takes the lock of another engine's inbox only.
-// Relay, Close and SetAsleep need no lease. AddQP and RemoveQP run under the lease of the queue pair's engine, while others call
-// Route; the number's entry is an atomic.
+// The holder of an engine's lease calls the methods of its Peer, and acquires the lock of another engine's inbox only.
+// Relay, Close and SetAsleep need no lease. AddQP and RemoveQP run under the lease of the queue pair's engine, while
+// other engines call Route; the number's entry is an atomic.
 //
-// Not here: what an engine does with a packet; which engine serves a session; leases.
+// Processing of packets, the assignment of sessions to engines, and leases are in package datapath.
 package peers

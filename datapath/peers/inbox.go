@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room is the number of packets that an inbox has room for. It may get a few more, one from each engine.
+// Room is the capacity of an inbox in packets. It may be exceeded by one packet from each other engine.
 const Room = 512
 
-// inbox holds what other engines have handed over to one.
+// inbox holds the packets that other engines have handed over to one engine.
 type inbox struct {
-	fd     int          // readable when a packet has come while the worker is asleep; -1 with wake
-	wake   func()       // called instead; nil where the link has descriptors
+	fd     int          // readable when a packet arrives while the worker is asleep; -1 with wake
+	wake   func()       // called instead of fd; nil where the link has descriptors
 	empty  func()       // calls the engines that found the inbox full
 	asleep atomic.Bool  // the worker is asleep, or about to be
 	waited atomic.Bool  // an engine has found the inbox full
-	count  atomic.Int32 // of came
+	count  atomic.Int32 // length of came
 	taken  []Packet     // the owner's; the frames are valid until the next call of peek
 	next   int          // of taken
 

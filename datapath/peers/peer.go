@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Peer is one engine of a card, as the other engines see it. A nil Peer stands for the only engine of a card.
+// Peer is one engine of a card, as seen by the other engines. A nil Peer represents the only engine of a card.
 type Peer struct {
 	card   *Card
 	place  int
@@ -21,13 +21,13 @@ type Peer struct {
 // Route is the other engines that a packet is for.
 type Route []*Peer
 
-// Packet is a packet that is handed over.
+// Packet is a packet to hand over.
 type Packet struct {
 	Frame []byte
 	// Sender is the queue pair of this card that sent the packet; 0 if it was received from the link.
 	Sender wire.QPN
 	Length int // of the payload of a packet with a Sender, in bytes
-	// Copied is set if another engine, too, gets the packet and counts it as received.
+	// Copied is set if another engine also receives the packet and counts it as received.
 	Copied bool
 }
 
@@ -52,14 +52,14 @@ func (p *Peer) Descriptors() []int {
 	return []int{p.inbox.fd, p.relays.fd}
 }
 
-// SetAsleep notes whether the engine's worker is asleep, or about to be. The caller then checks once more that no packet
-// has arrived, by a last round.
+// SetAsleep records whether the engine's worker is asleep, or about to be. The caller then checks by a last round that
+// no packet has arrived.
 func (p *Peer) SetAsleep(asleep bool) {
 	p.inbox.setAsleep(asleep)
 	p.relays.setAsleep(asleep)
 }
 
-// Place is the engine's place among those of the card, from 0.
+// Place returns the engine's index among those of the card, from 0.
 func (p *Peer) Place() int {
 	if p == nil {
 		return 0
@@ -73,7 +73,7 @@ func (p *Peer) Prefers(number wire.QPN) bool {
 	return p == nil || int(number)%len(p.card.peers) == p.place
 }
 
-// AddQP makes the engine the one that serves a queue pair.
+// AddQP assigns a queue pair to the engine.
 func (p *Peer) AddQP(number wire.QPN) { p.card.homes[number%places].Store(int32(p.place) + 1) }
 
 // RemoveQP ends AddQP.
@@ -89,7 +89,8 @@ func (p *Peer) SetMembers(group wire.GID, engines []*Peer) {
 	}
 }
 
-// Route returns the other engine that a packet to a queue pair is for; none if the number is unknown or this engine's.
+// Route returns the other engine that a packet to a queue pair is for; empty if the number is unknown or belongs to
+// this engine.
 func (p *Peer) Route(number wire.QPN) Route {
 	place := int(p.card.homes[number%places].Load()) - 1
 	if place < 0 || place == p.place {
@@ -111,7 +112,7 @@ func (r Route) Full() bool {
 	return false
 }
 
-// Hand copies a packet into the inboxes of a route. own is set if this engine, too, delivers the packet.
+// Hand copies a packet into the inboxes of a route. own is set if this engine also delivers the packet.
 func (p *Peer) Hand(to Route, own bool, packet Packet) {
 	for i, other := range to {
 		packet.Copied = own || i > 0
@@ -139,7 +140,7 @@ func (p *Peer) Blocked() bool {
 	return p.waits != nil
 }
 
-// Pending reports whether there is work that no wake-up announces any more. A nil Peer has none.
+// Pending reports whether there is work that no wake-up will announce again. A nil Peer has none.
 func (p *Peer) Pending() bool {
 	return p != nil && (p.waits != nil || p.inbox.left() || p.relays.left())
 }

@@ -2,8 +2,8 @@ package peers
 
 import "sync/atomic"
 
-// relays are frames that this engine's link sends for links that have lost their queue of the interface, in order (see
-// link.XDP.SendApart). They have an inbox of their own, so that the engine receives packets while its link cannot send.
+// relays holds frames that this engine's link sends for links that have lost their queue of the interface, in order
+// (see link.XDP.SendApart). They have a separate inbox, so that the engine receives packets while its link cannot send.
 type relays struct {
 	inbox
 	given, done atomic.Uint64 // frames, since the card was opened
@@ -28,11 +28,11 @@ func (p *Peer) NextRelayed() []byte {
 	return nil
 }
 
-// Relayed ends the frame that NextRelayed returned: it is sent or dropped.
+// Relayed removes the frame that NextRelayed returned, after it was sent or dropped.
 func (p *Peer) Relayed() {
 	p.relays.next++
 	p.relays.done.Add(1)
 }
 
-// RelayCounts returns the number of frames that Relay has taken, and how many of these were sent or dropped.
+// RelayCounts returns the number of frames that Relay has accepted, and the number of these that were sent or dropped.
 func (p *Peer) RelayCounts() (given, done uint64) { return p.relays.given.Load(), p.relays.done.Load() }
