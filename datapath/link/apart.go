@@ -1,27 +1,27 @@
 package link
 
-// Relay has another link send a copy of a frame; false: it has no room for more.
+// Relay copies a frame for another link to send; false if that link has no room.
 type Relay func(frame []byte) (taken bool)
 
-// apart is how a link sends whose queue the interface does not have any more: each frame is built in memory of the
-// link's own, and another link sends it.
+// apart is the state of a link whose queue the interface no longer has: frames are built in the link's own memory, and
+// another link sends them.
 type apart struct {
 	relay Relay
 	out   frames // committed, not relayed yet
-	ends  bool   // none are reserved: there is a queue again
+	ends  bool   // no more frames are reserved: the queue exists again
 }
 
-// SendApart has a link send without a socket of its queue, which was removed, until Add. It runs under the lease.
+// SendApart makes a link whose socket was removed send through relay, until Add. It runs under the lease.
 func (s *sender) SendApart(relay Relay) {
 	s.apart = &apart{relay: relay}
 	s.apart.out.allocate(nil)
 }
 
-// IsApart says that the link sends without a socket. Who calls SendApart and Add may ask.
+// IsApart reports whether the link sends without a socket. Only the caller of SendApart and Add may call it.
 func (s *sender) IsApart() bool { return s.apart != nil }
 
-// EndApart reports whether all frames of a link that sends apart were relayed. From the first call on none are taken. It
-// runs under the lease.
+// EndApart reports whether all frames of a link that sends apart were relayed. After the first call no frame can be
+// reserved. It runs under the lease.
 func (s *sender) EndApart() (empty bool) {
 	s.apart.ends = true
 	return s.Flush()

@@ -1,19 +1,20 @@
-// Package link is the card's port: it receives and sends the engine's frames.
+// Package link implements the port of a card, which receives and sends the engine's frames.
 //
 //	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP            AF_XDP sockets of an interface, and
 //	engine ◄── Receive, Next, Release ──  Link  ◄──                Packets, for bursts (send.go, train.go)
 //	                                            ◄─► Port           of a Network: a switch in memory
 //	                                            ◄─► udplink.Link   UDP sockets, in a package of its own
 //
-// The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A
-// Port has one lock, for the frames that other ports deliver to it. A frame is borrowed: a received
-// one until the next, or Release, a reserved one until Commit. The losses that a Link counts are shown beside
-// the engine's drops, so that sent = delivered + named drops.
+// The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A Port has one lock,
+// for the frames that other ports deliver to it. A frame is borrowed: a received one until the next, or Release, a
+// reserved one until Commit. The losses that a Link counts are reported together with the engine's drops, so that sent
+// = delivered + named drops.
 //
-// A Port also takes the long packets of datapath/conn, while nothing is impaired and nobody looks (long.go).
+// A Port also accepts the long packets of datapath/conn, unless the network is impaired or packets are captured
+// (long.go).
 //
 // The sockets of an XDP link can be replaced while it is open (sockets.go).
 //
-// Left out: what is in frames (datapath), which frames reach the link at all (bpf), how a socket is
-// set up (datapath/xsk).
+// The contents of frames are in package datapath, the filter for received frames in bpf, and the setup of a socket in
+// datapath/xsk.
 package link

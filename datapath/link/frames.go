@@ -3,16 +3,15 @@ package link
 // frames is a ring of frames.
 type frames struct {
 	buffers [portFrames]*[portFrameSize]byte
-	long    [portFrames]*longFrame // that has the frame instead of the buffer
+	long    [portFrames]*longFrame // used instead of the buffer, if not nil
 	lengths [portFrames]int
 	first   uint
 	count   uint
 	longs   *longFrames // of the network
-	held    uint        // of long; while there are none, nobody looks for one
+	held    uint        // number of long frames in the ring
 }
 
-// allocate makes all buffers in one allocation. The kernel provides its pages when they are first
-// written.
+// allocate allocates all buffers at once. The kernel provides the pages when they are first written.
 func (f *frames) allocate(longs *longFrames) {
 	f.longs = longs
 	memory := new([portFrames][portFrameSize]byte)
@@ -21,7 +20,7 @@ func (f *frames) allocate(longs *longFrames) {
 	}
 }
 
-// end is the place after the last frame, if the ring is not full.
+// end returns the place after the last frame, if the ring is not full.
 func (f *frames) end() uint { return (f.first + f.count) % portFrames }
 
 // room returns the buffer after the last frame; nil if the ring is full.
@@ -32,7 +31,7 @@ func (f *frames) room() []byte {
 	return f.buffers[f.end()][:]
 }
 
-// grow adds the buffer that room returned to the ring, as a frame of this length.
+// grow adds the buffer that room returned to the ring, as a frame of a length.
 func (f *frames) grow(length int) {
 	f.lengths[f.end()] = length
 	f.count++
@@ -55,7 +54,7 @@ func (f *frames) put(frame []byte) {
 	f.growLong(long, copy(long[:], frame))
 }
 
-// isLong says whether the first frame is a long one.
+// isLong reports whether the first frame is a long one.
 func (f *frames) isLong() bool { return f.long[f.first] != nil }
 
 func (f *frames) at(i uint) []byte {
@@ -66,8 +65,8 @@ func (f *frames) at(i uint) []byte {
 	return f.buffers[place][:f.lengths[place]]
 }
 
-// shrink removes the first n frames. An empty ring starts over at the first buffers, which are
-// likely in the processor's cache.
+// shrink removes the first n frames. An empty ring starts again at the first buffers, which are likely in the
+// processor's cache.
 func (f *frames) shrink(n uint) {
 	for i := uint(0); i < n && f.held > 0; i++ {
 		if long := f.takeLong((f.first + i) % portFrames); long != nil {
@@ -80,7 +79,7 @@ func (f *frames) shrink(n uint) {
 	}
 }
 
-// takeLong is the long frame at a place, which is not there afterwards; nil if there is none.
+// takeLong removes and returns the long frame at a place; nil if the place has none.
 func (f *frames) takeLong(place uint) *longFrame {
 	long := f.long[place]
 	if long != nil {

@@ -2,11 +2,10 @@ package link
 
 import "slices"
 
-// A worker that sleeps has to be woken for a frame, which takes longer than to deal with one. So a sender whose thread
-// is a worker too may run the receiver's rounds itself, for a few short frames, when its own round is over. Where there
-// are more, two workers are quicker.
+// Waking a worker that sleeps takes longer than processing one frame. So a sender whose thread is a worker too may run
+// the receiver's rounds itself, for a few short frames, after its own round. For more frames two workers are faster.
 
-// fewFrames is how many a sender deals with itself.
+// fewFrames is the maximum number of frames that a sender processes for the receiver.
 const fewFrames = 4
 
 // SetHelp implements Port.
@@ -26,8 +25,8 @@ func (p *port) TakeWakes() (owed []Port) {
 	return owed
 }
 
-// noteArrived updates p.arrived and has a sleeping worker woken, or the sender help, which is nil if it cannot. The
-// caller holds mu.
+// noteArrived updates p.arrived. If the worker sleeps, it wakes the worker, or has sender help, if that is not nil and
+// can. The caller holds mu.
 func (p *port) noteArrived(sender *port) {
 	p.arrived.Store(int64(p.in.count)) // then asleep: pairs with SetAsleep, and then Receive
 	switch {
@@ -41,15 +40,15 @@ func (p *port) noteArrived(sender *port) {
 	}
 }
 
-// helps says whether a sender, whose round it is, helps a port. The caller holds that one's mu.
+// helps reports whether a sender, in its own round, helps another port. The caller holds mu of that port.
 func (p *port) helps(to *port) bool {
 	return p.putsOff && p.user != nil && p.user == to.user && to.help != nil && to.in.isLittle()
 }
 
-// isLittle says whether to wake somebody for the frames takes longer than to deal with them.
+// isLittle reports whether processing the frames takes less time than waking a worker for them.
 func (f *frames) isLittle() bool { return f.count <= fewFrames && f.held == 0 }
 
-// Help implements Port. A worker that is awake, or was woken for more frames, finds them by itself.
+// Help implements Port. A worker that is awake, or was woken for more frames, finds the frames without help.
 func (p *port) Help() bool {
 	p.mu.Lock()
 	help, needed := p.help, p.asleep.Load() && p.in.isLittle()

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// maxLate is how many frames wait for one port.
+// maxLate is the maximum number of frames that wait for one port.
 const maxLate = 1 << 16
 
-// late are frames behind a port's ring: not due yet, or due and without room. They are in the order
-// in which they are due; those that are due at the same time in the order in which they came.
+// late holds frames behind a port's ring: not due yet, or due and without room. They are ordered by due time, and then
+// by arrival.
 type late struct {
 	frames []lateFrame
 	timer  *time.Timer // for the first frame; nil until one was delayed
@@ -21,7 +21,7 @@ type lateFrame struct {
 	bytes []byte
 }
 
-// add keeps a copy of a frame. It returns false if there are too many.
+// add adds a copy of a frame. It returns false if there are too many.
 func (l *late) add(frame []byte, due time.Time) bool {
 	if len(l.frames) == maxLate {
 		return false
@@ -45,7 +45,7 @@ func (l *late) take() (frame []byte) {
 	return frame
 }
 
-// callWhenDue has a function called when the first frame is due, if there is one.
+// callWhenDue calls a function when the first frame is due, if there is a frame.
 func (l *late) callWhenDue(call func()) {
 	if len(l.frames) == 0 {
 		return

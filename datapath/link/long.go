@@ -11,15 +11,15 @@ import (
 const (
 	longPayload   = 32 << 10 // bytes: a message of 64 KiB is two
 	longFrameSize = (wire.MaxHeaders + longPayload + wire.MaxTrailer + 63) &^ 63
-	// maxLong is how many of a network are in use at most, or one more a port that sends: 8 MiB. Who finds none sends
-	// short ones.
+	// maxLong is the maximum number in use in a network, plus one per sending port: 8 MiB. A sender that gets none
+	// sends short packets.
 	maxLong = 256
 )
 
 type longFrame [longFrameSize]byte
 
-// longFrames are those of a network. The last that was given back is taken first, since it is likely in the processor's
-// cache.
+// longFrames are the long frames of a network. The last one returned is reused first, since it is likely in the
+// processor's cache.
 type longFrames struct {
 	inUse atomic.Int64
 	mu    sync.Mutex
@@ -69,7 +69,7 @@ func (p *port) ReserveLong() []byte {
 	return p.long[:]
 }
 
-// leaveLong gives back a long frame that was reserved and not committed.
+// leaveLong returns a long frame that was reserved and not committed.
 func (p *port) leaveLong() {
 	if p.long != nil {
 		p.network.long.giveBack(p.long)

@@ -9,10 +9,10 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Network is a switch in memory. It delivers a frame to the port with the frame's destination MAC,
-// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame is
-// lost without Impair: when a receiver is full, its senders run out of free frames and wait. With
-// Impair, frames wait at the receiver instead. Frames for a port that is down are dropped.
+// Network is an in-memory switch. It delivers a frame to the port with the frame's destination MAC, or to all other
+// ports if the MAC is a group's or no port has it. Frames stay in order. Without Impair no frame is lost: when a
+// receiver is full, its senders have no free frames and wait. With Impair, frames wait at the receiver instead. Frames
+// for a port that is down are dropped.
 type Network struct {
 	seed       uint64
 	impairment atomic.Pointer[Impairment] // nil: none
@@ -21,42 +21,42 @@ type Network struct {
 
 	mu      sync.RWMutex
 	ports   []*port
-	made    uint64        // ports made so far
-	changes atomic.Uint64 // of ports, counted
+	made    uint64        // ports created so far
+	changes atomic.Uint64 // number of changes of ports
 
 	lost, duplicated, corrupted, reordered, overflowed, marked atomic.Uint64
 }
 
-// Impairment says how a network loses, duplicates and delays frames. Without Jitter and Reordering they stay in
+// Impairment specifies how a network loses, duplicates and delays frames. Without Jitter and Reordering they stay in
 // order.
 type Impairment struct {
 	Loss        float64       // probability, 0 to 1
 	Duplication float64       // probability, 0 to 1
-	Corruption  float64       // probability that one of its bits is another, 0 to 1
-	Reordering  float64       // probability that the next frame of the path overtakes it, 0 to 1; if none comes, it is a millisecond late
+	Corruption  float64       // probability that one bit of a frame is inverted, 0 to 1
+	Reordering  float64       // probability that the next frame of the path overtakes a frame, 0 to 1; without a next frame it is delayed by 1 ms
 	Delay       time.Duration // of each frame
-	Rate        uint64        // bits per second that leave a port; 0: as many as there are
-	Jitter      time.Duration // random further delay, less than this: frames overtake each other
-	Mark        time.Duration // frames that wait for longer to leave, with Rate, are marked (ECN) if their sender heeds that; 0: none
+	Rate        uint64        // bits per second that leave a port; 0: unlimited
+	Jitter      time.Duration // maximum additional random delay, exclusive: frames overtake each other
+	Mark        time.Duration // minimum wait, with Rate, after which ECN-capable frames are marked; 0: none
 }
 
-// NetworkCounters counts frames since the network was made.
+// NetworkCounters counts frames since the network was created.
 type NetworkCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64
 	Corrupted  uint64
 	Reordered  uint64
-	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Impair
+	Overflowed uint64 // lost because 65,536 frames already waited for the receiver, see Impair
 	Marked     uint64 // by Impairment.Mark
 }
 
-// NewNetwork makes a network without ports. What Impair does to a frame depends on the seed, on the ports that it goes
-// from and to, by their numbers, and on its own number among the frames between these.
+// NewNetwork returns a network without ports. The effect of Impair on a frame depends on the seed, on the numbers of
+// the sending and the receiving port, and on the frame's number between these ports.
 func NewNetwork(seed uint64) *Network { return &Network{seed: seed} }
 
-// Impair applies an impairment to frames that are sent from now on; the zero Impairment ends it.
-// Impaired frames do not hold up their sender: up to 65,536 wait for each port, until they are due
-// and it has room. Further ones are lost, and counted as Overflowed. Impair may be called at any time.
+// Impair applies an impairment to frames sent from now on; the zero Impairment ends it. Impaired frames do not block
+// their sender: up to 65,536 wait for each port, until they are due and the port has room. Further ones are lost, and
+// counted as Overflowed. Impair may be called at any time.
 func (n *Network) Impair(i Impairment) {
 	if i == (Impairment{}) {
 		n.impairment.Store(nil)
@@ -73,8 +73,8 @@ func (n *Network) Counters() NetworkCounters {
 // Port adds a port with a MAC. Closing the port removes it.
 func (n *Network) Port(mac wire.MAC) Port { return n.Ports(mac, 1)[0] }
 
-// Ports adds a port with a MAC and so many queues, each a Port: a frame for the MAC comes to that of the number of its
-// queue pair, modulo the number of queues. Closing one removes all.
+// Ports adds a port with a MAC and a number of queues, each a Port. A frame for the MAC is delivered to the queue with
+// the number of its queue pair, modulo the number of queues. Closing one queue removes all.
 func (n *Network) Ports(mac wire.MAC, queues int) []Port {
 	var made []*port
 	for range queues {
@@ -101,7 +101,7 @@ func (n *Network) remove(p *port) {
 	n.changes.Add(1)
 }
 
-// portsBut lists all ports except one's, the first queue of each.
+// portsBut returns all ports except one, the first queue of each.
 func (n *Network) portsBut(one *port) (list []*port) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -113,7 +113,7 @@ func (n *Network) portsBut(one *port) (list []*port) {
 	return list
 }
 
-// impair delivers no copy of a frame, one or two, now or later.
+// impair delivers zero, one or two copies of a frame, now or later.
 func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
 	way := from.pathTo(to)
 	d := way.next(i)
@@ -126,7 +126,7 @@ func (n *Network) impair(i *Impairment, from, to *port, frame []byte) {
 		n.corrupted.Add(1)
 		at, bit := d.at/8%uint64(len(frame)), byte(1)<<(d.at%8)
 		frame[at] ^= bit
-		defer func() { frame[at] ^= bit }() // the sender's own is whole
+		defer func() { frame[at] ^= bit }() // the sender's frame is not corrupted
 	}
 	now := time.Now()
 	leaves := from.queueing(now, i.Rate, len(frame))

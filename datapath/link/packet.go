@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames
-// in one call, which the kernel cuts into packets again. It receives nothing.
+// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames in one call, which the
+// kernel segments into packets again. It receives nothing.
 //
-// The kernel gets one long packet, with a header (struct virtio_net_hdr) that says how to cut it:
+// The kernel gets one long packet, with a header (struct virtio_net_hdr) that specifies the segmentation:
 //
 //	0        1         2       4            6              8          10
 //	┌────────┬─────────┬───────┬────────────┬──────────────┬──────────┬───────────────────┬──────────┬─────┐
@@ -25,7 +25,7 @@ import (
 type Packets struct {
 	fd      int
 	message gather
-	flags   *unix.Ifreq // asks for the interface's flags
+	flags   *unix.Ifreq // to read the interface's flags
 	header  [vnetHeader + maxFrameHeader]byte
 }
 
@@ -36,8 +36,7 @@ const (
 	vnetNeedsChecksum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
 	vnetUDPSegments   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2
 
-	// sendBuffer is what may be on its way through the interface's queueing discipline, in bytes of
-	// kernel memory.
+	// sendBuffer is the room for packets in the interface's queueing discipline, in bytes of kernel memory.
 	sendBuffer = 8 << 20
 )
 
@@ -67,13 +66,13 @@ func OpenPackets(ifindex int) (*Packets, error) {
 // Close closes the socket.
 func (p *Packets) Close() error { return unix.Close(p.fd) }
 
-// empty reports whether all that was sent has left the host's queues.
+// empty reports whether all sent packets have left the host's queues.
 func (p *Packets) empty() bool {
 	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
 	return err == nil && waiting == 0
 }
 
-// running reports whether an interface is up and has a carrier. If it cannot tell, it says yes.
+// running reports whether an interface is up and has a carrier; true if the flags cannot be read.
 func (p *Packets) running(name string) bool {
 	if p.flags == nil || p.flags.Name() != name {
 		var err error
@@ -114,7 +113,7 @@ func (p *Packets) describe(at headers, segment int) {
 	host.PutUint16(p.header[8:], 6)
 }
 
-// sendOne sends a frame as it is.
+// sendOne sends a single frame.
 func (p *Packets) sendOne(frame []byte) unix.Errno {
 	clear(p.header[:vnetHeader])
 	p.message.reset()

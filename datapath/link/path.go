@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// path is what an impaired network knows of the frames from one port to another. What happens to a frame is decided by
-// the network's seed, the two ports' numbers and the frame's number on the path, and by nothing else.
+// path is the state of an impaired network for the frames from one port to another. The effects on a frame depend only
+// on the network's seed, the two ports' numbers and the frame's number on the path.
 type path struct {
 	key    uint64
-	number uint64 // frames so far; of the sender's engine alone
+	number uint64 // frames so far; used by the sender's engine only
 	source rand.PCG
 	random *rand.Rand
 
@@ -19,10 +19,10 @@ type path struct {
 	held []byte // a frame that the next one overtakes; nil: none
 }
 
-// maxHold is how long a frame waits for one to overtake it.
+// maxHold is the time that a held frame waits for the frame that overtakes it.
 const maxHold = time.Millisecond
 
-// pathTo gives the path to another port.
+// pathTo returns the path to another port.
 func (p *port) pathTo(to *port) *path {
 	found := p.paths[to.number]
 	if found == nil {
@@ -36,15 +36,15 @@ func (p *port) pathTo(to *port) *path {
 	return found
 }
 
-// draws are the decisions about one frame.
+// draws are the random decisions about one frame.
 type draws struct {
 	lost, duplicated, corrupted, reordered bool
-	at                                     uint64 // of the bit that is corrupted
+	at                                     uint64 // position of the inverted bit
 	jitter                                 [2]time.Duration
 }
 
-// next decides about the next frame. As many numbers are drawn whatever the impairment is, so that a frame that is lost
-// at a seed stays lost if something else is added.
+// next draws the decisions about the next frame. It always draws the same number of values, so that a frame that is
+// lost with a seed is also lost with an additional impairment.
 func (w *path) next(i *Impairment) (d draws) {
 	w.number++
 	w.source.Seed(w.key, w.number)
@@ -59,7 +59,7 @@ func (w *path) next(i *Impairment) (d draws) {
 	return d
 }
 
-// hold keeps a copy of a frame back, unless one is kept already.
+// hold holds a copy of a frame back, unless one is already held.
 func (w *path) hold(frame []byte, release func(frame []byte)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func (w *path) hold(frame []byte, release func(frame []byte)) bool {
 	return true
 }
 
-// take ends the keeping of a frame, if it is still kept.
+// take removes a held frame, if it is still held.
 func (w *path) take(frame []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *path) take(frame []byte) bool {
 	return true
 }
 
-// takeHeld gives the frame that is kept, which has been overtaken; nil if there is none.
+// takeHeld removes and returns the held frame, which has been overtaken; nil if none is held.
 func (w *path) takeHeld() (frame []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

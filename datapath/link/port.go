@@ -9,60 +9,60 @@ import (
 )
 
 const (
-	portFrames    = 128 // room of a port, in each direction
+	portFrames    = 128 // capacity of a port, in each direction
 	portFrameSize = (wire.MaxHeaders + 4096 + wire.MaxTrailer + 63) &^ 63
 )
 
 // Port is a port of a Network.
 type Port interface {
 	Link
-	// SetUp sets whether the port's link is up. It is up at first. While it is down, frames to and
-	// from the port are dropped, also those that wait for room in it, or were delayed and come due.
-	// It may be called at any time.
+	// SetUp sets whether the port's link is up, which is the initial state. While it is down, frames to and from the
+	// port are dropped, including those that wait for room in it, or were delayed and come due. It may be called at any
+	// time.
 	SetUp(up bool)
 
-	// Longest is the length of the longest payload that a long packet may have now, in bytes; 0: there is to be none.
+	// Longest returns the maximum payload of a long packet now, in bytes; 0: no long packets.
 	Longest() int
 	// ReserveLong is Reserve for a long packet.
 	ReserveLong() []byte
-	// SetHelp says how ports of the same user may have the rounds of this one's engine run while its worker sleeps: help
-	// does that, and says whether the worker is not needed. It is called under no lock. Ports of others do not: in their
-	// thread memory of this user's programs would be touched, which may take long. A nil user has no other port.
+	// SetHelp sets help, by which ports of the same user run rounds of this port's engine while its worker sleeps; help
+	// reports whether the worker may stay asleep. It is called without a lock. Other users' ports do not call it: their
+	// threads would access memory of this user's programs, which may be slow. A nil user matches no other port.
 	SetHelp(user any, help func() (done bool))
-	// SetWake sets what wakes the worker, or who sleeps instead: it is called while SetAsleep has said so, under a lock of
-	// the port's, each time that frames arrive. It must not block.
+	// SetWake sets the function that wakes the worker, or the leader. It is called under a lock of the port, each time
+	// that frames arrive while SetAsleep(true) is in effect. It must not block.
 	SetWake(wake func())
-	// PutOffWakes has workers that sleep not be woken for a few frames that are sent from now on. TakeWakes ends that,
-	// and gives their ports, until the next call: each is to be helped at once when the lease is free.
+	// PutOffWakes delays the waking of sleeping workers for a few frames that are sent from now on. TakeWakes ends that
+	// and returns their ports, valid until the next call: each must be helped as soon as the lease is free.
 	PutOffWakes()
 	TakeWakes() []Port
-	// Help runs rounds of the port's engine, unless its worker is awake by now. If the worker is needed it is woken, and
-	// Help is false. Call only wakes it.
+	// Help runs rounds of the port's engine, unless its worker is awake. If the worker is needed, Help wakes it and
+	// returns false. Call only wakes it.
 	Help() bool
 	Call()
-	// SetWatched says whether somebody captures the port's packets. While somebody does, the network has no long ones.
+	// SetWatched sets whether the port's packets are captured. If so, the network has no long packets.
 	SetWatched(watched bool)
 }
 
-// port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a
-// free one of the receiver, so that nothing is copied.
+// port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a free one of the
+// receiver, so that nothing is copied.
 type port struct {
 	network *Network
 	mac     wire.MAC
 	number  uint64           // of the network's ports
-	queues  []*port          // the ports of its MAC, by their queues; this one is among them
-	paths   map[uint64]*path // of frames that were impaired, by the receiver's number; of the sender's engine alone
-	free    time.Time        // when the last frame has left, with Impairment.Rate
+	queues  []*port          // the ports of its MAC, by queue, including this one
+	paths   map[uint64]*path // of impaired frames, by the receiver's number; used by the sender's engine only
+	free    time.Time        // time at which the last frame has left, with Impairment.Rate
 	asleep  atomic.Bool
 	down    atomic.Bool
 
 	out         frames     // committed, not delivered yet
-	long        *longFrame // to build a packet in; nil: none was asked for
-	commitsLong bool       // what was reserved last is that
+	long        *longFrame // to build a packet in; nil: none is reserved
+	commitsLong bool       // the reserved frame is long
 	watched     bool       // see SetWatched
 	routes      routes
 	putsOff     bool   // see PutOffWakes
-	owed        []Port // to help, or to wake, when the round is over
+	owed        []Port // ports to help or to wake after the round
 
 	burst [maxBurst][]byte // of the last Receive
 	next  uint             // of burst
@@ -71,11 +71,11 @@ type port struct {
 	mu      sync.Mutex   // guards the fields below
 	in      frames
 	late    late
-	help    func() (done bool) // see SetHelp; nil: it has to be woken
-	user    any                // likewise; also under the lease
+	help    func() (done bool) // see SetHelp; nil: the worker must be woken
+	user    any                // see SetHelp; also read under the lease
 	wake    func()             // see SetWake
 	closed  bool
-	lent    uint // frames of in that the last Receive returned
+	lent    uint // number of frames of in that the last Receive returned
 }
 
 func newPort(n *Network, mac wire.MAC) *port {
@@ -104,7 +104,7 @@ func (p *port) SetUp(up bool) {
 
 // Receive implements Link.
 func (p *port) Receive() int {
-	if p.arrived.Load() == 0 { // pairs with noteArrived; before a sleep SetAsleep has come before it
+	if p.arrived.Load() == 0 { // pairs with noteArrived; before a sleep, SetAsleep precedes it
 		return 0
 	}
 	p.mu.Lock()
@@ -162,14 +162,14 @@ func (p *port) Commit(length int) {
 	p.long, p.commitsLong = nil, false
 }
 
-// Flush implements Link. A frame whose receiver is full holds up the frames after it.
+// Flush implements Link. A frame whose receiver is full blocks the frames after it.
 func (p *port) Flush() bool {
 	p.leaveLong()
 	for p.out.count > 0 {
 		impairment := p.network.impairment.Load()
 		to := p.routes.find(p)
 		switch {
-		case p.down.Load(), to == nil && p.out.isLong(): // of a connection: its peer is not there any more
+		case p.down.Load(), to == nil && p.out.isLong(): // a connection whose peer no longer exists
 			p.out.shrink(1)
 		case to == nil || impairment != nil:
 			if !p.flood(to, impairment) {
@@ -182,8 +182,8 @@ func (p *port) Flush() bool {
 	return true
 }
 
-// flood delivers a copy of the first frame to one port, or with nil to all others. Without an
-// impairment it delivers none and returns false if one of them is full.
+// flood delivers a copy of the first frame to one port, or to all others if one is nil. Without an impairment it
+// delivers none and returns false if one of them is full.
 func (p *port) flood(one *port, impairment *Impairment) bool {
 	frame, to := p.out.at(0), p.routes.peers
 	if one != nil {
@@ -206,7 +206,7 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 	return true
 }
 
-// queueing is when a frame has left the port at a rate in bits per second, behind those before it.
+// queueing returns the time at which a frame has left the port at a rate in bits per second, after the earlier frames.
 func (p *port) queueing(now time.Time, rate uint64, length int) time.Time {
 	if rate == 0 {
 		return now
@@ -218,7 +218,7 @@ func (p *port) queueing(now time.Time, rate uint64, length int) time.Time {
 	return p.free
 }
 
-// takes reports whether the port takes frames; otherwise it drops them.
+// takes reports whether the port accepts frames; otherwise it drops them.
 func (p *port) takes() bool { return !p.closed && !p.down.Load() }
 
 func (p *port) hasRoom() bool {
@@ -228,8 +228,8 @@ func (p *port) hasRoom() bool {
 	return p.in.count < portFrames || !p.takes()
 }
 
-// put copies a frame into the port, which has it arrive when it is due, and when there is room. It
-// returns false if too many frames wait for that.
+// put copies a frame into the port, where it arrives when it is due and there is room. It returns false if too many
+// frames wait for that.
 func (p *port) put(frame []byte, due time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,9 +250,8 @@ func (p *port) put(frame []byte, due time.Time) bool {
 	return true
 }
 
-// catchUp has frames arrive that are due, as far as there is room. Afterwards the ring is full, and
-// Release goes on, or the first late frame is not due yet, and the timer is set for it. The caller
-// holds mu.
+// catchUp moves due frames to the ring, as far as there is room. Afterwards either the ring is full, and Release
+// continues, or the first late frame is not due yet, and the timer is set for it. The caller holds mu.
 func (p *port) catchUp() {
 	if len(p.late.frames) == 0 {
 		return
@@ -278,7 +277,7 @@ func (p *port) comeDue() {
 	p.catchUp()
 }
 
-// takeFrom takes the sender's first frames as long as they are for this port and it has room.
+// takeFrom moves the sender's first frames to this port, as long as they are for it and it has room.
 func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +298,7 @@ func (p *port) takeFrom(sender *port) (taken int) {
 	return taken
 }
 
-// TakeBack implements Link. It does nothing: Flush drops what a port sends while it is down.
+// TakeBack implements Link. It does nothing: Flush drops the frames of a port that is down.
 func (p *port) TakeBack() {}
 
 // TakenBack implements Link.

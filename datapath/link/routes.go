@@ -10,8 +10,8 @@ type routes struct {
 	to      *port    // that port
 }
 
-// find returns the port that the first frame is for: that of its queue, where the destination has several. It returns
-// nil if the frame must be flooded: its destination is a group's MAC, or one that no port has.
+// find returns the port that the first frame is for: that of its queue, if the destination has several. It returns nil
+// if the frame must be flooded: its destination is a group's MAC, or one that no port has.
 func (r *routes) find(p *port) *port {
 	if to := r.findHost(p); to != nil {
 		return to.queueOf(p.out.at(0))
@@ -25,7 +25,7 @@ func (r *routes) findHost(p *port) *port {
 		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}
 	}
 	if len(r.peers) == 1 {
-		return r.peers[0] // with one other port, flooding would reach the same
+		return r.peers[0] // with one other port, flooding would have the same result
 	}
 	dest := wire.MAC(p.out.at(0))
 	if dest == r.mac && r.to != nil {
@@ -40,8 +40,8 @@ func (r *routes) findHost(p *port) *port {
 	return nil
 }
 
-// queueOf returns the port of a frame's queue. Like a card that steers by queue pairs, it goes by the number of that: all
-// packets for one come through one queue.
+// queueOf returns the port of a frame's queue. As a NIC that steers by queue pair, it uses the queue pair's number: all
+// packets for one queue pair use one queue.
 func (p *port) queueOf(frame []byte) *port {
 	if len(p.queues) == 1 {
 		return p

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sender is the sending half of an XDP link. It has two ways out:
+// sender is the sending half of an XDP link. It has two paths:
 //
-//	frames in order ──► a run of minTrain or more ──► Packets: one call, cut by the kernel or the NIC
-//	                └─► all others ─────────────────► AF_XDP socket: a frame a packet
+//	frames in order ──► a run of minTrain or more ──► Packets: one call, segmented by the kernel or the NIC
+//	                └─► all others ─────────────────► AF_XDP socket: one frame per packet
 //
-// The two pass different queues of the kernel. So that no packet overtakes one that was sent before
-// it, frames change to the other way only while the way in use is empty. Over a veth pair both are
-// empty after each call.
+// The two paths use different queues of the kernel. So that no packet overtakes an earlier one, frames change to the
+// other path only while the current one is empty. Over a veth pair both are empty after each call.
 type sender struct {
 	socket  *xsk.Socket // nil between Remove and Add
 	packets *Packets    // nil: all frames leave through the AF_XDP socket
@@ -24,29 +23,29 @@ type sender struct {
 
 	reserved xsk.Reserved
 	holding  bool // reserved has not been committed
-	draining bool // nothing is reserved of the socket, which is about to be replaced, or not there
+	draining bool // no frame is reserved in the socket, which is about to be replaced, or absent
 
-	apart *apart // what sends instead of a socket; nil: nothing
+	apart *apart // sends without a socket; nil: not in use
 
-	waiting   waiting     // frames to send, if there is a choice of ways
+	waiting   waiting     // frames to send, if both paths are available
 	inPackets bool        // the last frames left through packets
-	down      bool        // packets said that the interface is down
-	handed    Sent        // what left through packets since the last look for a carrier
-	proved    time.Time   // when the AF_XDP socket last showed that there is a carrier
-	unable    atomic.Bool // the kernel does not make packets of trains
+	down      bool        // packets has reported that the interface is down
+	handed    Sent        // sent through packets since the last check of the carrier
+	proved    time.Time   // when the AF_XDP socket last proved that there is a carrier
+	unable    atomic.Bool // the kernel does not segment trains
 	unkicked  int         // frames submitted since the last kick
 	refused   int
 	takenBack int
 	sent      struct{ frames, trains, inTrains atomic.Uint64 }
 }
 
-// Trains says whether frames may leave in trains.
+// Trains controls whether frames leave in trains.
 type Trains struct {
 	Use bool
-	// Queued: the interface has a queueing discipline. It drops a train as a whole, if it does not cut
-	// it, and the interface does not count that.
+	// Queued: the interface has a queueing discipline. It drops a train as a whole, if it does not segment it, and the
+	// interface does not count that.
 	Queued bool
-	// Name is the interface's, to ask whether it has a carrier.
+	// Name is the name of the interface, to check its carrier.
 	Name string
 }
 
@@ -66,9 +65,8 @@ func (s *sender) Reserve() []byte {
 	return s.reserved.Bytes()
 }
 
-// Commit implements Link. Without trains it flushes when there are as many frames as one kick moves.
-// In copy mode that makes no more kicks than a later flush would, and the few frames in use stay in
-// the processor's cache.
+// Commit implements Link. Without trains it flushes when the number of frames reaches that of one kick. In copy mode
+// this takes no more kicks than a later flush, and the few frames in use stay in the processor's cache.
 func (s *sender) Commit(length int) {
 	if s.draining {
 		s.apart.out.grow(length)
@@ -82,8 +80,7 @@ func (s *sender) Commit(length int) {
 	s.waiting.add(s.reserved.Bytes()[:length], s.reserved)
 }
 
-// Flush implements Link. If the interface has gone it returns true: there is no point in trying
-// again.
+// Flush implements Link. If the interface no longer exists it returns true, as a retry is useless.
 func (s *sender) Flush() bool {
 	for !s.waiting.empty() {
 		sent, done := s.send(s.waiting.run())
@@ -95,16 +92,16 @@ func (s *sender) Flush() bool {
 	return s.flushSocket() && s.waiting.empty()
 }
 
-// send sends a run of frames, and returns how many. It is not done if the others have to wait.
+// send sends a run of frames, and returns the number sent. done is false if the others have to wait.
 func (s *sender) send(run []committed) (sent int, done bool) {
 	if s.trains.Use && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
 		if time.Since(s.proved) > proofTime && len(run) > minTrain {
-			run = run[:len(run)-1] // the last leaves through the AF_XDP socket, as a proof
+			run = run[:len(run)-1] // the last frame leaves through the AF_XDP socket, as a proof
 		}
 		switch errno := s.packets.sendTrain(run); {
 		case cannotCut(errno):
 			s.unable.Store(true)
-		case errno == unix.ENOMEM: // there may be enough for frames
+		case errno == unix.ENOMEM: // the memory may suffice for single frames
 		case !s.finish(run, errno):
 			return 0, false
 		default:
@@ -125,14 +122,12 @@ func (s *sender) send(run []committed) (sent int, done bool) {
 	return len(run), true
 }
 
-// cannotCut says that the kernel does not make packets of trains: Linux before 6.2, or an interface
-// that the kernel cannot do it for.
+// cannotCut reports whether the kernel does not segment trains: Linux before 6.2, or an interface without support.
 func cannotCut(errno unix.Errno) bool {
 	return errno == unix.EINVAL || errno == unix.EMSGSIZE || errno == unix.EOPNOTSUPP
 }
 
-// leaveSocket reports whether frames may leave through packets, since none that was sent before is
-// on its way from the AF_XDP socket.
+// leaveSocket reports whether frames may leave through packets: no earlier frame is in flight in the AF_XDP socket.
 func (s *sender) leaveSocket() bool {
 	return s.inPackets || s.flushSocket() && s.socket.InFlight() == 0
 }
@@ -152,7 +147,7 @@ func (s *sender) submit(frame xsk.Reserved, length int) {
 	}
 }
 
-// flushSocket reports whether the kernel has taken all frames that were submitted.
+// flushSocket reports whether the kernel has accepted all submitted frames.
 func (s *sender) flushSocket() bool {
 	if s.socket == nil {
 		return s.apart == nil || s.flushApart()
@@ -167,12 +162,12 @@ func (s *sender) flushSocket() bool {
 	return done || errors.Is(s.socket.Err(), xsk.ErrGone)
 }
 
-// SetTrains sets whether frames leave in trains from now on. A link that was made without Packets
-// has none. It runs under the lease.
+// SetTrains sets whether frames leave in trains from now on. A link without Packets sends no trains. It runs under the
+// lease.
 func (s *sender) SetTrains(trains Trains) { s.trains = trains }
 
-// TrainsUnable reports whether the kernel has refused a train. All frames leave one by one then. Any
-// goroutine may call it.
+// TrainsUnable reports whether the kernel has refused a train. All frames are then sent one by one. Any goroutine may
+// call it.
 func (s *sender) TrainsUnable() bool { return s.unable.Load() }
 
 // TakeBack implements Link.

@@ -6,27 +6,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sent counts packets by the way that they left.
+// Sent counts packets by the path that they used.
 type Sent struct {
-	Frames   uint64 // given to the AF_XDP socket, or one by one behind a train
+	Frames   uint64 // sent by the AF_XDP socket, or one by one after a train
 	Trains   uint64
-	InTrains uint64 // packets of which the trains were made
+	InTrains uint64 // packets in these trains
 }
 
-// Add adds what another link has sent.
+// Add adds the counts of another link.
 func (s *Sent) Add(other Sent) {
 	s.Frames += other.Frames
 	s.Trains += other.Trains
 	s.InTrains += other.InTrains
 }
 
-// Sent says how packets have left. Any goroutine may call it.
+// Sent returns the counts. Any goroutine may call it.
 func (s *sender) Sent() Sent {
 	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
 }
 
-// finish notes what the kernel did with frames that were given to packets: it took them, dropped them,
-// or they have to wait.
+// finish handles the result of sending frames through packets: the kernel accepted or dropped them, or they have to
+// wait.
 func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
 	s.down = errno == unix.ENETDOWN
 	switch errno {
@@ -49,16 +49,15 @@ func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
 	return true
 }
 
-// cancel frees the memory of frames that do not pass the AF_XDP socket.
+// cancel frees the memory of frames that do not use the AF_XDP socket.
 func (s *sender) cancel(run []committed) {
 	for i := range run {
 		s.socket.Cancel(run[i].reserved)
 	}
 }
 
-// noteDropped notes that the kernel dropped a train, or a packet. A queueing discipline drops a train as
-// a whole. An interface without one gets its packets one after the other: it has dropped the last,
-// perhaps others too, and counts each.
+// noteDropped records that the kernel dropped a train, or a packet. A queueing discipline drops a train as a whole. An
+// interface without one receives the packets one by one: it has dropped the last, perhaps others too, and counts each.
 func (s *sender) noteDropped(packets int) {
 	s.proved = time.Time{}
 	if s.refused++; s.trains.Queued {
@@ -66,13 +65,13 @@ func (s *sender) noteDropped(packets int) {
 	}
 }
 
-// proofTime is how often a packet of a train leaves through the AF_XDP socket. An interface without a
-// carrier drops packets of trains, counts them, and says nothing; the kernel reports the loss of a
-// carrier up to a second later. The AF_XDP socket says it at once, and then the card asks the kernel.
+// proofTime is the interval at which a packet of a train leaves through the AF_XDP socket. An interface without a
+// carrier drops packets of trains silently, apart from its counter, and the kernel reports the loss of a carrier up to
+// a second later. The AF_XDP socket reports it at once, and then the card queries the kernel.
 const proofTime = time.Millisecond
 
-// checkCarrier looks whether the interface has lost its carrier. The kernel may then drop trains, say
-// nothing, and count each as one packet.
+// checkCarrier checks whether the interface has lost its carrier. The kernel may then drop trains without an error, and
+// count each as one packet.
 func (s *sender) checkCarrier() {
 	handed := s.handed
 	if s.handed = (Sent{}); handed == (Sent{}) {

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// Add has the link use a further socket, which it owns from then on. While there is none of its lowest queue,
-// no frame can be reserved, unless the link sends apart. It runs under the lease.
+// Add adds a socket, which the link then owns. Without a socket of the lowest queue no frame can be reserved, unless
+// the link sends apart. It runs under the lease.
 func (l *XDP) Add(s *xsk.Socket) {
 	l.sockets = append(l.sockets, s)
 	if s.Attached().Queue != l.queue {
@@ -20,18 +20,18 @@ func (l *XDP) Add(s *xsk.Socket) {
 	l.socket, l.draining = s, false
 }
 
-// Drain reports whether a socket is empty, so that Remove loses nothing: nothing that it received is
-// left, and all that was committed has left. If the interface is down, nothing more can leave. From the
-// first call on the socket takes no frames to send. What it receives must have been stopped before: its
-// XDP program must not redirect to it any more. It runs under the lease.
+// Drain reports whether a socket is empty, so that Remove loses no frames: all received frames have been processed, and
+// all committed ones have left, unless the interface is down. After the first call the socket accepts no frames to
+// send. The caller has stopped reception before: the XDP program must not redirect frames to it any more. It runs under
+// the lease.
 func (l *XDP) Drain(s *xsk.Socket) (empty bool) {
 	sent := s != l.socket || l.drain()
 	return sent && l.borrowed != s && s.Waiting() == 0
 }
 
-// Remove takes a socket out, which the caller then closes. Frames that are left in it are lost, and
-// counted: received ones in the statistics, those to send as taken back or refused. It runs under the
-// lease. Frames of the socket must not be borrowed.
+// Remove removes a socket, which the caller then closes. Its remaining frames are lost, and counted: received ones in
+// the statistics, those to send as taken back or refused. It runs under the lease. Frames of the socket must not be
+// borrowed.
 func (l *XDP) Remove(s *xsk.Socket) {
 	if statistics, err := s.Stats(); err == nil {
 		l.past.Add(statistics)
@@ -45,7 +45,7 @@ func (l *XDP) Remove(s *xsk.Socket) {
 	}
 }
 
-// drain is Drain for what is sent.
+// drain is Drain for sent frames.
 func (s *sender) drain() (empty bool) {
 	s.draining = true
 	if s.holding {
@@ -56,7 +56,7 @@ func (s *sender) drain() (empty bool) {
 	return s.waiting.empty() && s.socket.InFlight() == 0 || s.down || s.socket.Err() != nil
 }
 
-// leave gives up the socket, and counts what it has not sent.
+// leave stops using the socket, and counts its unsent frames.
 func (s *sender) leave() {
 	s.drain()
 	down := s.socket.Err() != nil

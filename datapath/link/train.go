@@ -10,13 +10,13 @@ import (
 
 const (
 	maxTrain = 64 // packets (UDP_MAX_SEGMENTS, Linux 6.2 to 6.8; 128 since)
-	// maxTrainBytes bounds a train's IP packet, and with it what a device takes.
+	// maxTrainBytes bounds a train's IP packet, as devices require.
 	maxTrainBytes = 65535
-	// minTrain is the shortest train that is quicker than as many frames on the AF_XDP socket.
+	// minTrain is the length of the shortest train that is faster than single frames on the AF_XDP socket.
 	minTrain = 8
 )
 
-// headers are the places of a frame's headers.
+// headers are the offsets of a frame's headers.
 type headers struct {
 	ip, udp, payload int
 	six              bool
@@ -37,9 +37,8 @@ func headersOf(frame []byte) (at headers) {
 	return at
 }
 
-// follows reports whether the kernel makes a frame like next when it cuts a train in which next
-// comes after frame: the headers are the same, except for lengths, checksums and an IPv4
-// identification that counts up.
+// follows reports whether the kernel produces a frame like next when it segments a train in which next follows frame:
+// the headers are equal, except for lengths, checksums and an IPv4 identification that is incremented.
 func (at *headers) follows(frame, next []byte) bool {
 	ip, udp := at.ip, at.udp
 	if len(next) < at.payload || !bytes.Equal(frame[:ip], next[:ip]) || !bytes.Equal(frame[udp:udp+4], next[udp:udp+4]) {
@@ -53,8 +52,8 @@ func (at *headers) follows(frame, next []byte) bool {
 	return nextID == id+1 && [2]byte(f) == [2]byte(n) && [4]byte(f[6:]) == [4]byte(n[6:]) && [8]byte(f[12:]) == [8]byte(n[12:])
 }
 
-// setLengths makes the headers of a frame those of a train with so many bytes of payload. The
-// UDP checksum is that of the pseudo header, as the kernel wants it.
+// setLengths converts the headers of a frame to those of a train with a payload of length bytes. The UDP checksum is
+// that of the pseudo header, as the kernel requires.
 func (at *headers) setLengths(header []byte, length int) {
 	ip, udp := header[at.ip:at.udp], header[at.udp:]
 	length += wire.UDPLen

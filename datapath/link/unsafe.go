@@ -15,15 +15,15 @@ type gather struct {
 
 func (g *gather) reset() { g.count = 0 }
 
-// add puts a piece at the end. The piece must stay where it is until the message has been sent.
+// add appends a piece. The piece must not move until the message has been sent.
 func (g *gather) add(piece []byte) {
 	g.pieces[g.count].Base = unsafe.SliceData(piece)
 	g.pieces[g.count].SetLen(len(piece))
 	g.count++
 }
 
-// send sends the message without waiting. It is a raw call, for the reason given at xsk.Socket's
-// kick: the call is short for the kernel, and long for the Go scheduler.
+// send sends the message without waiting. It is a raw call, for the reason given at xsk.Socket's kick: the call is
+// short for the kernel, and long for the Go scheduler.
 func (g *gather) send(fd int) unix.Errno {
 	g.header.Iov = &g.pieces[0]
 	g.header.SetIovlen(g.count)

@@ -9,24 +9,24 @@ type committed struct {
 	follows  bool         // the frame before it, in a train
 }
 
-// waiting are committed frames, in order.
+// waiting holds committed frames, in order.
 type waiting struct {
 	frames      [maxTrain]committed
-	next, count int // the first that has not been sent; the place after the last
+	next, count int // the first unsent frame; the place after the last
 }
 
 func (w *waiting) empty() bool { return w.next == w.count }
 
 func (w *waiting) full() bool { return w.count == maxTrain }
 
-// add puts a frame at the end.
+// add appends a frame.
 func (w *waiting) add(frame []byte, reserved xsk.Reserved) {
 	w.frames[w.count] = committed{frame: frame, reserved: reserved, follows: w.canFollow(frame)}
 	w.count++
 }
 
-// canFollow reports whether a frame can be in a train with the last one. Only the last packet of a
-// train may be shorter than the first.
+// canFollow reports whether a frame can be in a train after the last one. Only the last packet of a train may be
+// shorter than the first.
 func (w *waiting) canFollow(frame []byte) bool {
 	if w.empty() {
 		return false
@@ -39,7 +39,7 @@ func (w *waiting) canFollow(frame []byte) bool {
 	return at.follows(last.frame, frame)
 }
 
-// run is the first frames, as many as can leave as one train; there is at least one frame.
+// run returns the first frames, as many as can leave as one train, at least one.
 func (w *waiting) run() []committed {
 	length, end := len(w.frames[w.next].frame), w.next+1
 	for ; end < w.count && w.frames[end].follows && length+len(w.frames[end].frame) <= maxTrainBytes; end++ {

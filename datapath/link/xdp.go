@@ -8,10 +8,9 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// XDP is a Link over AF_XDP sockets, one for each receive queue of an
-// interface, or for some of them: a socket sees the frames of its own queue only.
-// It sends through that of its lowest queue. Sockets come and go while it is open
-// (Add, Drain, Remove); if the lowest queue has gone for good, it sends apart (SendApart).
+// XDP is a Link over AF_XDP sockets, one for each receive queue of an interface, or for some of them: a socket receives
+// only the frames of its own queue. It sends through the socket of its lowest queue. Sockets can be replaced while it
+// is open (Add, Drain, Remove); if the interface permanently loses the lowest queue, the link sends apart (SendApart).
 type XDP struct {
 	queue    int // the lowest
 	sockets  []*xsk.Socket
@@ -19,14 +18,14 @@ type XDP struct {
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [maxBurst]xsk.Received
 	next     int            // of frames
-	count    int            // likewise: so many there are
-	past     xsk.Statistics // of sockets that were removed
+	count    int            // number of frames
+	past     xsk.Statistics // of removed sockets
 
 	sender
 }
 
-// NewXDP makes a link of sockets, which it owns from then on; the first is of the lowest queue. With packets, frames may also leave in
-// trains (see SetTrains); nil if not.
+// NewXDP returns a link of sockets, which it then owns; the first is that of the lowest queue. With packets, frames may
+// also leave in trains (see SetTrains); nil: no trains.
 func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
 	return &XDP{queue: sockets[0].Attached().Queue, sockets: slices.Clone(sockets), sender: sender{socket: sockets[0], packets: packets}}
 }
@@ -69,8 +68,7 @@ func (l *XDP) Room() int { return 0 }
 // Numbers implements Link.
 func (l *XDP) Numbers() bool { return false }
 
-// Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
-// no frame.
+// Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds no frame.
 func (l *XDP) Release() {
 	l.borrowed.Release()
 	l.borrowed = nil
@@ -85,12 +83,11 @@ func (l *XDP) Descriptors() []int {
 	return fds
 }
 
-// SetAsleep implements Link. The kernel makes a socket readable when a frame is in its ring,
-// always.
+// SetAsleep implements Link. The kernel always makes a socket readable when a frame is in its ring.
 func (l *XDP) SetAsleep(bool) {}
 
-// Statistics sums the kernel's counters over the sockets, also those that were removed. Any goroutine
-// may call it, but not while Add or Remove runs.
+// Statistics returns the sum of the kernel's counters for all sockets, including removed ones. Any goroutine may call
+// it, but not during Add or Remove.
 func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 	sum = l.past
 	for _, s := range l.sockets {
@@ -103,11 +100,11 @@ func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 	return sum, nil
 }
 
-// leaveTime is how long Close waits for a NIC to send.
+// leaveTime is the time that Close waits for a NIC to send.
 const leaveTime = time.Second
 
-// Close implements Link. In zero-copy a NIC sends from the socket's memory, and what it has not sent would be lost with
-// that (emulated ones have sent by then). In copy mode the kernel has taken all that was flushed.
+// Close implements Link. In zero-copy mode a NIC sends from the socket's memory, and unsent frames would be lost with
+// it (emulated NICs have sent by then). In copy mode the kernel has copied all flushed frames.
 func (l *XDP) Close() (err error) {
 	if l.socket != nil && l.socket.Attached().ZeroCopy {
 		for end := time.Now().Add(leaveTime); !l.drain() && time.Now().Before(end); {

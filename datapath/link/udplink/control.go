@@ -8,13 +8,13 @@ import (
 
 // Control messages (cmsg(3)): a header with length, level and type, and data, each at a multiple of a word.
 
-// told is what the kernel tells of a datagram that arrived.
+// told holds the ancillary data of a received datagram.
 type told struct {
 	dest    [16]byte // an IPv4 address is in the first four bytes
 	hasDest bool
 	class   byte // traffic class, or TOS
 	hops    byte
-	segment int // bytes of each of the packets in a row; 0: there is one
+	segment int // bytes of each packet of a row; 0: a single packet
 }
 
 // read reads the control messages of a datagram.
@@ -31,7 +31,7 @@ func (t *told) read(control []byte) {
 	}
 }
 
-// take reads one. Its data is as long as the kernel makes it, or it is passed over.
+// take reads one control message. It skips one with an unexpected length.
 func (t *told) take(level, kind int, data []byte) {
 	switch {
 	case level == unix.IPPROTO_IP && kind == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
@@ -59,7 +59,7 @@ func cmsgLength(header []byte) int {
 	return int(binary.NativeEndian.Uint32(header))
 }
 
-// putControl writes the header of a control message, and gives the place of its data and what follows.
+// putControl writes the header of a control message, and returns the space for its data and the space after it.
 func putControl(control []byte, level, kind, length int) (data, rest []byte) {
 	if unix.SizeofCmsghdr == 16 {
 		binary.NativeEndian.PutUint64(control, uint64(unix.CmsgLen(length)))

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headers are the places of the headers of a frame that the engine has built, which has no VLAN tag.
+// headers are the offsets of the headers of a frame that the engine has built, which has no VLAN tag.
 type headers struct {
 	frame []byte
 	bth   int
@@ -26,7 +26,7 @@ func headersOf(frame []byte) headers {
 func (at *headers) ip() []byte         { return at.frame[wire.EthernetLen:at.bth] }
 func (at *headers) sourcePort() uint16 { return binary.BigEndian.Uint16(at.frame[at.bth-wire.UDPLen:]) }
 
-// sameFlow says whether another frame has the same headers, except for lengths, checksums and identification.
+// sameFlow reports whether another frame has the same headers, except for lengths, checksums and identification.
 func (at *headers) sameFlow(other []byte) bool {
 	if len(other) < at.bth {
 		return false
@@ -38,8 +38,8 @@ func (at *headers) sameFlow(other []byte) bool {
 	return [2]byte(a) == [2]byte(b) && a[8] == b[8] && bytes.Equal(a[12:wire.IPv4Len+4], b[12:wire.IPv4Len+4])
 }
 
-// putDestination writes the address that the frame goes to, and returns its length. An address of the interface's link
-// has the interface with it.
+// putDestination writes the destination address of the frame, and returns its length. A link-scope address includes the
+// interface.
 func (at *headers) putDestination(to *name, index uint32) int {
 	ip := at.ip()
 	clear(to[:])
@@ -57,13 +57,13 @@ func (at *headers) putDestination(to *name, index uint32) int {
 	return unix.SizeofSockaddrInet6
 }
 
-// onLink says that an IPv6 address needs an interface: fe80::/10, and groups.
+// onLink reports whether an IPv6 address requires an interface: fe80::/10, and groups.
 func onLink(address []byte) bool {
 	return address[0] == 0xff || address[0] == 0xfe && address[1]&0xc0 == 0x80
 }
 
 // putControls writes source address, interface, hop limit, traffic class, and the length of a train's packets, and
-// returns the length of it all. Packets for groups leave through the interface; for others the kernel knows the way.
+// returns the total length. Packets for groups leave through the interface; for others the kernel selects the route.
 func (at *headers) putControls(control []byte, index uint32, segment int) int {
 	ip, room := at.ip(), len(control)
 	if at.six {

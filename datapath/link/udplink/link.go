@@ -15,27 +15,27 @@ type Link struct {
 	receiver
 	sender
 	poll    int               // epoll instance with the sockets
-	sockets map[int32]*Socket // by their descriptors
+	sockets map[int32]*Socket // by descriptor
 	pending []*Socket         // may have packets
-	recent  *Socket           // the last that had packets; nil if it was removed
-	hot     bool              // it had some at the last look
-	calls   int               // of Receive
+	recent  *Socket           // the last socket that had packets; nil if it was removed
+	hot     bool              // it had packets at the last poll
+	calls   int               // number of calls of Receive
 	room    int               // of a socket, in bytes
 	events  [16]unix.EpollEvent
 	losses  losses
-	past    atomic.Uint64 // packets that sockets dropped that were removed
+	past    atomic.Uint64 // packets dropped by sockets that were removed
 	closed  bool
 }
 
-// losses counts packets, or rows of them, that the link could not make use of.
+// losses counts packets, or rows of packets, that the link could not use.
 type losses struct{ truncated, control atomic.Uint64 }
 
-// Config is how a Link is made.
+// Config configures a Link.
 type Config struct {
-	Index int // the interface's
+	Index int // of the interface
 }
 
-// Open opens a link without sockets to receive from, in the calling thread's namespace.
+// Open opens a link without receiving sockets, in the calling thread's namespace.
 func Open(c Config) (*Link, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -51,10 +51,10 @@ func Open(c Config) (*Link, error) {
 	return l, nil
 }
 
-// SourcePorts are those from which packets are sent: the headers of committed frames have one of them.
+// SourcePorts returns the ports of the sending sockets: the headers of committed frames have one of them.
 func (l *Link) SourcePorts() wire.SourcePorts { return l.ports.numbers }
 
-// Add has the link receive from a socket, which it owns from then on.
+// Add adds a receiving socket, which the link then owns.
 func (l *Link) Add(s *Socket) error {
 	if l.closed {
 		return fmt.Errorf("UDP link: %w", unix.EBADF)
@@ -64,11 +64,11 @@ func (l *Link) Add(s *Socket) error {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	l.sockets[event.Fd], s.before = s, s.drops()
-	l.room, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF) // 0 if it is not known
+	l.room, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF) // 0 if unknown
 	return nil
 }
 
-// Remove ends that. The socket is the caller's again; false if the link has been closed, and with it the socket.
+// Remove removes a socket, which the caller owns again; false if the link has been closed, and the socket with it.
 func (l *Link) Remove(s *Socket) bool {
 	if l.sockets[int32(s.fd)] != s {
 		return false
@@ -83,12 +83,13 @@ func (l *Link) Remove(s *Socket) bool {
 	return true
 }
 
-// askEvery is how often all sockets are asked for packets although one has some: it must not keep the others waiting.
+// askEvery is the number of calls after which all sockets are polled although one has packets, so that the others are
+// not starved.
 const askEvery = 8
 
-// Receive implements link.Link. Sockets that have packets take turns. The one that had some last is tried before all
-// are asked, which costs a system call more. It finds nothing only if there is nothing: who sleeps on the descriptor,
-// and looks when it can be read, would not be woken again.
+// Receive implements link.Link. Sockets with packets take turns. The one that last had packets is tried before all are
+// polled, which costs another system call. The result 0 is reliable: a caller that finds nothing when the
+// descriptor is readable would not be woken again.
 func (l *Link) Receive() int {
 	if l.calls++; l.calls%askEvery == 0 {
 		l.ask()
@@ -103,7 +104,7 @@ func (l *Link) Receive() int {
 	return l.takeTurns()
 }
 
-// Glance implements link.Glancer: the socket that had packets last is tried, and no other is asked for.
+// Glance implements link.Glancer: it tries only the socket that last had packets.
 func (l *Link) Glance() int {
 	if l.recent == nil || len(l.pending) > 0 {
 		return l.Receive()
@@ -112,8 +113,7 @@ func (l *Link) Glance() int {
 	return l.takeTurns()
 }
 
-// takeTurns receives from the first of the sockets that may have packets that has some. One that may have more has
-// another turn.
+// takeTurns receives from the first pending socket that has packets. A socket that may have more has another turn.
 func (l *Link) takeTurns() int {
 	l.hot = false
 	for len(l.pending) > 0 {
@@ -131,7 +131,7 @@ func (l *Link) takeTurns() int {
 	return 0
 }
 
-// ask asks which sockets have packets.
+// ask polls for sockets with packets.
 func (l *Link) ask() {
 	for _, event := range l.events[:ready(l.poll, l.events[:])] {
 		if s := l.sockets[event.Fd]; s != nil && !slices.Contains(l.pending, s) {
@@ -140,26 +140,26 @@ func (l *Link) ask() {
 	}
 }
 
-// Room implements link.Link: what a socket takes, of which some is the kernel's own.
+// Room implements link.Link: the capacity of a socket, minus a part for the kernel's own data.
 func (l *Link) Room() int { return l.room / 4 * 3 }
 
 // Numbers implements link.Link.
 func (l *Link) Numbers() bool { return true }
 
-// Descriptors implements link.Link: one that can be read when any socket can.
+// Descriptors implements link.Link: one descriptor that is readable when any socket is.
 func (l *Link) Descriptors() []int { return []int{l.poll} }
 
 // SetAsleep implements link.Link.
 func (l *Link) SetAsleep(bool) {}
 
-// Counters are what was lost on the way in, in packets or rows of them.
+// Counters holds the losses on reception, in packets or rows of packets.
 type Counters struct {
 	Truncated uint64 // longer than any packet
-	Control   uint64 // without all that the kernel tells of a packet
+	Control   uint64 // without complete ancillary data
 	NoRoom    uint64 // in the sockets
 }
 
-// Counters reads the counters. Any goroutine may call it, except while Add or Remove runs.
+// Counters returns the counters. Any goroutine may call it, except during Add or Remove.
 func (l *Link) Counters() Counters {
 	c := Counters{Truncated: l.losses.truncated.Load(), Control: l.losses.control.Load(), NoRoom: l.past.Load()}
 	for _, s := range l.sockets {

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ports are the sockets to send through, each bound to a port: by the source port, routers spread flows over
-// parallel links, and receivers over processors. Nothing is received through them.
+// ports are the sending sockets, each bound to a port: by source port, routers distribute flows over parallel links,
+// and receivers over processors. They receive nothing.
 type ports struct {
 	numbers wire.SourcePorts
 	opened  int
-	v4, v6  []int // descriptors, in the order of the numbers; v6 is empty where the kernel has no IPv6
+	v4, v6  []int // descriptors, in the order of the numbers; v6 is empty if the kernel has no IPv6
 }
 
 // RoCEv2's source ports (rdma_flow_label_to_udp_sport).
 const firstPort, portCount = 0xC000, 0x4000
 
-// openPorts opens some ports, in the calling thread's namespace.
+// openPorts opens the sending ports, in the calling thread's namespace.
 func openPorts() (p ports, err error) {
 	for range p.numbers {
 		if err := p.open(); err != nil {
@@ -31,7 +31,7 @@ func openPorts() (p ports, err error) {
 	return p, nil
 }
 
-// open opens one more port, that is free.
+// open opens one more free port.
 func (p *ports) open() (err error) {
 	for range 100 {
 		number := uint16(firstPort + rand.IntN(portCount))
@@ -60,9 +60,9 @@ func (p *ports) openNumber(number uint16) error {
 	return nil
 }
 
-// sendOptions set Don't Fragment. A datagram that is longer than the interface's MTU is refused. What routers report of
-// smaller MTUs is not believed (IP_PMTUDISC_PROBE, not DO): anybody can forge that, and end connections by it. What is
-// sent to a group does not come back: the card has delivered it to its own members.
+// sendOptions set Don't Fragment, so a datagram longer than the interface's MTU fails. Smaller MTUs that routers report
+// are ignored (IP_PMTUDISC_PROBE, not DO): such reports can be forged to break connections. Packets sent to a group are
+// not looped back: the card has delivered them to its own members.
 var sendOptions = map[int][]option{
 	unix.AF_INET: {{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE}, {unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0}},
 	unix.AF_INET6: {
@@ -89,7 +89,7 @@ func openPort(family int, number uint16) (fd int, err error) {
 	return fd, nil
 }
 
-// place is where the socket is that a frame leaves through: its port's place in numbers, behind those of IPv4 for IPv6.
+// place returns the place of the socket for a frame: its port's index in numbers, after those of IPv4 for IPv6.
 func (p *ports) place(at headers) uint8 {
 	place := max(0, slices.Index(p.numbers[:], at.sourcePort()))
 	if at.six {
@@ -98,7 +98,7 @@ func (p *ports) place(at headers) uint8 {
 	return uint8(place)
 }
 
-// socket is the one at a place; -1 if the kernel has no IPv6.
+// socket returns the descriptor at a place; -1 if the kernel has no IPv6.
 func (p *ports) socket(place uint8) int {
 	switch i := int(place); {
 	case i < len(p.v4):

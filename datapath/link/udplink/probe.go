@@ -9,15 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How the kernel numbers packets is not to be seen by a socket that receives them. But a socket filter sees their IP
-// headers. So the card sends itself a single packet and a train, whose payloads say which identification each is to
-// have, and a filter lets through those that have it.
+// A receiving socket does not report the IPv4 identification that the kernel assigned. But a socket filter has access
+// to IP headers. So the card sends itself a single packet and a train whose payloads contain the expected
+// identifications, and a filter passes only packets that match.
 
-// ErrNumbering says that the kernel gives single packets another identification than 0. Their ICRCs would be wrong.
-var ErrNumbering = errno.New("this kernel numbers IPv4 packets of UDP sockets otherwise than Linux does, so their ICRC cannot be known", unix.EOPNOTSUPP)
+// ErrNumbering reports that the kernel assigns identifications other than 0 to single packets. Their ICRCs would be
+// wrong.
+var ErrNumbering = errno.New("this kernel sets an unexpected IPv4 identification in UDP packets (not 0), so their ICRC cannot be computed", unix.EOPNOTSUPP)
 
-// Probe says whether the kernel numbers packets as they must be: ErrNumbering if not. Trains are nil if the packets
-// of a train can be known too, otherwise why not. It sends five packets on the loopback interface of the calling thread's
+// Probe checks the kernel's identifications; err is ErrNumbering if those of single packets are unexpected. trains is
+// nil if trains can be used, else the reason. It sends five packets on the loopback interface of the calling thread's
 // namespace.
 func Probe() (trains, err error) {
 	p, err := newProbe()
@@ -29,7 +30,7 @@ func Probe() (trains, err error) {
 		return untried(err), nil
 	}
 	if err := filter(p.fd, numberFilter); err != nil {
-		return fmt.Errorf("how this kernel numbers packets cannot be seen: %w", err), nil
+		return fmt.Errorf("cannot observe the IPv4 identifications of this kernel: %w", err), nil
 	}
 	switch err := p.try(0); {
 	case errors.Is(err, ErrNumbering):
@@ -41,7 +42,7 @@ func Probe() (trains, err error) {
 }
 
 func untried(err error) error {
-	return fmt.Errorf("how this kernel numbers packets cannot be tried: %w; is the interface lo up? (ip link set lo up)", err)
+	return fmt.Errorf("cannot test the IPv4 identifications of this kernel: %w; check that the interface lo is up (ip link set lo up)", err)
 }
 
 // probe is a socket that sends to itself.
@@ -61,12 +62,12 @@ func newProbe() (p probe, err error) {
 		}
 	}
 	if err != nil {
-		return p, errors.Join(fmt.Errorf("UDP socket of the loopback interface: %w", err), unix.Close(p.fd))
+		return p, errors.Join(fmt.Errorf("UDP socket on the loopback interface: %w", err), unix.Close(p.fd))
 	}
 	return p, nil
 }
 
-// tryTrain says why the packets of a train cannot be known; nil if they can.
+// tryTrain returns the reason why trains cannot be used; nil if they can.
 func (p *probe) tryTrain() error {
 	var train []byte
 	for i := range byte(3) {
@@ -77,11 +78,11 @@ func (p *probe) tryTrain() error {
 		err = p.send(train)
 	}
 	if err != nil {
-		return fmt.Errorf("this kernel does not make packets of trains: %w", err)
+		return fmt.Errorf("this kernel does not segment trains: %w", err)
 	}
 	for i := range byte(3) {
 		if err := p.arrives(i); err != nil {
-			return fmt.Errorf("this kernel does not number the packets of a train 0, 1, 2: packet %d: %w", i, err)
+			return fmt.Errorf("this kernel does not set the IPv4 identifications 0, 1, 2 in the packets of a train: packet %d: %w", i, err)
 		}
 	}
 	return nil
@@ -104,11 +105,11 @@ func (p *probe) send(b []byte) error { return unix.Sendto(p.fd, b, unix.MSG_DONT
 
 func probeOf(id byte) []byte { return []byte{0, id, 'r', 'o', 'c', 'e', 'd', 0} }
 
-// netHeader is where a filter finds the network header (SKF_NET_OFF in linux/filter.h).
+// netHeader is the offset of the network header in a filter (SKF_NET_OFF in linux/filter.h).
 const netHeader = 0xFFF00000
 
-// numberFilter cuts datagrams down to a byte whose identification is not in the first two bytes of the payload, or that may
-// be fragmented. Its offsets begin at the UDP header.
+// numberFilter truncates datagrams whose identification differs from the first two bytes of the payload, or that may be
+// fragmented, to one byte. Its offsets begin at the UDP header.
 var numberFilter = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 8},
 	{Code: unix.BPF_MISC | unix.BPF_TAX},
@@ -123,7 +124,7 @@ var numberFilter = []unix.SockFilter{
 // probeTime is far longer than a packet takes on the loopback interface.
 const probeTime = 100 * time.Millisecond
 
-// arrives waits for a packet of its own: ErrNumbering if it has another number, ETIMEDOUT if it does not come.
+// arrives waits for its packet: ErrNumbering if the identification differs, ETIMEDOUT if it does not arrive.
 func (p *probe) arrives(id byte) error {
 	var got [16]byte
 	for end := time.Now().Add(probeTime); time.Now().Before(end); {
@@ -132,7 +133,7 @@ func (p *probe) arrives(id byte) error {
 		case err != nil:
 			wait := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 			_, _ = unix.Poll(wait, int(time.Until(end).Milliseconds())+1)
-		case !p.isSelf(from): // anybody can send here
+		case !p.isSelf(from): // other programs can send here too
 		case n == len(probeOf(id)) && got[1] == id:
 			return nil
 		default:

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxMessages is how many datagrams, or rows of packets, one call receives at most.
+	// maxMessages is the maximum number of datagrams, or rows of packets, of one call.
 	maxMessages = 32
-	// room is for the longest row of packets.
+	// room is the maximum length of a row of packets.
 	room = 1 << 16
-	// headroom is for the headers of the first of them.
+	// headroom is the room for the headers of the first packet of a row.
 	headroom = (wire.EthernetLen + wire.IPv6Len + wire.UDPLen + 63) &^ 63
-	// controlRoom is for all that the kernel tells, and some that it may learn to tell.
+	// controlRoom is the room for all ancillary data, including future additions.
 	controlRoom = 256
 )
 
@@ -30,28 +30,28 @@ type receiver struct {
 	names    [maxMessages]name
 	controls [maxMessages][controlRoom]byte
 	memory   []byte // of maxMessages
-	want     int    // messages to ask for
+	want     int    // number of messages to request
 
 	rows  [maxMessages]row // of the last Receive
-	row   int              // in hand
+	row   int              // the current one
 	count int
-	last  []byte // the frame that Next gave last
+	last  []byte // the last frame that Next returned
 	ids   guesses
 
 	flow    flow // whose headers are in headers
 	headers wire.Template
 }
 
-// row is packets of one flow and length in a row, of which the last may be shorter.
+// row is consecutive packets of one flow and length, of which the last may be shorter.
 type row struct {
 	flow    flow
 	port    uint16 // of the sender
-	at, end int    // in memory: what is left
+	at, end int    // in memory: the remaining packets
 	length  int    // of a packet, in bytes
 	begun   bool
 }
 
-// flow is what the headers of a packet say, except for ports and lengths.
+// flow holds the header fields of a packet, except ports and lengths.
 type flow struct {
 	source, dest [16]byte
 	class, hops  byte
@@ -71,10 +71,10 @@ func (r *receiver) aim(i int) {
 	r.messages[i].aim(&r.names[i], &r.pieces[i], buffer[headroom:], r.controls[i][:])
 }
 
-// receive takes what a socket has. It returns how many packets that is, and whether the socket may have more.
+// receive receives from a socket. It returns the number of packets, and whether the socket may have more.
 func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	n, errno := receiveMessages(s.fd, r.messages[:r.want])
-	if errno != 0 && errno != unix.EAGAIN { // it was interrupted, or was told of an error, which is taken by that
+	if errno != 0 && errno != unix.EAGAIN { // interrupted, or a pending socket error, which the call has cleared
 		n, errno = receiveMessages(s.fd, r.messages[:r.want])
 	}
 	if errno != 0 {
@@ -91,7 +91,8 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	return packets, more
 }
 
-// nextWant is how many messages to ask for after so many. To look for a second costs as much as a system call.
+// nextWant returns the number of messages to request next. A request for a second message costs as much as a system
+// call.
 func nextWant(messages, packets int, more bool) int {
 	switch {
 	case packets > 8*messages: // long rows: a few of them fill the processor's cache
@@ -102,7 +103,7 @@ func nextWant(messages, packets int, more bool) int {
 	return maxMessages
 }
 
-// take adds a message to the rows, and returns how many packets it has.
+// take adds a message to the rows, and returns the number of its packets.
 func (r *receiver) take(i int, lost *losses) (packets int) {
 	row := &r.rows[r.count]
 	if !r.read(row, i, lost) {
@@ -115,7 +116,7 @@ func (r *receiver) take(i int, lost *losses) (packets int) {
 	return (row.end - row.at + row.length - 1) / row.length
 }
 
-// read reads what the kernel says of a message. It returns false if it is lost.
+// read reads the header and ancillary data of a message. It returns false if the message is lost.
 func (r *receiver) read(row *row, i int, lost *losses) bool {
 	m, from := &r.messages[i], &r.names[i]
 	var about told
@@ -177,14 +178,14 @@ func (r *receiver) Release() {
 	r.last = nil
 }
 
-// learn looks which identification the last packet had, as the engine may have found.
+// learn records the identification of the last packet, which the engine may have corrected.
 func (r *receiver) learn() {
 	if r.last != nil && !r.flow.six {
 		r.ids.was(binary.BigEndian.Uint16(r.last[wire.EthernetLen+4:]))
 	}
 }
 
-// template has the headers of a flow's packets.
+// template returns the headers of a flow's packets.
 func (f *flow) template() wire.Template {
 	path := wire.Path{TrafficClass: f.class, HopLimit: f.hops}
 	if f.six {
@@ -197,8 +198,8 @@ func (f *flow) template() wire.Template {
 
 func mapped(address [16]byte) wire.GID { return wire.GIDFromAddr(netip.AddrFrom4([4]byte(address[:]))) }
 
-// guesses guess identifications: in a row they count up, and rows begin with 0, as Linux numbers them, or go on
-// where the last ended, as others do.
+// guesses guess identifications: they increase within a row, and a row begins with 0, as in Linux, or continues after
+// the last row, as in other systems.
 type guesses struct {
 	last   uint16
 	first  bool // the last packet began a row

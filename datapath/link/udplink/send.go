@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	frameCount = 256 // frames that can wait to be sent
+	frameCount = 256 // maximum number of waiting frames
 	frameSize  = (wire.MaxHeaders + 4096 + wire.MaxTrailer + 63) &^ 63
-	early      = 64 // frames that are sent before the engine flushes: they are in the processor's cache
+	early      = 64 // frames that are sent before the engine flushes, while they are in the processor's cache
 	maxTrains  = 16 // in one call
-	// maxTrain is how many packets a train has at most (UDP_MAX_SEGMENTS; 128 since Linux 6.9), and
-	// maxTrainBytes how many bytes behind the UDP header.
+	// maxTrain is the maximum number of packets of a train (UDP_MAX_SEGMENTS; 128 since Linux 6.9), and maxTrainBytes
+	// the maximum number of bytes after the UDP header.
 	maxTrain      = 64
 	maxTrainBytes = 65535 - wire.IPv4Len - wire.UDPLen
 )
@@ -24,16 +24,16 @@ const (
 //	Reserve, Commit ──► frames: a ring ──► Flush: by ports ──► trains, each with a correct ICRC in each packet ──► a port
 type sender struct {
 	ports     ports
-	index     uint32 // the interface's, for groups and addresses of its link
+	index     uint32 // of the interface, for groups and link-scope addresses
 	numbering wire.Numbering
 
 	memory       []byte
-	order        [frameCount]uint8 // the ring: each frame's number once
+	order        [frameCount]uint8 // the ring: each frame's number, once
 	lengths      [frameCount]int   // by number
 	leaves       [frameCount]uint8 // by number: the place of the port in ports
-	first, count int               // places in the ring of the frames that wait
-	mixed        bool              // not all of them leave through one port
-	alone        int               // frames at the front that do not leave in trains
+	first, count int               // the waiting frames in the ring
+	mixed        bool              // they do not all leave through one port
+	alone        int               // number of frames at the front that must not be in trains
 
 	messages      [maxTrains]message
 	sizes         [maxTrains]int // packets of each
@@ -41,7 +41,7 @@ type sender struct {
 	controls      [maxTrains][controlRoom]byte
 	pieces        [frameCount]unix.Iovec
 	used          int         // of pieces
-	unable        atomic.Bool // the kernel does not make packets of trains
+	unable        atomic.Bool // the kernel does not segment trains
 	withoutTrains atomic.Bool
 	refused       int
 	takenBack     int
@@ -55,10 +55,10 @@ func (s *sender) allocate() {
 	}
 }
 
-// at is the number of the frame that so many others wait before.
+// at returns the number of the waiting frame at a place.
 func (s *sender) at(place int) *uint8 { return &s.order[(s.first+place)%frameCount] }
 
-// frame is the frame that so many others wait before.
+// frame returns the waiting frame at a place.
 func (s *sender) frame(place int) []byte {
 	number := int(*s.at(place))
 	return s.memory[number*frameSize:][:s.lengths[number]]
@@ -83,9 +83,8 @@ func (s *sender) Commit(length int) {
 	}
 }
 
-// gather puts the frames of each port behind one another, in their order: connections that send a few packets each
-// make long trains together. Packets of one queue pair for one peer leave through one port, so they do not overtake
-// each other.
+// gather groups the frames by port, and keeps their order within a port: connections that send a few packets each form
+// long trains together. Packets of one queue pair for one peer leave through one port, so they stay in order.
 func (s *sender) gather() {
 	var sorted [frameCount]uint8
 	n := 0
@@ -125,7 +124,7 @@ func (s *sender) Flush() bool {
 	return true
 }
 
-// remove takes frames from the front. An empty ring starts over at the first frames, which are likely in the
+// remove removes frames from the front. An empty ring starts again at the first frames, which are likely in the
 // processor's cache.
 func (s *sender) remove(frames int) {
 	s.first, s.count, s.alone = (s.first+frames)%frameCount, s.count-frames, max(0, s.alone-frames)
@@ -143,7 +142,7 @@ func (s *sender) note(size int) {
 	s.sent.inTrains.Add(uint64(size))
 }
 
-// fail is for the first of the messages, which was not sent. It returns false if it has to wait.
+// fail handles the error for the first message, which was not sent. It returns false if the message has to wait.
 func (s *sender) fail(errno unix.Errno) bool {
 	size := s.sizes[0]
 	switch errno {
@@ -152,7 +151,7 @@ func (s *sender) fail(errno unix.Errno) bool {
 	case unix.EINTR:
 		return true
 	case unix.EINVAL, unix.EMSGSIZE, unix.EIO, unix.EOPNOTSUPP, unix.ENOPROTOOPT:
-		if size > 1 { // longer than the path's MTU, or nobody here can cut it
+		if size > 1 { // longer than the path's MTU, or segmentation is not supported
 			s.alone = size
 			if errno == unix.EIO || errno == unix.EOPNOTSUPP || errno == unix.ENOPROTOOPT {
 				s.unable.Store(true)
@@ -177,10 +176,10 @@ func (s *sender) TakenBack() (frames int) {
 	return frames
 }
 
-// SetTrains sets whether packets leave in trains. At first they do.
+// SetTrains sets whether packets leave in trains, which is the default.
 func (s *sender) SetTrains(use bool) { s.withoutTrains.Store(!use) }
 
-// TrainsUnable reports whether the kernel has refused a train for good. Any goroutine may call it.
+// TrainsUnable reports whether the kernel has permanently refused trains. Any goroutine may call it.
 func (s *sender) TrainsUnable() bool { return s.unable.Load() }
 
 // Refused implements link.Link.
@@ -189,7 +188,7 @@ func (s *sender) Refused() (frames int) {
 	return frames
 }
 
-// Sent says how packets have left. Any goroutine may call it.
+// Sent returns the numbers of packets by the way they were sent. Any goroutine may call it.
 func (s *sender) Sent() link.Sent {
 	return link.Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
 }

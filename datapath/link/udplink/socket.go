@@ -13,18 +13,18 @@ import (
 type Socket struct {
 	fd      int
 	address netip.Addr
-	before  uint64 // packets that it had dropped when it was added to a link: a muted one drops too
+	before  uint64 // packets that it had dropped when it was added to a link; a muted socket drops packets too
 }
 
-// lost is how many packets it has dropped in the link.
+// lost returns the number of packets that it has dropped since it was added to the link.
 func (s *Socket) lost() uint64 { return s.drops() - s.before }
 
-// buffer is what is asked for as room for packets in a socket, in bytes. Without CAP_NET_ADMIN the kernel gives
-// net.core.rmem_max and wmem_max at most.
+// buffer is the requested size of a socket buffer, in bytes. Without CAP_NET_ADMIN, net.core.rmem_max and wmem_max
+// limit it.
 const buffer = 8 << 20
 
-// OpenSocket opens the socket of an own address, in the calling thread's namespace; index is that of the interface for an
-// address that is valid on its link only. EADDRINUSE if another program has the port.
+// OpenSocket opens the socket of an own address, in the calling thread's namespace. index is the interface of a
+// link-scope address. The error is EADDRINUSE if another program uses the port.
 func OpenSocket(address netip.Addr, index int) (*Socket, error) {
 	s, err := newSocket(address)
 	if err != nil {
@@ -36,15 +36,15 @@ func OpenSocket(address netip.Addr, index int) (*Socket, error) {
 	return s, nil
 }
 
-// OpenGroup opens the socket of a group. It gets packets for the group that come through the interface, once it has
-// joined. Sockets of other programs for the group do not hinder it.
+// OpenGroup opens the socket of a group. It receives packets for the group that arrive on the interface, after Join.
+// Sockets of other programs for the group do not interfere.
 func OpenGroup(group netip.Addr, index int) (*Socket, error) {
 	s, err := newSocket(group)
 	if err != nil {
 		return nil, err
 	}
 	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil && group.Is6() {
-		// For groups of IPv6 the kernel does not compare the interface that has joined.
+		// For IPv6 groups the kernel does not check which interface has joined.
 		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index)
 	}
 	if err == nil {
@@ -56,8 +56,8 @@ func OpenGroup(group netip.Addr, index int) (*Socket, error) {
 	return s, nil
 }
 
-// Join has the host join the socket's group on an interface: the kernel sends the report. Closing the socket
-// leaves the group.
+// Join makes the host join the socket's group on an interface: the kernel sends the report. Closing the socket leaves
+// the group.
 func (s *Socket) Join(index int) (err error) {
 	if s.address.Is4() {
 		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
@@ -70,27 +70,27 @@ func (s *Socket) Join(index int) (err error) {
 	return nil
 }
 
-// Leave ends that.
+// Leave ends the membership of Join.
 func (s *Socket) Leave(index int) (err error) {
 	if s.address.Is4() {
 		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
 	} else {
 		err = unix.SetsockoptIPv6Mreq(s.fd, unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.address.As16(), Interface: uint32(index)})
 	}
-	if err != nil && err != unix.EADDRNOTAVAIL { // with the interface went the membership
+	if err != nil && err != unix.EADDRNOTAVAIL { // the membership has ended with the interface
 		return fmt.Errorf("leave %v: %w", s.address, err)
 	}
 	return nil
 }
 
-// Close closes the socket. It is in no link any more.
+// Close closes the socket, which is not part of a link any more.
 func (s *Socket) Close() error { return unix.Close(s.fd) }
 
 // option is a socket option that is on or off.
 type option struct{ level, name, value int }
 
-// receiveOptions have the kernel tell what an IP header said. A group's packets come to a socket that has joined
-// only, not to all of the host.
+// receiveOptions make the kernel report IP header fields, and deliver a group's packets only to sockets that have
+// joined it, not to all sockets of the host.
 var receiveOptions = map[int][]option{
 	unix.AF_INET: {
 		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1}, {unix.IPPROTO_IP, unix.IP_RECVTOS, 1}, {unix.IPPROTO_IP, unix.IP_RECVTTL, 1},
@@ -100,11 +100,11 @@ var receiveOptions = map[int][]option{
 		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1}, {unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1}, {unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0},
-		{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1}, // RDMA cards send no UDP checksum
+		{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1}, // RDMA NICs send no UDP checksum
 	},
 }
 
-// newSocket makes a socket that can receive.
+// newSocket returns a socket that can receive.
 func newSocket(address netip.Addr) (*Socket, error) {
 	family := familyOf(address)
 	fd, err := newUDP(family, receiveOptions[family])
@@ -137,14 +137,14 @@ func newUDP(family int, options []option) (fd int, err error) {
 	return fd, nil
 }
 
-// enlarge asks for a large buffer.
+// enlarge requests a large buffer.
 func enlarge(fd, privileged, ordinary int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, privileged, buffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, buffer)
 	}
 }
 
-// endpoint is an address and a port for a system call. The interface counts for addresses of its link.
+// endpoint returns an address and a port for a system call. index is used for link-scope addresses.
 func endpoint(address netip.Addr, port int, index int) unix.Sockaddr {
 	if address.Is4() {
 		return &unix.SockaddrInet4{Addr: address.As4(), Port: port}
@@ -156,7 +156,7 @@ func endpoint(address netip.Addr, port int, index int) unix.Sockaddr {
 	return to
 }
 
-// mute has a socket drop all that arrives: it is for sending only, or its group has no members here.
+// mute makes a socket drop all packets: it only sends, or its group has no members here.
 func mute(fd int) error { return filter(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}) }
 
 func filter(fd int, program []unix.SockFilter) error {
@@ -167,10 +167,10 @@ func filter(fd int, program []unix.SockFilter) error {
 	return nil
 }
 
-// Mute has the socket drop all that arrives, and what has arrived.
+// Mute makes the socket drop all packets, including those that have arrived.
 func (s *Socket) Mute() error {
 	err := mute(s.fd)
-	for range buffer { // more than any socket has; none has more once it is muted
+	for range buffer { // more than any socket holds; a muted socket gets no more
 		if _, _, again := unix.Recvfrom(s.fd, nil, unix.MSG_DONTWAIT|unix.MSG_TRUNC); again == unix.EAGAIN {
 			break
 		}
@@ -178,7 +178,7 @@ func (s *Socket) Mute() error {
 	return err
 }
 
-// Hear ends that.
+// Hear ends Mute.
 func (s *Socket) Hear() error {
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil && err != unix.ENOENT {
 		return fmt.Errorf("filter of a UDP socket: %w", err)

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// build makes messages of frames from the front, as long as they leave through one socket.
+// build builds messages from the first frames, as long as they use one socket.
 func (s *sender) build() (fd, trains int) {
 	s.used = 0
 	for place := 0; place < s.count && trains < maxTrains; {
@@ -25,7 +25,7 @@ func (s *sender) build() (fd, trains int) {
 	return fd, trains
 }
 
-// train is how many frames from one on can leave as a train.
+// train returns the number of frames, from a place on, that can leave as a train.
 func (s *sender) train(place int, at *headers) (size int) {
 	length := len(at.frame)
 	bytes := length - at.bth
@@ -45,7 +45,7 @@ func (s *sender) train(place int, at *headers) (size int) {
 	return size
 }
 
-// describe makes the message of a train.
+// describe builds the message of a train.
 func (s *sender) describe(message, place, size int, at *headers) {
 	begin := s.used
 	for i := range size {
@@ -66,7 +66,7 @@ func (s *sender) describe(message, place, size int, at *headers) {
 	s.messages[message].describe(to, nameLen, &s.pieces[begin], size, control)
 }
 
-// number has a frame's ICRC fit the identification that the kernel will give it.
+// number corrects a frame's ICRC for the identification that the kernel will assign.
 func (s *sender) number(frame []byte, at *headers, id uint16) {
 	field := frame[wire.EthernetLen+4:]
 	was := binary.BigEndian.Uint16(field)

@@ -9,20 +9,20 @@ import (
 // message is struct mmsghdr.
 type message struct {
 	header unix.Msghdr
-	length uint32 // of what arrived, in bytes
+	length uint32 // of the received data, in bytes
 }
 
 // name is a socket address, of IPv4 or IPv6.
 type name [unix.SizeofSockaddrInet6]byte
 
-// aim has a message received into a buffer.
+// aim prepares a message to be received into a buffer.
 func (m *message) aim(from *name, piece *unix.Iovec, buffer, control []byte) {
 	piece.Base = unsafe.SliceData(buffer)
 	piece.SetLen(len(buffer))
 	m.describe(from, len(from), piece, 1, control)
 }
 
-// describe fills in a message. What it points to must stay where it is.
+// describe fills in a message. The memory that it points to must not move.
 func (m *message) describe(at *name, nameLen int, pieces *unix.Iovec, count int, control []byte) {
 	m.header.Name, m.header.Namelen = &at[0], uint32(nameLen)
 	m.header.Iov = pieces
@@ -49,7 +49,8 @@ func sendMessages(fd int, list []message) (count int, errno unix.Errno) {
 	return int(n), errno
 }
 
-// drops is how many packets a socket has dropped, for which it had no room (SK_MEMINFO_DROPS in linux/sock_diag.h).
+// drops returns the number of packets that a socket has dropped because it had no room (SK_MEMINFO_DROPS in
+// linux/sock_diag.h).
 func (s *Socket) drops() uint64 {
 	var info [9]uint32
 	size := uint32(unsafe.Sizeof(info))
@@ -61,7 +62,7 @@ func (s *Socket) drops() uint64 {
 	return uint64(info[8])
 }
 
-// ready gives descriptors of an epoll instance that can be read, without waiting.
+// ready returns readable descriptors of an epoll instance, without waiting.
 func ready(poll int, events []unix.EpollEvent) int {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
