@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// alarm wakes the worker or the leader when there is something to do that no frame
-// and no call announces. It runs only while there is, and is set at most once for each time at which it rings.
+// alarm wakes the worker or the leader at a time when work is due that no frame and no call announces. It runs only if
+// there is such work, and is set at most once for each time at which it expires.
 type alarm struct {
 	timer  timer
 	closed bool
-	at     time.Time   // when it rings, or has rung
-	events atomic.Bool // it rings for events; for who has not the lease
-	timers atomic.Bool // likewise
+	at     time.Time   // when it expires, or has expired
+	events atomic.Bool // it is set for events; read without the lease
+	timers atomic.Bool // it is set for timers; read without the lease
 }
 
-// SetAlarm has the next round begin at the latest when the first event that was put off is due, or the first timer
-// ends; zero where there is none. One that has rung is stopped when there is none: who sleeps on it would be woken for
-// ever. The caller holds the lease, and calls it at the end of each round.
+// SetAlarm makes the next round begin no later than the first delayed event or the first timer is due; zero means none.
+// An alarm that has expired is stopped if none is left: it would wake a sleeper forever. The caller holds the lease,
+// and calls SetAlarm at the end of each round.
 func (r *Runner) SetAlarm(events, timers time.Time, now func() time.Time) {
 	a := &r.alarm
 	note(&a.events, !events.IsZero())
@@ -34,15 +34,14 @@ func (r *Runner) SetAlarm(events, timers time.Time, now func() time.Time) {
 	}
 }
 
-// note stores what has changed: a store takes the cache line from other cores each time.
+// note stores a value if it has changed: each store would take the cache line from other cores.
 func note(to *atomic.Bool, is bool) {
 	if to.Load() != is {
 		to.Store(is)
 	}
 }
 
-// set makes it ring at that time. If it rings before that anyway, the round that this causes sets it
-// again.
+// set sets the time of expiry. If the alarm expires earlier anyway, the round that this causes sets it again.
 func (a *alarm) set(at, now time.Time) {
 	if a.closed || a.at.After(now) && !at.Before(a.at) {
 		return
@@ -51,7 +50,7 @@ func (a *alarm) set(at, now time.Time) {
 	a.timer.set(at.Sub(now))
 }
 
-// stop ends it, also if it has rung.
+// stop stops the alarm, even if it has expired.
 func (a *alarm) stop() {
 	a.at = time.Time{}
 	if !a.closed {
@@ -59,7 +58,7 @@ func (a *alarm) stop() {
 	}
 }
 
-// close closes it; from then on set does nothing.
+// close closes the alarm; set does nothing afterwards.
 func (a *alarm) close() {
 	a.closed = true
 	a.timer.close()

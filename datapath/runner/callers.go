@@ -2,20 +2,19 @@ package runner
 
 import "sync/atomic"
 
-// callers are the programs of other processes: each calls by writing to an eventfd, which wakes the worker
-// itself. Were a goroutine to read it and wake the worker, each message would take two more switches between
-// threads. The worker does not read it either: it hears each write (EPOLLET). So nothing that a program does
-// with its end can make the worker wait.
+// callers are the programs of other processes. Each calls by writing to an eventfd, which wakes the worker directly. If
+// a goroutine read the eventfd and woke the worker, each message would take two more thread switches. The worker does
+// not read it either: it is notified of each write (EPOLLET). So a program cannot block the worker through its end.
 type callers struct {
 	byFD  map[int]func() // under descriptors.mu
-	there atomic.Bool    // there are any
+	there atomic.Bool    // byFD is not empty
 }
 
-// HearCalls has the worker watch an eventfd, and call called for each write to it. Any goroutine may call it, except
+// HearCalls makes the worker watch an eventfd, and call called for each write to it. Any goroutine may call it, except
 // under the lease.
 func (r *Runner) HearCalls(fd int, called func()) error { return r.sleeper.hearCalls(fd, called) }
 
-// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, except under the lease.
+// EndCalls stops watching the descriptor of a HearCalls. Any goroutine may call it, except under the lease.
 func (r *Runner) EndCalls(fd int) { r.sleeper.endCalls(fd) }
 
 func (s *descriptors) hearCalls(fd int, called func()) error {
@@ -40,7 +39,7 @@ func (s *descriptors) endCalls(fd int) {
 	s.callers.there.Store(len(s.callers.byFD) > 0)
 }
 
-// hear takes the calls of a descriptor that was written to.
+// hear handles the calls through a descriptor that was written to.
 func (s *descriptors) hear(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls has a goroutine read the calls of other processes, for a worker that waits for a channel. The first registered
-// eventfd starts it.
+// calls has a goroutine that handles the calls of other processes, for a worker that waits for a channel. The first
+// registered eventfd starts it.
 type calls struct {
 	mu     sync.Mutex // guards the fields below
-	set    *epollSet  // of the callers' eventfds; nil: there is no goroutine
+	set    *epollSet  // of the callers' eventfds; nil: the goroutine is not running
 	byFD   map[int]func()
 	ended  chan struct{} // closed by the goroutine
 	closed bool
 }
 
-// hear begins to call called for each write to an eventfd.
+// hear starts calling called for each write to an eventfd.
 func (c *calls) hear(fd int, called func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *calls) hear(fd int, called func()) error {
 	}
 	if c.set == nil {
 		if err := c.begin(); err != nil {
-			return fmt.Errorf("what calls are heard by: %w", err)
+			return fmt.Errorf("cannot watch the eventfds of calls: %w", err)
 		}
 	}
 	c.byFD[fd] = called
@@ -52,7 +52,7 @@ func (c *calls) begin() error {
 	return nil
 }
 
-// take calls the functions of those that have written.
+// take calls the functions of the eventfds that were written to.
 func (c *calls) take(set int) {
 	var events [8]unix.EpollEvent
 	for {
@@ -70,7 +70,7 @@ func (c *calls) take(set int) {
 	}
 }
 
-// end ends hear.
+// end stops watching an eventfd.
 func (c *calls) end(fd int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

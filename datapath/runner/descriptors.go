@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors is a sleeper for links with descriptors, and for workers that programs of other processes call.
+// descriptors is a sleeper for links with descriptors, and for workers that other processes call.
 //
 //	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
 //	                                    │ muted for the leader
 //	                                    ▼
 //	              wake, grace, calls ─► all ────► the worker
 //
-// So a frame wakes either the worker or the leader. To change which of them takes one system call and no wake-up (watch.go).
+// So a frame wakes either the worker or the leader. A switch between them takes one system call and no wake-up
+// (watch.go).
 type descriptors struct {
 	frames, all epollSet
 	wakeFD      int
@@ -26,11 +27,11 @@ type descriptors struct {
 	callers     callers
 	mu          sync.Mutex // guards the fields below and callers; wake and close hold it too
 	list        []int
-	alone       bool // there is no leader, and the worker sleeps in its thread
+	alone       bool // no program leads, and the worker sleeps in its thread
 	grace       grace
 	watched     bool // the descriptors are in frames
 	muted       bool // frames is muted in all
-	led         bool // a leader is there
+	led         bool // there is a leader
 	closed      bool
 }
 
@@ -40,7 +41,7 @@ func newDescriptors(c Config, alarmFD int) (s *descriptors, err error) {
 	for _, step := range []func() error{s.openSets, s.openWake, s.openGrace, s.connect} {
 		if err := step(); err != nil {
 			s.close()
-			return nil, fmt.Errorf("what the worker sleeps on: %w", err)
+			return nil, fmt.Errorf("create the worker's epoll sets: %w", err)
 		}
 	}
 	return s, nil
@@ -86,8 +87,8 @@ func (s *descriptors) connect() error {
 	return nil
 }
 
-// sleep is the worker's. It returns when a frame has come and no leader is there, after a call or wake, or
-// after the timeout; 0 means none. The caller looks for work after any return.
+// sleep is called by the worker. It returns after a frame without a leader, after a call or wake, or after the timeout;
+// 0 means none. The caller polls for work after any return.
 func (s *descriptors) sleep(timeout time.Duration) {
 	s.attend()
 	if s.alone {
@@ -103,7 +104,7 @@ func (s *descriptors) sleep(timeout time.Duration) {
 	_ = s.all.conn.Read(s.ready)
 }
 
-// milliseconds is a timeout as epoll_wait(2) has it.
+// milliseconds converts a timeout for epoll_wait(2).
 func milliseconds(timeout time.Duration) int {
 	if timeout == 0 {
 		return -1
@@ -126,7 +127,7 @@ func (s *descriptors) lead(rounds func(uintptr) bool) (again bool) {
 // wakeLeader implements sleeper.
 func (s *descriptors) wakeLeader() { _ = s.frames.file.SetReadDeadline(time.Unix(1, 0)) }
 
-// arrived implements sleeper. A link without descriptors has none where the worker is alone.
+// arrived implements sleeper. A worker that is alone has no descriptors for a link without them.
 func (s *descriptors) arrived() { s.wake() }
 
 // takeCalls implements sleeper.
@@ -136,8 +137,8 @@ func (s *descriptors) takeCalls() {
 	}
 }
 
-// look waits for that many milliseconds, -1 for no end, until something is there, and takes it. It says
-// whether there may be work.
+// look waits up to most milliseconds, -1 for no limit, for events and handles them. It reports whether there may be
+// work.
 func (s *descriptors) look(most int) (awake bool) {
 	var events [8]unix.EpollEvent
 	n, err := unix.EpollWait(s.all.fd, events[:], most)
@@ -163,7 +164,7 @@ func drain(fd int) {
 	_, _ = unix.Read(fd, count[:])
 }
 
-// wake ends the worker's present sleep, or the next one. Any goroutine may call it, also after close.
+// wake ends the worker's current sleep, or the next one. Any goroutine may call it, even after close.
 func (s *descriptors) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package runner decides who runs rounds of work: a worker, programs that poll or post, or a program that waits.
-// It knows nothing of what a round does.
+// Package runner decides which goroutine runs rounds of work: a worker, a program that polls or posts, or a program
+// that waits. It is independent of the work in a round.
 //
 //	programs ── NotePolling, NoteKick, BeginWait, EndWait, NoteReady, Lead ──┐
 //	work left, work of others ── Call, HearCalls ─────────────────────────┐  │
@@ -15,28 +15,26 @@
 //	asleep ◄───────────────────────── busy ─────────────────────────► parked
 //	  │                               ▲  ▲                              │
 //	  └───────────────────────────────┘  └──────────────────────────────┘
-//	   a frame, if no leader is there;      a call; a program begins to wait; 1 ms
+//	   a frame, without a leader;           a call; a program begins to wait; 1 ms
 //	   a call; the alarm; 1 ms, if the
-//	   link could not take everything
+//	   link did not accept all frames
 //
-// A busy worker runs rounds and finds new work by itself. In the other two states programs have to call (Rounds.Rest
-// tells them so). Before the worker stops looking it first says so, and then runs a last round, so that nothing is
-// missed. Whoever leaves work behind while the worker is asleep calls it.
+// A busy worker runs rounds and finds new work without calls. In the other two states programs have to call, as
+// Rounds.Rest announces. The worker makes this announcement before it stops polling, and then runs a last round, so
+// that no work is missed. A goroutine that leaves work behind while the worker is asleep calls it.
 //
-// While the worker is asleep, a program that waits alone is the leader (leader.go): a frame wakes it and not the
-// worker, and it runs the round that completes its own request. When it leaves, frames wake the worker again
-// (watch.go). If several programs wait, the worker runs the rounds of all.
+// While the worker is asleep, a program that waits alone is the leader (leader.go): a frame wakes the leader instead of
+// the worker, and it runs the round that completes its own request. When it leaves, frames wake the worker again
+// (watch.go). If several programs wait, the worker runs the rounds for all.
 //
-// What the two sleep on is a sleeper: epoll sets where the link has descriptors or other processes call, and channels
-// where frames come from goroutines of this process (sleeper.go). Channels are faster there, and work in the bubbles of
-// testing/synctest.
+// The worker and the leader sleep on a sleeper (sleeper.go): epoll sets if the link has descriptors or other processes
+// call, channels if frames come from goroutines of this process. There, channels are faster, and work in
+// testing/synctest bubbles.
 //
-// The alarm rings when something is due that no frame and no call announces. While the worker is parked and nobody
-// runs rounds any more, that comes up to 1 ms late.
+// The alarm expires when work is due that no frame and no call announces. While the worker is parked and no program
+// runs rounds, such work is up to 1 ms late.
 //
-// Rounds makes sure that one round runs at a time (by the lease); SetAlarm and Close are called under it. The
-// runner's only lock, the sleeper's mu, guards what a frame wakes. It is not held during a round. The function that
-// HearCalls was given is called under it, and takes no lock.
-//
-// Left out: what a round is; who may run one at a time (Rounds); how many rounds a program's work gets.
+// Rounds ensures that one round runs at a time (by the lease); SetAlarm and Close are called under it. The runner's
+// only lock, the sleeper's mu, guards the choice of the goroutine that a frame wakes. It is not held during a round.
+// The function passed to HearCalls is called under it, and acquires no lock.
 package runner

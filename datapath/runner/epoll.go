@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollSet is an epoll set. A goroutine sleeps on it in its thread, or, once it is shared with the runtime's
-// poller, to which it is one descriptor, without one.
+// epollSet is an epoll set. A goroutine sleeps on it in its thread or, if the set is shared with the runtime's poller,
+// to which it is one descriptor, without a thread.
 type epollSet struct {
 	fd   int // -1: not open
 	file *os.File
@@ -23,7 +23,7 @@ func (s *epollSet) open() (err error) {
 	return nil
 }
 
-// share hands the set to the runtime's poller.
+// share adds the set to the runtime's poller.
 func (s *epollSet) share() (err error) {
 	_ = unix.SetNonblock(s.fd, true) // makes os.NewFile use the runtime's poller
 	s.file = os.NewFile(uintptr(s.fd), "epoll")
@@ -34,17 +34,17 @@ func (s *epollSet) share() (err error) {
 // add makes the set readable while fd is.
 func (s *epollSet) add(fd int) error { return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN) }
 
-// addEdges makes the set readable each time that fd becomes so, or is written to again.
+// addEdges makes the set readable each time that fd becomes readable, or is written to again.
 func (s *epollSet) addEdges(fd int) error {
 	return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET)
 }
 
 func (s *epollSet) remove(fd int) { _ = s.control(unix.EPOLL_CTL_DEL, fd, 0) }
 
-// mute keeps fd in the set, but ignores it.
+// mute keeps fd in the set, but ignores its events.
 func (s *epollSet) mute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, 0) }
 
-// unmute ends it. If fd is readable, the set is from then on.
+// unmute ends mute. If fd is readable, the set is too.
 func (s *epollSet) unmute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, unix.EPOLLIN) }
 
 func (s *epollSet) control(operation, fd int, events uint32) error {

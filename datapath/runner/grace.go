@@ -2,21 +2,21 @@ package runner
 
 import "time"
 
-// graceTime is how long the worker leaves the frames to a program that has stopped waiting and will
-// soon wait again. Frames that come meanwhile wait for the program, at most for twice this time.
+// graceTime is the time for which the worker leaves the frames to a program that has stopped waiting and will soon wait
+// again. Frames that arrive meanwhile wait for the program, at most for twice this time.
 const graceTime = time.Millisecond
 
-// grace is that time. To set a timer of the kernel takes about as long as to send a message (10 µs where the timer is
-// the hypervisor's), so it is not set for each wait, but at most once in graceTime, and not at all where programs wait
-// less often than that.
+// grace is that time. Setting a timer of the kernel takes about as long as sending a message (10 µs if the hypervisor
+// implements the timer). So it is set at most once in graceTime instead of for each wait, and not at all if programs
+// wait less often than that.
 type grace struct {
 	timer   timer
 	running bool
-	again   bool      // it was started anew meanwhile
+	again   bool      // it was started again meanwhile
 	noted   time.Time // when the last leader left
 }
 
-// start starts the timer. If it runs already, end will say that it is to run once more.
+// start starts the timer. If it is running, end will report that it must run again.
 func (g *grace) start() {
 	if g.running {
 		g.again = true
@@ -33,7 +33,7 @@ func (g *grace) end() (again bool) {
 	return again
 }
 
-// note notes that a leader leaves, and reports whether the one before left less than graceTime ago.
+// note records that a leader leaves, and reports whether the previous one left less than graceTime ago.
 func (g *grace) note() (often bool) {
 	now := time.Now()
 	often = now.Sub(g.noted) < graceTime

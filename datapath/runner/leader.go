@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Waiter is a program that sleeps until Events has something, Closed or Done is closed, or Context is
-// done.
+// Waiter is a program that sleeps until Events has an event, Closed or Done is closed, or Context is done.
 type Waiter struct {
 	Context context.Context
 	Events  <-chan struct{} // of a CQ
@@ -15,7 +14,7 @@ type Waiter struct {
 	Done    <-chan struct{} // with the session
 }
 
-// over reports whether the program need not sleep any more. It takes the event.
+// over reports whether the wait is over. It consumes the event.
 func (w *Waiter) over() bool {
 	select {
 	case <-w.Events:
@@ -28,12 +27,11 @@ func (w *Waiter) over() bool {
 	return true
 }
 
-// leader is a program that waits, alone, and meanwhile has rounds run itself: it sleeps on the
-// sockets, runs a round when a frame has come, and finds its own completion. If the worker did that,
-// each message would pass from one goroutine to another, and for each such wake-up the runtime wakes
-// a further thread.
+// leader is a program that waits alone, and meanwhile runs rounds itself: it sleeps on the sockets, runs a round when a
+// frame has arrived, and finds its own completion. If the worker did that, each message would pass from one goroutine
+// to another, and for each such wake-up the runtime wakes another thread.
 //
-// If several programs wait, the worker runs the rounds of all.
+// If several programs wait, the worker runs the rounds for all.
 type leader struct {
 	waiter Waiter
 	spin   spin
@@ -42,14 +40,13 @@ type leader struct {
 	asleep atomic.Bool // or about to be; see WakeLeader
 }
 
-// waitsPerYield is how many waits a leader has for one yield. A program whose answers always come while
-// the leader spins would else keep other goroutines from its processor. A yield is not cheap: see
-// verbs.CQ.Poll.
+// waitsPerYield is the number of waits of a leader per yield. A program whose responses always arrive while the leader
+// spins would otherwise keep other goroutines from its processor. A yield is not cheap: see verbs.CQ.Poll.
 const waitsPerYield = 64
 
-// Lead makes a program that waits the leader, and returns true when it need not wait any more. It
-// returns false, at once, if another program waits too or the worker is not asleep: then the program
-// has to wait for its event. The caller has called BeginWait.
+// Lead makes a waiting program the leader, and returns true when its wait is over. It returns false at once if another
+// program waits too or the worker is not asleep: the program must then wait for its event. The caller has called
+// BeginWait.
 func (r *Runner) Lead(waiter Waiter) (over bool) {
 	l := &r.leader
 	if r.State() != Asleep {
@@ -82,20 +79,20 @@ func (r *Runner) lead() {
 	}
 }
 
-// runAsLeader runs rounds until the program need not wait any more, or there is nothing to do; then
-// it returns false, and the sleeper waits for a frame.
+// runAsLeader runs rounds until the wait is over, or there is no more work; then it returns false, and the sleeper
+// waits for a frame.
 func (r *Runner) runAsLeader(uintptr) (over bool) {
 	l := &r.leader
 	l.asleep.Store(false)
 	if r.runUntilOver() {
 		return true
 	}
-	l.asleep.Store(true) // before the last look, so that nothing is missed: pairs with WakeLeader
+	l.asleep.Store(true) // before the last check, so that no event is missed: pairs with WakeLeader
 	return l.waiter.over()
 }
 
-// runUntilOver runs rounds as long as they find work, and spins if that pays. If it leaves work
-// behind, it calls the worker.
+// runUntilOver runs rounds as long as they find work, and spins if that pays off. If it leaves work behind, it calls
+// the worker.
 func (r *Runner) runUntilOver() (over bool) {
 	l, spinning, more := &r.leader, false, false
 	for looks := true; looks; {
@@ -115,7 +112,7 @@ func (r *Runner) runUntilOver() (over bool) {
 	if spinning {
 		l.spin.end(over, r.worker.spin)
 	}
-	if over && more { // an acknowledgement, mostly
+	if over && more { // usually an acknowledgement
 		_, more = r.rounds.Round()
 	}
 	if more {
@@ -124,8 +121,8 @@ func (r *Runner) runUntilOver() (over bool) {
 	return over
 }
 
-// WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it. It pairs with runAsLeader:
-// the event was sent before.
+// WakeLeader makes the leader check whether its wait is over. Any goroutine may call it. It pairs with runAsLeader: the
+// event was sent before.
 func (r *Runner) WakeLeader() {
 	if r.leader.asleep.Load() {
 		r.sleeper.wakeLeader()

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Rounds is the work: what a runner has run in rounds, one at a time.
+// Rounds is the work that a runner runs in rounds, one at a time.
 type Rounds interface {
-	// Round runs a round when nobody else runs one. worked says that it found work; more, that it left some of which
-	// no frame and no call will give notice again.
+	// Round runs a round when no other goroutine runs one. worked reports that it found work; more, that it left work
+	// that no frame and no call will announce again.
 	Round() (worked, more bool)
-	// LastRound is Round before the worker parks. Programs run the rounds then: it does nothing if one is doing so, or
-	// if there is no post whose program did not call.
+	// LastRound is Round before the worker parks. Programs then run the rounds: LastRound does nothing if a program is
+	// running one, or if every post was followed by a call.
 	LastRound() (worked, more bool)
-	// Rest says what the worker does from now on. Unless it is busy, programs have to call when they post.
+	// Rest announces the worker's new state. Unless it is Busy, programs have to call when they post.
 	Rest(State)
 }
 
-// State is what a worker does; see the package comment.
+// State is the state of a worker; see the package comment.
 type State uint32
 
 // The states of a worker.
@@ -29,37 +29,37 @@ const (
 
 func (s State) String() string { return [...]string{"busy", "asleep", "parked"}[s] }
 
-// RetryTime is how long the worker stays parked before it checks that programs still run the rounds, and how long it
-// sleeps before it tries a full link again.
+// RetryTime is the time that the worker stays parked before it checks whether programs still run rounds, and that it
+// sleeps before it retries a full link.
 const RetryTime = time.Millisecond
 
-// Config says how to wait, and for what.
+// Config configures a Runner.
 type Config struct {
-	// Spin is how long the worker looks for work before it sleeps. With zero it sleeps as soon
-	// as there is none.
+	// Spin is the time that the worker polls for work before it sleeps. With zero it sleeps as soon as there is no
+	// work.
 	Spin time.Duration
-	// Alone says that no program of this process runs rounds. Then the worker sleeps in its thread: a
-	// frame, or a call of another process, wakes that, and no other thread of the runtime.
+	// Alone states that no program of this process runs rounds. The worker then sleeps in its thread: a frame, or a
+	// call of another process, wakes only this thread of the runtime.
 	Alone bool
-	// Descriptors are readable when frames have come.
+	// Descriptors are readable when frames have arrived.
 	Descriptors []int
-	// InMemory says that the link has no descriptors, and its senders call Arrived.
+	// InMemory states that the link has no descriptors, and its senders call Arrived.
 	InMemory bool
 }
 
-// Runner has rounds run.
+// Runner assigns rounds to goroutines.
 type Runner struct {
 	rounds  Rounds
 	sleeper sleeper
 	worker  worker
 	leader  leader
 	alarm   alarm
-	waiters atomic.Int32  // programs that sleep until a completion comes
-	kicks   atomic.Uint32 // posts that ran a round while the worker slept
-	ready   atomic.Int32  // waits in a row that need not sleep, up to manyReady
+	waiters atomic.Int32  // programs that sleep until they have a completion
+	kicks   atomic.Uint32 // number of posts that ran a round while the worker slept
+	ready   atomic.Int32  // number of consecutive waits that needed no sleep, up to manyReady
 }
 
-// New makes a runner. Its worker runs from Start on; programs may run rounds before.
+// New returns a runner. Its worker runs after Start; programs may run rounds before.
 func New(c Config, rounds Rounds) (*Runner, error) {
 	r := &Runner{rounds: rounds}
 	r.worker.init(c)
@@ -80,7 +80,7 @@ func New(c Config, rounds Rounds) (*Runner, error) {
 	return r, nil
 }
 
-// Arrived says that a frame has come, while the worker sleeps. Any goroutine may call it, also after Stop.
+// Arrived reports that a frame has arrived while the worker sleeps. Any goroutine may call it, even after Stop.
 func (r *Runner) Arrived() { r.sleeper.arrived() }
 
 // Start starts the worker.
@@ -89,10 +89,10 @@ func (r *Runner) Start() {
 	go r.work()
 }
 
-// End has the worker end by itself, when it is awake: there are no rounds any more. The caller may hold the lease.
+// End makes the worker end when it is awake, as there are no more rounds. The caller may hold the lease.
 func (r *Runner) End() { r.worker.stop.Store(true) }
 
-// Stop ends the worker, and the leader's sleep. It is called once, by any goroutine, except under the lease.
+// Stop ends the worker and the leader's sleep. Any goroutine may call it once, except under the lease.
 func (r *Runner) Stop() {
 	r.End()
 	if r.worker.started {
@@ -102,14 +102,14 @@ func (r *Runner) Stop() {
 	r.sleeper.close()
 }
 
-// Close frees what Stop leaves. The caller holds the lease. SetAlarm does nothing from then on.
+// Close releases the alarm, which Stop leaves open. The caller holds the lease. Afterwards SetAlarm does nothing.
 func (r *Runner) Close() { r.alarm.close() }
 
-// State is what the worker does.
+// State returns the state of the worker.
 func (r *Runner) State() State { return r.worker.state() }
 
-// Call wakes a worker that sleeps or is parked. The caller has published the work before, and State pairs with turnTo. Any
-// goroutine may call it.
+// Call wakes a worker that is asleep or parked. The caller has published the work before, and State pairs with turnTo.
+// Any goroutine may call it.
 func (r *Runner) Call() {
 	switch r.State() {
 	case Asleep:
@@ -117,31 +117,31 @@ func (r *Runner) Call() {
 	case Parked:
 		select {
 		case r.worker.unpark <- struct{}{}:
-		default: // it has been called already
+		default: // it has already been called
 		}
 	}
 }
 
-// SleepOn replaces the descriptors. Who sleeps is woken by the new ones from then on; the old ones may be closed.
+// SleepOn replaces the descriptors. Sleepers are woken by the new ones from then on; the old ones may be closed.
 func (r *Runner) SleepOn(descriptors []int) { r.sleeper.sleepOn(descriptors) }
 
-// NotePolling says that a program runs rounds in its own thread, or tried to.
+// NotePolling reports that a program runs rounds in its own thread, or tried to.
 func (r *Runner) NotePolling() { note(&r.worker.polling, true) }
 
-// manyKicks is the number of kicks, without a wait in between, after which a program is taken to
-// run the rounds by posting alone. The worker is then parked. If it slept instead, it would watch
-// the sockets, and that costs the kernel time for each frame, also for each sent one.
+// manyKicks is the number of kicks, without a wait in between, after which a program is assumed to run the rounds by
+// posting alone. The worker is then parked. If it slept instead, it would watch the sockets, which costs the kernel
+// time for each frame, including sent ones.
 const manyKicks = 16
 
-// NoteKick says that a program has posted and run a round for it in its own thread.
+// NoteKick reports that a program has posted and run a round for the post in its own thread.
 func (r *Runner) NoteKick() {
 	if r.State() == Asleep && r.waiters.Load() == 0 && r.kicks.Add(1) == manyKicks {
 		r.Call()
 	}
 }
 
-// BeginWait announces that a program is about to sleep until a completion comes. From now on the
-// worker or a leader runs the rounds, even while other programs poll.
+// BeginWait announces that a program is about to sleep until it has a completion. From now on the worker or a leader
+// runs the rounds, even while other programs poll.
 func (r *Runner) BeginWait() {
 	r.waiters.Add(1) // then State: pairs with turnTo, and then park
 	r.kicks.Store(0)
@@ -151,17 +151,17 @@ func (r *Runner) BeginWait() {
 	}
 }
 
-// EndWait ends what BeginWait began.
+// EndWait ends a BeginWait.
 func (r *Runner) EndWait() { r.waiters.Add(-1) }
 
-// Waiters is the number of programs between BeginWait and EndWait.
+// Waiters returns the number of programs between BeginWait and EndWait.
 func (r *Runner) Waiters() int { return int(r.waiters.Load()) }
 
-// manyReady is the number of waits in a row that need not sleep, after which a program is taken to have
-// more to do than it can. See sleeper.leave.
+// manyReady is the number of consecutive waits without a sleep after which a program is assumed to be saturated. See
+// sleeper.leave.
 const manyReady = 2
 
-// NoteReady says that a program was about to wait, and a completion was there.
+// NoteReady reports that a program was about to wait and found a completion.
 func (r *Runner) NoteReady() {
 	if r.kicks.Load() != 0 {
 		r.kicks.Store(0)

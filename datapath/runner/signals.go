@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// signals is a sleeper for links in memory, whose senders are goroutines of this process: who sleeps waits for a
-// channel. So it works in the bubbles of testing/synctest too, where the time stands still while a goroutine is blocked
-// in a system call.
+// signals is a sleeper for links in memory, whose senders are goroutines of this process: sleepers wait for a channel.
+// So it also works in testing/synctest bubbles, where time does not advance while a goroutine is blocked in a system
+// call.
 //
 //	arrived ──► leader, if there is one ──► lead
 //	       └──► worker, unless the grace runs or programs run rounds ──► sleep
@@ -18,9 +18,9 @@ type signals struct {
 
 	mu      sync.Mutex // guards the fields below
 	grace   grace
-	led     bool // a leader is there
-	watched bool // a frame wakes the worker; not while a leader is there
-	pending bool // a frame has come and woken no goroutine, or a leader that has not run a round since
+	led     bool // there is a leader
+	watched bool // a frame wakes the worker; false while there is a leader
+	pending bool // a frame has arrived and woken no goroutine, or a leader that has not run a round since
 	calls   calls
 }
 
@@ -30,7 +30,7 @@ func newSignals() *signals {
 	return s
 }
 
-// signal has a receiver of a channel of capacity 1 wake, now or when it waits next.
+// signal wakes the receiver of a channel of capacity 1, now or at its next wait.
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -69,7 +69,7 @@ func (s *signals) arrived() {
 	}
 }
 
-// lead implements sleeper. It does not return after wakeLeader: rounds looks whether the leader need not wait any more.
+// lead implements sleeper. It does not return after wakeLeader: rounds checks whether the leader's wait is over.
 func (s *signals) lead(rounds func(uintptr) (over bool)) (again bool) {
 	for !rounds(0) && !s.over.Load() {
 		<-s.leader
@@ -83,7 +83,7 @@ func (s *signals) lead(rounds func(uintptr) (over bool)) (again bool) {
 // wakeLeader implements sleeper.
 func (s *signals) wakeLeader() { signal(s.leader) }
 
-// watch has frames wake the worker, also those that have come. The caller holds mu, and there is no leader.
+// watch makes frames wake the worker, including those that have arrived. The caller holds mu, and there is no leader.
 func (s *signals) watch() {
 	s.watched = true
 	if s.pending {
@@ -101,7 +101,7 @@ func (s *signals) attend() {
 	}
 }
 
-// takeOver implements sleeper. The leader begins with a round, which finds what is pending.
+// takeOver implements sleeper. The leader begins with a round, which finds pending frames.
 func (s *signals) takeOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,5 +177,5 @@ func (s *signals) hearCalls(fd int, called func()) error {
 // endCalls implements sleeper.
 func (s *signals) endCalls(fd int) { s.calls.end(fd) }
 
-// takeCalls implements sleeper: a goroutine takes them.
+// takeCalls implements sleeper: a goroutine handles the calls.
 func (s *signals) takeCalls() {}

@@ -2,25 +2,26 @@ package runner
 
 import "time"
 
-// spin decides whether the leader looks for frames a while before it sleeps. Where the answer comes at
-// once that saves the wake-up, which takes longer; where it does not, it would only use the processor.
-// So after misses it is tried less and less often.
+// spin decides whether the leader polls for frames for a while before it sleeps. If the response arrives at once, that
+// saves the wake-up, which takes longer; otherwise it only uses the processor. So after misses spinning is tried less
+// often.
 //
-// Where both peers sleep, an answer takes as long as waking them; were both to spin, it would come at
-// once. So that they find each other, a try lasts twice the time that pays, and one that hits late is
-// repeated for as many waits as the peer lets pass between two tries.
+// If both peers sleep, a response takes as long as waking them; if both spin, it arrives at once. To reach that state,
+// a try lasts twice the time that pays off, and a try with a late hit is repeated for as many waits as the peer has
+// between two tries.
 type spin struct {
-	misses int // in a row
-	late   int // hits in a row that took longer than pays
+	misses int // consecutive misses
+	late   int // consecutive hits that took longer than pays off
 	skip   int // waits until the next try
-	looks  int // of the present try
+	looks  int // polls of the current try
 	since  time.Time
 }
 
-// shortestLook is less than a look takes.
+// shortestLook is a lower bound for the duration of a poll.
 const shortestLook = 20 * time.Nanosecond
 
-// mostLooks bounds the looks of a time. In a bubble of testing/synctest the time stands still while a goroutine runs.
+// mostLooks bounds the number of polls in a time. In a testing/synctest bubble the time does not advance while a
+// goroutine runs.
 func mostLooks(spin time.Duration) int { return int(spin / shortestLook) }
 
 const (
@@ -29,7 +30,7 @@ const (
 	latePause  = 16 * mostLate   // waits
 )
 
-// begin begins to spin; false if it is not to be tried.
+// begin begins to spin; false if this wait is not a try.
 func (s *spin) begin() bool {
 	if s.skip > 0 {
 		s.skip--
@@ -39,7 +40,7 @@ func (s *spin) begin() bool {
 	return true
 }
 
-// goesOn reports whether to look once more. Spinning pays for at most that time.
+// goesOn reports whether to poll once more. Spinning pays off for at most the time most.
 func (s *spin) goesOn(most time.Duration) bool {
 	s.looks++
 	return s.looks < mostLooks(2*most) && time.Since(s.since) < 2*most

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timer wakes a sleeper once, a time after it was set.
+// timer wakes a sleeper once, at a time after set.
 type timer interface {
 	set(after time.Duration) // replaces an earlier time
-	stop()                   // also ends what has rung and has not been noticed
+	stop()                   // also clears an expiry that has not been noticed
 	close()
 }
 

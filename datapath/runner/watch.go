@@ -2,11 +2,11 @@ package runner
 
 import "sync/atomic"
 
-// This file decides whom a frame wakes. While the worker sleeps, one of these holds: a leader is there;
-// the descriptors are watched and not muted, so that a frame wakes the worker; or the grace runs, at
-// the end of which one of the others holds.
+// Choice of the goroutine that a frame wakes. While the worker sleeps, one of these holds: there is a leader; the
+// descriptors are watched and not muted, so that a frame wakes the worker; or the grace is running, and one of the
+// others holds after it.
 
-// attend makes a frame wake somebody: the worker, unless a leader is there.
+// attend makes frames wake the worker, unless there is a leader.
 func (s *descriptors) attend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,7 +15,7 @@ func (s *descriptors) attend() {
 	}
 }
 
-// takeOver makes the caller the leader: a frame wakes it, and not the worker.
+// takeOver makes the caller the leader: a frame wakes it instead of the worker.
 func (s *descriptors) takeOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +27,8 @@ func (s *descriptors) takeOver() {
 	}
 }
 
-// handOver ends that. A frame wakes the worker from now on; but if leaders come and go quickly and
-// nobody else waits, only after the grace. The alarm is no frame: hurry says that it will ring.
+// handOver ends takeOver. A frame wakes the worker from now on; if leaders change quickly and no other goroutine waits,
+// only after the grace. hurry reports that the alarm will expire, which is not a frame.
 func (s *descriptors) handOver(waiters *atomic.Int32, hurry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,9 +40,8 @@ func (s *descriptors) handOver(waiters *atomic.Int32, hurry bool) {
 	}
 }
 
-// leave stops watching until the grace has ended. A program that always finds a completion when it
-// wants to wait has more to do than it can, and need not be told of more: each frame of a watched
-// descriptor costs the kernel a wake-up.
+// leave stops watching until the grace has ended. A program that always finds a completion when it is about to wait is
+// saturated, and needs no wake-up: each frame of a watched descriptor costs the kernel one.
 func (s *descriptors) leave(waiters *atomic.Int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,15 +52,14 @@ func (s *descriptors) leave(waiters *atomic.Int32) {
 	s.grace.start()
 }
 
-// ignore stops watching until attend or takeOver: programs, or the worker, look for frames all the
-// time.
+// ignore stops watching until attend or takeOver: programs, or the worker, poll for frames continuously.
 func (s *descriptors) ignore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unwatch()
 }
 
-// endGrace makes a frame wake the worker, unless a leader is there, or has been there meanwhile.
+// endGrace makes a frame wake the worker, unless there is a leader, or was one meanwhile.
 func (s *descriptors) endGrace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +75,7 @@ func (s *descriptors) endGrace() {
 	}
 }
 
-// sleepOn replaces the descriptors. Who sleeps is woken by the new ones from then on.
+// sleepOn replaces the descriptors. Sleepers are woken by the new ones from then on.
 func (s *descriptors) sleepOn(list []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +86,7 @@ func (s *descriptors) sleepOn(list []int) {
 	}
 }
 
-// watch puts the descriptors into their set. The caller holds mu, as those of the following do.
+// watch adds the descriptors to their set. The caller holds mu, as for the functions below.
 func (s *descriptors) watch() {
 	if s.watched || s.closed {
 		return

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// worker runs rounds when nobody else does.
+// worker runs rounds when no program does.
 //
-// It is an ordinary goroutine, not locked to a thread. Where programs of this process run rounds too it
-// sleeps in the runtime's poller. The alternative, a thread in epoll_wait(2), was measured and was worse
-// there: whenever that thread sleeps, the runtime's monitor must take its P away and polls for that every
-// 20 µs, which cost a program that polls inline a tenth of its messages. Also, a goroutine that a completion
-// wakes runs at once on the worker's thread when the worker yields. Where all programs are other processes
-// (Config.Alone) the thread is better: through the poller each wake-up wakes three threads or four.
+// It is an ordinary goroutine, not locked to a thread. If programs of this process run rounds too, it sleeps in the
+// runtime's poller. The alternative, a thread in epoll_wait(2), was measured to be slower: whenever that thread sleeps,
+// the runtime's monitor must take its P away and polls for that every 20 µs, which cost a program that polls inline a
+// tenth of its messages. Also, a goroutine that a completion wakes runs at once on the worker's thread when the worker
+// yields. If all programs are other processes (Config.Alone), the thread is faster: through the poller each wake-up
+// wakes three or four threads.
 type worker struct {
 	spin    time.Duration
 	alone   bool
@@ -25,7 +25,7 @@ type worker struct {
 	stop    atomic.Bool
 	done    chan struct{}
 
-	looks    int  // since the worker last found work
+	looks    int  // polls since the worker last found work
 	spinning bool // of a worker that is alone
 	tries    spin
 	yielded  time.Time
@@ -39,17 +39,17 @@ func (w *worker) init(c Config) {
 
 func (w *worker) state() State { return State(w.doing.Load()) }
 
-// manyRounds is the number of rounds with work, without a sleep in between, after which the worker
-// does not let the kernel watch the sockets any more.
+// manyRounds is the number of rounds with work, without a sleep in between, after which the kernel stops watching the
+// sockets for the worker.
 const manyRounds = 16
 
-// callRounds is how many rounds a busy worker runs until it looks for calls of other processes.
+// callRounds is the number of rounds of a busy worker between checks for calls of other processes.
 const callRounds = 32
 
 func (r *Runner) work() {
 	w := &r.worker
 	defer close(w.done)
-	debug.SetPanicOnFault(true) // memory that a program shares can turn out not to be there; rounds contain that
+	debug.SetPanicOnFault(true) // rounds contain faults of shared memory that is not mapped
 	lastWork, busy := time.Now(), 0
 	for !w.stop.Load() {
 		if r.notNeeded() {
@@ -69,10 +69,10 @@ func (r *Runner) work() {
 			lastWork = time.Now()
 			continue
 		}
-		if !w.alone {
+		if !w.alone { // let a goroutine run that a completion has woken
 			runtime.Gosched() // let a goroutine run that a completion has woken
 		}
-		if !w.looksOn(lastWork) || r.alarm.events.Load() { // who puts events off is in no hurry
+		if !w.looksOn(lastWork) || r.alarm.events.Load() { // delayed events need no low latency
 			busy, w.looks = 0, 0
 			r.rest(Asleep)
 			if r.kicks.Swap(0) < manyKicks {
@@ -84,13 +84,13 @@ func (r *Runner) work() {
 	}
 }
 
-// notNeeded reports whether a program has run rounds since the worker last checked and no
-// program waits for a completion: a program that waits may need the worker to receive frames.
+// notNeeded reports whether a program has run rounds since the worker last checked, and no program waits for a
+// completion. A program that waits may need the worker to receive frames.
 func (r *Runner) notNeeded() bool {
 	return r.worker.polling.Load() && r.worker.polling.Swap(false) && r.waiters.Load() == 0
 }
 
-// yieldGap is how often a worker that sleeps in its thread yields. If it did not for 10 ms, the runtime's
+// yieldGap is the interval at which a worker that sleeps in its thread yields. Without a yield for 10 ms, the runtime's
 // monitor would wake every 20 µs, and take its P away while it sleeps.
 const yieldGap = 5 * time.Millisecond
 
@@ -101,8 +101,8 @@ func (w *worker) yieldSometimes(now time.Time) {
 	}
 }
 
-// looksOn says whether the worker looks for work once more before it sleeps. Programs of other processes may
-// need the processor that it spins on, so there it spins only where that has found work.
+// looksOn reports whether the worker polls for work once more before it sleeps. Programs of other processes may need
+// its processor, so for them it spins only if that has found work.
 func (w *worker) looksOn(lastWork time.Time) bool {
 	switch {
 	case !w.alone:
@@ -117,7 +117,7 @@ func (w *worker) looksOn(lastWork time.Time) bool {
 	return w.spinning
 }
 
-// found notes that the worker has found work.
+// found records that the worker has found work.
 func (w *worker) found() {
 	if w.spinning {
 		w.spinning = false
@@ -125,8 +125,8 @@ func (w *worker) found() {
 	}
 }
 
-// rest announces that the worker stops looking for work, has a last round run, and waits as state
-// says. It does not sleep if the last round found work.
+// rest announces that the worker stops polling, runs a last round, and waits according to state. It does not sleep if
+// the last round found work.
 func (r *Runner) rest(state State) {
 	r.turnTo(state)
 	worked, more := r.lastRound(state)
@@ -146,7 +146,7 @@ func (r *Runner) rest(state State) {
 }
 
 func (r *Runner) turnTo(state State) {
-	r.worker.doing.Store(uint32(state)) // pairs with State in Call and BeginWait: the last round, or park, comes after it
+	r.worker.doing.Store(uint32(state)) // pairs with State in Call and BeginWait: the last round, or park, follows it
 	r.rounds.Rest(state)
 }
 
@@ -157,10 +157,9 @@ func (r *Runner) lastRound(state State) (worked, more bool) {
 	return r.rounds.Round()
 }
 
-// park waits for a call, at most for RetryTime. It does not wait if a program waits for a
-// completion.
+// park waits for a call, at most for RetryTime. It does not wait if a program waits for a completion.
 func (r *Runner) park() {
-	if r.waiters.Load() != 0 { // pairs with BeginWait; turnTo has come before it
+	if r.waiters.Load() != 0 { // pairs with BeginWait; turnTo precedes it
 		return
 	}
 	timer := time.NewTimer(RetryTime)
