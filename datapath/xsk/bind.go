@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bindTimeout bounds the wait for a queue whose last socket was just closed: the kernel frees the queue after an RCU grace
-// period and a work item, which a loaded machine has taken more than a second for. Tests of a queue that stays busy have
-// less.
+// bindTimeout bounds the wait for a queue whose last socket was just closed: the kernel frees the queue after an RCU
+// grace period and a work item, which has taken more than a second on a loaded machine. Tests of a busy queue set a
+// shorter time.
 var bindTimeout = 4 * time.Second
 
 const (
@@ -17,8 +17,8 @@ const (
 	maxBindPause = 64 * time.Millisecond
 )
 
-// MultiBufferSupported reports whether the kernel knows XDP_USE_SG (Linux 6.6). It binds to an
-// invalid interface: bind(2) checks the flags first (EINVAL), then the interface (ENODEV).
+// MultiBufferSupported reports whether the kernel supports XDP_USE_SG (Linux 6.6). It binds to an invalid interface:
+// bind(2) checks the flags first (EINVAL), then the interface (ENODEV).
 func MultiBufferSupported() (bool, error) {
 	probe := &Socket{fd: -1}
 	if err := probe.create(); err != nil {
@@ -57,7 +57,7 @@ func (s *Socket) bind() error {
 	return s.config.explainBind(err)
 }
 
-// bindFlags asks for no mode in Auto: the kernel then tries zero-copy and falls back.
+// bindFlags requests no mode for Auto: the kernel then tries zero-copy and falls back to copy.
 func (c Config) bindFlags() uint16 {
 	flags := uint16(unix.XDP_USE_NEED_WAKEUP)
 	switch c.Mode {
@@ -84,14 +84,14 @@ func (c Config) explainBind(err error) error {
 		if c.Mode != ZeroCopy {
 			return ErrNoQueue
 		}
-		return fmt.Errorf("no such queue (ethtool -l), or the driver refuses zero-copy, as it may where the interface's MTU does not fit a chunk: %w", err)
+		return fmt.Errorf("the queue does not exist (see ethtool -l), or the driver refuses zero-copy, for example because the MTU exceeds a chunk: %w", err)
 	case unix.EOPNOTSUPP:
 		return ErrZeroCopy
 	}
 	return fmt.Errorf("bind: %w", err)
 }
 
-// inspect reads which mode the kernel chose.
+// inspect reads the mode that the kernel has chosen.
 func (s *Socket) inspect() error {
 	options, err := getOption[uint32](s.fd, unix.XDP_OPTIONS)
 	if err != nil {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Mode says how frames get from the driver into the UMEM.
+// Mode is the way in which frames are transferred between the driver and the UMEM.
 type Mode int
 
 const (
-	Auto     Mode = iota // zero-copy if the driver has it, else copy
+	Auto     Mode = iota // zero-copy if the driver supports it, else copy
 	Copy                 // the kernel copies each frame
 	ZeroCopy             // the NIC reads and writes the UMEM, or Open fails with ErrZeroCopy
 )
 
-// Config says what to open. Only Interface must be set; zero in another field means its default.
-// The sizes of the fill, TX and completion rings follow from RxFrames and TxFrames.
+// Config configures a socket. Only Interface is required; zero in another field means its default. The sizes of the
+// fill, TX and completion rings follow from RxFrames and TxFrames.
 type Config struct {
 	Interface int // index of the interface, in the network namespace of the caller's thread
 	Queue     int // queue of the interface, from 0
@@ -23,29 +23,26 @@ type Config struct {
 
 	// RxSize is the number of RX ring entries, a power of two. Default 2048.
 	RxSize uint32
-	// RxFrames is the number of chunks for receiving. In zero-copy mode they also fill the NIC's
-	// own ring (ethtool -g), so there should be as many as in that ring and RxSize together.
-	// Default twice RxSize.
+	// RxFrames is the number of chunks for receiving. In zero-copy mode they also fill the NIC's own ring (ethtool -g),
+	// so it should be the size of that ring plus RxSize. Default twice RxSize.
 	RxFrames uint32
 	// TxFrames is the number of frames that can be reserved and in flight. Default 2048.
 	TxFrames uint32
 	// ChunkSize is 2048 or 4096 bytes. On receive the kernel uses 256 of them as headroom.
 	// Default 2048.
 	ChunkSize uint32
-	// MaxFrame is the longest frame to send, in bytes, including the Ethernet header. More than
-	// ChunkSize needs MultiBuffer. Default ChunkSize.
+	// MaxFrame is the maximum length of a frame to send, in bytes, including the Ethernet header. More than ChunkSize
+	// requires MultiBuffer. Default ChunkSize.
 	MaxFrame uint32
-	// MultiBuffer allows frames of several chunks, sent and received. It needs Linux 6.6, and for
-	// receiving an XDP program loaded with BPF_F_XDP_HAS_FRAGS. Some drivers support zero-copy
-	// only without it.
+	// MultiBuffer allows frames of several chunks, sent and received. It requires Linux 6.6 and, for receiving, an XDP
+	// program loaded with BPF_F_XDP_HAS_FRAGS. Some drivers support zero-copy only without it.
 	MultiBuffer bool
 
-	// BusyPoll is how long a system call polls the driver (SO_BUSY_POLL, in microseconds). It also
-	// makes the kernel prefer that to interrupts (SO_PREFER_BUSY_POLL). It needs CAP_NET_ADMIN.
-	// Zero leaves it off.
+	// BusyPoll is the time that a system call polls the driver (SO_BUSY_POLL, in microseconds). The kernel then also
+	// prefers polling to interrupts (SO_PREFER_BUSY_POLL). It requires CAP_NET_ADMIN. Zero disables it.
 	BusyPoll time.Duration
-	// BusyPollBudget is the number of frames per poll (SO_BUSY_POLL_BUDGET). Zero is the kernel's
-	// default. It needs BusyPoll.
+	// BusyPollBudget is the number of frames per poll (SO_BUSY_POLL_BUDGET); zero: the kernel's default. It requires
+	// BusyPoll.
 	BusyPollBudget int
 }
 

@@ -2,10 +2,9 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// join copies the chunks of a split frame into one buffer. first is the position of the frame's
-// first descriptor among the ready ones. It returns the bytes, nil if the frame is malformed, and
-// the number of descriptors of the frame. That number is 0 if the frame is incomplete, or must wait
-// for Release because the memory for joined frames is used up.
+// join copies the chunks of a split frame into one buffer. first is the position of the frame's first descriptor among
+// the ready ones. It returns the bytes, or nil if the frame is malformed, and the frame's number of descriptors. That
+// is 0 if the frame is incomplete, or must wait for Release because the memory for joined frames is used up.
 func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	chunks, length := s.measure(first, ready)
 	switch {
@@ -22,8 +21,8 @@ func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	return s.copyOut(first, chunks), chunks
 }
 
-// measure finds the last descriptor of a split frame, and returns the number of descriptors and the
-// sum of their lengths; 0 if the last one is not there yet.
+// measure finds the last descriptor of a split frame, and returns the number of descriptors and the sum of their
+// lengths; 0 if the last one is not there yet.
 func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	for i := first; i < ready; i++ {
 		desc := s.rx.at(i)
@@ -54,7 +53,7 @@ func (s *Socket) copyOut(first, chunks uint32) []byte {
 	return s.joined[start:len(s.joined):len(s.joined)]
 }
 
-// drop drops a frame. Its chunks go back to the kernel at the next Release.
+// drop drops a frame. Its chunks are returned to the kernel at the next Release.
 func (s *Socket) drop(first, chunks uint32) ([]byte, uint32) {
 	for i := range chunks {
 		s.borrow(s.rx.at(first + i))

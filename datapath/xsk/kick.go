@@ -2,16 +2,16 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// KickFrames is the most descriptors that one kick moves in copy mode (the kernel's TX_BATCH_SIZE).
+// KickFrames is the maximum number of descriptors that one kick moves in copy mode (the kernel's TX_BATCH_SIZE).
 const KickFrames = 32
 
-// Flush publishes all submitted frames, and kicks the kernel as long as it needs wake-ups and makes
-// progress. It returns the number of descriptors that the kernel has not taken, as Unsent does; a
-// later Flush continues with those.
+// Flush publishes all submitted frames, and kicks the kernel as long as it needs wake-ups and makes progress. It
+// returns the number of descriptors that the kernel has not consumed, as Unsent does; a later Flush continues with
+// those.
 //
-// Linux 6.1 updates its index only when it finds nothing more to send, and answers EAGAIN until
-// then. So some kicks without visible progress are normal, and retries bounds them. From 6.6 on a
-// kick also ends at each invalid descriptor (see TakeBack).
+// Linux 6.1 updates its index only when it finds no more frames to send, and returns EAGAIN until then. So some kicks
+// without visible progress are normal, and retries bounds them. Since 6.6 a kick also ends at each invalid descriptor
+// (see TakeBack).
 func (s *Socket) Flush() (unsent uint32) {
 	if s.submitted {
 		s.tx.publish()
@@ -33,8 +33,7 @@ func (s *Socket) Flush() (unsent uint32) {
 		}
 		retries--
 	}
-	// Done now, and not only when the slots run out, so that few slots are in use and stay in the
-	// processor's cache.
+	// Reclaim now instead of when the slots run out, so that few slots are in use and stay in the processor's cache.
 	s.reclaim()
 	if passing && unsent == 0 {
 		s.finishTakeBack()
@@ -42,44 +41,43 @@ func (s *Socket) Flush() (unsent uint32) {
 	return unsent
 }
 
-// Refused is the number of frames that the interface dropped instead of sending, since the last
-// call. In copy mode poll(2) on the socket sends too; frames dropped then are not counted.
+// Refused returns the number of frames that the interface dropped instead of sending, since the last call. In copy mode
+// poll(2) on the socket sends too; frames dropped then are not counted.
 func (s *Socket) Refused() (frames int) {
 	frames, s.refused = s.refused, 0
 	return frames
 }
 
-// Unsent is the number of submitted descriptors that the kernel has not taken yet. A frame has one
-// descriptor for each of its chunks.
+// Unsent returns the number of submitted descriptors that the kernel has not consumed yet. A frame has one descriptor
+// for each of its chunks.
 func (s *Socket) Unsent() uint32 { return s.tx.pending() }
 
-// WakeReceive wakes the kernel's receiving side if it needs that: after the fill ring was empty,
-// and always with busy polling, where this call polls the driver.
+// WakeReceive wakes the kernel's receiving side if required: after the fill ring was empty, and always with busy
+// polling, where this call polls the driver.
 func (s *Socket) WakeReceive() {
 	if s.busyPoll || s.fill.needWakeup() {
 		s.kick(unix.SYS_RECVFROM)
 	}
 }
 
-// Err is the result of the last kick: nil, ErrDown, ErrGone or an errno.
+// Err returns the result of the last kick: nil, ErrDown, ErrGone or an errno.
 func (s *Socket) Err() error { return s.lastKick }
 
-// kick calls sendto(2) or recvfrom(2) without data. It reports whether the kernel asks to be kicked
-// again. The call does not block, but 32 frames take longer than the 20 µs after which the Go
-// scheduler takes the P of a thread in a system call. So it is a raw call, which the scheduler does
-// not see.
+// kick calls sendto(2) or recvfrom(2) without data. It reports whether the kernel requests another kick. The call does
+// not block, but 32 frames take longer than the 20 µs after which the Go scheduler takes the P of a thread in a system
+// call. So it is a raw call, which is hidden from the scheduler.
 func (s *Socket) kick(call uintptr) (again bool) {
 	_, _, errno := unix.RawSyscall6(call, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	switch errno {
 	case unix.EBUSY:
-		// The kernel took a frame and dropped it, because the interface has no carrier or no
-		// room (xsk_generic_xmit). A kick ends at the first such frame.
+		// The kernel dropped a frame, because the interface has no carrier or no room (xsk_generic_xmit). A kick ends
+		// at the first such frame.
 		if call == unix.SYS_SENDTO && !s.info.ZeroCopy {
 			s.refused++
 		}
 		s.lastKick = nil
 	case 0, unix.EAGAIN, unix.ENOBUFS, unix.EINTR:
-		// There is more to send, or the driver is full.
+		// There are more frames to send, or the driver is full.
 		s.lastKick = nil
 	case unix.ENETDOWN:
 		s.lastKick = ErrDown

@@ -2,5 +2,5 @@
 
 package xsk
 
-// poison does nothing, except in the tests over network cards (build tag cards).
+// poison does nothing, except in the tests with network cards (build tag cards).
 func (*Socket) poison(_, _ uint64) {}

@@ -2,8 +2,8 @@
 
 package xsk
 
-// poison overwrites memory before the kernel gets it back, and what was sent: in zero-copy mode no packet may be read
-// there afterwards, by the engine or by the NIC, and who does finds this and no valid ICRC.
+// poison overwrites memory before it is returned to the kernel, and memory of sent frames. In zero-copy mode neither
+// the engine nor the NIC may read a packet there afterwards; one that does finds no valid ICRC.
 func (s *Socket) poison(start, length uint64) {
 	memory := s.umem[start : start+length]
 	for i := range memory {

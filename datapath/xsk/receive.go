@@ -8,10 +8,10 @@ type Received struct {
 	Data []byte
 }
 
-// Receive takes at most len(burst) frames from the RX ring and returns their number. It never
-// blocks. Call Release before the next Receive.
+// Receive removes at most len(burst) frames from the RX ring and returns their number. It never blocks. Call Release
+// before the next Receive.
 func (s *Socket) Receive(burst []Received) int {
-	// borrowed has room for every chunk; a wrong index in the ring must not exceed that.
+	// borrowed has room for every chunk; an invalid index in the ring must not exceed that.
 	ready := min(s.rx.available(), uint32(cap(s.borrowed)-len(s.borrowed)))
 	frames, taken := 0, uint32(0)
 	for frames < len(burst) && taken < ready {
@@ -47,7 +47,7 @@ func (s *Socket) borrow(desc unix.XDPDesc) []byte {
 	return s.umem[desc.Addr:end:end]
 }
 
-// Waiting is how much the RX ring holds, in chunks.
+// Waiting returns the number of chunks in the RX ring.
 func (s *Socket) Waiting() uint32 { return s.rx.available() }
 
 // Release returns all frames received so far to the kernel.
@@ -55,7 +55,7 @@ func (s *Socket) Release() {
 	if len(s.borrowed) == 0 {
 		return
 	}
-	// The ring has an entry for every chunk. It lacks room only if its index is wrong.
+	// The ring has an entry for every chunk. It lacks room only if its index is invalid.
 	for _, chunk := range s.borrowed[:min(len(s.borrowed), int(s.fill.room()))] {
 		s.poison(chunk, s.chunkSize)
 		s.fill.put(chunk)

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring is an array of entries and two indices, which wrap at 2³². An entry's place is its index
-// modulo the size, a power of two. The producer writes the entries and its index, the consumer only
-// its own index. Each side keeps its index in private memory and copies it out; it bounds the index
-// that it loads from the other side before use.
+// A ring is an array of entries and two indices, which wrap at 2³². An entry's place is its index modulo the size, a
+// power of two. The producer writes the entries and its index, the consumer only its own index. Each side keeps its
+// index in private memory and copies it to the ring; it bounds the index that it loads from the other side before use.
 
 // producer is the side that adds entries: ours on the fill and the TX ring.
 type producer[T any] struct {
@@ -21,11 +20,11 @@ type producer[T any] struct {
 	flags   *atomic.Uint32 // written by the kernel
 }
 
-// consumer is the side that takes entries: ours on the RX and the completion ring.
+// consumer is the side that removes entries: ours on the RX and the completion ring.
 type consumer[T any] struct {
 	entries []T
 	mask    uint32
-	next    uint32         // index of the next entry to take
+	next    uint32         // index of the next entry to remove
 	index   *atomic.Uint32 // written by us
 	peer    *atomic.Uint32 // the producer's index, written by the kernel
 }
@@ -40,13 +39,13 @@ func (p *producer[T]) put(entry T) {
 // xskq_cons_peek_addr (net/xdp/xsk_queue.h).
 func (p *producer[T]) publish() { p.index.Store(p.next) }
 
-// pending is the number of entries that the kernel has not taken, including unpublished ones. If
-// the kernel's index is out of bounds, it counts as one that has taken nothing. It pairs with xskq_cons_release.
+// pending returns the number of entries that the kernel has not consumed, including unpublished ones. An index of the
+// kernel that is out of bounds counts as none consumed. It pairs with xskq_cons_release.
 func (p *producer[T]) pending() uint32 {
 	return min(p.next-p.peer.Load(), p.size())
 }
 
-// room is the number of entries that can be put.
+// room returns the number of entries that can be put.
 func (p *producer[T]) room() uint32 { return p.size() - p.pending() }
 
 func (p *producer[T]) size() uint32 { return uint32(len(p.entries)) }
@@ -57,8 +56,8 @@ func (p *producer[T]) needWakeup() bool {
 	return p.flags.Load()&unix.XDP_RING_NEED_WAKEUP != 0
 }
 
-// available is the number of entries that can be taken; 0 if the kernel's index is out of bounds. It pairs with the
-// smp_store_release of xskq_prod_submit.
+// available returns the number of entries that can be removed; 0 if the kernel's index is out of bounds. It pairs with
+// the smp_store_release of xskq_prod_submit.
 func (c *consumer[T]) available() uint32 {
 	n := c.peer.Load() - c.next
 	if n > c.size() {
@@ -67,10 +66,10 @@ func (c *consumer[T]) available() uint32 {
 	return n
 }
 
-// at copies the i-th available entry out.
+// at returns a copy of the i-th available entry.
 func (c *consumer[T]) at(i uint32) T { return c.entries[(c.next+i)&c.mask] }
 
-// release gives the first n entries back to the kernel. It pairs with the load in xskq_prod_nb_free.
+// release returns the first n entries to the kernel. It pairs with the load in xskq_prod_nb_free.
 func (c *consumer[T]) release(n uint32) {
 	c.next += n
 	c.index.Store(c.next)

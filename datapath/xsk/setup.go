@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinedSize bounds the split frames of one burst, in bytes. It is enough for 28 frames of 9000
-// bytes, and for the longest single frame that the kernel can make.
+// joinedSize bounds the split frames of one burst, in bytes. It suffices for 28 frames of 9000 bytes, and for the
+// longest single frame that the kernel can produce.
 const joinedSize = 256 << 10
 
 // create opens the socket. The functions below are the steps of Open, in order.
@@ -57,7 +57,7 @@ func (s *Socket) registerMemory() error {
 		return fmt.Errorf("map %d KiB of UMEM: %w", s.size()>>10, err)
 	}
 	s.umem = umem
-	// Of huge pages fewer have to be made and pinned, which is most of what Open costs. Without them it works as well.
+	// With huge pages there are fewer pages to allocate and pin, which is most of the cost of Open. They are optional.
 	_ = unix.Madvise(umem, unix.MADV_HUGEPAGE)
 	err = setOption(s.fd, unix.XDP_UMEM_REG, unix.XDPUmemReg{
 		Addr: address(umem),

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is an AF_XDP socket bound to one queue of one interface. The package comment says who may
-// call what.
+// Socket is an AF_XDP socket bound to one queue of one interface. The package comment lists the permitted callers of
+// its methods.
 type Socket struct {
 	layout
 	umem []byte
@@ -40,20 +40,19 @@ type Socket struct {
 	closing  sync.Mutex // held by Stats and Close
 }
 
-// Info is how a socket is bound.
+// Info describes how a socket is bound.
 type Info struct {
 	Interface, Queue int
 	ZeroCopy         bool
 	MultiBuffer      bool
-	// MaxUnsplit is the longest frame that is received in one chunk, in bytes, including the
-	// Ethernet header. Without MultiBuffer longer frames are lost.
+	// MaxUnsplit is the maximum length of a frame that is received in one chunk, in bytes, including the Ethernet
+	// header. Without MultiBuffer longer frames are lost.
 	MaxUnsplit int
 }
 
-// Open makes a socket in the network namespace of the calling thread and binds it. The socket
-// receives nothing until an XDP program redirects frames to it. A busy queue is tried again for four
-// seconds, because the kernel frees a queue only a moment after its socket is closed. The errors
-// are listed with ErrPermission.
+// Open opens a socket in the network namespace of the calling thread and binds it. The socket receives no frames until
+// an XDP program redirects frames to it. Open retries a busy queue for four seconds, because the kernel frees a queue
+// only a moment after its socket is closed. The errors are listed with ErrPermission.
 func Open(config Config) (*Socket, error) {
 	s, err := Prepare(config)
 	if err != nil {
@@ -65,8 +64,8 @@ func Open(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// Prepare is Open without the binding, while another socket still has the queue. Bind completes it,
-// from any thread. Until then the socket can only be closed.
+// Prepare is Open without the binding, for use while another socket still has the queue. Bind completes it, from any
+// thread. Until then the socket can only be closed.
 func Prepare(config Config) (*Socket, error) {
 	s, err := prepare(config.withDefaults())
 	if err != nil {
@@ -89,8 +88,8 @@ func prepare(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// Bind binds a socket of Prepare. It tries a busy queue again for four seconds, as Open does. If it fails,
-// it may be called again.
+// Bind binds a socket of Prepare. It retries a busy queue for four seconds, as Open does. If it fails, it may be called
+// again.
 func (s *Socket) Bind() error {
 	err := s.bind()
 	if err == nil {
@@ -106,15 +105,15 @@ func (c Config) explain(err error) error {
 	return fmt.Errorf("AF_XDP socket on interface %d queue %d: %w", c.Interface, c.Queue, err)
 }
 
-// FD is the descriptor, for an XSKMAP and for poll(2). In copy mode poll also sends what waits in
-// the TX ring.
+// FD returns the descriptor, for an XSKMAP and for poll(2). In copy mode poll also sends the frames that wait in the TX
+// ring.
 func (s *Socket) FD() int { return s.fd }
 
-// Attached says how the socket is bound.
+// Attached returns how the socket is bound.
 func (s *Socket) Attached() Info { return s.info }
 
-// Close frees the socket and its memory. Borrowed and reserved frames must not be accessed any
-// more. The kernel frees the queue a moment later. Further calls do nothing.
+// Close releases the socket and its memory. Borrowed and reserved frames must not be accessed afterwards. The kernel
+// frees the queue a moment later. Further calls do nothing.
 func (s *Socket) Close() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -123,7 +122,7 @@ func (s *Socket) Close() error {
 		failed = unix.Close(s.fd)
 		s.fd = -1
 	}
-	// Use after Close must hit a nil pointer, not memory that is no longer mapped.
+	// Use after Close must dereference a nil pointer, not unmapped memory.
 	s.rx, s.tx = consumer[unix.XDPDesc]{}, producer[unix.XDPDesc]{}
 	s.fill, s.completion = producer[uint64]{}, consumer[uint64]{}
 	s.umem = nil

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Statistics counts since Open. All fields but Malformed are the kernel's (XDP_STATISTICS in
-// linux/if_xdp.h). A lost frame is in exactly one of RxDropped, RxRingFull and Malformed.
+// Statistics holds counts since Open. All fields except Malformed are the kernel's (XDP_STATISTICS in linux/if_xdp.h).
+// A lost frame is counted in exactly one of RxDropped, RxRingFull and Malformed.
 type Statistics struct {
 	RxDropped       uint64 // frames lost for reasons other than a full RX ring
 	RxRingFull      uint64 // frames lost because the RX ring was full
@@ -15,7 +15,7 @@ type Statistics struct {
 	RxInvalidDescs  uint64 // fill ring entries that the kernel refused
 	TxInvalidDescs  uint64 // TX ring entries that the kernel refused
 	TxRingEmpty     uint64 // times the kernel found nothing to send
-	Malformed       uint64 // frames with invalid RX ring entries: a bug of the kernel or a driver
+	Malformed       uint64 // frames with invalid RX ring entries: a bug in the kernel or a driver
 }
 
 // Add adds the counters of another socket.
@@ -29,7 +29,7 @@ func (s *Statistics) Add(other Statistics) {
 	s.Malformed += other.Malformed
 }
 
-// Stats reads the counters. Any goroutine may call it. After Close it returns ErrClosed.
+// Stats returns the counters. Any goroutine may call it. After Close it returns ErrClosed.
 func (s *Socket) Stats() (Statistics, error) {
 	s.closing.Lock()
 	defer s.closing.Unlock()

@@ -6,25 +6,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noChunk is an address outside of every UMEM. A descriptor with it is invalid.
+// noChunk is an address outside every UMEM. A descriptor with it is invalid.
 const noChunk = math.MaxUint64
 
 // takenBack holds the descriptors that TakeBack made invalid, until the kernel has skipped them.
 type takenBack struct {
 	slots   []slot // of the descriptors, in the order of the TX ring
 	invalid uint64 // the kernel's count of invalid descriptors before
-	frames  int    // frames found to be unsent since the last TakenBack
+	frames  int    // frames found unsent since the last TakenBack
 }
 
-// TakeBack prevents frames that wait while the interface is down from being sent when it is up
-// again: it makes their descriptors invalid. It does so only when the kernel answers ENETDOWN,
-// which means that the kernel takes no descriptors, and never in zero-copy mode, where the driver
-// takes them.
+// TakeBack prevents frames that wait while the interface is down from being sent when it is up again, by making their
+// descriptors invalid. It does so only if the kernel returns ENETDOWN, which means that the kernel consumes no
+// descriptors, and never in zero-copy mode, where the driver consumes them.
 //
-// Some of these frames may have been sent already, because the kernel updates its index only when
-// it finds nothing more to send. When the interface is up again, the kernel skips the invalid
-// descriptors and counts them, and completes the frames that were sent. Only then are the slots of
-// the skipped ones free, and TakenBack returns the number of their frames.
+// Some of these frames may have been sent already, because the kernel updates its index only when it finds no more
+// frames to send. When the interface is up again, the kernel skips the invalid descriptors and counts them, and
+// completes the frames that were sent. Only then are the slots of the skipped ones free, and TakenBack returns the
+// number of their frames.
 func (s *Socket) TakeBack() {
 	if s.info.ZeroCopy || len(s.back.slots) > 0 || s.tx.pending() == 0 {
 		return
@@ -46,14 +45,14 @@ func (s *Socket) TakeBack() {
 	}
 }
 
-// TakenBack is the number of frames found to be unsent because of TakeBack, since the last call.
+// TakenBack returns the number of frames found unsent because of TakeBack, since the last call.
 func (s *Socket) TakenBack() (frames int) {
 	frames, s.back.frames = s.back.frames, 0
 	return frames
 }
 
-// finishTakeBack is called when the kernel has processed the TX ring. It did so in order, so the
-// descriptors that it skipped are the last ones.
+// finishTakeBack is called when the kernel has processed the TX ring. It did so in order, so the skipped descriptors
+// are the last ones.
 func (s *Socket) finishTakeBack() {
 	after, err := s.Stats()
 	if err != nil {

@@ -2,12 +2,12 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// slot is the number of a place for a frame to send. Only Reserve makes a Reserved of a slot, so
-// that a frame in flight cannot be written to.
+// slot is the number of a frame's memory for sending. Only Reserve converts a slot to a Reserved, so that a frame in
+// flight cannot be written to.
 type slot uint32
 
-// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has a completion to come
-// for each chunk (at most maxChunksPerFrame), a free slot none.
+// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has an outstanding completion for each chunk
+// (at most maxChunksPerFrame), a free slot none.
 const ownedByCaller = 0xff
 
 // Reserved is a frame to build. Pass it once to Submit or Cancel of the same socket.
@@ -16,10 +16,10 @@ type Reserved struct {
 	slot   slot
 }
 
-// Bytes is the memory to build the frame in: MaxFrame bytes, which are not cleared.
+// Bytes returns the memory to build the frame in: MaxFrame bytes, which are not cleared.
 func (r Reserved) Bytes() []byte { return r.buffer }
 
-// Reserve takes a free slot. It returns false when all slots are reserved or in flight.
+// Reserve reserves a free slot. It returns false when all slots are reserved or in flight.
 func (s *Socket) Reserve() (Reserved, bool) {
 	if len(s.free) == 0 {
 		s.reclaim()
@@ -36,15 +36,15 @@ func (s *Socket) Reserve() (Reserved, bool) {
 	return Reserved{s.umem[start:end:end], taken}, true
 }
 
-// Submit queues the first length bytes of the frame; the next Flush sends them. It panics if the
-// length is not within the frame, or if the frame is not reserved any more.
+// Submit queues the first length bytes of the frame; the next Flush sends them. It panics if length exceeds the frame,
+// or if the frame is not reserved.
 func (s *Socket) Submit(r Reserved, length int) {
 	if length <= 0 || length > len(r.buffer) || s.owed[r.slot] != ownedByCaller {
-		panic("xsk: Submit of a wrong length, or of a frame that is not reserved")
+		panic("xsk: Submit with an invalid length, or of a frame that is not reserved")
 	}
 	s.submitted = true
 	chunks := uint8(0)
-	// All descriptors of a frame but the last have full chunks and the flag that more follow.
+	// All descriptors of a frame except the last have full chunks and the flag that more follow.
 	addr, left := s.start(r.slot), uint64(length)
 	for ; left > s.chunkSize; left -= s.chunkSize {
 		s.tx.put(unix.XDPDesc{Addr: addr, Len: uint32(s.chunkSize), Options: unix.XDP_PKT_CONTD})
@@ -56,7 +56,7 @@ func (s *Socket) Submit(r Reserved, length int) {
 	s.inFlight++
 }
 
-// Cancel frees the slot. It panics if the frame is not reserved any more.
+// Cancel frees the slot. It panics if the frame is not reserved.
 func (s *Socket) Cancel(r Reserved) {
 	if len(r.buffer) == 0 || s.owed[r.slot] != ownedByCaller {
 		panic("xsk: Cancel of a frame that is not reserved")
@@ -76,8 +76,8 @@ func (s *Socket) reclaim() {
 	}
 }
 
-// complete counts a completion, and frees the slot at its last one. An address that belongs to no
-// frame in flight is ignored.
+// complete counts a completion, and frees the slot at its last one. It ignores an address that belongs to no frame in
+// flight.
 func (s *Socket) complete(addr uint64) {
 	done, ok := s.slotOf(addr)
 	if !ok || s.owed[done] == 0 || s.owed[done] == ownedByCaller {
@@ -105,13 +105,13 @@ func (s *Socket) slotOf(addr uint64) (place slot, ok bool) {
 	return slot(uint32(chunk) / s.chunksPerFrame), true
 }
 
-// start is the offset of a slot in the UMEM.
+// start returns the offset of a slot in the UMEM.
 func (s *Socket) start(place slot) uint64 {
 	return s.rxSize() + uint64(place)*s.slotSize()
 }
 
-// InFlight is the number of frames that were submitted and are not completed yet: they are in the TX
-// ring, or in the kernel's hands.
+// InFlight returns the number of frames that were submitted and are not completed yet: they are in the TX ring, or
+// owned by the kernel.
 func (s *Socket) InFlight() int {
 	s.reclaim()
 	return s.inFlight

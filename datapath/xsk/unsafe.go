@@ -13,7 +13,7 @@ type ringMemory struct {
 	offsets unix.XDPRingOffset
 }
 
-// producerIn makes a producer of a mapped ring. The mapping must outlive it.
+// producerIn returns a producer of a mapped ring. The mapping must outlive it.
 func producerIn[T any](m ringMemory, entries uint32) producer[T] {
 	return producer[T]{
 		entries: entriesIn[T](m, entries),
@@ -25,7 +25,7 @@ func producerIn[T any](m ringMemory, entries uint32) producer[T] {
 	}
 }
 
-// consumerIn makes a consumer of a mapped ring. The mapping must outlive it.
+// consumerIn returns a consumer of a mapped ring. The mapping must outlive it.
 func consumerIn[T any](m ringMemory, entries uint32) consumer[T] {
 	return consumer[T]{
 		entries: entriesIn[T](m, entries),
@@ -44,16 +44,16 @@ func entriesIn[T any](m ringMemory, entries uint32) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&m.mapping[m.offsets.Desc])), entries)
 }
 
-// ringLength is the number of bytes to map for a ring.
+// ringLength returns the number of bytes to map for a ring.
 func ringLength[T any](offsets unix.XDPRingOffset, entries uint32) uint64 {
 	var entry T
 	return offsets.Desc + uint64(entries)*uint64(unsafe.Sizeof(entry))
 }
 
-// address is the address of mapped memory, for the kernel.
+// address returns the address of mapped memory, for the kernel.
 func address(memory []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&memory[0]))) }
 
-// setOption is setsockopt(2) at level SOL_XDP.
+// setOption calls setsockopt(2) at level SOL_XDP.
 func setOption[T any](fd, option int, value T) error {
 	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option),
 		uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value), 0)
@@ -63,7 +63,7 @@ func setOption[T any](fd, option int, value T) error {
 	return nil
 }
 
-// getOption is getsockopt(2) at level SOL_XDP.
+// getOption calls getsockopt(2) at level SOL_XDP.
 func getOption[T any](fd, option int) (value T, err error) {
 	length := uint32(unsafe.Sizeof(value))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option),
