@@ -33,7 +33,7 @@ func (in *inbox) open(wake, empty func()) (err error) {
 		return nil
 	}
 	if in.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return fmt.Errorf("eventfd of a worker: %w", err)
+		return fmt.Errorf("create the eventfd of a worker: %w", err)
 	}
 	return nil
 }
