@@ -2,20 +2,20 @@ package wire
 
 import "encoding/binary"
 
-// Offsets in a message's data, behind the MAD header. All messages of a connection begin with the
-// sender's id of the communication and then the receiver's (IBA 12.6).
+// Offsets in a message's data, after the MAD header. All messages of a connection begin with the communication IDs of
+// the sender and of the receiver (IBA 12.6).
 const (
-	cmLocalID  = 0 // 4 bytes: the sender's
-	cmRemoteID = 4 // 4 bytes: the receiver's; reserved in a REQ
+	cmLocalID  = 0 // 4 bytes: of the sender
+	cmRemoteID = 4 // 4 bytes: of the receiver; reserved in a REQ
 )
 
-// CommID is one side's id of a communication. Each side chooses its own.
+// CommID is one side's communication ID. Each side chooses its own.
 type CommID uint32
 
-// CommIDs are those of both sides, as the sender of the message sees them.
+// CommIDs holds the IDs of both sides, from the view of the message's sender.
 type CommIDs struct{ Local, Remote CommID }
 
-// CommIDs reads the ids of a message of a connection: any except SIDR_REQ and SIDR_REP.
+// CommIDs reads the IDs of a message of a connection: any except SIDR_REQ and SIDR_REP.
 func (m MAD) CommIDs() CommIDs {
 	d := m[madData:]
 	return CommIDs{CommID(binary.BigEndian.Uint32(d[cmLocalID:])), CommID(binary.BigEndian.Uint32(d[cmRemoteID:]))}
@@ -26,18 +26,18 @@ func (c CommIDs) put(data []byte) {
 	binary.BigEndian.PutUint32(data[cmRemoteID:], uint32(c.Remote))
 }
 
-// MRA says that a message has been received and will take long to answer (IBA 12.6.6).
+// MRA reports that a message has been received and its response will take long (IBA 12.6.6).
 type MRA struct {
 	CommIDs
 	Received       Answered // the message
-	ServiceTimeout uint8    // 5 bits: 4.096 µs × 2ⁿ until the answer
+	ServiceTimeout uint8    // 5 bits: 4.096 µs × 2ⁿ until the response
 	PrivateData    [222]byte
 }
 
-// Answered is which message of a connection's beginning a MRA or a REJ answers, 2 bits.
+// Answered is the message to which an MRA or a REJ responds, 2 bits.
 type Answered uint8
 
-// The messages. REJ has AnsweredNone if no message was received, but a timer ran out.
+// The messages. A REJ has AnsweredNone if no message was received, but a timer expired.
 const (
 	AnsweredREQ  Answered = 0
 	AnsweredREP  Answered = 1
@@ -73,31 +73,31 @@ func (m MAD) PutMRA(transactionID uint64, f *MRA) {
 	copy(d[mraPrivateData:], f.PrivateData[:])
 }
 
-// REJ refuses or ends the making of a connection (IBA 12.6.7).
+// REJ refuses a connection, or ends its establishment (IBA 12.6.7).
 type REJ struct {
 	CommIDs
 	Rejected    Answered // the message
 	Reason      RejectReason
-	InfoLength  uint8    // 7 bits: bytes of Info that count
-	Info        [72]byte // by reason: what would have been accepted
+	InfoLength  uint8    // 7 bits: valid bytes of Info
+	Info        [72]byte // by reason: the acceptable value
 	PrivateData [148]byte
 }
 
-// RejectReason is why, or with RejectConsumer that the private data says why (IBA 12.6.7.2).
+// RejectReason is the reason of a REJ; with RejectConsumer the private data contains it (IBA 12.6.7.2).
 type RejectReason uint16
 
-// The reasons that a card has by itself.
+// The reasons that cards use themselves.
 const (
 	RejectNoQP            RejectReason = 1
 	RejectNoResources     RejectReason = 3
 	RejectTimeout         RejectReason = 4
 	RejectUnsupported     RejectReason = 5
-	RejectCommID          RejectReason = 6 // there is no such communication
-	RejectServiceID       RejectReason = 8 // nobody listens
+	RejectCommID          RejectReason = 6 // no such communication
+	RejectServiceID       RejectReason = 8 // no listener
 	RejectTransport       RejectReason = 9
 	RejectStaleConnection RejectReason = 10
-	RejectPrimaryGID      RejectReason = 12 // the path is not the one that the request came by
-	RejectMTU             RejectReason = 26 // the path MTU cannot be
+	RejectPrimaryGID      RejectReason = 12 // the path differs from that of the request
+	RejectMTU             RejectReason = 26 // unacceptable path MTU
 	RejectConsumer        RejectReason = 28
 	RejectClassVersion    RejectReason = 31
 )
@@ -131,13 +131,13 @@ func (m MAD) PutREJ(transactionID uint64, f *REJ) {
 	copy(d[rejPrivateData:], f.PrivateData[:])
 }
 
-// RTU says that a REP has been received, and the connection is there (IBA 12.6.9).
+// RTU reports that a REP has been received, and the connection is established (IBA 12.6.9).
 type RTU struct {
 	CommIDs
 	PrivateData [224]byte
 }
 
-// DREP says that the connection has ended (IBA 12.6.11).
+// DREP reports that the connection has ended (IBA 12.6.11).
 type DREP struct {
 	CommIDs
 	PrivateData [224]byte
@@ -165,7 +165,7 @@ func (m MAD) PutDREP(transactionID uint64, f *DREP) {
 	copy(d[cmPrivateData:], f.PrivateData[:])
 }
 
-// DREQ asks to end the connection (IBA 12.6.10).
+// DREQ requests the end of the connection (IBA 12.6.10).
 type DREQ struct {
 	CommIDs
 	RemoteQPN   QPN // the receiver's queue pair

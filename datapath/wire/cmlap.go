@@ -2,11 +2,11 @@ package wire
 
 import "encoding/binary"
 
-// LAP asks to load an alternate path into a connection (IBA 12.8.1).
+// LAP requests that an alternate path be loaded into a connection (IBA 12.8.1).
 type LAP struct {
 	CommIDs
 	RemoteQPN     QPN   // the receiver's queue pair
-	RemoteTimeout uint8 // 5 bits: within 4.096 µs × 2ⁿ the receiver has to answer
+	RemoteTimeout uint8 // 5 bits: the receiver must respond within 4.096 µs × 2ⁿ
 	Alternate     CMPath
 	PrivateData   [168]byte
 }
@@ -60,22 +60,22 @@ func (m MAD) PutLAP(transactionID uint64, f *LAP) {
 	copy(d[lapPrivateData:], f.PrivateData[:])
 }
 
-// APR answers a LAP (IBA 12.8.2).
+// APR is the response to a LAP (IBA 12.8.2).
 type APR struct {
 	CommIDs
-	InfoLength  uint8 // bytes of Info that count
+	InfoLength  uint8 // valid bytes of Info
 	Status      APRStatus
 	Info        [72]byte
 	PrivateData [148]byte
 }
 
-// APRStatus is what became of the alternate path.
+// APRStatus is the result of loading the alternate path.
 type APRStatus uint8
 
 // The statuses.
 const (
 	APRLoaded      APRStatus = 0
-	APRCommID      APRStatus = 1 // there is no such communication
+	APRCommID      APRStatus = 1 // no such communication
 	APRUnsupported APRStatus = 2
 )
 

@@ -9,10 +9,10 @@ type REP struct {
 	LocalQPN            QPN
 	LocalEECN           uint32
 	StartingPSN         PSN
-	ResponderResources  uint8 // READs and atomics that the sender serves at once
-	InitiatorDepth      uint8 // and that it asks for at once
+	ResponderResources  uint8 // READs and atomics that the sender accepts at once
+	InitiatorDepth      uint8 // READs and atomics that it has outstanding at once
 	TargetAckDelay      uint8 // 5 bits: 4.096 µs × 2ⁿ
-	Failover            uint8 // 2 bits: what became of the alternate path
+	Failover            uint8 // 2 bits: the result for the alternate path
 	EndToEndFlowControl bool
 	RNRRetryCount       uint8 // 3 bits
 	SRQ                 bool

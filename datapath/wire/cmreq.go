@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// CMPath is a connection's path, as a REQ or a LAP describes it: from its sender's side.
+// CMPath is a connection's path in a REQ or a LAP, from the view of its sender.
 type CMPath struct {
 	LocalLID, RemoteLID uint16 // 0xFFFF on Ethernet
 	Local, Remote       GID
@@ -15,22 +15,22 @@ type CMPath struct {
 	AckTimeout          uint8 // 5 bits: 4.096 µs × 2ⁿ
 }
 
-// REQ asks for a connection (IBA 12.6.5).
+// REQ requests a connection (IBA 12.6.5).
 type REQ struct {
 	LocalID             CommID
 	ServiceID           ServiceID
 	LocalCAGUID         uint64
 	LocalQKey           QKey
 	LocalQPN            QPN
-	ResponderResources  uint8 // READs and atomics that the sender serves at once
+	ResponderResources  uint8 // READs and atomics that the sender accepts at once
 	LocalEECN           uint32
-	InitiatorDepth      uint8 // and that it asks for at once
+	InitiatorDepth      uint8 // READs and atomics that it has outstanding at once
 	RemoteEECN          uint32
-	RemoteTimeout       uint8 // 5 bits: within 4.096 µs × 2ⁿ the receiver has to answer
+	RemoteTimeout       uint8 // 5 bits: the receiver must respond within 4.096 µs × 2ⁿ
 	TransportService    uint8 // 2 bits: 0 RC, 1 UC, 2 RD, 3 extended
 	EndToEndFlowControl bool
 	StartingPSN         PSN
-	LocalTimeout        uint8 // 5 bits: within which the sender answers
+	LocalTimeout        uint8 // 5 bits: the sender responds within 4.096 µs × 2ⁿ
 	RetryCount          uint8 // 3 bits
 	PKey                PKey
 	PathMTU             MTU // 4 bits

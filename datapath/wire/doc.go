@@ -1,7 +1,7 @@
 // Package wire defines the packet formats of RoCEv2 and the types of their fields (QPN, PSN, QKey,
 // PKey, GID).
 //
-// A frame, with the offsets that the view types name:
+// A frame, with the view types of its headers:
 //
 //	Ethernet 14 [+4 a VLAN tag, two at most]
 //	IPv4 20 (no options) | IPv6 40      in RoCEv2 this header is the GRH
@@ -13,9 +13,9 @@
 //	pad 0 to 3                          (−length) & 3 zero bytes
 //	ICRC 4                              over all from the IP header on; see Packet.Unsealed
 //
-// Receiving: Parse checks every length, and every field that the layout depends on, once; after it
-// no accessor can fail. CheckICRC then says whether the frame arrived as it was sent. Both are done
-// once per packet, however many queue pairs it is delivered to.
+// Receiving: Parse checks every length, and every field that the layout depends on, once; afterwards no accessor can
+// fail. CheckICRC then reports whether the frame is intact. Both are called once per packet, whatever the number of
+// queue pairs that receive it.
 //
 // Sending: a Template holds the headers that all packets to one destination share. The caller first
 // writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the ICRC
@@ -28,8 +28,8 @@
 // and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
 // the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
 //
-// Left out: the contents of the extended headers of RD (only their lengths are checked; the engine drops its
-// packets as unsupported), and MADs of other classes.
+// The extended headers of RD are not parsed (only their lengths are checked; the engine drops RD packets as
+// unsupported), nor are MADs of other classes.
 //
 // Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9, 12 and 13,
 // annexes A11 (IP addresses in connection management), A14 (XRC), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.

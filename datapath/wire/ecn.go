@@ -2,21 +2,21 @@ package wire
 
 import "encoding/binary"
 
-// Congestion as packets report it (RFC 3168): a sender says that it heeds reports, a queue that grows marks its
-// packets, and the receiver of one that is marked notifies the sender (IBA A17.9).
+// Congestion notification in packets (RFC 3168): a sender marks its packets as ECN-capable, a growing queue marks such
+// packets, and the receiver of a marked packet notifies the sender (IBA A17.9).
 
 // The ECN bits of TOS and traffic class.
 const (
 	ecnBits  = 3
-	ecnECT0  = 2 // the sender heeds reports
+	ecnECT0  = 2 // ECN-capable
 	ecnCE    = 3 // congestion experienced
 	ecnShift = 4 // IPv6: of the traffic class in the header's second byte
 )
 
-// cnpTrafficClass is DSCP 48, as cards have it: networks let it pass the queues that it reports.
+// cnpTrafficClass is DSCP 48, as in NICs: networks let such packets bypass the congested queues.
 const cnpTrafficClass = 48 << 2
 
-// Marked reports whether a queue on the way has marked the packet.
+// Marked reports whether a queue in the network has marked the packet.
 func (p *Packet) Marked() bool {
 	if p.v6 {
 		return p.frame[p.ip+1]>>ecnShift&ecnBits == ecnCE
@@ -24,8 +24,7 @@ func (p *Packet) Marked() bool {
 	return p.frame[p.ip+ipv4TOS]&ecnBits == ecnCE
 }
 
-// Mark does what a queue does that marks packets: one whose sender heeds that is marked from then on. It reports
-// whether the frame is one.
+// Mark marks an ECN-capable frame, as a congested queue does, and reports whether it is one.
 func Mark(frame []byte) bool {
 	kind, ip := etherType(frame)
 	switch {
@@ -42,7 +41,7 @@ func Mark(frame []byte) bool {
 	return false
 }
 
-// ECNCapable is the template of a sender that heeds reports. A traffic class that says something of ECN stays.
+// ECNCapable returns the template with ECN-capable packets. A traffic class with ECN bits is not changed.
 func (t *Template) ECNCapable() Template {
 	if t.tos&ecnBits != 0 {
 		return *t
@@ -50,7 +49,7 @@ func (t *Template) ECNCapable() Template {
 	return t.withTrafficClass(t.tos | ecnECT0)
 }
 
-// withTrafficClass is the template with another traffic class.
+// withTrafficClass returns the template with another traffic class.
 func (t *Template) withTrafficClass(class uint8) Template {
 	one := *t
 	one.partial += uint64(class) + uint64(0xFFFF-uint16(t.tos)) // one's complement: less the old one

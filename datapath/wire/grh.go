@@ -23,9 +23,9 @@ func (p *Packet) PutGRH(grh *[GRHLen]byte) {
 	*(*[IPv4Len]byte)(grh[grhIPv4:]) = [IPv4Len]byte(p.frame[p.ip : p.ip+IPv4Len])
 }
 
-// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes can have
-// any content in general. So when they look like IPv6, the header is IPv4 only if its checksum is
-// right (the kernel's ib_get_rdma_header_version does the same).
+// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes may have any content, so if
+// they look like IPv6, the header is IPv4 only if its checksum is correct (as in the kernel's
+// ib_get_rdma_header_version).
 func (g GRH) IPVersion() int {
 	if len(g) < GRHLen {
 		return 0
@@ -42,19 +42,19 @@ func (g GRH) IPVersion() int {
 	return 6
 }
 
-// SGID is the sender's address, zero if the bytes hold no IP header.
+// SGID returns the sender's address; zero if the bytes hold no IP header.
 func (g GRH) SGID() GID {
 	source, _ := g.Addresses()
 	return source
 }
 
-// DGID is the address that the packet was sent to.
+// DGID returns the address that the packet was sent to.
 func (g GRH) DGID() GID {
 	_, dest := g.Addresses()
 	return dest
 }
 
-// Addresses returns SGID and DGID, cheaper than two calls.
+// Addresses returns SGID and DGID, faster than two calls.
 func (g GRH) Addresses() (source, dest GID) {
 	switch g.IPVersion() {
 	case 4:
@@ -66,7 +66,7 @@ func (g GRH) Addresses() (source, dest GID) {
 	return source, dest
 }
 
-// TrafficClass is DSCP and ECN: the TOS of IPv4, the traffic class of IPv6.
+// TrafficClass returns DSCP and ECN: the TOS of IPv4, the traffic class of IPv6.
 func (g GRH) TrafficClass() uint8 {
 	switch g.IPVersion() {
 	case 4:
@@ -77,7 +77,7 @@ func (g GRH) TrafficClass() uint8 {
 	return 0
 }
 
-// FlowLabel is the flow label of IPv6, 20 bits; 0 over IPv4.
+// FlowLabel returns the flow label of IPv6, 20 bits; 0 over IPv4.
 func (g GRH) FlowLabel() uint32 {
 	if g.IPVersion() != 6 {
 		return 0
@@ -85,7 +85,7 @@ func (g GRH) FlowLabel() uint32 {
 	return binary.BigEndian.Uint32(g) & flowLabelMask
 }
 
-// HopLimit is the hop limit or TTL with which the packet arrived.
+// HopLimit returns the hop limit or TTL of the packet on arrival.
 func (g GRH) HopLimit() uint8 {
 	switch g.IPVersion() {
 	case 4:

@@ -54,7 +54,7 @@ func mapped(address []byte) GID {
 	return GID{10: 0xff, 11: 0xff, 12: address[0], 13: address[1], 14: address[2], 15: address[3]}
 }
 
-// onesComplementSum is the sum of RFC 1071 over a 20-byte header, folded to 16 bits.
+// onesComplementSum returns the sum of RFC 1071 over a 20-byte header, folded to 16 bits.
 func onesComplementSum(h []byte) uint16 {
 	_ = h[19]
 	sum := uint64(binary.BigEndian.Uint32(h[0:])) + uint64(binary.BigEndian.Uint32(h[4:])) +
@@ -119,7 +119,7 @@ const (
 	bthPKey   = 2 // 2 bytes
 	bthFECN   = 4 // FECN, BECN and reserved bits; not covered by the ICRC
 	bthDestQP = 5 // 3 bytes
-	bthAckReq = 8 // AckReq, 7 reserved bits: in memory, how many packets a long one stands for, less one
+	bthAckReq = 8 // AckReq, 7 reserved bits: in memory, the number of packets of a long packet, minus one
 	bthPSN    = 9 // 3 bytes
 
 	bthSolicited    = 0x80
@@ -132,35 +132,35 @@ const (
 	bthBECN         = 0x40
 )
 
-// Opcode is the operation. It determines which headers follow.
+// Opcode returns the operation. It determines the headers that follow.
 func (h BTH) Opcode() Opcode { return Opcode(h[bthOpcode]) }
 
-// Solicited is the solicited event bit.
+// Solicited returns the solicited event bit.
 func (h BTH) Solicited() bool { return h[bthFlags]&bthSolicited != 0 }
 
-// MigReq is the migration bit. RDMA NICs send 1, Soft-RoCE sends 0; both are accepted.
+// MigReq returns the migration bit. RDMA NICs send 1, Soft-RoCE sends 0; both are accepted.
 func (h BTH) MigReq() bool { return h[bthFlags]&bthMigReq != 0 }
 
-// PadCount is the number of bytes, 0 to 3, between payload and ICRC.
+// PadCount returns the number of bytes, 0 to 3, between payload and ICRC.
 func (h BTH) PadCount() int { return int(h[bthFlags]&bthPadMask) >> bthPadShift }
 
-// Version is the transport header version. The only defined one is 0.
+// Version returns the transport header version. The only defined one is 0.
 func (h BTH) Version() int { return int(h[bthFlags] & bthVersionMask) }
 
-// PKey is the sender's partition key.
+// PKey returns the sender's partition key.
 func (h BTH) PKey() PKey { return PKey(binary.BigEndian.Uint16(h[bthPKey:])) }
 
-// DestQP is the destination queue pair; QPNMulticast for packets to a group.
+// DestQP returns the destination queue pair; QPNMulticast for packets to a group.
 func (h BTH) DestQP() QPN { return QPN(uint24(h[bthDestQP:])) }
 
-// AckReq reports whether the sender asks for an acknowledge. It has no meaning for datagrams.
+// AckReq reports whether the sender requests an acknowledgement. It has no meaning for datagrams.
 func (h BTH) AckReq() bool { return h[bthAckReq]&bthAckRequested != 0 }
 
-// Packets is how many packets this one stands for, 1 to 128: a long one has as many PSNs. Ask only of frames that never
-// leave memory; in others the bits are reserved.
+// Packets returns the number of packets that this packet stands for, 1 to 128: a long packet has as many PSNs. It is
+// valid only for frames that never leave memory; in others the bits are reserved.
 func (h BTH) Packets() uint32 { return uint32(h[bthAckReq]&bthPacketsMask) + 1 }
 
-// PSN is the packet sequence number. Receivers of datagrams ignore it.
+// PSN returns the packet sequence number. Receivers of datagrams ignore it.
 func (h BTH) PSN() PSN { return PSN(uint24(h[bthPSN:])) }
 
 // DETH is a view of a datagram extended transport header (IBA 9.3.1).
@@ -174,10 +174,10 @@ const (
 	dethSrcQP = 5 // 3 bytes, after a reserved one
 )
 
-// QKey is the Q_Key, which must equal that of the receiving queue pair.
+// QKey returns the Q_Key, which must equal that of the receiving queue pair.
 func (h DETH) QKey() QKey { return QKey(binary.BigEndian.Uint32(h[dethQKey:])) }
 
-// SrcQP is the queue pair that sent the datagram.
+// SrcQP returns the queue pair that sent the datagram.
 func (h DETH) SrcQP() QPN { return QPN(uint24(h[dethSrcQP:])) }
 
 // ImmLen and ICRCLen are the lengths of immediate data and of the ICRC, in bytes.

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// MADLen is the length of a management datagram, and MADHeaderLen that of the header that all of
-// them begin with, in bytes (IBA 13.4.2).
+// MADLen is the length of a management datagram, and MADHeaderLen that of its header, in bytes (IBA 13.4.2).
 const (
 	MADLen       = 256
 	MADHeaderLen = 24
@@ -32,10 +31,10 @@ const (
 	ClassVersionCM uint8 = 2
 )
 
-// Method is what a MAD asks for (IBA 13.4.5).
+// Method is the method of a MAD (IBA 13.4.5).
 type Method uint8
 
-// The methods that connection management knows. MethodResponse is the bit of those that answer.
+// The methods of connection management. MethodResponse is the bit of responses.
 const (
 	MethodGet      Method = 0x01
 	MethodSet      Method = 0x02
@@ -44,16 +43,16 @@ const (
 	MethodResponse Method = 0x80
 )
 
-// MADStatus is the outcome that a response carries (IBA 13.4.7).
+// MADStatus is the result in a response (IBA 13.4.7).
 type MADStatus uint16
 
-// The statuses that say why a request was not understood.
+// The statuses of requests that are not understood.
 const (
-	MADStatusBadVersion  MADStatus = 1 << 2 // base version, class version, or the two together
+	MADStatusBadVersion  MADStatus = 1 << 2 // base version, class version, or their combination
 	MADStatusUnsupported MADStatus = 3 << 2 // this method with this attribute
 )
 
-// Attribute is what a MAD is about; with MethodSend, which message of connection management it is.
+// Attribute is the subject of a MAD; with MethodSend, the type of the connection management message.
 type Attribute uint16
 
 // The messages (IBA 12.6).
@@ -73,7 +72,7 @@ const (
 
 var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"}
 
-// String is the message's name in the specification.
+// String returns the message's name in the specification.
 func (a Attribute) String() string {
 	if a >= AttributeREQ && a <= AttributeAPR {
 		return attributeNames[a-AttributeREQ]
@@ -81,25 +80,24 @@ func (a Attribute) String() string {
 	return fmt.Sprintf("attribute(0x%04x)", uint16(a))
 }
 
-// MAD is a view of a management datagram: the payload of a packet to QP 1. ParseMAD makes one of
-// received bytes. A message is read by the method with its name, and written by the one with Put
-// before it, which writes all 256 bytes.
+// MAD is a view of a management datagram: the payload of a packet to QP 1. ParseMAD returns one for received bytes. A
+// message is read by the method with its name, and written by the one with the prefix Put, which writes all 256 bytes.
 type MAD []byte
 
-// ParseMAD checks the length, after which no accessor can fail. ok is false for another length; of
-// the contents nothing is checked.
+// ParseMAD checks the length, after which no accessor can fail. ok is false for another length. The contents are not
+// checked.
 func ParseMAD(payload []byte) (m MAD, ok bool) {
 	return MAD(payload[:len(payload):len(payload)]), len(payload) == MADLen
 }
 
-// MADHeader is what the header says, except its reserved fields.
+// MADHeader holds the fields of the header, except reserved ones.
 type MADHeader struct {
 	BaseVersion   uint8
 	Class         uint8
 	ClassVersion  uint8
 	Method        Method
 	Status        MADStatus
-	TransactionID uint64 // chosen by who asks; an answer repeats it
+	TransactionID uint64 // chosen by the requester; a response repeats it
 	Attribute     Attribute
 	Modifier      uint32
 }
@@ -113,7 +111,7 @@ func (m MAD) Header() MADHeader {
 	}
 }
 
-// PutHeader writes the header, and zeros behind it.
+// PutHeader writes the header, and zeros after it.
 func (m MAD) PutHeader(h MADHeader) {
 	clear(m)
 	m[madBaseVersion], m[madClass], m[madClassVersion], m[madMethod] = h.BaseVersion, h.Class, h.ClassVersion, byte(h.Method)
@@ -123,7 +121,7 @@ func (m MAD) PutHeader(h MADHeader) {
 	binary.BigEndian.PutUint32(m[madModifier:], h.Modifier)
 }
 
-// begin writes the header of a message of connection management, and gives the zeroed data.
+// begin writes the header of a connection management message, and returns the zeroed data.
 func (m MAD) begin(transactionID uint64, attribute Attribute) (data []byte) {
 	m.PutHeader(MADHeader{
 		BaseVersion: MADBaseVersion, Class: ClassCM, ClassVersion: ClassVersionCM, Method: MethodSend,

@@ -1,14 +1,14 @@
 package wire
 
-// Meaning is what an operation does, and its place in a message: bits.
+// Meaning describes an operation and its place in a message, as bits.
 type Meaning uint16
 
-// What operations do. An operation has one of the first eight bits. A message has one packet that starts it and one
-// that ends it, which may be the same; what the end has besides (immediate data, a key to invalidate) only it has.
+// An operation has one of the first eight bits. A message has one packet that starts it and one that ends it, which may
+// be the same; only the end may have immediate data or a key to invalidate.
 const (
 	MeansSend Meaning = 1 << iota
 	MeansWrite
-	MeansRead // asks for one
+	MeansRead // a request
 	MeansCompareSwap
 	MeansFetchAdd
 	MeansReadResponse
@@ -20,31 +20,31 @@ const (
 	MeansInvalidate
 
 	MeansAtomic = MeansCompareSwap | MeansFetchAdd
-	// MeansAnswered are requests that are answered with data, which is their acknowledgement too (IBA 9.7.5.1.2).
+	// MeansAnswered are requests whose response contains data; it is the acknowledgement too (IBA 9.7.5.1.2).
 	MeansAnswered = MeansRead | MeansAtomic
-	// MeansAnswer is what a responder sends.
+	// MeansAnswer are the packets of a responder.
 	MeansAnswer = MeansReadResponse | MeansAcknowledge | MeansAtomicAcknowledge
-	// MeansReceive are the operations that take a receive, or complete one. A WRITE does at its end.
+	// MeansReceive are the operations that consume a receive request, or complete one. A WRITE does at its end.
 	MeansReceive = MeansSend | MeansImmediate
 
 	alone = MeansStart | MeansEnd
 	kinds = MeansAnswered | MeansAnswer | MeansSend | MeansWrite
 )
 
-// Is reports whether it has any of the bits.
+// Is reports whether m has any of the bits.
 func (m Meaning) Is(any Meaning) bool { return m&any != 0 }
 
-// Kind is what it does, without the place in the message.
+// Kind returns the operation without the place in the message.
 func (m Meaning) Kind() Meaning { return m & kinds }
 
-// Means is what the opcode means, the same for all services; 0 if it does not exist.
+// Means returns the meaning of the opcode, which is the same for all services; 0 if the opcode does not exist.
 func (o Opcode) Means() Meaning { return operations[o.Operation()].means }
 
-// Sequence is the operations of a message's packets.
+// Sequence holds the operations of a message's packets.
 type Sequence struct{ first, middle, last, only Opcode }
 
-// SequenceOf is the sequence of a message that does this, with the bits that only its end has. One that is a single
-// packet, of whatever length, is that in all places.
+// SequenceOf returns the sequence of a message with a meaning, including the bits of its end. A message that always is
+// a single packet has the same operation in all places.
 func SequenceOf(m Meaning) Sequence {
 	kind := m.Kind()
 	only, _ := operationThat(m | alone)
@@ -57,7 +57,7 @@ func SequenceOf(m Meaning) Sequence {
 	return Sequence{first, middle, last, only}
 }
 
-// operationThat finds the operation with exactly that meaning.
+// operationThat finds the operation with exactly a meaning.
 func operationThat(m Meaning) (operation Opcode, found bool) {
 	for i, row := range operations {
 		if row.means == m {
@@ -67,7 +67,7 @@ func operationThat(m Meaning) (operation Opcode, found bool) {
 	return 0, false
 }
 
-// At is the operation of a packet at a place, from 0, that stands for so many of all packets.
+// At returns the operation of a packet at a place, from 0, that stands for many of the packets of a message.
 func (s *Sequence) At(place, many, packets uint32) Opcode {
 	first, last := place == 0, place+many == packets
 	switch {

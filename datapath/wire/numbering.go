@@ -6,16 +6,16 @@ import (
 	mathbits "math/bits"
 )
 
-// Numbering knows what IPv4's identification and Don't Fragment do to the ICRC, for those who see only what
-// UDP carries: the kernel writes both fields when a socket sends, and does not show them to the one that receives.
+// Numbering computes the effect of IPv4's identification and Don't Fragment on the ICRC. UDP sockets need it: the
+// kernel writes both fields when a socket sends, and does not report them when a socket receives.
 //
-// A CRC is linear. Two packets of one length that differ in some bits have ICRCs that differ by the exclusive or of
-// what each of these bits does alone, whatever else is in the packets. So an ICRC can be corrected for another
-// identification (Effect), and an identification can be found from the ICRC (Solve). What Solve accepts is weaker: of
-// the 32 bits that an ICRC checks, the 17 bits of the two fields are spent, and 15 remain.
+// A CRC is linear. The ICRCs of two packets of equal length that differ in some bits differ by the exclusive or of the
+// effects of these bits, whatever the rest of the packets. So an ICRC can be corrected for another identification
+// (Effect), and an identification can be computed from the ICRC (Solve). The check in Solve is weaker: of the 32 bits
+// of an ICRC, 17 are used for the two fields, and 15 remain.
 //
-// The effects depend on how many bytes follow. They are computed when a length is first seen, and kept: a
-// third of a kilobyte for each length. A Numbering belongs to one goroutine at a time. Its zero value is ready.
+// The effects depend on the number of bytes that follow. They are computed when a length first occurs, and kept: a
+// third of a kilobyte for each length. A Numbering is used by one goroutine at a time. Its zero value is ready to use.
 type Numbering struct {
 	lengths [(UDPLen + BTHLen + AtomicETHLen + 4096 + ICRCLen) / 4]*effects
 }
@@ -23,18 +23,18 @@ type Numbering struct {
 // idBits are the bits of the identification, and Don't Fragment as bit 16.
 const idBits = 17
 
-// effects are what the bits do to the ICRC of a packet of some length.
+// effects holds the effects of the bits on the ICRC of a packet of some length.
 type effects struct {
 	of [idBits]uint32
-	// rows are exclusive ors of effects. Each has a highest bit that no other row has, by which it is found.
+	// rows are exclusive ors of effects. The index of a row is its highest bit, which no other row has.
 	rows [32]struct {
 		effect uint32
-		bits   uint32 // that it is the effect of; 0: no row
+		bits   uint32 // whose effect it is; 0: no row
 	}
 }
 
-// Effect is what has to be added (by exclusive or) to the ICRC of an IPv4 packet with so many bytes from the BTH to the end
-// of the ICRC, when bits of its identification change.
+// Effect returns the change (by exclusive or) of the ICRC of an IPv4 packet with a number of bytes from the BTH to the
+// end of the ICRC, for changed bits of its identification.
 func (n *Numbering) Effect(transport int, changed uint16) (sum uint32) {
 	e := n.effectsFor(transport)
 	if e == nil {
@@ -46,8 +46,8 @@ func (n *Numbering) Effect(transport int, changed uint16) (sum uint32) {
 	return sum
 }
 
-// Solve is for a packet whose ICRC is wrong, as CheckICRC has just found. It says whether another identification makes it
-// right, with or without Don't Fragment, and if so writes these into the packet.
+// Solve handles a packet whose ICRC is wrong according to CheckICRC. It reports whether another identification makes
+// the ICRC correct, with or without Don't Fragment, and if so writes both into the packet.
 func (n *Numbering) Solve(p *Packet) bool {
 	e := n.effectsFor(len(p.frame) - p.bth)
 	if p.v6 || e == nil {
@@ -66,7 +66,7 @@ func (n *Numbering) Solve(p *Packet) bool {
 	return true
 }
 
-// changeID changes bits of the identification, and maybe Don't Fragment.
+// changeID inverts bits of the identification and, if dontFragment is set, Don't Fragment.
 func (p *Packet) changeID(id uint16, dontFragment bool) {
 	h := p.frame[p.ip : p.ip+IPv4Len]
 	binary.BigEndian.PutUint16(h[ipv4Identification:], binary.BigEndian.Uint16(h[ipv4Identification:])^id)
@@ -77,7 +77,7 @@ func (p *Packet) changeID(id uint16, dontFragment bool) {
 	binary.BigEndian.PutUint16(h[ipv4Checksum:], ^onesComplementSum(h))
 }
 
-// effectsFor gives the effects for a length; nil if no packet has it.
+// effectsFor returns the effects for a length; nil if no packet has it.
 func (n *Numbering) effectsFor(transport int) *effects {
 	if transport < 0 || transport&3 != 0 || transport/4 >= len(n.lengths) {
 		return nil
@@ -104,10 +104,10 @@ func newEffects(transport int) *effects {
 	return e
 }
 
-// remainder is the CRC without the inversions before and after, which are not linear.
+// remainder returns the CRC without the inversions before and after, which are not linear.
 func remainder(sum uint32, b []byte) uint32 { return ^crc32.Update(^sum, crc32.IEEETable, b) }
 
-// addRow adds an effect to the rows, after taking out what they have already.
+// addRow adds an effect to the rows, reduced by the existing rows.
 func (e *effects) addRow(effect, of uint32) {
 	for effect != 0 {
 		row := &e.rows[mathbits.Len32(effect)-1]

@@ -42,10 +42,10 @@ const (
 	OpSendOnlyInvalidate
 )
 
-// Of is the opcode of an operation of a service.
+// Of returns the opcode of an operation of a service.
 func (s Service) Of(operation Opcode) Opcode { return Opcode(s)<<5 | operation }
 
-// Operation is the low five bits, the same for all services.
+// Operation returns the low five bits, which are the same for all services.
 func (o Opcode) Operation() Opcode { return o & 0x1F }
 
 // Service is a transport service: the high three bits of an opcode.
@@ -64,8 +64,7 @@ const (
 // Service returns the opcode's transport service.
 func (o Opcode) Service() Service { return Service(o >> 5) }
 
-// HeaderMask is a set of extended headers. It has its own type so that an opcode cannot be used in
-// its place by mistake.
+// HeaderMask is a set of extended headers. It has its own type so that it cannot be confused with an opcode.
 type HeaderMask uint16
 
 // The extended headers, in the order in which they follow the BTH.
@@ -86,8 +85,8 @@ const (
 // headerLen is the length in bytes of each extended header, by bit.
 var headerLen = [...]int{4, DETHLen, XRCETHLen, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmLen, IETHLen, 16, 0}
 
-// Headers is a row of the opcode table: which headers follow the BTH, and where the payload starts.
-// The row of an opcode that does not exist is zero.
+// Headers is a row of the opcode table: the headers after the BTH, and the offset of the payload. The row of an opcode
+// that does not exist is zero.
 type Headers struct {
 	Name    string
 	Mask    HeaderMask
@@ -99,7 +98,7 @@ func (o Opcode) Headers() (row Headers, ok bool) {
 	return opcodes[o], opcodes[o].Payload != 0
 }
 
-// String is the opcode's name in the specification.
+// String returns the opcode's name in the specification.
 func (o Opcode) String() string {
 	if name := opcodes[o].Name; name != "" {
 		return name
@@ -111,7 +110,7 @@ func (o Opcode) String() string {
 // dropped.
 var opcodes = makeOpcodes()
 
-// operations lists the operations by the low five bits of the opcode: all that each means. Services share them.
+// operations lists the operations by the low five bits of the opcode. All services share them.
 var operations = [32]struct {
 	name  string
 	mask  HeaderMask
@@ -173,7 +172,7 @@ func addRD(table *[256]Headers) {
 	table[int(ServiceRD)<<5|0x15] = Headers{"RD_RESYNC", mask, BTHLen + mask.length()}
 }
 
-// length is the sum of the lengths of the headers in the set, in bytes.
+// length returns the sum of the lengths of the headers in the set, in bytes.
 func (m HeaderMask) length() (n int) {
 	for bit, length := range headerLen {
 		if m&(1<<bit) != 0 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Fault says why a frame is not a valid RoCEv2 packet.
+// Fault is the reason why a frame is not a valid RoCEv2 packet.
 type Fault uint8
 
-// The faults, in the order in which Parse looks for them.
+// The faults, in the order in which Parse checks for them.
 const (
 	FaultNone       Fault = iota
 	FaultNotRoCE          // not IP, not UDP, or another port
@@ -25,7 +25,7 @@ const (
 var faultNames = [...]string{"none", "not_roce", "ip_options", "fragment", "truncated", "length",
 	"ip_checksum", "transport_version", "unknown_opcode", "pad"}
 
-// String is the name of the fault's drop counter.
+// String returns the name of the fault's drop counter.
 func (f Fault) String() string {
 	if int(f) < len(faultNames) {
 		return faultNames[f]
@@ -33,8 +33,8 @@ func (f Fault) String() string {
 	return fmt.Sprintf("fault(%d)", uint8(f))
 }
 
-// Packet is a parsed view of a frame. It borrows the frame; no accessor fails
-// after a Parse that gave FaultNone. Before that its accessors may panic.
+// Packet is a parsed view of a frame. It borrows the frame. No accessor fails after a Parse that returned FaultNone;
+// otherwise accessors may panic.
 type Packet struct {
 	frame   []byte // ends with the ICRC
 	ip      int    // offset of the IP header, which is the GRH
@@ -43,11 +43,11 @@ type Packet struct {
 	end     int    // offset of the end of the payload; pad and ICRC follow
 	headers HeaderMask
 	v6      bool
-	sum     uint32 // the ICRC as CheckICRC has computed it
+	sum     uint32 // the ICRC computed by CheckICRC
 }
 
-// Parse checks a frame and fills p. A frame that it accepts has IP and UDP headers that agree, a
-// known opcode, all headers of that opcode, and a valid pad count. It does not check the ICRC.
+// Parse checks a frame and fills p. A frame that it accepts has consistent IP and UDP headers, a known opcode, all
+// headers of that opcode, and a valid pad count. It does not check the ICRC.
 func Parse(frame []byte, p *Packet) Fault {
 	etherType, ip := etherType(frame)
 	switch etherType {
@@ -59,7 +59,7 @@ func Parse(frame []byte, p *Packet) Fault {
 	return FaultNotRoCE
 }
 
-// GuessDestQP is the destination QP of a frame that has not been parsed, if it is like most; else any number.
+// GuessDestQP returns the destination QP of an unparsed frame with the usual headers; for other frames any number.
 func GuessDestQP(frame []byte) QPN {
 	bth := EthernetLen + IPv4Len + UDPLen
 	if len(frame) > EthernetLen && frame[EthernetLen]>>4 == 6 {
@@ -172,29 +172,29 @@ func (p *Packet) parseBTH() Fault {
 	return FaultNone
 }
 
-// Frame is the frame that was parsed, without what Ethernet pads.
+// Frame returns the parsed frame, without Ethernet padding.
 func (p *Packet) Frame() []byte { return p.frame }
 
-// BTH is the base transport header.
+// BTH returns the base transport header.
 func (p *Packet) BTH() BTH { return BTH(p.frame[p.bth : p.bth+BTHLen : p.bth+BTHLen]) }
 
 // Has reports whether the packet carries all headers of the set.
 func (p *Packet) Has(headers HeaderMask) bool { return p.headers&headers == headers }
 
-// DETH is the datagram extended transport header. Call it only for packets that have HeaderDETH and
+// DETH returns the datagram extended transport header. Call it only for packets that have HeaderDETH and
 // not HeaderRDETH.
 func (p *Packet) DETH() DETH { return DETH(p.frame[p.bth+BTHLen : p.bth+BTHLen+DETHLen]) }
 
-// Imm is the immediate data. Call it only for packets that have HeaderImm.
+// Imm returns the immediate data. Call it only for packets that have HeaderImm.
 func (p *Packet) Imm() uint32 { return binary.BigEndian.Uint32(p.frame[p.payload-ImmLen:]) }
 
-// Payload is the payload without the pad.
+// Payload returns the payload without the pad.
 func (p *Packet) Payload() []byte { return p.frame[p.payload:p.end:p.end] }
 
 // IsIPv6 reports whether the packet has an IPv6 header; otherwise it has an IPv4 header.
 func (p *Packet) IsIPv6() bool { return p.v6 }
 
-// Addresses is the part of the IP header with source and destination, to compare packets quickly.
+// Addresses returns the source and destination addresses in the IP header, for fast comparisons.
 func (p *Packet) Addresses() []byte {
 	if p.v6 {
 		return p.frame[p.ip+ipv6Source : p.ip+IPv6Len]
@@ -202,7 +202,7 @@ func (p *Packet) Addresses() []byte {
 	return p.frame[p.ip+ipv4Source : p.ip+IPv4Len]
 }
 
-// Source is the sender's GID: the source address of the IP header.
+// Source returns the sender's GID: the source address of the IP header.
 func (p *Packet) Source() GID {
 	if p.v6 {
 		return IPv6(p.frame[p.ip:]).source()
@@ -210,7 +210,7 @@ func (p *Packet) Source() GID {
 	return IPv4(p.frame[p.ip:]).source()
 }
 
-// Destination is the GID that the packet was sent to: the destination address of the IP header.
+// Destination returns the GID that the packet was sent to: the destination address of the IP header.
 func (p *Packet) Destination() GID {
 	if p.v6 {
 		return IPv6(p.frame[p.ip:]).destination()
@@ -229,10 +229,10 @@ func (p *Packet) VLAN() (id uint16, ok bool) {
 	return 0, false
 }
 
-// DestinationMAC is the destination MAC of the frame.
+// DestinationMAC returns the destination MAC of the frame.
 func (p *Packet) DestinationMAC() MAC { return MAC(p.frame[:6]) }
 
-// Priority is the priority in the outermost VLAN tag (802.1p), 0 to 7; 0 for untagged frames.
+// Priority returns the priority in the outermost VLAN tag (802.1p), 0 to 7; 0 for untagged frames.
 func (p *Packet) Priority() uint8 {
 	if p.ip == EthernetLen {
 		return 0
@@ -240,8 +240,8 @@ func (p *Packet) Priority() uint8 {
 	return p.frame[EthernetLen] >> vlanPriorityShift
 }
 
-// SourceMAC is the source MAC of the frame.
+// SourceMAC returns the source MAC of the frame.
 func (p *Packet) SourceMAC() MAC { return MAC(p.frame[ethSource : ethSource+6]) }
 
-// ICRC is the invariant CRC in the packet.
+// ICRC returns the invariant CRC in the packet.
 func (p *Packet) ICRC() uint32 { return binary.LittleEndian.Uint32(p.frame[len(p.frame)-ICRCLen:]) }

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// The extended headers of connected services (IBA 9.3.3 to 9.3.7; of XRC A14.3). Packet gives views of those that its
-// opcode has.
+// The extended headers of connected services (IBA 9.3.3 to 9.3.7; XRC: A14.3). Packet returns views of the headers of
+// its opcode.
 
-// XRCETHLen is the length of the header that says which shared receive queue a request of XRC is for, in bytes: 8
+// XRCETHLen is the length of the header with the number of the shared receive queue of an XRC request, in bytes: 8
 // reserved bits, and the number (IBA A14.3).
 const XRCETHLen = 4
 
 // SRQN is the number of a shared receive queue of type XRC, 24 bits.
 type SRQN uint32
 
-// SRQNMax is the largest one.
+// SRQNMax is the largest SRQN.
 const SRQNMax SRQN = 0xFFFFFF
 
-// String prints the number as that of a queue pair is printed.
+// String formats the number like that of a queue pair.
 func (n SRQN) String() string { return QPN(n).String() }
 
 // RETH is a view of an RDMA extended transport header.
@@ -34,13 +34,13 @@ const (
 	rethLength = 12 // 4 bytes
 )
 
-// Addr is where the data begins in the responder's memory.
+// Addr returns the start address of the data in the responder's memory.
 func (h RETH) Addr() uint64 { return binary.BigEndian.Uint64(h[rethAddr:]) }
 
-// RKey names the responder's memory.
+// RKey returns the key of the responder's memory.
 func (h RETH) RKey() uint32 { return binary.BigEndian.Uint32(h[rethRKey:]) }
 
-// Length is that of the whole message, in bytes.
+// Length returns the length of the whole message, in bytes.
 func (h RETH) Length() uint32 { return binary.BigEndian.Uint32(h[rethLength:]) }
 
 // AtomicETH is a view of an atomic extended transport header.
@@ -56,16 +56,16 @@ const (
 	atomicCompare = 20 // 8 bytes
 )
 
-// Addr is the address of the number in the responder's memory, a multiple of 8.
+// Addr returns the address of the operand in the responder's memory, a multiple of 8.
 func (h AtomicETH) Addr() uint64 { return binary.BigEndian.Uint64(h[atomicAddr:]) }
 
-// RKey names the responder's memory.
+// RKey returns the key of the responder's memory.
 func (h AtomicETH) RKey() uint32 { return binary.BigEndian.Uint32(h[atomicRKey:]) }
 
-// SwapAdd is what a compare-and-swap writes, or what a fetch-and-add adds.
+// SwapAdd returns the new value of a compare-and-swap, or the addend of a fetch-and-add.
 func (h AtomicETH) SwapAdd() uint64 { return binary.BigEndian.Uint64(h[atomicSwapAdd:]) }
 
-// Compare is what a compare-and-swap expects.
+// Compare returns the expected value of a compare-and-swap.
 func (h AtomicETH) Compare() uint64 { return binary.BigEndian.Uint64(h[atomicCompare:]) }
 
 // AETH is a view of an acknowledge extended transport header.
@@ -74,25 +74,24 @@ type AETH []byte
 // AETHLen is the length of the header, in bytes.
 const AETHLen = 4
 
-// Syndrome says whether and why not a request was carried out.
+// Syndrome returns the result of the request.
 func (h AETH) Syndrome() Syndrome { return Syndrome(h[0]) }
 
-// MSN counts the messages that the responder has completed, 24 bits.
+// MSN returns the number of messages that the responder has completed, 24 bits.
 func (h AETH) MSN() uint32 { return uint24(h[1:]) }
 
 // AtomicAckETHLen is the length of the header with an atomic's original value, in bytes.
 const AtomicAckETHLen = 8
 
-// Syndrome is the first byte of an AETH: a kind in bits 5 and 6, and what belongs to it in the low five
-// (IBA 9.7.5.2.1).
+// Syndrome is the first byte of an AETH: a kind in bits 5 and 6, and its value in the low five bits (IBA 9.7.5.2.1).
 type Syndrome uint8
 
-// The kinds of syndromes, and the four NAKs. AckUncounted is an ACK that says nothing about receives.
+// The kinds of syndromes, and the four NAKs. AckUncounted is an ACK without a number of receive requests.
 const (
 	SyndromeKind Syndrome = 0x60
-	SyndromeACK  Syndrome = 0x00 // and credits
-	SyndromeRNR  Syndrome = 0x20 // and the code of a time
-	SyndromeNAK  Syndrome = 0x60 // and a code
+	SyndromeACK  Syndrome = 0x00 // with credits
+	SyndromeRNR  Syndrome = 0x20 // with the code of a time
+	SyndromeNAK  Syndrome = 0x60 // with a code
 
 	AckUncounted         = SyndromeACK | syndromeValue
 	NAKSequence          = SyndromeNAK
@@ -103,7 +102,7 @@ const (
 	syndromeValue Syndrome = 0x1F
 )
 
-// Kind is SyndromeACK, SyndromeRNR, SyndromeNAK or 0x40, which is reserved.
+// Kind returns SyndromeACK, SyndromeRNR, SyndromeNAK or 0x40, which is reserved.
 func (s Syndrome) Kind() Syndrome { return s & SyndromeKind }
 
 // rnrTimes are the times of RNR NAKs by code, in units of 10 µs (IBA table 45).
@@ -112,12 +111,12 @@ var rnrTimes = [32]int{
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }
 
-// RNRTime is how long a requester waits after an RNR NAK.
+// RNRTime returns the time that a requester waits after an RNR NAK.
 func (s Syndrome) RNRTime() time.Duration {
 	return time.Duration(rnrTimes[s&syndromeValue]) * 10 * time.Microsecond
 }
 
-// AckTimeout is the time of a code of 5 bits: 4.096 µs × 2ⁿ; 0, which is for ever, of code 0 (IBA 9.7.6.1.3).
+// AckTimeout returns the time of a 5-bit code: 4.096 µs × 2ⁿ; 0 for code 0, which means no timeout (IBA 9.7.6.1.3).
 func AckTimeout(code uint8) time.Duration {
 	if code &= 0x1F; code == 0 {
 		return 0
@@ -125,9 +124,9 @@ func AckTimeout(code uint8) time.Duration {
 	return 4096 * time.Nanosecond << code
 }
 
-// AckCredits is the ACK that says that at least so many receives are posted: the largest number with a code.
-// The codes stand for 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, 32768: the power of two, and the bit below it (IBA table
-// 46).
+// AckCredits returns the ACK syndrome for a number of posted receive requests, rounded down to the next number with a
+// code. The codes represent 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, 32768: the power of two, and the bit below it (IBA
+// table 46).
 func AckCredits(receives uint32) Syndrome {
 	if receives < 2 {
 		return SyndromeACK | Syndrome(receives)
@@ -136,35 +135,37 @@ func AckCredits(receives uint32) Syndrome {
 	return SyndromeACK | Syndrome(2*power) | Syndrome(min(receives, maxCredits)>>(power-1)&1)
 }
 
-// maxCredits is the largest number of receives with a code.
+// maxCredits is the largest number of receive requests with a code.
 const maxCredits = 32768
 
-// SRQN is the queue that a request of XRC is for. Call it only for packets that have HeaderXRCETH.
+// SRQN returns the destination SRQ of an XRC request. Call it only for packets that have HeaderXRCETH.
 func (p *Packet) SRQN() SRQN {
 	return SRQN(binary.BigEndian.Uint32(p.frame[p.bth+BTHLen:])) & SRQNMax
 }
 
-// RETH is the header of RDMA requests. Call it only for packets that have HeaderRETH.
+// RETH returns the header of RDMA requests. Call it only for packets that have HeaderRETH.
 func (p *Packet) RETH() RETH { return RETH(p.extended(RETHLen)) }
 
-// AtomicETH is the header of atomic requests. Call it only for packets that have HeaderAtomicETH.
+// AtomicETH returns the header of atomic requests. Call it only for packets that have HeaderAtomicETH.
 func (p *Packet) AtomicETH() AtomicETH { return AtomicETH(p.extended(AtomicETHLen)) }
 
-// AETH is the header of answers. Call it only for packets that have HeaderAETH.
+// AETH returns the header of responses. Call it only for packets that have HeaderAETH.
 func (p *Packet) AETH() AETH { return AETH(p.extended(AETHLen)) }
 
-// Original is what an atomic request found. Call it only for packets that have HeaderAtomicAckETH.
+// Original returns the previous value of the operand of an atomic. Call it only for packets that have
+// HeaderAtomicAckETH.
 func (p *Packet) Original() uint64 {
 	return binary.BigEndian.Uint64(p.extended(AETHLen + AtomicAckETHLen)[AETHLen:])
 }
 
-// InvalidateRKey is the key in an IETH. Call it only for packets that have HeaderIETH.
+// InvalidateRKey returns the key in an IETH. Call it only for packets that have HeaderIETH.
 func (p *Packet) InvalidateRKey() uint32 { return binary.BigEndian.Uint32(p.frame[p.payload-IETHLen:]) }
 
 // IETHLen is the length of the header with a key to be invalidated, in bytes.
 const IETHLen = 4
 
-// extended is the first bytes after the BTH and the XRCETH, of services whose packets have neither DETH nor RDETH.
+// extended returns the first bytes after the BTH and the XRCETH, for services whose packets have neither DETH nor
+// RDETH.
 func (p *Packet) extended(length int) []byte {
 	from := p.bth + BTHLen
 	if p.headers&HeaderXRCETH != 0 {

@@ -2,7 +2,7 @@ package wire
 
 import "strconv"
 
-// String says what the reason means, in the words of the kernel's rdma_reject_msg.
+// String returns the description of the kernel's rdma_reject_msg.
 func (r RejectReason) String() string {
 	if int(r) < len(rejectReasons) && rejectReasons[r] != "" {
 		return rejectReasons[r]
@@ -10,7 +10,7 @@ func (r RejectReason) String() string {
 	return "unrecognized reason " + strconv.Itoa(int(r))
 }
 
-// rejectReasons are the kernel's ib_cm_rej_reason, which are those of IBA 12.6.7.2.
+// rejectReasons are the descriptions of the kernel's ib_cm_rej_reason, with the numbers of IBA 12.6.7.2.
 var rejectReasons = [...]string{
 	1: "no QP", 2: "no EEC", 3: "no resources", 4: "timeout", 5: "unsupported request", 6: "invalid communication ID",
 	7: "invalid communication instance", 8: "invalid service ID", 9: "invalid transport type", 10: "stale connection",

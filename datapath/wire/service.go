@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// ServiceID is what a request asks for, in connection management. Those of rdma_cm are a port space
-// and a port (IBA A11.2).
+// ServiceID is the requested service, in connection management. Those of rdma_cm consist of a port space and a port
+// (IBA A11.2).
 type ServiceID uint64
 
 // PortSpace is a port space of rdma_cm (enum rdma_ucm_port_space).
@@ -21,7 +21,7 @@ const (
 	PortSpaceIB    PortSpace = 0x013F
 )
 
-// String is the port space's name.
+// String returns the port space's name.
 func (p PortSpace) String() string {
 	switch p {
 	case PortSpaceIPoIB:
@@ -36,44 +36,44 @@ func (p PortSpace) String() string {
 	return fmt.Sprintf("port space 0x%04x", uint16(p))
 }
 
-// ServiceIDFor is the service of a port in a port space.
+// ServiceIDFor returns the service ID of a port in a port space.
 func ServiceIDFor(space PortSpace, port uint16) ServiceID {
 	return ServiceID(space)<<16 | ServiceID(port)
 }
 
-// Port is the port in the service id.
+// Port returns the port in the service ID.
 func (s ServiceID) Port() uint16 { return uint16(s) }
 
-// PortSpace is the port space in the service id; other services than rdma_cm's may have anything there.
+// PortSpace returns the port space in the service ID. Services other than those of rdma_cm may have any value there.
 func (s ServiceID) PortSpace() PortSpace { return PortSpace(s >> 16) }
 
 // String prints the id in hexadecimal.
 func (s ServiceID) String() string { return fmt.Sprintf("0x%016x", uint64(s)) }
 
-// CMAddressLen is the length of the address header, in bytes. It is the first part of the private
-// data of rdma_cm's requests (IBA A11.3): those that ask for a service of a port space.
+// CMAddressLen is the length of the address header, in bytes. It is the first part of the private data of rdma_cm's
+// requests for a service in a port space (IBA A11.3).
 const CMAddressLen = 36
 
 const (
 	cmAddressVersion     = 0  // 1 byte: 0
 	cmAddressIPVersion   = 1  // 4 bits, the upper ones: 4 or 6
-	cmAddressPort        = 2  // 2 bytes: the sender's
+	cmAddressPort        = 2  // 2 bytes: of the sender
 	cmAddressSource      = 4  // 16 bytes; IPv4 in the last four
 	cmAddressDestination = 20 // 16 bytes
-	cmAddressIPv4        = 12 // of an address, for IPv4
+	cmAddressIPv4        = 12 // offset in an address, for IPv4
 
 	cmAddressNow = 0 // the version
 )
 
-// CMAddress is what the address header says: the address that asks (Source), and the one that is asked.
-// The destination's port is that of the service id.
+// CMAddress holds the fields of the address header: the requester's address (Source), and the requested address. The
+// destination's port is in the service ID.
 type CMAddress struct {
 	Source      netip.AddrPort
 	Destination netip.Addr
 }
 
-// CMAddressOf reads the header in private data of at least CMAddressLen bytes. ok is false for
-// another version of the header, or an IP version that there is not.
+// CMAddressOf reads the header in private data of at least CMAddressLen bytes. ok is false for another version of the
+// header, or an unknown IP version.
 func CMAddressOf(data []byte) (a CMAddress, ok bool) {
 	port := binary.BigEndian.Uint16(data[cmAddressPort:])
 	source, dest := [16]byte(data[cmAddressSource:]), [16]byte(data[cmAddressDestination:])
@@ -92,7 +92,7 @@ func CMAddressOf(data []byte) (a CMAddress, ok bool) {
 	return a, false
 }
 
-// Put writes the header, CMAddressLen bytes. Both addresses have one IP version; zones are left out.
+// Put writes the header, CMAddressLen bytes. Both addresses have the same IP version; zones are omitted.
 func (a *CMAddress) Put(data []byte) {
 	clear(data[:CMAddressLen])
 	source, dest := a.Source.Addr(), a.Destination

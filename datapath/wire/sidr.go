@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// SIDRReq asks which queue pair serves datagrams for a service (IBA 12.11.1).
+// SIDRReq queries the queue pair that serves datagrams for a service (IBA 12.11.1).
 type SIDRReq struct {
 	RequestID   uint32 // chosen by the sender
 	PKey        PKey
@@ -38,34 +38,34 @@ func (m MAD) PutSIDRReq(transactionID uint64, f *SIDRReq) {
 	copy(d[sidrReqPrivateData:], f.PrivateData[:])
 }
 
-// SIDRRep answers a SIDRReq (IBA 12.11.2).
+// SIDRRep is the response to a SIDRReq (IBA 12.11.2).
 type SIDRRep struct {
 	RequestID   uint32
 	Status      SIDRStatus
-	InfoLength  uint8 // bytes of Info that count
-	QPN         QPN   // with SIDRValid, like the Q_Key
+	InfoLength  uint8 // valid bytes of Info
+	QPN         QPN   // with SIDRValid, as the Q_Key
 	ServiceID   ServiceID
 	QKey        QKey
 	Info        [72]byte
 	PrivateData [136]byte
 }
 
-// SIDRStatus is the answer to a SIDRReq.
+// SIDRStatus is the result of a SIDRReq.
 type SIDRStatus uint8
 
 // The statuses.
 const (
-	SIDRValid        SIDRStatus = iota // there is a queue pair
-	SIDRNotSupported                   // nobody listens
-	SIDRReject                         // who listens refuses
-	SIDRNoQP                           // who listens has no queue pair
-	SIDRRedirect                       // another port is to be asked
-	SIDRVersion                        // the version is not known
+	SIDRValid        SIDRStatus = iota // QPN and Q_Key are valid
+	SIDRNotSupported                   // no listener
+	SIDRReject                         // the listener refuses
+	SIDRNoQP                           // the listener has no queue pair
+	SIDRRedirect                       // use another port
+	SIDRVersion                        // unsupported version
 )
 
 var sidrStatusNames = [...]string{"valid", "service not supported", "rejected", "no QP", "redirect", "version not supported"}
 
-// String says what the status means.
+// String returns a description of the status.
 func (s SIDRStatus) String() string {
 	if int(s) < len(sidrStatusNames) {
 		return sidrStatusNames[s]

@@ -15,7 +15,7 @@ type Path struct {
 	Unsealed           bool // packets have no ICRC: their frames never leave memory (Packet.Unsealed)
 }
 
-// SourcePorts are those of which a packet's UDP source port is one. Zero stands for any.
+// SourcePorts are the UDP source ports of packets. Zero permits any port.
 type SourcePorts [4]uint16
 
 // DefaultHopLimit is used for a hop limit of 0.
@@ -41,15 +41,15 @@ const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + XRCETHLen
 // MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen
 
-// Template holds the Ethernet, IP and UDP headers of all packets to one destination. The fields
-// that the ICRC does not cover are set to ones in it.
+// Template holds the Ethernet, IP and UDP headers of all packets to one destination. In it, the fields that the ICRC
+// does not cover are set to ones.
 type Template struct {
 	headers   [EthernetLen + VLANLen + IPv6Len + UDPLen]byte
 	ip, bth   int
 	v6        bool
-	partial   uint64 // IPv4: checksum over the words that do not change
-	first     uint64 // IPv6: the real first eight bytes, with length 0
-	tos, ttl  uint8  // the real values of masked fields; of IPv6 the first only, in first too
+	partial   uint64 // IPv4: checksum of the constant words
+	first     uint64 // IPv6: the actual first eight bytes, with length 0
+	tos, ttl  uint8  // the actual values of masked fields; for IPv6 tos only, which is in first too
 	flowLabel uint32
 	ports     SourcePorts
 	unsealed  bool
@@ -114,7 +114,7 @@ func (t *Template) putIPv6(ip []byte, path Path, hops uint8) {
 	copy(ip[ipv6Destination:], path.Dest[:])
 }
 
-// PayloadOffset is the offset of the payload in the frame, in bytes.
+// PayloadOffset returns the offset of the payload in the frame, in bytes.
 func (t *Template) PayloadOffset(hasImm bool) int {
 	offset := t.bth + BTHLen + DETHLen
 	if hasImm {
@@ -133,8 +133,7 @@ func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	return t.finish(frame)
 }
 
-// begin writes what is around the transport headers and the payload: the headers before the BTH, and the pad.
-// It returns the frame, as long as it will be.
+// begin writes the headers before the BTH, and the pad. It returns the frame with its final length.
 func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []byte {
 	end := payload + length + padOf(length)
 	frame = frame[:end+ICRCLen]
@@ -144,7 +143,7 @@ func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []b
 	return frame
 }
 
-// finish writes the ICRC, or that there is none, and returns the length of the frame.
+// finish writes the ICRC, or the marker of its absence, and returns the length of the frame.
 func (t *Template) finish(frame []byte) int {
 	end := len(frame) - ICRCLen
 	sum := uint32(unsealed)
@@ -156,7 +155,7 @@ func (t *Template) finish(frame []byte) int {
 	return len(frame)
 }
 
-// padOf is how many bytes follow a payload of a length, so that all is a multiple of four.
+// padOf returns the number of pad bytes after a payload of a length, up to a multiple of four.
 func padOf(length int) int { return -length & 3 }
 
 // copyHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
@@ -222,18 +221,18 @@ func putBTH(b []byte, opcode Opcode, solicited, ackReq bool, pad int, pkey PKey,
 	binary.BigEndian.PutUint32(b[bthAckReq:], last)
 }
 
-// HeaderLen is the length of the headers before the BTH, in bytes.
+// HeaderLen returns the length of the headers before the BTH, in bytes.
 func (t *Template) HeaderLen() int { return t.bth }
 
-// PutHeaders writes the headers before the BTH of a frame that has the rest: one that arrived where only what UDP
-// carries was seen. The UDP checksum is 0.
+// PutHeaders writes the headers before the BTH of a frame whose other parts were received by a UDP socket. The UDP
+// checksum is 0.
 func (t *Template) PutHeaders(frame []byte, id, sourcePort uint16) {
 	copy(frame[:t.bth], t.headers[:])
 	t.putLengths(frame, id, sourcePort, len(frame))
 	t.unmaskHeaders(frame[t.ip:t.bth])
 }
 
-// unmask writes the real values of the fields that were ones for the ICRC.
+// unmask writes the actual values of the fields that were ones for the ICRC.
 func (t *Template) unmask(frame []byte) {
 	t.unmaskHeaders(frame[t.ip:t.bth])
 	frame[t.bth+bthFECN] = 0
@@ -261,8 +260,8 @@ func FlowLabel(local, remote QPN) uint32 {
 	return uint32(v & flowLabelMask)
 }
 
-// SourcePort derives the UDP source port from a flow label, so that routers spread flows over
-// parallel links (rdma_flow_label_to_udp_sport in the kernel).
+// SourcePort derives the UDP source port from a flow label, so that routers distribute flows over parallel links
+// (rdma_flow_label_to_udp_sport in the kernel).
 func SourcePort(flowLabel uint32) uint16 {
 	low, high := flowLabel&0x3FFF, flowLabel&0xFC000>>14
 	return uint16(low^high) | 0xC000

@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// Transport holds the transport headers of a packet of a connected queue pair. Of the fields after
-// AckReq only those count whose headers the opcode has.
+// Transport holds the transport headers of a packet of a connected queue pair. Fields after Packets are used only if
+// the opcode has their header.
 type Transport struct {
 	Opcode           Opcode
 	DestQP, SourceQP QPN // the source is not in the packet; the UDP source port is derived from both
@@ -12,7 +12,7 @@ type Transport struct {
 	ID               uint16 // IPv4 identification
 	Solicited        bool
 	AckReq           bool
-	Packets          uint32 // that it stands for, at most MaxPackets; 0 is 1
+	Packets          uint32 // number of packets that it stands for, at most MaxPackets; 0 means 1
 
 	SRQN             SRQN   // XRCETH
 	Addr             uint64 // RETH, AtomicETH
@@ -25,10 +25,10 @@ type Transport struct {
 	Imm              uint32
 }
 
-// MaxPackets is how many packets a long packet may stand for.
+// MaxPackets is the maximum number of packets that a long packet stands for.
 const MaxPackets = bthPacketsMask + 1
 
-// PayloadOffsetOf is the offset of the payload in a frame with this opcode, which must exist, in bytes.
+// PayloadOffsetOf returns the offset of the payload in a frame with an existing opcode, in bytes.
 func (t *Template) PayloadOffsetOf(o Opcode) int { return t.bth + opcodes[o].Payload }
 
 // SealTransport is Seal for a packet of a connected queue pair, whose payload is at PayloadOffsetOf.
@@ -39,7 +39,7 @@ func (t *Template) SealTransport(frame []byte, h *Transport, length int) int {
 	return t.finish(frame)
 }
 
-// put writes BTH and extended headers, in the order in which they follow each other.
+// put writes BTH and extended headers, in order.
 func (h *Transport) put(b []byte, length int) {
 	putBTH(b, h.Opcode, h.Solicited, h.AckReq, padOf(length), h.PKey, h.DestQP, h.PSN)
 	if h.Packets > 1 {

@@ -8,11 +8,11 @@ import (
 // QPN is a queue pair number, 24 bits.
 type QPN uint32
 
-// Queue pair numbers with a meaning of their own (IBA 9.2.7).
+// Reserved queue pair numbers (IBA 9.2.7).
 const (
 	QPNSMI       QPN = 0        // subnet management; never valid on RoCE
 	QPNGSI       QPN = 1        // general services: connection management
-	QPNMulticast QPN = 0xFFFFFF // the packet goes to a group, not to a queue pair
+	QPNMulticast QPN = 0xFFFFFF // the packet is for a group, not for a queue pair
 	QPNMax       QPN = 0xFFFFFF
 )
 
@@ -22,22 +22,21 @@ func (q QPN) String() string { return fmt.Sprintf("0x%06x", uint32(q)) }
 // PSN is a packet sequence number, 24 bits.
 type PSN uint32
 
-// PSNMask keeps a PSN in its 24 bits.
+// PSNMask masks the 24 bits of a PSN.
 const PSNMask PSN = 0xFFFFFF
 
-// Plus is the PSN n packets after p.
+// Plus returns the PSN n packets after p.
 func (p PSN) Plus(n uint32) PSN { return (p + PSN(n)) & PSNMask }
 
-// Ahead is how far p is ahead of another: negative if it is behind. Half of the 2²⁴ numbers are ahead, half
-// behind (IBA 9.7.1).
+// Ahead returns how far p is ahead of another PSN: negative if it is behind. Half of the 2²⁴ numbers are ahead, half
+// are behind (IBA 9.7.1).
 func (p PSN) Ahead(of PSN) int { return int(int32((p-of)<<8) >> 8) }
 
 // QKey is the key of a datagram queue pair: packets with another Q_Key are dropped.
 type QKey uint32
 
-// QKeyGSI is the Q_Key of QP 1 (IBA 13.5.3.1). QKeyPrivileged is the bit of the keys that only a
-// privileged program may set on a queue pair (IBA 10.2.5). In a send request a key with this bit
-// stands for the queue pair's own Q_Key.
+// QKeyGSI is the Q_Key of QP 1 (IBA 13.5.3.1). QKeyPrivileged is the bit of the keys that only a privileged program may
+// set on a queue pair (IBA 10.2.5). A send request with this bit in its key uses the queue pair's own Q_Key.
 const (
 	QKeyGSI        QKey = 0x80010000
 	QKeyPrivileged QKey = 0x80000000
@@ -57,8 +56,8 @@ const (
 	pkeyPartition PKey = 0x7FFF
 )
 
-// Matches reports whether a queue pair with key p takes packets with key q: the partitions are
-// equal and valid, and at least one key is a full membership (IBA 10.9.3).
+// Matches reports whether a queue pair with key p accepts packets with key q: the partitions are equal and valid, and
+// at least one key is a full membership (IBA 10.9.3).
 func (p PKey) Matches(q PKey) bool {
 	return (p^q)&pkeyPartition == 0 && p&pkeyPartition != 0 && (p|q)&pkeyFull != 0
 }
@@ -66,8 +65,8 @@ func (p PKey) Matches(q PKey) bool {
 // String prints the key in hexadecimal.
 func (p PKey) String() string { return fmt.Sprintf("0x%04x", uint16(p)) }
 
-// MLID is a multicast local identifier. Ethernet has none. The verbs calls still have the argument;
-// a group keeps the MLID that it was first attached with.
+// MLID is a multicast local identifier. Ethernet has none, but the verbs calls have the argument; a group keeps the
+// MLID of its first attachment.
 type MLID uint16
 
 // MAC is an Ethernet address.
@@ -101,7 +100,7 @@ func GIDFromAddr(addr netip.Addr) GID { return addr.As16() }
 // Addr returns the IP address; IPv4-mapped addresses as IPv4.
 func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
-// IsIPv4 reports whether the GID stands for an IPv4 address.
+// IsIPv4 reports whether the GID represents an IPv4 address.
 func (g GID) IsIPv4() bool {
 	return g[0]|g[1]|g[2]|g[3]|g[4]|g[5]|g[6]|g[7]|g[8]|g[9] == 0 && g[10] == 0xff && g[11] == 0xff
 }
@@ -145,7 +144,7 @@ const (
 	MTU4096
 )
 
-// Bytes is the longest payload of a packet, in bytes; 0 if the MTU is invalid.
+// Bytes returns the maximum payload of a packet, in bytes; 0 if the MTU is invalid.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -156,8 +155,8 @@ func (m MTU) Bytes() int {
 // String prints the size in bytes.
 func (m MTU) String() string { return fmt.Sprint(m.Bytes()) }
 
-// MTUOverhead is the part of the interface's MTU that headers may take, in bytes: IPv6, UDP, BTH,
-// the longest extended headers and ICRC, rounded up as the kernel does.
+// MTUOverhead is the maximum length of headers within the interface's MTU, in bytes: IPv6, UDP, BTH, the longest
+// extended headers and ICRC, rounded up as in the kernel.
 const MTUOverhead = 80
 
 // MTUFor returns the largest RDMA MTU that fits an interface's MTU in bytes; 0 if none does.

@@ -1,10 +1,10 @@
-// Package wiretest changes RoCEv2 frames for tests: it makes checksum and ICRC right again, so that
-// the test's change is the only fault of the frame.
+// Package wiretest modifies RoCEv2 frames for tests: it corrects the checksum and the ICRC, so that the test's change
+// is the only fault of the frame.
 //
 //	            IP       UDP   BTH   DETH   Payload
 //	┌──────────┬────────┬─────┬─────┬──────┬─────────┬──────┐
 //	│ Ethernet │ IPv4   │ UDP │ BTH │ DETH │ payload │ ICRC │
 //	└──────────┴────────┴─────┴─────┴──────┴─────────┴──────┘
 //
-// It does not use package wire, because it tests it. Left out: IPv6, except in Reseal6; VLAN tags.
+// It does not use package wire, because it tests it. IPv6 is supported only in Reseal6; VLAN tags are not supported.
 package wiretest

@@ -28,8 +28,8 @@ func FixIPv4(header []byte) {
 	binary.BigEndian.PutUint16(header[10:], ^uint16(sum))
 }
 
-// Reseal writes the IPv4 checksum and the ICRC (IBA A17.3.3) of a changed frame, so that the change
-// is its only fault. It returns the frame.
+// Reseal writes the IPv4 checksum and the ICRC (IBA A17.3.3) of a changed frame, so that the change is its only fault.
+// It returns the frame.
 func Reseal(frame []byte) []byte {
 	FixIPv4(frame[IP:])
 	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[IP:len(frame)-4]...)
