@@ -99,8 +99,8 @@ enum { ROCED_SEND_ERROR = ROCED_CONSUMER_WORDS + 8 };
  * ROCED_RECV_FLUSH is not 0 the queue pair is in ERR, and a post must ring the doorbell.
  *
  * In a shared receive queue a slot is free when the consumer's index has passed it; in a queue
- * pair's own, when the completion has been polled. Posts to a shared queue ring no doorbell. When it
- * is resized the program posts to the new queue; the card takes what is in the old one first.
+ * pair's own, when the completion has been polled. Posts to a shared queue ring no doorbell. After a
+ * resize the program posts to the new queue; the card first consumes the requests in the old one.
  */
 struct roced_recv_wqe {
 	uint64_t id;
@@ -113,12 +113,12 @@ enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
 /*
  * A completion; the stride is its size. Before it sleeps the program sets bits of the word at
  * ROCED_CQ_ARMED (by an atomic or), and then loads the card's index once more, both sequentially
- * consistent. The card clears the bits of which it sends the event. ROCED_CQ_ARMED_WAIT has an event of
- * its own; the other three share one, which ends all three. ROCED_CQ_ARMED_COUNT waits until as many completions are unread as the word at
- * ROCED_CQ_THRESHOLD says. For ROCED_CQ_ARMED_FUTEX, apart too, the card wakes the word of its index, at
- * ROCED_PRODUCER_WORDS, as a futex that processes share (futex(2), FUTEX_WAKE): no message comes. It does so
- * also when it goes over to another queue (resize_cq).
- * The card sets the word at ROCED_CQ_ERROR when the queue was overrun, after it has published the last
+ * consistent. The card clears the bits whose event it sends. ROCED_CQ_ARMED_WAIT has a separate event;
+ * ROCED_CQ_ARMED_NEXT, _SOLICITED and _COUNT share one, which ends all three. ROCED_CQ_ARMED_COUNT waits
+ * until the number of unread completions reaches the word at ROCED_CQ_THRESHOLD. ROCED_CQ_ARMED_FUTEX is
+ * also separate: the card wakes the word of its index, at ROCED_PRODUCER_WORDS, as a futex shared between
+ * processes (futex(2), FUTEX_WAKE), without a message. It also does so when it switches to another queue
+ * (resize_cq). The card sets the word at ROCED_CQ_ERROR after an overrun, when it has published the last
  * completions. A program that finds it set polls once more.
  */
 struct roced_cqe {
