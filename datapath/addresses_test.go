@@ -9,14 +9,14 @@ import (
 	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
-// toHostGroup is for a group of which nothing comes over a wire.
+// toHostGroup returns a packet to a group whose packets never leave a host.
 func toHostGroup(payload []byte) []byte {
 	d := defaultDatagram()
 	d.DestQP = wire.QPNMulticast
 	return datagramFrom(wire.Path{Source: gidOf("fd00::2"), Dest: hostGroup}, d, payload)
 }
 
-// inIPv6 is a packet with an IPv6 header, whatever the addresses in it.
+// inIPv6 returns a packet with an IPv6 header, whatever the addresses in it.
 func inIPv6(source, dest string, payload []byte) []byte {
 	frame := datagramFrom(wire.Path{Source: gidOf("fd00::2"), Dest: ownGID6}, defaultDatagram(), payload)
 	from, to := netip.MustParseAddr(source).As16(), netip.MustParseAddr(dest).As16()
@@ -25,7 +25,7 @@ func inIPv6(source, dest string, payload []byte) []byte {
 	return wiretest.Reseal6(frame)
 }
 
-// Sources that look strange and are none of the above are delivered.
+// Unusual source addresses that are none of the above are delivered.
 func TestUnusualSources(t *testing.T) {
 	for _, source := range []string{"0.0.0.1", "126.255.255.255", "128.0.0.0", "240.0.0.1", "255.255.255.254", "10.0.1.255"} {
 		r := newRig(t)
@@ -38,7 +38,7 @@ func TestUnusualSources(t *testing.T) {
 	}
 }
 
-// A MAC or an address that becomes ours or not counts from the next packet on.
+// A MAC or an address that is added or removed takes effect with the next packet.
 func TestMACsAndBroadcastsChange(t *testing.T) {
 	r := newRig(t)
 	frame := datagramFrom(wire.Path{Source: gidOf("10.0.0.255"), Dest: ownGID, DestMAC: wire.MAC{2, 9}}, defaultDatagram(), nil)
@@ -62,7 +62,7 @@ func TestMACsAndBroadcastsChange(t *testing.T) {
 	}
 }
 
-// A device takes the frames of its own VLAN, and without one those that have no tag.
+// A device with a VLAN accepts the frames of that VLAN, and one without a VLAN untagged frames.
 func TestVLANOfTheDevice(t *testing.T) {
 	for _, row := range []struct {
 		device, frame uint16

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestAnswersAcknowledge: the answer to a read or an atomic is its acknowledgement, also if the peer asks for
-// one, as Soft-RoCE does with each. A WRITE has nothing else.
+// TestAnswersAcknowledge: the response to a READ or an atomic is its acknowledgement, even if the peer requests one, as
+// Soft-RoCE does for each. A WRITE has only an acknowledgement.
 func TestAnswersAcknowledge(t *testing.T) {
 	v := newVictim(t, wire.ServiceRC)
 	want := uint64(0)

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// BenchmarkConnection is messages over a connection between two engines on a network in memory: what requester
-// and responder cost, with the engines around them.
+// BenchmarkConnection sends messages over a connection between two engines on an in-memory network. It measures
+// requester and responder, including the engines.
 func BenchmarkConnection(b *testing.B) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead} {
@@ -28,11 +28,11 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// BenchmarkLoss is messages of 64 KiB over a network that loses packets. Its metric is the rate, as a part of that
-// over the same network without loss.
+// BenchmarkLoss sends messages of 64 KiB over a lossy network. Its metric is the rate, relative to that of the same
+// network without loss.
 func BenchmarkLoss(b *testing.B) {
 	for _, o := range []ib.Opcode{ib.WRRDMAWrite, ib.WRSend, ib.WRRDMARead} {
-		var without float64 // ns a message
+		var without float64 // ns per message
 		for _, loss := range []float64{0, 0.0001, 0.001, 0.01} {
 			b.Run(fmt.Sprintf("%v/%v", o, loss), func(b *testing.B) {
 				network := link.NewNetwork(1)
@@ -55,7 +55,7 @@ func benchmarkConnection(b *testing.B, service wire.Service, o ib.Opcode, length
 func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o ib.Opcode, length int) {
 	const depth = 32
 	from, to2 := newEnd(b, network, 1), newEnd(b, network, 2)
-	patient := func(c *Connection) { c.Timeout = 14 } // 67 ms, as most programs have it
+	patient := func(c *Connection) { c.Timeout = 14 } // 67 ms, the usual value
 	for _, e := range []*end{from, to2} {
 		e.engine.Do(func() { e.engine.ahead = conn.NewAhead(1 << 12) })
 		e.takesLong()
@@ -102,7 +102,7 @@ func benchmarkOver(b *testing.B, network *link.Network, service wire.Service, o 
 	}
 }
 
-// cpuTime is what the process has used so far, in ns: on a machine that others use too it says more than the time.
+// cpuTime returns the CPU time of the process, in ns: it is more accurate than elapsed time on a shared machine.
 func cpuTime(b *testing.B) int64 {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
@@ -111,7 +111,7 @@ func cpuTime(b *testing.B) int64 {
 	return used.Utime.Nano() + used.Stime.Nano()
 }
 
-// drop takes what is in the CQ, and says how much.
+// drop removes the completions from the CQ, and returns their number.
 func (e *end) drop() (n int) {
 	for ; e.cq.Available(1) > 0; n++ {
 		var c ring.CQE

@@ -9,8 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// sender is another queue pair of a rig, with queues of so many requests, whose CQ has
-// room for all of them.
+// sender is another queue pair of a rig, with queues of a number of requests, whose CQ has room for all of them.
 type sender struct {
 	qp   *QP
 	send *ring.SendProducer
@@ -61,8 +60,8 @@ func (r *rig) round() bool {
 	return r.engine.runRound()
 }
 
-// However many queue pairs have full send queues, a round takes frames in and sends no
-// more than its budget; the queue pairs have their turns, none twice before another.
+// However many queue pairs have full send queues, a round receives frames and sends no more than its budget; the queue
+// pairs take turns.
 func TestRoundsAreBounded(t *testing.T) {
 	const senders, depth = 100, 256
 	r := newRig(t)
@@ -72,19 +71,19 @@ func TestRoundsAreBounded(t *testing.T) {
 		s.post(r, depth, ring.Send{})
 		all = append(all, s)
 	}
-	odd := r.addSender(99, 8) // the budget ends within somebody's turn
+	odd := r.addSender(99, 8) // the budget ends within a turn
 	odd.post(r, 5, ring.Send{})
 	for round := 1; len(r.link.out) < senders*depth+5; round++ {
 		before := len(r.link.out)
 		r.link.in = [][]byte{datagram(nil)}
 		if !r.round() {
-			t.Fatalf("round %d did nothing", round)
+			t.Fatalf("round %d did no work", round)
 		}
 		if sent := len(r.link.out) - before; sent == 0 || sent > sendBudget {
-			t.Fatalf("round %d sent %d", round, sent)
+			t.Fatalf("round %d sent %d requests", round, sent)
 		}
 		if c := r.engine.counters; c.Received != uint64(round) {
-			t.Fatalf("%d frames were taken in %d rounds", c.Received, round)
+			t.Fatalf("received %d frames in %d rounds", c.Received, round)
 		}
 		least, most := depth, 0
 		for _, s := range all {
@@ -97,7 +96,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// Flushing is bounded too, is in order, and ends by itself; a change that begins it returns soon.
+// Flushing is bounded too, in order, and ends without further calls; a change that begins it returns soon.
 func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
@@ -110,13 +109,13 @@ func TestFlushIsBounded(t *testing.T) {
 	s.recv.Publish()
 	r.engine.Do(func() { s.qp.SetState(ib.QPStateErr) })
 	if n := s.cq.Available(2 * depth); n != changeBudget {
-		t.Fatalf("the change flushed %d", n)
+		t.Fatalf("the change flushed %d requests", n)
 	}
 	last := uint32(changeBudget)
 	for r.round() {
 		n := s.cq.Available(2 * depth)
 		if n-last > sendBudget {
-			t.Fatalf("a round flushed %d", n-last)
+			t.Fatalf("a round flushed %d requests", n-last)
 		}
 		last = n
 	}
@@ -150,7 +149,7 @@ func TestResetDuringFlush(t *testing.T) {
 	}
 }
 
-// fullGroup attaches so many queue pairs to a group; each has a receive for each message.
+// fullGroup attaches a number of queue pairs to a group; each has a receive request for each message.
 func (r *rig) fullGroup(mgid wire.GID, members, messages int) (qps []*QP, senders []*sender) {
 	for i := range members {
 		s := r.addSender(uint32(100+i), uint32(messages))
@@ -166,9 +165,8 @@ func (r *rig) fullGroup(mgid wire.GID, members, messages int) (qps []*QP, sender
 
 var bigGroup = wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 9, 14: 9, 15: 9}
 
-// A frame to a group of many is delivered over several rounds, to each member once, and its
-// memory is kept until then. The same for a group's message from this device. A round
-// sends meanwhile.
+// A frame to a group with many members is delivered in several rounds, to each member once, and its memory is kept
+// until then. The same applies to a group message from this device. A round sends meanwhile.
 func TestFanOutIsBounded(t *testing.T) {
 	const members, messages = 3*receiveBudget + 7, 3
 	for _, loop := range []bool{false, true} {
@@ -221,7 +219,7 @@ func TestFanOutIsBounded(t *testing.T) {
 	}
 }
 
-// Wherever the budget ends, at the last member or beside it, each member gets its copy.
+// Wherever the budget ends, at the last member or next to it, each member gets its copy.
 func TestFanOutEndsNearTheBudget(t *testing.T) {
 	for members := receiveBudget - 3; members <= receiveBudget+3; members++ {
 		r := newRig(t)
@@ -236,7 +234,7 @@ func TestFanOutEndsNearTheBudget(t *testing.T) {
 	}
 }
 
-// A round that sends and does nothing else says that it has worked.
+// A round that only sends reports work.
 func TestSendingIsWork(t *testing.T) {
 	r := newRig(t)
 	s := r.addSender(100, 8*sendTurn)
@@ -244,12 +242,12 @@ func TestSendingIsWork(t *testing.T) {
 	s.post(r, 8*sendTurn, ring.Send{})
 	for before := 0; before < 8*sendTurn; before = len(r.link.out) {
 		if !r.round() {
-			t.Fatalf("a round sent %d and says that it did nothing", len(r.link.out)-before)
+			t.Fatalf("a round sent %d packets and reports no work", len(r.link.out)-before)
 		}
 	}
 }
 
-// A queue pair that is detached during a fanout gets nothing any more; the others do.
+// A queue pair that is detached during a fanout gets no more copies; the others do.
 func TestDetachDuringFanOut(t *testing.T) {
 	const members = 3 * receiveBudget
 	r := newRig(t)
@@ -259,7 +257,7 @@ func TestDetachDuringFanOut(t *testing.T) {
 	rest := append(append([]*QP(nil), qps[:members-2]...), qps[members-1])
 	r.engine.Do(func() {
 		r.engine.setGroup(bigGroup, rest)
-		r.engine.setGroup(otherGroup, []*QP{r.qp}) // is no affair of this one's
+		r.engine.setGroup(otherGroup, []*QP{r.qp}) // concerns another group
 	})
 	r.run()
 	for i, s := range all {
@@ -277,7 +275,7 @@ func TestDetachDuringFanOut(t *testing.T) {
 	}
 }
 
-// A later round continues with the same packet, even if the card has sent one to itself in between.
+// A later round continues with the same packet, even if the card has sent a packet to itself meanwhile.
 func TestFanOutKeepsItsPacket(t *testing.T) {
 	const members = 2 * receiveBudget
 	r := newRig(t)
@@ -286,7 +284,7 @@ func TestFanOutKeepsItsPacket(t *testing.T) {
 	r.postSend(ring.Send{AH: 1}, piece(0, 3)) // to this device
 	r.round()
 	if !r.engine.round.arriving.pending() || r.engine.Counters().Loopback != 1 {
-		t.Fatal("nothing is left of the fan-out, or nothing was sent in between")
+		t.Fatal("the fan-out is complete, or no packet was sent meanwhile")
 	}
 	r.run()
 	for i, s := range all {
@@ -300,7 +298,7 @@ func TestFanOutKeepsItsPacket(t *testing.T) {
 	}
 }
 
-// So does one that this card sends, whose frame is used for the next packet.
+// The same for a packet that this card sends, whose frame is reused for the next packet.
 func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 	const members = 2 * sendBudget
 	r := newRig(t)
@@ -315,7 +313,7 @@ func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 	r.doorbell.Ring(3)
 	r.round()
 	if !r.engine.round.looping.pending() {
-		t.Fatal("nothing is left of the fan-out")
+		t.Fatal("the fan-out is complete")
 	}
 	for i := range r.link.frame {
 		r.link.frame[i] = 0xA5

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newCalled is a station whose worker is alone, and the eventfd of its calls.
+// newCalled returns a station whose worker is alone, and the eventfd of its calls.
 func newCalled(t *testing.T) (r *rig, calls int) {
 	t.Helper()
 	left, _ := newWire(t)
@@ -26,7 +26,7 @@ func newCalled(t *testing.T) (r *rig, calls int) {
 	return r, calls
 }
 
-// call writes 1.
+// call writes 1 to the eventfd.
 func call(t *testing.T, calls int) {
 	t.Helper()
 	var one [8]byte
@@ -36,7 +36,7 @@ func call(t *testing.T, calls int) {
 	}
 }
 
-// post posts a request, and calls as the program of another process does.
+// postAndCall posts a request, and calls as a program in another process does.
 func (r *rig) postAndCall(t *testing.T, calls int) {
 	t.Helper()
 	s := ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: testQP, RemoteQKey: testQKey}
@@ -47,7 +47,7 @@ func (r *rig) postAndCall(t *testing.T, calls int) {
 	}
 }
 
-// A write wakes the worker, each time that it sleeps, and also for a session that is suspended.
+// A write wakes a sleeping worker every time, also for a suspended session.
 func TestCallsAreHeard(t *testing.T) {
 	r, calls := newCalled(t)
 	for range 50 {
@@ -66,7 +66,7 @@ func TestCallsAreHeard(t *testing.T) {
 	wait(t, "the completion", func() bool { return len(r.completions()) == 1 })
 }
 
-// After EndCalls the descriptor is the owner's again, and nobody has read from it, then or before.
+// After EndCalls the descriptor belongs to its owner again, and has never been read.
 func TestCallsEnd(t *testing.T) {
 	r, calls := newCalled(t)
 	wait(t, "sleep of the worker", r.doorbell.Asleep)

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plug is a link whose other end changes while the engine runs, as sockets do. Between two ports it has
-// none: nothing arrives, and no frame can be reserved.
+// plug is a link whose other end changes while the engine runs, as sockets do. Between two ports it has none: no frames
+// arrive, and none can be reserved.
 type plug struct {
 	link.Link
-	mu     sync.Mutex // the worker says without the lease that it sleeps
+	mu     sync.Mutex // the worker calls SetAsleep without the lease
 	asleep bool
 }
 
@@ -56,7 +56,7 @@ func (unplugged) Descriptors() []int { return nil }
 func (unplugged) SetAsleep(bool)     {}
 func (unplugged) Close() error       { return nil }
 
-// descriptive is a port that has a descriptor, as links of interfaces have.
+// descriptive is a port with a descriptor, as links of interfaces have.
 type descriptive struct {
 	link.Port
 	fd int
@@ -90,7 +90,7 @@ func (d descriptive) Close() error {
 	return errors.Join(d.Port.Close(), unix.Close(d.fd))
 }
 
-// newPlugs are two engines on a wire, with workers; the receiver's link can be changed.
+// newPlugs returns two engines on a wire, with workers; the receiver's link can be changed.
 func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 	t.Helper()
 	network = link.NewNetwork(0)
@@ -100,7 +100,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 	return network, a, b, at
 }
 
-// unplug takes the port out, once nothing is left in it, and closes it.
+// unplug removes the port when it is empty, and closes it.
 func (r *rig) unplug(at *plug) {
 	r.Helper()
 	was := at.Link
@@ -113,14 +113,14 @@ func (r *rig) unplug(at *plug) {
 	}
 }
 
-// plugIn gives the engine a new port.
+// plugIn connects the engine to a new port.
 func (r *rig) plugIn(network *link.Network, at *plug) {
 	r.Helper()
 	port := newDescriptive(r.T, network.Port(wire.MAC{2, 2}))
 	r.engine.ChangeLink(func() { at.change(port) })
 }
 
-// Whoever sleeps when the link changes, the worker or a leader, is woken by frames from the new one.
+// When the link changes, the sleeping worker or leader is woken by frames from the new one.
 func TestSleepersFollowTheLink(t *testing.T) {
 	network, a, b, at := newPlugs(t)
 	for range 30 {
@@ -140,7 +140,7 @@ func TestSleepersFollowTheLink(t *testing.T) {
 	}
 }
 
-// Requests that are posted while there is no link wait in their queue pair, and leave with the next one.
+// Requests posted while there is no link wait in their queue pair, and are sent when there is one.
 func TestRequestsWaitForTheLink(t *testing.T) {
 	network, a, b, at := newPlugs(t)
 	a.engine.Do(func() { a.engine.tables.setAddresses([]wire.GID{peerGID}) })
@@ -160,7 +160,7 @@ func TestRequestsWaitForTheLink(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	if sent := b.engine.Counters().Sent; sent != 0 {
-		t.Fatalf("%d sent without a link", sent)
+		t.Fatalf("sent %d packets without a link", sent)
 	}
 	b.plugIn(network, at)
 	arrived := 0
@@ -173,15 +173,15 @@ func TestRequestsWaitForTheLink(t *testing.T) {
 	}
 }
 
-// Until gives up after its time, and runs rounds meanwhile.
+// Until times out, and runs rounds meanwhile.
 func TestUntil(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(7, piece(0, 200))
 	r.link.in = [][]byte{datagram(nil)}
 	if !r.engine.Until(func() bool { return r.engine.counters.Delivered == 1 }, time.Minute) {
-		t.Error("it ran no round")
+		t.Error("Until ran no round")
 	}
 	if r.engine.Until(func() bool { return false }, 0) {
-		t.Error("it was never done")
+		t.Error("Until did not call done")
 	}
 }

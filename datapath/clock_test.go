@@ -2,13 +2,13 @@ package datapath
 
 import "testing"
 
-// The clocks of two cards agree with the kernel's, and so with each other. How closely a reading can be
-// taken depends on the machine; it is between two of the kernel's.
+// The clocks of two cards agree with the kernel's, and so with each other. The precision of a reading depends on the
+// machine; it is between two readings of the kernel's clock.
 func TestClocksAgree(t *testing.T) {
 	for range 100 {
 		one, other := newClock(), newClock()
 		hit := false
-		for range 1000 { // something may come between the readings
+		for range 1000 { // the thread may be interrupted between the readings
 			before := monotonic()
 			first, _ := one.read()
 			second, _ := other.read()

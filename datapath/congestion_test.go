@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// controlled is an exchange of a card that does something about congestion.
+// controlled returns an exchange of a card with congestion control.
 func controlled(t *testing.T, service wire.Service, change func(c *Connection)) *exchange {
 	t.Helper()
 	x := newExchange(t, service, change)
@@ -21,7 +21,7 @@ func controlled(t *testing.T, service wire.Service, change func(c *Connection)) 
 	return x
 }
 
-// notify is a CNP for the victim, as a peer's card sends it.
+// notify returns a CNP for the victim, as a peer's card sends it.
 func (x *exchange) notify(change func(p *wire.Path, pkey *wire.PKey)) []byte {
 	path, pkey := wire.Path{Source: x.peer.gid, Dest: x.gid, DestMAC: x.mac, SourceMAC: x.peer.mac}, wire.PKeyDefault
 	if change != nil {
@@ -31,7 +31,8 @@ func (x *exchange) notify(change func(p *wire.Path, pkey *wire.PKey)) []byte {
 	return x.frame[:template.SealCNP(x.frame[:], testQP, testQP, pkey, 0)]
 }
 
-// A marked packet is answered by a CNP for the peer's queue pair, before all else; the next one only 50 µs later.
+// A marked packet causes a CNP to the peer's queue pair, before all other packets; the next CNP follows 50 µs later at
+// the earliest.
 func TestMarkedPacketIsAnswered(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		x := controlled(t, service, nil)
@@ -59,7 +60,7 @@ func TestMarkedPacketIsAnswered(t *testing.T) {
 			t.Errorf("%d CNPs; %+v", cnps, c)
 		}
 	}
-	x := newExchange(t, wire.ServiceRC, nil) // control is off
+	x := newExchange(t, wire.ServiceRC, nil) // congestion control is off
 	x.template = x.template.ECNCapable()
 	frame := x.packet(line{Transport: ask(wire.OpWriteOnly, 0), length: 8})
 	wire.Mark(frame)
@@ -70,7 +71,7 @@ func TestMarkedPacketIsAnswered(t *testing.T) {
 	}
 }
 
-// Only the peer's notifications slow a connection down, in every state that receives, and nothing else changes.
+// Only the peer's notifications reduce a connection's rate, in every state that receives, and have no other effect.
 func TestWhoNotifies(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(p *wire.Path, pkey *wire.PKey)
@@ -100,7 +101,7 @@ func TestWhoNotifies(t *testing.T) {
 	}
 }
 
-// Random notifications, from anybody, in any state, do no more than slow down.
+// Random notifications, from any sender, in any state, only reduce the rate.
 func FuzzCNP(f *testing.F) {
 	f.Add([]byte{0x81, 0x40, 0xFF, 0xFF, 0x40, 0, 1, 2, 0, 0, 0, 0}, uint8(3), uint8(0))
 	f.Add([]byte{0x81, 0x73, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0x80, 1, 2, 3}, uint8(6), uint8(1))
@@ -120,8 +121,8 @@ func FuzzCNP(f *testing.F) {
 	})
 }
 
-// A flood of notifications, in both directions, slows to the minimal rate: all that is posted is carried out,
-// however short the time within which an answer has to come.
+// A flood of notifications in both directions reduces the rate to the minimum: all requests complete, however short the
+// timeout.
 func TestFloodOfNotifications(t *testing.T) {
 	for _, row := range []struct {
 		service    wire.Service
@@ -178,7 +179,7 @@ func TestFloodOfNotifications(t *testing.T) {
 // end2 is an end and its peer.
 type end2 struct{ own, peer *end }
 
-// flooded has the end take a notification.
+// flooded delivers a notification to the end.
 func (e *end2) flooded() {
 	var frame [256]byte
 	template := wire.NewTemplate(wire.Path{Source: e.peer.gid, Dest: e.own.gid, DestMAC: e.own.mac, SourceMAC: e.peer.mac})
@@ -189,8 +190,8 @@ func (e *end2) flooded() {
 	e.own.engine.rx.receive(frame[:n])
 }
 
-// Over a link that marks, connections are notified and slow down, and lose nothing. How short its queue stays is
-// shown in simulated time, package dcqcn.
+// Over a link that marks packets, connections are notified, reduce their rate, and lose no packets. Package dcqcn tests
+// the length of the queue in simulated time.
 func TestQueueThatMarks(t *testing.T) {
 	parameters := dcqcn.Defaults()
 	parameters.LineRate = 2e9
@@ -222,7 +223,7 @@ func TestQueueThatMarks(t *testing.T) {
 	}
 }
 
-// Being slowed down allocates nothing.
+// Pacing does not allocate.
 func TestPacingAllocatesNothing(t *testing.T) {
 	x := controlled(t, wire.ServiceRC, nil)
 	c, now := x.c, time.Now()

@@ -12,10 +12,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// lengths at which a message has another number of packets, or a pad.
+// lengths are message lengths around changes of the number of packets or of the pad.
 var lengths = []int{0, 1, 3, 1023, 1024, 1025, 2048, 2049, 5000, 65536, 200_001}
 
-// Each operation of each service, of each length, in long packets too: the bytes, and the completions at both ends.
+// Each operation of each service, with each length, also in long packets: the bytes, and the completions at both ends.
 func TestConnectedOperations(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		for _, mtu := range []wire.MTU{wire.MTU256, wire.MTU1024, wire.MTU4096} {
@@ -27,7 +27,7 @@ func TestConnectedOperations(t *testing.T) {
 	}
 }
 
-// connectedOperations returns how many frames were sent.
+// connectedOperations returns the number of sent frames.
 func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long bool) (frames int) {
 	p := connect(t, service, 1, func(c *Connection) { c.MTU = mtu })
 	for _, e := range []*end{p.a, p.b} {
@@ -47,7 +47,7 @@ func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long 
 	return p.a.port.frames + p.b.port.frames
 }
 
-// carryOut has an operation of a length carried out, and checks the bytes and the completions.
+// carryOut executes an operation with a length, and checks the bytes and the completions.
 func (p *pairOf) carryOut(r *rand.Rand, o ib.Opcode, length int) {
 	p.Helper()
 	from, into := 100, 1_000_001
@@ -79,7 +79,7 @@ func (p *pairOf) carryOut(r *rand.Rand, o ib.Opcode, length int) {
 		}
 	}
 	if !bytes.Equal(source, dest) {
-		p.Errorf("%v of %d bytes: other bytes", o, length)
+		p.Errorf("%v of %d bytes: the bytes differ", o, length)
 	}
 }
 
@@ -106,8 +106,8 @@ func TestAtomics(t *testing.T) {
 	}
 }
 
-// Two ends that do not agree on the path MTU find out with the first message that is longer than one of them, as where
-// packets are short: a packet says how many it stands for.
+// Two ends with different path MTUs detect this with the first message longer than one of them, as with short packets:
+// a packet contains the number of packets that it stands for.
 func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	for _, row := range []struct {
 		o      ib.Opcode
@@ -135,7 +135,8 @@ func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	}
 }
 
-// What is sent again is counted as packets, and what a queue pair has to tell when it ends is as much as elsewhere.
+// Retransmissions are counted in packets, and a queue pair that ends sends its outstanding responses in long packets
+// too.
 func TestLongPacketsAreCounted(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	p.takesLong()
@@ -145,8 +146,8 @@ func TestLongPacketsAreCounted(t *testing.T) {
 	}
 	p.b.postRecv(1, at(recvArea, 64<<10))
 	p.await(1, 1)
-	if n := p.a.engine.Counters().Retransmits; n < 64 || n%32 != 0 { // of the two packets one may be sent again alone
-		t.Errorf("%d packets were sent again, of 64", n)
+	if n := p.a.engine.Counters().Retransmits; n < 64 || n%32 != 0 { // one of the two packets may be retransmitted alone
+		t.Errorf("%d of 64 packets were retransmitted", n)
 	}
 
 	p.a.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 4<<20))
@@ -161,10 +162,10 @@ func TestLongPacketsAreCounted(t *testing.T) {
 	}
 }
 
-// lossyPort loses one frame that is sent.
+// lossyPort drops one sent frame.
 type lossyPort struct {
 	link.Port
-	next int // the one that is lost, from 1; 0: none
+	next int // the dropped one, from 1; 0: none
 }
 
 func (p *lossyPort) Commit(length int) {
@@ -173,7 +174,7 @@ func (p *lossyPort) Commit(length int) {
 	}
 }
 
-// A long packet that is lost says nothing of whether the peer keeps short ones.
+// The loss of a long packet does not show whether the peer keeps short ones.
 func TestLostLongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.Timeout = 18 })
 	for _, e := range []*end{p.a, p.b} {
@@ -188,19 +189,19 @@ func TestLostLongPacket(t *testing.T) {
 	p.await(3, 0)
 	before := p.a.engine.Counters().Retransmits
 	if before == 0 {
-		t.Error("nothing was lost")
+		t.Error("no packet was lost")
 	}
 	p.a.engine.Do(func() { p.a.port.SetWatched(true) })
 	wire.next = 3
 	p.a.post(to(ib.WRRDMAWrite, recvArea), ring.Atomic{}, at(sourceArea, 64<<10))
 	p.await(1, 0)
 	if again := p.a.engine.Counters().Retransmits - before; again == 0 || again > 8 { // on a slow machine the last ones too
-		t.Errorf("for one short packet %d of 64 were sent again", again)
+		t.Errorf("for one short packet %d of 64 were retransmitted", again)
 	}
 }
 
-// A message of long packets that is too long for its receive has as much of it written as one of short packets; and the
-// last packet of a WRITE with immediate data is the only one that waits for a receive.
+// If a message of long packets exceeds its receive request, the same part of it is written as with short packets. Only
+// the last packet of a WRITE with immediate data waits for a receive request.
 func TestLongPacketsOnTheirWay(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 0 })
@@ -213,7 +214,7 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 		ofA, _ := p.await(1, 0)
 		expect(t, ofA, ib.WCRNRRetryExcErr)
 		if last := 9 << 10; !bytes.Equal(into[:last], source[:last]) || !bytes.Equal(into[last:], make([]byte, 1<<10)) {
-			t.Errorf("long %v: a WRITE without a receive has written other bytes", long)
+			t.Errorf("long %v: a WRITE without a receive request has written different bytes", long)
 		}
 
 		p = connect(t, wire.ServiceRC, 1, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// end is one of the two ends of a connection, each with an engine of its own, which the test runs.
+// end is one of the two ends of a connection, each with its own engine, which the test runs.
 type end struct {
 	testing.TB
 	engine  *Engine
@@ -26,11 +26,11 @@ type end struct {
 	recv    *ring.RecvProducer
 	cq      *ring.CompletionConsumer
 	memory  []byte                // of all regions
-	regions map[uint32]*region.MR // 1: for all that there is; 2: of another PD; 3: without remote access
+	regions map[uint32]*region.MR // 1: with all access; 2: of another PD; 3: without remote access
 	polled  uint32
 	events  []ib.EventType
 	states  []ib.QPState
-	fatal   bool // one of the states was
+	fatal   bool // one of these states was
 	mac     wire.MAC
 	gid     wire.GID
 }
@@ -38,10 +38,10 @@ type end struct {
 const (
 	endMemory = 16 << 20
 	endDepth  = 256
-	endBase   = 0x7f00_0000_0000 // of region 1: addresses as C programs have them
+	endBase   = 0x7f00_0000_0000 // of region 1: an address as in C programs
 )
 
-// countedPort counts frames that are sent.
+// countedPort counts sent frames.
 type countedPort struct {
 	link.Port
 	frames int
@@ -52,14 +52,14 @@ func (p *countedPort) Commit(length int) {
 	p.Port.Commit(length)
 }
 
-// pairOf are two connected ends on a network in memory.
+// pairOf holds two connected ends on an in-memory network.
 type pairOf struct {
 	*testing.T
 	network *link.Network
 	a, b    *end
 }
 
-// connect makes two ends in RTS. change sets what is not the default.
+// connect returns two ends in RTS. change modifies the default attributes.
 func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Connection)) *pairOf {
 	t.Helper()
 	p := &pairOf{T: t, network: link.NewNetwork(seed)}
@@ -69,7 +69,7 @@ func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Con
 	return p
 }
 
-// newEnd makes an end whose packets are as long as on other networks, until takesLong.
+// newEnd returns an end whose packets are as long as on other networks, until takesLong.
 func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	t.Helper()
 	e := &end{TB: t, memory: make([]byte, endMemory), regions: map[uint32]*region.MR{}, mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
@@ -99,16 +99,16 @@ func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	return e
 }
 
-// takesLong has packets be long, if the other end's are too.
+// takesLong permits long packets, if the other end permits them too.
 func (e *end) takesLong() { e.engine.Do(func() { e.port.SetWatched(false) }) }
 
-// takesLong has the packets of both ends be long.
+// takesLong permits long packets at both ends.
 func (p *pairOf) takesLong() {
 	p.a.takesLong()
 	p.b.takesLong()
 }
 
-// setMR makes a region of the end's memory. It runs in Do.
+// setMR registers a region of the end's memory. It runs in Do.
 func (e *end) setMR(number uint32, mr region.MR) {
 	mr.LKey, mr.Base, mr.Memory = testKey(number), endBase, e.memory
 	e.regions[number] = &mr
@@ -162,7 +162,7 @@ func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) 
 	})
 }
 
-// round runs both engines once, and reports whether one of them had something to do.
+// round runs both engines once, and reports whether one of them did any work.
 func (p *pairOf) round() (moved bool) {
 	for _, e := range []*end{p.a, p.b} {
 		e.engine.lease.Lock()
@@ -172,7 +172,7 @@ func (p *pairOf) round() (moved bool) {
 	return moved
 }
 
-// post posts a request. An atomic's operands are given; SGEs are of region 1.
+// post posts a request, with the operands of an atomic; SGEs are in region 1.
 func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ib.SGE) {
 	e.Helper()
 	if e.send.Outstanding(e.polled) == endDepth {
@@ -193,12 +193,12 @@ func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ib.SGE) {
 	}
 }
 
-// at names a part of region 1.
+// at returns an SGE of a part of region 1.
 func at(from, length int) ib.SGE {
 	return ib.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
-// to makes a request one to a part of the peer's region 1.
+// to returns a request for a part of the peer's region 1.
 func to(o ib.Opcode, from int) (s ring.SendConnected) {
 	s.Opcode, s.Flags = o, ib.SendSignaled
 	s.RemoteAddr, s.RKey = endBase+uint64(from), ib.RKey(testKey(1))
@@ -210,7 +210,7 @@ func (e *end) postRecv(id uint64, sges ...ib.SGE) {
 	e.recv.Publish()
 }
 
-// poll takes what is in the CQ.
+// poll returns the completions in the CQ.
 func (e *end) poll() (all []ring.CQE) {
 	for e.cq.Available(1) > 0 {
 		var c ring.CQE
@@ -224,7 +224,7 @@ func (e *end) poll() (all []ring.CQE) {
 	return all
 }
 
-// await runs the ends until each has had so many completions, and returns them.
+// await runs the ends until each has a number of completions, and returns them.
 func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
 	p.Helper()
 	for idle := 0; len(ofA) < a || len(ofB) < b; {
@@ -240,7 +240,7 @@ func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
 	return ofA, ofB
 }
 
-// expect insists on the statuses of completions.
+// expect checks the statuses of completions.
 func expect(t *testing.T, all []ring.CQE, statuses ...ib.WCStatus) {
 	t.Helper()
 	if len(all) != len(statuses) {

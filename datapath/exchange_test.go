@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// exchange is a victim whose peer is the test: it says what comes in, packet by packet, and sees what leaves.
-// Times do not matter: nothing is sent again unless the peer asks.
+// exchange is a victim whose peer is the test: it specifies the incoming packets one by one, and reads the outgoing
+// ones. Times do not matter: there are no retransmissions unless the peer requests them.
 type exchange struct {
 	*victim
 	tap   *Tap
@@ -37,8 +37,8 @@ func newExchange(t *testing.T, service wire.Service, change func(c *Connection))
 	return x
 }
 
-// line is a packet of the peer's, and what comes of it. Its PSN counts from the first, its address from the
-// start of the region; its key is that of the region if it has none.
+// line is a packet of the peer and its effect. Its PSN is relative to the first one, its address to the start of the
+// region; the default key is that of the region.
 type line struct {
 	wire.Transport
 	length int // bytes of payload
@@ -46,7 +46,7 @@ type line struct {
 	heard  string // see hear
 }
 
-// say has the end take a packet, and returns why it was dropped.
+// say delivers a packet to the end, and returns its drop reason.
 func (x *exchange) say(l line) Drop {
 	x.Helper()
 	before := x.engine.counters.Drops
@@ -59,7 +59,7 @@ func (x *exchange) say(l line) Drop {
 	return DropNone
 }
 
-// sayAll has the end take packets that arrive together: it answers when it has them all.
+// sayAll delivers packets that arrive together: the end responds after all of them.
 func (x *exchange) sayAll(lines ...line) {
 	x.engine.lease.Lock()
 	for _, l := range lines {
@@ -78,12 +78,12 @@ func (x *exchange) packet(l line) []byte {
 	return x.seal(&h, l.length)
 }
 
-// rest runs the engine until it has nothing to do. The peer's card takes all that is sent.
+// rest runs the engine until it has no more work. The peer's card accepts all packets.
 func (x *exchange) rest() {
 	x.Helper()
 	x.engine.lease.Lock()
 	defer x.engine.lease.Unlock()
-	for moved := true; moved || !x.engine.timers.empty() && !x.c.Requester.InFlight(); moved = x.engine.runRound() { // an RNR NAK's time is short
+	for moved := true; moved || !x.engine.timers.empty() && !x.c.Requester.InFlight(); moved = x.engine.runRound() { // an RNR wait is short
 		for x.peer.engine.link.Receive() > 0 {
 			x.peer.engine.link.Release()
 		}
@@ -93,7 +93,7 @@ func (x *exchange) rest() {
 	}
 }
 
-// hear runs the engine until it has nothing to do, and says what has left, and what has completed.
+// hear runs the engine until it has no more work, and returns the outgoing packets and the completions as text.
 func (x *exchange) hear() string {
 	x.Helper()
 	x.rest()
@@ -130,12 +130,12 @@ func describeCompletion(c *ring.CQE) string {
 	return text
 }
 
-// describe says what is in a packet that has left; of its payload the length and the first byte, which is an
-// eighth of its address.
+// describe returns the contents of an outgoing packet as text; of its payload the length and the first byte, which is
+// an eighth of its address.
 func (x *exchange) describe(frame []byte) string {
 	var p wire.Packet
 	if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() {
-		x.Fatalf("what has left is wrong: %v", fault)
+		x.Fatalf("malformed outgoing packet: %v", fault)
 	}
 	if !bytes.Equal(frame[:12], append(x.peer.mac[:], x.mac[:]...)) {
 		x.Errorf("Ethernet header % x", frame[:12])
@@ -164,7 +164,7 @@ func (x *exchange) describe(frame []byte) string {
 		text += fmt.Sprintf(" %dB(%d)", n, p.Payload()[0])
 	}
 	if bth.AckReq() {
-		text += " asks"
+		text += " AckReq"
 	}
 	if bth.Solicited() {
 		text += " solicited"
@@ -180,7 +180,7 @@ func (x *exchange) follow(name string, lines []line) {
 			x.Errorf("%s, line %d: dropped: %v", name, i, drop)
 		}
 		if heard := x.hear(); heard != l.heard {
-			x.Errorf("%s, line %d: heard\n%s\nnot\n%s", name, i, heard, l.heard)
+			x.Errorf("%s, line %d: got\n%s\nwant\n%s", name, i, heard, l.heard)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// fakeLink is a Link of plain slices: tests put frames in and look at what went out.
+// fakeLink is a Link of plain slices: tests add received frames and inspect sent ones.
 type fakeLink struct {
 	refused  int
 	in       [][]byte
 	out      [][]byte
 	frame    [8192]byte
 	full     bool // no frame can be reserved
-	stuck    bool // nothing is ever sent
-	left     int  // frames that wait, for TakeBack
+	stuck    bool // no frame is ever sent
+	left     int  // waiting frames, for TakeBack
 	back     int
 	flushes  int
 	released int
@@ -28,7 +28,7 @@ type fakeLink struct {
 	numbers  bool
 }
 
-const fakeBurst = 64 // frames that one Receive takes at most
+const fakeBurst = 64 // maximum number of frames of one Receive
 
 func (l *fakeLink) Receive() int {
 	n := min(len(l.in), fakeBurst)
@@ -108,14 +108,14 @@ type rig struct {
 	again    chan struct{} // see leads
 	memory   []byte
 	states   []ib.QPState // that the engine chose
-	fatal    bool         // one of them was
+	fatal    bool         // one of these changes was fatal
 	overruns int
 }
 
 const rigDepth = 8
 
-// newRig makes a queue pair in RTS, with memory 1 (writable) and 2 (read only),
-// and an address handle 0 to the peer and 1 to this device.
+// newRig returns a rig with a queue pair in RTS, memory 1 (writable) and 2 (read only), and address handles 0 to the
+// peer and 1 to this device.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	link := &fakeLink{}
@@ -130,7 +130,7 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 	return newRigWith(t, link, false)
 }
 
-// spinTime lets a worker that was woken hear of a program that polls, where both have one processor.
+// spinTime lets a worker that was woken detect a program that polls, on a single processor.
 const spinTime = 50 * time.Microsecond
 
 func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
@@ -167,7 +167,7 @@ func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	return r
 }
 
-// ah makes an address handle whose path has these attributes.
+// ah returns an address handle whose path has these attributes.
 func (r *rig) ah(w PathAttr, dest wire.GID) *AH {
 	a := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: dest})}
 	a.Path.set(r.engine, w)
@@ -217,7 +217,7 @@ func (r *rig) makeQP(cq *CQ) {
 	}
 }
 
-// postRecv posts a receive of the given pieces of memory 1.
+// postRecv posts a receive request with the given pieces of memory 1.
 func (r *rig) postRecv(id uint64, sges ...ib.SGE) {
 	r.recv.Put(id, sges)
 	r.recv.Publish()
@@ -227,7 +227,7 @@ func piece(from, length int) ib.SGE {
 	return ib.SGE{Addr: uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
-// postSend posts a send and rings.
+// postSend posts a send request and rings the doorbell.
 func (r *rig) postSend(s ring.Send, sges ...ib.SGE) {
 	if s.Opcode == 0 {
 		s.Opcode = ib.WRSend
@@ -241,7 +241,7 @@ func (r *rig) postSend(s ring.Send, sges ...ib.SGE) {
 	r.doorbell.Ring(3)
 }
 
-// run runs bursts until nothing moves.
+// run runs rounds until there is no more work.
 func (r *rig) run() {
 	for range 2000 {
 		r.engine.lease.Lock()
@@ -251,10 +251,10 @@ func (r *rig) run() {
 			return
 		}
 	}
-	r.Fatal("the engine does not come to rest")
+	r.Fatal("the engine does not run out of work")
 }
 
-// completions takes what is in the CQ.
+// completions returns the completions in the CQ.
 func (r *rig) completions() (all []ring.CQE) {
 	for r.cq.Available(1) > 0 {
 		var c ring.CQE
@@ -265,10 +265,10 @@ func (r *rig) completions() (all []ring.CQE) {
 	return all
 }
 
-// testKey is the key of the region of this number.
+// testKey returns the key of the region with a number.
 func testKey(number uint32) ib.LKey { return ib.LKey(number<<8 | 0x5A) }
 
-// datagram is a frame from the peer to the queue pair.
+// datagram returns a frame from the peer to the queue pair.
 func datagram(payload []byte) []byte {
 	return datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, defaultDatagram(), payload)
 }

@@ -16,9 +16,9 @@ const (
 	benchWire   = 520 * benchBlocks
 )
 
-// BenchmarkFastRegion is WRITEs of 64 KiB between two engines on a network in memory, one after the other: from
+// BenchmarkFastRegion sends WRITEs of 64 KiB between two engines on an in-memory network, one after the other: from
 // plain memory; from memory that a request registers and another invalidates each time; with T10-DIF fields that the
-// sender inserts, and with fields that the receiver checks and strips.
+// sender inserts; with fields that the receiver checks and strips.
 func BenchmarkFastRegion(b *testing.B) {
 	whole := []ring.RegEntry{entryOf(0, benchData, ib.DMABidirectional)}
 	var pages []ring.RegEntry
@@ -29,7 +29,7 @@ func BenchmarkFastRegion(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		newFastBench(b, nil).run(at(1<<20, benchData), at(0, 0), ib.RKey(testKey(1)), false)
 	})
-	b.Run("registration a request", func(b *testing.B) {
+	b.Run("registration per request", func(b *testing.B) {
 		f := newFastBench(b, pages)
 		f.run(ib.SGE{Addr: endBase, Length: benchData, LKey: testKey(fastMR)}, at(0, 0), ib.RKey(testKey(1)), true)
 	})
@@ -79,7 +79,7 @@ func (f *fastBench) sign(e *end, sig ib.SigAttrs) {
 	})
 }
 
-// run writes what an SGE names to the peer's memory, again and again.
+// run writes the memory of an SGE to the peer's memory repeatedly.
 func (f *fastBench) run(from, to ib.SGE, key ib.RKey, registers bool) {
 	f.SetBytes(benchData)
 	f.ReportAllocs()

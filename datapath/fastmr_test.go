@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// found says that all that an SGE names may be accessed.
+// found reports whether all of an SGE is accessible.
 func found(s *Session, sge ib.SGE, write bool) bool {
 	_, n, ok := s.Find(sge, 0, int(sge.Length), testPD, write)
 	return ok && n == int(sge.Length)
@@ -40,12 +40,12 @@ func newFastExchange(t *testing.T) *fastExchange {
 	return x
 }
 
-// entryOf is an entry about a part of the program's region.
+// entryOf returns an entry for a part of the program's region.
 func entryOf(from, length int, d ib.DMADirection) ring.RegEntry {
 	return ring.RegEntry{Addr: ib.NewDMAAddr(testKey(1), uint64(from), d), Length: uint64(length)}
 }
 
-// registered is a request that registers.
+// registered is a registration request.
 type registered struct {
 	key    ib.RKey
 	base   uint64
@@ -53,7 +53,7 @@ type registered struct {
 	list   []ring.RegEntry
 }
 
-// register has the program register a fast region, and says what comes of it.
+// register posts a registration of a fast region, and returns the result as text.
 func (x *fastExchange) register(r registered, spoil func(*ring.Reg)) string {
 	x.Helper()
 	s := to(ib.WRRegMR, 0)
@@ -73,7 +73,7 @@ func (x *fastExchange) register(r registered, spoil func(*ring.Reg)) string {
 
 const isRegistered = "0: fast registration 0B"
 
-// What may be registered (IBA 10.6.5.2, 11.6.2). What is refused leaves the region free, and holds nothing.
+// Checks of registrations (IBA 10.6.5.2, 11.6.2). A refused registration leaves the region free, without pieces.
 func TestRegisterIsChecked(t *testing.T) {
 	const local, read, write, both = ib.AccessLocalWrite, ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.DMABidirectional
 	key := ib.RKey(testKey(fastMR))
@@ -94,7 +94,7 @@ func TestRegisterIsChecked(t *testing.T) {
 		"far more entries":            {registered{key, 0, 0, two}, func(r *ring.Reg) { r.Count = math.MaxUint32 }, bindRefused},
 		"another length":              {registered{key, 0, 0, two}, func(r *ring.Reg) { r.Length++ }, bindRefused},
 		"writing without local write": {registered{key, 0, write, two}, nil, bindRefused},
-		"access that there is not":    {registered{key, 0, ib.AccessHugeTLB, two}, nil, bindRefused},
+		"invalid access flags":        {registered{key, 0, ib.AccessHugeTLB, two}, nil, bindRefused},
 		"the end wraps":               {registered{key, math.MaxUint64 - 98, 0, two}, nil, bindRefused},
 		"it ends below 2^64":          {registered{key, math.MaxUint64 - 100, 0, two}, nil, isRegistered},
 		"an entry of no bytes":        {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, both), entryOf(5, 0, both)}}, nil, bindRefused},
@@ -102,7 +102,7 @@ func TestRegisterIsChecked(t *testing.T) {
 		"an entry whose end wraps":    {registered{key, 0, 0, []ring.RegEntry{{Addr: entryOf(8, 0, both).Addr, Length: math.MaxUint64}}}, nil, bindRefused},
 		"entries whose sum wraps":     {registered{key, 0, 0, []ring.RegEntry{entryOf(8, 8, both), {Addr: entryOf(8, 0, both).Addr, Length: math.MaxUint64 - 7}}}, nil, bindRefused},
 		"address 0":                   {registered{key, 0, 0, []ring.RegEntry{{Addr: 0, Length: 1}}}, nil, bindRefused},
-		"memory of nobody":            {registered{key, 0, 0, []ring.RegEntry{{Addr: ib.NewDMAAddr(testKey(50), 0, both), Length: 1}}}, nil, bindRefused},
+		"memory of no region":         {registered{key, 0, 0, []ring.RegEntry{{Addr: ib.NewDMAAddr(testKey(50), 0, both), Length: 1}}}, nil, bindRefused},
 		"memory of a fast region":     {registered{key, 0, 0, []ring.RegEntry{{Addr: ib.NewDMAAddr(testKey(fastMR), 0, both), Length: 1}}}, nil, bindRefused},
 		"to device, to be read":       {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ib.DMAToDevice)}}, nil, isRegistered},
 		"to device, to be written":    {registered{key, 0, local, []ring.RegEntry{entryOf(0, 5, ib.DMAToDevice)}}, nil, bindRefused},
@@ -110,7 +110,7 @@ func TestRegisterIsChecked(t *testing.T) {
 		"from device, to be read":     {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, ib.DMAFromDevice)}}, nil, bindRefused},
 		"to device and both":          {registered{key, 0, read, []ring.RegEntry{entryOf(0, 5, both), entryOf(9, 5, ib.DMAToDevice)}}, nil, isRegistered},
 		"to and from device":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ib.DMAFromDevice), entryOf(9, 5, ib.DMAToDevice)}}, nil, bindRefused},
-		"mapped for nothing":          {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ib.DMANone)}}, nil, bindRefused},
+		"mapped without a direction":  {registered{key, 0, 0, []ring.RegEntry{entryOf(0, 5, ib.DMANone)}}, nil, bindRefused},
 	} {
 		x := newFastExchange(t)
 		if got := x.register(row.registered, row.spoil); got != row.want {
@@ -123,8 +123,8 @@ func TestRegisterIsChecked(t *testing.T) {
 	}
 }
 
-// A region that is registered cannot be registered again before it is invalidated; then it can, by another key and over
-// other memory, and the old key is dead. One that is free stays free.
+// A registered region must be invalidated before it is registered again; then it can be, with another key and other
+// memory, and the old key is invalid. A free region stays free.
 func TestFastRegionLife(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))
@@ -141,21 +141,21 @@ func TestFastRegionLife(t *testing.T) {
 		{func() string { one.key = key + 2; return x.register(one, nil) }, isRegistered, ib.LKey(key + 2)},
 	} {
 		if got := step.do(); got != step.says || mr.LKey != step.key {
-			t.Errorf("step %d: %s, key %#x", i, got, mr.LKey)
+			t.Errorf("step %d: got %s, key %#x", i, got, mr.LKey)
 		}
 	}
 	if got := x.register(one, nil); got != bindRefused {
-		t.Errorf("registered again: %s", got)
+		t.Errorf("registered twice: got %s", got)
 	}
 	x = newFastExchange(t)
 	x.register(one, nil)
 	if got := x.invalidate(one.key + 1); got != invRefused {
-		t.Errorf("by a key that it does not have: %s", got)
+		t.Errorf("invalidated by another key: got %s", got)
 	}
 }
 
-// What lies in one piece is found as other regions' memory is; what does not, piece by piece, by the program and by
-// its peer. Only what was registered is found.
+// Contiguous memory is found as that of other regions, other memory piece by piece, by the program and by its peer.
+// Only registered memory is found.
 func TestFastRegionPieces(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))
@@ -183,7 +183,7 @@ func TestFastRegionPieces(t *testing.T) {
 			}
 			if got := make([]byte, min(length, len(whole))); fits {
 				if p.Gather(got); string(got) != string(whole[from:][:length]) {
-					t.Fatalf("%d bytes at %d: other bytes", length, from)
+					t.Fatalf("%d bytes at %d: the bytes differ", length, from)
 				}
 			}
 			if _, ok := x.session.Remote(x.qp, testPD, key, sge.Addr, sge.Length, ib.AccessRemoteRead); ok != fits {
@@ -193,11 +193,11 @@ func TestFastRegionPieces(t *testing.T) {
 	}
 	x.invalidate(key)
 	if x.register(registered{key, 0, 0, list[:2]}, nil); mr.Memory == nil || len(mr.Memory) != 200 {
-		t.Error("memory in one piece is not the region's")
+		t.Error("contiguous memory is not the region's Memory")
 	}
 }
 
-// The local DMA key names memory of any region of the session by its mapped address, in its direction.
+// With the local DMA key, a mapped address gives access to any region of the session, in its direction.
 func TestLocalDMAKey(t *testing.T) {
 	x := newFastExchange(t)
 	for name, row := range map[string]struct {
@@ -227,12 +227,12 @@ func TestLocalDMAKey(t *testing.T) {
 			t.Errorf("%s: written: %v", name, got)
 		}
 		if _, ok := x.session.Remote(x.qp, testPD, ib.RKey(ib.LocalDMALKey), uint64(row.addr), row.length, 0); ok {
-			t.Errorf("%s: a peer reaches it", name)
+			t.Errorf("%s: a peer has access", name)
 		}
 	}
 }
 
-// A WRITE of which the key is invalidated in between is refused from there on.
+// A WRITE whose key is invalidated meanwhile is refused from there on.
 func TestInvalidationInFlight(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// broken is a card that two programs share. Something of the first one's is broken.
+// broken is a card that two programs share. State of the first one is corrupt.
 type broken struct {
 	*testing.T
 	engine *Engine
@@ -43,7 +43,7 @@ func newBroken(t *testing.T) *broken {
 	return b
 }
 
-// rounds runs the engine until it has come to rest.
+// rounds runs the engine until it has no more work.
 func (b *broken) rounds() {
 	b.Helper()
 	for range 1000 {
@@ -54,16 +54,16 @@ func (b *broken) rounds() {
 			return
 		}
 	}
-	b.Fatal("the engine does not come to rest")
+	b.Fatal("the engine does not run out of work")
 }
 
-// connected has the broken program send a message over its connection.
+// connected sends a message of the broken program over its connection.
 func (b *broken) connected() {
 	b.bad.postRecv(1, at(0, 100))
 	b.bad.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
 }
 
-// datagram has the broken program send a datagram to itself.
+// datagram sends a datagram of the broken program to itself.
 func (b *broken) datagram() {
 	b.ud.postRecv(1, ib.SGE{Addr: endBase, Length: 100, LKey: testKey(1)})
 	b.ud.send.Put(&ring.Send{Opcode: ib.WRSend, RemoteQPN: b.ud.qp.Number, RemoteQKey: testQKey, Flags: ib.SendSignaled})
@@ -73,7 +73,7 @@ func (b *broken) datagram() {
 	}
 }
 
-// goesOn insists that the other program's messages arrive.
+// goesOn checks that the other program's messages arrive.
 func (b *broken) goesOn() {
 	b.Helper()
 	b.good.postRecv(1, at(5000, 100))
@@ -82,9 +82,9 @@ func (b *broken) goesOn() {
 	expect(b.T, b.good.poll(), ib.WCSuccess, ib.WCSuccess)
 }
 
-// A fault at any stage of a round costs the session whose work was in hand.
+// A fault at any stage of a round ends the session whose work was in progress.
 func TestFaultCostsOneSession(t *testing.T) {
-	panics := func() { panic("a mistake") }
+	panics := func() { panic("a bug") }
 	for name, row := range map[string]struct {
 		spoil func(b *broken)
 		act   func(b *broken)
@@ -135,7 +135,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 			b.engine.Do(func() { row.spoil(b) })
 			row.act(b)
 			b.rounds()
-			if len(b.faults) == 0 || len(b.faults) > 2 { // one is its sender and its receiver
+			if len(b.faults) == 0 || len(b.faults) > 2 { // one QP is sender and receiver
 				t.Fatalf("%d faults", len(b.faults))
 			}
 			for _, f := range b.faults {
@@ -153,8 +153,8 @@ func TestFaultCostsOneSession(t *testing.T) {
 	}
 }
 
-// ends flushes what the broken program has posted, as the control plane does, and takes its queue pairs away.
-// What is broken may end that too.
+// ends flushes the requests of the broken program, as the control plane does, and removes its queue pairs. That may
+// fault too.
 func (b *broken) ends() {
 	quietly := func(do func()) {
 		defer func() { _ = recover() }()
@@ -169,12 +169,12 @@ func (b *broken) ends() {
 	b.rounds()
 }
 
-// A fault in the copies of one member does not keep the others from theirs.
+// A fault at one member of a group does not affect the copies of the others.
 func TestFaultInAGroup(t *testing.T) {
 	r := newRig(t)
 	other := NewSession(r.doorbell)
 	members := []*rig{r, r.member(0x10), r.member(0x11)}
-	r.run() // nobody is in turn
+	r.run() // no queue pair is in turn
 	members[1].qp.Session, members[1].qp.Recv = other, nil
 	r.setGroup(testGroup, members...)
 	r.postRecv(1, piece(0, 200))
@@ -196,13 +196,13 @@ func TestFaultInAGroup(t *testing.T) {
 	}
 }
 
-// A fault where a message is received is not its sender's on the same card: the message is sent once, and the
-// other members of its group get it.
+// A fault at the receiver of a message is not attributed to a sender on the same card: the message is sent once, and
+// the other members of its group receive it.
 func TestFaultIsNotTheSenders(t *testing.T) {
 	r := newRig(t)
 	other := NewSession(r.doorbell)
 	members := []*rig{r.member(0x10), r.member(0x11), r}
-	r.run() // nobody is in turn
+	r.run() // no queue pair is in turn
 	members[0].qp.Session, members[0].qp.Recv = other, nil
 	r.setGroup(testGroup, members...)
 	for i, m := range members {
@@ -223,7 +223,7 @@ func TestFaultIsNotTheSenders(t *testing.T) {
 	}
 }
 
-// brokenLink panics when frames are asked of it.
+// brokenLink panics when frames are requested.
 type brokenLink struct {
 	fakeLink
 	times int
@@ -236,7 +236,7 @@ func (l *brokenLink) Receive() int {
 	return l.fakeLink.Receive()
 }
 
-// A fault of nobody's costs what was in hand. If there is no end of them, the engine stops, and says so.
+// A fault without a session drops the current packet. After too many faults the engine stops and reports that.
 func TestFaultOfNobody(t *testing.T) {
 	for _, times := range []int{1, maxFaults - 1, maxFaults} {
 		l := &brokenLink{times: times}
@@ -254,21 +254,21 @@ func TestFaultOfNobody(t *testing.T) {
 			t.Errorf("%d faults: %+v", times, got)
 		}
 		if len(faults) != times || faults[0].Session != nil || faults[times-1].Ends != stopped {
-			t.Errorf("%d faults: %d were told", times, len(faults))
+			t.Errorf("got %d faults, %d were reported", times, len(faults))
 		}
 	}
 }
 
-// What a change panics with is its caller's, and the engine goes on.
+// A panic in a change propagates to the caller, and the engine continues.
 func TestFaultInAChange(t *testing.T) {
 	b := newBroken(t)
 	func() {
 		defer func() {
-			if recover() != "a mistake" {
-				t.Error("the caller did not hear of it")
+			if recover() != "a bug" {
+				t.Error("the panic did not reach the caller")
 			}
 		}()
-		b.engine.Do(func() { panic("a mistake") })
+		b.engine.Do(func() { panic("a bug") })
 	}()
 	b.goesOn()
 	if len(b.faults) != 0 {
@@ -276,18 +276,18 @@ func TestFaultInAChange(t *testing.T) {
 	}
 }
 
-// A session with a fault stops: its queue pairs are in ERR, but for those in RESET, and are not served. After a
-// second one it is not looked at any more, until it is restored.
+// A session with a fault stops: its queue pairs are in ERR, except those in RESET, and are not served. After a second
+// fault the session is removed, until it is restored.
 func TestFaultStopsASession(t *testing.T) {
 	b := newBroken(t)
 	s, idle := b.bad.session, b.bad.qp
 	b.bad.addQP(0x88A)
 	b.bad.meet(b.good, wire.ServiceRC, nil)
-	b.connected() // to a peer that does not answer
+	b.connected() // to a peer that does not respond
 	b.rounds()
 	b.engine.Do(func() { idle.SetState(ib.QPStateReset) })
 	if b.engine.timers.empty() {
-		t.Fatal("the message is answered")
+		t.Fatal("the message was acknowledged")
 	}
 	for _, removed := range []bool{false, true} {
 		b.engine.Do(func() {
@@ -319,7 +319,7 @@ func TestFaultStopsASession(t *testing.T) {
 	b.goesOn()
 }
 
-// Each fault is counted, and is of whose work is in hand then: not of who had one before.
+// Each fault is counted and attributed to the current session, not to one that had a fault before.
 func TestFaultsAreCounted(t *testing.T) {
 	b := newBroken(t)
 	b.bad.qp.Recv = nil
@@ -330,7 +330,7 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 	whole := b.engine.link
 	b.engine.link = &brokenLink{times: 1}
-	b.engine.runRound() // nothing else is in between
+	b.engine.runRound() // no other work in between
 	b.engine.link = whole
 	b.engine.lease.Unlock()
 	n := len(b.faults)
@@ -339,12 +339,12 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// The same of a message to one queue pair.
+// The same for a message to one queue pair.
 func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 	r := newRig(t)
 	m := r.member(0x10)
 	other := NewSession(r.doorbell)
-	r.run() // nobody is in turn
+	r.run() // no queue pair is in turn
 	m.qp.Session, m.qp.Recv = other, nil
 	var faults []Fault
 	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
@@ -360,11 +360,11 @@ func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 	}
 }
 
-// After a message to a group of this card it is the sender's work again that is in hand.
+// After a message to a group on this card, the sender's work is in progress again.
 func TestFaultAfterAGroup(t *testing.T) {
 	r := newRig(t)
 	m := r.member(0x10)
-	r.run() // nobody is in turn
+	r.run() // no queue pair is in turn
 	m.qp.Session = NewSession(r.doorbell)
 	r.setGroup(testGroup, m)
 	r.qp.SendCQ = nil

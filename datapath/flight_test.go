@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// flight runs the engine until it waits, and returns the PSNs of what has left, and those of which an
-// acknowledgement was asked for.
+// flight runs the engine until it waits, and returns the PSNs of the sent packets, and of those that request an
+// acknowledgement.
 func (x *exchange) flight() (sent, asked []int) {
 	x.Helper()
 	x.rest()
@@ -30,8 +30,8 @@ func (x *exchange) flight() (sent, asked []int) {
 	return sent, asked
 }
 
-// Of a long message an acknowledgement is asked for now and then. A loss halves the window, down to a few packets;
-// what arrives lets it grow again, and acknowledgements are asked for twice a window.
+// A long message requests acknowledgements at intervals. A loss halves the window, down to a few packets; acknowledged
+// packets let it grow again, and there are two acknowledgement requests per window.
 func TestFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRRDMAWrite, length: 2000 * 256})
@@ -42,7 +42,7 @@ func TestFlight(t *testing.T) {
 		asked                []int
 	}{
 		{0, 0, 128, false, []int{31, 63, 95, 127}},
-		{64, 64, 128, false, []int{95, 127}}, // the others are on their way
+		{64, 64, 128, false, []int{95, 127}}, // the others are in flight
 		{128, 0, 128, false, []int{31, 63, 95, 127}},
 		{0, 0, 64, true, []int{31, 63}},
 		{1, 0, 32, true, []int{15, 31}},
@@ -51,7 +51,7 @@ func TestFlight(t *testing.T) {
 		{1, 0, 4, true, []int{1, 3}},
 		{1, 0, 4, true, []int{1, 3}},
 		{4, 0, 5, false, []int{1, 3}},
-		{5, 0, 6, false, []int{1, 4}}, // three after the last that asked
+		{5, 0, 6, false, []int{1, 4}}, // three after the last request
 		{6, 0, 7, false, []int{1, 4}},
 		{7, 0, 8, false, []int{1, 5}},
 		{8, 0, 10, false, []int{2, 7}},
@@ -71,7 +71,7 @@ func TestFlight(t *testing.T) {
 			asked[i] -= next
 		}
 		if len(sent) != row.window-row.first || sent[0] != next+row.first || !slices.Equal(asked, row.asked) {
-			t.Errorf("row %d: %d packets from %d on, %v asks", i, len(sent), sent[0]-next, asked)
+			t.Errorf("row %d: %d packets from %d on, acknowledgement requests %v", i, len(sent), sent[0]-next, asked)
 		}
 	}
 	if c := x.engine.Counters(); c.SequenceNAKs != 6 || c.SentBytes != 256*c.Sent {
@@ -79,8 +79,8 @@ func TestFlight(t *testing.T) {
 	}
 }
 
-// Nobody waits for an answer that was not asked for: if the window gets smaller than what is on its way, one more
-// packet asks.
+// A requester never waits for an acknowledgement that it has not requested: if the window becomes smaller than the
+// number of packets in flight, one more packet requests it.
 func TestSmallerWindowAsks(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
 	x.postAll(posted{o: ib.WRRDMAWrite, length: 100 * 256})
@@ -92,15 +92,15 @@ func TestSmallerWindowAsks(t *testing.T) {
 	})
 	sent, asked := x.flight()
 	if len(sent) != 21 || !slices.Equal(asked, []int{20}) {
-		t.Errorf("sent %v, asked for %v", sent, asked)
+		t.Errorf("sent %v, requested acknowledgements for %v", sent, asked)
 	}
 	x.say(line{Transport: answer(20, ackOf)})
 	if sent, asked := x.flight(); !slices.Equal(sent, []int{21, 22, 23, 24}) || !slices.Equal(asked, []int{22, 24}) {
-		t.Errorf("sent %v, asked for %v", sent, asked)
+		t.Errorf("sent %v, requested acknowledgements for %v", sent, asked)
 	}
 }
 
-// The packets of a READ are the peer's: they take no room in the window.
+// The packets of a READ are sent by the peer: they do not count in the window.
 func TestReadsTakeNoWindow(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRRDMARead, length: 200 * 256}, posted{o: ib.WRRDMAWrite, length: 150 * 256}, posted{o: ib.WRRDMARead, length: 8})
@@ -113,11 +113,11 @@ func TestReadsTakeNoWindow(t *testing.T) {
 	}
 	x.say(line{Transport: response(wire.OpReadResponseFirst, 2), length: 256}) // one is lost
 	if sent, _ := x.flight(); len(sent) != 1+64 || sent[0] != 1 || sent[64] != 200+63 {
-		t.Errorf("again: %d packets, %v", len(sent), sent)
+		t.Errorf("retransmitted: %d packets, %v", len(sent), sent)
 	}
 }
 
-// A READ that is behind what is sent again makes the window no larger.
+// A READ behind a retransmitted packet does not enlarge the window.
 func TestWindowBeforeAREAD(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRRDMAWrite, length: 20 * 256}, posted{o: ib.WRRDMARead, length: 8})
@@ -130,7 +130,7 @@ func TestWindowBeforeAREAD(t *testing.T) {
 	}
 }
 
-// A queue pair's turn ends when it has sent its share, or the round's; it is done when there is no more.
+// A queue pair's turn ends after its share or the round's budget; it is done when it has no more packets.
 func TestConnectionsTakeTurns(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	const packets = sendTurn + 20
@@ -171,7 +171,7 @@ func TestNotReadyIsNotInFlight(t *testing.T) {
 	}
 }
 
-// A peer that says that it is not ready answers: packets that were lost before do not count any more, however long it takes.
+// An RNR NAK is a response: packets that were lost before do not count any more, however long the wait.
 func TestNotReadyIsAnAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt, c.RNRRetry = 31, 1, 7 }) // hours
 	x.postAll(posted{o: ib.WRSend, length: 8})
@@ -192,7 +192,7 @@ func TestNotReadyIsAnAnswer(t *testing.T) {
 	}
 }
 
-// Of the times that have come at once a round looks at as many as it may do; the others are looked at in the next.
+// A round handles a limited number of expired deadlines; the next round handles the others.
 func TestManyTimeOutAtOnce(t *testing.T) {
 	const more = 2
 	p := connect(t, wire.ServiceRC, 1, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// many gives both programs so many further connections to each other, with as many READs outstanding as a card has, and
-// returns the first's ends. Their peers have answered already.
+// many connects both programs by a number of further connections, with as many outstanding READs as a card has, and
+// returns the first program's ends. Their peers have responded already.
 func (p *pairOf) many(count int) (all []*end) {
 	for i := range count {
 		number := wire.QPN(0x1000 + i)
@@ -29,8 +29,8 @@ func (p *pairOf) many(count int) (all []*end) {
 	return all
 }
 
-// dead gives the first program so many connections to queue pairs that are not there. Each has packets to send, and waits
-// for hours until it sends them again.
+// dead gives the first program a number of connections to missing queue pairs. Each has packets to send, with a timeout
+// of hours.
 func (p *pairOf) dead(count, length int) (all []*end) {
 	for i := range count {
 		p.a.addQP(wire.QPN(0x8000 + i))
@@ -42,7 +42,7 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 	return all
 }
 
-// died has connections be to peers that have answered before.
+// died makes connections appear to have peers that have responded before.
 func (p *pairOf) died(all []*end) []*end {
 	p.a.engine.Do(func() {
 		for _, one := range all {
@@ -52,7 +52,7 @@ func (p *pairOf) died(all []*end) []*end {
 	return all
 }
 
-// exhaust has connections to nobody use up all grants of the first program, and others wait for long.
+// exhaust makes connections to dead peers use up all grants of the first program, while others wait for long.
 func (p *pairOf) exhaust(count, length int) (all []*end) {
 	all = p.died(p.dead(count, length))
 	for p.patient(); p.round() || p.granted(flight.Sends)+maxGrant <= maxFlight; {
@@ -60,7 +60,7 @@ func (p *pairOf) exhaust(count, length int) (all []*end) {
 	return all
 }
 
-// waits has a connection of the first program post what is more than a few packets, and says whether it waits for a grant.
+// waits posts more than a few packets on a connection of the first program, and reports whether it waits for a grant.
 func (p *pairOf) waits(one *end) bool {
 	one.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 500_000))
 	p.patient()
@@ -68,18 +68,18 @@ func (p *pairOf) waits(one *end) bool {
 	return one.c.flight.Waits(flight.Sends)
 }
 
-// patient has the first program's connections wait for grants for very long.
+// patient makes the first program's connections wait for grants for very long.
 func (p *pairOf) patient() { p.a.engine.flights.Patience = time.Hour }
 
-// impatient ends all waits that patient has made long.
+// impatient ends the waits prolonged by patient.
 func (p *pairOf) impatient() {
 	p.a.engine.Do(func() { p.a.engine.flights.Expire(time.Now().Add(2 * time.Hour)) })
 }
 
-// granted is how many packets are granted to the first program's connections, or in flight.
+// granted returns the number of packets that are granted to the first program's connections, or in flight.
 func (p *pairOf) granted(k flight.Kind) int { return p.a.session.flights.Granted(k) }
 
-// waiting is how many of them wait.
+// waiting returns the number of them that wait.
 func (p *pairOf) waiting(k flight.Kind) int { return p.a.session.flights.Waiting(k) }
 
 // Budgets of package flight, in packets.
@@ -91,8 +91,8 @@ const (
 	maxPart    = 256
 )
 
-// Many connections of a program take turns: together they have no more on their way than a card may have, each sends many
-// packets at a time, and few acknowledgements come. What they write arrives.
+// Many connections of a program take turns: together they do not exceed the card's packets in flight, each sends many
+// packets at a time, and there are few acknowledgements. The written data arrives.
 func TestManyTakeTurns(t *testing.T) {
 	const count, length, rounds = 64, 100_000, 3
 	p := connect(t, wire.ServiceRC, 1, nil)
@@ -117,14 +117,14 @@ func TestManyTakeTurns(t *testing.T) {
 		}
 		most = max(most, flying)
 		if granted := p.granted(flight.Sends); flying > granted+count*fewPackets || granted > maxFlight+count*fewPackets {
-			t.Fatalf("%d packets on their way, %d granted, of at most %d", flying, granted, maxFlight)
+			t.Fatalf("%d packets in flight, %d granted, want at most %d", flying, granted, maxFlight)
 		}
 	}
 	if most < maxFlight/8 {
-		t.Errorf("at most %d packets were on their way", most)
+		t.Errorf("at most %d packets were in flight", most)
 	}
 	if !bytes.Equal(p.b.memory[:len(want)], want) {
-		t.Error("what has arrived is not what was sent")
+		t.Error("the received data differs from the sent data")
 	}
 	sent, answers := p.a.engine.Counters().Sent, p.b.engine.Counters().Sent
 	if answers > sent/10 {
@@ -133,20 +133,20 @@ func TestManyTakeTurns(t *testing.T) {
 	p.nothingIsLeft()
 }
 
-// Connections become many while some are in the middle of a message of which no packet has requested an acknowledgement
-// yet: their next packet requests it. None waits for its time-out, which is hours here.
+// Connections become many while some are in the middle of a message without an acknowledgement request: their next
+// packet requests it. None waits for its timeout, which is hours here.
 func TestSharesBecomeSmallWithinAMessage(t *testing.T) {
 	const count, length = 10, 40 * 1024
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(count)
 	for _, one := range all {
 		one.c.Timeout = 31
-		one.c.flight.Reset() // no peer has answered yet
+		one.c.flight.Reset() // no peer has responded yet
 		one.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, length))
 	}
 	for done := 0; done < count; {
 		if !p.round() {
-			t.Fatalf("nothing moves after %d of %d requests", done, count)
+			t.Fatalf("no progress after %d of %d requests", done, count)
 		}
 		for _, one := range all {
 			done += len(one.poll())
@@ -155,7 +155,7 @@ func TestSharesBecomeSmallWithinAMessage(t *testing.T) {
 	p.nothingIsLeft()
 }
 
-// nothingIsLeft insists that no packet is granted, and that no connection waits.
+// nothingIsLeft checks that no packet is granted, and that no connection waits.
 func (p *pairOf) nothingIsLeft() {
 	p.Helper()
 	for _, k := range []flight.Kind{flight.Sends, flight.Reads} {
@@ -165,8 +165,8 @@ func (p *pairOf) nothingIsLeft() {
 	}
 }
 
-// Connections whose peers are gone have all grants, and keep them. Others of the program wait for a while, and go on,
-// whether the dead are few with much on their way or many with little.
+// Connections to dead peers hold all grants. Other connections of the program wait for a while and then continue,
+// whether the dead ones are few with many packets in flight or many with few.
 func TestTurnsBesideDeadPeers(t *testing.T) {
 	for _, row := range []struct{ count, length int }{{40, 1 << 20}, {34, 30 * 1024}, {100, 20 * 1024}} {
 		p := connect(t, wire.ServiceRC, 1, nil)
@@ -183,7 +183,7 @@ func TestTurnsBesideDeadPeers(t *testing.T) {
 	}
 }
 
-// Nobody has to end the wait of those behind dead peers.
+// The wait behind dead peers ends without other events.
 func TestWaitBehindDeadPeersEnds(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	live := p.many(1)[0]
@@ -196,15 +196,15 @@ func TestWaitBehindDeadPeersEnds(t *testing.T) {
 	}
 }
 
-// Connections whose peers are gone, however many, keep others of the program waiting once, if the peers have answered
-// before, or if the first of them were few, and took much.
+// Connections to dead peers, however many, delay others of the program only once if the peers have responded before, or
+// if the first of them were few and used much.
 func TestManyDeadPeers(t *testing.T) {
 	const dead = 400
 	for _, opcode := range []ib.Opcode{ib.WRRDMAWrite, ib.WRRDMARead} {
 		for _, before := range []bool{false, true} {
 			p := connect(t, wire.ServiceRC, 1, nil)
 			live := p.many(1)[0]
-			p.a.engine.Do(func() { live.c.Timeout = 31 }) // hours: nobody is late
+			p.a.engine.Do(func() { live.c.Timeout = 31 }) // hours: no peer is late
 			all := p.dead(dead, 8)
 			for _, one := range all {
 				p.a.engine.Do(func() { one.c.MaxRDAtomic = 16 })
@@ -225,7 +225,7 @@ func TestManyDeadPeers(t *testing.T) {
 					live.post(to(opcode, 0), ring.Atomic{}, at(0, 1<<20))
 					posted = true
 				case p.waiting(k) == 0:
-					t.Fatalf("%v: nobody waits, and %d packets are counted", opcode, p.granted(k))
+					t.Fatalf("%v: no connection waits, and %d packets are counted", opcode, p.granted(k))
 				default:
 					if waited++; waited > 1 {
 						t.Fatalf("%v, have answered %v: it waits for the second time, with %d packets counted", opcode, before, p.granted(k))
@@ -237,7 +237,7 @@ func TestManyDeadPeers(t *testing.T) {
 	}
 }
 
-// What connections had that end, in whatever way, those that wait have at once.
+// When connections end, in whatever way, waiting ones receive their grants at once.
 func TestWhoEndsMakesRoom(t *testing.T) {
 	for name, finish := range map[string]func(e *Engine, qp *QP){
 		"removed": func(e *Engine, qp *QP) { e.RemoveQP(qp) },
@@ -262,7 +262,7 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ib.QPStateRTS })
 			p.round() // those that had waited send: only then are they refused
 		}
-		for p.round() && live.c.flight.Waits(flight.Sends) { // a round's budget may be too little for all
+		for p.round() && live.c.flight.Waits(flight.Sends) { // the budget of one round may not suffice for all
 		}
 		if waits, granted := live.c.flight.Waits(flight.Sends), p.granted(flight.Sends); waits || granted > maxGrant+live.c.Requester.Flying() {
 			t.Errorf("%s: %d packets are granted, it waits: %v", name, granted, waits)
@@ -270,8 +270,8 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 	}
 }
 
-// The responses to READs come in turns too, however long the READs are: no more of them are on their way than a card may
-// have. Connections notice each other once they send, so some packets are more.
+// Responses to READs take turns too, however long the READs are: they do not exceed the card's packets in flight,
+// except by some packets until connections notice each other.
 func TestReadsTakeTurns(t *testing.T) {
 	const rounds = 12
 	for _, row := range []struct{ count, length, most int }{
@@ -287,7 +287,7 @@ func TestReadsTakeTurns(t *testing.T) {
 		all := p.many(row.count)
 		want := p.b.fill(rand.New(rand.NewPCG(1, 2)), 0, row.length)
 		for _, one := range all {
-			p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late, on a slow machine neither
+			p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: no peer is late, even on a slow machine
 			for range rounds {
 				one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, row.length))
 			}
@@ -300,28 +300,28 @@ func TestReadsTakeTurns(t *testing.T) {
 			for _, one := range all {
 				done += len(one.poll())
 				coming += one.c.Requester.Asked()
-				if one.c.deadline.due.IsZero() { // nobody answers those that wait: they are not in flight for long
+				if one.c.deadline.due.IsZero() { // waiting ones get no responses: they are not in flight for long
 					p.a.engine.timers.stop(one.c)
 				}
 			}
 			most = max(most, coming)
 		}
 		if most > row.most || most < min(row.count*row.length/1024, maxFlight)/2 {
-			t.Errorf("%d connections, READs of %d bytes: %d packets of responses were on their way", row.count, row.length, most)
+			t.Errorf("%d connections, READs of %d bytes: %d response packets were in flight", row.count, row.length, most)
 		}
 		p.nothingIsLeft()
 		if !bytes.Equal(p.a.memory[:len(want)], want) {
-			t.Error("what has been read is not what was there")
+			t.Error("the data read differs")
 		}
 	}
 }
 
-// Connections that read much have a part of it each at a time, and keep none waiting that write.
+// Connections with long READs have a part each at a time, and do not delay writing connections.
 func TestReadsKeepNoWriteWaiting(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(50)
 	for i, one := range all {
-		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
+		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: no peer is late
 		switch {
 		case i < 10:
 			one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 2*maxFlight*1024))
@@ -332,7 +332,7 @@ func TestReadsKeepNoWriteWaiting(t *testing.T) {
 		}
 	}
 	p.patient()
-	for range 100 { // the peer does not run: nothing is answered
+	for range 100 { // the peer does not run: it sends no responses
 		p.a.engine.Progress()
 	}
 	long, short, writes, coming := 0, 0, 0, 0
@@ -348,12 +348,12 @@ func TestReadsKeepNoWriteWaiting(t *testing.T) {
 			writes++
 		}
 	}
-	if long != 9 || short != 0 || writes != 10 || coming > 2*maxFlight { // the first are few; then those who came first have turns
+	if long != 9 || short != 0 || writes != 10 || coming > 2*maxFlight { // the first are few; then the first to come have turns
 		t.Errorf("%d of 10 that read much, %d of 30 that read less, %d of 10 that write have sent something; %d packets are coming", long, short, writes, coming)
 	}
 }
 
-// Those that wait are not in flight for long, since nobody answers them, and are many all the same.
+// Waiting connections are not in flight for long, since they get no responses, and still count as many.
 func TestManyThatWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(64)
@@ -369,18 +369,18 @@ func TestManyThatWait(t *testing.T) {
 	}
 }
 
-// Many connections that read little all the time keep none waiting that reads much.
+// Many connections with short READs do not delay one with a long READ.
 func TestManyShortReadsBesideALongOne(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(250)
 	for _, one := range all {
-		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
+		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: no peer is late
 	}
 	long, small := all[0], all[1:]
 	p.patient()
 	for rounds, done := 0, 0; done == 0; rounds++ {
 		if rounds > 20_000 {
-			t.Fatal("the long READ has not had its turn")
+			t.Fatal("the long READ had no turn")
 		}
 		for _, one := range small {
 			for one.send.Outstanding(one.polled) < 4 {
@@ -397,7 +397,7 @@ func TestManyShortReadsBesideALongOne(t *testing.T) {
 	}
 }
 
-// Many connections that write little, of which nothing is acknowledged yet, keep none waiting that writes much.
+// Many connections with short, unacknowledged WRITEs do not delay one with a long WRITE.
 func TestManyShortWritesBesideALongOne(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	long := p.many(1)[0]
@@ -412,7 +412,7 @@ func TestManyShortWritesBesideALongOne(t *testing.T) {
 	}
 }
 
-// What is on its way stays counted while a packet is sent again.
+// Packets in flight stay counted during a retransmission.
 func TestSentAgainIsCounted(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	one := p.many(1)[0]
@@ -432,12 +432,12 @@ func TestSentAgainIsCounted(t *testing.T) {
 	}
 }
 
-// A few packets do not wait, whether they are sent or come.
+// A few packets do not wait, whether they are sent or received.
 func TestLittleDoesNotWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	live := p.many(2)
 	for _, one := range live {
-		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: nobody is late
+		p.a.engine.Do(func() { one.c.Timeout = 31 }) // hours: no peer is late
 	}
 	p.exhaust(40, 1<<20)
 	live[0].post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, fewPackets*1024))
@@ -454,7 +454,7 @@ func TestLittleDoesNotWait(t *testing.T) {
 	}
 }
 
-// Of a connection that ends, in whatever way, nothing is left that others would wait for.
+// A connection that ends, in whatever way, leaves no packets counted for which others would wait.
 func TestGrantsEnd(t *testing.T) {
 	for seed := range uint64(20) {
 		p := connect(t, wire.ServiceRC, 1, nil)

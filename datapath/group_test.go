@@ -10,7 +10,7 @@ import (
 
 var (
 	testGroup  = wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 1, 14: 2, 15: 3}
-	otherGroup = wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 129, 14: 2, 15: 3} // the same MAC
+	otherGroup = wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 129, 14: 2, 15: 3} // with the same MAC
 	testGroup6 = wire.GID{0: 0xff, 1: 0x0e, 15: 9}
 )
 
@@ -32,8 +32,7 @@ func (r *rig) setGroup(mgid wire.GID, members ...*rig) {
 	r.engine.Do(func() { r.engine.setGroup(mgid, qps) })
 }
 
-// Each member has its own checks and its own outcome; what one lacks does not
-// keep the others from getting theirs.
+// Each member has its own checks and its own result; a member that fails a check does not affect the others.
 func TestFanOut(t *testing.T) {
 	r := newRig(t)
 	good, keyless, full, late, short := r, r.member(0x10), r.member(0x11), r.member(0x12), r.member(0x13)
@@ -67,8 +66,8 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// Groups are told apart by IP address, never by the MAC that some share; and a
-// member that has gone gets nothing, though packets of the same pair came before.
+// Groups are distinguished by IP address, never by a shared MAC. A detached member receives no packets, even after
+// packets of the same pair.
 func TestGroupsAreTheirAddress(t *testing.T) {
 	r := newRig(t)
 	r.setGroup(testGroup, r)
@@ -108,8 +107,8 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 	r.run()
 }
 
-// A message to a group goes out on the wire, and to every member of this device,
-// the sending queue pair among them unless it does not want its own.
+// A message to a group is sent on the wire, and to every member on this device, including the sending queue pair unless
+// it disables that.
 func TestGroupLoopback(t *testing.T) {
 	for _, mgid := range []wire.GID{testGroup, testGroup6} {
 		for _, blocked := range []bool{false, true} {
@@ -137,7 +136,7 @@ func TestGroupLoopback(t *testing.T) {
 	}
 }
 
-// Nobody here is in the group: it goes to the wire only, and counts as nothing else.
+// Without local members a group message is sent to the wire only, and counted only as sent.
 func TestGroupWithoutLocalMembers(t *testing.T) {
 	r := newRig(t)
 	r.sendToGroup(testGroup)
@@ -147,7 +146,7 @@ func TestGroupWithoutLocalMembers(t *testing.T) {
 	}
 }
 
-// What comes back from a switch was delivered when it was sent.
+// A group message that a switch reflects was already delivered when it was sent.
 func TestOwnGroupMessageReflected(t *testing.T) {
 	r := newRig(t)
 	r.setGroup(testGroup, r)

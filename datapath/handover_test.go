@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// datagrams makes an end's queue pair one of datagrams in RTS, with handles 0 to the group and 1 to this card itself.
+// datagrams converts an end's queue pair to datagrams in RTS, with handles 0 to the group and 1 to this card itself.
 func (c *crew) datagrams(e *end, group wire.GID) {
 	e.qp.Serve(new(Datagrams))
 	e.qp.QKey = testQKey
@@ -35,7 +35,7 @@ func (c *crew) datagrams(e *end, group wire.GID) {
 	})
 }
 
-// sendTo posts a datagram of so many bytes.
+// sendTo posts a datagram with a length in bytes.
 func (e *end) sendTo(handle uint32, number wire.QPN, length int) {
 	w := ring.Send{Opcode: ib.WRSend, AH: handle, RemoteQPN: number, RemoteQKey: testQKey, SGECount: 1}
 	ring.PutSGE(e.send.Put(&w), at(0, length))
@@ -45,8 +45,8 @@ func (e *end) sendTo(handle uint32, number wire.QPN, length int) {
 	}
 }
 
-// TestWorkersGroup: a packet to a group reaches each member once, whichever engine it comes to and whichever engines have
-// members; and each is in one counter.
+// TestWorkersGroup: a packet to a group reaches each member once, whichever engine receives it and whichever engines
+// have members, and is in exactly one counter.
 func TestWorkersGroup(t *testing.T) {
 	const n, packets = 3, 50
 	network := link.NewNetwork(1)
@@ -55,7 +55,7 @@ func TestWorkersGroup(t *testing.T) {
 		var members []*QP
 		for i, e := range c.ends {
 			c.datagrams(e, testGroup)
-			if c == a || i > 0 { // of b, the engine that the packets come to has none
+			if c == a || i > 0 { // engine 0 of b, which receives the packets, has none
 				members = append(members, e.qp)
 			}
 			for r := range packets {
@@ -91,8 +91,8 @@ func TestWorkersGroup(t *testing.T) {
 	}
 }
 
-// TestWorkersFullInbox: an engine that does not run holds up who sends to it, and nothing is lost; nor is what others
-// have for other engines.
+// TestWorkersFullInbox: an engine that does not run blocks senders to it. No packet is lost, and packets for other
+// engines are not blocked.
 func TestWorkersFullInbox(t *testing.T) {
 	const packets = 3 * peers.Room
 	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)
@@ -131,8 +131,8 @@ func TestWorkersFullInbox(t *testing.T) {
 	}
 }
 
-// TestWorkersRun: workers run, connections cross them in both cards, paths and addresses change all the time, and queue
-// pairs come and go: every message arrives.
+// TestWorkersRun: workers run, connections cross them in both cards, paths and addresses change continuously, and queue
+// pairs are added and removed: every message arrives.
 func TestWorkersRun(t *testing.T) {
 	const n, messages, length = 4, 300, 3000
 	network := link.NewNetwork(3)
@@ -140,7 +140,7 @@ func TestWorkersRun(t *testing.T) {
 	for i := range n {
 		a.meetIn(wire.ServiceRC, a.ends[i], b.ends[i], PathOpen)
 		b.meetIn(wire.ServiceRC, b.ends[i], a.ends[i], PathOpen)
-		a.ends[i].c.Timeout, b.ends[i].c.Timeout = 0, 0 // nothing is lost, however slow the machine is
+		a.ends[i].c.Timeout, b.ends[i].c.Timeout = 0, 0 // no packet is lost, however slow the machine is
 	}
 	a.Start()
 	b.Start()
@@ -177,7 +177,7 @@ func TestWorkersRun(t *testing.T) {
 	}
 }
 
-// pump sends messages to a peer and waits for each to be completed on both sides.
+// pump sends messages to a peer and waits for each to complete on both sides.
 func (e *end) pump(peer *end, messages, length int) {
 	for m := range messages {
 		peer.postRecv(uint64(m), at(1<<20, length))
@@ -196,8 +196,8 @@ func (e *end) pump(peer *end, messages, length int) {
 	}
 }
 
-// TestHandedGroupOfMany: a packet for so many members that a round does not reach all counts once for each, also at an
-// engine to which it was handed over.
+// TestHandedGroupOfMany: a packet with more members than a round reaches counts once for each, also at an engine to
+// which it was handed over.
 func TestHandedGroupOfMany(t *testing.T) {
 	const members = receiveBudget + 50
 	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)

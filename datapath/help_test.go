@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// helpful is a pair whose second end has a worker, which sleeps, and whose first one's rounds the test runs as a worker.
-// Nothing is sent again, however long the worker waits for a processor: that is 4 s.
+// helpful returns a pair whose second end has a sleeping worker, while the test runs the first end's rounds as a
+// worker. The timeout of 4 s prevents retransmissions on a busy machine.
 func helpful(t *testing.T) *pairOf {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.Timeout = 20 })
 	for _, e := range []*end{p.a, p.b} {
@@ -29,7 +29,7 @@ func (e *end) sleeps() {
 	wait(e.TB.(*testing.T), "sleep", func() bool { return e.engine.runner.State() == runner.Asleep })
 }
 
-// sends posts so many messages, for which the peer has receives.
+// sends posts a number of messages, for which the peer has receive requests.
 func (p *pairOf) sends(count int) {
 	for i := range count {
 		p.b.postRecv(uint64(i), at(recvArea+64*i, 64))
@@ -37,8 +37,8 @@ func (p *pairOf) sends(count int) {
 	}
 }
 
-// completes waits for so many completions at both ends. The first end has only acknowledges to find, so the second one's
-// worker has done what is to be done there.
+// completes waits for a number of completions at both ends. The first end only has acknowledgements to find, so the
+// second one's worker has finished.
 func (p *pairOf) completes(count int) { p.complete(count, count) }
 
 func (p *pairOf) complete(atA, atB int) {
@@ -59,8 +59,8 @@ func (p *pairOf) successes(e *end) int {
 	return len(got)
 }
 
-// TestHelp: a message, its acknowledge, and what a program is told need one worker, while the other one sleeps on. Where
-// that one is just about to sleep, or looks at its timers, it is woken; on a busy machine that is now and then.
+// TestHelp: a message, its acknowledgement and the program's notification need one worker, while the other one stays
+// asleep. A worker that is about to sleep, or handles its timers, is woken; that is rare.
 func TestHelp(t *testing.T) {
 	p := helpful(t)
 	helped := 0
@@ -68,7 +68,7 @@ func TestHelp(t *testing.T) {
 		p.sends(1)
 		p.a.engine.Round()
 		early := p.successes(p.a)
-		p.a.engine.Round() // it finds the acknowledge, by which the send is complete
+		p.a.engine.Round() // it finds the acknowledgement, which completes the send
 		atA, atB := p.successes(p.a), p.successes(p.b)
 		if early == 0 && atA == 1 && atB == 1 && p.b.engine.runner.State() == runner.Asleep {
 			helped++
@@ -82,7 +82,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestHelpIsForLittle: the other worker is woken for more packets, and where its engine is in use.
+// TestHelpIsForLittle: the other worker is woken for more packets, and if its engine is in use.
 func TestHelpIsForLittle(t *testing.T) {
 	p := helpful(t)
 	p.sends(8)
@@ -97,14 +97,14 @@ func TestHelpIsForLittle(t *testing.T) {
 	p.completes(1)
 	p.b.sleeps()
 
-	p.sends(1) // the control plane comes first
+	p.sends(1) // the control plane takes precedence
 	p.b.engine.wanted.Add(1)
 	p.a.engine.Round()
 	p.b.engine.wanted.Add(-1)
 	p.completes(1)
 }
 
-// TestHelpAtTheEnd: an engine that has ended needs none.
+// TestHelpAtTheEnd: a closed engine needs no help.
 func TestHelpAtTheEnd(t *testing.T) {
 	p := helpful(t)
 	help := p.b.engine.helper.help
@@ -118,7 +118,7 @@ func TestHelpAtTheEnd(t *testing.T) {
 	p.a.engine.Round()
 }
 
-// TestWhoHelps: programs that run rounds themselves do not run those of others, nor do cards with several workers.
+// TestWhoHelps: programs that run rounds themselves do not help others, and neither do cards with several workers.
 func TestWhoHelps(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	if p.a.engine.helper != nil || newHelper(p.a.engine, false) != nil {

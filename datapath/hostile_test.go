@@ -13,27 +13,27 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// hostileVariable is how many packets TestHostilePeer forges, and how many requests TestHostileProgram posts.
+// hostileVariable is the number of packets that TestHostilePeer forges, and of requests that TestHostileProgram posts.
 const hostileVariable = "ROCED_HOSTILE"
 
-// The parts of the memory of an end with a hostile peer. Only the first may be written by it, and only
-// the second may be written for it: by receives, READs and atomics.
+// The parts of the memory of an end with a hostile peer. Only the first is writable for it, and only the second is
+// written on the end's own behalf: by receive requests, READs and atomics.
 const (
 	openLen   = 8 << 10
 	ownFrom   = 32 << 10
 	ownLen    = 8 << 10
-	hostileOp = 4 // requests of the end's own that are outstanding
+	hostileOp = 4 // the end's own outstanding requests
 )
 
-// victim is an end whose peer is not one of ours, but forges packets.
+// victim is an end whose peer forges packets.
 type victim struct {
 	*end
 	template wire.Template
 	frame    [wire.MaxHeaders + 32<<10 + wire.MaxTrailer]byte
 	before   []byte
 	packets  int
-	stoodFor uint64  // what they said that they stand for
-	arriveAt *Engine // of the same card, and hands packets over; nil: the victim's own
+	stoodFor uint64  // the number of packets that they claim to stand for
+	arriveAt *Engine // of the same card, hands packets over; nil: the victim's own
 }
 
 func newVictim(t *testing.T, service wire.Service) *victim {
@@ -41,7 +41,7 @@ func newVictim(t *testing.T, service wire.Service) *victim {
 	return victimOf(p.a, p.b)
 }
 
-// victimOf makes one of an end of a connection.
+// victimOf converts an end of a connection to a victim.
 func victimOf(a, b *end) *victim {
 	v := &victim{end: a, template: wire.NewTemplate(wire.Path{Source: b.gid, Dest: a.gid, DestMAC: a.mac, SourceMAC: b.mac})}
 	a.fill(rand.New(rand.NewPCG(1, 1)), 0, endMemory)
@@ -56,7 +56,7 @@ func victimOf(a, b *end) *victim {
 	return v
 }
 
-// revive makes a queue pair that has failed a new one, with receives and requests outstanding.
+// revive recovers a failed queue pair, with outstanding receive and send requests.
 func (v *victim) revive(r *rand.Rand) {
 	v.engine.Do(func() {
 		v.qp.SetState(ib.QPStateReset)
@@ -90,7 +90,7 @@ func (v *victim) revive(r *rand.Rand) {
 	}
 }
 
-// forge is a packet that may be the next one, or nearly: of each field, values that matter come up often.
+// forge returns a packet that is close to a valid next one: interesting values are frequent in each field.
 func (v *victim) forge(r *rand.Rand) []byte {
 	c := v.c
 	h := wire.Transport{
@@ -116,7 +116,7 @@ func (v *victim) forge(r *rand.Rand) []byte {
 	switch r.IntN(8) {
 	case 0, 1, 2, 3:
 		length = r.IntN(300)
-	case 4: // a long packet, which mostly says right how many it stands for
+	case 4: // a long packet, usually with the correct number of packets
 		length = r.IntN(4096)
 		h.Packets = uint32(length+255)/256 + uint32(max(0, r.IntN(8)-6))
 	}
@@ -135,7 +135,7 @@ func (v *victim) seal(h *wire.Transport, length int) []byte {
 	return v.frame[:v.template.SealTransport(v.frame[:], h, length)]
 }
 
-// take has the victim receive a frame, and do what that leads to.
+// take delivers a frame to the victim, and runs the resulting work.
 func (v *victim) take(frame []byte) {
 	v.packets++
 	v.stoodFor++
@@ -165,7 +165,7 @@ func (v *victim) take(frame []byte) {
 	e.lease.Unlock()
 }
 
-// intact insists that nothing was written but what may be.
+// intact checks that only permitted memory was written.
 func (v *victim) intact() {
 	for _, part := range [][2]int{{openLen, ownFrom}, {ownFrom + ownLen, endMemory}} {
 		if !bytes.Equal(v.memory[part[0]:part[1]], v.before[part[0]:part[1]]) {
@@ -174,10 +174,10 @@ func (v *victim) intact() {
 	}
 }
 
-// harass forges packets until the queue pair has failed, or some have gone.
+// harass forges packets until the queue pair has failed, or a number of packets were sent.
 func (v *victim) harass(r *rand.Rand) { v.harassBy(r, func() []byte { return v.forge(r) }) }
 
-// harassBy is harass by packets that the caller makes.
+// harassBy is harass with packets from forge.
 func (v *victim) harassBy(r *rand.Rand, forge func() []byte) {
 	v.revive(r)
 	for range 64 {
@@ -188,13 +188,13 @@ func (v *victim) harassBy(r *rand.Rand, forge func() []byte) {
 	}
 	for _, c := range v.poll() {
 		if c.Status == ib.WCSuccess && c.Opcode.IsRecv() && int(c.ByteLen) > ownLen {
-			v.Fatalf("a receive of %d bytes", c.ByteLen)
+			v.Fatalf("got a receive of %d bytes", c.ByteLen)
 		}
 	}
 }
 
-// TestHostilePeer: whatever a connection's peer sends, nothing is written that no key allows, and each
-// packet is counted once.
+// TestHostilePeer: whatever a connection's peer sends, only memory permitted by a key is written, and each packet is
+// counted once.
 func TestHostilePeer(t *testing.T) {
 	packets := waittest.Wanted(t, hostileVariable, waittest.Often(200_000))
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
@@ -218,8 +218,8 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
-// TestHostilePeerOfAnotherWorker is TestHostilePeer where the packets arrive at another engine of the card. Most are
-// handed over, unchecked; what is so damaged that nobody can tell whose it is, is dropped where it arrives.
+// TestHostilePeerOfAnotherWorker is TestHostilePeer with packets that arrive at another engine of the card. Most are
+// handed over, unchecked; packets too damaged to identify a queue pair are dropped where they arrive.
 func TestHostilePeerOfAnotherWorker(t *testing.T) {
 	packets := waittest.Wanted(t, hostileVariable, waittest.Often(50_000))
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
@@ -261,8 +261,8 @@ func hostilePeerOfAnotherWorker(t *testing.T, service wire.Service, packets int)
 	}
 }
 
-// TestEveryCountInEveryState: packets of all operations that say that they stand for any number of packets, right and
-// wrong, and of lengths beside that, come to a queue pair in each state. The same holds as of TestHostilePeer.
+// TestEveryCountInEveryState: packets of all operations with any claimed number of packets, correct and incorrect, and
+// various lengths arrive at a queue pair in each state. The checks are those of TestHostilePeer.
 func TestEveryCountInEveryState(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
@@ -296,7 +296,7 @@ func TestEveryCountInEveryState(t *testing.T) {
 	}
 }
 
-// bring has the queue pair be in a state, with receives and requests outstanding where it has been in RTS.
+// bring moves the queue pair to a state, with outstanding receive and send requests if it has been in RTS.
 func (v *victim) bring(r *rand.Rand, state ib.QPState) {
 	if v.qp.State == state {
 		return
@@ -315,7 +315,7 @@ func (v *victim) bring(r *rand.Rand, state ib.QPState) {
 	})
 }
 
-// FuzzHostilePeer looks for a sequence of packets that TestHostilePeer does not find.
+// FuzzHostilePeer searches for a sequence of packets that TestHostilePeer does not find.
 func FuzzHostilePeer(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2})
 	f.Fuzz(func(t *testing.T, seed uint64, packets []byte) {

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// another makes a queue pair of another program on the end's engine. Its template has the addresses of the
-// peer of a victim on the same card: they are the card's own.
+// another returns a queue pair of another program on the end's engine. Its template has the addresses of the victim's
+// peer on the same card: they are the card's own.
 func (e *end) another(number wire.QPN, service wire.Service) *end {
 	e.Helper()
 	o := &end{TB: e.TB, engine: e.engine, memory: make([]byte, 4096), mac: e.mac, gid: e.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
@@ -26,14 +26,14 @@ func (e *end) another(number wire.QPN, service wire.Service) *end {
 	return o
 }
 
-// addQP gives the program a further queue pair, which the end is about from then on.
+// addQP replaces the end's queue pair by a new one of its program.
 func (e *end) addQP(number wire.QPN) {
 	e.makeQueues()
 	e.qp.Number, e.qp.DoorbellIndex = number, uint32(number)
 }
 
-// A connection on one card hears its peer and nobody else, whatever another program of the card sends, with
-// right keys and the PSN that is next.
+// A connection on one card accepts packets only from its peer, whatever another program of the card sends, even with
+// valid keys and the expected PSN.
 func TestOthersAreNotHeard(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		network := link.NewNetwork(1)
@@ -52,7 +52,7 @@ func TestOthersAreNotHeard(t *testing.T) {
 			p.round()
 		}
 		if got := victim.poll(); len(got) != 0 || string(victim.memory[1000:1006]) == "forged" {
-			t.Fatalf("%v: a stranger's message was taken: %+v", service, got)
+			t.Fatalf("%v: another program's message was accepted: %+v", service, got)
 		}
 		if c := victim.engine.Counters(); c.Drops[DropNotPeer] < 2 {
 			t.Errorf("%v: %+v", service, c.Drops)
@@ -63,16 +63,16 @@ func TestOthersAreNotHeard(t *testing.T) {
 	}
 }
 
-// An answer that another program forges acknowledges nothing.
+// A response that another program forges acknowledges nothing.
 func TestForgedAnswers(t *testing.T) {
 	network := link.NewNetwork(1)
 	victim := newEnd(t, network, 1)
 	peer := victim.another(0x777, wire.ServiceRC)
-	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // who is silent
+	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // which sends nothing
 	victim.engine.Do(func() { victim.c.Path.set(victim.engine, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
 	victim.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
-	peer.engine.Do(func() { // it acknowledges what it has not got
+	peer.engine.Do(func() { // acknowledges packets that it has not received
 		peer.c.Responder.ExpectedPSN = victim.c.Requester.Oldest().Plus(1)
 		peer.owe()
 		peer.engine.round.turns.add(peer.qp)

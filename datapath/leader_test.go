@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// hosts are two engines on a wire in memory, with their workers asleep. b receives from a.
+// newHosts returns two engines on an in-memory wire, with sleeping workers. b receives from a.
 func newHosts(t *testing.T) (a, b *rig) {
 	t.Helper()
 	left, right := newWire(t)
@@ -28,7 +28,7 @@ func (r *rig) asleep() {
 	wait(r.T, "sleep of the worker", func() bool { return r.engine.runner.State() == runner.Asleep })
 }
 
-// frameWith posts a receive at one end, and sends a message from the other.
+// frameWith posts a receive request at one end, and sends a message from the other.
 func frameWith(from, to *rig) {
 	to.postRecv(1, piece(0, 200))
 	from.send.Put(&ring.Send{Opcode: ib.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
@@ -38,8 +38,8 @@ func frameWith(from, to *rig) {
 	}
 }
 
-// await waits for completions as verbs.CQ.Wait does, and reports whether it was the leader when they
-// came. It gives none if the context ends, or closed is closed.
+// await waits for completions as verbs.CQ.Wait does, and reports whether it was the leader when they arrived. It
+// returns none if the context ends, or closed is closed.
 func (r *rig) await(ctx context.Context, closed <-chan struct{}) (n int, led bool) {
 	r.engine.BeginWait()
 	defer r.engine.EndWait()
@@ -64,7 +64,7 @@ func (r *rig) await(ctx context.Context, closed <-chan struct{}) (n int, led boo
 	return 0, led
 }
 
-// polling is what verbs.CQ has a lock for.
+// polling replaces the lock of verbs.CQ.
 var polling sync.Mutex
 
 func (r *rig) pollOrArm() int {
@@ -83,8 +83,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// leads waits until a program is the leader, and asleep. One that found the worker awake, as at the end
-// of a grace, is told to try again. It gets no event: one that is left over would end the leader's sleep.
+// leads waits until a program is the leader, and asleep. A program that found the worker awake, as at the end of a
+// grace, is made to retry. It gets no event: a pending event would end the leader's sleep.
 func (r *rig) leads() {
 	r.Helper()
 	wait(r.T, "a leader that sleeps", func() bool {
@@ -100,7 +100,7 @@ func (r *rig) leads() {
 	})
 }
 
-// background waits in a goroutine of its own.
+// background waits in another goroutine.
 func (r *rig) background(ctx context.Context, closed <-chan struct{}) (result chan bool) {
 	result = make(chan bool, 1)
 	go func() {
@@ -110,7 +110,7 @@ func (r *rig) background(ctx context.Context, closed <-chan struct{}) (result ch
 	return result
 }
 
-// A program that waits alone runs the card: the worker sleeps on.
+// A program that waits alone runs the card: the worker stays asleep.
 func TestLeaderRunsTheEngine(t *testing.T) {
 	a, b := newHosts(t)
 	const messages = 200
@@ -123,7 +123,7 @@ func TestLeaderRunsTheEngine(t *testing.T) {
 			t.Fatal("it did not lead")
 		}
 		if b.engine.runner.State() != runner.Asleep {
-			awake++ // it has looked at the end of a grace
+			awake++ // woken at the end of a grace
 		}
 	}
 	if awake > messages/2 {
@@ -131,7 +131,7 @@ func TestLeaderRunsTheEngine(t *testing.T) {
 	}
 }
 
-// A completion that another round than the leader's has made wakes the leader.
+// A completion of another thread's round wakes the leader.
 func TestOthersCompleteForTheLeader(t *testing.T) {
 	r := newRigOn(t, &fakeLink{})
 	r.engine.Start()
@@ -145,7 +145,7 @@ func TestOthersCompleteForTheLeader(t *testing.T) {
 	}
 }
 
-// When the leader leaves, by whatever cause, the worker takes over for those who wait too.
+// When the leader leaves, for whatever reason, the worker takes over, also for other waiters.
 func TestLeaderLeaves(t *testing.T) {
 	a, b := newHosts(t)
 	for i := range 100 {
@@ -169,8 +169,8 @@ func TestLeaderLeaves(t *testing.T) {
 	}
 }
 
-// A leader that has gone, and does not wait again, leaves its frames to the worker: once, and after it
-// has come and gone so quickly that the worker leaves it a while.
+// A leader that leaves and does not wait again hands frames over to the worker: immediately, and after short waits in
+// quick succession at the end of the grace.
 func TestLeaderDoesNotComeBack(t *testing.T) {
 	a, b := newHosts(t)
 	for _, waits := range []int{1, 2, 50} {
@@ -208,7 +208,7 @@ func TestCloseWithALeader(t *testing.T) {
 	}
 }
 
-// Programs that wait, are cancelled, post, poll, and the control plane: nobody sleeps for ever.
+// Programs wait, are cancelled, post and poll, and the control plane runs: no program sleeps forever.
 func TestNoLostWakeup(t *testing.T) {
 	a, b := newHosts(t)
 	const messages = 2000

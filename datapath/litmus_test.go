@@ -7,10 +7,10 @@ import (
 )
 
 // TestLitmusDeregister removes a region from the tables while a round writes to it. The program then copies the page
-// (memory_move_apart in verbs/c) and uses it for something else.
+// (memory_move_apart in verbs/c) and uses it for other data.
 func TestLitmusDeregister(t *testing.T) {
 	litmus.Check(t, map[string]string{
-		"lease: store plain":  "what follows waits for the load of the lock",
+		"lease: store plain":  "later accesses wait for the load of the lock",
 		"answer: store plain": "no round runs before the key is cleared: the lease is held until then",
 	}, func(p *litmus.Program) {
 		p.Set("key", 1)
@@ -38,17 +38,17 @@ func TestLitmusDeregister(t *testing.T) {
 	})
 }
 
-// TestLitmusKick has a program post and find the card asleep. The program runs a round, or wakes the worker if another round
+// TestLitmusKick: a program posts and finds the card asleep. It runs a round, or wakes the worker if another round
 // holds the lease. The engine's own fields are not atomic: the lease passes them from round to round.
 func TestLitmusKick(t *testing.T) {
 	litmus.Check(t, map[string]string{
-		"lease: store plain":   "what follows waits for the load of the lock",
+		"lease: store plain":   "later accesses wait for the load of the lock",
 		"set: load plain":      "the store counts",
 		"Collect: store plain": "the unlocking releases",
 	}, kick, call)
 }
 
-// kick is a post while the worker runs its last round.
+// kick models a post while the worker runs its last round.
 func kick(p *litmus.Program) {
 	p.Thread("program", func(t *litmus.Thread) {
 		t.Change("set", "bits", litmus.Atomic, litmus.To(1))
@@ -64,7 +64,7 @@ func kick(p *litmus.Program) {
 	p.Never("a round that is not counted", kicks.Is(1).And(p.Memory("woken").Is(0)))
 }
 
-// call is a post while another program's round holds the lease, which the worker acquires afterwards.
+// call models a post while another program's round holds the lease, which the worker acquires afterwards.
 func call(p *litmus.Program) {
 	var rung litmus.Reg
 	p.Thread("program", func(t *litmus.Thread) {
@@ -78,7 +78,7 @@ func call(p *litmus.Program) {
 	p.Never("a post that no round finds", rung.Is(0).And(p.Memory("woken").Is(0)))
 }
 
-// round is a round. The field kicks stands for all fields of the engine.
+// round models a round. The field kicks represents all fields of the engine.
 func round(t *litmus.Thread) {
 	kicks := t.Load("kicks", "kicks", litmus.Plain)
 	t.StoreValue("kicks", "kicks", litmus.Plain, func(v litmus.Values) int { return v(kicks) + 1 })
@@ -87,7 +87,7 @@ func round(t *litmus.Thread) {
 	t.Unlock("lease.Unlock", "lease")
 }
 
-// wake is Runner.Call.
+// wake models Runner.Call.
 func wake(t *litmus.Thread) {
 	doing := t.Load("Runner.State", "doing", litmus.Atomic)
 	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", litmus.Plain, 1) })

@@ -7,24 +7,24 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A request that cannot be carried out fails in its turn also if what is ahead of it was about to be sent again
-// when its acknowledgement came.
+// A request that cannot be executed fails in order, even if an earlier one was about to be retransmitted when its
+// acknowledgement arrived.
 func TestFailsAfterALateAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRSend, length: 8}, posted{o: 99}, posted{o: ib.WRSend, length: 8})
 	x.hear()
 	x.sayAll(line{Transport: answer(0, wire.NAKSequence)}, line{Transport: answer(0, ackOf)})
 	if heard := x.hear(); heard != "1: send 8B, 2: local QP operation error, 3: flushed" {
-		t.Errorf("heard %q", heard)
+		t.Errorf("got %q", heard)
 	}
 }
 
-// What is acknowledged after all is not sent again, nor counted as on its way.
+// Packets that are acknowledged late are not retransmitted, nor counted as in flight.
 func TestLateAnswers(t *testing.T) {
 	write := posted{o: ib.WRRDMAWrite, length: 8}
 	for acked, row := range []string{
-		"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B",
-		"WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B, 2: RDMA write 8B",
+		"WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA write 8B",
+		"WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA write 8B, 2: RDMA write 8B",
 		"1: RDMA write 8B, 2: RDMA write 8B, 3: RDMA write 8B",
 	} {
 		x := newExchange(t, wire.ServiceRC, nil)
@@ -32,21 +32,21 @@ func TestLateAnswers(t *testing.T) {
 		x.hear()
 		x.sayAll(line{Transport: answer(0, wire.NAKSequence)}, line{Transport: answer(wire.PSN(acked), ackOf)})
 		if heard := x.hear(); heard != row {
-			t.Errorf("%d: heard %s", acked, heard)
+			t.Errorf("%d: got %s", acked, heard)
 		}
 	}
 }
 
-// One acknowledgement is for all that arrived together.
+// One acknowledgement covers all packets that arrived together.
 func TestOneAcknowledgement(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 1), length: 8})
 	if heard := x.hear(); heard != "ACKNOWLEDGE 1 0x00 msn 2" {
-		t.Errorf("heard %s", heard)
+		t.Errorf("got %s", heard)
 	}
 }
 
-// A READ's memory may be taken away before its response is here.
+// A READ's memory may be deregistered before its response arrives.
 func TestNowhereToReadTo(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRRDMARead, length: 8})
@@ -55,7 +55,7 @@ func TestNowhereToReadTo(t *testing.T) {
 	x.follow("READ", []line{{response(wire.OpReadResponseOnly, 0), 8, DropProtection, "1: local protection error"}})
 }
 
-// A link that has no room is tried again: nothing is lost, and nothing is flushed.
+// A full link is retried: no packet is lost, and no request is flushed.
 func TestConnectionWaitsForTheLink(t *testing.T) {
 	for name, begin := range map[string]func(x *exchange){
 		"request":  func(x *exchange) { x.postAll(posted{o: ib.WRSend, length: 8}) },
@@ -79,19 +79,19 @@ func TestConnectionWaitsForTheLink(t *testing.T) {
 	}
 }
 
-// Of several RNR NAKs of one try the first counts, as when the network makes two of one.
+// Only the first of several RNR NAKs for one attempt counts, as when the network duplicates one.
 func TestNotReadyTwice(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, retries(1))
 	x.postAll(posted{o: ib.WRSend, length: 8})
 	x.hear()
 	x.sayAll(line{Transport: answer(0, rnr)}, line{Transport: answer(0, rnr)})
-	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) asks" {
-		t.Errorf("heard %s", heard)
+	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) AckReq" {
+		t.Errorf("got %s", heard)
 	}
 	x.follow("then", []line{{answer(0, rnr), 0, DropNone, "1: RNR retry counter exceeded"}})
 }
 
-// A packet that is longer than its route carries is not sent.
+// A packet that exceeds its path's MTU is not sent.
 func TestConnectionIsLongerThanItsPath(t *testing.T) {
 	for length, drops := range map[int]uint64{512: 0, 513: 1} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.MTU = wire.MTU1024 })

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// keeper is an exchange of a card that keeps packets that came ahead of a missing one, and has only that sent again.
+// keeper returns an exchange of a card that keeps packets ahead of a missing one, and retransmits only missing packets.
 func keeper(t *testing.T, room int) *exchange {
 	t.Helper()
 	x := newExchange(t, wire.ServiceRC, nil)
@@ -20,7 +20,7 @@ func keeper(t *testing.T, room int) *exchange {
 	return x
 }
 
-// What came ahead of a missing packet is carried out behind it, in order, and acknowledged with it.
+// Packets that arrived ahead of a missing one are executed after it, in order, and acknowledged with it.
 func TestAheadIsKept(t *testing.T) {
 	x := keeper(t, 8)
 	for i := range 6 {
@@ -35,7 +35,7 @@ func TestAheadIsKept(t *testing.T) {
 		{ask(wire.OpSendOnly, 2), 16, DropDuplicate, "ACKNOWLEDGE 3 0x02 msn 4"},
 	})
 	x = keeper(t, 8)
-	x.follow("two gaps, a READ, and what is far ahead", []line{
+	x.follow("two gaps, a READ, and packets far ahead", []line{
 		{ask(wire.OpWriteOnly, 1), 8, DropNone, "ACKNOWLEDGE 0 0x60 msn 0"},
 		{read(3, 0, 8), 0, DropNone, ""},
 		{ask(wire.OpWriteOnly, 600), 8, DropOutOfSequence, ""},
@@ -50,34 +50,34 @@ func TestAheadIsKept(t *testing.T) {
 		{ask(wire.OpWriteOnly, 0), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2"},
 		{ask(wire.OpWriteOnly, 3), 8, DropNone, "ACKNOWLEDGE 2 0x60 msn 2"},
 	})
-	x.engine.Do(func() { x.qp.SetState(ib.QPStateErr) }) // gives back what is kept
+	x.engine.Do(func() { x.qp.SetState(ib.QPStateErr) }) // discards the kept packets
 	if kept := x.c.Responder.Keeps(); kept != 0 {
-		t.Errorf("%d are kept", kept)
+		t.Errorf("%d packets are kept, want 0", kept)
 	}
 }
 
-// A peer that misses one packet is sent that one. What it acknowledges then says whether it has the rest.
+// A peer that misses one packet gets only that one. Its acknowledgement then shows whether it has the rest.
 func TestOneIsSentAgain(t *testing.T) {
 	write := posted{o: ib.WRRDMAWrite, length: 8}
 	x := keeper(t, 8)
 	x.postAll(write, write, write, write)
 	x.hear()
 	x.follow("a peer that keeps", []line{
-		{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, 1: RDMA write 8B"},
+		{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, 1: RDMA write 8B"},
 		{answer(3, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B, 4: RDMA write 8B"},
 	})
 	x = keeper(t, 8)
 	x.postAll(write, write, write, write)
 	x.hear()
 	x.follow("a peer that keeps nothing", []line{
-		{answer(0, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 0 at 0 of 8 8B(0) asks"},
-		{answer(0, ackOf), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, WRITE_ONLY 3 at 24 of 8 8B(3) asks, 1: RDMA write 8B"},
+		{answer(0, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 0 at 0 of 8 8B(0) AckReq"},
+		{answer(0, ackOf), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, WRITE_ONLY 3 at 24 of 8 8B(3) AckReq, 1: RDMA write 8B"},
 		{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
-		{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks, WRITE_ONLY 3 at 24 of 8 8B(3) asks"},
+		{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, WRITE_ONLY 3 at 24 of 8 8B(3) AckReq"},
 	})
 }
 
-// A READ is asked for again from what is missing, and not from its beginning.
+// A READ is requested again from the missing packet on, not from its beginning.
 func TestReadIsAskedAgainFromTheGap(t *testing.T) {
 	x := keeper(t, 8)
 	x.postAll(posted{o: ib.WRRDMARead, length: 4 * 256})

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// moderated is a rig whose CQ has this moderation; events counts its notifications.
+// newModerated returns a rig whose CQ has this moderation; events counts its notifications.
 func newModerated(t *testing.T, m Moderation) (r *rig, events *int) {
 	t.Helper()
 	r, events = newRig(t), new(int)
@@ -19,7 +19,7 @@ func newModerated(t *testing.T, m Moderation) (r *rig, events *int) {
 	return r, events
 }
 
-// complete has so many receives complete, in one round.
+// complete completes a number of receive requests in one round.
 func (r *rig) complete(n int) {
 	r.Helper()
 	for range n {
@@ -29,8 +29,8 @@ func (r *rig) complete(n int) {
 	r.run()
 }
 
-// The event comes with the last completion of the count, wherever the rounds end; those that came
-// before the queue was armed do not count.
+// The event is sent with the last completion of the count, wherever rounds end; completions before the queue was armed
+// do not count.
 func TestModerationByCount(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 4, Period: time.Hour})
 	r.complete(3)
@@ -51,19 +51,19 @@ func TestModerationByCount(t *testing.T) {
 	}
 }
 
-// A queue armed for solicited completions counts from the first one of them.
+// A queue armed for solicited completions counts from the first solicited one.
 func TestModerationOfSolicited(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 2, Period: time.Hour})
 	r.cq.Arm(true)
 	r.complete(4)
 	if *events != 0 {
-		t.Fatal("an event, and nothing was solicited")
+		t.Fatal("got an event without a solicited completion")
 	}
 	r.completions()
 	r.qp.RecvCQ.solicited = true
 	r.complete(1)
 	if *events != 0 {
-		t.Fatal("an event after one of two")
+		t.Fatal("got an event after one of two completions")
 	}
 	r.complete(1)
 	if *events != 1 {
@@ -71,7 +71,7 @@ func TestModerationOfSolicited(t *testing.T) {
 	}
 }
 
-// An overrun is not put off.
+// The event of an overrun is not delayed.
 func TestModerationOfOverrun(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: math.MaxUint16, Period: time.Hour})
 	r.cq.Arm(false)
@@ -83,7 +83,7 @@ func TestModerationOfOverrun(t *testing.T) {
 	}
 }
 
-// What was put off is sent when the moderation changes, and forgotten when the CQ is removed.
+// Delayed events are sent when the moderation changes, and discarded when the CQ is removed.
 func TestModerationEnds(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 100, Period: time.Hour})
 	cq := r.qp.RecvCQ
@@ -103,11 +103,11 @@ func TestModerationEnds(t *testing.T) {
 	})
 	r.engine.Do(func() { cq.Remove() })
 	if n := len(r.engine.completions.postponed); n != 0 {
-		t.Errorf("%d CQs are remembered", n)
+		t.Errorf("%d CQs are still referenced", n)
 	}
 }
 
-// The alarm wakes a worker that sleeps, each time, and for each of several CQs; nothing runs afterwards.
+// The alarm wakes a sleeping worker every time, for each of several CQs; afterwards no timer runs.
 func TestAlarmWakesTheWorker(t *testing.T) {
 	r := newRigOn(t, &fakeLink{})
 	var events [3]atomic.Int32
@@ -137,12 +137,12 @@ func TestAlarmWakesTheWorker(t *testing.T) {
 	r.asleep()
 	r.engine.Do(func() {
 		if n := len(r.engine.completions.postponed); n != 0 {
-			t.Errorf("%d CQs wait for nothing", n)
+			t.Errorf("%d CQs have unnecessary timers", n)
 		}
 	})
 }
 
-// Armings and a threshold of any content cost the card nothing but events that nobody has asked for.
+// Armings and a threshold with any content only cause unrequested events.
 func TestArmedWordOfAnyContent(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 2, Period: time.Nanosecond})
 	for bits := range uint32(64) {
@@ -164,7 +164,7 @@ func TestArmedWordOfAnyContent(t *testing.T) {
 	}
 }
 
-// The events of one round come in the order of the completions.
+// The events of one round are sent in the order of the completions.
 func TestEventsComeInOrder(t *testing.T) {
 	r := newRig(t)
 	var order []int
@@ -181,6 +181,6 @@ func TestEventsComeInOrder(t *testing.T) {
 		}
 	})
 	if !slices.Equal(order, want) {
-		t.Errorf("%v, want %v", order, want)
+		t.Errorf("got %v, want %v", order, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A change that leaves work wakes a worker that sleeps, because nothing else would.
+// A change that leaves work wakes a sleeping worker, because no other event would.
 func TestChangeWakesTheWorker(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -29,19 +29,18 @@ func TestChangeWakesTheWorker(t *testing.T) {
 	}
 }
 
-// parked makes the worker step back for a program that polls.
+// parked makes the worker park for a program that polls.
 func (r *rig) parked() {
 	wait(r.T, "a parked worker", func() bool {
 		if r.engine.runner.State() == runner.Asleep {
-			r.engine.Wake(r.session) // a frame does
+			r.engine.Wake(r.session) // as a frame does
 		}
 		r.engine.Progress()
 		return r.engine.runner.State() == runner.Parked
 	})
 }
 
-// While the worker is parked the doorbell asks to be called, and a post that does is
-// sent in the caller's thread.
+// While the worker is parked the doorbell is marked asleep, and a post that calls is sent in the caller's thread.
 func TestPostToAParkedWorker(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -61,12 +60,12 @@ func TestPostToAParkedWorker(t *testing.T) {
 		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
 	}
 	if sent == 0 {
-		t.Errorf("none of 200 was sent by the call, all met the worker's last look")
+		t.Errorf("none of 200 posts was sent by the call; all met the worker's last round")
 	}
 }
 
-// Many posts without a wait park the worker, which keeps no post from being sent at once; and
-// when a program waits, the worker is there.
+// Many posts without a wait park the worker, while posts are still sent at once; when a program waits, the worker runs
+// again.
 func TestManyKicks(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -97,8 +96,7 @@ func TestManyKicks(t *testing.T) {
 	}
 }
 
-// A program that waits ends the parking. While it waits the worker is not parked again, even if
-// other programs poll.
+// A waiting program ends the parking. While it waits the worker is not parked again, even if other programs poll.
 func TestNoParkingWhileAProgramWaits(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -116,28 +114,28 @@ func TestNoParkingWhileAProgramWaits(t *testing.T) {
 			}
 			was = is
 		}
-		if parkings > 1 { // one may have been decided on before
+		if parkings > 1 { // one may have been started before
 			t.Fatalf("parked %d times while a program waits", parkings)
 		}
 		a.engine.EndWait()
 	}
 }
 
-// Frames that waited when the link went down are counted, once it is known that they will
-// not be sent; while it is down nothing is tried again.
+// Frames that waited when the link went down are counted when they are known to be unsent; while it is down the link is
+// not retried.
 func TestLinkDownWithFramesWaiting(t *testing.T) {
 	r := newRig(t)
 	r.link.stuck = true
 	r.postSend(ring.Send{})
 	r.run()
 	if !r.engine.more() {
-		t.Fatal("nothing waits")
+		t.Fatal("no frame waits")
 	}
 	r.link.left = 1
 	r.engine.Do(func() { r.engine.setLink(false) })
 	r.run()
 	if r.engine.more() {
-		t.Error("a link that is down is tried again")
+		t.Error("a link that is down was retried")
 	}
 	if c := r.engine.Counters(); c.Drops[DropLinkDown] != 0 {
 		t.Errorf("counted before a flush: %v", named(&c))
@@ -145,7 +143,7 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 	r.link.stuck = false
 	r.engine.Do(func() { r.engine.setLink(true) })
 	if !r.engine.more() {
-		t.Error("a link that is up is not tried")
+		t.Error("a link that is up was not retried")
 	}
 	r.run()
 	if c := r.engine.Counters(); c.Drops[DropLinkDown] != 1 || r.engine.more() {
@@ -153,7 +151,7 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 	}
 }
 
-// A kick sends, and does not look for packets. A program that only posts gets them too.
+// A kick sends without polling for packets. A program that only posts receives packets too.
 func TestKicksReceive(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(7, piece(0, 200))
@@ -174,7 +172,7 @@ func TestKicksReceive(t *testing.T) {
 	}
 }
 
-// glancingLink counts how it is looked at.
+// glancingLink records how it is polled.
 type glancingLink struct {
 	*fakeLink
 	looks string // R: Receive, G: Glance
@@ -190,8 +188,8 @@ func (l *glancingLink) Glance() int {
 	return l.fakeLink.Receive()
 }
 
-// Who polls looks at a link shortly while nothing comes, and at all of it every few times. The worker, which may sleep
-// next, looks at all of it.
+// A program that polls uses short polls of an idle link, and a complete poll every few times. The worker, which may
+// sleep next, uses complete polls.
 func TestPollingGlances(t *testing.T) {
 	l := &glancingLink{fakeLink: &fakeLink{}}
 	r := newRigOn(t, l)
@@ -205,6 +203,6 @@ func TestPollingGlances(t *testing.T) {
 		r.engine.Round()
 	}
 	if want := "RGGGRGGGRRGG" + "RRR"; l.looks != want {
-		t.Errorf("it is looked at so: %s, not %s", l.looks, want)
+		t.Errorf("got polls %s, want %s", l.looks, want)
 	}
 }

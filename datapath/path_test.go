@@ -17,7 +17,7 @@ func (r *rig) sendOn(handle uint32, n int) {
 	r.run()
 }
 
-// resolving makes an address handle whose neighbour has not answered.
+// resolving returns an address handle whose neighbour is not resolved.
 func (r *rig) resolving(handle uint32) *Path {
 	var path *Path
 	r.engine.Do(func() {
@@ -30,7 +30,7 @@ func (r *rig) resolving(handle uint32) *Path {
 
 func (r *rig) setPath(p *Path, w PathAttr) { r.engine.Do(func() { p.set(r.engine, w) }) }
 
-// Packets wait for the neighbour's answer, and leave in order when it comes, to its address.
+// Packets wait for the neighbour's address, and are then sent to it in order.
 func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	r := newRig(t)
 	path := r.resolving(5)
@@ -43,7 +43,7 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	}
 	r.setPath(path, PathAttr{State: PathResolving})
 	if c := r.engine.Counters(); path.Waiting() != 3 || c.Dropped() != 0 {
-		t.Fatalf("%d wait while the neighbour is asked again, %v", path.Waiting(), named(&c))
+		t.Fatalf("%d wait while the neighbour is resolved again, %v", path.Waiting(), named(&c))
 	}
 	mac, own := wire.MAC{2, 0, 0, 0, 0, 9}, wire.MAC{2, 1}
 	r.setPath(path, PathAttr{State: PathOpen, DestMAC: mac, FromMAC: own})
@@ -65,7 +65,7 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	}
 }
 
-// What can be sent no more is dropped under the name of the reason.
+// Packets that can no longer be sent are dropped under a named reason.
 func TestWaitingPacketsAreCounted(t *testing.T) {
 	for name, row := range map[string]struct {
 		end  func(r *rig, p *Path)
@@ -90,7 +90,7 @@ func TestWaitingPacketsAreCounted(t *testing.T) {
 	}
 }
 
-// Of those that wait there is a limit, for a neighbour and for all of them.
+// The number of waiting packets is limited, per neighbour and in total.
 func TestWaitingPacketsHaveLimits(t *testing.T) {
 	r := newRig(t)
 	const neighbours = maxHeld/maxWaiting + 2
@@ -115,11 +115,11 @@ func TestWaitingPacketsHaveLimits(t *testing.T) {
 	path := r.resolving(5)
 	r.sendOn(5, 1)
 	if path.Waiting() != 1 {
-		t.Error("the room of packets that were dropped is not free")
+		t.Error("dropped packets still occupy room")
 	}
 }
 
-// A message longer than its route's MTU is dropped by name; one as long is sent.
+// A message longer than its route's MTU is dropped with its own reason; one of exactly that length is sent.
 func TestPathMTU(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.session.SetAH(5, r.ah(PathAttr{State: PathOpen, MTU: wire.MTU256}, peerGID)) })

@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A peer that does not answer: the request fails after all retries, and not before their time (IBA
-// 9.7.6.1.3: a requester waits between one and four times the timeout, retry_cnt+1 times).
+// If the peer does not respond, the request fails after all retries, and not earlier (IBA 9.7.6.1.3: a requester waits
+// between one and four times the timeout, retry_cnt+1 times).
 func TestPeerIsSilent(t *testing.T) {
 	const retries, timeout = 3, 8
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt, c.Timeout = retries, timeout })
@@ -25,14 +25,14 @@ func TestPeerIsSilent(t *testing.T) {
 	expect(t, ofA, ib.WCRetryExcErr, ib.WCWRFlushErr)
 	c := p.a.engine.Counters()
 	if least := (retries + 1) * wire.AckTimeout(timeout); time.Since(start) < least || c.Timeouts != retries+1 || c.Retransmits != retries*2 {
-		t.Errorf("after %v, which is to be %v at least: %d timeouts, %d sent again", time.Since(start), least, c.Timeouts, c.Retransmits)
+		t.Errorf("failed after %v, want at least %v: %d timeouts, %d retransmissions", time.Since(start), least, c.Timeouts, c.Retransmits)
 	}
 	if !slices.Equal(p.a.states, []ib.QPState{ib.QPStateErr}) || !p.a.engine.timers.empty() {
 		t.Errorf("states %v, timers %v", p.a.states, p.a.engine.timers.heap)
 	}
 }
 
-// A peer without a receive: the request fails after rnr_retry tries, or waits until there is one.
+// If the peer has no receive request, the request fails after rnr_retry attempts, or waits for one.
 func TestPeerIsNotReady(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 2 })
 	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 3000))
@@ -45,7 +45,7 @@ func TestPeerIsNotReady(t *testing.T) {
 	p = connect(t, wire.ServiceRC, 1, nil)
 	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 3000))
 	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 5))
-	for p.a.engine.Counters().RNRNAKs < 12 { // more than 7: that is for ever
+	for p.a.engine.Counters().RNRNAKs < 12 { // more than 7, which means no limit
 		p.round()
 	}
 	p.b.postRecv(1, at(0, 4000))
@@ -55,7 +55,7 @@ func TestPeerIsNotReady(t *testing.T) {
 	expect(t, ofB, ib.WCSuccess, ib.WCSuccess)
 }
 
-// In SQD what was begun is finished, and the rest waits for RTS.
+// In SQD, requests begun are finished, and the others wait for RTS.
 func TestConnectionDrains(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.NotifyDrained = true })
 	for i := range 100 {
@@ -80,7 +80,7 @@ func TestConnectionDrains(t *testing.T) {
 	p.await(100-int(p.a.polled), 0)
 }
 
-// A fenced request begins when the READs before it are here, and no more of these are under way than allowed.
+// A fenced request begins when the earlier READs are complete, and the number of outstanding READs is limited.
 func TestFenceAndReadLimit(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MaxRDAtomic = 2 })
 	for i := range 6 {
@@ -129,7 +129,7 @@ func TestConnectedToItself(t *testing.T) {
 	}
 }
 
-// What a request names may be taken away while it is sent: it fails, and what is behind it is flushed.
+// The memory of a request may be deregistered while it is sent: it fails, and later ones are flushed.
 func TestMemoryIsTakenAway(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
@@ -154,7 +154,7 @@ func TestMemoryIsTakenAway(t *testing.T) {
 	}
 }
 
-// Timers come in the order of their times, whatever was set, cleared and set again.
+// Timers expire in the order of their times, however often they are set and cleared.
 func TestTimers(t *testing.T) {
 	var all deadlines
 	start := time.Unix(1000, 0)
@@ -189,7 +189,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// A program that ends its queue pair because of a message has acknowledged it.
+// The message that makes a program end its queue pair is acknowledged.
 func TestLastMessageIsAcknowledged(t *testing.T) {
 	for _, end := range []func(e *end){
 		func(e *end) { e.engine.RemoveQP(e.qp) },
@@ -209,7 +209,7 @@ func TestLastMessageIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A CQ that is overrun by a connection's completions ends it, whatever is outstanding.
+// A CQ overrun by a connection's completions ends the connection, whatever is outstanding.
 func TestConnectionOverrunsItsCQ(t *testing.T) {
 	for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead, ib.WRAtomicFetchAndAdd} {
 		p := connect(t, wire.ServiceRC, 1, nil)
@@ -225,7 +225,7 @@ func TestConnectionOverrunsItsCQ(t *testing.T) {
 		for i := range 12 {
 			p.b.postRecv(uint64(i), at(0, 8))
 			p.a.post(to(o, 0), ring.Atomic{}, at(0, 8))
-			if i%3 == 2 { // reads and writes in turns, so that an answer acknowledges others
+			if i%3 == 2 { // READs and WRITEs alternate, so that a response acknowledges others
 				p.a.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, 8))
 			}
 		}
@@ -240,7 +240,7 @@ func TestConnectionOverrunsItsCQ(t *testing.T) {
 	}
 }
 
-// A message of a queue pair to itself may overrun the CQ that its own completion goes to.
+// A message from a queue pair to itself may overrun the CQ of its own completion.
 func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceUC, wire.ServiceRC} {
 		e := newEnd(t, link.NewNetwork(1), 1)
@@ -257,7 +257,7 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		})
 		for i := range 4 {
 			e.postRecv(uint64(i), at(0, 10))
-			e.post(ring.SendConnected{Opcode: ib.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
+			e.post(ring.SendConnected{Opcode: ib.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun the CQ
 		}
 		for e.qp.State != ib.QPStateErr {
 			e.engine.Do(func() { e.engine.runRound() })
@@ -268,8 +268,8 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 	}
 }
 
-// Packets longer than what the interface carries now are not sent: the request fails as on a path that loses them, and an
-// event says why, once.
+// Packets that exceed the interface's current MTU are not sent: the request fails as on a path that loses them, and one
+// event reports the cause.
 func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt = 1 })
 	p.a.engine.Do(func() { p.a.engine.tables.setMTU(wire.MTU512) })

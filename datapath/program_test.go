@@ -17,10 +17,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What a program can write is in its queues. These tests write all of it, on every service, in every state.
+// A program can write anything into its queues. These tests do so, on every service, in every state.
 
-// scribbler is an end whose program writes into its queues what it likes. Its queue pair is connected to
-// itself, so that what it sends is received, answered and completed too.
+// scribbler is an end whose program writes invalid data into its queues. Its queue pair is connected to itself, so that
+// requests are received, acknowledged and completed too.
 type scribbler struct {
 	*end
 	sendMemory, recvMemory []byte
@@ -34,7 +34,7 @@ const (
 	slotsAt    = 256
 )
 
-// newScribbler makes the queue pair of a service, with an SRQ or without.
+// newScribbler returns a scribbler with a queue pair of a service, with or without an SRQ.
 func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 	t.Helper()
 	network := link.NewNetwork(1)
@@ -44,7 +44,7 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 	s.qp.MaxSendSGE, s.qp.MaxInline = sendShape.SendRoom()
 	s.qp.Send, _ = ring.NewSendConsumer(s.sendMemory, sendShape)
 	s.qp.Recv, _ = ring.NewRecvConsumer(s.recvMemory, recvShape)
-	s.qp.SendCQ.NoteOverrun = func() {} // who does not poll
+	s.qp.SendCQ.NoteOverrun = func() {} // the CQ is not polled
 	if shared {
 		s.qp.SRQ = &SRQ{Queue: s.qp.Recv, PD: testPD, NoteLimit: func() {}}
 	}
@@ -70,7 +70,7 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 	return s
 }
 
-// enter brings the queue pair into a state, with empty queues.
+// enter moves the queue pair to a state, with empty queues.
 func (s *scribbler) enter(state ib.QPState) {
 	s.engine.Do(func() {
 		s.qp.SetState(ib.QPStateReset)
@@ -88,7 +88,7 @@ func (s *scribbler) enter(state ib.QPState) {
 	s.engine.Do(s.qp.Recv.Skip)
 }
 
-// statesTo are the states by which a queue pair gets to one.
+// statesTo returns the states that lead to a state.
 func statesTo(state ib.QPState) []ib.QPState {
 	way := []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS}
 	for i, one := range way {
@@ -102,19 +102,19 @@ func statesTo(state ib.QPState) []ib.QPState {
 	return append(way, state)
 }
 
-// slot is the memory of the slot that is posted next.
+// slot returns the memory of the slot that is posted next.
 func slot(memory []byte, entries int) []byte {
 	stride := (len(memory) - slotsAt) / entries
 	next := int(binary.NativeEndian.Uint32(memory[producerAt:])) % entries
 	return memory[slotsAt+next*stride:][:stride]
 }
 
-// announce posts what is in the next slot.
+// announce posts the next slot.
 func announce(memory []byte) {
 	binary.NativeEndian.PutUint32(memory[producerAt:], binary.NativeEndian.Uint32(memory[producerAt:])+1)
 }
 
-// base writes a request of each kind that is right, so that one changed byte is all that is wrong.
+// base writes a valid request of each kind, so that a changed byte is the only fault.
 func (s *scribbler) base(o ib.Opcode) {
 	recv := slot(s.recvMemory, 8)
 	clear(recv)
@@ -126,7 +126,7 @@ func (s *scribbler) base(o ib.Opcode) {
 	w := to(o, 4096)
 	w.SGECount = 1
 	length, data := 600, send[32:]
-	if s.c == nil { // an address handle 0, and the peer's numbers in the same places
+	if s.c == nil { // address handle 0, and the peer's numbers in the same fields
 		w.RemoteAddr, w.RKey = uint64(testQP)<<32, ib.RKey(testQKey)
 	}
 	switch o {
@@ -148,7 +148,7 @@ func (s *scribbler) base(o ib.Opcode) {
 	binary.LittleEndian.PutUint64(send[24:], uint64(w.RKey))
 }
 
-// run rings, and runs the engine until it has come to rest or has had enough.
+// run rings the doorbell, and runs the engine until it has no more work, up to a limit.
 func (s *scribbler) run() {
 	s.bell.Ring(s.qp.DoorbellIndex)
 	e := s.engine
@@ -164,9 +164,8 @@ func (s *scribbler) run() {
 
 var scribbledStates = []ib.QPState{ib.QPStateInit, ib.QPStateRTR, ib.QPStateRTS, ib.QPStateSQD, ib.QPStateSQE, ib.QPStateErr}
 
-// TestEveryByteOfARequest writes each value into each byte of a send request and of a receive: of each kind
-// of request, on each service, with an SRQ and without, in each state. The engine goes on, and each packet is
-// counted once.
+// TestEveryByteOfARequest writes each value into each byte of a send request and of a receive request: of each kind, on
+// each service, with an SRQ and without, in each state. The engine continues, and each packet is counted once.
 func TestEveryByteOfARequest(t *testing.T) {
 	t.Parallel()
 	values := byteValues(t)
@@ -183,14 +182,14 @@ func TestEveryByteOfARequest(t *testing.T) {
 	}
 }
 
-// valuesVariable is how many values TestEveryByteOfARequest tries in each byte: the first of byteValues. Without it these
-// are all if ROCED_ROUNDS is, else a fifth.
+// valuesVariable is the number of values that TestEveryByteOfARequest tries in each byte: the first of byteValues. The
+// default is all if ROCED_ROUNDS is set, else a fifth.
 const valuesVariable = "ROCED_VALUES"
 
-// edges are the values that something may happen at.
+// edges are boundary values.
 var edges = []byte{0, 1, 2, 3, 0x1F, 0x20, 0x7F, 0x80, 0xFE, 0xFF}
 
-// byteValues are all values of a byte, edges first; then small ones, which opcodes and counts are.
+// byteValues returns all values of a byte: edges first, then small ones, as in opcodes and counts.
 func byteValues(t *testing.T) []byte {
 	values := slices.Clone(edges)
 	for v := range 1 << 8 {
@@ -201,7 +200,7 @@ func byteValues(t *testing.T) []byte {
 	if text := os.Getenv(valuesVariable); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > len(values) {
-			t.Fatalf("%s=%s: %v; a number from 1 to %d", valuesVariable, text, err, len(values))
+			t.Fatalf("%s=%s: %v; want a number from 1 to %d", valuesVariable, text, err, len(values))
 		}
 		return values[:n]
 	}
@@ -214,7 +213,7 @@ func (s *scribbler) everyByte(state ib.QPState, values []byte) {
 		ib.WRAtomicCmpAndSwp, ib.WRAtomicFetchAndAdd, ib.WRBindMW, ib.WRLocalInv,
 	}
 	if state != ib.QPStateRTS {
-		kinds = kinds[:1] // the request is not read there, except to flush it
+		kinds = kinds[:1] // the request is only flushed there, not read
 	}
 	for _, o := range kinds {
 		for at := range 32 + 16 + 2*ring.SGELen {
@@ -230,7 +229,7 @@ func (s *scribbler) everyByte(state ib.QPState, values []byte) {
 	}
 }
 
-// try posts a request and a receive of which something has been changed.
+// try posts a modified request and a modified receive request.
 func (s *scribbler) try(state ib.QPState, o ib.Opcode, change func()) {
 	if s.qp.State != state {
 		s.enter(state)
@@ -245,7 +244,7 @@ func (s *scribbler) try(state ib.QPState, o ib.Opcode, change func()) {
 	}
 }
 
-// TestEveryIndex writes indices that cannot be, into the words of both sides.
+// TestEveryIndex writes invalid indices into the words of both sides.
 func TestEveryIndex(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
 		s := newScribbler(t, service, false)
@@ -266,8 +265,8 @@ func TestEveryIndex(t *testing.T) {
 	}
 }
 
-// TestHostileProgram posts requests and receives of which some bytes are random, in random states, on each
-// service, with an SRQ and without. ROCED_HOSTILE is how many.
+// TestHostileProgram posts requests with random bytes, in random states, on each service, with an SRQ and without.
+// ROCED_HOSTILE sets their number.
 func TestHostileProgram(t *testing.T) {
 	t.Parallel()
 	posts := waittest.Wanted(t, hostileVariable, 100_000)
@@ -286,7 +285,7 @@ func TestHostileProgram(t *testing.T) {
 	}
 }
 
-// postWrongly posts some requests with wrong bytes, and gives their number.
+// postWrongly posts some invalid requests, and returns their number.
 func (s *scribbler) postWrongly(r *rand.Rand) (posted int) {
 	if s.qp.State != ib.QPStateRTS || r.IntN(16) == 0 {
 		s.enter(scribbledStates[r.IntN(len(scribbledStates))])
@@ -303,14 +302,13 @@ func (s *scribbler) postWrongly(r *rand.Rand) (posted int) {
 		posted++
 	}
 	s.run()
-	if s.qp.State == ib.QPStateRTS { // what is left in the queues is not in the way of the next
+	if s.qp.State == ib.QPStateRTS { // remaining requests must not disturb the next
 		s.enter(ib.QPStateRTS)
 	}
 	return posted
 }
 
-// FuzzProgram has a program write where it likes, and the engine run in between: each four bytes of the
-// input are a step.
+// FuzzProgram lets a program write anywhere, and runs the engine in between: each four bytes of the input are a step.
 func FuzzProgram(f *testing.F) {
 	f.Add(uint8(0), []byte{1, 8, 10, 0, 0, 0, 0, 0})
 	f.Add(uint8(1), []byte{1, 9, 2, 0, 2, 8, 255, 0, 3, 0, 0, 0})
@@ -320,7 +318,7 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// scribble carries out steps: what is done, where, and with what value.
+// scribble executes steps: an action, a place, and a value.
 func (s *scribbler) scribble(steps []byte) {
 	s.enter(ib.QPStateRTS)
 	for len(steps) >= 4 {
@@ -343,7 +341,7 @@ func (s *scribbler) scribble(steps []byte) {
 			s.run()
 		case 6:
 			s.enter(scribbledStates[int(value)%len(scribbledStates)])
-		case 7: // anywhere, also in what has been posted already
+		case 7: // anywhere, including requests already posted
 			memory := s.sendMemory
 			if high&0x80 != 0 {
 				memory = s.recvMemory

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestRelay: the first link sends what another has it send, in order; a full inbox takes no more, what is to be sent over
-// a link that is down is counted.
+// TestRelay: the first link sends another link's frames, in order. A full inbox accepts no more; frames for a link that
+// is down are counted.
 func TestRelay(t *testing.T) {
 	network := link.NewNetwork(0)
 	c := newCrew(t, network, 1, 2, straight)

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// posted is a request of a program's: its length, and what else of it is not the usual.
+// posted is a request of a program: its length, and its unusual properties.
 type posted struct {
 	o      ib.Opcode
 	length int
@@ -29,13 +29,13 @@ func (x *exchange) postAll(requests ...posted) {
 		}
 		local := at(8*i, r.length)
 		if s.Opcode >= ib.WRRDMARead && s.Opcode <= ib.WRAtomicFetchAndAdd {
-			local = at(1<<20, r.length) // not what others are sent from
+			local = at(1<<20, r.length) // not the memory that others send from
 		}
 		x.post(s, ring.Atomic{CompareAdd: 5, Swap: 6}, local)
 	}
 }
 
-// Answers of a peer's, for lines.
+// Responses of a peer, for lines.
 func answer(psn wire.PSN, s wire.Syndrome) wire.Transport {
 	return wire.Transport{Opcode: wire.OpAcknowledge, PSN: psn, Syndrome: s}
 }
@@ -53,11 +53,11 @@ func retries(count uint8) func(c *Connection) {
 	return func(c *Connection) { c.RetryCnt, c.RNRRetry = count, count }
 }
 
-// What a requester sends, and what it makes of the answers (IBA 9.7.5.1, 9.7.6, 9.7.7).
+// The packets of a requester, and its handling of responses (IBA 9.7.5.1, 9.7.6, 9.7.7).
 func TestRequester(t *testing.T) {
 	write, send, readOf := posted{o: ib.WRRDMAWrite, length: 8}, posted{o: ib.WRSend, length: 8}, posted{o: ib.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
-	const allThree = "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks"
+	const allThree = "WRITE_ONLY 0 at 0 of 8 8B(0) AckReq, WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq"
 	fenced := func(s *ring.SendConnected) { s.Flags |= ib.SendFence }
 	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
 	invalidates := func(s *ring.SendConnected) { s.Imm = 0x77 }
@@ -76,35 +76,35 @@ func TestRequester(t *testing.T) {
 			{answer(2, ackOf), 0, DropStrayAnswer, ""},
 		}},
 		"acknowledged in parts": {nil, []posted{{ib.WRSend, 600, nil}, {ib.WRRDMAWriteWithImm, 300, nil}},
-			"SEND_FIRST 0 256B(0), SEND_MIDDLE 1 256B(32), SEND_LAST 2 88B(64) asks, WRITE_FIRST 3 at 8 of 300 256B(1), WRITE_LAST_WITH_IMMEDIATE 4 44B(33) asks", []line{
+			"SEND_FIRST 0 256B(0), SEND_MIDDLE 1 256B(32), SEND_LAST 2 88B(64) AckReq, WRITE_FIRST 3 at 8 of 300 256B(1), WRITE_LAST_WITH_IMMEDIATE 4 44B(33) AckReq", []line{
 				{answer(1, ackOf), 0, DropNone, ""},
 				{answer(2, ackOf), 0, DropNone, "1: send 600B"},
 				{answer(4, ackOf), 0, DropNone, "2: RDMA write 300B"},
 			}},
 		"unsignaled": {nil, []posted{{ib.WRSend, 8, unsignaled}, send, {ib.WRSend, 8, unsignaled}},
-			"SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
+			"SEND_ONLY 0 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq, SEND_ONLY 2 8B(2) AckReq", []line{
 				{answer(0, ackOf), 0, DropNone, ""},
 				{answer(2, ackOf), 0, DropNone, "2: send 8B"},
 			}},
 		"solicited": {nil, []posted{{ib.WRSendWithImm, 300, func(s *ring.SendConnected) { s.Flags |= ib.SendSolicited }}},
-			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
+			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) AckReq solicited", []line{
 				{answer(1, ackOf), 0, DropNone, "1: send 300B"},
 			}},
 		"invalidating": {nil, []posted{{ib.WRSendWithInv, 300, invalidates}, {ib.WRSendWithInv, 8, invalidates}},
-			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) asks, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) asks", []line{
+			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) AckReq, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) AckReq", []line{
 				{answer(2, ackOf), 0, DropNone, "1: send 300B, 2: send 8B"},
 			}},
 		"a packet is lost": {nil, three, allThree, []line{
 			{answer(1, wire.NAKSequence), 0, DropNone,
-				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
+				"WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA write 8B"},
 			{answer(1, wire.NAKSequence), 0, DropNone, ""}, // of the same loss
 			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
-			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks"},
+			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) AckReq"},
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 		}},
 		"a part is lost": {nil, []posted{{ib.WRRDMAWrite, 600, nil}, write},
-			"WRITE_FIRST 0 at 0 of 600 256B(0), WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
-				{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
+			"WRITE_FIRST 0 at 0 of 600 256B(0), WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) AckReq, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq", []line{
+				{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) AckReq, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq"},
 				{answer(3, ackOf), 0, DropNone, "1: RDMA write 600B, 2: RDMA write 8B"},
 			}},
 		"a packet is lost, no retries": {retries(0), three, allThree, []line{
@@ -115,18 +115,18 @@ func TestRequester(t *testing.T) {
 			{answer(0, wire.NAKSequence), 0, DropNone,
 				allThree},
 			{answer(1, wire.NAKSequence), 0, DropNone,
-				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
-			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks, 2: RDMA write 8B"},
+				"WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA write 8B"},
+			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 2: RDMA write 8B"},
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 		}},
 		"not ready": {retries(1), []posted{send, send, send},
-			"SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
-				{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks"},
-				{answer(1, rnr), 0, DropNone, "SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks, 1: send 8B"},
+			"SEND_ONLY 0 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq, SEND_ONLY 2 8B(2) AckReq", []line{
+				{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq, SEND_ONLY 2 8B(2) AckReq"},
+				{answer(1, rnr), 0, DropNone, "SEND_ONLY 1 8B(1) AckReq, SEND_ONLY 2 8B(2) AckReq, 1: send 8B"},
 				{answer(1, rnr), 0, DropNone, "2: RNR retry counter exceeded, 3: flushed"},
 			}},
-		"not ready for long": {retries(7), []posted{send, send}, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks", append(
-			slices.Repeat([]line{{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks"}}, 9),
+		"not ready for long": {retries(7), []posted{send, send}, "SEND_ONLY 0 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq", append(
+			slices.Repeat([]line{{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq"}}, 9),
 			line{answer(1, ackOf), 0, DropNone, "1: send 8B, 2: send 8B"},
 		)},
 		"invalid request":          {nil, three, allThree, []line{{answer(1, wire.NAKInvalidRequest), 0, DropNone, "1: RDMA write 8B, 2: remote invalid request error, 3: flushed"}}},
@@ -139,22 +139,22 @@ func TestRequester(t *testing.T) {
 			{response(wire.OpReadResponseMiddle, 1), 256, DropNone, ""},
 			{response(wire.OpReadResponseLast, 2), 88, DropNone, "1: RDMA read 600B"},
 		}},
-		"READ, a response is lost": {nil, []posted{readOf, write}, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
+		"READ, a response is lost": {nil, []posted{readOf, write}, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq", []line{
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
-			{response(wire.OpReadResponseLast, 2), 88, DropOutOfSequence, "READ_REQUEST 1 at 256 of 344, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
+			{response(wire.OpReadResponseLast, 2), 88, DropOutOfSequence, "READ_REQUEST 1 at 256 of 344, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq"},
 			{response(wire.OpReadResponseLast, 2), 88, DropOutOfSequence, ""},
 			{response(wire.OpReadResponseFirst, 0), 256, DropStrayAnswer, ""},
 			{response(wire.OpReadResponseMiddle, 1), 256, DropNone, ""},
 			{response(wire.OpReadResponseLast, 2), 88, DropNone, "1: RDMA read 600B"},
 			{answer(3, ackOf), 0, DropNone, "2: RDMA write 8B"},
 		}},
-		"READ, its response is lost": {nil, []posted{readOf, write}, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
-			{answer(3, ackOf), 0, DropNone, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
+		"READ, its response is lost": {nil, []posted{readOf, write}, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq", []line{
+			{answer(3, ackOf), 0, DropNone, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq"},
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
-			{answer(3, ackOf), 0, DropNone, "READ_REQUEST 1 at 256 of 344, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
+			{answer(3, ackOf), 0, DropNone, "READ_REQUEST 1 at 256 of 344, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq"},
 		}},
 		"READ, no retries": {retries(0), []posted{readOf, write},
-			"READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{{answer(3, ackOf), 0, DropNone, "1: transport retry counter exceeded, 2: flushed"}}},
+			"READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) AckReq", []line{{answer(3, ackOf), 0, DropNone, "1: transport retry counter exceeded, 2: flushed"}}},
 		"READ, a short response": {nil, []posted{readOf},
 			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseFirst, 0), 252, DropInvalidRequest, "1: bad response error"}}},
 		"READ, ends too early": {nil, []posted{readOf},
@@ -170,18 +170,18 @@ func TestRequester(t *testing.T) {
 		"READ, of nothing": {nil, []posted{{ib.WRRDMARead, 0, nil}}, "READ_REQUEST 0 at 0 of 0", []line{
 			{response(wire.OpReadResponseOnly, 0), 0, DropNone, "1: RDMA read 0B"},
 		}},
-		"READ, its answer acknowledges what is before": {nil, []posted{write, send, readOf},
-			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, SEND_ONLY 1 8B(1) asks, READ_REQUEST 2 at 16 of 600", []line{
+		"READ, its response acknowledges earlier requests": {nil, []posted{write, send, readOf},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) AckReq, SEND_ONLY 1 8B(1) AckReq, READ_REQUEST 2 at 16 of 600", []line{
 				{response(wire.OpReadResponseFirst, 1), 8, DropStrayAnswer, ""},
 				{response(wire.OpReadResponseFirst, 2), 256, DropNone, "1: RDMA write 8B, 2: send 8B"},
 			}},
 		"READs, not more than may be": {func(c *Connection) { c.MaxRDAtomic = 1 }, []posted{{ib.WRRDMARead, 8, nil}, {ib.WRRDMARead, 8, nil}, write}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
-				"READ_REQUEST 1 at 8 of 8, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
+				"READ_REQUEST 1 at 8 of 8, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA read 8B"},
 			{response(wire.OpReadResponseOnly, 1), 8, DropNone, "2: RDMA read 8B"},
 		}},
 		"a response to nothing": {nil, []posted{write},
-			"WRITE_ONLY 0 at 0 of 8 8B(0) asks", []line{{response(wire.OpReadResponseOnly, 0), 8, DropStrayAnswer, ""}}},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) AckReq", []line{{response(wire.OpReadResponseOnly, 0), 8, DropStrayAnswer, ""}}},
 		"atomics": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}, {ib.WRAtomicCmpAndSwp, 8, nil}},
 			"FETCH_ADD 0 at 0: 5, 0, COMPARE_SWAP 1 at 8: 6, 5", []line{
 				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
@@ -190,18 +190,18 @@ func TestRequester(t *testing.T) {
 		"atomic, a READ's answer": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}},
 			"FETCH_ADD 0 at 0: 5, 0", []line{{response(wire.OpReadResponseOnly, 0), 8, DropInvalidRequest, "1: bad response error"}}},
 		"atomic, its answer is lost": {nil, []posted{{ib.WRAtomicFetchAndAdd, 8, nil}, write},
-			"FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
-				{answer(1, ackOf), 0, DropNone, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks"},
+			"FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) AckReq", []line{
+				{answer(1, ackOf), 0, DropNone, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) AckReq"},
 				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
 				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			}},
 		"fenced": {nil, []posted{{ib.WRRDMARead, 8, nil}, {ib.WRRDMAWrite, 8, fenced}, write}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
-				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
+				"WRITE_ONLY 1 at 8 of 8 8B(1) AckReq, WRITE_ONLY 2 at 16 of 8 8B(2) AckReq, 1: RDMA read 8B"},
 			{answer(2, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B"},
 		}},
 		"fenced, unsignaled": {nil, []posted{{ib.WRRDMAWrite, 8, func(s *ring.SendConnected) { s.Flags = ib.SendFence }}, write},
-			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
+			"WRITE_ONLY 0 at 0 of 8 8B(0) AckReq, WRITE_ONLY 1 at 8 of 8 8B(1) AckReq", []line{
 				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			}},
 		"fenced READs and atomics": {nil, []posted{{ib.WRRDMARead, 8, fenced}, {ib.WRAtomicFetchAndAdd, 8, fenced}}, "READ_REQUEST 0 at 0 of 8", []line{
@@ -209,18 +209,18 @@ func TestRequester(t *testing.T) {
 			{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: fetch and add 8B"},
 		}},
 		"fenced, nothing is waited for": {nil, []posted{write, {ib.WRRDMAWrite, 8, fenced}},
-			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) AckReq, WRITE_ONLY 1 at 8 of 8 8B(1) AckReq", nil},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
 		x.postAll(row.posts...)
 		if sent := x.hear(); sent != row.sent {
-			t.Errorf("%s, sent: heard\n%s\nnot\n%s", name, sent, row.sent)
+			t.Errorf("%s, sent: got\n%s\nwant\n%s", name, sent, row.sent)
 		}
 		x.follow(name, row.lines)
 	}
 }
 
-// All completions are asked for by a queue pair that is made so.
+// A queue pair with SigAll completes all requests.
 func TestAllAreSignaled(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.c.Requester.SigAll = true
@@ -229,7 +229,7 @@ func TestAllAreSignaled(t *testing.T) {
 	x.follow("all", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
 }
 
-// A program that waits for solicited completions only is woken by errors, and by what the peer solicits.
+// A program that waits for solicited completions only is woken by errors, and by solicited messages of the peer.
 func TestSolicitedCompletions(t *testing.T) {
 	for name, row := range map[string]struct {
 		line  line
@@ -257,7 +257,7 @@ func TestSolicitedCompletions(t *testing.T) {
 	}
 }
 
-// Requests that fail take no slots: of a queue pair that has ended none is outstanding.
+// Failed requests occupy no slots: a queue pair that has ended has no outstanding requests.
 func TestFailedRequestsAreTakenBack(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
@@ -269,7 +269,7 @@ func TestFailedRequestsAreTakenBack(t *testing.T) {
 	}
 }
 
-// In SQD an event says once that all that was begun is finished, if it was asked for.
+// In SQD one event reports that all requests begun are finished, if it was requested.
 func TestDrainedIsSaidOnce(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.NotifyDrained = wanted })
@@ -291,7 +291,7 @@ func TestDrainedIsSaidOnce(t *testing.T) {
 			t.Errorf("drained: %v", x.events)
 		}
 		enter(ib.QPStateRTS)
-		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0) asks" {
+		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0) AckReq" {
 			t.Errorf("in RTS again: %s", heard)
 		}
 		enter(ib.QPStateSQD)
@@ -303,7 +303,7 @@ func TestDrainedIsSaidOnce(t *testing.T) {
 	}
 }
 
-// What is to be sent again may not be there any more: it fails when all before it are acknowledged.
+// The memory of a retransmission may no longer exist: the request fails when all earlier ones are acknowledged.
 func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() { x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
@@ -315,7 +315,7 @@ func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 	x.hear()
 	x.engine.Do(func() { x.session.ClearKey(testKey(7)) })
 	x.follow("again", []line{
-		{answer(0, wire.NAKSequence), 0, DropNone, "SEND_ONLY 0 8B(0) asks"},
+		{answer(0, wire.NAKSequence), 0, DropNone, "SEND_ONLY 0 8B(0) AckReq"},
 		{answer(0, ackOf), 0, DropNone, "1: send 8B, 2: local protection error, 3: flushed"},
 	})
 }
@@ -335,8 +335,8 @@ func TestFailureOverrunsTheCQ(t *testing.T) {
 	}
 }
 
-// What a peer answers to a SEND or a WRITE is no answer to the READ or the atomic behind it that cannot be carried out:
-// nothing is written.
+// A response to a SEND or a WRITE is not taken for one to a later READ or atomic that cannot be executed: no memory is
+// written.
 func TestAnswerToWhatWasNotAsked(t *testing.T) {
 	answers := []wire.Opcode{wire.OpReadResponseOnly, wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast, wire.OpAtomicAcknowledge}
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceXRC} {

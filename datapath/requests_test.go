@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Requests that a program may not post, and those that are just allowed. Nothing leaves of one that may not be,
-// it completes with its reason in its turn, and what is behind it is flushed (IBA 10.8.6, 11.6.2).
+// Invalid requests, and valid ones at the limits. No packet of an invalid request is sent, it completes with its status
+// in order, and later requests are flushed (IBA 10.8.6, 11.6.2).
 func TestRequestsAreChecked(t *testing.T) {
 	four, eight := at(0, 4), at(0, 8)
 	inline := func(o ib.Opcode, length uint32) ring.SendConnected {
@@ -32,37 +32,37 @@ func TestRequestsAreChecked(t *testing.T) {
 		sges    []ib.SGE
 		status  ib.WCStatus
 	}{
-		"no such operation":               {wire.ServiceRC, nil, to(10, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"READ over UC":                    {wire.ServiceUC, nil, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"compare and swap over UC":        {wire.ServiceUC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"fetch and add over UC":           {wire.ServiceUC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"SEND with invalidate over UC":    {wire.ServiceUC, nil, to(ib.WRSendWithInv, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"SEND over UC":                    {wire.ServiceUC, nil, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
-		"READ, none may be outstanding":   {wire.ServiceRC, none, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"atomic, none may be":             {wire.ServiceRC, none, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"SEND where no READ may be":       {wire.ServiceRC, none, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
-		"SEND of two SGEs":                {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four}, ib.WCSuccess},
-		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four}, ib.WCSuccess},
-		"SEND of an SGE too many":         {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four, four}, ib.WCLocQPOpErr},
-		"SEND of a byte of another PD":    {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 1, LKey: testKey(2)}}, ib.WCLocProtErr},
-		"SEND of nothing":                 {wire.ServiceRC, nil, to(ib.WRSend, 0), nil, ib.WCSuccess},
-		"SEND of memory of another PD":    {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ib.WCLocProtErr},
-		"SEND of no bytes of no memory":   {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {LKey: testKey(50)}}, ib.WCSuccess},
-		"READ into memory that is not":    {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCLocProtErr},
-		"SEND of memory that is read":     {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCSuccess},
-		"READ inline":                     {wire.ServiceRC, nil, inline(ib.WRRDMARead, 8), nil, ib.WCLocQPOpErr},
-		"READ of two SGEs":                {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{four, four}, ib.WCSuccess},
-		"atomic inline":                   {wire.ServiceRC, nil, inline(ib.WRAtomicFetchAndAdd, 8), []ib.SGE{eight}, ib.WCLocQPOpErr},
-		"atomic without memory":           {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), nil, ib.WCLocQPOpErr},
-		"atomic of two SGEs":              {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{four, four}, ib.WCLocQPOpErr},
-		"atomic of four bytes":            {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{four}, ib.WCLocLenErr},
-		"atomic of nine bytes":            {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{at(0, 9)}, ib.WCLocLenErr},
-		"WRITE inline":                    {wire.ServiceRC, nil, inline(ib.WRRDMAWrite, 8), nil, ib.WCSuccess},
-		"SEND inline, as much as fits":    {wire.ServiceRC, nil, inline(ib.WRSend, 64), nil, ib.WCSuccess},
-		"SEND inline, a byte too much":    {wire.ServiceRC, nil, inline(ib.WRSend, 65), nil, ib.WCLocLenErr},
-		"SEND inline, more than is there": {wire.ServiceRC, nil, inline(ib.WRSend, 1<<31), nil, ib.WCLocLenErr},
-		"invalidates what is no window":   {wire.ServiceRC, nil, to(ib.WRLocalInv, 0), nil, ib.WCMWBindErr},
-		"binds what is no window":         {wire.ServiceUC, nil, to(ib.WRBindMW, 0), nil, ib.WCMWBindErr},
+		"no such operation":                  {wire.ServiceRC, nil, to(10, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"READ over UC":                       {wire.ServiceUC, nil, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"compare and swap over UC":           {wire.ServiceUC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"fetch and add over UC":              {wire.ServiceUC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND with invalidate over UC":       {wire.ServiceUC, nil, to(ib.WRSendWithInv, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND over UC":                       {wire.ServiceUC, nil, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
+		"READ, none may be outstanding":      {wire.ServiceRC, none, to(ib.WRRDMARead, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"atomic, none may be":                {wire.ServiceRC, none, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"SEND where no READ may be":          {wire.ServiceRC, none, to(ib.WRSend, 0), []ib.SGE{eight}, ib.WCSuccess},
+		"SEND of two SGEs":                   {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four}, ib.WCSuccess},
+		"SEND of all SGEs":                   {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four}, ib.WCSuccess},
+		"SEND of an SGE too many":            {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, four, four, four}, ib.WCLocQPOpErr},
+		"SEND of a byte of another PD":       {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 1, LKey: testKey(2)}}, ib.WCLocProtErr},
+		"SEND of nothing":                    {wire.ServiceRC, nil, to(ib.WRSend, 0), nil, ib.WCSuccess},
+		"SEND of memory of another PD":       {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ib.WCLocProtErr},
+		"SEND of no bytes of no memory":      {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{four, {LKey: testKey(50)}}, ib.WCSuccess},
+		"READ into memory that is not":       {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCLocProtErr},
+		"SEND of memory that is read":        {wire.ServiceRC, nil, to(ib.WRSend, 0), []ib.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ib.WCSuccess},
+		"READ inline":                        {wire.ServiceRC, nil, inline(ib.WRRDMARead, 8), nil, ib.WCLocQPOpErr},
+		"READ of two SGEs":                   {wire.ServiceRC, nil, to(ib.WRRDMARead, 0), []ib.SGE{four, four}, ib.WCSuccess},
+		"atomic inline":                      {wire.ServiceRC, nil, inline(ib.WRAtomicFetchAndAdd, 8), []ib.SGE{eight}, ib.WCLocQPOpErr},
+		"atomic without memory":              {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), nil, ib.WCLocQPOpErr},
+		"atomic of two SGEs":                 {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{four, four}, ib.WCLocQPOpErr},
+		"atomic of four bytes":               {wire.ServiceRC, nil, to(ib.WRAtomicFetchAndAdd, 0), []ib.SGE{four}, ib.WCLocLenErr},
+		"atomic of nine bytes":               {wire.ServiceRC, nil, to(ib.WRAtomicCmpAndSwp, 0), []ib.SGE{at(0, 9)}, ib.WCLocLenErr},
+		"WRITE inline":                       {wire.ServiceRC, nil, inline(ib.WRRDMAWrite, 8), nil, ib.WCSuccess},
+		"SEND inline, as much as fits":       {wire.ServiceRC, nil, inline(ib.WRSend, 64), nil, ib.WCSuccess},
+		"SEND inline, a byte too much":       {wire.ServiceRC, nil, inline(ib.WRSend, 65), nil, ib.WCLocLenErr},
+		"SEND inline, more than is there":    {wire.ServiceRC, nil, inline(ib.WRSend, 1<<31), nil, ib.WCLocLenErr},
+		"invalidates a key without a window": {wire.ServiceRC, nil, to(ib.WRLocalInv, 0), nil, ib.WCMWBindErr},
+		"binds a key without a window":       {wire.ServiceUC, nil, to(ib.WRBindMW, 0), nil, ib.WCMWBindErr},
 	} {
 		x := newExchange(t, row.service, row.change)
 		x.engine.Do(func() {
@@ -85,8 +85,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		state := ib.QPStateSQE
 		if row.service == wire.ServiceRC {
 			state = ib.QPStateErr
-			if heard != "WRITE_ONLY 0 at 0 of 8 8B(0) asks" {
-				t.Errorf("%s, before what is ahead of it has completed: %s", name, heard)
+			if heard != "WRITE_ONLY 0 at 0 of 8 8B(0) AckReq" {
+				t.Errorf("%s, before earlier requests have completed: %s", name, heard)
 			}
 			x.say(line{Transport: answer(0, ackOf)})
 			heard += ", " + x.hear()
@@ -106,8 +106,8 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
-// A message is gathered of all its pieces, whatever packets they are in, and a READ is spread over them. What
-// they were when they were measured does not count when they are used.
+// A message is gathered from all its pieces, whatever packets they are in, and a READ is scattered to them. Changes
+// after the check take effect.
 func TestPieces(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.fill(rand.New(rand.NewPCG(1, 1)), 0, 1<<16)
@@ -125,7 +125,7 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("other bytes are sent")
+		t.Error("the sent bytes differ")
 	}
 	x.say(line{Transport: answer(2, ackOf)})
 
@@ -158,7 +158,7 @@ func TestPieces(t *testing.T) {
 	x.follow("shorter", []line{{answer(6, wire.NAKSequence), 0, DropNone, "SEND_FIRST 6 256B(" + fmt.Sprint(x.memory[0]) + "), 9: local protection error"}})
 }
 
-// What was in a slot before is not part of the request.
+// The previous contents of a slot are not part of the request.
 func TestSlotIsUsedAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	s := to(ib.WRSend, 0)
@@ -169,19 +169,19 @@ func TestSlotIsUsedAgain(t *testing.T) {
 	}
 	ring.PutSGE(data, at(0, 8))
 	x.ring()
-	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) asks" {
-		t.Errorf("heard %s", heard)
+	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) AckReq" {
+		t.Errorf("got %s", heard)
 	}
 }
 
-// What is posted inline is in the slot.
+// Inline data is read from the slot.
 func TestInlineOverAConnection(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	s := to(ib.WRSend, 0)
 	s.Flags, s.InlineLen = ib.SendInline, 5
 	copy(x.send.PutConnected(&s), "\x07\x08\x09")
 	x.ring()
-	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) asks" {
-		t.Errorf("heard %s", heard)
+	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) AckReq" {
+		t.Errorf("got %s", heard)
 	}
 }

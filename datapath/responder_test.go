@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Requests of a peer's, for lines.
+// Requests of a peer, for lines.
 func ask(o wire.Opcode, psn wire.PSN) wire.Transport {
 	return wire.Transport{Opcode: o, PSN: psn, AckReq: true, Addr: 1 << 20, Length: 8, Imm: 7}
 }
@@ -22,13 +22,13 @@ func atomicOf(o wire.Opcode, psn wire.PSN, addr, swapAdd, compare uint64) wire.T
 	return wire.Transport{Opcode: o, PSN: psn, Addr: addr, SwapAdd: swapAdd, Compare: compare}
 }
 
-// quiet is a request that asks for no acknowledgement.
+// quiet returns a request without an acknowledgement request.
 func quiet(h wire.Transport) wire.Transport {
 	h.AckReq = false
 	return h
 }
 
-// under has a request name other memory.
+// under sets the key of a request.
 func under(key uint32, h wire.Transport) wire.Transport {
 	h.RKey = uint32(testKey(key))
 	return h
@@ -42,8 +42,8 @@ func limit(most uint8) func(*Connection) {
 	return func(c *Connection) { c.MaxDestRDAtomic = most }
 }
 
-// What a responder says to requests in their order, too early, twice, and that it has no receive for (IBA 9.7.4,
-// 9.7.5, 9.9.3). Two receives of 264 bytes are posted.
+// Responses of a responder to requests in order, too early, twice, and without a receive request (IBA 9.7.4, 9.7.5,
+// 9.9.3). Two receive requests of 264 bytes are posted.
 func TestResponder(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(c *Connection)
@@ -55,7 +55,7 @@ func TestResponder(t *testing.T) {
 		}},
 		"a packet is missing": {nil, []line{
 			{ask(wire.OpSendOnly, 1), 8, DropOutOfSequence, "ACKNOWLEDGE 0 0x60 msn 0"},
-			{ask(wire.OpSendOnly, 2), 8, DropOutOfSequence, ""}, // said once
+			{ask(wire.OpSendOnly, 2), 8, DropOutOfSequence, ""}, // reported once
 			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
 			{ask(wire.OpSendOnly, 2), 8, DropOutOfSequence, "ACKNOWLEDGE 1 0x60 msn 1"},
 			{ask(wire.OpSendOnly, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B"},
@@ -70,7 +70,7 @@ func TestResponder(t *testing.T) {
 			{ask(wire.OpSendOnly, 0), 8, DropNone, "ACKNOWLEDGE 0 0x01 msn 1, 100: receive 8B"},
 			{ask(wire.OpSendOnly, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B"},
 			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x22 msn 2"},
-			{ask(wire.OpSendOnly, 3), 8, DropOutOfSequence, ""}, // said
+			{ask(wire.OpSendOnly, 3), 8, DropOutOfSequence, ""}, // already reported
 			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x22 msn 2"},
 			{ask(wire.OpWriteFirst, 2), 256, DropInvalidRequest, "ACKNOWLEDGE 2 0x61 msn 2"},
 		}},
@@ -99,7 +99,7 @@ func TestResponder(t *testing.T) {
 				"READ_RESPONSE_FIRST 0 0x02 msn 1 256B(0), READ_RESPONSE_MIDDLE 1 256B(32), READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
 			{read(1, 256, 344), 0, DropDuplicate, "READ_RESPONSE_MIDDLE 1 256B(32), READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
 			{read(2, 512, 88), 0, DropDuplicate, "READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
-			{read(1, 256, 343), 0, DropDuplicate, ""}, // not what was asked for
+			{read(1, 256, 343), 0, DropDuplicate, ""}, // differs from the request
 			{read(1, 255, 344), 0, DropDuplicate, ""},
 			{under(4, read(1, 256, 344)), 0, DropDuplicate, ""},
 			{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropDuplicate, ""},
@@ -137,7 +137,7 @@ func TestResponder(t *testing.T) {
 	}
 }
 
-// A receive whose memory may not be written, and a CQ that is full, are not the peer's mistake.
+// Receive requests with memory that is not writable, and a full CQ, are not attributed to the peer.
 func TestResponderCannotReceive(t *testing.T) {
 	for name, row := range map[string]struct {
 		key     uint32
@@ -156,13 +156,13 @@ func TestResponderCannotReceive(t *testing.T) {
 	}
 }
 
-// What a responder says to the request that ends it, and what its program is told (IBA 9.9.3, table 60).
+// The responder's NAK for the request that ends it, and the program's notification (IBA 9.9.3, table 60).
 func TestResponderEnds(t *testing.T) {
 	const none = ib.EventType(0xFF)
 	for name, row := range map[string]struct {
 		change func(c *Connection)
 		lines  []line
-		event  ib.EventType // none: a receive's completion tells
+		event  ib.EventType // none: a receive request's completion reports it
 	}{
 		"READ, not allowed": {denies(ib.AccessRemoteRead), []line{{read(0, 0, 8), 0, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPReqErr},
@@ -198,7 +198,7 @@ func TestResponderEnds(t *testing.T) {
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ib.EventQPAccessErr},
 		"WRITE, of another PD": {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: local access error, 101: flushed"}}, none},
-		"WRITE in the place of a SEND": {nil, []line{
+		"WRITE instead of a SEND": {nil, []line{
 			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
 			{ask(wire.OpWriteMiddle, 1), 256, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
 		}, none},
@@ -208,9 +208,9 @@ func TestResponderEnds(t *testing.T) {
 			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
 			{ask(wire.OpSendLast, 1), 9, DropNoRoom, "ACKNOWLEDGE 1 0x61 msn 0, 100: local length error, 101: flushed"},
 		}, none},
-		"SEND, invalidates what is no window": {nil, []line{{ask(wire.OpSendOnlyInvalidate, 0), 8, DropInvalidRequest,
+		"SEND, invalidates a key without a window": {nil, []line{{ask(wire.OpSendOnlyInvalidate, 0), 8, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x01 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
-		"SEND, invalidates what is no window, asks for no answer": {nil, []line{{quiet(ask(wire.OpSendOnlyInvalidate, 0)), 8, DropInvalidRequest,
+		"SEND, invalidates a key without a window, requests no response": {nil, []line{{quiet(ask(wire.OpSendOnlyInvalidate, 0)), 8, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x01 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
@@ -224,8 +224,8 @@ func TestResponderEnds(t *testing.T) {
 	}
 }
 
-// An unreliable connection loses the message of which a packet is missing, or which does not fit, and its receive
-// takes the next one (IBA 9.8.2.2).
+// An unreliable connection loses a message with a missing packet, or that does not fit, and its receive request serves
+// the next one (IBA 9.8.2.2).
 func TestUnreliableResponder(t *testing.T) {
 	for name, lines := range map[string][]line{
 		"in order": {
@@ -272,7 +272,7 @@ func TestUnreliableResponder(t *testing.T) {
 	}
 }
 
-// What a queue pair does not take at all.
+// Packets that a queue pair does not accept.
 func TestConnectionIsNotMeant(t *testing.T) {
 	frame := func(x *exchange, h wire.Transport) []byte {
 		h.DestQP, h.PSN = testQP, x.first
@@ -296,7 +296,7 @@ func TestConnectionIsNotMeant(t *testing.T) {
 	}
 }
 
-// A queue pair that was reset knows nothing of what was before. Its program hears once that the peer has begun.
+// A queue pair that was reset keeps no state. Its program is notified once that the peer has begun.
 func TestConnectionBeginsAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	for range 2 {
@@ -322,13 +322,13 @@ func TestConnectionBeginsAgain(t *testing.T) {
 		}
 		x.engine.Do(func() { x.qp.SetState(ib.QPStateRTS) })
 		x.postAll(posted{o: ib.WRSend, length: 8}, posted{o: ib.WRRDMARead, length: 8})
-		if sent := x.hear(); sent != "SEND_ONLY 0 8B(0) asks, READ_REQUEST 1 at 8 of 8" {
-			t.Errorf("sent %s", sent)
+		if sent := x.hear(); sent != "SEND_ONLY 0 8B(0) AckReq, READ_REQUEST 1 at 8 of 8" {
+			t.Errorf("got %s", sent)
 		}
 	}
 }
 
-// A queue pair that ends says what it owes: one acknowledgement, or responses, as many as are one's turn.
+// A queue pair that ends sends its outstanding responses: one acknowledgement, or responses up to one turn.
 func TestLastWords(t *testing.T) {
 	for name, row := range map[string]struct {
 		says    line
@@ -355,7 +355,7 @@ func TestLastWords(t *testing.T) {
 			if how == "faulted" {
 				want = 0
 			}
-			arrived := x.peer.engine.link.Receive() // without a further round
+			arrived := x.peer.engine.link.Receive() // without another round
 			x.peer.engine.link.Release()
 			heard := x.hear()
 			if sent := x.engine.Counters().Sent; int(sent) != want || arrived != want {
@@ -365,8 +365,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// A READ whose region goes away while it is answered ends there. The program hears of it, if its queue pair has
-// not ended before.
+// A READ whose region is deregistered during the response ends there. The program is notified, unless its queue pair
+// has ended before.
 func TestRegionGoesWhileItIsRead(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		x := newExchange(t, wire.ServiceRC, nil)
@@ -395,11 +395,11 @@ func TestRefusalStays(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 2), length: 8}, line{Transport: ask(wire.OpWriteOnly, 0), length: 8})
 	if heard := x.hear(); heard != "ACKNOWLEDGE 1 0x60 msn 1" {
-		t.Errorf("heard %s", heard)
+		t.Errorf("got %s", heard)
 	}
 }
 
-// An SRQ's receives are not the peer's alone.
+// An SRQ's receive requests are not reserved for one peer.
 func TestCreditsOfAnSRQ(t *testing.T) {
 	if s := (&Connection{qp: &QP{SRQ: &SRQ{}}}).Credits(); s != wire.AckUncounted {
 		t.Errorf("%#x", s)

@@ -10,10 +10,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Every malformed or unwanted shape of packet has a row: its own counter moves by
-// one, no other does, nothing completes, no receive is used up.
+// Every malformed or unwanted kind of packet has a row: only its own counter is incremented, by one, and it completes
+// and consumes no receive request.
 func TestDrops(t *testing.T) {
-	payload := []byte("what a peer would send")
+	payload := []byte("a peer's message")
 	change := func(do func(frame []byte)) []byte {
 		frame := datagram(payload)
 		do(frame)
@@ -49,7 +49,7 @@ func TestDrops(t *testing.T) {
 		{"bad IP checksum", func() []byte { f := datagram(payload); f[wiretest.IP+10] ^= 1; return f }(), DropIPChecksum},
 		{"transport version 1", change(func(f []byte) { f[wiretest.BTH+1] |= 1 }), DropVersion},
 		{"unknown opcode", change(func(f []byte) { f[wiretest.BTH] = 0x7F }), DropOpcode},
-		{"pad longer than what is there", padded(shortened(wiretest.Payload + 4)), DropPad},
+		{"pad longer than the payload", padded(shortened(wiretest.Payload + 4)), DropPad},
 		{"length not in words", shortened(wiretest.Payload + 4 + 3), DropPad},
 		{"bad ICRC", func() []byte { f := datagram(payload); f[len(f)-1] ^= 1; return f }(), DropICRC},
 		{"bad payload", func() []byte { f := datagram(payload); f[wiretest.Payload] ^= 1; return f }(), DropICRC},
@@ -59,7 +59,7 @@ func TestDrops(t *testing.T) {
 		{"another host's MAC, group", to(wire.Path{Source: peerGID, Dest: group, DestMAC: wire.MAC{2, 9}}), DropOtherHost},
 		{"from loopback", to(wire.Path{Source: gidOf("127.0.0.1"), Dest: ownGID}), DropMartianSource},
 		{"from 0.0.0.0", to(wire.Path{Source: gidOf("0.0.0.0"), Dest: ownGID}), DropMartianSource},
-		{"from everybody", to(wire.Path{Source: gidOf("255.255.255.255"), Dest: ownGID}), DropMartianSource},
+		{"from the broadcast address", to(wire.Path{Source: gidOf("255.255.255.255"), Dest: ownGID}), DropMartianSource},
 		{"from our subnet's broadcast", to(wire.Path{Source: gidOf("10.0.0.255"), Dest: ownGID}), DropMartianSource},
 		{"from ::", to(wire.Path{Source: wire.GID{}, Dest: ownGID6}), DropMartianSource},
 		{"from ::1", to(wire.Path{Source: gidOf("::1"), Dest: ownGID6}), DropMartianSource},
@@ -77,7 +77,7 @@ func TestDrops(t *testing.T) {
 		{"QP 0", with(func(d *wire.Datagram) { d.DestQP = 0 }), DropUnknownQP},
 		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), DropGroupQPN},
 		{"group, own queue pair", to(wire.Path{Source: peerGID, Dest: group}), DropGroupQPN},
-		{"group that nobody is in", toGroup(group, payload), DropNoGroup},
+		{"group without members", toGroup(group, payload), DropNoGroup},
 		{"congestion notification", notification(), DropCongestion},
 		{"connected service", change(func(f []byte) { f[wiretest.BTH] = 0x04 }), DropUnsupported},
 		{"P_Key of another partition", with(func(d *wire.Datagram) { d.PKey = 0x8001 }), DropPKey},
@@ -104,11 +104,11 @@ func TestDrops(t *testing.T) {
 			if !bytes.Equal(before, r.memory) {
 				t.Error("memory was written to")
 			}
-			// The receive is still there for the next packet.
+			// The receive request is still available for the next packet.
 			r.link.in = [][]byte{datagram(payload)}
 			r.run()
 			if got := r.completions(); len(got) != 1 || got[0].ID != 1 {
-				t.Errorf("a good packet after it: %v", got)
+				t.Errorf("a valid packet after it: %v", got)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func toGroup(group wire.GID, payload []byte) []byte {
 	return datagramFrom(wire.Path{Source: peerGID, Dest: group}, d, payload)
 }
 
-// shortened is a right frame of a given length.
+// shortened returns a valid frame of a given length.
 func shortened(length int) []byte { return wiretest.Shorten(datagram(make([]byte, 64)), length) }
 
 func padded(f []byte) []byte {
@@ -174,8 +174,8 @@ func TestDropsOfTheQueuePair(t *testing.T) {
 
 func (r *rig) setState(s ib.QPState) { r.engine.Do(func() { r.qp.SetState(s) }) }
 
-// A receive that names memory it may not write is used up, completes with the
-// reason, and takes the queue pair to ERR.
+// A receive request with memory that is not writable is consumed, completes with the error, and moves the queue pair to
+// ERR.
 func TestReceiveProtection(t *testing.T) {
 	rows := map[string]ib.SGE{
 		"unknown lkey":           {Length: 100, LKey: testKey(99)},
@@ -201,14 +201,14 @@ func TestReceiveProtection(t *testing.T) {
 			if len(got) != 2 || got[0].ID != 5 || got[0].Status != ib.WCLocProtErr || got[1].ID != 6 || got[1].Status != ib.WCWRFlushErr {
 				t.Errorf("completions: %+v", got)
 			}
-			if len(r.states) != 1 || r.states[0] != ib.QPStateErr || r.fatal { // a completion tells of it
+			if len(r.states) != 1 || r.states[0] != ib.QPStateErr || r.fatal { // a completion reports it
 				t.Errorf("states: %v, fatal %v", r.states, r.fatal)
 			}
 		})
 	}
 }
 
-// The GRH and the payload are laid out over the request's pieces, wherever they end.
+// The GRH and the payload are scattered over the request's pieces, wherever they end.
 func TestScatter(t *testing.T) {
 	payload := bytes.Repeat([]byte("0123456789"), 10)
 	for first := 0; first <= wire.GRHLen+len(payload); first++ {
@@ -246,7 +246,7 @@ func TestCompletionOfAReceive(t *testing.T) {
 	}
 }
 
-// A completion has the frame's tag: its VLAN, and its priority as the service level.
+// A completion contains the frame's tag: its VLAN, and its priority as the service level.
 func TestCompletionOfATaggedFrame(t *testing.T) {
 	r := newRig(t)
 	own, peer := wire.GID{0: 0xfd, 15: 1}, wire.GID{0: 0xfd, 15: 2}
@@ -268,7 +268,7 @@ func TestCompletionOfATaggedFrame(t *testing.T) {
 	}
 }
 
-// A payload of just the MTU is taken.
+// A payload of exactly the MTU is accepted.
 func TestPayloadOfTheMTU(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(9, piece(0, slotLen))
@@ -279,7 +279,7 @@ func TestPayloadOfTheMTU(t *testing.T) {
 	}
 }
 
-// A burst longer than the engine takes at once is taken in several; each gives its frames back.
+// A long burst is received in several parts; each returns its frames.
 func TestBursts(t *testing.T) {
 	r := newRig(t)
 	for range fakeBurst + 10 {
@@ -292,7 +292,7 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// An overrun fails the CQ and its queue pair; nothing of it is silent.
+// An overrun fails the CQ and its queue pair, and both are reported.
 func TestOverrun(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })
@@ -315,7 +315,7 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-// The peer's words of a queue may say anything.
+// The peer's words of a queue may have any value.
 func TestReceiveQueueThatLies(t *testing.T) {
 	r := newRig(t)
 	sge := piece(0, 100)

@@ -31,19 +31,19 @@ func (r *rig) quietLongEnough(sessions int) {
 	})
 }
 
-// Quiet sessions are suspended, except for a few; their doorbells say that programs must
-// call, and sessions are served again when they do.
+// Quiet sessions are suspended, except for a few; their doorbells are marked asleep, and sessions are served again when
+// their programs call.
 func TestQuietSessionsAreSuspended(t *testing.T) {
 	r := newRig(t)
 	idle := r.crowd(20)
 	r.quietLongEnough(21)
 	if n := len(r.engine.doorbells.sessions); n != fewSessions {
-		t.Fatalf("%d sessions are looked at, want %d", n, fewSessions)
+		t.Fatalf("%d sessions are polled, want %d", n, fewSessions)
 	}
 	suspended := 0
 	for _, s := range append(idle, r.session) {
 		if s.suspended.Load() != s.doorbell.Asleep() {
-			t.Error("a session is suspended and its doorbell does not say so, or the reverse")
+			t.Error("the suspended state of a session differs from its doorbell")
 		}
 		if s.suspended.Load() {
 			suspended++
@@ -52,7 +52,7 @@ func TestQuietSessionsAreSuspended(t *testing.T) {
 	if suspended != 21-fewSessions {
 		t.Errorf("%d sessions are suspended", suspended)
 	}
-	for range 30 { // suspended sessions call, wherever they are in the list
+	for range 30 { // suspended sessions call, in any order
 		r.send.Put(&ring.Send{Opcode: ib.WRSend, Flags: ib.SendInline, AH: 0, RemoteQPN: peerQP})
 		r.send.Publish()
 		if r.doorbell.Ring(r.qp.DoorbellIndex) {
@@ -68,7 +68,7 @@ func TestQuietSessionsAreSuspended(t *testing.T) {
 	}
 }
 
-// A session that rings while it is being suspended is not: its program did not know to call.
+// A session that rings while it is being suspended stays active: its program did not know that it must call.
 func TestRungWhileDozing(t *testing.T) {
 	r := newRig(t)
 	r.crowd(10)
@@ -91,7 +91,7 @@ func TestRungWhileDozing(t *testing.T) {
 	}
 }
 
-// The numbers in a request mean what its own session says, whatever other sessions have there.
+// The numbers in a request refer to objects of its own session, whatever other sessions have.
 func TestNumbersOfASession(t *testing.T) {
 	r := newRig(t)
 	other := r.crowd(1)[0]
@@ -125,7 +125,7 @@ func TestNumbersOfASession(t *testing.T) {
 	}
 }
 
-// A session that is removed is not polled any more, suspended or not; its doorbell has no effect.
+// A removed session is no longer polled, suspended or not; its doorbell has no effect.
 func TestRemovedSessions(t *testing.T) {
 	r := newRig(t)
 	gone := r.crowd(12)

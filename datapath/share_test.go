@@ -12,13 +12,13 @@ import (
 
 const wholeWindow = 128 // packets
 
-// shareOf is the number of packets that the connection may have in flight now.
+// shareOf returns the number of packets that the connection may have in flight now.
 func (c *Connection) shareOf() uint32 {
 	c.begin()
 	return uint32(c.flight.Limits(0, 0).Window)
 }
 
-// silentQPs gives the end's program queue pairs whose peer there is not, and has each send.
+// silentQPs adds queue pairs with missing peers to the end's program, and sends on each.
 func (e *end) silentQPs(count int, peer *end) {
 	for i := range count {
 		e.addQP(wire.QPN(0x1000 + i))
@@ -32,7 +32,7 @@ func (p *pairOf) windowOfA() (packets uint32) {
 	return packets
 }
 
-// Connections of another program that wait for a dead peer do not make a connection's window smaller.
+// Connections of another program that wait for a dead peer do not reduce a connection's window.
 func TestWindowBesideSilentSession(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	other := p.a.another(0x999, wire.ServiceRC)
@@ -42,17 +42,17 @@ func TestWindowBesideSilentSession(t *testing.T) {
 	for len(p.a.poll()) == 0 {
 		p.round()
 		if w := p.windowOfA(); w < wholeWindow {
-			t.Fatalf("a window of %d packets", w)
+			t.Fatalf("got a window of %d packets", w)
 		}
 		most = max(most, uint32(p.a.qp.PSN().Ahead(p.a.c.Requester.Oldest())))
 	}
 	if most < wholeWindow {
-		t.Errorf("at most %d packets were on their way", most)
+		t.Errorf("at most %d packets were in flight", most)
 	}
 }
 
-// Of a program's own connections those that its peers have not answered in time do not count either, nor
-// those whose peer is not ready. One that is answered again does.
+// A program's own connections do not count if their peers are late or not ready. A connection counts again after a
+// response.
 func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	one := p.a.c
@@ -61,13 +61,13 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	p.a.c = one
 	for p.round(); p.windowOfA() == wholeWindow; p.round() { // until they have sent
 	}
-	for e := p.a.engine; e.flights.Tenants() != 0; { // until all have waited in vain
+	for e := p.a.engine; e.flights.Tenants() != 0; { // until all have timed out
 		p.round()
 	}
 	if w := p.windowOfA(); w != wholeWindow {
-		t.Errorf("a window of %d packets", w)
+		t.Errorf("got a window of %d packets", w)
 	}
-	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind what is not answered
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind unacknowledged packets
 	for before := last.qp.PSN(); last.qp.PSN() == before; {
 		p.round()
 	}
@@ -85,8 +85,8 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	})
 }
 
-// A peer that waits for the responses of its READs has them also if fewer, or more, may be outstanding from
-// now on, as a program may say in SQD.
+// A peer that waits for READ responses receives them even if the number that may be outstanding changes, as a program
+// may request in SQD.
 func TestReadLimitChanges(t *testing.T) {
 	for _, most := range []uint8{1, 2, 3, 8} {
 		p := connect(t, wire.ServiceRC, 1, nil) // 4
@@ -110,8 +110,7 @@ func TestReadLimitChanges(t *testing.T) {
 	}
 }
 
-// What a connection still has to say when it ends does not change the message that is being copied to the
-// members of a group.
+// The last responses of a connection that ends do not affect a message that is being copied to the members of a group.
 func TestEndDuringFanOut(t *testing.T) {
 	r := newRig(t)
 	members := []*rig{r}
@@ -154,7 +153,7 @@ func TestEndDuringFanOut(t *testing.T) {
 	}
 }
 
-// Where bytes bound what a link takes in, so they do a window; the smallest is left.
+// If a link's capacity is in bytes, it limits the window; the minimum remains.
 func TestWindowOfALinkWithLittleRoom(t *testing.T) {
 	for room, want := range map[int]uint32{0: wholeWindow, 1 << 20: wholeWindow, 50 * (1024 + wire.MTUOverhead): 50, 100: 4} {
 		p := connect(t, wire.ServiceRC, 1, nil)
@@ -165,7 +164,7 @@ func TestWindowOfALinkWithLittleRoom(t *testing.T) {
 	}
 }
 
-// roomOf is a link with some room.
+// roomOf is a link with a capacity.
 type roomOf struct {
 	link.Link
 	room int
@@ -173,18 +172,18 @@ type roomOf struct {
 
 func (r roomOf) Room() int { return r.room }
 
-// Long packets need few frames: then a connection alone has all that the card's connections may have on their way.
+// Long packets need few frames: a single connection may then use all of the card's packets in flight.
 func TestShareOfLongPackets(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	if share := p.a.c.shareOf(); share != maxFrames {
-		t.Errorf("%d short packets on their way", share)
+		t.Errorf("got %d short packets in flight", share)
 	}
 	p.takesLong()
 	if share := p.a.c.shareOf(); share != maxFlight {
-		t.Errorf("%d packets on their way, in long ones", share)
+		t.Errorf("got %d packets in flight, in long ones", share)
 	}
 	p.network.Impair(link.Impairment{Loss: 0.1})
 	if share := p.a.c.shareOf(); share != maxFrames {
-		t.Errorf("%d packets on their way while the network is impaired", share)
+		t.Errorf("got %d packets in flight while the network is impaired", share)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// shared is a rig whose queue pair takes its receives from an SRQ, seen from both sides.
+// shared is a rig whose queue pair uses an SRQ, seen from both sides.
 type shared struct {
 	*rig
 	srq    *SRQ
-	slots  []byte // memory of the queue that is posted to
+	slots  []byte // memory of the current queue of the program
 	limits int    // events
 	ended  int
 }
@@ -29,7 +29,7 @@ func newShared(t *testing.T) *shared {
 	return s
 }
 
-// newQueue makes a queue that receives are posted to from now on, and gives the card's end.
+// newQueue switches posts to a new queue, and returns the card's end.
 func (s *shared) newQueue(entries uint32) *ring.RecvConsumer {
 	s.Helper()
 	g := ring.RecvGeometry(entries, 2)
@@ -44,7 +44,7 @@ func (s *shared) newQueue(entries uint32) *ring.RecvConsumer {
 	return consumer
 }
 
-// arrive delivers so many packets in one burst.
+// arrive delivers a number of packets in one burst.
 func (s *shared) arrive(n int) {
 	for range n {
 		s.link.in = append(s.link.in, datagram([]byte("x")))
@@ -61,8 +61,8 @@ func (s *shared) ids() (all []uint64) {
 	return all
 }
 
-// What was posted before a resize is taken first, also what was posted after the card knew the new
-// queue and before the program did.
+// Requests posted before a resize are consumed first, including those posted after the card knew the new queue and
+// before the program did.
 func TestSRQResizeOrder(t *testing.T) {
 	s := newShared(t)
 	for round := range uint64(50) {
@@ -73,7 +73,7 @@ func TestSRQResizeOrder(t *testing.T) {
 		s.engine.Do(func() { s.srq.Trim(); s.srq.Resize(next) })
 		old.Put(id+1, []ib.SGE{piece(0, 100)})
 		old.Publish()
-		s.arrive(int(round % 3)) // some are taken before the program goes on
+		s.arrive(int(round % 3)) // some are consumed before the program continues
 		old.Put(id+2, []ib.SGE{piece(0, 100)})
 		old.Publish()
 		s.postRecv(id+3, piece(0, 100))
@@ -87,8 +87,8 @@ func TestSRQResizeOrder(t *testing.T) {
 	}
 }
 
-// Whoever is told of a completion finds the slot of its receive free; events of the SRQ come after the
-// completions, so that who reads them finds those.
+// A program that is notified of a completion finds the slot of its receive request free. Events of the SRQ follow the
+// completions, so that a program that reads them finds those.
 func TestSRQPublishesFirst(t *testing.T) {
 	s := newShared(t)
 	s.qp.RecvCQ.Wake = func() {
@@ -99,7 +99,7 @@ func TestSRQPublishesFirst(t *testing.T) {
 	}
 	s.srq.NoteLimit = func() {
 		if s.limits++; s.cq.Available(2) != 2 {
-			t.Error("the limit's event comes before the completions")
+			t.Error("the limit's event precedes the completions")
 		}
 	}
 	for i := range uint64(3) {
@@ -113,7 +113,7 @@ func TestSRQPublishesFirst(t *testing.T) {
 	}
 }
 
-// ERR reports once that no more receives are taken, and flushes none of the SRQ's.
+// ERR reports once that no more receive requests are consumed, and flushes none of the SRQ's.
 func TestSRQLastWQE(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))
@@ -130,12 +130,12 @@ func TestSRQLastWQE(t *testing.T) {
 	}
 }
 
-// Hostile contents of an SRQ, by the names of vulnerabilities that others had: the packet is dropped
-// or its completion is an error, nothing is written elsewhere, and the card goes on.
+// Hostile contents of an SRQ, by the names of vulnerabilities in other implementations: the packet is dropped or its
+// completion is an error, no other memory is written, and the card continues.
 func TestHostileSRQ(t *testing.T) {
 	rows := map[string]struct {
 		write  func(slot []byte)
-		status ib.WCStatus // of the completion; success: there is none
+		status ib.WCStatus // of the completion; success: no completion
 	}{
 		"SGE index out of range":        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], math.MaxUint32) }, ib.WCLocProtErr},
 		"SGE count just too large":      {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], ring.MaxSGE+1) }, ib.WCLocProtErr},
@@ -144,7 +144,7 @@ func TestHostileSRQ(t *testing.T) {
 		"past the region":               {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], 4*slotLen-50) }, ib.WCLocProtErr},
 		"key of another PD":             {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(3))) }, ib.WCLocProtErr},
 		"read-only region":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(2))) }, ib.WCLocProtErr},
-		"key of nothing":                {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], 0xDEADBEEF) }, ib.WCLocProtErr},
+		"key of no object":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], 0xDEADBEEF) }, ib.WCLocProtErr},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestHostileSRQ(t *testing.T) {
 			neighbour := s.member(0x10)
 			s.postRecv(7, piece(0, 100), ib.SGE{Addr: 1 << 40, Length: 100, LKey: 0xBAD})
 			slot := s.slots[256:]
-			binary.LittleEndian.PutUint32(slot[8:], 1) // the second SGE is behind the count, but in the slot
+			binary.LittleEndian.PutUint32(slot[8:], 1) // the second SGE exceeds the count, but is in the slot
 			row.write(slot)
 			before := string(s.memory)
 			s.arrive(1)
@@ -175,8 +175,7 @@ func TestHostileSRQ(t *testing.T) {
 	}
 }
 
-// Indices that cannot be leave an SRQ empty, whether they are of the queue in use or of a newer one;
-// when they are right again, it goes on.
+// Invalid indices make an SRQ empty, in the current queue or a newer one; with valid ones it continues.
 func TestHostileSRQIndices(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// SQD holds sends back; RTS lets them go without another doorbell.
+// SQD holds sends back; RTS releases them without another doorbell.
 func TestDrainedQueueGoesOn(t *testing.T) {
 	r := newRig(t)
 	r.setState(ib.QPStateSQD)
@@ -21,7 +21,7 @@ func TestDrainedQueueGoesOn(t *testing.T) {
 	r.sent()
 }
 
-// ERR flushes what is outstanding, in order, and what is posted later.
+// ERR flushes outstanding requests in order, and later ones.
 func TestFlush(t *testing.T) {
 	r := newRig(t)
 	for i := range 3 {
@@ -42,7 +42,7 @@ func TestFlush(t *testing.T) {
 		t.Errorf("flushed %v", got)
 	}
 	if !r.recv.MustRing() {
-		t.Error("the program is not told to ring for receives")
+		t.Error("MustRing is not set")
 	}
 	r.postRecv(20, piece(0, 100))
 	r.doorbell.Ring(3)

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// stormVariable is how many messages the ends of TestStorm exchange: 500 without it, 90,000 in "make storm".
+	// number of messages between the ends of TestStorm: default 500, 90,000 in "make storm"
 	stormVariable = "ROCED_STORM"
-	stormSlots    = 4 // requests that an end has outstanding
+	stormSlots    = 4 // outstanding requests of an end
 	stormArea     = endMemory / 4
 	stormSlot     = stormArea / stormSlots
 )
 
-// The areas of an end's memory: what it sends or reads into, what the peer writes to, its receives, and
-// what the peer reads. Two numbers, for atomics and for what they find, are in gaps of slots.
+// The areas of an end's memory: the one that it sends from or reads into, the one that the peer writes to, its receive
+// requests, and the one that the peer reads. Two operands, for atomics and for their results, are in gaps of slots.
 const (
 	sourceArea = iota * stormArea
 	writeArea
@@ -37,7 +37,7 @@ const (
 	numberPlace = stormSlot - 8 // of the write area's first slot
 )
 
-// stormEnd is what one end of a storm does: random requests, each checked when it completes.
+// stormEnd is one end of a storm: random requests, each checked when it completes.
 type stormEnd struct {
 	*testing.T
 	r        *rand.Rand
@@ -45,17 +45,17 @@ type stormEnd struct {
 	peer     *end
 	posted   int
 	done     int
-	value    uint64 // of the peer's number, when all that is posted is carried out
+	value    uint64 // of the peer's operand, when all posted requests are executed
 	requests [stormSlots]request
-	expected []request // by the peer's receives, in order
-	taken    int       // receives that the peer has completed
+	expected []request // by the peer's receive requests, in order
+	taken    int       // receive requests that the peer has completed
 }
 
-// request is one that is outstanding.
+// request is an outstanding request.
 type request struct {
 	o      ib.Opcode
 	length int
-	number int    // of the request; of a READ: where it reads
+	number int    // of the request; for a READ: where it reads
 	found  uint64 // by an atomic
 }
 
@@ -68,7 +68,7 @@ func newStormEnd(t *testing.T, seed uint64, own, peer *end) *stormEnd {
 	return s
 }
 
-// length is mostly that of few packets, sometimes of many.
+// length returns a message length, usually of few packets, sometimes of many.
 func (s *stormEnd) length() int {
 	switch n := s.r.IntN(1000); {
 	case n < 5:
@@ -103,7 +103,7 @@ func (s *stormEnd) post() {
 	s.posted++
 }
 
-// operands are an atomic's. Of compare-and-swaps every other one swaps.
+// operands returns an atomic's operands. Every other compare-and-swap swaps.
 func (s *stormEnd) operands(o ib.Opcode) (a ring.Atomic) {
 	a = ring.Atomic{CompareAdd: s.value + uint64(s.r.IntN(2)), Swap: s.r.Uint64()}
 	switch {
@@ -115,7 +115,7 @@ func (s *stormEnd) operands(o ib.Opcode) (a ring.Atomic) {
 	return a
 }
 
-// completed checks what a request has done.
+// completed checks the result of a request.
 func (s *stormEnd) completed(c *ring.CQE) {
 	if c.Status != ib.WCSuccess || c.ID != uint64(s.done) {
 		s.Fatalf("request %d: %+v", s.done, c)
@@ -127,23 +127,23 @@ func (s *stormEnd) completed(c *ring.CQE) {
 	switch q.o {
 	case ib.WRRDMAWrite, ib.WRRDMAWriteWithImm:
 		if !bytes.Equal(local, s.peer.memory[writeArea+slot*stormSlot:][:q.length]) {
-			s.Fatalf("request %d: a write of %d bytes is not there", c.ID, q.length)
+			s.Fatalf("request %d: a WRITE of %d bytes has not arrived", c.ID, q.length)
 		}
 	case ib.WRRDMARead:
 		if !bytes.Equal(local, s.peer.memory[q.number:][:q.length]) {
-			s.Fatalf("request %d: a read of %d bytes gave others", c.ID, q.length)
+			s.Fatalf("request %d: a READ of %d bytes returned different bytes", c.ID, q.length)
 		}
 	case ib.WRAtomicFetchAndAdd, ib.WRAtomicCmpAndSwp:
 		if found := binary.NativeEndian.Uint64(local); found != q.found {
-			s.Fatalf("request %d: the number was %d, not %d", c.ID, found, q.found)
+			s.Fatalf("request %d: got the original value %d, want %d", c.ID, found, q.found)
 		}
 	}
 }
 
-// received checks a receive of the peer's.
+// received checks a receive completion of the peer.
 func (s *stormEnd) received(c *ring.CQE) {
 	if s.taken >= len(s.expected) {
-		s.Fatalf("a receive that nothing was sent for: %+v", c)
+		s.Fatalf("unexpected receive completion: %+v", c)
 	}
 	q := s.expected[s.taken]
 	imm := q.o != ib.WRSend
@@ -153,15 +153,15 @@ func (s *stormEnd) received(c *ring.CQE) {
 	slot := s.taken % stormSlots
 	into := s.peer.memory[recvArea+slot*stormSlot:][:q.length]
 	if q.o != ib.WRRDMAWriteWithImm && !bytes.Equal(into, s.own.memory[sourceArea+q.number%stormSlots*stormSlot:][:q.length]) {
-		s.Fatalf("receive %d: other bytes than request %d", s.taken, q.number)
+		s.Fatalf("receive %d: the bytes differ from request %d", s.taken, q.number)
 	}
 	s.taken++
 	s.peer.postRecv(uint64(slot), at(recvArea+slot*stormSlot, stormSlot))
 }
 
-// TestStorm has both ends send each other requests of all kinds and lengths while the network loses,
-// repeats, damages, delays, reorders and marks packets: each is carried out once, in order, and right. Modern
-// ends keep what is ahead of lost packets, and heed marks. Time is simulated: a timeout costs nothing, and no
+// TestStorm has both ends send each other requests of all kinds and lengths while the network loses, duplicates,
+// corrupts, delays, reorders and marks packets: each is executed once, in order, and correctly. Modern ends keep
+// packets ahead of lost ones, and implement congestion control. Time is simulated: a timeout costs nothing, and no
 // processor is too slow for it.
 func TestStorm(t *testing.T) {
 	messages, seed := waittest.Wanted(t, stormVariable, waittest.Often(500)), rand.Uint64()
@@ -181,14 +181,14 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// stormStep is how long a round takes in which nothing moves, stormTimeout the code of a queue pair's timeout: 8 ms.
+// stormStep is the duration of an idle round, stormTimeout the code of a queue pair's timeout: 8 ms.
 const (
 	stormStep    = 5 * time.Microsecond
 	stormTimeout = 11
 )
 
-// storm has two ends send each other messages over a bad network. If it is bad only now and then, long packets are on
-// their way between these times, and when they begin.
+// storm has two ends send each other messages over a bad network. If it is bad only now and then, long packets are in
+// flight between these times, and when they begin.
 func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, nowAndThen bool) {
 	t.Logf("seed %d", seed)
 	p := connect(t, wire.ServiceRC, seed, func(c *Connection) {
@@ -224,15 +224,15 @@ func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, n
 	t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
 }
 
-// modernise has an end heed marks, and keep what is ahead of lost packets.
+// modernise makes an end implement congestion control, and keep packets ahead of lost ones.
 func (e *end) modernise() {
 	parameters := dcqcn.Defaults()
 	e.engine.congestion, e.engine.ahead = &parameters, conn.NewAhead(64)
 	e.c.Requester.Mends, e.c.Responder.Ahead = true, e.engine.ahead
 }
 
-// settle checks what has completed. A receive is looked at before the request that it is of is found
-// completed, since then the slot is used again.
+// settle checks completions. A receive is checked before the completion of its request, since the slot is reused
+// afterwards.
 func (p *pairOf) settle(a, b *stormEnd) {
 	ofA, ofB := p.a.poll(), p.b.poll()
 	for i, c := range slices.Concat(ofA, ofB) {

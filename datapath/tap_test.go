@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// What became of a packet is said by the counters' names.
+// The result of a packet is described by the names of the counters.
 func TestVerdict(t *testing.T) {
 	for _, row := range []struct {
 		packet Tapped
@@ -30,7 +30,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTapShowsICRCs: what is without an ICRC in memory has one for who looks, at both ends; whole for who does not.
+// TestTapShowsICRCs: packets without an ICRC in memory have one in captures, at both ends; packets are complete without
+// a capture.
 func TestTapShowsICRCs(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	tap := NewTap(TapFilter{})
@@ -52,9 +53,9 @@ func TestTapShowsICRCs(t *testing.T) {
 	}
 }
 
-// TestTapShortens: while somebody looks at one end, packets are as long as on other networks at both.
+// TestTapShortens: during a capture at one end, packets are as long as on other networks at both ends.
 func TestTapShortens(t *testing.T) {
-	p := connect(t, wire.ServiceRC, 0, func(c *Connection) { c.Timeout = 0 }) // nothing is sent again
+	p := connect(t, wire.ServiceRC, 0, func(c *Connection) { c.Timeout = 0 }) // no retransmissions
 	p.takesLong()
 	packets := func() int {
 		before := p.a.port.frames
@@ -64,19 +65,20 @@ func TestTapShortens(t *testing.T) {
 	}
 	tap := NewTap(TapFilter{})
 	if n := packets(); n != 1 {
-		t.Errorf("%d packets, not a long one", n)
+		t.Errorf("got %d packets, want a long one", n)
 	}
 	p.b.engine.Do(func() { p.b.engine.taps.add(tap) })
 	if n := packets(); n != 10 {
-		t.Errorf("%d packets while somebody looks, not 10", n)
+		t.Errorf("got %d packets during a capture, want 10", n)
 	}
 	p.b.engine.Do(func() { p.b.engine.taps.remove(tap) })
 	if n := packets(); n != 1 {
-		t.Errorf("%d packets when nobody looks any more, not a long one", n)
+		t.Errorf("got %d packets after the capture, want a long one", n)
 	}
 }
 
-// TestTapsOfAClosedEngine: the network's packets are long again when it has closed, however many captures end after that.
+// TestTapsOfAClosedEngine: after an engine is closed the network has long packets again, however many captures end
+// later.
 func TestTapsOfAClosedEngine(t *testing.T) {
 	network := link.NewNetwork(1)
 	a, b := newEnd(t, network, 1), newEnd(t, network, 2)
@@ -96,7 +98,7 @@ func TestTapsOfAClosedEngine(t *testing.T) {
 	}
 }
 
-// A long packet that was on its way before there was a tap is shown as one.
+// A long packet that was in flight before a tap was attached is captured as one.
 func TestTapOfALongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	p.takesLong()
@@ -110,14 +112,14 @@ func TestTapOfALongPacket(t *testing.T) {
 	}
 }
 
-// Who does not read loses packets, which are counted; those that there was room for are kept, cut.
+// A reader that does not read loses packets, which are counted; packets that fitted are kept, truncated.
 func TestTapIsBounded(t *testing.T) {
 	tap := NewTap(TapFilter{Snap: 3})
 	for range tapRoom + 7 {
 		tap.give(Tapped{Frame: make([]byte, 5), Length: 5})
 	}
 	if n, lost := len(tap.Packets()), tap.Lost(); n != tapRoom || lost != 7 || tap.Lost() != 0 {
-		t.Errorf("%d packets, %d lost", n, lost)
+		t.Errorf("got %d packets, %d lost", n, lost)
 	}
 	if p := <-tap.Packets(); len(p.Frame) != 3 || p.Length != 5 {
 		t.Errorf("%+v", p)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Any queue pair can be removed: the others keep their order, and one that is added later comes
-// last. Removing a queue pair that is not in the list changes nothing.
+// Any queue pair can be removed: the others keep their order, and one that is added later is last. Removing a queue
+// pair that is not in the list has no effect.
 func TestTurns(t *testing.T) {
 	for leaves, want := range [][]int{{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2, 3}} {
 		var list turns
@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Sessions take turns, however many queue pairs each has; within one its queue pairs do.
+// Sessions take turns, however many queue pairs each has; so do the queue pairs within a session.
 func TestSessionsTakeTurns(t *testing.T) {
 	var list turns
 	many, few := new(Session), new(Session)
@@ -41,14 +41,14 @@ func TestSessionsTakeTurns(t *testing.T) {
 	for range 8 {
 		qp := list.next()
 		got = append(got, qp.DoorbellIndex)
-		list.add(qp) // it has more
+		list.add(qp) // it has more work
 	}
 	if want := []uint32{0, 100, 1, 100, 2, 100, 3, 100}; !slices.Equal(got, want) {
-		t.Errorf("turns of %v, want %v", got, want)
+		t.Errorf("got turns of %v, want %v", got, want)
 	}
 }
 
-// A session whose queue pairs have all been removed takes no turn, and has one again later.
+// A session whose queue pairs have all been removed has no turn, and has one again later.
 func TestTurnsOfAnEmptySession(t *testing.T) {
 	var list turns
 	s := new(Session)
@@ -56,10 +56,10 @@ func TestTurnsOfAnEmptySession(t *testing.T) {
 	list.add(qp)
 	list.remove(qp)
 	if !list.empty() || list.next() != nil {
-		t.Error("a turn for nobody")
+		t.Error("got a turn of no queue pair")
 	}
 	list.add(qp)
 	if list.empty() || list.next() != qp || !list.empty() {
-		t.Error("no turn for a queue pair that came back")
+		t.Error("got no turn for a queue pair that was added again")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// sent parses the one frame that went out, and checks its ICRC.
+// sent parses the only sent frame, and checks its ICRC.
 func (r *rig) sent() *wire.Packet {
 	r.Helper()
 	if len(r.link.out) != 1 {
@@ -20,10 +20,10 @@ func (r *rig) sent() *wire.Packet {
 	}
 	var p wire.Packet
 	if fault := wire.Parse(r.link.out[0], &p); fault != wire.FaultNone {
-		r.Fatalf("what went out is wrong: %v", fault)
+		r.Fatalf("malformed frame sent: %v", fault)
 	}
 	if !p.CheckICRC() {
-		r.Fatal("ICRC of what went out is wrong")
+		r.Fatal("wrong ICRC in the sent frame")
 	}
 	return &p
 }
@@ -44,26 +44,26 @@ func TestSend(t *testing.T) {
 		t.Errorf("BTH % x, DETH % x", []byte(b), []byte(d))
 	}
 	if r.qp.PSN() != 0 {
-		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN())
+		t.Errorf("got next PSN %#x, want 0", r.qp.PSN())
 	}
 	want := ring.CQE{ID: 4, Opcode: ib.WCSend, QPN: testQP, Token: 77}
 	if got := r.completions(); len(got) != 1 || got[0] != want {
 		t.Errorf("completions %+v, want %+v", got, want)
 	}
 	if r.link.flushes != 1 {
-		t.Errorf("%d kicks for one burst", r.link.flushes)
+		t.Errorf("got %d kicks for one burst", r.link.flushes)
 	}
 }
 
-// TestSendPosted: what was posted before a command leaves before it, though no worker runs. It does not wait for a link that
-// takes nothing, nor for SQD.
+// TestSendPosted: requests posted before a command are sent before it, even if no worker runs. SendPosted does not wait
+// for a full link, nor for SQD.
 func TestSendPosted(t *testing.T) {
 	r := newRig(t)
 	left := func(want int) {
 		t.Helper()
 		r.engine.SendPosted(r.session)
 		if got := len(r.link.out); got != want {
-			t.Errorf("%d have left, not %d", got, want)
+			t.Errorf("got %d sent packets, want %d", got, want)
 		}
 	}
 	const posted = 4
@@ -117,8 +117,8 @@ func TestUnsignaledSendsAreSilent(t *testing.T) {
 	}
 }
 
-// A local error completes with its reason, signaled or not, stops the send queue
-// (SQE), and flushes what follows. Nothing goes out, and nothing is received differently.
+// A local error completes with its status, signaled or not, stops the send queue (SQE), and flushes later requests. No
+// packet is sent, and receiving is not affected.
 func TestLocalErrors(t *testing.T) {
 	big := make([]ib.SGE, 2)
 	for i := range big {
@@ -167,7 +167,7 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
-// What is just as much as allowed is sent.
+// Requests at the limits are sent.
 func TestSendAtItsMost(t *testing.T) {
 	shape := newRig(t).qp
 	for _, row := range []struct {
@@ -178,7 +178,7 @@ func TestSendAtItsMost(t *testing.T) {
 	}{
 		{"the MTU", ring.Send{}, []ib.SGE{piece(0, 1024)}, 1024},
 		{"to the last byte of the memory", ring.Send{}, []ib.SGE{piece(4*slotLen-5, 5)}, 5},
-		{"no bytes of no memory", ring.Send{}, []ib.SGE{{LKey: testKey(50)}, piece(0, 2)}, 2},
+		{"an empty SGE without memory", ring.Send{}, []ib.SGE{{LKey: testKey(50)}, piece(0, 2)}, 2},
 		{"all SGEs", ring.Send{}, slices.Repeat([]ib.SGE{piece(0, 1)}, int(shape.MaxSendSGE)), int(shape.MaxSendSGE)},
 		{"all inline", ring.Send{Flags: ib.SendInline, InlineLen: shape.MaxInline}, nil, int(shape.MaxInline)},
 	} {
@@ -193,7 +193,7 @@ func TestSendAtItsMost(t *testing.T) {
 	}
 }
 
-// IPv4's identification is another one for each packet.
+// IPv4's identification differs for each packet.
 func TestIdentification(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
@@ -207,7 +207,7 @@ func TestIdentification(t *testing.T) {
 	}
 }
 
-// Reading from memory that is not writable is allowed: sends read.
+// Sending from memory that is not writable is allowed.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	r := newRig(t)
 	r.postSend(ring.Send{}, ib.SGE{Length: 3, LKey: testKey(2)})
@@ -242,7 +242,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// What cannot be sent is dropped under its name: the sender has done its part.
+// Packets that cannot be sent are dropped with their reason; the request succeeds.
 func TestNotSent(t *testing.T) {
 	for want, prepare := range map[Drop]func(r *rig) uint32{
 		DropUnreachable: func(*rig) uint32 { return 3 },
@@ -252,7 +252,7 @@ func TestNotSent(t *testing.T) {
 		},
 	} {
 		r := newRig(t)
-		r.link.full = true // and no frame is wanted for it
+		r.link.full = true // and no frame is needed for it
 		r.postSend(ring.Send{ID: 1, AH: prepare(r), Flags: ib.SendSignaled})
 		r.run()
 		c := r.engine.Counters()
@@ -265,8 +265,7 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// A full link holds requests back without losing or reordering them, and the
-// engine does not claim to have worked meanwhile.
+// A full link delays requests without losing or reordering them, and the engine reports no work meanwhile.
 func TestBackPressure(t *testing.T) {
 	r := newRig(t)
 	r.link.full = true
@@ -290,7 +289,7 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// Frames that the kernel has not taken are kicked again without a doorbell.
+// Frames that the kernel has not accepted are kicked again without a doorbell.
 func TestKickIsRepeated(t *testing.T) {
 	r := newRig(t)
 	r.link.stuck = true
@@ -303,12 +302,11 @@ func TestKickIsRepeated(t *testing.T) {
 	}
 	r.link.stuck = false
 	if !r.round() || r.engine.round.blocked {
-		t.Errorf("nothing moved, or still blocked %v", r.engine.round.blocked)
+		t.Errorf("no frame was sent, or still blocked: %v", r.engine.round.blocked)
 	}
 }
 
-// Frames that the interface refuses are counted, and reported once a kick; a kick that loses
-// nothing is not reported.
+// Frames that the interface refuses are counted, and reported once per kick; a kick without losses is not reported.
 func TestRefusedByTheInterface(t *testing.T) {
 	r := newRig(t)
 	reports := 0
@@ -323,7 +321,7 @@ func TestRefusedByTheInterface(t *testing.T) {
 	}
 }
 
-// Doorbell bits of queue pairs that do not exist harm nobody.
+// Doorbell bits of queue pairs that do not exist have no effect.
 func TestDoorbellThatLies(t *testing.T) {
 	r := newRig(t)
 	for index := range uint32(ring.MaxQueuePairs) {
@@ -334,7 +332,7 @@ func TestDoorbellThatLies(t *testing.T) {
 	r.sent()
 }
 
-// Random bytes in a send queue end in completions, not in a crash.
+// Random bytes in a send queue cause completions, not a crash.
 func FuzzSendQueue(f *testing.F) {
 	f.Add([]byte("x"), uint16(1))
 	f.Add(bytes.Repeat([]byte{0xFF}, 64), uint16(3))
@@ -378,7 +376,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 		t.Errorf("%v allocations per packet", allocations)
 	}
 	if counters := r.engine.Counters(); counters.Sent < 1000 || counters.Delivered < 1000 {
-		t.Errorf("nothing was measured: %+v", counters)
+		t.Errorf("no packets were measured: %+v", counters)
 	}
 }
 

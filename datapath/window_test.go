@@ -40,7 +40,7 @@ type bound struct {
 	access ib.AccessFlags
 }
 
-// bind has the program bind a window, and says what comes of it.
+// bind posts a bind of a window, and returns the result as text.
 func (x *exchange) bind(b bound) string {
 	x.Helper()
 	s := to(ib.WRBindMW, b.from)
@@ -50,7 +50,7 @@ func (x *exchange) bind(b bound) string {
 	return x.hear()
 }
 
-// bindFor binds a window as another queue pair, of a PD, would, and says what comes of it.
+// bindFor binds a window as another queue pair with a PD would, and returns the result as text.
 func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
 	x.engine.Do(func() {
 		status := x.session.Bind(new(QP), pd, b.key, endBase+uint64(b.from), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
@@ -61,7 +61,7 @@ func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
 	return said
 }
 
-// invalidate has the program revoke a window's key.
+// invalidate posts the invalidation of a window's key.
 func (x *exchange) invalidate(key ib.RKey) string {
 	x.Helper()
 	s := to(ib.WRLocalInv, 0)
@@ -83,7 +83,7 @@ const (
 	invRefused    = "0: memory management operation error"
 )
 
-// What may be bound to what (IBA 10.6.6.2, 11.6.2).
+// Checks of binds (IBA 10.6.6.2, 11.6.2).
 func TestBindIsChecked(t *testing.T) {
 	const read, write, atomic = ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.AccessRemoteAtomic
 	for name, row := range map[string]struct {
@@ -100,9 +100,9 @@ func TestBindIsChecked(t *testing.T) {
 		"before the region":               {bound{windowKey(window1), -1, 8, 1, read}, bindRefused},
 		"window of another PD":            {bound{windowKey(windowOther), 100, 16, 1, read}, bindRefused},
 		"no window":                       {bound{windowKey(1), 100, 16, 1, read}, bindRefused},
-		"access that windows have not":    {bound{windowKey(window1), 100, 16, 1, ib.AccessLocalWrite}, bindRefused},
-		"type 1, to nothing":              {bound{windowKey(window1), 100, 0, 1, read}, isBound},
-		"type 2, to nothing":              {bound{windowKey(window2), 100, 0, 1, read}, bindRefused},
+		"access that windows cannot have": {bound{windowKey(window1), 100, 16, 1, ib.AccessLocalWrite}, bindRefused},
+		"type 1, length 0":                {bound{windowKey(window1), 100, 0, 1, read}, isBound},
+		"type 2, length 0":                {bound{windowKey(window2), 100, 0, 1, read}, bindRefused},
 		"no region":                       {bound{windowKey(window1), 100, 16, 50, read}, bindRefused},
 		"region of another PD":            {bound{windowKey(window1), 100, 16, 2, read}, bindRefused},
 		"region without windows":          {bound{windowKey(window1), 100, 16, 3, read}, bindRefused},
@@ -124,7 +124,7 @@ func TestBindIsChecked(t *testing.T) {
 	}
 }
 
-// What peers may do through windows, and until when.
+// Access of peers through windows, and its end.
 func TestWindowsAdmit(t *testing.T) {
 	const reads, writes = ib.AccessRemoteRead, ib.AccessRemoteWrite
 	one := bound{windowKey(window1), 1000, 16, 1, reads}
@@ -216,7 +216,7 @@ func TestWindowsAdmit(t *testing.T) {
 			x.session.ClearKey(testKey(window2))
 		})
 		if n := x.regions[1].Windows(); n != 0 {
-			t.Errorf("%s: the region has %d windows, and there are none", name, n)
+			t.Errorf("%s: the region has %d windows, want 0", name, n)
 		}
 	}
 }
@@ -225,7 +225,7 @@ const refusal = "ACKNOWLEDGE 0 0x62 msn 0"
 
 func read8(window uint32, addr uint64) wire.Transport { return under(window, read(0, addr, 8)) }
 
-// A request that is carried out here waits for all before it, and those behind wait for it.
+// A local request waits for all earlier ones, and later ones wait for it.
 func TestLocalRequestsWait(t *testing.T) {
 	x := newWindows(t)
 	x.bind(bound{windowKey(window2), 1000, 16, 1, ib.AccessRemoteRead})
@@ -238,7 +238,7 @@ func TestLocalRequestsWait(t *testing.T) {
 		t.Errorf("before the WRITE is acknowledged: %s", heard)
 	}
 	x.follow("invalidate", []line{
-		{answer(0, ackOf), 0, DropNone, "SEND_ONLY 1 8B(0) asks, 1: RDMA write 8B, " + isInvalidated},
+		{answer(0, ackOf), 0, DropNone, "SEND_ONLY 1 8B(0) AckReq, 1: RDMA write 8B, " + isInvalidated},
 		{answer(1, ackOf), 0, DropNone, "0: send 8B"},
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The tests of this file run engines over a wire in memory, with their threads.
+// The tests of this file run engines over an in-memory wire, with their threads.
 
 func newStation(t *testing.T, port link.Link, start bool) *rig {
 	t.Helper()
@@ -29,18 +29,18 @@ func newWire(t *testing.T) (a, b link.Link) {
 	return n.Port(wire.MAC{2, 1}), n.Port(wire.MAC{2, 2})
 }
 
-// wait runs until done. The limit is only there to end a test that hangs.
+// wait runs until done. The limit only ends a test that hangs.
 func wait(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for start := time.Now(); !done(); {
 		if time.Since(start) > 30*time.Second {
-			t.Fatalf("%s did not come", what)
+			t.Fatalf("timeout waiting for %s", what)
 		}
 		runtime.Gosched()
 	}
 }
 
-// A worker that sleeps is woken by a doorbell, and one at the other end by a frame.
+// A sleeping worker is woken by a doorbell, and one at the other end by a frame.
 func TestWorkersWake(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, true)
@@ -59,7 +59,7 @@ func TestWorkersWake(t *testing.T) {
 	}
 }
 
-// While a program runs the engine its worker keeps away; afterwards it is back.
+// While a program runs the engine its worker does not; afterwards it does again.
 func TestWorkerComesBack(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, false)
@@ -81,8 +81,7 @@ func TestWorkerComesBack(t *testing.T) {
 	})
 }
 
-// Programs that poll, the worker and the control plane take turns: the race
-// detector watches, and every message arrives.
+// Programs that poll, the worker and the control plane take turns, under the race detector, and every message arrives.
 func TestEverybodyAtOnce(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, true)
@@ -134,7 +133,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	}
 }
 
-// An armed CQ gets one event, and none before it is armed again.
+// An armed CQ gets one event, and no other before it is armed again.
 func TestArmedQueueWakesOnce(t *testing.T) {
 	r := newRig(t)
 	deliver := func() {
@@ -144,7 +143,7 @@ func TestArmedQueueWakesOnce(t *testing.T) {
 	}
 	deliver()
 	if len(r.wake) != 0 {
-		t.Fatal("an event, and nobody asked")
+		t.Fatal("got an event without arming")
 	}
 	r.cq.Arm(false)
 	deliver()
@@ -155,12 +154,12 @@ func TestArmedQueueWakesOnce(t *testing.T) {
 	<-r.wake
 	deliver()
 	if len(r.wake) != 0 {
-		t.Fatal("a second event of one arming")
+		t.Fatal("got a second event for one arming")
 	}
 	r.cq.Arm(true)
 	deliver()
 	if len(r.wake) != 0 {
-		t.Fatal("an event for a completion that was not solicited")
+		t.Fatal("got an event for an unsolicited completion")
 	}
 	d := defaultDatagram()
 	d.Solicited = true
@@ -168,12 +167,11 @@ func TestArmedQueueWakesOnce(t *testing.T) {
 	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, nil)}
 	r.run()
 	if len(r.wake) != 1 {
-		t.Fatal("no event for a solicited completion")
+		t.Fatal("got no event for a solicited completion")
 	}
 }
 
-// A solicited completion wakes also if later ones of its burst are not; the next burst
-// begins anew.
+// A solicited completion wakes even if later ones of its burst are unsolicited; the next burst starts again.
 func TestSolicitedAmongOthers(t *testing.T) {
 	r := newRig(t)
 	deliver := func(solicited ...bool) {
@@ -201,4 +199,4 @@ func TestSolicitedAmongOthers(t *testing.T) {
 	}
 }
 
-// A wire in memory loses nothing and keeps the order, also when it is full.
+// An in-memory wire loses no frames and keeps the order, even when it is full.

@@ -25,8 +25,8 @@ type crew struct {
 	ends []*end
 }
 
-// newCrew makes a card. number gives the numbers of queue pairs: the packets of one whose number modulo n is not the
-// place of its engine arrive at another.
+// newCrew returns a card. number returns the numbers of queue pairs: if the number modulo n differs from the index of
+// the queue pair's engine, the packets arrive at another engine.
 func newCrew(t testing.TB, network *link.Network, host byte, n int, number func(i int) wire.QPN) *crew {
 	t.Helper()
 	c := &crew{TB: t, mac: wire.MAC{2, 0, 0, 0, 0, host}, gid: gidOf("10.0.0.0")}
@@ -51,7 +51,7 @@ func newCrew(t testing.TB, network *link.Network, host byte, n int, number func(
 	return c
 }
 
-// closesCounted is a link that counts how often it is closed.
+// closesCounted is a link that counts its Close calls.
 type closesCounted struct {
 	link.Link
 	closed *int
@@ -62,7 +62,7 @@ func (l closesCounted) Close() error {
 	return l.Link.Close()
 }
 
-// A card for which there are not enough descriptors is an error, whichever is the first to lack, and keeps none.
+// A card without enough descriptors is an error, whichever is missing, and leaks none.
 func TestWorkersWithoutDescriptors(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		refused := 0
@@ -110,7 +110,7 @@ func descriptorsInUse(t *testing.T) int {
 	return len(list)
 }
 
-// nextDescriptor is the number that the next descriptor has.
+// nextDescriptor returns the number of the next descriptor.
 func nextDescriptor(t *testing.T) uint64 {
 	t.Helper()
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -121,7 +121,7 @@ func nextDescriptor(t *testing.T) uint64 {
 	return uint64(fd)
 }
 
-// newWorkersBelow is NewWorkers while descriptors have numbers below a limit.
+// newWorkersBelow is NewWorkers while descriptors must have numbers below a limit.
 func newWorkersBelow(t *testing.T, limit uint64, links []link.Link) (*Workers, error) {
 	t.Helper()
 	var was unix.Rlimit
@@ -150,7 +150,7 @@ func (c *crew) addEnd(number wire.QPN) *end {
 	return e
 }
 
-// meetIn connects an end's queue pair to another's by a service, on a path of a state.
+// meetIn connects an end's queue pair to another's with a service, on a path with a state.
 func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 	e.c = NewConnection(service)
 	e.c.PeerQPN, e.c.Peer, e.c.Path, e.c.Template = peer.qp.Number, peer.gid, new(Path), wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid})
@@ -168,7 +168,7 @@ func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 	})
 }
 
-// roundsUntil runs rounds of cards' engines until done.
+// roundsUntil runs rounds of the cards' engines until done.
 func roundsUntil(t testing.TB, done func() bool, crews ...*crew) {
 	t.Helper()
 	for idle := 0; !done(); {
@@ -183,12 +183,12 @@ func roundsUntil(t testing.TB, done func() bool, crews ...*crew) {
 			idle = 0
 		}
 		if idle > 50_000_000 {
-			t.Fatal("nothing moves any more")
+			t.Fatal("no progress")
 		}
 	}
 }
 
-// balanced insists that every packet that an engine has got is in one counter.
+// balanced checks that every packet that an engine has received is in one counter.
 func (c *crew) balanced() Counters {
 	c.Helper()
 	for i, e := range c.engines {
@@ -203,7 +203,7 @@ func straight(i int) wire.QPN { return wire.QPN(16 + i) }
 func crossed(i int) wire.QPN  { return wire.QPN(17 + i) }
 
 // TestWorkersConnections: connections of several programs, whose packets arrive at their own engines, at others, or
-// come from others of the same card, carry all that they are to, in order.
+// come from others of the same card, transfer all messages in order.
 func TestWorkersConnections(t *testing.T) {
 	for _, number := range []func(int) wire.QPN{straight, crossed} {
 		for _, local := range []bool{false, true} {
@@ -236,7 +236,7 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 		a, b := pair(i)
 		c.meetIn(wire.ServiceRC, a, b, state)
 		other.meetIn(wire.ServiceRC, b, a, state)
-		a.c.Timeout, b.c.Timeout = 0, 0 // nothing is lost, however slow the machine is
+		a.c.Timeout, b.c.Timeout = 0, 0 // no packet is lost, however slow the machine is
 	}
 	crews := []*crew{c, other}
 	if other == c {
@@ -254,7 +254,7 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 		defer func() {
 			for m := range messages {
 				if got := b.memory[1<<20+m*length:][:length]; string(got) != string(want) {
-					c.Errorf("pair %d: message %d is not what was sent", i, m)
+					c.Errorf("pair %d: message %d differs from the sent one", i, m)
 				}
 			}
 		}()
@@ -281,7 +281,7 @@ func (c *crew) exchange(other *crew, state PathState, pair func(i int) (a, b *en
 	}
 }
 
-// TestCountersSum: no counter of an engine is left out of the card's.
+// TestCountersSum: the card's counters include every counter of an engine.
 func TestCountersSum(t *testing.T) {
 	var one, sum Counters
 	fill := func(c *Counters, n uint64) {

@@ -12,9 +12,9 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// BenchmarkWorkers is WRITEs over connections of several programs between two cards, on a network in memory; a goroutine
-// runs an engine of each card. An op is a WRITE of each program. "crossed": all packets arrive at another engine than
-// their queue pair's, and are handed over.
+// BenchmarkWorkers sends WRITEs over connections of several programs between two cards, on an in-memory network; a
+// goroutine runs an engine of each card. An op is a WRITE of each program. "crossed": all packets arrive at another
+// engine than their queue pair's, and are handed over.
 func BenchmarkWorkers(b *testing.B) {
 	for _, length := range []int{8, 1024, 16384} {
 		for _, row := range []struct {
@@ -72,7 +72,7 @@ func benchmarkWorkers(b *testing.B, length, engines, programs int, number func(i
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(programs*b.N), "cpu-ns/msg")
 }
 
-// writer writes so many messages.
+// writer writes a number of messages.
 type writer struct {
 	*end
 	messages, length int

@@ -8,14 +8,13 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// packetOf is a packet of a message: what it is, and how many bytes it has.
+// packetOf is a packet of a message: its operation, and its length in bytes.
 type packetOf struct {
 	operation wire.Opcode
 	length    int
 }
 
-// takeAll has the victim receive the packets of a message, in order. RETH, where there is one, says addr and
-// length.
+// takeAll delivers the packets of a message to the victim, in order. A RETH contains addr and length.
 func (v *victim) takeAll(addr uint64, length uint32, packets ...packetOf) {
 	for _, p := range packets {
 		v.take(v.seal(&wire.Transport{
@@ -25,8 +24,8 @@ func (v *victim) takeAll(addr uint64, length uint32, packets ...packetOf) {
 	}
 }
 
-// Messages whose packets do not fit one another, or what their first one says (IBA 9.7.4.1.4, 9.7.4.1.6,
-// 9.8.2.2). A reliable connection ends; of an unreliable one the message is lost. Nothing is completed.
+// Messages whose packets do not match each other, or the first packet's header (IBA 9.7.4.1.4, 9.7.4.1.6, 9.8.2.2). A
+// reliable connection ends; an unreliable one loses the message. No request completes.
 func TestPartsThatDoNotFit(t *testing.T) {
 	const mtu = 256
 	inside := uint64(endBase + 1024)
@@ -62,7 +61,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 				t.Errorf("%v, %s: %v", service, name, c.Drops)
 			}
 			if row.written == 0 && !bytes.Equal(v.memory[:openLen], before) {
-				t.Errorf("%v, %s: something was written", service, name)
+				t.Errorf("%v, %s: memory was written", service, name)
 			}
 			if row.written > 0 {
 				end := int(row.addr-endBase) + row.written

@@ -10,14 +10,14 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// forSRQ has a request name an SRQ.
+// forSRQ sets the SRQ number of a request.
 func forSRQ(number wire.SRQN, h wire.Transport) wire.Transport {
 	h.SRQN = number
 	return h
 }
 
-// newTarget is an exchange whose victim is an XRC target. SRQ 5 has two receives of 264 bytes, in region 1's PD; SRQ 6
-// has none, and is of the PD of region 2.
+// newTarget returns an exchange whose victim is an XRC target. SRQ 5 has two receive requests of 264 bytes, in region
+// 1's PD; SRQ 6 has none, and the PD of region 2.
 func newTarget(t *testing.T) (x *exchange, five, six *SRQ) {
 	t.Helper()
 	x = newExchange(t, wire.ServiceXRC, nil)
@@ -28,8 +28,8 @@ func newTarget(t *testing.T) (x *exchange, five, six *SRQ) {
 	return x, five, six
 }
 
-// makeTarget makes the queue pair an XRC target. What is posted to it goes to SRQ 5; SRQ 6 has nothing, and is of the PD
-// of region 2.
+// makeTarget converts the queue pair to an XRC target. Requests posted to it go to SRQ 5; SRQ 6 has none, and the PD of
+// region 2.
 func (v *victim) makeTarget() (five, six *SRQ) {
 	v.Helper()
 	shape := ring.RecvGeometry(4, 4)
@@ -51,7 +51,7 @@ func (v *victim) makeTarget() (five, six *SRQ) {
 	return five, six
 }
 
-// revivesTarget is revive for a target: SRQ 5 has receives, and an SRQ 7 comes and goes.
+// revivesTarget is revive for a target: SRQ 5 has receive requests, and an SRQ 7 is added and removed.
 func (v *victim) revivesTarget(r *rand.Rand) {
 	for v.qp.Domain.srq(5).Waiting() < 8 {
 		length := r.IntN(ownLen)
@@ -67,12 +67,12 @@ func (v *victim) revivesTarget(r *rand.Rand) {
 	})
 }
 
-// What a target says to requests, by the SRQs that they name.
+// Responses of a target to requests, by their SRQ numbers.
 func TestXRCTarget(t *testing.T) {
 	remove := func(x *exchange, s *SRQ) { x.engine.Do(func() { x.qp.Domain.RemoveSRQ(s) }) }
 	for name, row := range map[string]struct {
 		lines  []line
-		remove int // before this line, SRQ 5; 0: never
+		remove int // SRQ 5 is removed before this line; 0: never
 		ends   []ib.EventType
 	}{
 		"its receives, and credits of none": {lines: []line{
@@ -80,7 +80,7 @@ func TestXRCTarget(t *testing.T) {
 			{forSRQ(6, ask(wire.OpSendOnly, 1)), 8, DropNoReceive, "ACKNOWLEDGE 1 0x21 msn 1"},
 			{forSRQ(5, ask(wire.OpSendOnlyImmediate, 1)), 8, DropNone, "ACKNOWLEDGE 1 0x1f msn 2, 101: receive 8B imm 7"},
 			{forSRQ(5, ask(wire.OpSendOnlyImmediate, 1)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x1f msn 2"},
-			{forSRQ(9, ask(wire.OpSendOnlyImmediate, 1)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x1f msn 2"}, // it is not looked at again
+			{forSRQ(9, ask(wire.OpSendOnlyImmediate, 1)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x1f msn 2"}, // the SRQ is not checked again
 		}},
 		"of several packets": {lines: []line{
 			{forSRQ(5, ask(wire.OpSendFirst, 0)), 256, DropNone, "ACKNOWLEDGE 0 0x1f msn 0"},
@@ -96,7 +96,7 @@ func TestXRCTarget(t *testing.T) {
 		}, ends: []ib.EventType{ib.EventQPLastWQEReached}},
 		"destroyed in the middle": {remove: 1, lines: []line{
 			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
-			{forSRQ(5, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0"}, // and its receive with it
+			{forSRQ(5, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0"}, // its receive request is destroyed too
 		}, ends: []ib.EventType{ib.EventQPLastWQEReached}},
 		"none": {lines: []line{
 			{forSRQ(0, ask(wire.OpSendOnly, 0)), 8, DropXRCDomain, "ACKNOWLEDGE 0 0x61 msn 0"},
@@ -110,9 +110,9 @@ func TestXRCTarget(t *testing.T) {
 		}, ends: []ib.EventType{ib.EventQPAccessErr, ib.EventQPLastWQEReached}},
 		"a READ again": {remove: 3, lines: []line{
 			{forSRQ(5, read(0, 0, 300)), 0, DropNone, "READ_RESPONSE_FIRST 0 0x1f msn 1 256B(0), READ_RESPONSE_LAST 1 0x1f msn 1 44B(32)"},
-			{forSRQ(6, read(0, 0, 300)), 0, DropDuplicate, ""}, // it is not the one that was
+			{forSRQ(6, read(0, 0, 300)), 0, DropDuplicate, ""}, // differs from the earlier request
 			{forSRQ(5, read(1, 256, 44)), 0, DropDuplicate, "READ_RESPONSE_LAST 1 0x1f msn 1 44B(32)"},
-			{forSRQ(5, read(1, 256, 44)), 0, DropDuplicate, ""}, // its memory is gone, but it was answered
+			{forSRQ(5, read(1, 256, 44)), 0, DropDuplicate, ""}, // its SRQ no longer exists, but it was answered
 		}},
 		"answers": {lines: []line{
 			{answer(0, ackOf), 0, DropStrayAnswer, ""},
@@ -129,12 +129,12 @@ func TestXRCTarget(t *testing.T) {
 			x.follow(name, []line{l})
 		}
 		if !slices.Equal(x.events, row.ends) {
-			t.Errorf("%s: events %v, not %v", name, x.events, row.ends)
+			t.Errorf("%s: got events %v, want %v", name, x.events, row.ends)
 		}
 	}
 }
 
-// An initiator takes answers only.
+// An initiator accepts responses only.
 func TestXRCInitiator(t *testing.T) {
 	x := newExchange(t, wire.ServiceXRC, nil)
 	x.postRecv(100, at(4096, 264))
@@ -147,7 +147,7 @@ func TestXRCInitiator(t *testing.T) {
 	}
 }
 
-// What was of a session whose work has ended in a fault is named no more: it would end in one again.
+// The SRQs of a session whose work has faulted are not used again: they would fault again.
 func TestXRCAfterAFault(t *testing.T) {
 	x, _, six := newTarget(t)
 	x.engine.Do(func() {
