@@ -17,16 +17,16 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ah is an address handle, with its attributes and its path.
+// ah is an address handle with its attributes and its path.
 type ah struct {
-	owner  *owner // that has made its path
+	owner  *owner // the owner of its path
 	pd     *pd
 	attr   verbs.AHAttr
 	source wire.GID
 	path   *paths.Path
 }
 
-// ahs are the address handles of a session.
+// ahs holds the address handles of a session.
 type ahs struct {
 	handles.Table[ah]
 	owner *owner
@@ -57,15 +57,15 @@ func checkAH(attr *verbs.AHAttr) error {
 	case mcast.CheckScope(dest) != nil:
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, mcast.CheckScope(dest))
 	case attr.SL > 7:
-		return fmt.Errorf("%w: service level %d, at most 7", verbs.ErrInvalid, attr.SL)
+		return fmt.Errorf("%w: service level %d; it can be at most 7", verbs.ErrInvalid, attr.SL)
 	case attr.GRH.FlowLabel > 0xFFFFF:
 		return fmt.Errorf("%w: flow label 0x%x has more than 20 bits", verbs.ErrInvalid, attr.GRH.FlowLabel)
 	}
 	return checkPort(attr.Port)
 }
 
-// newAH starts a handle, or one that replaces another; find gives its PD, under card.mu. PD and card
-// stay in use until the handle is abandoned or destroyed.
+// newAH prepares a new handle, or the replacement of one; find returns its PD and is called under card.mu. The PD and
+// the card stay in use until the handle is abandoned or destroyed.
 func newAH(o *owner, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
 	if err := o.enter(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func newAH(o *owner, attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) 
 	return &ah{owner: o, pd: p, attr: *attr, source: source}, nil
 }
 
-// open finds the path, waits for its neighbour unless noWait is set, and adds the handle.
+// open finds the path, waits for its neighbour unless noWait is set, and adds the handle to the table.
 func (t *ahs) open(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
 	if err := a.findPath(ctx, noWait); err != nil {
 		return 0, err
@@ -109,7 +109,7 @@ func (t *ahs) open(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, 
 	return handle, nil
 }
 
-// findPath finds the handle's path, and waits for its neighbour unless noWait is set.
+// findPath acquires the handle's path and waits for its neighbour unless noWait is set.
 func (a *ah) findPath(ctx context.Context, noWait bool) (err error) {
 	o := a.owner
 	ends := paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}
@@ -123,13 +123,13 @@ func (a *ah) findPath(ctx context.Context, noWait bool) (err error) {
 	return o.device.paths.Await(ctx, a.path, o)
 }
 
-// show has the engine use the handle as it is now, from the next round on. The caller holds card.mu.
+// show publishes the current state of the handle to the engine, for the next round. The caller holds card.mu.
 func (a *ah) show(handle provider.Handle) {
 	o, entry := a.owner, a.engineEntry()
 	o.engine().Do(func() { o.entry.SetAH(uint32(handle), entry) })
 }
 
-// engineEntry makes the handle's entry in the engine's tables.
+// engineEntry returns the handle's entry in the engine's tables.
 func (a *ah) engineEntry() *datapath.AH {
 	route, port := a.attr.GRH, a.owner.device.port
 	now := port.Now()
@@ -142,7 +142,7 @@ func (a *ah) engineEntry() *datapath.AH {
 	}
 }
 
-// abandon releases the path and the PD of a handle that could not be created, or that was destroyed.
+// abandon releases the path and the PD of a handle that was not created or has been destroyed.
 func (a *ah) abandon() {
 	o := a.owner
 	if a.path != nil {
@@ -182,8 +182,8 @@ func (t *ahs) unlink(handle provider.Handle) (*ah, error) {
 	return a, nil
 }
 
-// modify carries out provider.ModifyAH. The new address is made ready aside, as for a new handle, and
-// takes the old one's place between two bursts.
+// modify carries out provider.ModifyAH. The new address is prepared like that of a new handle, and replaces the old one
+// between two bursts.
 func (t *ahs) modify(ctx context.Context, r provider.ModifyAHRequest) (none provider.None, err error) {
 	if err := checkAH(&r.Attr); err != nil {
 		return none, err
@@ -206,8 +206,7 @@ func (t *ahs) modify(ctx context.Context, r provider.ModifyAHRequest) (none prov
 	return none, network.HostError(err)
 }
 
-// replace exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
-// is the old one afterwards.
+// replace swaps a handle, unless it was destroyed meanwhile, with next; afterwards next is the old handle.
 func (t *ahs) replace(handle provider.Handle, next *ah) error {
 	if err := t.owner.enter(); err != nil {
 		return err

@@ -7,24 +7,24 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// CaptureFilter says which packets a capture has. Its zero value is for all.
+// CaptureFilter selects the packets of a capture. Its zero value selects all packets.
 type CaptureFilter struct {
-	QPN   wire.QPN // that sends or receives; 0: any
-	Group wire.GID // to which they go; zero: any
-	Snap  int      // bytes of each frame that are kept; 0: all
+	QPN   wire.QPN // source or destination QP number; 0: any
+	Group wire.GID // destination group; zero: any
+	Snap  int      // number of bytes kept of each frame; 0: all
 }
 
-// CapturedPacket is a packet, and what became of it.
+// CapturedPacket is a packet, with its fate.
 type CapturedPacket = datapath.Tapped
 
-// Capture is copies of a card's packets: of those that XDP redirects to it, and of those that it sends.
+// Capture receives copies of a card's packets: those that XDP redirects to it, and those that it sends.
 type Capture struct {
 	card *Card
 	tap  *datapath.Tap
 }
 
-// Capture begins a capture; ErrClosed or ErrDeviceFatal if the card has ended. Close ends it. Packets
-// that are not read in time are lost, and counted; the card does not wait.
+// Capture starts a capture, until its Close. It returns ErrClosed or ErrDeviceFatal if the card has ended. Packets that
+// the caller does not read in time are lost and counted; the card does not wait.
 func (card *Card) Capture(f CaptureFilter) (*Capture, error) {
 	if err := card.session.enter(); err != nil {
 		return nil, err
@@ -35,13 +35,13 @@ func (card *Card) Capture(f CaptureFilter) (*Capture, error) {
 	return c, nil
 }
 
-// Packets are those that the capture has.
+// Packets returns the channel of captured packets.
 func (c *Capture) Packets() <-chan CapturedPacket { return c.tap.Packets() }
 
-// Lost is how many packets were lost since the last call, since there was no room.
+// Lost returns the number of packets lost since the last call because the channel was full.
 func (c *Capture) Lost() uint64 { return c.tap.Lost() }
 
-// Done is closed when the card has ended: no packets come any more.
+// Done returns a channel that is closed when the card has ended. No more packets are captured then.
 func (c *Capture) Done() <-chan struct{} { return c.card.Done() }
 
 // Close ends the capture.

@@ -15,28 +15,28 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Card is an RDMA card with one port, on an interface or another network.Host. Programs share it; each
-// has a session on it. The Card also has a session for the program that opened it, and passes that
-// program's commands on to it: so a Card is a provider.Provider. NewSession makes more, for other
-// programs or for parts of a program that must not affect each other.
+// Card is an RDMA card with one port, on an interface or another network.Host. Programs share it; each has a session on
+// it. The Card also has a session for the program that opened it, and passes that program's commands to it, so a Card
+// is a provider.Provider. NewSession creates sessions for other programs, or for parts of a program that must not
+// affect each other.
 type Card struct {
-	program // session, as package verbs sees it, but Close ends the card
+	program // the session's interface for package verbs; Close ends the card
 	device
 
-	session  *Session // of the program that opened it
+	session  *Session // the session of the program that opened it
 	follower follower
 
 	// Under mu.
-	sessions []*Session // of programs
-	own      *Session   // the manager's; nil until it has one
+	sessions []*Session // the programs' sessions
+	own      *Session   // the manager's session; nil until it is created
 	qps      *handles.Numbers[qp]
 	srqs     *handles.Numbers[srq] // of type XRC
 	domains  domains
 	groups   groupTable
-	final    *Statistics // as of Close; nil before
+	final    *Statistics // counters at Close; nil before
 }
 
-// program is what a session is to its program, and to those who look at it.
+// program is the interface of a session for its program and for inspection.
 type program interface {
 	provider.Provider
 	provider.Progressor
@@ -50,13 +50,13 @@ type program interface {
 // Name returns the name of the interface, which changes when the interface is renamed.
 func (card *Card) Name() string { return card.port.Name() }
 
-// NewSession makes a further session on the card. It ends with its Close or the card's. Errors:
-// ErrLimit, ErrClosed, ErrDeviceFatal, and ErrInvalid for a limit below 0.
+// NewSession creates another session on the card. It ends with its Close or the card's. Errors: ErrLimit, ErrClosed,
+// ErrDeviceFatal, and ErrInvalid for a negative limit.
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	return card.newSession(config, false)
 }
 
-// newSession makes a session; internal is set for the card's own session, for its manager.
+// newSession creates a session; internal is set for the card's own session, which its manager uses.
 func (card *Card) newSession(config SessionConfig, internal bool) (*Session, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
@@ -82,7 +82,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	if config.Calls != 0 {
 		if err := s.engine().HearCalls(s.entry, config.Calls); err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: hear the calls of a session on %s: %w", verbs.ErrHost, card.Name(), err), s.Close())
+			return nil, errors.Join(fmt.Errorf("%w: watch the call descriptor of a session on %s: %w", verbs.ErrHost, card.Name(), err), s.Close())
 		}
 	}
 	return s, nil
@@ -95,7 +95,7 @@ func (card *Card) report(event provider.EventReport) {
 	}
 }
 
-// allSessions returns the sessions of programs, and the manager's. The caller holds mu.
+// allSessions returns the sessions of programs and the manager's. The caller holds mu.
 func (card *Card) allSessions() []*Session {
 	all := slices.Clone(card.sessions)
 	if card.own != nil {
@@ -112,7 +112,7 @@ func (card *Card) addSession(s *Session) error {
 		return err
 	}
 	if len(card.sessions) == maxSessions && !s.internal {
-		return fmt.Errorf("%w: the card has %d sessions, which is the most; close some", verbs.ErrLimit, maxSessions)
+		return fmt.Errorf("%w: the card has %d sessions, the maximum; close some", verbs.ErrLimit, maxSessions)
 	}
 	if err := card.admitSession(s.config.Quota); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (card *Card) admitSession(of *quota.Quota) error {
 	return of.AdmitBeside(uint64(own), quota.Shared{Noun: "sessions of the card", Used: uint64(len(card.sessions)), Most: maxSessions})
 }
 
-// userOf returns the user that all sessions with a user belong to; nil if there are several users. A service's card has
-// one session of the service's own, which has no queue pairs.
+// userOf returns the user that owns all sessions with a user, or nil if several users do. The card of a service has one
+// session of the service's own, without a user and without queue pairs.
 func userOf(sessions []*Session) (of any) {
 	for _, s := range sessions {
 		user := s.config.Sharer
@@ -154,8 +154,8 @@ func userOf(sessions []*Session) (of any) {
 	return of
 }
 
-// Statistics reads all counters, not all at the same instant. A card that has failed still has them;
-// for a closed one it gives those at Close.
+// Statistics reads all counters, not all at the same instant. It also works on a failed card; for a closed card it
+// returns the counters at Close.
 func (card *Card) Statistics() (Statistics, error) {
 	card.mu.Lock()
 	defer card.mu.Unlock()

@@ -164,7 +164,7 @@ func TestCapabilities(t *testing.T) {
 		{"busy poll", "no CAP_NET_ADMIN", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_IPC_LOCK}, []string{"true", "CAP_NET_ADMIN"}},
 		{"busy poll", "all", without(""), []string{fine}},
 		{"UDP", "none", nil, []string{fine}},
-		{"any network", "none", nil, []string{"the device uses UDP sockets, since XDP cannot be had", "missing CAP_NET_RAW, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON", "\n" + fine}},
+		{"any network", "none", nil, []string{"the device uses UDP sockets, since XDP is not available", "missing CAP_NET_RAW, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON", "\n" + fine}},
 		{"any, in namespace", "none", nil, []string{"true", "missing CAP_NET_RAW", "over UDP sockets: enter network namespace", "missing CAP_SYS_ADMIN"}},
 		{"Q_Key", "none", nil, []string{"true", "0x80000001", "CAP_NET_RAW"}},
 		{"Q_Key", "CAP_NET_RAW", []uintptr{unix.CAP_NET_RAW}, []string{fine}},

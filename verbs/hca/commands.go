@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// commands are the functions that carry out commands, by the part of the session that has them.
+// commands maps each command to the function that carries it out, by the part of the session that implements it.
 var commands = provider.TableOf(slices.Concat(
 	provider.Of(func(s *Session) *owner { return &s.owner },
 		provider.Gives(provider.QueryDevice, queryDevice),

@@ -20,17 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// compChannel is the card's end of a completion channel: a socket pair. The program has only the other end,
-// so that neither side can change the other's flags. It is no pipe: when a program in another process reads
-// from a pipe into memory that is not there yet, it holds up the writer.
+// compChannel is the card's end of a completion channel: a socket pair. The program has only the other end, so neither
+// side can change the other's flags. A pipe does not work: when a program in another process reads from a pipe into
+// memory that is not yet mapped in, the writer blocks.
 //
-// The engine writes records itself, since a write that does not block takes no longer than to wake
-// somebody who writes. What does not fit is counted at the CQ, and deliver writes it when the program
-// has read. So nothing is lost, and the engine never waits.
+// The engine writes records itself, since a non-blocking write costs no more than waking a writer goroutine. A record
+// that does not fit is counted at the CQ, and deliver writes it when the program has read. So no record is lost, and
+// the engine never blocks.
 type compChannel struct {
 	file  *os.File
-	fd    int           // file's; -1 after shut. It changes between rounds
-	owing chan struct{} // of capacity 1: some CQs are owed records
+	fd    int           // descriptor of file; -1 after shut. It changes between rounds only
+	owing chan struct{} // of capacity 1: signals that some CQs are owed records
 	ready chan struct{} // of capacity 1; see provider.CreateCompChannelGrant
 
 	mu  sync.Mutex
@@ -44,7 +44,7 @@ type notifier struct {
 	owed    atomic.Int64 // notifications for which the channel had no room
 }
 
-// channels are the completion channels of a session.
+// channels holds the completion channels of a session.
 type channels struct {
 	handles.Table[compChannel]
 	owner *owner
@@ -60,7 +60,7 @@ func (t *channels) create() (grant provider.CreateCompChannelGrant, err error) {
 	if err != nil {
 		return grant, network.HostError(fmt.Errorf("sockets of a completion channel: %w", err))
 	}
-	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
+	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // data that the program sends there could block a close
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "completion channel"), c.ready
 	if grant.Channel, err = t.Add(c); err != nil {
@@ -81,14 +81,15 @@ func (t *channels) destroy(r provider.DestroyCompChannelRequest) error {
 		return err
 	}
 	if n := len(c.notifiers()); n > 0 {
-		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
+		return fmt.Errorf("%w: %d CQs use the completion channel; close them first", verbs.ErrBusy, n)
 	}
 	t.Remove(r.Channel)
 	c.shut(t.owner.engine())
 	return nil
 }
 
-// shut closes the card's end of the channel. The program reads the events in it, then the end of the stream. The caller holds card.mu.
+// shut closes the card's end of the channel. The program can still read the events in it, then reads the end of the
+// stream. The caller holds card.mu.
 func (c *compChannel) shut(e *datapath.Engine) {
 	if c.fd < 0 {
 		return
@@ -99,7 +100,7 @@ func (c *compChannel) shut(e *datapath.Engine) {
 	signal(c.ready)
 }
 
-// signal has a receiver of a channel of capacity 1 wake, now or when it waits next.
+// signal wakes the receiver of a channel of capacity 1, now or at its next wait.
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -107,7 +108,7 @@ func signal(to chan struct{}) {
 	}
 }
 
-// add adds a CQ with an EventID to the channel; a nil channel has none.
+// add adds a CQ with an EventID to the channel; a nil channel has no CQs.
 func (c *compChannel) add(id uint64) *notifier {
 	n := &notifier{channel: c, id: id}
 	if c != nil {
@@ -135,7 +136,7 @@ func (c *compChannel) notifiers() []*notifier {
 	return slices.Clone(c.all)
 }
 
-// notify sends the record of the CQ. The engine calls it under its lease.
+// notify sends a record of the CQ, or counts it as owed. The engine calls it under its lease.
 func (n *notifier) notify() {
 	c := n.channel
 	if c == nil || c.fd < 0 || n.owed.Load() == 0 && c.write(n) {
@@ -145,8 +146,8 @@ func (n *notifier) notify() {
 	signal(c.owing)
 }
 
-// write writes a record without waiting, and reports false if there is no room. If the program has closed its end, the
-// record is not missed.
+// write writes a record without blocking, and returns false if there is no room. If the program has closed its end, the
+// record is discarded.
 func (c *compChannel) write(n *notifier) bool {
 	record := n.record()
 	_, err := unix.Write(c.fd, record[:])
@@ -154,13 +155,13 @@ func (c *compChannel) write(n *notifier) bool {
 	return !errors.Is(err, unix.EAGAIN)
 }
 
-// record is what the program reads for a notification.
+// record returns the record that the program reads for a notification.
 func (n *notifier) record() (record [8]byte) {
 	binary.NativeEndian.PutUint64(record[:], n.id)
 	return record
 }
 
-// deliver writes the records that are owed, until the channel is shut.
+// deliver writes the owed records until the channel is shut.
 func (c *compChannel) deliver() {
 	for range c.owing {
 		for _, n := range c.notifiers() {

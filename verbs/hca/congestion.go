@@ -9,57 +9,58 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Congestion says what a card's connections do about congestion: they notify peers whose packets a switch has
-// marked (ECN), and slow down when they are notified, by DCQCN, as RDMA cards do. Datagrams do neither. The zero
+// Congestion selects the congestion control of a card's connections: they notify peers whose packets a switch has
+// marked (ECN), and reduce their rate when notified, by DCQCN, as hardware RDMA NICs do. Datagrams do neither. The zero
 // value is CongestionAnswer.
 type Congestion string
 
-// The ways.
+// The modes of congestion control.
 const (
-	// CongestionAnswer answers and heeds, and has packets say what their traffic class says. Peers whose packets are
-	// marked know notifications, so this disturbs nobody.
+	// CongestionAnswer sends notifications and reacts to them, and leaves the ECN bits as the traffic class has them.
+	// Peers whose packets are marked support notifications, so this is safe with all peers.
 	CongestionAnswer Congestion = "answer"
-	// CongestionMark has the packets of all connections be ECT(0) besides: switches mark them where they would drop
-	// others. A peer that does not know notifications (Soft-RoCE) never says so, and is sent to as quickly as before.
+	// CongestionMark also sends the packets of all connections as ECT(0), which switches mark instead of dropping. A
+	// peer that does not support notifications (Soft-RoCE) never sends any, and its connection keeps its full rate.
 	CongestionMark Congestion = "mark"
-	// CongestionOff does nothing: notifications are dropped and counted.
+	// CongestionOff disables congestion control: notifications are dropped and counted.
 	CongestionOff Congestion = "off"
 )
 
-// DCQCN are the constants of congestion control, rates in bits per second.
+// DCQCN has the constants of congestion control; rates are in bits per second.
 type DCQCN = dcqcn.Parameters
 
-// DefaultDCQCN are the published constants.
+// DefaultDCQCN returns the published constants.
 func DefaultDCQCN() DCQCN { return dcqcn.Defaults() }
 
-// WithCongestion says what connections do about congestion. The default is CongestionAnswer.
+// WithCongestion selects the congestion control of connections. The default is CongestionAnswer.
 func WithCongestion(c Congestion) Option { return func(o *options) { o.congestion = c } }
 
-// WithDCQCN sets the constants of congestion control. The default is DefaultDCQCN. verbs.ErrInvalid (from Open) for
-// rates that are not 0 < MinRate < LineRate, MinRate below a Mbit/s, times that are not positive, and Gain outside of 0 to 1.
+// WithDCQCN sets the constants of congestion control. The default is DefaultDCQCN. Open returns verbs.ErrInvalid unless
+// 0 < MinRate < LineRate, MinRate is at least 1 Mbit/s, times are positive, and Gain is between 0 and 1.
 func WithDCQCN(p DCQCN) Option { return func(o *options) { o.dcqcn = p } }
 
-// Recovery says what connections do about lost packets. The zero value is RecoverySelective.
+// Recovery selects the loss recovery of connections. The zero value is RecoverySelective.
 type Recovery string
 
-// The ways.
+// The modes of loss recovery.
 const (
-	// RecoverySelective keeps packets that came ahead of a missing one, has a missing one sent again alone where the peer
-	// does so too, and asks a peer that does not answer as soon as usual, before the time-out. Nothing on the wire
-	// is new: what the peer acknowledges says what it keeps, and one that keeps nothing (Soft-RoCE) is sent all again.
+	// RecoverySelective keeps packets that arrive ahead of a missing one, retransmits only the missing packet if the
+	// peer also keeps packets, and probes a peer that responds later than usual before the timeout. It adds nothing to
+	// the wire format: the peer's ACKs show whether it keeps packets, and a peer that keeps none (Soft-RoCE) is sent
+	// everything again.
 	RecoverySelective Recovery = "selective"
-	// RecoveryPlain drops what is ahead of a missing packet, and sends again only what and when the specification has
-	// it: for peers that would mind a packet twice.
+	// RecoveryPlain drops packets ahead of a missing one, and retransmits only what and when the specification
+	// requires: for peers that do not tolerate duplicate packets.
 	RecoveryPlain Recovery = "plain"
 )
 
-// WithRecovery says what connections do about lost packets. The default is RecoverySelective.
+// WithRecovery selects the loss recovery of connections. The default is RecoverySelective.
 func WithRecovery(r Recovery) Option { return func(o *options) { o.recovery = r } }
 
-// mostAhead is how many packets all connections of a card keep at most.
+// mostAhead is the maximum number of out-of-order packets that all connections of a card keep.
 const mostAhead = 4096
 
-// ahead is how many they may keep; 0 has the engine do as the specification has it.
+// ahead returns the number of out-of-order packets that connections may keep; 0 selects the specification's behaviour.
 func (o *options) ahead() int {
 	if o.recovery == RecoveryPlain {
 		return 0
@@ -84,7 +85,7 @@ func (o *options) checkCongestion() error {
 	return nil
 }
 
-// control is what the engine is given.
+// control returns the engine's congestion parameters, or nil if congestion control is off.
 func (o *options) control() *dcqcn.Parameters {
 	if o.congestion == CongestionOff {
 		return nil

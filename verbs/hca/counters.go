@@ -11,21 +11,21 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// maxCountersObjects is how many a session has at most.
+// maxCountersObjects is the maximum number of counter objects of a session.
 const maxCountersObjects = 1024
 
-// counters is what is counted in one object.
+// counters is a counter object (ibv_counters).
 type counters struct{ attached []attachment }
 
-// attachment is a counter of a queue pair or a CQ. It outlives that.
+// attachment is a counter of a queue pair or a CQ. It outlives the counted object.
 type attachment struct {
 	tally *tally
 	what  ib.CounterDescription
 	index uint32
-	from  uint64 // what had been counted already
+	from  uint64 // value at the time of attachment
 }
 
-// counterSets are the objects of counters of a session.
+// counterSets holds the counter objects of a session.
 type counterSets struct {
 	handles.Table[counters]
 	owner *owner
@@ -40,7 +40,7 @@ func (t *counterSets) create() (grant provider.CreateCountersGrant, err error) {
 	}
 	defer t.owner.leave()
 	if t.Len() >= maxCountersObjects {
-		return grant, fmt.Errorf("%w: %d objects of counters; close some", verbs.ErrLimit, maxCountersObjects)
+		return grant, fmt.Errorf("%w: the session has %d counter objects, the maximum; close some", verbs.ErrLimit, maxCountersObjects)
 	}
 	grant.Counters, err = t.Add(new(counters))
 	return grant, err
@@ -52,7 +52,7 @@ func (t *counterSets) attach(r provider.AttachCountersRequest) error {
 	case r.What > ib.CounterErrors:
 		return fmt.Errorf("%w: counter description %d", verbs.ErrInvalid, r.What)
 	case r.Index >= ib.MaxCounters:
-		return fmt.Errorf("%w: counter %d; there are %d, from 0", verbs.ErrInvalid, r.Index, ib.MaxCounters)
+		return fmt.Errorf("%w: counter index %d; there are %d counters, numbered from 0", verbs.ErrInvalid, r.Index, ib.MaxCounters)
 	}
 	if err := t.owner.enter(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (t *counterSets) attach(r provider.AttachCountersRequest) error {
 		return err
 	}
 	if len(c.attached) == provider.MaxCounterAttaches {
-		return fmt.Errorf("%w: %d attachments; make another object of counters", verbs.ErrLimit, provider.MaxCounterAttaches)
+		return fmt.Errorf("%w: the object has %d attachments, the maximum; create another counter object", verbs.ErrLimit, provider.MaxCounterAttaches)
 	}
 	a := attachment{what: r.What, index: r.Index}
 	if r.What >= ib.CounterCompletions {
@@ -80,14 +80,15 @@ func (t *counterSets) attach(r provider.AttachCountersRequest) error {
 	return nil
 }
 
-// tallyOfQP returns the tally of a queue pair, and begins to count if no object counts it yet. The caller holds card.mu.
+// tallyOfQP returns the tally of a queue pair, and starts counting if no object counts it yet. The caller holds
+// card.mu.
 func (t *counterSets) tallyOfQP(handle provider.Handle) (*tally, error) {
 	q, err := t.qps.Get(handle)
 	switch {
 	case err != nil:
 		return nil, err
 	case q.target != nil:
-		return nil, fmt.Errorf("%w: counters of an XRC target, which is its domain's", verbs.ErrUnsupported)
+		return nil, fmt.Errorf("%w: an XRC target has no counters, since it belongs to its domain", verbs.ErrUnsupported)
 	case q.tally == nil:
 		q.tally = &tally{forget: func() { q.tally = nil; q.entry.SetTally(nil) }}
 		t.owner.engine().Do(func() { q.entry.SetTally(&q.tally.packets) })
@@ -126,7 +127,7 @@ func (t *counterSets) read(r provider.ReadCountersRequest) (grant provider.ReadC
 	return grant, nil
 }
 
-// destroy carries out provider.DestroyCounters. Queue pairs that no object counts any more cost nothing again.
+// destroy carries out provider.DestroyCounters. Objects without further attachments are no longer counted.
 func (t *counterSets) destroy(r provider.DestroyCountersRequest) error {
 	if err := t.owner.enterToFree(); err != nil {
 		return err

@@ -20,29 +20,29 @@ type cq struct {
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
 	left    []byte    // the queue before the last resize, which the program may still read
-	channel *notifier // of its notifications
-	tally   *tally    // of counters that are attached; nil if there are none
+	channel *notifier // sends its notifications
+	tally   *tally    // its attached counters; nil if there are none
 	stamped bool
 	users   int
 	events  eventSource
 }
 
-// cqs are the completion queues of a session.
+// cqs holds the completion queues of a session.
 type cqs struct {
 	handles.Table[cq]
 	owner    *owner
 	channels *channels
 }
 
-// tally is what the engine counts of a queue pair or a CQ while somebody wants to know.
+// tally holds the engine's counts for a queue pair or a CQ with attached counters.
 type tally struct {
 	packets     datapath.Tally
 	completions datapath.CQTally
-	forget      func() // ends the counting; it runs in Do
+	forget      func() // ends the counting; called in Do
 	users       int
 }
 
-// value is one of its numbers. It runs in Do.
+// value returns one of the counts. It is called in Do.
 func (t *tally) value(what ib.CounterDescription) uint64 {
 	p, c := &t.packets, &t.completions
 	return [...]uint64{p.Received, p.ReceivedBytes, p.Sent, p.SentBytes, c.Completions, c.Errors}[what]
@@ -50,14 +50,14 @@ func (t *tally) value(what ib.CounterDescription) uint64 {
 
 func checkEntries(entries int) error {
 	if entries < 1 || entries > maxCQE {
-		return fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
+		return fmt.Errorf("%w: a CQ can have 1 to %d entries", verbs.ErrInvalid, maxCQE)
 	}
 	return nil
 }
 
 const (
 	stamps = ib.WCExWithCompletionTimestamp | ib.WCExWithCompletionTimestampWallclock
-	// canCarry is what completions can carry.
+	// canCarry has the supported fields of completions.
 	canCarry = stamps | ib.WCExWithByteLen | ib.WCExWithImm | ib.WCExWithQPNum | ib.WCExWithSrcQP | ib.WCExWithSLID |
 		ib.WCExWithSL | ib.WCExWithDLIDPathBits | ib.WCExWithCVLAN
 )
@@ -65,16 +65,16 @@ const (
 func checkNewCQ(r *provider.CreateCQRequest) error {
 	switch {
 	case r.CompVector < 0 || r.CompVector >= provider.CompVectors:
-		return fmt.Errorf("%w: completion vector %d; there are %d, from 0", verbs.ErrInvalid, r.CompVector, provider.CompVectors)
+		return fmt.Errorf("%w: completion vector %d; there are %d, numbered from 0", verbs.ErrInvalid, r.CompVector, provider.CompVectors)
 	case r.WCFlags&^canCarry != 0:
-		return fmt.Errorf("%w: completions with %#x; they can carry %#x", verbs.ErrUnsupported, uint64(r.WCFlags), uint64(canCarry))
+		return fmt.Errorf("%w: completion fields %#x; supported are %#x", verbs.ErrUnsupported, uint64(r.WCFlags), uint64(canCarry))
 	case r.Flags&^verbs.CQSingleThreaded != 0:
-		return fmt.Errorf("%w: CQ flags %#x; an overrun is never ignored", verbs.ErrUnsupported, uint32(r.Flags))
+		return fmt.Errorf("%w: CQ flags %#x: overruns cannot be ignored", verbs.ErrUnsupported, uint32(r.Flags))
 	}
 	return checkEntries(r.Entries)
 }
 
-// cqGeometry is that of a queue with or without timestamps.
+// cqGeometry returns the geometry of a queue with or without timestamps.
 func cqGeometry(entries int, stamped bool) ring.Geometry {
 	if stamped {
 		return ring.StampedGeometry(uint32(entries))
@@ -111,7 +111,7 @@ func (t *cqs) create(r provider.CreateCQRequest) (grant provider.CreateCQGrant, 
 	return grant, nil
 }
 
-// newQueue makes the card's end of a completion queue, in new memory.
+// newQueue creates the card's end of a completion queue, in new memory.
 func (t *cqs) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
 	if memory, err = t.owner.alloc(g.Size()); err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (t *cqs) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory 
 	return queue, memory, nil
 }
 
-// link adds a queue to the session's table, and to its channel.
+// link adds a queue to the session's table and to its channel.
 func (t *cqs) link(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
 	if err := t.owner.enter(); err != nil {
 		return 0, err
@@ -144,7 +144,8 @@ func (t *cqs) link(c *cq, channel provider.Handle) (handle provider.Handle, err 
 	return handle, nil
 }
 
-// waker returns the function that wakes the goroutines waiting for a CQ: SessionConfig.Wake, or one that sends to events.
+// waker returns the function that wakes the goroutines waiting for a CQ: SessionConfig.Wake, or one that sends to
+// events.
 func (t *cqs) waker(id uint64) (wake func(), events chan struct{}) {
 	if tell := t.owner.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
@@ -153,7 +154,7 @@ func (t *cqs) waker(id uint64) (wake func(), events chan struct{}) {
 	return func() {
 		select {
 		case events <- struct{}{}:
-		default: // an event waits already
+		default: // an event is pending already
 		}
 	}, events
 }
@@ -169,7 +170,7 @@ func (t *cqs) destroy(r provider.DestroyCQRequest) error {
 		return err
 	}
 	if c.users > 0 {
-		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
+		return fmt.Errorf("%w: %d queues complete to the CQ; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
 	t.Remove(r.CQ)
 	t.owner.engine().Do(func() { c.entry.Remove() })
@@ -182,8 +183,8 @@ func (t *cqs) destroy(r provider.DestroyCQRequest) error {
 	return nil
 }
 
-// resize carries out provider.ResizeCQ. The card begins with the new queue between two rounds. The memory
-// of the old one stays the CQ's, since the program reads what is left there.
+// resize carries out provider.ResizeCQ. The card switches to the new queue between two rounds. The CQ keeps the memory
+// of the old queue, since the program still reads the remaining completions there.
 func (t *cqs) resize(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
 	if err := checkEntries(r.Entries); err != nil {
 		return grant, err
@@ -209,7 +210,7 @@ func (t *cqs) resize(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, 
 	return grant, nil
 }
 
-// with does something with a CQ under the card's lock.
+// with calls a function with a CQ under the card's lock.
 func (t *cqs) with(handle provider.Handle, do func(c *cq) error) error {
 	if err := t.owner.enter(); err != nil {
 		return err
@@ -222,15 +223,15 @@ func (t *cqs) with(handle provider.Handle, do func(c *cq) error) error {
 	return do(c)
 }
 
-// move has the card write to a new queue. The program has read the one before the last resize to its end, so its memory
-// is released.
+// move makes the card write to a new queue. The program has read the queue before the last resize to its end, so that
+// one's memory is released.
 func (c *cq) move(o *owner, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
 	o.engine().Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():
-			err = fmt.Errorf("%w: the CQ; close it", verbs.ErrCQOverrun)
+			err = fmt.Errorf("%w; close the CQ", verbs.ErrCQOverrun)
 		case int(unread) > entries:
-			err = fmt.Errorf("%w: completions that the CQ holds: %d; poll first", verbs.ErrInvalid, unread)
+			err = fmt.Errorf("%w: the CQ holds %d completions, more than the new size; poll first", verbs.ErrInvalid, unread)
 		default:
 			c.entry.Move(queue)
 		}

@@ -20,10 +20,10 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// device is the part of a card that the objects of its sessions use, and the goroutine that follows the host.
+// device is the part of a card that the objects of its sessions and the goroutine that follows the host use.
 type device struct {
 	mu      sync.Mutex // protects the tables of the card and of its sessions, and the objects in them
-	life    life       // its work is the goroutines that follow the host, and calls of Session.Close
+	life    life       // its work: the goroutines that follow the host, and calls of Session.Close
 	host    network.Host
 	port    *port.Port
 	engine  *datapath.Workers
@@ -42,15 +42,15 @@ func (d *device) locked(do func()) {
 	do()
 }
 
-// faults counts and logs the panics that a card has contained, except those that its engine counts.
+// faults counts and logs the panics that a card has contained, except those counted by its engine.
 type faults struct {
 	log    *slog.Logger
 	count  atomic.Uint64
-	logged atomic.Int64 // when one was logged last; Unix time, ns
+	logged atomic.Int64 // time of the last log entry; Unix time, ns
 }
 
-// faultLogPause is the least time between two log entries, since a peer or a program may be able to provoke a panic. All
-// are counted.
+// faultLogPause is the minimum time between two log entries, since a peer or a program may be able to provoke a panic.
+// All panics are counted.
 const faultLogPause = time.Second
 
 // add counts and logs a panic.
@@ -76,19 +76,19 @@ func (f *faults) report(cause error, about ...any) {
 	f.log.Error("internal error contained (please report)", append(about, "error", cause)...)
 }
 
-// ErrPagesGone is the cause of the end of a session whose program has removed pages from memory that it had registered
-// (Session.RegMapped): the card has met the hole.
-var ErrPagesGone = errors.New("the program has taken pages out of memory that it had registered")
+// ErrPagesGone is the cause when a session ends because its program has unmapped pages of memory that it had registered
+// (Session.RegMapped), and the card has accessed them.
+var ErrPagesGone = errors.New("the program has unmapped pages of memory that it had registered")
 
 // owner is a session as its objects use it: it admits commands, allocates memory, and reports events. It implements
 // paths.User.
 type owner struct {
 	device   *device
 	config   SessionConfig
-	internal bool              // the session is the card's own, for its manager
+	internal bool              // the card's own session, which its manager uses
 	entry    *datapath.Session // in the engine's tables
 	events   events
-	life     life         // its work is commands that work or wait without the card's lock; it fails before its card by Faulted
+	life     life         // its work: commands that work or wait without the card's lock; it fails before its card by Faulted
 	payer    *quota.Quota // pays for next hops
 	memory   atomic.Uint64
 }
@@ -107,7 +107,7 @@ func (o *owner) Err() error {
 // Payer implements paths.User.
 func (o *owner) Payer() *quota.Quota { return o.payer }
 
-// enter acquires the card's lock for a command, until leave. It fails if the session has ended.
+// enter acquires the card's lock for a command, until leave. It fails if the session has ended or failed.
 func (o *owner) enter() error {
 	o.device.mu.Lock()
 	err := o.Err()
@@ -117,7 +117,7 @@ func (o *owner) enter() error {
 	return err
 }
 
-// enterToFree is enter for a command that frees something, which is also allowed after the card has failed.
+// enterToFree is enter for a command that frees an object, which is also allowed after the card has failed.
 func (o *owner) enterToFree() error {
 	o.device.mu.Lock()
 	if o.life.stopped() {
@@ -130,7 +130,7 @@ func (o *owner) enterToFree() error {
 // leave releases the card's lock.
 func (o *owner) leave() { o.device.mu.Unlock() }
 
-// begin is for a command that works without the card's lock. The session is not freed before the command calls finish.
+// begin admits a command that works without the card's lock. The session is not freed before the command calls finish.
 func (o *owner) begin() error {
 	if err := o.enter(); err != nil {
 		return err
@@ -145,14 +145,14 @@ func (o *owner) finish() { o.life.work.Done() }
 // engine returns the engine that serves the session.
 func (o *owner) engine() *datapath.Engine { return o.entry.Engine() }
 
-// alloc allocates memory within the session's limit. The caller holds no lock, since large memory takes long to zero.
+// alloc allocates memory within the session's limit. The caller holds no lock, since zeroing large memory takes long.
 func (o *owner) alloc(size int) ([]byte, error) {
 	if size == 0 {
-		return nil, nil // a region of no bytes
+		return nil, nil // a region of length 0
 	}
 	if most := o.config.Limits.Memory; o.memory.Add(uint64(size)) > most {
 		now := o.memory.Add(-uint64(size))
-		return nil, fmt.Errorf("%w: %d bytes of memory; the session uses %d of %d", verbs.ErrLimit, size, now, most)
+		return nil, fmt.Errorf("%w: %d more bytes of memory; the session uses %d of %d bytes", verbs.ErrLimit, size, now, most)
 	}
 	piece, err := o.config.Memory.Alloc(size)
 	if err != nil {
@@ -162,7 +162,7 @@ func (o *owner) alloc(size int) ([]byte, error) {
 	return piece, nil
 }
 
-// release frees memory from alloc. The engine does not use it any more.
+// release frees memory from alloc. The engine must not use it any more.
 func (o *owner) release(pieces ...[]byte) {
 	for _, piece := range pieces {
 		if piece != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// dm is device memory, with the number of regions of it.
+// dm is device memory, with the number of regions registered in it.
 type dm struct {
 	memory []byte
 	users  int
 }
 
-// dms are the device memory of a session.
+// dms holds the device memory of a session.
 type dms struct {
 	handles.Table[dm]
 	owner *owner
@@ -54,7 +54,7 @@ func (t *dms) link(d *dm) (provider.Handle, error) {
 		used += len(other.memory)
 	}
 	if len(d.memory) > ib.MaxDMSize-used {
-		return 0, fmt.Errorf("%w: the session has %d of %d bytes of device memory", verbs.ErrLimit, used, ib.MaxDMSize)
+		return 0, fmt.Errorf("%w: the session uses %d of %d bytes of device memory", verbs.ErrLimit, used, ib.MaxDMSize)
 	}
 	return t.Add(d)
 }
@@ -70,14 +70,14 @@ func (t *dms) free(r provider.FreeDMRequest) error {
 		return err
 	}
 	if d.users > 0 {
-		return fmt.Errorf("%w: regions of the device memory: %d; close them first", verbs.ErrBusy, d.users)
+		return fmt.Errorf("%w: the device memory has %d regions; close them first", verbs.ErrBusy, d.users)
 	}
 	t.Remove(r.DM)
 	t.owner.release(d.memory)
 	return nil
 }
 
-// use finds the memory of a region, and keeps it from being freed.
+// use finds the memory of a region, and prevents it from being freed.
 func (t *dms) use(r *provider.RegDMMRRequest) (*dm, error) {
 	if err := t.owner.enter(); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// events are the events of a session that the program has not read: in the queues that it has opened, and in one for
-// the rest.
+// events holds the events of a session that the program has not read: in the queues that it has opened, and in a
+// default queue.
 type events struct {
 	card    *sync.Mutex       // the card's lock
 	life    *life             // the session's
@@ -27,10 +27,10 @@ type events struct {
 	rest   EventQueue
 	opened atomic.Pointer[[]*EventQueue] // by their EventIDs; changed under mu
 
-	noted atomic.Pointer[eventSource] // what the engine has noted of objects: a list
+	noted atomic.Pointer[eventSource] // a list of the objects with events noted by the engine
 }
 
-// EventQueue has events of a session's device and port, and of the objects whose EventIDs are in its range.
+// EventQueue holds the events of a session's device and port, and of the objects whose EventIDs are in its range.
 type EventQueue struct {
 	events      *events
 	first, last uint64
@@ -38,30 +38,30 @@ type EventQueue struct {
 	ready       chan struct{}    // of capacity 1
 }
 
-// maxEventQueues is how many a session may open.
+// maxEventQueues is the maximum number of queues that a session can open.
 const maxEventQueues = 1024
 
-// init makes the queue for the rest, for a session with a life and an error.
+// init creates the default queue, for a session with a life and an error.
 func (e *events) init(of *life, err func() error) {
 	e.life, e.err = of, err
 	e.rest = EventQueue{events: e, ready: make(chan struct{}, 1)}
 	e.opened.Store(&[]*EventQueue{})
 }
 
-// open returns a new queue for the events of objects whose EventIDs are from first to last.
+// open returns a new queue for the events of objects with EventIDs from first to last.
 func (e *events) open(first, last uint64) (*EventQueue, error) {
 	if first == 0 || first > last {
-		return nil, fmt.Errorf("%w: events of objects from %#x to %#x", verbs.ErrInvalid, first, last)
+		return nil, fmt.Errorf("%w: invalid range of EventIDs, %#x to %#x", verbs.ErrInvalid, first, last)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	opened := *e.opened.Load()
 	if len(opened) == maxEventQueues {
-		return nil, fmt.Errorf("%w: %d queues of events", verbs.ErrLimit, maxEventQueues)
+		return nil, fmt.Errorf("%w: the session has %d event queues, the maximum; close some", verbs.ErrLimit, maxEventQueues)
 	}
 	at, _ := slices.BinarySearchFunc(opened, first, (*EventQueue).compare)
 	if at < len(opened) && opened[at].first <= last {
-		return nil, fmt.Errorf("%w: events of objects from %#x to %#x go to a descriptor already", verbs.ErrBusy, opened[at].first, opened[at].last)
+		return nil, fmt.Errorf("%w: another descriptor receives the events of EventIDs %#x to %#x", verbs.ErrBusy, opened[at].first, opened[at].last)
 	}
 	q := &EventQueue{events: e, first: first, last: last, ready: make(chan struct{}, 1)}
 	opened = slices.Insert(slices.Clone(opened), at, q)
@@ -69,17 +69,17 @@ func (e *events) open(first, last uint64) (*EventQueue, error) {
 	return q, nil
 }
 
-// Close ends the queue, whose events are lost. Nobody waits in Pass any more.
+// Close removes the queue; its events are lost. No goroutine may be in Pass.
 func (q *EventQueue) Close() {
 	e := q.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	opened := slices.DeleteFunc(slices.Clone(*e.opened.Load()), func(one *EventQueue) bool { return one == q })
 	e.opened.Store(&opened)
-	e.rest.wake() // what is noted may be its from now on
+	e.rest.wake() // noted events of its range belong to the default queue from now on
 }
 
-// compare says whether the queue's range lies before an EventID, has it, or lies behind it.
+// compare returns -1 if the queue's range is below an EventID, 0 if it contains the EventID, and 1 if it is above.
 func (q *EventQueue) compare(id uint64) int {
 	switch {
 	case q.last < id:
@@ -124,7 +124,7 @@ func (q *EventQueue) wake() {
 	}
 }
 
-// objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
+// objectEvents lists the events of objects, which carry the object's EventID, in the order of reporting.
 var objectEvents = []verbs.EventType{
 	verbs.EventCommEst, verbs.EventSQDrained, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCQErr, verbs.EventQPFatal,
 	verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached, verbs.EventPathMigErr,
@@ -142,9 +142,9 @@ func (e *events) forget(from *eventSource) {
 	}
 }
 
-// Pass waits for an event and passes it on, or leaves it where it is if that is refused. No object is
-// destroyed while it is passed, so to must not wait. After a failure the event of the device comes before the error: it
-// is put before done is closed, so what is not there after that does not come.
+// Pass waits for an event and passes it to a function; it keeps the event if the function returns false. No object is
+// destroyed during the call, so the function must not block. After a failure, EventDeviceFatal comes before the error:
+// it is queued before done is closed.
 func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) bool) error {
 	life := q.events.life
 	for {
@@ -168,8 +168,8 @@ func (q *EventQueue) Pass(ctx context.Context, to func(provider.EventReport) boo
 	}
 }
 
-// pass gives the oldest event to a function, and removes it unless that refuses. No object is destroyed meanwhile, so
-// none of its events is passed after it was. The next reader is woken if there are more.
+// pass passes the oldest event to a function, and removes it if that returns true. It holds e.mu, so no event of an
+// object is passed after the object is destroyed. If more events are queued, it wakes the next reader.
 func (q *EventQueue) pass(to func(provider.EventReport) bool) (some bool) {
 	e := q.events
 	e.mu.Lock()
@@ -184,29 +184,29 @@ func (q *EventQueue) pass(to func(provider.EventReport) bool) (some bool) {
 	return some
 }
 
-// eventSource is an object that has events. The engine notes them between packets, where it must not
-// wait for a lock: it sets a bit, and puts the source into a list. Readers of events report what is in
-// the list, so that idle objects cost nothing, however many there are.
+// eventSource is an object that has events. The engine notes them between packets, where it must not wait for a lock:
+// it sets a bit and puts the source into a list. Readers report the events of the sources in the list, so idle objects
+// cost nothing.
 type eventSource struct {
 	id     uint64         // the program's EventID
-	kind   ObjectKind     // for those who look
-	number uint32         // likewise: a QP's; the handle of a CQ or an SRQ
+	kind   ObjectKind     // for SessionConfig.Observe
+	number uint32         // also for Observe: the QP number, or the handle of a CQ or an SRQ
 	state  *atomic.Uint32 // a queue pair's
-	gone   bool           // it is destroyed, and has no more events; under card.mu
+	gone   bool           // it is destroyed and has no more events; under card.mu
 
-	noted  atomic.Uint32 // bits of what has not been reported
+	noted  atomic.Uint32 // bits of the events to report
 	listed atomic.Bool
 	next   *eventSource // in the list
 }
 
-// notedMove is the bit that says, for SessionConfig.Observe, that the engine has moved a queue pair.
-// Events have the bits of their types.
+// notedMove is the bit, for SessionConfig.Observe, of a state change that the engine has made to a queue pair. Events
+// have the bits of their types.
 const notedMove = 1 << 31
 
 func notedEvent(event verbs.EventType) uint32 { return 1 << event }
 
-// note is called by the engine, under its lease. It pairs with takeNoted and putNoted: the bits are stored, then listed is
-// loaded.
+// note is called by the engine, under its lease. It pairs with takeNoted and putNoted: the bits are stored, then listed
+// is loaded.
 func (e *events) note(from *eventSource, what uint32) {
 	from.noted.Or(what)
 	for put := from.listed.Swap(true); !put; {
@@ -219,11 +219,11 @@ func (e *events) note(from *eventSource, what uint32) {
 	}
 }
 
-// takeNoted empties the list, and gives it in the order of the EventIDs: as the objects were made.
+// takeNoted empties the list, and returns it in the order of the EventIDs, which is the order of creation.
 func (e *events) takeNoted() (list []*eventSource) {
 	for from := e.noted.Swap(nil); from != nil; {
 		next := from.next
-		from.listed.Store(false) // from now on it may be in the list again; its bits are loaded after that (putNoted)
+		from.listed.Store(false) // from now on note may put it into the list again; its bits are loaded after that (putNoted)
 		list = append(list, from)
 		from = next
 	}
@@ -231,7 +231,7 @@ func (e *events) takeNoted() (list []*eventSource) {
 	return list
 }
 
-// reportNoted makes events of what the engine has noted.
+// reportNoted reports the events that the engine has noted.
 func (e *events) reportNoted() {
 	if e.noted.Load() != nil {
 		e.card.Lock()

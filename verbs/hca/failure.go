@@ -15,13 +15,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// flushTimeout bounds the wait for a session's requests to be flushed. 16384 queue pairs with full
-// queues take some seconds, and a program that keeps posting would never end it.
+// flushTimeout limits the wait for a session's requests to be flushed. Flushing 16384 queue pairs with full queues
+// takes some seconds; with a program that keeps posting, it would never end.
 const flushTimeout = 10 * time.Second
 
-// fail ends a card that has lost its interface, as hardware would. Commands fail from now on. When a
-// session's outstanding requests are flushed, it gets the event, and its waiting goroutines are woken. The
-// program still has to call Close.
+// fail ends a card that has lost its interface, like a hardware failure. Commands fail from now on. When the
+// outstanding requests of a session are flushed, the session receives EventDeviceFatal and its waiting goroutines are
+// woken. The program still has to call Close.
 func (card *Card) fail(cause error) {
 	var flushing sync.WaitGroup
 	for _, s := range card.startFailing(cause) {
@@ -30,7 +30,7 @@ func (card *Card) fail(cause error) {
 	flushing.Wait()
 }
 
-// startFailing changes all queue pairs to ERR, and returns the sessions; none if the card has failed or was closed
+// startFailing changes all queue pairs to ERR and returns the sessions, or nil if the card has failed or was closed
 // before.
 func (card *Card) startFailing(cause error) []*Session {
 	card.mu.Lock()
@@ -55,8 +55,8 @@ func (card *Card) startFailing(cause error) []*Session {
 	return all
 }
 
-// Fail ends the session as if its device had failed, for a cause in its program. The requests of the program are flushed,
-// it gets EventDeviceFatal, and its commands fail with verbs.ErrDeviceFatal and the cause. The session still has to be
+// Fail ends the session as if its device had failed, for a cause in its program. The program's requests are flushed, it
+// receives EventDeviceFatal, and its commands fail with verbs.ErrDeviceFatal and the cause. The session must still be
 // closed.
 func (s *Session) Fail(cause error) {
 	failure := fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
@@ -71,7 +71,7 @@ func (s *Session) Fail(cause error) {
 	}
 }
 
-// Failure returns the cause if the session has failed, also after Close; otherwise nil.
+// Failure returns the cause of the session's failure, also after Close, or nil if it has not failed.
 func (s *Session) Failure() error {
 	if failure := s.life.failure.Load(); failure != nil {
 		return *failure
@@ -79,7 +79,7 @@ func (s *Session) Failure() error {
 	return nil
 }
 
-// flushEach flushes the queue pairs of a session in whose work a bug has shown, which may show again: a panic ends the
+// flushEach flushes the queue pairs of a session whose work has panicked. The panic may occur again, and then ends the
 // flush of one queue pair only. The caller holds the card's lock.
 func (t *qps) flushEach() {
 	for _, q := range t.All() {
@@ -90,14 +90,14 @@ func (t *qps) flushEach() {
 	}
 }
 
-// reportFatal reports EventDeviceFatal to the program as the last event of the device, after its outstanding requests are
-// flushed. A panic in one step does not prevent the others.
+// reportFatal reports EventDeviceFatal to the program as the last event of the device, after the outstanding requests
+// are flushed. A panic in one step does not prevent the others.
 func (s *Session) reportFatal() {
 	s.engine().Settle(s.entry, flushTimeout)
 	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
 	locked := func(step func()) func() { return func() { s.device.locked(step) } }
 	for _, step := range []func(){
-		locked(s.events.putNoted), // of objects, from before the failure
+		locked(s.events.putNoted), // events of objects from before the failure
 		s.ids.RemoveDevice,
 		locked(fatal),
 		locked(s.wakeWaiters),
@@ -107,9 +107,9 @@ func (s *Session) reportFatal() {
 	}
 }
 
-// A panic is contained where the work of one session is in hand: in a round of the engine, in a command (by the caller of
-// Session.Do, see Session.Faulted), in the connection manager. That session ends as if its device had failed; the card
-// and its other sessions go on.
+// A panic is contained where the work of one session is in progress: in a round of the engine, in a command (by the
+// caller of Session.Do, see Session.Faulted), and in the connection manager. That session ends as if its device had
+// failed; the card and its other sessions continue.
 
 // noteFault is called by the engine, under its lease.
 func (card *Card) noteFault(f datapath.Fault) { go fault.Contain(func() { card.faulted(f) }) }
@@ -146,7 +146,7 @@ func failTargets(all *handles.Numbers[qp], of *datapath.Session) {
 	}
 }
 
-// lack reports whether the cause of a fault is that memory is missing that was mapped for a region.
+// lack reports whether a fault was caused by missing pages of memory that is mapped for a region.
 func (t *mrs) lack(f *fault.Fault) (is bool) {
 	fault, is := f.Cause.(interface{ Addr() uintptr }) // see debug.SetPanicOnFault
 	if !is {
@@ -169,9 +169,9 @@ func (card *Card) sessionOf(entry *datapath.Session) *Session {
 	return nil
 }
 
-// Faulted ends the session because of a bug of roced in its work. The caller did that work, and contained the panic,
-// which is the cause. Outstanding requests are flushed, the program gets DEVICE_FATAL, and commands fail with
-// verbs.ErrDeviceFatal. The panic is counted (Statistics.Faults) and logged with its stack. The session still has to be
+// Faulted ends the session because of a bug of roced in its work. The caller has contained the panic, which is the
+// cause. Outstanding requests are flushed, the program receives EventDeviceFatal, and commands fail with
+// verbs.ErrDeviceFatal. The panic is counted (Statistics.Faults) and logged with its stack. The session must still be
 // closed.
 func (s *Session) Faulted(cause error) {
 	s.device.faults.add(cause, "device", s.device.port.Name(), "internal", s.internal)
@@ -179,6 +179,6 @@ func (s *Session) Faulted(cause error) {
 		s.Fail(cause)
 		return
 	}
-	// The card's own session goes on: the manager makes another queue pair.
+	// The card's own session continues: the manager creates another queue pair.
 	s.device.manager.Mend(func() { s.engine().Do(func() { s.entry.Restore() }) })
 }

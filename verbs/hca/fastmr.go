@@ -11,11 +11,11 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// allocFast carries out provider.AllocFastMR. The engine registers its memory.
+// allocFast carries out provider.AllocFastMR. The list of the region is in memory of the session.
 func (t *mrs) allocFast(r provider.AllocFastMRRequest) (provider.MRGrant, error) {
 	switch {
 	case r.Type > kernel.MRTypeSGGaps:
-		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; there are MRTypeMemReg, MRTypeIntegrity and MRTypeSGGaps", verbs.ErrInvalid, r.Type)
+		return provider.MRGrant{}, fmt.Errorf("%w: fast regions of type %d; use MRTypeMemReg, MRTypeIntegrity or MRTypeSGGaps", verbs.ErrInvalid, r.Type)
 	case r.Entries < 1 || r.Entries > ring.MaxRegEntries:
 		return provider.MRGrant{}, fmt.Errorf("%w: a fast region of %d entries; there can be 1 to %d", verbs.ErrInvalid, r.Entries, ring.MaxRegEntries)
 	}
@@ -36,13 +36,13 @@ func (t *mrs) checkStatus(r provider.CheckMRStatusRequest) (grant provider.Check
 		return grant, err
 	}
 	if !m.signed {
-		return grant, fmt.Errorf("%w: the region is none with signatures; PD.AllocIntegrityMR makes those", verbs.ErrInvalid)
+		return grant, fmt.Errorf("%w: the region has no signatures; PD.AllocIntegrityMR creates a region that has", verbs.ErrInvalid)
 	}
 	t.owner.engine().Do(func() { grant.Err, grant.Failed = m.entry.SigStatus() })
 	return grant, nil
 }
 
-// allocCoherent carries out provider.AllocCoherent. No queue pair is of the region's PD, so that its own key is good for nothing.
+// allocCoherent carries out provider.AllocCoherent. No queue pair is in the region's PD, so its own key is useless.
 func (t *mrs) allocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, error) {
 	if r.Length < 1 || r.Length > maxAlloc {
 		return provider.MRGrant{}, fmt.Errorf("%w: %d bytes of coherent memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, maxAlloc)
@@ -50,7 +50,7 @@ func (t *mrs) allocCoherent(r provider.AllocCoherentRequest) (provider.MRGrant, 
 	return t.registerOwn(0, r.Length, &mr{pd: &pd{}, access: verbs.AccessLocalWrite})
 }
 
-// registerOwn registers a region of so much of the session's memory.
+// registerOwn registers a region in length bytes of new memory of the session.
 func (t *mrs) registerOwn(pd provider.Handle, length int, m *mr) (grant provider.MRGrant, err error) {
 	if err := t.owner.begin(); err != nil {
 		return grant, err
@@ -70,7 +70,7 @@ func (t *mrs) registerOwn(pd provider.Handle, length int, m *mr) (grant provider
 func (t *mrs) mapFMR(r provider.MapFMRRequest) error {
 	return t.changeFast(r.MR, func(m *mr) error {
 		if uint32(r.Key)>>8 != uint32(m.key)>>8 {
-			return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
+			return fmt.Errorf("%w: key 0x%x for the region with key 0x%x; only the low 8 bits are free to choose", verbs.ErrInvalid, uint32(r.Key), uint32(m.key))
 		}
 		if t.owner.entry.Register(m.pd.number, r.Key, r.IOVA, r.Reg, false) != verbs.WCSuccess {
 			return fmt.Errorf("%w: %d bytes in %d pages at 0x%x; the pages have to be mapped memory of the session, in a direction that the access flags (%v) allow",
@@ -85,7 +85,7 @@ func (t *mrs) unmapFMR(r provider.UnmapFMRRequest) error {
 	return t.changeFast(r.MR, func(*mr) error { return nil })
 }
 
-// changeFast makes a fast region free, and a change of it, between two bursts.
+// changeFast invalidates a fast region and makes a change to it, between two bursts.
 func (t *mrs) changeFast(handle provider.Handle, change func(*mr) error) (err error) {
 	if err := t.owner.enter(); err != nil {
 		return err

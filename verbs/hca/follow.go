@@ -18,17 +18,17 @@ import (
 )
 
 var (
-	// askPauses are after which neighbours that have not answered since the link came up are asked
-	// for again: the first question may have been lost, where the other end came up later. The
-	// kernel itself repeats it after a second.
+	// askPauses are the delays after which neighbours that have not responded since the link came up are queried again:
+	// the first query may have been lost if the other end came up later. The kernel itself repeats it only after a
+	// second.
 	askPauses = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
 
-	// carrierPauses are between looks for a carrier that was lost, for two seconds: the kernel
-	// holds back its reports of carriers for up to a second.
+	// carrierPauses are the delays between checks for a lost carrier, two seconds in all: the kernel delays its reports
+	// of carriers by up to a second.
 	carrierPauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 200)
 )
 
-// repeats is a timer for something that is repeated, with a list of pauses.
+// repeats is a timer for an action that is repeated, with a list of pauses.
 type repeats struct {
 	timer  *time.Timer
 	pauses []time.Duration
@@ -41,7 +41,7 @@ func newRepeats(pauses []time.Duration) *repeats {
 	return r
 }
 
-// again sets the timer for the next pause, if there is one.
+// again sets the timer for the next pause, if one remains.
 func (r *repeats) again() {
 	if r.next < len(r.pauses) {
 		r.timer.Reset(r.pauses[r.next])
@@ -49,18 +49,18 @@ func (r *repeats) again() {
 	}
 }
 
-// anew starts the list over: the next pause is the first.
+// anew restarts the list: the next pause is the first.
 func (r *repeats) anew() { r.next = 0 }
 
-// follower keeps a card up to date with its host, and reports what has changed. It implements network.Card, by which the
-// host notifies it.
+// follower updates a card to the state of its host, and reports the changes. It implements network.Card, through which
+// the host notifies it.
 type follower struct {
 	pendingChanges
 	*device
 	qps     *handles.Numbers[qp]
-	report  func(provider.EventReport) // an event to all sessions; called under mu
-	fail    func(cause error)          // the card
-	close   func() error               // the card
+	report  func(provider.EventReport) // reports an event to all sessions; called under mu
+	fail    func(cause error)          // fails the card
+	close   func() error               // closes the card
 	refused chan struct{}              // of capacity 1: the interface dropped a packet instead of sending it
 	lagging atomic.Bool                // the last query of the host failed
 	tooBig  tooBig
@@ -68,7 +68,7 @@ type follower struct {
 
 // keepUp follows the host until the card is closed.
 func (f *follower) keepUp() {
-	f.Missed() // what came between the first look and now
+	f.Missed() // changes between the first look and now
 	retry, ask, carrier := newRepeats(host.RetryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var look func() looked
@@ -99,7 +99,7 @@ func (f *follower) keepUp() {
 				carrier.anew()
 			}
 			if found.failed {
-				retry.next = min(retry.next, len(retry.pauses)-1) // the last for ever
+				retry.next = min(retry.next, len(retry.pauses)-1) // the last pause is repeated
 				retry.again()
 			} else {
 				retry.anew()
@@ -111,8 +111,8 @@ func (f *follower) keepUp() {
 	}
 }
 
-// noteRefused is called by the engine when the interface drops packets that are sent: it may have
-// lost its carrier.
+// noteRefused is called by the engine when the interface drops packets instead of sending them: it may have lost its
+// carrier.
 func (f *follower) noteRefused() {
 	select {
 	case f.refused <- struct{}{}:
@@ -127,7 +127,7 @@ func (f *follower) askAgain() error {
 	return f.paths.AskHops(true)
 }
 
-// update looks up what has changed.
+// update queries the changed state and applies it.
 func (f *follower) update(c changes) (cameUp bool, err error) {
 	var moved portChange
 	if c.port {
@@ -145,15 +145,15 @@ func (f *follower) wantsCarrier() bool {
 	return now.Enabled && !now.Up && now.Lost == nil
 }
 
-// looked is what a look has found.
+// looked is the result of a look.
 type looked struct {
 	cameUp    bool // the link
-	noCarrier bool // the interface is up, except that it has no carrier
-	failed    bool // something could not be asked, or opened
+	noCarrier bool // the interface is up but has no carrier
+	failed    bool // a query failed, or a socket could not be opened
 }
 
-// look brings the card's state up to date. What could not be asked stays as it was. If the interface
-// does not exist any more, the card fails.
+// look updates the card's state. State that could not be queried stays unchanged. If the interface no longer exists,
+// the card fails.
 func (f *follower) look(c changes) (found looked) {
 	cameUp, err := f.update(c)
 	switch was := f.lagging.Swap(err != nil); {
@@ -163,18 +163,18 @@ func (f *follower) look(c changes) (found looked) {
 	case f.life.err() != nil:
 		return looked{}
 	case err != nil && !was:
-		f.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", f.port.Name(), "error", err)
+		f.log.Warn("cannot read changes from the host; using the last known state and retrying", "device", f.port.Name(), "error", err)
 	case err == nil && was:
 		f.log.Info("changes on the host can be read again", "device", f.port.Name())
 	}
 	return looked{cameUp: cameUp, noCarrier: f.wantsCarrier(), failed: err != nil || f.port.Now().Lost != nil}
 }
 
-// watchPause is the time between two checks that packets can still come. The kernel has no notification of
-// `bpftool link detach` (and refuses `ip link set … xdp off`), so the card polls. A check is one system call.
+// watchPause is the time between two checks that packets can still arrive. The kernel has no notification of `bpftool
+// link detach` (and refuses `ip link set … xdp off`), so the card polls. A check is one system call.
 const watchPause = time.Second
 
-// watch fails a card to which no packets come any more.
+// watch fails a card that no longer receives packets.
 func (f *follower) watch() {
 	look := time.NewTicker(watchPause)
 	defer look.Stop()
@@ -191,20 +191,22 @@ func (f *follower) watch() {
 	}
 }
 
-// tooBig counts routers' reports of packets that they could not forward. The card does not act on
-// them, since anybody can forge them. It tells programs (EventPathMigErr) and logs them, since nothing else shows that packets are lost at
-// a router. The administrator can give the route an MTU (ip route … mtu), which the card follows.
+// tooBig counts the routers' reports of packets that they could not forward (ICMP packet too big). Since anyone can
+// forge them, the card does not act on them. It reports them to programs (EventPathMigErr) and logs them, since nothing
+// else shows that a router drops packets. The administrator can set the MTU of the route (ip route … mtu), which the
+// card follows.
 type tooBig struct {
 	packets atomic.Uint64
 	logged  time.Time
-	told    time.Time // connections to whom it matters
+	told    time.Time // time of the last report to connections
 }
 
-// tellPause is the shortest time between two looks for connections whose packets are too big: each looks at all.
+// tellPause is the minimum time between two searches for connections whose packets are too big: each search visits all
+// queue pairs.
 const tellPause = time.Second
 
-// tellTooLong tells programs whose connections send more to an address than a router says that it forwards. That is
-// all: anybody can forge the report.
+// tellTooLong reports EventPathMigErr to programs whose connections send packets to an address that are larger than a
+// router reports to forward. It changes nothing else, since anyone can forge the report.
 func (f *follower) tellTooLong(dest wire.GID, mtu wire.MTU) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,10 +219,10 @@ func (f *follower) tellTooLong(dest wire.GID, mtu wire.MTU) {
 	})
 }
 
-// logPause is the shortest time between two log lines about packets that are too big.
+// logPause is the minimum time between two log lines about packets that are too big.
 const logPause = time.Minute
 
-// TooBig implements network.Card: the listener reports packets of the whole host to the RoCEv2 port.
+// TooBig implements network.Card: the listener reports the ICMP errors of the whole host for the RoCEv2 port.
 func (f *follower) TooBig(said host.TooBig) {
 	if !f.port.Has(wire.GIDFromAddr(said.Source)) {
 		return // another interface's
@@ -233,7 +235,7 @@ func (f *follower) TooBig(said host.TooBig) {
 	}
 	if now.Sub(f.tooBig.logged) > logPause {
 		f.tooBig.logged = now
-		f.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
+		f.log.Warn("a router cannot forward packets of this size; send smaller ones, or set the MTU of the route (ip route change … mtu)",
 			"device", f.port.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
 	}
 }
@@ -256,13 +258,13 @@ type pendingChanges struct{ host.Pending[changes] }
 
 func newPendingChanges() pendingChanges { return pendingChanges{host.NewPending[changes]()} }
 
-// changes are what is to be looked at.
+// changes lists the state to query.
 type changes struct {
 	port bool
 	paths.Changes
 }
 
-// everything is what there is to look at.
+// everything returns the changes that query all state.
 func everything() changes {
 	return changes{true, paths.Changes{AllRoutes: true, AllNeighbours: true}}
 }
@@ -276,8 +278,7 @@ func (p *pendingChanges) Routes() { p.Note(func(c *changes) { c.AllRoutes = true
 // Missed implements host.Changes.
 func (p *pendingChanges) Missed() { p.Note(func(c *changes) { *c = everything() }) }
 
-// Route implements host.Changes. Groups have no routes; which table it was does not matter, since the
-// route is asked for again.
+// Route implements host.Changes. Groups have no routes. The table does not matter, since the route is queried again.
 func (p *pendingChanges) Route(dest netip.Prefix, _ int) {
 	if dest.Bits() == 0 || !dest.Addr().IsMulticast() {
 		p.Note(func(c *changes) { c.AddRoute(dest) })

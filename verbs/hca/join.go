@@ -19,14 +19,14 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// joined is a membership of a group. The host is a member only for full ones.
+// joined is a membership of a group. The host is a member only for full memberships.
 type joined struct {
 	group netip.Addr
-	full  bool // it receives
-	done  bool // the host has joined; until then nobody knows the membership's handle
+	full  bool // it receives messages
+	done  bool // the host has joined; until then the program does not know the membership's handle
 }
 
-// memberships are the memberships of a session. package ids uses them (ids.Groups).
+// memberships holds the memberships of a session. Package ids uses it (ids.Groups).
 type memberships struct {
 	handles.Table[joined]
 	owner *owner
@@ -45,7 +45,7 @@ func (t *memberships) join(r provider.JoinMulticastRequest) (grant provider.Join
 	return join.Finish()
 }
 
-// joining is a membership on its way: ids.Join.
+// joining is a membership in preparation. It implements ids.Join.
 type joining struct {
 	table  *memberships
 	joined *joined
@@ -62,8 +62,8 @@ func (t *memberships) Prepare(r provider.JoinMulticastRequest) (ids.Join, error)
 	return &joining{table: t, joined: m, mgid: mgid}, nil
 }
 
-// Reserve counts a membership before the host joins, so that those that are on their way are limited
-// too. The card stays open until Finish has returned.
+// Reserve counts a membership before the host joins, so that pending memberships are limited too. The card stays open
+// until Finish has returned.
 func (j *joining) Reserve() (err error) {
 	t := j.table
 	if err := t.owner.enter(); err != nil {
@@ -76,7 +76,7 @@ func (j *joining) Reserve() (err error) {
 	return err
 }
 
-// Finish has the host join. If that fails the membership is gone.
+// Finish makes the host join. If that fails, the membership is removed.
 func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	t, m := j.table, j.joined
 	defer t.owner.finish()
@@ -96,20 +96,20 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 
 func (t *memberships) check(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
 	if r.State == 0 || r.State&^ib.AllJoinStates != 0 {
-		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ib.AllJoinStates)
+		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; it must be a combination of %v", verbs.ErrInvalid, uint8(r.State), ib.AllJoinStates)
 	}
 	mgid, err := mcast.MGID(r.Group)
 	if err != nil {
 		return nil, mgid, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	if zone := r.Group.Zone(); zone != "" && zone != t.owner.device.port.Name() {
-		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, t.owner.device.port.Name())
+		return nil, mgid, fmt.Errorf("%w: the group has the zone %s, but the device is on %s", verbs.ErrInvalid, zone, t.owner.device.port.Name())
 	}
 	return &joined{group: r.Group.Unmap().WithZone(""), full: r.State.Receives()}, mgid, nil
 }
 
-// sourceFor finds the source address for messages to a group: a link-local one only if there is no
-// other. A full member needs none, since it can still receive.
+// sourceFor returns the source address for messages to a group; a link-local address only if there is no other. A full
+// member needs none, since it can still receive.
 func (t *memberships) sourceFor(m *joined) (best wire.GID, err error) {
 	if err := t.owner.enter(); err != nil {
 		return best, err
@@ -117,7 +117,7 @@ func (t *memberships) sourceFor(m *joined) (best wire.GID, err error) {
 	defer t.owner.leave()
 	best = t.owner.device.port.Now().GIDs.Best(m.group.Is4())
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add gives it one", verbs.ErrNoGID, t.owner.device.port.Name())
+		return best, fmt.Errorf("%w: %s has no source address of the group's IP version; add one (ip address add)", verbs.ErrNoGID, t.owner.device.port.Name())
 	}
 	return best, nil
 }

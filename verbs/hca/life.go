@@ -9,19 +9,19 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// life is the state of a card or a session. It runs; it may fail, and is closed in the end:
+// life is the state of a card or a session. It runs, may fail, and is finally closed:
 //
-//	running ─── fail ──► failed: err says why
+//	running ─── fail ──► failed: err is the cause
 //	   │                   │
 //	   └────── stop ───────┴──► stopped: err is verbs.ErrClosed ── work ends, all is freed ──► over
 //
-// A goroutine that waits for an event also waits for done, which release closes: at once when it is stopped, and after a
-// failure when the outstanding requests are flushed.
+// Goroutines that wait for events also wait for done. release closes it: immediately on stop, and after a failure when
+// the outstanding requests are flushed.
 type life struct {
 	stopping chan struct{}
 	done     chan struct{}
 	over     chan struct{}  // closed when everything is freed
-	work     sync.WaitGroup // that ends before over is closed; none is added once it is stopped
+	work     sync.WaitGroup // ends before over is closed; no work is added after stop
 
 	mu      sync.Mutex // innermost; held to change the state
 	failure atomic.Pointer[error]
@@ -31,14 +31,14 @@ func newLife() life {
 	return life{stopping: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{})}
 }
 
-// stop begins the end; false if it was called before.
+// stop starts the end; it returns false if it was called before.
 func (l *life) stop() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return closeOnce(l.stopping)
 }
 
-// fail stores the cause of a failure, and returns false if it has failed or was stopped before.
+// fail stores the cause of a failure; it returns false if the life has failed or was stopped before.
 func (l *life) fail(cause error) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *life) fail(cause error) (first bool) {
 	return true
 }
 
-// release ends all waits; false if it was called before.
+// release ends all waits; it returns false if it was called before.
 func (l *life) release() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *life) release() (first bool) {
 
 func (l *life) stopped() bool { return isClosed(l.stopping) }
 
-// err returns verbs.ErrClosed once it is stopped, the cause if it has failed, and nil while it runs.
+// err returns verbs.ErrClosed after stop, the cause after a failure, and nil otherwise.
 func (l *life) err() error {
 	if l.stopped() {
 		return verbs.ErrClosed

@@ -19,13 +19,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// groupTable is a card's groups, with the queue pairs that are attached to them. The card's lock protects them.
+// groupTable holds a card's groups with their attached queue pairs. The card's lock protects it.
 type groupTable struct {
 	*mcast.Table[*datapath.QP]
 	engine *datapath.Workers
 }
 
-// attachments are the attachments of a session's queue pairs to groups.
+// attachments holds the attachments of a session's queue pairs to groups.
 type attachments struct {
 	owner  *owner
 	qps    *qps
@@ -33,8 +33,8 @@ type attachments struct {
 	used   int
 }
 
-// attach carries out provider.AttachMcast. The engine has a group before XDP redirects its packets, and
-// until XDP does not any more.
+// attach carries out provider.AttachMcast. The engine has a group before XDP redirects its packets, and until XDP stops
+// redirecting them.
 func (t *attachments) attach(r provider.McastRequest) error {
 	q, err := t.enterFor(t.owner.enter, r, (*qp).mayAttach)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *attachments) attach(r provider.McastRequest) error {
 // take counts a new attachment. The caller holds the card's lock.
 func (t *attachments) take() error {
 	if t.used == t.owner.config.Limits.Attachments {
-		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, t.used)
+		return fmt.Errorf("%w: the session has %d attachments to groups, the maximum; detach some", verbs.ErrLimit, t.used)
 	}
 	if err := t.owner.config.Quota.Take(quota.Attachments, "attachment"); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (t *attachments) give() {
 	t.owner.config.Quota.Give(quota.Attachments, 1)
 }
 
-// refuse releases an attachment that the table of groups has refused, and returns the error: nil if the queue
-// pair was attached before.
+// refuse releases an attachment that the table of groups has refused, and returns the error: nil if the queue pair was
+// attached before.
 func (t *attachments) refuse(q *qp, mgid wire.GID, err error) error {
 	if _, again := q.groups[mgid]; !again {
 		t.give()
@@ -116,7 +116,8 @@ func (t *attachments) detach(r provider.McastRequest) error {
 	return t.detachFrom(q, r.MGID, r.MLID)
 }
 
-// enterFor acquires the card's lock for an attach or a detach, and makes the checks of both.
+// enterFor acquires the card's lock for an attach or a detach, and makes the checks of both. The caller releases the
+// lock unless there is an error.
 func (t *attachments) enterFor(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
@@ -125,11 +126,11 @@ func (t *attachments) enterFor(enter func() error, r provider.McastRequest, may 
 	switch {
 	case err != nil:
 	case q.kind != verbs.QPTypeUD || q.entry.Number <= wire.QPNGSI:
-		err = fmt.Errorf("%w: a queue pair of type %v cannot be attached to groups; UD can", verbs.ErrInvalid, q.kind)
+		err = fmt.Errorf("%w: a queue pair of type %v cannot be attached to groups; only UD can", verbs.ErrInvalid, q.kind)
 	case !may(q):
-		err = fmt.Errorf("%w: the queue pair is in RESET; it can be attached to groups from INIT on", verbs.ErrState)
+		err = fmt.Errorf("%w: the queue pair is in RESET; change it to INIT before attaching it to groups", verbs.ErrState)
 	case !r.MGID.IsMulticast():
-		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, r.MGID)
+		err = fmt.Errorf("%w: %v is not a multicast GID (::ffff:224.0.0.0/4 or ff00::/8)", verbs.ErrInvalid, r.MGID)
 	}
 	if err != nil {
 		t.owner.leave()
@@ -141,7 +142,7 @@ func (t *attachments) enterFor(enter func() error, r provider.McastRequest, may 
 // mayAttach reports whether the queue pair can be attached: not in RESET, as in rdmavt.
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
-// mayDetach is mayAttach, and true for a queue pair that cannot leave RESET: otherwise it could not be destroyed.
+// mayDetach is mayAttach, and also true for a queue pair that cannot leave RESET: otherwise it could not be destroyed.
 func (q *qp) mayDetach() bool {
 	stuck := false
 	q.engine().Do(func() { stuck = q.checkCQs() != nil })
@@ -174,13 +175,13 @@ func (t *attachments) detachAll() (failed error) {
 	return failed
 }
 
-// show has the engine deliver a group's messages to the queue pairs that are attached now.
+// show publishes a group's current members to the engine, for delivery.
 func (g *groupTable) show(mgid wire.GID) {
 	members := g.Members(mgid)
 	g.engine.Do(func() { g.engine.SetGroup(mgid, members) })
 }
 
-// attachments adds the attachments of the queue pair to a page, which may not have room for all of them.
+// attachments adds the attachments of the queue pair to a page; it returns true if the page is full before the last.
 func (q *qp) attachments(p *page, handle provider.Handle) (more bool) {
 	groups := slices.SortedFunc(maps.Keys(q.groups), func(a, b wire.GID) int { return bytes.Compare(a[:], b[:]) })
 	for int(p.next.Index) < len(groups) {

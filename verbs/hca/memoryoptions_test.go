@@ -31,7 +31,7 @@ func TestOptionsWithoutAnInterface(t *testing.T) {
 		"WithMembership": WithMembership(MembershipSocket), "WithStateDir": WithStateDir("/tmp"),
 	} {
 		_, _, err := OpenPair(nil, nil, option)
-		refused(t, err, verbs.ErrInvalid, name, "leave it out")
+		refused(t, err, verbs.ErrInvalid, name, "omit it")
 	}
 	a, b, err := OpenPair(nil, nil, WithMTU(verbs.MTU1024), WithSpin(time.Millisecond), WithoutInline(), WithXDPMode(XDPAuto), WithSocketMode(SocketAuto), WithMembership(MembershipAuto))
 	check(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// modify carries out provider.ModifyQP. A new peer's path is made ready aside, as for an address handle,
-// and the queue pair has it with the other attributes.
+// modify carries out provider.ModifyQP. The path of a new peer is prepared in advance, as for an address handle, and
+// set together with the other attributes.
 func (t *qps) modify(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
 	if err := t.owner.begin(); err != nil {
 		return grant, err
@@ -36,8 +36,8 @@ func (t *qps) modify(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, 
 	return grant, err
 }
 
-// change makes the change if all of it is allowed. It returns the address that is unused afterwards: the old one or,
-// after an error, the new one.
+// change makes the change if all of it is allowed. It returns the unused address handle: the old one or, after an
+// error, the new one.
 func (t *qps) change(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
 	if err := t.owner.enter(); err != nil {
 		return grant, peer, err
@@ -59,8 +59,8 @@ func (t *qps) change(r *provider.ModifyQPRequest, peer *ah) (grant provider.Modi
 		return grant, peer, err
 	}
 	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 && c.attr.EnSQDAsyncNotify && !q.connected() {
-		// The card carries out a datagram in one go, so the queue has drained: what was taken from it
-		// is sent and completed, and nothing else will be.
+		// The card carries out each datagram completely, so the queue has drained: all requests dequeued from it are
+		// sent and completed.
 		t.owner.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
 	return provider.ModifyQPGrant{Attr: q.currentAttr()}, left, nil
@@ -72,10 +72,10 @@ type qpChange struct {
 	attr          *verbs.QPAttr
 	mask          verbs.QPAttrMask
 	token         uint32
-	peer          *ah // nil: as it was
+	peer          *ah // nil: unchanged
 }
 
-// changeOf returns the change that a request describes, checked. The caller holds the card's lock.
+// changeOf returns the change that a request describes, after checking it. The caller holds the card's lock.
 func (q *qp) changeOf(o *owner, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
@@ -86,14 +86,14 @@ func (q *qp) changeOf(o *owner, r *provider.ModifyQPRequest) (qpChange, error) {
 	return c, c.check(o, q.kind)
 }
 
-// check returns an error if the change is not allowed, before any of it is made.
+// check returns an error if the change is not allowed. It changes nothing.
 func (c *qpChange) check(o *owner, kind verbs.QPType) error {
 	attr, mask := c.attr, c.mask
 	if err := kernel.CheckModifyQP(c.current, c.next, kind, mask, ib.LinkLayerEthernet); err != nil {
 		return err
 	}
 	switch {
-	case mask&verbs.QPAttrAltPath != 0: // ib_modify_qp_is_ok allows it, and the kernel's ib_modify_qp refuses it for RoCE
+	case mask&verbs.QPAttrAltPath != 0: // ib_modify_qp_is_ok allows it, but ib_modify_qp refuses it for RoCE
 		return fmt.Errorf("%w: RoCE has no alternate path", verbs.ErrInvalid)
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != c.current:
 		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, c.current, attr.CurState)
@@ -111,14 +111,14 @@ func (c *qpChange) check(o *owner, kind verbs.QPType) error {
 	return checkConnection(o, attr, mask)
 }
 
-// apply makes the change, between two rounds, and returns the address that is not used any more. It fails if the engine
-// has changed the queue pair's state since the check.
+// apply makes the change, between two rounds, and returns the unused address handle. It fails if the engine has changed
+// the queue pair's state since the check.
 func (c *qpChange) apply(q *qp) (left *ah, err error) {
 	if now := verbs.QPState(q.state.Load()); now != c.current {
-		return nil, fmt.Errorf("%w: the queue pair has changed to %v meanwhile; query it, and try again", verbs.ErrState, now)
+		return nil, fmt.Errorf("%w: the queue pair has changed to %v meanwhile; query it and retry", verbs.ErrState, now)
 	}
 	if c.current == verbs.QPStateReset && c.next == verbs.QPStateInit {
-		if err := q.checkCQs(); err != nil { // an overrun from now on finds it in INIT, and fails it
+		if err := q.checkCQs(); err != nil { // an overrun from now on finds the queue pair in INIT and moves it to ERR
 			return nil, err
 		}
 	}
@@ -128,7 +128,7 @@ func (c *qpChange) apply(q *qp) (left *ah, err error) {
 	}
 	changes, resets := c.mask&verbs.QPAttrState != 0, c.next == verbs.QPStateReset
 	if changes && resets {
-		q.entry.SetState(c.next) // while it has its path: its last acknowledgement leaves
+		q.entry.SetState(c.next) // before the path is removed: the last ACK is sent on it
 		q.clearAttr()
 		q.entry.CompletionToken = c.token
 	}
@@ -173,10 +173,10 @@ func (q *qp) currentAttr() (attr verbs.QPAttr) {
 	return attr
 }
 
-// maxRDAtomic is how many reads and atomics a queue pair can have outstanding, each way.
+// maxRDAtomic is the maximum number of outstanding READs and atomics of a queue pair, in each direction.
 const maxRDAtomic = ids.MaxRDAtomic
 
-// qpAccess is what a queue pair's access flags may have. Those of memory alone mean nothing there.
+// qpAccess has the valid access flags of a queue pair. The flags that concern only memory are ignored there.
 const qpAccess = verbs.AccessLocalWrite | remoteAccess | verbs.AccessOptionalRange
 
 // checkConnection checks the attributes that only connected queue pairs have. The caller holds the card's lock.
@@ -202,9 +202,9 @@ func checkConnection(o *owner, attr *verbs.QPAttr, mask verbs.QPAttrMask) error 
 	}
 	switch unknown := attr.AccessFlags &^ qpAccess; {
 	case mask&verbs.QPAttrAccessFlags != 0 && unknown != 0:
-		return fmt.Errorf("%w: access flags 0x%x (%v) of a queue pair; there are remote read, write and atomic", verbs.ErrInvalid, uint32(unknown), unknown)
+		return fmt.Errorf("%w: access flags 0x%x (%v) are invalid for a queue pair; use remote read, write and atomic", verbs.ErrInvalid, uint32(unknown), unknown)
 	case mask&verbs.QPAttrPathMTU != 0 && (attr.PathMTU.Bytes() == 0 || attr.PathMTU > o.device.port.ActiveMTU()):
-		return fmt.Errorf("%w: path MTU number %d; there are 1 (256 bytes) to %d (%v bytes), which is the port's active MTU", verbs.ErrInvalid, uint8(attr.PathMTU), o.device.port.ActiveMTU(), o.device.port.ActiveMTU())
+		return fmt.Errorf("%w: path MTU number %d; it must be 1 (256 bytes) to %d (%v bytes), the active MTU of the port", verbs.ErrInvalid, uint8(attr.PathMTU), o.device.port.ActiveMTU(), o.device.port.ActiveMTU())
 	case mask&verbs.QPAttrAV == 0:
 		return nil
 	case attr.AHAttr.GRH.DGID.IsMulticast():
@@ -213,8 +213,8 @@ func checkConnection(o *owner, attr *verbs.QPAttr, mask verbs.QPAttrMask) error 
 	return checkAH(&attr.AHAttr)
 }
 
-// preparePeer makes the address of a request's peer ready, without waiting for its neighbour. While too many neighbours
-// of the user have not answered, it waits for one of them.
+// preparePeer prepares the address handle of a request's peer, without waiting for its neighbour. While too many
+// neighbours of the user have not responded, it waits for one of them.
 func (t *qps) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	peer, err := newAH(t.owner, &r.Attr.AHAttr, func() (*pd, error) {
 		q, err := t.Get(r.QP)
@@ -227,7 +227,7 @@ func (t *qps) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.owner.finish() // the caller has one of its own
+	defer t.owner.finish() // the caller holds its own
 	if peer.path, err = t.owner.device.paths.TakeInTurn(context.Background(), paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}, t.owner); err != nil {
 		peer.abandon()
 		return nil, network.HostError(err)
@@ -235,8 +235,8 @@ func (t *qps) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	return peer, nil
 }
 
-// connect gives the engine a connected queue pair's attributes as they are now, and gives the address
-// that is not used any more. It runs in Do.
+// connect passes the current attributes of a connected queue pair to the engine, and returns the unused address handle.
+// It runs in Do.
 func (q *qp) connect(c *qpChange) (left *ah) {
 	e, attr := q.connection, &q.attr
 	e.PeerQPN, e.MTU, e.Access = attr.DestQPN, attr.PathMTU, attr.AccessFlags

@@ -17,34 +17,34 @@ import (
 
 // mr is a memory region.
 type mr struct {
-	pd     *pd        // that of coherent memory is nobody's
-	key    verbs.LKey // the first one, whose low 8 bits requests replace if it is fast
+	pd     *pd        // for coherent memory a PD without other objects
+	key    verbs.LKey // the first key; if the region is fast, requests replace its low 8 bits
 	entry  *region.MR
-	own    []byte // the session's memory; nil for the caller's, and for device memory
-	unmap  func() // of memory that is mapped for the region; nil for other memory
-	dm     *dm    // of device memory
+	own    []byte // memory of the session; nil for memory of the program and for device memory
+	unmap  func() // unmaps memory that is mapped for the region; nil for other memory
+	dm     *dm    // the region's device memory, or nil
 	null   bool   // it has no memory; see AllocNullMR
-	fast   bool   // own is its list; see AllocFastMR
-	signed bool   // it is fast, and has signatures
+	fast   bool   // own holds its list of entries; see AllocFastMR
+	signed bool   // it is fast and has signatures
 	memory []byte
 	iova   uint64
 	access verbs.AccessFlags
 }
 
-// keyed is what a key names: a memory region or a memory window. Both are in one table, so that no key
-// names two things.
+// keyed is the object that a key names: a memory region or a memory window. Both are in one table, so that keys are
+// unique.
 type keyed struct {
 	region *mr
 	window *mw
 }
 
-// mw is a memory window. The engine knows what it is bound to.
+// mw is a memory window. The engine has its binding.
 type mw struct {
 	pd  *pd
-	key verbs.RKey // whose low 8 bits each bind may replace
+	key verbs.RKey // each bind may replace its low 8 bits
 }
 
-// mrs are the memory regions and memory windows of a session.
+// mrs holds the memory regions and memory windows of a session.
 type mrs struct {
 	handles.Table[keyed]
 	owner *owner
@@ -55,7 +55,7 @@ type mrs struct {
 // allocate carries out provider.AllocMR.
 func (t *mrs) allocate(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if r.Length > maxAlloc {
-		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR makes regions of at most %d bytes; larger ones are of the program's own memory, or several", verbs.ErrInvalid, maxAlloc)
+		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR supports up to %d bytes; register memory of the program, or use several regions", verbs.ErrInvalid, maxAlloc)
 	}
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
@@ -75,8 +75,7 @@ func (t *mrs) allocate(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	return grant, err
 }
 
-// reg carries out provider.RegMR. If SessionConfig sets Memory, the card cannot access the
-// program's own memory.
+// reg carries out provider.RegMR. If SessionConfig sets Memory, the card cannot access the program's own memory.
 func (t *mrs) reg(r provider.RegMRRequest) (provider.MRGrant, error) {
 	if err := t.checkReach(); err != nil {
 		return provider.MRGrant{}, err
@@ -87,20 +86,20 @@ func (t *mrs) reg(r provider.RegMRRequest) (provider.MRGrant, error) {
 	return t.register(r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
 
-// checkReach refuses memory of the program's own that the card cannot access.
+// checkReach returns an error if the card cannot access the program's own memory.
 func (t *mrs) checkReach() error {
 	if _, reached := t.owner.config.Memory.(goMemory); !reached {
-		return fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
+		return fmt.Errorf("%w: the card cannot access the program's memory; use AllocMR, whose memory both can access", verbs.ErrUnsupported)
 	}
 	return nil
 }
 
 func checkMR(length int, iova uint64, access verbs.AccessFlags) error {
 	if length < 0 || length > maxMRSize {
-		return fmt.Errorf("%w: a memory region has at most %d bytes", verbs.ErrInvalid, maxMRSize)
+		return fmt.Errorf("%w: a memory region can have at most %d bytes", verbs.ErrInvalid, maxMRSize)
 	}
 	if iova > math.MaxUint64-uint64(length) {
-		return fmt.Errorf("%w: a region of %d bytes at 0x%x does not end below 2^64", verbs.ErrInvalid, length, iova)
+		return fmt.Errorf("%w: a region of %d bytes at 0x%x extends beyond 2^64", verbs.ErrInvalid, length, iova)
 	}
 	return checkAccess(iova, access)
 }
@@ -113,7 +112,7 @@ const (
 	remoteChange    = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 )
 
-// checkAccess refuses access flags by libibverbs' rules, and those of what is not built.
+// checkAccess checks access flags by the rules of libibverbs, and rejects unsupported flags.
 func checkAccess(iova uint64, access verbs.AccessFlags) error {
 	access &^= verbs.AccessOptionalRange
 	switch {
@@ -124,16 +123,16 @@ func checkAccess(iova uint64, access verbs.AccessFlags) error {
 	case access&^supportedAccess != 0:
 		return fmt.Errorf("%w: access flags 0x%x (%v): %s", verbs.ErrUnsupported, uint32(access&^supportedAccess), access&^supportedAccess, whyNoAccess(access))
 	case access&verbs.AccessZeroBased != 0 && iova != 0:
-		return fmt.Errorf("%w: a zero-based region with the base address 0x%x; leave out the flag or the address", verbs.ErrInvalid, iova)
+		return fmt.Errorf("%w: a zero-based region cannot have the base address 0x%x; omit the flag or the address", verbs.ErrInvalid, iova)
 	}
 	return nil
 }
 
 func whyNoAccess(access verbs.AccessFlags) string {
 	if access&verbs.AccessHugeTLB != 0 {
-		return "pages come on demand as the kernel has them, huge or not"
+		return "pages come on demand, and the kernel decides whether they are huge or not"
 	}
-	return "there is no RDMA flush here"
+	return "there is no RDMA flush"
 }
 
 // register adds a memory region to the tables.
@@ -168,7 +167,7 @@ func (t *mrs) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant,
 	return provider.MRGrant{MR: handle, LKey: m.key, Memory: m.memory}, nil
 }
 
-// newEntry makes the entry in the engine's tables of a region as it is now.
+// newEntry returns the entry in the engine's tables for the current state of a region.
 func (m *mr) newEntry(key verbs.LKey) *region.MR {
 	return &region.MR{
 		LKey: key, PD: m.pd.number,
@@ -176,8 +175,8 @@ func (m *mr) newEntry(key verbs.LKey) *region.MR {
 	}
 }
 
-// dereg carries out provider.DeregMR. When it returns, no request that uses the region is running;
-// later ones fail.
+// dereg carries out provider.DeregMR. When it returns, no request that uses the region is in progress; later requests
+// fail.
 func (t *mrs) dereg(r provider.DeregMRRequest) error {
 	t.owner.engine().SendPosted(t.owner.entry)
 	m, err := t.unregister(r.MR)
@@ -188,7 +187,7 @@ func (t *mrs) dereg(r provider.DeregMRRequest) error {
 	return nil
 }
 
-// unregister removes a region from the tables. The card does not access its memory any more.
+// unregister removes a region from the tables. Afterwards the card does not access its memory.
 func (t *mrs) unregister(handle provider.Handle) (*mr, error) {
 	if err := t.owner.enterToFree(); err != nil {
 		return nil, err
@@ -209,7 +208,7 @@ func (t *mrs) unregister(handle provider.Handle) (*mr, error) {
 	return m, nil
 }
 
-// free releases the memory of a region that is unregistered. To unmap may take long, so no lock is held.
+// free releases the memory of an unregistered region. Unmapping may take long, so no lock is held.
 func (m *mr) free(o *owner) {
 	o.release(m.own)
 	if m.unmap != nil {
@@ -217,7 +216,7 @@ func (m *mr) free(o *owner) {
 	}
 }
 
-// allocNull carries out provider.AllocNullMR. Peers may do nothing with the region.
+// allocNull carries out provider.AllocNullMR. Peers cannot access the region.
 func (t *mrs) allocNull(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
 	return t.register(r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
 }
@@ -225,7 +224,7 @@ func (t *mrs) allocNull(r provider.AllocNullMRRequest) (provider.MRGrant, error)
 // describe describes the object for Session.Objects.
 func (m *mr) describe(handle provider.Handle) Object {
 	length := uint64(len(m.memory))
-	if m.fast { // that is its list
+	if m.fast { // memory is its list of entries
 		length = 0
 	}
 	return Object{
@@ -243,11 +242,11 @@ func (t *mrs) releaseAll() {
 	}
 }
 
-// region finds a memory region.
+// region returns a memory region by its handle.
 func (t *mrs) region(handle provider.Handle) (*mr, error) {
 	k, err := t.Get(handle)
 	if err == nil && k.region == nil {
-		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
+		err = fmt.Errorf("%w: the handle is a memory window, not an MR", verbs.ErrInvalid)
 	}
 	if err != nil {
 		return nil, err
@@ -255,7 +254,7 @@ func (t *mrs) region(handle provider.Handle) (*mr, error) {
 	return k.region, nil
 }
 
-// changeUnbound makes a change of the region between two rounds. It fails if windows are bound to the region.
+// changeUnbound changes the region between two rounds. It fails if memory windows or fast regions use the region.
 func (m *mr) changeUnbound(e *datapath.Engine, change func()) (err error) {
 	e.Do(func() {
 		if windows := m.entry.Windows(); windows > 0 {
@@ -263,7 +262,7 @@ func (m *mr) changeUnbound(e *datapath.Engine, change func()) (err error) {
 			return
 		}
 		if pieces := m.entry.Pieces(); pieces > 0 {
-			err = fmt.Errorf("%w: pieces of the region that fast regions are registered of: %d; invalidate or close those first", verbs.ErrBusy, pieces)
+			err = fmt.Errorf("%w: %d pieces of the region are registered in fast regions; invalidate or close those first", verbs.ErrBusy, pieces)
 			return
 		}
 		change()
@@ -271,7 +270,7 @@ func (m *mr) changeUnbound(e *datapath.Engine, change func()) (err error) {
 	return err
 }
 
-// randomKey is what keys are drawn from: peers may not guess them.
+// randomKey returns a random number for a key, which peers cannot guess.
 func randomKey() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -36,7 +36,7 @@ func (t *mrs) allocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant, e
 	return grant, nil
 }
 
-// deallocMW carries out provider.DeallocMW. When it returns, no request that uses the window is running.
+// deallocMW carries out provider.DeallocMW. When it returns, no request that uses the window is in progress.
 func (t *mrs) deallocMW(r provider.DeallocMWRequest) error {
 	if err := t.owner.enterToFree(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (t *mrs) deallocMW(r provider.DeallocMWRequest) error {
 	case err != nil:
 		return err
 	case k.window == nil:
-		return fmt.Errorf("%w: an MR, not a memory window", verbs.ErrInvalid)
+		return fmt.Errorf("%w: the handle is an MR, not a memory window", verbs.ErrInvalid)
 	}
 	t.owner.engine().Do(func() { t.owner.entry.ClearKey(verbs.LKey(k.window.key)) })
 	t.Remove(r.MW)

@@ -17,7 +17,7 @@ import (
 	"github.com/roced/roced/verbs/hca/port"
 )
 
-// newCard starts a card on a host. It owns the host, and closes it if it fails.
+// newCard starts a card on a host. The card owns the host, and closes it if newCard fails.
 func newCard(on network.Host, o options) (*Card, error) {
 	links, err := on.Links(max(o.workers, 1))
 	if err != nil {
@@ -55,7 +55,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 	return card, nil
 }
 
-// open makes the card's sessions, and reads the host's state for the first time.
+// open creates the card's sessions, and reads the host's state for the first time.
 func (card *Card) open() (err error) {
 	if card.session, err = card.NewSession(SessionConfig{}); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (card *Card) open() (err error) {
 	return card.manager.Open(card.openOwn)
 }
 
-// openOwn makes the card's own session, for QP 1.
+// openOwn creates the card's own session, for QP 1.
 func (card *Card) openOwn(wake func()) (own ids.CardSession, err error) {
 	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
 	s, err := card.newSession(config, true)
@@ -78,7 +78,7 @@ func (card *Card) openOwn(wake func()) (own ids.CardSession, err error) {
 	return ids.CardSession{Provider: s, Settle: func(timeout time.Duration) { s.engine().Settle(s.entry, timeout) }}, nil
 }
 
-// run starts the card's goroutines, and its worker if it has one. A panic in one of them fails the card, which does not
+// run starts the card's goroutines, and its worker if requested. A panic in one of them fails the card, since it cannot
 // follow its host any more.
 func (card *Card) run(worker bool) {
 	if worker {

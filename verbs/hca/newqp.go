@@ -19,7 +19,7 @@ func (t *qps) create(r provider.CreateQPRequest) (provider.CreateQPGrant, error)
 	if err := t.checkType(&r); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
-	if r.Type == verbs.QPTypeXRCSend { // it receives nothing
+	if r.Type == verbs.QPTypeXRCSend { // it has no receives
 		r.RecvCQ, r.SRQ = r.SendCQ, 0
 	}
 	if err := checkCap(&r.Cap, r.SRQ != 0 || r.Type == verbs.QPTypeXRCSend); err != nil {
@@ -48,8 +48,8 @@ func (t *qps) create(r provider.CreateQPRequest) (provider.CreateQPGrant, error)
 	return grant, nil
 }
 
-// link gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
-// redirects a packet for it before the engine knows it, the engine drops and counts the packet.
+// link assigns the queue pair its number, and adds it to XDP's table, then to the engine's. The engine drops and counts
+// packets that XDP redirects before the engine has the queue pair.
 func (t *qps) link(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
 	if err := t.owner.enter(); err != nil {
 		return err
@@ -85,36 +85,35 @@ func (t *qps) link(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPG
 	return nil
 }
 
-// admit returns an error if the session cannot have one more queue pair of the card. The caller holds the card's lock.
+// admit returns an error if the session cannot have another queue pair of the card. The caller holds the card's lock.
 func (t *qps) admit() error {
 	all := t.numbers.Len()
 	if all == maxQP && !t.owner.internal {
-		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
+		return fmt.Errorf("%w: the sessions of this card have %d QPs together, the maximum; destroy some", verbs.ErrLimit, maxQP)
 	}
 	return t.owner.config.Quota.Admit(quota.QPs, quota.Shared{Noun: "QPs of the card", Used: uint64(all), Most: maxQP})
 }
 
-// checkType refuses types of queue pairs that there are not, and a GSI queue pair for a program that
-// may not have one.
+// checkType rejects unsupported types, and a GSI queue pair for a program that lacks the privilege.
 func (t *qps) checkType(r *provider.CreateQPRequest) error {
 	switch r.Type {
 	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeXRCSend:
 		return nil
 	case verbs.QPTypeXRCRecv:
-		return fmt.Errorf("%w: a queue pair of type XRC_RECV is its XRC domain's, which makes it", verbs.ErrInvalid)
+		return fmt.Errorf("%w: a queue pair of type XRC_RECV belongs to an XRC domain; create it there", verbs.ErrInvalid)
 	case verbs.QPTypeGSI:
 		return t.checkGSI(r)
 	case verbs.QPTypeSMI:
-		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; there are %s", verbs.ErrUnsupported, typesThere)
+		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; supported are %s", verbs.ErrUnsupported, typesThere)
 	case verbs.QPTypeRawPacket:
-		return fmt.Errorf("%w: queue pairs of type %v; there are %s", verbs.ErrUnsupported, r.Type, typesThere)
+		return fmt.Errorf("%w: queue pairs of type %v; supported are %s", verbs.ErrUnsupported, r.Type, typesThere)
 	}
-	return fmt.Errorf("%w: no type of queue pairs has the number %d; there are %s", verbs.ErrInvalid, r.Type, typesThere)
+	return fmt.Errorf("%w: unknown queue pair type %d; supported are %s", verbs.ErrInvalid, r.Type, typesThere)
 }
 
-const typesThere = "RC (2), UC (3), UD (4), XRC_SEND (9), XRC_RECV (10) in an XRC domain, and GSI (1) once a card"
+const typesThere = "RC (2), UC (3), UD (4), XRC_SEND (9), XRC_RECV (10) in an XRC domain, and GSI (1) once per card"
 
-// connected says whether the queue pair has one peer.
+// connected reports whether the queue pair has a single peer.
 func (q *qp) connected() bool { return q.connection != nil }
 
 func (t *qps) checkGSI(r *provider.CreateQPRequest) error {
@@ -127,7 +126,7 @@ func (t *qps) checkGSI(r *provider.CreateQPRequest) error {
 	return nil
 }
 
-// obtainGSI has the card's manager give QP 1 to a program that may have it. The caller holds no lock.
+// obtainGSI makes the card's manager yield QP 1 for a GSI queue pair of a program. The caller holds no lock.
 func (t *qps) obtainGSI(kind verbs.QPType) error {
 	if kind != verbs.QPTypeGSI || t.owner.internal {
 		return nil
@@ -135,7 +134,7 @@ func (t *qps) obtainGSI(kind verbs.QPType) error {
 	return t.owner.device.manager.Yield()
 }
 
-// returnGSI gives QP 1 back. The caller may hold Card.mu.
+// returnGSI returns QP 1 to the manager. The caller may hold Card.mu.
 func (t *qps) returnGSI(kind verbs.QPType) {
 	if kind == verbs.QPTypeGSI && !t.owner.internal {
 		t.owner.device.manager.Regain()
@@ -150,8 +149,8 @@ func (t *qps) numberFor(kind verbs.QPType, e *datapath.Engine) wire.QPN {
 	return t.numbers.DrawPreferred(e.Prefers)
 }
 
-// checkCap fills in defaults, and refuses a capacity beyond the limits. With an SRQ, what is said of
-// receives does not count.
+// checkCap sets defaults, and rejects capacities beyond the limits. With an SRQ, the capacities for receives are
+// ignored.
 func checkCap(c *verbs.QPCap, shared bool) error {
 	if shared {
 		c.MaxRecvWR, c.MaxRecvSGE = 0, 0
@@ -172,7 +171,7 @@ func checkCap(c *verbs.QPCap, shared bool) error {
 	return nil
 }
 
-// newEntry makes the entry in the engine's tables, without the fields that link and bind set.
+// newEntry returns the entry in the engine's tables, without the fields that link and bind set.
 func (t *qps) newEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: t.owner.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
@@ -203,7 +202,7 @@ func (t *qps) newEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	return entry
 }
 
-// makeQueues allocates the queues, and returns a grant with them.
+// makeQueues allocates the queues and returns a grant with them.
 func (q *qp) makeQueues(o *owner, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
 	if err := q.makeSendQueue(o, r.Cap, &grant); err != nil {
 		return grant, err
@@ -243,20 +242,19 @@ func (q *qp) makeSendQueue(o *owner, c verbs.QPCap, grant *provider.CreateQPGran
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	q.entry.MaxSendSGE, q.entry.MaxInline = room(grant.SendGeometry)
-	q.entry.MaxInline = min(q.entry.MaxInline, maxInline) // what is granted may be asked for
+	q.entry.MaxInline = min(q.entry.MaxInline, maxInline) // the granted limit must be valid in a request
 	grant.Cap.MaxSendWR, grant.Cap.MaxSendSGE, grant.Cap.MaxInlineData = grant.SendGeometry.Entries, q.entry.MaxSendSGE, q.entry.MaxInline
 	return nil
 }
 
-// lackRecv is for a queue pair without receives: its queue is the card's own, and stays empty.
+// lackRecv gives a queue pair without receives an empty receive queue in memory of the card.
 func (q *qp) lackRecv() (err error) {
 	recv := ring.RecvGeometry(1, 0)
 	q.entry.Recv, err = ring.NewRecvConsumer(ring.Alloc(recv.Size()), recv)
 	return err
 }
 
-// clearAttr sets the attributes to those of RESET. The GSI queue pair has its port and its Q_Key from
-// the beginning.
+// clearAttr sets the attributes to those of RESET. The GSI queue pair already has its port and its Q_Key in RESET.
 func (q *qp) clearAttr() {
 	q.attr, q.entry.QKey = verbs.QPAttr{}, 0
 	q.entry.SetPSN(0)

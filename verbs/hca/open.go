@@ -25,38 +25,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes a card on a network interface, by XDP if that can be had, else by UDP sockets, which need no
-// privilege and run on any interface; NetworkUDP says what is lost then. WithNetwork chooses. On an interface
-// one card is open at a time, whichever way: EBUSY, and EADDRINUSE if UDP port 4791 of one of its addresses
-// is taken otherwise. What follows is about XDP.
+// Open creates a card on a network interface: by XDP if possible, else by UDP sockets, which need no privileges and
+// work on any interface; NetworkUDP documents their limits. WithNetwork chooses. An interface can have one open card at
+// a time, by XDP or UDP: a second Open returns EBUSY, or EADDRINUSE if UDP port 4791 of one of the addresses is in use.
+// The rest of this comment describes XDP.
 //
-// It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (XDP program, neighbours), and
-// CAP_IPC_LOCK or enough RLIMIT_MEMLOCK (frames: 12 MiB, more with several queues, see WithFrames).
-// InNamespace and Tuning need CAP_SYS_ADMIN too. One error names all that is missing.
+// XDP needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (XDP program, neighbours), and CAP_IPC_LOCK
+// or a sufficient RLIMIT_MEMLOCK (frames: 12 MiB, more with several queues, see WithFrames). InNamespace and Tuning
+// also need CAP_SYS_ADMIN. The error names all missing privileges.
 //
-// Any Ethernet interface will do. On a bond or team, and on a VLAN of one, XDP is generic, and
-// frames are not checked to be for one of the host's MACs. A slave of a bond or team and an ipvlan
-// of mode l3 are refused. The interface may have at most 1024 receive queues; each gets a socket.
+// All Ethernet interfaces are supported, except a slave of a bond or team, and an ipvlan of mode l3. On a bond or team,
+// and on a VLAN of one, XDP is generic, and the destination MACs of frames are not checked. The interface can have up
+// to 1024 receive queues; each gets a socket.
 //
-// The card follows the interface: its link, addresses, name, MTU and number of receive queues (ethtool
-// -L). For a larger MTU than before, the sockets are replaced, for which memory for both is needed. For
-// some milliseconds, packets that arrive are dropped and counted then (drop_no_ring); those to send
-// wait. If that is impossible (too little locked memory, a driver that refuses), the RDMA MTU stays, and
-// an event (EventMTUChange) and a log entry say so. Packets that come on a veth's new queue before the
-// card has noticed it pass to the network stack. If a receive queue cannot get a socket, the port is down
-// until it can. The kernel refuses to take a queue away that has a socket (ethtool -L: EINVAL): close the
-// card for that.
+// The card follows the interface: its link, addresses, name, MTU and number of receive queues (ethtool -L). When the
+// MTU increases, the sockets are replaced, which needs memory for both the old and the new ones. For some milliseconds,
+// arriving packets are dropped and counted (drop_no_ring), and packets to send wait. If the replacement fails (too
+// little locked memory, or the driver refuses), the RDMA MTU does not change, and an event (EventMTUChange) and a log
+// entry report it. Packets on a new queue of a veth pass to the network stack until the card has noticed the queue.
+// While a receive queue cannot get a socket, the port is down. The kernel refuses to remove a queue that has a socket
+// (ethtool -L: EINVAL): close the card first.
 //
-// While the card is open, RoCEv2 packets for the interface's addresses do not reach the network
-// stack. All other packets do.
+// While the card is open, RoCEv2 packets for the interface's addresses do not reach the network stack. All other
+// packets do.
 //
-// A VLAN interface, such as eth0.42 (802.1Q), can be opened like any other. Addresses, groups and
-// neighbours are the VLAN interface's. XDP runs on the interface below, on which no other card can
-// be opened then, neither on itself nor on another of its VLANs: EBUSY. If the NIC takes the tags
-// out of received frames (receive offload), XDP does not see them: the VLAN's packets pass to the
-// host and count as pass_vlan, and a card on an untagged interface takes packets of any VLAN for its
-// own. Turn the offload off: ethtool -K eth0 rxvlan off. On a veth or a bridge, the sending end or
-// the bridge's port leaves the tag out: ethtool -K … txvlan off there.
+// A VLAN interface, such as eth0.42 (802.1Q), can be opened like any other. Addresses, groups and neighbours are those
+// of the VLAN interface. XDP runs on the interface below, on which no other card can be open at the same time, neither
+// on itself nor on another of its VLANs: EBUSY. If the NIC removes the tags of received frames (receive offload), XDP
+// does not see them: packets of the VLAN pass to the host and are counted as pass_vlan, and a card on an untagged
+// interface receives packets of any VLAN. Disable the offload: ethtool -K eth0 rxvlan off. On a veth or a bridge,
+// disable the offload of the sender, which is the other end or the bridge's port: ethtool -K … txvlan off.
 func Open(name string, list ...Option) (*Card, error) {
 	o := newOptions(list)
 	card, err := o.open(name)
@@ -80,7 +78,7 @@ func (o *options) open(name string) (*Card, error) {
 	return newCard(on, *o)
 }
 
-// openHost opens the way to the network. If that is left to the card, and XDP cannot be had here, it is UDP sockets.
+// openHost opens the connection to the network. In mode auto, it falls back to UDP sockets if XDP is not possible.
 func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkUDP {
 		return o.openUDP(name)
@@ -93,7 +91,7 @@ func (o *options) openHost(name string) (network.Host, error) {
 		return nil, err
 	}
 	if program, _ := nic.Attached(name, o.namespace); program != "" {
-		return nil, fmt.Errorf("%w; and UDP sockets may get no packets, since there is an XDP program, %s: if it is a roced's, use that service; "+
+		return nil, fmt.Errorf("%w; and UDP sockets may receive no packets, since there is an XDP program, %s: if it belongs to roced, use that service; "+
 			"if not, choose UDP sockets (WithNetwork, --network udp)", err, program)
 	}
 	other, udpErr := o.overUDP(name)
@@ -101,45 +99,46 @@ func (o *options) openHost(name string) (network.Host, error) {
 		return nil, errors.Join(err, fmt.Errorf("over UDP sockets: %w", udpErr))
 	}
 	if o.workers > 1 {
-		o.log.Warn("the device has one worker, as any over UDP sockets", "device", name, "asked", o.workers)
+		o.log.Warn("the device has one worker, since it uses UDP sockets", "device", name, "asked", o.workers)
 		o.workers = 1
 	}
-	o.log.Warn("the device uses UDP sockets, since XDP cannot be had: single messages take longer, and source MACs and VLANs are not seen",
+	o.log.Warn("the device uses UDP sockets, since XDP is not available: single messages take longer, and completions have no source MACs and VLANs",
 		"device", name, "because", err)
 	return other, nil
 }
 
-// openUDP opens UDP sockets because they were asked for.
+// openUDP opens UDP sockets because the caller requested them.
 func (o *options) openUDP(name string) (network.Host, error) {
 	program, steering := nic.Attached(name, o.namespace)
 	if steering {
-		return nil, fmt.Errorf("%w: a device has the interface by XDP, %s, and UDP sockets would get none of its packets; close that first", unix.EBUSY, program)
+		return nil, fmt.Errorf("%w: a device uses the interface by XDP (%s), so UDP sockets would receive no packets; close that device first", unix.EBUSY, program)
 	}
 	if program != "" {
-		o.log.Warn("there is an XDP program: if it is that of another roced, UDP sockets get no packets", "device", name, "xdp", program)
+		o.log.Warn("the interface has an XDP program; if it belongs to another roced, UDP sockets receive no packets", "device", name, "xdp", program)
 	}
 	return o.overUDP(name)
 }
 
-// overUDP opens UDP sockets, after it has undone what killed devices left. What it is not permitted to undo is logged.
+// overUDP opens UDP sockets, after undoing the changes that killed devices left. It logs those that it is not permitted
+// to undo.
 func (o *options) overUDP(name string) (network.Host, error) {
 	nic.Undo(o.nicConfig())
-	if left, _ := nic.Leftovers(name, o.nicConfig()); len(left) > 0 { // Open reports what is wrong with the interface
+	if left, _ := nic.Leftovers(name, o.nicConfig()); len(left) > 0 { // Open reports problems of the interface
 		var what, undo []string
 		for _, l := range left {
 			what, undo = append(what, l.What), append(undo, l.Undo)
 		}
-		o.log.Warn("a killed device left changes on the interface, and this process is not permitted to undo them", "device", name,
+		o.log.Warn("a killed device left changes on the interface that this process is not permitted to undo", "device", name,
 			"left", strings.Join(what, ", "), "undo", strings.Join(undo, "; "))
 	}
 	o.neighbours = nil
 	return udpnet.Open(name, o.udpConfig())
 }
 
-// Leftovers lists the changes that killed processes left on an interface, such as the addresses of groups, each with the
-// command that undoes it. The next device that is opened with CAP_NET_ADMIN in the interface's namespace undoes them
-// too. Leftovers changes nothing. Without root it lists the addresses of groups only. InNamespace and WithStateDir are
-// the options that it uses.
+// Leftovers lists the changes that killed processes left on an interface, such as the addresses of groups, each with
+// the command that undoes it. It changes nothing itself; the next device that is opened with CAP_NET_ADMIN in the
+// interface's namespace undoes them. Without root it lists only the addresses of groups. It uses the options
+// InNamespace and WithStateDir.
 func Leftovers(name string, list ...Option) ([]nic.Leftover, error) {
 	o := newOptions(list)
 	left, err := nic.Leftovers(name, o.nicConfig())
@@ -149,7 +148,7 @@ func Leftovers(name string, list ...Option) ([]nic.Leftover, error) {
 	return left, nil
 }
 
-// withoutXDP says that an error is about rights, or about what this kernel or this kind of interface lacks.
+// withoutXDP reports whether an error is due to missing privileges, or to a kernel or an interface without XDP support.
 func withoutXDP(err error) bool {
 	if errors.Is(err, nic.ErrSlave) {
 		return false
@@ -164,9 +163,9 @@ func withoutXDP(err error) bool {
 
 func (o *options) udpConfig() udpnet.Config { return udpnet.Config{Namespace: o.namespace, Log: o.log} }
 
-// New makes a card on a host: one of a network in memory (memnet.Network.AddHost), or of any other network. The
-// card owns the host, and closes it, also if New fails. Options that are about an interface and its kernel
-// are refused. Without WithLogger nothing is logged.
+// New creates a card on a host of an in-memory network (memnet.Network.AddHost) or of any other network. The card owns
+// the host, and closes it, also if New fails. Options that concern an interface and its kernel are rejected. Without
+// WithLogger nothing is logged.
 func New(on network.Host, list ...Option) (*Card, error) {
 	o := newOptions(append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, list...))
 	if err := o.checkApart(); err != nil {
@@ -180,7 +179,7 @@ func New(on network.Host, list ...Option) (*Card, error) {
 	return card, nil
 }
 
-// OpenPair makes the cards of two hosts on a network in memory of their own.
+// OpenPair creates the cards of two hosts on a new in-memory network.
 func OpenPair(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	n := memnet.New(0)
 	var cards [2]*Card
@@ -196,7 +195,8 @@ func OpenPair(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	return cards[0], cards[1], nil
 }
 
-// checkApart is check for a card that is on no interface: it refuses what is about one and its kernel too.
+// checkApart is check for a card without an interface: it also rejects options that concern an interface and its
+// kernel.
 func (o *options) checkApart() error {
 	if err := o.check(); err != nil {
 		return err
@@ -216,16 +216,15 @@ func (o *options) checkApart() error {
 		{"WithStateDir", o.stateDir != ""},
 	} {
 		if option.used {
-			return fmt.Errorf("%w: %s means nothing without an interface; leave it out", verbs.ErrInvalid, option.name)
+			return fmt.Errorf("%w: %s has no effect without an interface; omit it", verbs.ErrInvalid, option.name)
 		}
 	}
 	return nil
 }
 
-// RunIn runs fn on a thread inside a network namespace, named by its file. Sockets
-// that fn opens stay in it, goroutines that it starts are outside. The thread is not
-// used for anything else afterwards: it ends with its goroutine. With no file it is
-// the caller's own thread, which takes no privilege.
+// RunIn runs fn on a thread inside a network namespace, named by its file. Sockets that fn opens stay in the namespace;
+// goroutines that it starts run outside. The thread ends with its goroutine and is not reused. If path is empty, RunIn
+// uses the caller's own thread, which needs no privilege.
 func RunIn(path string, fn func() error) error {
 	namespace, err := host.Enter(path)
 	if err != nil {
@@ -235,8 +234,8 @@ func RunIn(path string, fn func() error) error {
 	return namespace.Do(fn)
 }
 
-// ListDevices lists the interfaces of the calling thread's network namespace that Open may be given: those with an
-// Ethernet address (ibv_get_device_list). Whether one can be opened shows only when it is.
+// ListDevices lists the interfaces of the calling thread's network namespace that may be suitable for Open: those with
+// an Ethernet address (ibv_get_device_list). Open can still fail on them.
 func ListDevices() ([]verbs.Device, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -251,9 +250,8 @@ func ListDevices() ([]verbs.Device, error) {
 	return list, nil
 }
 
-// ListGIDs gives the entries that the GID table of a card on the interface would have if it were
-// opened now. It opens no card, and needs no privilege except for InNamespace, which is the only
-// option that it uses.
+// ListGIDs returns the entries that the GID table of a card on the interface would have if it were opened now. It opens
+// no card. It uses only the option InNamespace, and needs no privilege without it.
 func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error) {
 	o := newOptions(list)
 	err = RunIn(o.namespace, func() error {
@@ -275,9 +273,10 @@ func firstTable(name string, status network.Port) []verbs.GIDEntry {
 	return table.Entries(name, status.Index)
 }
 
-// WatchDevices tells a client of the interfaces that ListDevices lists, and of those that come and go
-// (ib_register_client), until ctx is done: its cause is the error. Before it returns it calls Remove for those that
-// are there, as ib_unregister_client does. An interface that is renamed, or gets another address, goes and comes.
+// WatchDevices notifies a client of the interfaces that ListDevices lists, and of those that are added and removed
+// (ib_register_client), until ctx is done; it returns the cause of ctx. Before it returns it calls Remove for the
+// remaining ones, as ib_unregister_client does. An interface that is renamed, or gets another address, is removed and
+// added.
 func WatchDevices(ctx context.Context, client verbs.DeviceClient) error {
 	links, err := host.WatchLinks()
 	if err != nil {

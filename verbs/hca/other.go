@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The package's work needs Linux. Elsewhere it has the names that programs on a network in memory use, so that they
-// compile, and their editors and go vet find mistakes; what opens a card is verbs.ErrUnsupported.
+// This package requires Linux. On other systems it declares the names that programs on an in-memory network use, so
+// that these compile and can be vetted; functions that open a card return verbs.ErrUnsupported.
 
 var errLinux = fmt.Errorf("%w: package hca needs Linux", verbs.ErrUnsupported)
 
@@ -24,7 +24,7 @@ type Session struct{ provider.Provider }
 // Card is an RDMA card with one port.
 type Card struct{ *Session }
 
-// SessionConfig and Limits are what a session may have.
+// SessionConfig and Limits configure the limits and privileges of a session.
 type (
 	SessionConfig struct {
 		Limits     Limits
@@ -36,25 +36,25 @@ type (
 	}
 )
 
-// Name is the interface's.
+// Name returns the name of the interface.
 func (*Card) Name() string { return "" }
 
-// NewSession opens the card for another program.
+// NewSession creates a session for another program.
 func (*Card) NewSession(SessionConfig) (*Session, error) { return nil, errLinux }
 
-// Open makes a card of an interface.
+// Open creates a card on an interface.
 func Open(string, ...Option) (*Card, error) { return nil, errLinux }
 
-// New makes a card on a host.
+// New creates a card on a host.
 func New(any, ...Option) (*Card, error) { return nil, errLinux }
 
-// OpenPair makes the cards of two hosts on a network in memory.
+// OpenPair creates the cards of two hosts on an in-memory network.
 func OpenPair(_, _ []netip.Addr, _ ...Option) (*Card, *Card, error) { return nil, nil, errLinux }
 
 // ListDevices lists the host's interfaces.
 func ListDevices() ([]verbs.Device, error) { return nil, errLinux }
 
-// WatchDevices tells of the host's interfaces as they come and go.
+// WatchDevices reports the host's interfaces as they are added and removed.
 func WatchDevices(context.Context, verbs.DeviceClient) error { return errLinux }
 
 // Option changes how a card is opened.
@@ -63,10 +63,10 @@ type Option func(*struct{})
 // WithMTU limits the RDMA MTU.
 func WithMTU(verbs.MTU) Option { return nil }
 
-// WithSpin sets how long the worker looks for work.
+// WithSpin sets how long the worker polls for work.
 func WithSpin(time.Duration) Option { return nil }
 
-// WithoutInline keeps programs from running the card.
+// WithoutInline prevents programs from running the card.
 func WithoutInline() Option { return nil }
 
 // WithoutWorker opens a card without a worker.

@@ -18,7 +18,7 @@ type pd struct {
 	users  int
 }
 
-// pds are the protection domains of a session.
+// pds holds the protection domains of a session.
 type pds struct {
 	handles.Table[pd]
 	owner *owner

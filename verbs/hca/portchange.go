@@ -14,29 +14,29 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// portChange is what has changed at the port since the last look.
+// portChange describes the changes of the port since the last look.
 type portChange struct {
 	up        bool                  // the link came up
-	gids      map[wire.GID]struct{} // added or removed
-	unsteered error                 // addresses that XDP cannot take; they are not in the GID table
+	gids      map[wire.GID]struct{} // added or removed GIDs
+	unsteered error                 // for addresses that XDP has no room for, which are not in the GID table
 }
 
-// firstLook reads the host's state for the first time. It fails if the interface cannot work as it is.
+// firstLook reads the host's state for the first time. It fails if the interface is not usable in its state.
 func (f *follower) firstLook() error {
 	first, err := f.updatePort()
 	if err != nil {
 		return err
 	}
 	if first.unsteered != nil {
-		f.log.Error("not all addresses can be used", "device", f.port.Name(), "error", first.unsteered)
+		f.log.Error("some addresses cannot be used", "device", f.port.Name(), "error", first.unsteered)
 	}
 	now := f.port.Now()
 	_, tooSmall := now.RDMAMTU()
 	return errors.Join(tooSmall, now.Lost)
 }
 
-// updatePort reads link state, MTU, MAC and addresses. If the MTU is too small for any RDMA MTU, the
-// port is down. XDP steers an address before it is in the GID table, and until it is removed there.
+// updatePort reads link state, MTU, MAC and addresses. If the MTU is too small for any RDMA MTU, the port is down. XDP
+// steers an address before it is in the GID table, and until it is removed from it.
 func (f *follower) updatePort() (c portChange, err error) {
 	f.port.Asking.Lock()
 	defer f.port.Asking.Unlock()
@@ -60,7 +60,7 @@ func (f *follower) updatePort() (c portChange, err error) {
 	return c, nil
 }
 
-// steered has XDP redirect packets to these addresses, and gives those for which that worked.
+// steered makes XDP redirect packets to these addresses, and returns those for which that succeeded.
 func (f *follower) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	refused := 0
 	for _, gid := range gids {
@@ -76,7 +76,7 @@ func (f *follower) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	return done, failed
 }
 
-// movePort sets the card's state to what was found.
+// movePort sets the card's state to the state that was read.
 func (f *follower) movePort(status network.Port, added, removed []wire.GID, c *portChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,11 +103,11 @@ func (f *follower) movePort(status network.Port, added, removed []wire.GID, c *p
 	return nil
 }
 
-// rename follows the interface's name.
+// rename updates the interface's name.
 func (f *follower) rename(now string) {
 	if was := f.port.Name(); was != now {
 		f.port.Rename(now)
-		f.log.Info("the interface has another name", "was", was, "device", now)
+		f.log.Info("the interface was renamed", "was", was, "device", now)
 	}
 }
 
@@ -116,10 +116,10 @@ func (f *follower) logTrains(now *port.State) {
 	if now.NoTrains != "" {
 		log = log.With("because", now.NoTrains)
 	}
-	log.Info("bursts leave the interface")
+	log.Info("send mode of bursts")
 }
 
-// reportPort logs changes since the last look, and makes events of them.
+// reportPort logs the changes since the last look, and reports events for them.
 func (f *follower) reportPort(was, now *port.State, gids bool, tooSmall error) {
 	if was.MTU == 0 || was.Trains != now.Trains {
 		f.logTrains(now)
@@ -140,7 +140,7 @@ func (f *follower) reportPort(was, now *port.State, gids bool, tooSmall error) {
 		f.log.Error("port is down", "device", f.port.Name(), "error", now.Lost)
 	}
 	if now.Stuck != nil && now.Stuck != was.Stuck {
-		f.log.Error("the RDMA MTU does not follow the interface's; set that again when the cause is gone, or close the device and open it again", "device", f.port.Name(), "error", now.Stuck)
+		f.log.Error("the RDMA MTU does not follow the interface MTU; remove the cause and set the interface MTU again, or reopen the device", "device", f.port.Name(), "error", now.Stuck)
 	}
 	switch {
 	case now.Up && !was.Up:
@@ -156,7 +156,7 @@ func (f *follower) reportPort(was, now *port.State, gids bool, tooSmall error) {
 	}
 }
 
-// steerPort gives the port's MACs and its subnets' broadcast addresses to the steering.
+// steerPort sets the port's MACs and its subnets' broadcast addresses in the steering table.
 func (f *follower) steerPort(was, now network.Port) error {
 	macs := make([][6]byte, len(now.MACs))
 	for i, mac := range now.MACs {
@@ -174,7 +174,7 @@ func (f *follower) steerPort(was, now network.Port) error {
 	return err
 }
 
-// setPort is steerPort for the engine, in Do.
+// setPort sets the same in the engine. It runs in Do.
 func (f *follower) setPort(now network.Port) {
 	f.engine.SetMACs(now.MACs...)
 	broadcasts := make([]wire.GID, len(now.Broadcasts))

@@ -17,7 +17,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
+// qp is a queue pair. The engine owns its state, and updates the copy in state.
 type qp struct {
 	entry          *datapath.QP
 	connection     *datapath.Connection // nil for datagrams
@@ -25,17 +25,17 @@ type qp struct {
 	target         *target // of an XRC target, else nil
 	pd             *pd
 	sendCQ, recvCQ *cq
-	srq            *srq                   // nil if it has a receive queue of its own
-	tally          *tally                 // of counters that are attached; nil if there are none
-	groups         map[wire.GID]wire.MLID // those that it is attached to
-	memory         [][]byte               // of its queues
+	srq            *srq                   // nil if it has its own receive queue
+	tally          *tally                 // its attached counters; nil if there are none
+	groups         map[wire.GID]wire.MLID // groups that it is attached to
+	memory         [][]byte               // memory of its queues
 	events         eventSource
 	state          atomic.Uint32
 	attr           verbs.QPAttr // without State; under the card's lock
-	peer           *ah          // of a connected queue pair that knows it
+	peer           *ah          // nil for a queue pair without a peer
 }
 
-// qps are the queue pairs of a session.
+// qps holds the queue pairs of a session.
 type qps struct {
 	handles.Table[qp]
 	owner      *owner
@@ -62,27 +62,26 @@ func (q *qp) bind(t *qps, r *provider.CreateQPRequest) (err error) {
 		return err
 	}
 	if r.DoorbellIndex >= ring.MaxQueuePairs || t.byDoorbell[r.DoorbellIndex] != nil {
-		return fmt.Errorf("%w: doorbell index %d is taken or too large; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
+		return fmt.Errorf("%w: doorbell index %d is in use or too large; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	q.entry.RecvPD = q.entry.PD
 	return q.bindSRQ(t, r.SRQ)
 }
 
-// engine is the one that serves the queue pair: that of its session, or of its XRC domain.
+// engine returns the engine that serves the queue pair: that of its session, or of its XRC domain.
 func (q *qp) engine() *datapath.Engine { return q.entry.Session.Engine() }
 
-// checkCQs refuses CQs that were overrun: what completes to them is lost, and nothing reports that
-// again. It runs in Do.
+// checkCQs rejects CQs that have overrun: completions to them are lost, and nothing reports that again. It runs in Do.
 func (q *qp) checkCQs() error {
 	if q.target == nil && (q.sendCQ.entry.Overrun() || q.recvCQ.entry.Overrun()) {
-		return fmt.Errorf("%w: a CQ of the queue pair, so the queue pair completes nothing any more; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
+		return fmt.Errorf("%w: a CQ of the queue pair, which therefore cannot complete requests; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
 	}
 	return nil
 }
 
-// bindSRQ has the queue pair take its receives from an SRQ, unless the handle is 0. The memory that these name is checked
-// against the SRQ's PD (IBA 10.2.9).
+// bindSRQ sets the SRQ from which the queue pair receives, unless the handle is 0. The memory of its receives is
+// checked against the SRQ's PD (IBA 10.2.9).
 func (q *qp) bindSRQ(t *qps, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
@@ -108,7 +107,8 @@ func (t *qps) destroy(r provider.DestroyQPRequest) error {
 	return err
 }
 
-// unlink removes a queue pair under the card's lock, which it releases. The peer's path is left without that lock.
+// unlink removes a queue pair under the card's lock, which it releases. The caller releases the peer's path without
+// that lock.
 func (t *qps) unlink(handle provider.Handle) (peer *ah, err error) {
 	defer t.owner.leave()
 	q, err := t.Get(handle)
@@ -120,7 +120,7 @@ func (t *qps) unlink(handle provider.Handle) (peer *ah, err error) {
 		return peer, network.HostError(err)
 	}
 	if len(q.groups) > 0 {
-		return nil, fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
+		return nil, fmt.Errorf("%w: the queue pair is attached to %d groups; detach it first", verbs.ErrBusy, len(q.groups))
 	}
 	t.Remove(handle)
 	err = t.forget([]*qp{q})
@@ -129,8 +129,7 @@ func (t *qps) unlink(handle provider.Handle) (peer *ah, err error) {
 	return q.peer, network.HostError(err)
 }
 
-// forget removes queue pairs from their groups, the engine and XDP, in this order. The caller
-// holds the card's lock.
+// forget removes queue pairs from their groups, the engine and XDP, in this order. The caller holds the card's lock.
 func (t *qps) forget(all []*qp) (failed error) {
 	t.owner.engine().Do(func() {
 		for _, q := range all {
@@ -175,7 +174,7 @@ func (q *qp) describe(handle provider.Handle) Object {
 	return o
 }
 
-// flush changes the queue pair to ERR, unless it is in RESET. It runs between two rounds.
+// flush changes the queue pair to ERR, unless it is in RESET. It runs in Do.
 func (q *qp) flush() {
 	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 		q.state.Store(uint32(verbs.QPStateErr))

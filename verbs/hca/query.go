@@ -38,15 +38,15 @@ func queryDevice(o *owner) (verbs.DeviceAttr, error) {
 	return attr, nil
 }
 
-// vendor is who has made the device: "roc". Programs take 0 and 0xFFFFFF for a device that they cannot use. The IEEE
-// assigns no number like this one to anybody: its first byte ends in 0010, which is left to local administration
-// (IEEE 802c, 8.4.4.3: AAI).
+// vendor is the vendor ID of the device: "roc". Programs interpret 0 and 0xFFFFFF as an unusable device. The IEEE
+// assigns no such number: its first byte ends in 0010, which is reserved for local administration (IEEE 802c, 8.4.4.3:
+// AAI).
 const vendor = 0x726F63
 
-// describeDevice fills in what is the same for every card.
+// describeDevice sets the attributes that are the same for every card.
 func describeDevice(attr *verbs.DeviceAttr) {
 	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, vendor
-	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
+	attr.PageSizeCap = 0xFFFFF000 // 4 KiB and larger
 	attr.CapFlags = ib.DeviceBadPKeyCntr | ib.DeviceBadQKeyCntr | ib.DeviceCurrQPStateMod | ib.DevicePortActiveEvent |
 		ib.DeviceSysImageGUID | ib.DeviceSRQResize | ib.DeviceNNotifyCQ |
 		ib.DeviceRCRNRNAKGen | ib.DeviceMemWindow | ib.DeviceMemWindowType2B | ib.DeviceXRC | ib.DeviceMemMgtExtensions
@@ -89,7 +89,7 @@ func queryPKey(o *owner, r provider.QueryPKeyRequest) (grant provider.QueryPKeyG
 	}
 	defer o.leave()
 	if r.Index != 0 {
-		return grant, fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, r.Index)
+		return grant, fmt.Errorf("%w: P_Key index %d; the table has only index 0", verbs.ErrInvalid, r.Index)
 	}
 	return provider.QueryPKeyGrant{PKey: wire.PKeyDefault}, nil
 }
@@ -135,10 +135,10 @@ const (
 	speed25G, speed50G, speed100G = 32, 64, 128
 )
 
-// ethernetLinks are the links by which the kernel describes an Ethernet interface: the first that is
-// fast enough (ib_get_eth_speed).
+// ethernetLinks are the link types by which the kernel describes an Ethernet interface: the first that is fast enough
+// (ib_get_eth_speed).
 var ethernetLinks = []struct {
-	mbps         int // at most
+	mbps         int // maximum
 	width, speed uint8
 }{
 	{1000, width1x, speed2G5}, {10000, width1x, speed10G}, {20000, width4x, speed5G}, {25000, width1x, speed25G},

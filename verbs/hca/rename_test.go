@@ -37,7 +37,7 @@ func TestInterfaceIsRenamed(t *testing.T) {
 		check(t, joined.Close())
 		flows(t, &stations{hosts, a, b}, ah)
 	}
-	if !log.says("has another name") || !log.says("device=fabric0") {
+	if !log.says("was renamed") || !log.says("device=fabric0") {
 		t.Error("it was not logged")
 	}
 }

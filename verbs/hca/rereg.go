@@ -12,8 +12,8 @@ import (
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
 
-// rereg carries out provider.ReregMR. A request that the engine is executing uses the region as it was, and all later
-// ones as it is then.
+// rereg carries out provider.ReregMR. A request in progress uses the old state of the region, and all later requests
+// use the new one.
 func (t *mrs) rereg(r provider.ReregMRRequest) error {
 	if err := t.checkRereg(&r); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (t *mrs) rereg(r provider.ReregMRRequest) error {
 	return t.change(&r, nil)
 }
 
-// change changes a region. unmap is of new memory, if that is mapped for the region; its old memory is freed.
+// change changes a region and frees its old memory. unmap unmaps the new memory, if that is mapped for the region.
 func (t *mrs) change(r *provider.ReregMRRequest, unmap func()) error {
 	was, err := t.exchange(r, unmap)
 	if err == nil && r.Flags&verbs.ReregChangeTranslation != 0 {
@@ -30,7 +30,7 @@ func (t *mrs) change(r *provider.ReregMRRequest, unmap func()) error {
 	return err
 }
 
-// exchange changes a region, and returns the region as it was.
+// exchange changes a region, and returns its old state.
 func (t *mrs) exchange(r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
 	if err := t.owner.enter(); err != nil {
 		return was, err
@@ -41,7 +41,7 @@ func (t *mrs) exchange(r *provider.ReregMRRequest, unmap func()) (was mr, err er
 		return was, err
 	}
 	if m.null || m.fast || m.pd.handle == 0 {
-		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory stay as they are", verbs.ErrInvalid)
+		return was, fmt.Errorf("%w: a null region, a fast one and coherent memory cannot be changed", verbs.ErrInvalid)
 	}
 	next, err := m.changed(t.pds, r, unmap)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *mrs) exchange(r *provider.ReregMRRequest, unmap func()) (was mr, err er
 	return was, nil
 }
 
-// checkRereg makes the checks that need only the request.
+// checkRereg makes the checks that depend only on the request.
 func (t *mrs) checkRereg(r *provider.ReregMRRequest) error {
 	if err := checkReregFlags(r); err != nil || r.Flags&verbs.ReregChangeTranslation == 0 {
 		return err
@@ -66,7 +66,7 @@ func (t *mrs) checkRereg(r *provider.ReregMRRequest) error {
 		return err
 	}
 	if len(r.Memory) == 0 {
-		return fmt.Errorf("%w: ReregChangeTranslation to no memory", verbs.ErrInvalid)
+		return fmt.Errorf("%w: ReregChangeTranslation needs memory of at least one byte", verbs.ErrInvalid)
 	}
 	return checkMR(len(r.Memory), r.IOVA, r.Access)
 }
@@ -74,14 +74,14 @@ func (t *mrs) checkRereg(r *provider.ReregMRRequest) error {
 func checkReregFlags(r *provider.ReregMRRequest) error {
 	switch {
 	case r.Flags == 0 || r.Flags&^reregFlags != 0:
-		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
+		return fmt.Errorf("%w: flags 0x%x; use ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
 	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
 		return fmt.Errorf("%w: access flags without ReregChangeAccess; set it", verbs.ErrInvalid)
 	}
 	return nil
 }
 
-// changed returns the region as a request changes it; unmap is of new memory. The caller holds card.mu.
+// changed returns the region with a request's changes; unmap unmaps the new memory. The caller holds card.mu.
 func (m mr) changed(pds *pds, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = pds.Get(r.PD); err != nil {
@@ -90,7 +90,7 @@ func (m mr) changed(pds *pds, r *provider.ReregMRRequest, unmap func()) (_ mr, e
 	}
 	if r.Flags&verbs.ReregChangeTranslation != 0 {
 		if m.dm != nil {
-			return m, fmt.Errorf("%w: a region of device memory keeps it", verbs.ErrInvalid)
+			return m, fmt.Errorf("%w: a region of device memory cannot get other memory", verbs.ErrInvalid)
 		}
 		m.own, m.unmap, m.memory, m.iova = nil, unmap, r.Memory, r.IOVA
 	}
@@ -100,14 +100,14 @@ func (m mr) changed(pds *pds, r *provider.ReregMRRequest, unmap func()) (_ mr, e
 	return m, checkAccess(m.iova, m.access)
 }
 
-// Mapping is memory of a program in another process, as it is mapped here for one region.
+// Mapping is memory of a program in another process, mapped into this process for one region.
 type Mapping struct {
 	Memory []byte
-	// Unmap ends the mapping. It is called once, without a lock, when the card touches the memory no more.
+	// Unmap unmaps the memory. It is called once, without a lock, after the card's last access.
 	Unmap func()
 }
 
-// holds says whether an address is one of memory that is mapped for the region.
+// holds reports whether an address is in memory that is mapped for the region.
 func (m *mr) holds(address uintptr) bool {
 	return m.unmap != nil && address-reflect.ValueOf(m.memory).Pointer() < uintptr(len(m.memory))
 }
@@ -136,9 +136,9 @@ func (t *mrs) regMapped(r provider.AllocMRRequest, mapped func() (Mapping, error
 func (t *mrs) reregMapped(r provider.ReregMRRequest, length int, mapped func() (Mapping, error)) error {
 	switch {
 	case r.Flags&verbs.ReregChangeTranslation == 0:
-		return fmt.Errorf("%w: other memory without ReregChangeTranslation; set it", verbs.ErrInvalid)
+		return fmt.Errorf("%w: new memory needs the flag ReregChangeTranslation", verbs.ErrInvalid)
 	case length == 0:
-		return fmt.Errorf("%w: ReregChangeTranslation to no memory", verbs.ErrInvalid)
+		return fmt.Errorf("%w: ReregChangeTranslation needs memory of at least one byte", verbs.ErrInvalid)
 	}
 	if err := checkReregFlags(&r); err != nil {
 		return err

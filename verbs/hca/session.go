@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Session is one program's use of a card: objects with handles, a doorbell, events, limits and privileges of its own. It
+// Session is one program's use of a card, with its own objects and handles, doorbell, events, limits and privileges. It
 // is a provider.Provider. Sessions do not affect each other; closing one frees only its own objects.
 type Session struct {
 	owner
@@ -41,10 +41,10 @@ type Session struct {
 	ids         *ids.Session
 }
 
-// maxSessions is the most sessions of a card.
+// maxSessions is the maximum number of sessions of a card.
 const maxSessions = 4096
 
-// makeTables makes the empty tables of the session's objects.
+// makeTables creates the empty tables of the session's objects.
 func (s *Session) makeTables() {
 	o, card := &s.owner, s.card
 	s.pds = pds{Table: newTable[pd](o, "PD", quota.PDs), owner: o}
@@ -78,7 +78,7 @@ func newTable[T any](o *owner, noun string, kind quota.Kind) handles.Table[T] {
 // Claim implements provider.Provider.
 func (s *Session) Claim() error {
 	if s.claimed.Swap(true) {
-		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession makes another session", verbs.ErrBusy, s.card.Name())
+		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession creates another session", verbs.ErrBusy, s.card.Name())
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 // DoorbellMemory returns the memory of the doorbell, from SessionConfig.Memory.
 func (s *Session) DoorbellMemory() []byte { return s.doorbellMemory }
 
-// OpenEvents returns a queue for the events of objects whose EventIDs are from first, which is not 0, to last. Other
-// queues do not get these events; each gets those of the device and its port. GetAsyncEvent returns the events of
-// objects with other EventIDs. The error is ErrBusy if another queue has one of the EventIDs.
+// OpenEvents returns a queue for the events of objects with EventIDs from first, which is not 0, to last. Other queues
+// do not receive these events; every queue receives those of the device and its port. GetAsyncEvent returns the events
+// of objects with other EventIDs. The error is ErrBusy if another queue has one of the EventIDs.
 func (s *Session) OpenEvents(first, last uint64) (*EventQueue, error) {
 	return s.events.open(first, last)
 }
@@ -105,10 +105,10 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (r provider.EventReport, er
 	return r, err
 }
 
-// ReportNoticed calls SessionConfig.Observe for what has happened since SessionConfig.Noticed was called.
+// ReportNoticed calls SessionConfig.Observe for the events since SessionConfig.Noticed was called.
 func (s *Session) ReportNoticed() { s.events.reportNoted() }
 
-// Wake implements provider.Provider. If inline progress is on, the caller's thread does the work.
+// Wake implements provider.Provider. With inline progress, the caller's thread does the work.
 func (s *Session) Wake() {
 	if s.device.inline {
 		s.engine().Kick(s.entry)
@@ -141,7 +141,7 @@ func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (ove
 // WakeLeader implements provider.Leader.
 func (s *Session) WakeLeader() { s.engine().WakeLeader() }
 
-// Counters implements provider.CounterReader: Card.Statistics as a list with names.
+// Counters implements provider.CounterReader: it returns Card.Statistics as a list with names.
 func (s *Session) Counters() ([]Counter, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {
@@ -150,21 +150,21 @@ func (s *Session) Counters() ([]Counter, error) {
 	return statistics.All(), nil
 }
 
-// RegMapped registers the program's own memory, of the length in the request. The request is checked before mapped is
-// called, which maps the memory. The grant has no memory, since the program has it. Errors: those of AllocMR and those
-// of mapped.
+// RegMapped registers the program's own memory, of the length in the request. It checks the request, then calls mapped,
+// which maps the memory. The grant has no memory, since the program has it. Errors: those of AllocMR and those of
+// mapped.
 func (s *Session) RegMapped(r provider.AllocMRRequest, mapped func() (Mapping, error)) (provider.MRGrant, error) {
 	return s.mrs.regMapped(r, mapped)
 }
 
 // ReregMapped is ReregMR with ReregChangeTranslation to the program's own memory, of a length in bytes, which mapped
-// maps. After an error the region is as it was.
+// maps. After an error the region is unchanged.
 func (s *Session) ReregMapped(r provider.ReregMRRequest, length int, mapped func() (Mapping, error)) error {
 	return s.mrs.reregMapped(r, length, mapped)
 }
 
-// Objects lists up to most objects of a kind, beginning at a place. If there are more, next is where to continue. It
-// holds the card for one page at a time. Objects that come or go between two pages are listed or not.
+// Objects lists up to most objects of a kind, from a position on. If more is true, the list continues at next. It locks
+// the card for one page at a time. Objects that are created or destroyed between two pages may be listed or not.
 func (s *Session) Objects(kind ObjectKind, from Cursor, most int) (list []Object, next Cursor, more bool, err error) {
 	if err := s.enter(); err != nil {
 		return nil, from, false, err
@@ -191,21 +191,21 @@ func (s *Session) Objects(kind ObjectKind, from Cursor, most int) (list []Object
 	case ObjectMembership:
 		more = fill(p, &s.memberships.Table, each(p, (*joined).describe))
 	default:
-		err = fmt.Errorf("%w: no kind %d of objects", verbs.ErrInvalid, kind)
+		err = fmt.Errorf("%w: unknown kind of objects %d", verbs.ErrInvalid, kind)
 	}
 	return p.list, p.next, more, err
 }
 
-// IDInfo is a connection id as commands of the service show it.
+// IDInfo describes a connection id, for commands of the service.
 type IDInfo = ids.Info
 
-// IDs lists up to most connection ids, as Objects does.
+// IDs lists up to most connection ids, like Objects.
 func (s *Session) IDs(from Cursor, most int) (list []IDInfo, next Cursor, more bool, err error) {
 	list, next.Place, more, err = s.ids.List(from.Place, most)
 	return list, next, more, err
 }
 
-// Used returns the numbers of objects that the session has.
+// Used returns the current numbers of the session's objects.
 func (s *Session) Used() (used Limits) {
 	usedIDs, usedChannels := s.ids.Used()
 	s.device.mu.Lock()

@@ -32,7 +32,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	if port := l.a.port(); port.ActiveMTU != verbs.MTU1024 || port.MaxMTU != verbs.MTU1024 || port.InterfaceMTU != 9000 || port.State != verbs.PortActive {
 		t.Errorf("port %+v", port)
 	}
-	if !log.says("the RDMA MTU stays 1024") || !log.says("open it again") {
+	if !log.says("the RDMA MTU stays 1024") || !log.says("reopen the device") {
 		t.Error("the log does not say so")
 	}
 	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU.Bytes() == carried(t, 4096) })

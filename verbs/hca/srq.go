@@ -13,36 +13,36 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// srq is a shared receive queue, with the number of queue pairs that take from it.
+// srq is a shared receive queue, with the number of queue pairs that receive from it.
 type srq struct {
 	handle provider.Handle
 	entry  *datapath.SRQ // the engine's part of it
 	pd     *pd
-	memory [][]byte // of its queues; the last is the one that the program posts to
-	unused [][]byte // of queues that were found empty by the last resize: the program may still look
+	memory [][]byte // memory of its queues; the program posts to the last
+	unused [][]byte // memory of queues that the last resize found empty: the program may still access it
 	maxWR  uint32
 	maxSGE uint32
 	users  int
 	events eventSource
-	xrcd   *xrcd // of one of type XRC, like cq; else nil
+	xrcd   *xrcd // domain of an XRC SRQ, like cq; else nil
 	cq     *cq
 }
 
-// srqs are the shared receive queues of a session.
+// srqs holds the shared receive queues of a session.
 type srqs struct {
 	handles.Table[srq]
 	owner   *owner
 	pds     *pds
-	cqs     *cqs                  // of those of type XRC
-	xrcds   *xrcds                // likewise
-	numbers *handles.Numbers[srq] // likewise; the card's
+	cqs     *cqs                  // for XRC SRQs
+	xrcds   *xrcds                // for XRC SRQs
+	numbers *handles.Numbers[srq] // for XRC SRQs; the card's
 }
 
-// checkSRQ fills in defaults, and refuses what is beyond the limits.
+// checkSRQ sets defaults, and rejects capacities beyond the limits.
 func checkSRQ(a *provider.SRQInitAttr) error {
 	a.MaxSGE = max(a.MaxSGE, 1)
 	if a.MaxWR < 1 || a.MaxWR > maxSRQWR {
-		return fmt.Errorf("%w: max_wr %d of an SRQ; 1 to %d", verbs.ErrInvalid, a.MaxWR, maxSRQWR)
+		return fmt.Errorf("%w: max_wr %d of an SRQ; it must be 1 to %d", verbs.ErrInvalid, a.MaxWR, maxSRQWR)
 	}
 	if a.MaxSGE > ring.MaxSGE {
 		return fmt.Errorf("%w: max_sge %d of an SRQ, at most %d", verbs.ErrInvalid, a.MaxSGE, ring.MaxSGE)
@@ -55,7 +55,7 @@ func (t *srqs) create(r provider.CreateSRQRequest) (provider.CreateSRQGrant, err
 	return t.build(r, func(q *srq) error { return nil })
 }
 
-// build makes a queue; bind finds what else it refers to, under card.mu.
+// build creates a queue; bind finds the other objects that it refers to, under card.mu.
 func (t *srqs) build(r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
 		return provider.CreateSRQGrant{}, err
@@ -78,7 +78,7 @@ func (t *srqs) build(r provider.CreateSRQRequest, bind func(*srq) error) (provid
 	return grant, nil
 }
 
-// newQueue allocates a queue, and makes a grant that has all except the handle.
+// newQueue allocates a queue, and returns a grant without the handle.
 func (t *srqs) newQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
 	memory, err := t.owner.alloc(g.Size())
@@ -118,7 +118,7 @@ func (t *srqs) link(q *srq, in provider.Handle, bind func(*srq) error) (handle p
 // modify carries out provider.ModifySRQ.
 func (t *srqs) modify(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
-		return provider.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
+		return provider.ModifySRQGrant{}, fmt.Errorf("%w: unknown attributes 0x%x of an SRQ", verbs.ErrInvalid, uint32(extra))
 	}
 	if err := t.owner.begin(); err != nil {
 		return provider.ModifySRQGrant{}, err
@@ -142,8 +142,8 @@ func (t *srqs) modify(r provider.ModifySRQRequest) (provider.ModifySRQGrant, err
 	return grant, err
 }
 
-// checkModify checks a request before memory is allocated for it, and returns the maximum of SGEs in a slot of that
-// memory.
+// checkModify checks a request before memory is allocated for it, and returns the maximum number of SGEs in a slot of
+// that memory.
 func (t *srqs) checkModify(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
 	if err := t.owner.enter(); err != nil {
 		return 0, err
@@ -160,8 +160,7 @@ func (t *srqs) checkModify(r *provider.ModifySRQRequest) (maxSGE uint32, err err
 	return q.maxSGE, checkSRQ(&size)
 }
 
-// change makes the change, between two rounds: all of it or nothing. queue is the new one of a
-// resize.
+// change makes the change between two rounds, completely or not at all. queue is the new queue of a resize.
 func (t *srqs) change(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
 	if err := t.owner.enter(); err != nil {
 		return grant, err
@@ -171,7 +170,7 @@ func (t *srqs) change(r provider.ModifySRQRequest, queue *ring.RecvConsumer, mad
 	if err != nil {
 		return grant, err
 	}
-	before := q.unused // the program does not read these any more: a further request says so
+	before := q.unused // the further request shows that the program does not read these any more
 	t.owner.engine().Do(func() { err = q.apply(t.owner.engine(), &r, queue, made.Attr.MaxWR) })
 	if err != nil {
 		return grant, err
@@ -186,7 +185,7 @@ func (t *srqs) change(r provider.ModifySRQRequest, queue *ring.RecvConsumer, mad
 	return grant, nil
 }
 
-// apply changes the engine's part.
+// apply changes the engine's part of the SRQ.
 func (q *srq) apply(e *datapath.Engine, r *provider.ModifySRQRequest, queue *ring.RecvConsumer, maxWR uint32) error {
 	limit := q.entry.Limit()
 	if r.Mask&verbs.SRQLimit != 0 {
@@ -196,7 +195,7 @@ func (q *srq) apply(e *datapath.Engine, r *provider.ModifySRQRequest, queue *rin
 		maxWR = q.maxWR
 	}
 	if limit > maxWR {
-		return fmt.Errorf("%w: a limit of %d in an SRQ of %d receives", verbs.ErrInvalid, limit, maxWR)
+		return fmt.Errorf("%w: limit %d exceeds the %d receives of the SRQ", verbs.ErrInvalid, limit, maxWR)
 	}
 	if queue != nil {
 		if err := q.resize(queue, r.Attr.MaxWR); err != nil {
@@ -209,19 +208,19 @@ func (q *srq) apply(e *datapath.Engine, r *provider.ModifySRQRequest, queue *rin
 	return nil
 }
 
-// resize adds a queue, behind those of earlier resizes that have receives left.
+// resize adds a queue, after those of earlier resizes that still have receives.
 func (q *srq) resize(queue *ring.RecvConsumer, asked uint32) error {
 	if n := q.entry.Waiting(); n > asked {
-		return fmt.Errorf("%w: max_wr %d is less than the %d receives that wait in the SRQ", verbs.ErrInvalid, asked, n)
+		return fmt.Errorf("%w: max_wr %d is less than the %d receives in the SRQ", verbs.ErrInvalid, asked, n)
 	}
 	if q.trim(); len(q.memory) == maxSRQQueues {
-		return fmt.Errorf("%w: receives from before each of the last %d resizes still wait; resize when messages have taken some", verbs.ErrBusy, maxSRQQueues-1)
+		return fmt.Errorf("%w: the SRQ still has receives from before each of the last %d resizes; resize when messages have consumed some", verbs.ErrBusy, maxSRQQueues-1)
 	}
 	q.entry.Resize(queue)
 	return nil
 }
 
-// trim forgets queues that are empty and replaced.
+// trim removes queues that are empty and replaced.
 func (q *srq) trim() {
 	all := q.memory
 	q.memory = nil
@@ -265,7 +264,7 @@ func (t *srqs) destroy(r provider.DestroySRQRequest) error {
 		return err
 	}
 	if q.users > 0 {
-		return fmt.Errorf("%w: %d queue pairs take receives from the SRQ; close them first", verbs.ErrBusy, q.users)
+		return fmt.Errorf("%w: %d queue pairs receive from the SRQ; close them first", verbs.ErrBusy, q.users)
 	}
 	t.Remove(r.SRQ)
 	q.pd.users--

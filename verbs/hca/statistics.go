@@ -16,21 +16,20 @@ import (
 	"github.com/roced/roced/verbs/hca/nic"
 )
 
-// Statistics are a card's counters. Each received packet ends in one counter: of Steering, unless it
-// was redirected; else of Socket if the socket dropped it; else of Engine. A packet that was to be
-// sent is counted as sent or under the reason for its drop. The reasons are documented at
-// datapath.Drop and bpf.Verdict, the connection manager's counters at cm.Counter.
+// Statistics has a card's counters. Each received packet is counted once: in Steering unless it was redirected, else in
+// Socket if the socket dropped it, else in Engine. Each packet to send is counted as sent or under the reason of its
+// drop. The reasons are documented at datapath.Drop and bpf.Verdict, the connection manager's counters at cm.Counter.
 type Statistics struct {
 	Engine   datapath.Counters
 	Steering []Counter
 	Socket   xsk.Statistics
-	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
-	// unsent is in the engine's drops too.
+	// Sent counts packets by how they were passed to the kernel, see SendMode. Packets that the kernel returned unsent
+	// are also in the engine's drops.
 	Sent link.Sent
-	// UDP counts what UDP sockets gave that was of no use.
+	// UDP counts unusable packets from UDP sockets.
 	UDP network.UDPCounters
-	// CM counts what the connection manager received and sent on QP 1. The engine has counted these
-	// packets too, as delivered and sent.
+	// CM counts the messages that the connection manager received and sent on QP 1. The engine has also counted these
+	// packets, as delivered and sent.
 	CM cm.Counters
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
@@ -39,10 +38,10 @@ type Statistics struct {
 	Faults uint64
 }
 
-// Counter is one number of a card's statistics.
+// Counter is a named counter of a card's statistics.
 type Counter = verbs.Counter
 
-// AddCounters adds the values of a card's list to a sum of such lists; a sum that is nil is 0.
+// AddCounters adds the values of a card's list to a sum of such lists; a nil sum is 0.
 func AddCounters(sum, list []Counter) []Counter {
 	if sum == nil {
 		return slices.Clone(list)
@@ -57,7 +56,7 @@ func newCounter(place, name string, value uint64, lost bool) Counter {
 	return Counter{Place: place, Name: name, Value: value, Lost: lost}
 }
 
-// All lists all numbers with their names, always in the same order.
+// All returns all counters with their names, always in the same order.
 func (s *Statistics) All() (all []Counter) {
 	if all = slices.Clone(s.Steering); all == nil { // a network without steering
 		all = nic.NoCounters()
@@ -94,7 +93,7 @@ func (s *Statistics) All() (all []Counter) {
 	return all
 }
 
-// String lists the numbers that are not 0, as "engine sent 3, engine drop_qkey 1".
+// String lists the counters that are not 0, as "engine sent 3, engine drop_qkey 1".
 func (s Statistics) String() string {
 	var parts []string
 	for _, c := range s.All() {

@@ -15,14 +15,14 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// target is what an XRC target has besides what a queue pair has: it is its domain's, and the sessions that have
-// opened it have one queue pair in their tables. It lives while one of them has a handle of it.
+// target is the part of an XRC target that other queue pairs do not have. An XRC target belongs to its domain; the
+// sessions that have opened it share one queue pair in their tables. It exists while one of them has a handle of it.
 type target struct {
 	domain  *domain
 	openers []*opener // changed between two rounds
 }
 
-// opener is a handle of a target, which gets all of its events.
+// opener is a handle of a target. It receives all events of the target.
 type opener struct {
 	owner  *owner
 	handle provider.Handle
@@ -30,7 +30,8 @@ type opener struct {
 	events eventSource
 }
 
-// opener returns the session's opener with a handle; any of the session's for handle 0, which names none.
+// opener returns the session's opener with a handle, or any of the session's openers for handle 0, which is never in
+// use.
 func (t *target) opener(of *owner, handle provider.Handle) *opener {
 	for _, o := range t.openers {
 		if o.owner == of && (o.handle == handle || handle == 0) {
@@ -40,7 +41,7 @@ func (t *target) opener(of *owner, handle provider.Handle) *opener {
 	return nil
 }
 
-// shared reports whether another session has the target too.
+// shared reports whether another session has opened the target.
 func (t *target) shared(of *owner) bool {
 	return slices.ContainsFunc(t.openers, func(o *opener) bool { return o.owner != of })
 }
@@ -52,7 +53,7 @@ func (t *target) note(what uint32) {
 	}
 }
 
-// targets opens the XRC targets of domains for a session. Their handles are in the table of its queue pairs.
+// targets opens the XRC targets of domains for a session. Their handles are in the session's table of queue pairs.
 type targets struct {
 	qps   *qps
 	xrcds *xrcds
@@ -90,7 +91,7 @@ func (t *targets) create(r provider.CreateXRCTargetRequest) (grant provider.Open
 	return provider.OpenQPGrant{QP: o.handle, Number: q.entry.Number}, nil
 }
 
-// newTarget makes a target. Its queues are the card's own, and stay empty.
+// newTarget creates a target. Its queues are the card's own, and stay empty.
 func newTarget(d *domain) (*qp, error) {
 	q := &qp{kind: verbs.QPTypeXRCRecv, groups: map[wire.GID]wire.MLID{}, pd: &d.pd, target: &target{domain: d}}
 	q.entry = &datapath.QP{
@@ -158,8 +159,8 @@ func (t *qps) forgetOpener(q *qp, o *opener) {
 	t.owner.events.forget(&o.events)
 }
 
-// closeTarget closes a handle of the target, and with the last one destroys the queue pair. It returns the peer that is
-// unused afterwards. The caller holds the card's lock.
+// closeTarget closes a handle of the target, and with the last handle destroys the queue pair. It returns the peer that
+// is then unused. The caller holds the card's lock.
 func (t *qps) closeTarget(q *qp, o *opener) (peer *ah, err error) {
 	if t.forgetOpener(q, o); len(q.target.openers) > 0 {
 		return nil, nil
@@ -170,8 +171,8 @@ func (t *qps) closeTarget(q *qp, o *opener) (peer *ah, err error) {
 	return q.peer, t.owner.device.host.RemoveQP(uint32(q.entry.Number))
 }
 
-// closeTargets closes the session's handles of targets, at its end. It returns the peers that are unused afterwards, whose
-// paths the caller leaves. The caller holds the card's lock.
+// closeTargets closes the session's handles of targets, at its end. It returns the unused peers, whose paths the caller
+// releases. The caller holds the card's lock.
 func (t *qps) closeTargets() (left []*ah, failed error) {
 	for _, q := range t.All() {
 		if q.target == nil {

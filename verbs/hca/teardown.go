@@ -15,13 +15,13 @@ import (
 
 // The end of cards and sessions. Both may fail first (failure.go); their state is in life.go.
 
-// closeTimeout is the longest time for which Close waits for posted requests to be sent.
+// closeTimeout is the maximum time for which Close waits for posted requests to be sent.
 const closeTimeout = time.Second
 
-// Close stops the card and frees everything that it and its sessions have. Posted requests are sent
-// first, for up to a second; those that cannot be sent (the link is down, the queue pair is in SQD)
-// are not waited for. From then on commands return verbs.ErrClosed; Statistics still works. Closing
-// again does nothing. A card that has failed must be closed too.
+// Close stops the card and frees all resources of it and its sessions. Posted requests are sent first, for up to a
+// second; Close does not wait for those that cannot be sent (the link is down, the queue pair is in SQD). From then on
+// commands return verbs.ErrClosed; Statistics still works. Closing again has no effect. A failed card must be closed
+// too.
 func (card *Card) Close() error {
 	var programs []*Session
 	card.locked(func() { programs = slices.Clone(card.sessions) })
@@ -29,7 +29,7 @@ func (card *Card) Close() error {
 		s.ids.Quit() // while commands and packets still work: peers are notified
 	}
 	card.manager.Flush()
-	sessions, first := card.end() // commands are refused from here on, and waiting goroutines are woken
+	sessions, first := card.end() // from here on commands are refused, and waiting goroutines are woken
 	if !first {
 		<-card.life.over
 		return nil
@@ -51,8 +51,8 @@ func (card *Card) Close() error {
 	}
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	final, _ := card.readStatistics() // counters that cannot be read stay 0; the host cannot be asked after it is closed
-	err := card.engine.Close()        // its link, before the host
+	final, _ := card.readStatistics() // counters that cannot be read stay 0; a closed host cannot be queried
+	err := card.engine.Close()        // closes its link, before the host
 	ids.LeavePorts(card.host.Namespace())
 	err = errors.Join(err, card.host.Close())
 	final.Engine = card.engine.Counters() // with the last drops
@@ -60,7 +60,8 @@ func (card *Card) Close() error {
 	return err
 }
 
-// end refuses further commands of all sessions, and returns the sessions that were open. first is false if it was called
+// end refuses further commands of all sessions, and returns the sessions that were open. first is false if it was
+// called before.
 // before.
 func (card *Card) end() (sessions []*Session, first bool) {
 	card.mu.Lock()
@@ -77,8 +78,8 @@ func (card *Card) end() (sessions []*Session, first bool) {
 	return sessions, true
 }
 
-// settle sends posted requests, for closeTimeout at most. Since the follower has ended, it queries itself the neighbours
-// that have not answered yet.
+// settle sends posted requests, for up to closeTimeout. Since the follower has ended, settle itself queries the
+// neighbours that have not responded yet.
 func (card *Card) settle(sessions []*Session) {
 	end := time.Now().Add(closeTimeout)
 	settle := func() {
@@ -96,16 +97,16 @@ func (card *Card) settle(sessions []*Session) {
 	settle()
 }
 
-// settlePause is the time between two queries for neighbours that settle waits for.
+// settlePause is the time between two neighbour queries of settle.
 const settlePause = 2 * time.Millisecond
 
-// Close ends the session and frees all that it has: objects, attachments to groups, memberships.
-// Posted requests are sent first, as with Card.Close. From then on commands return verbs.ErrClosed.
-// Closing again waits for the first Close, and does nothing.
+// Close ends the session and frees all its objects, attachments to groups and memberships. Posted requests are sent
+// first, as with Card.Close. From then on commands return verbs.ErrClosed. Closing again waits for the first Close, and
+// has no other effect.
 func (s *Session) Close() error {
 	first := false
 	s.device.locked(func() {
-		if first = s.stop(); first { // commands are refused from here on, and waiting goroutines are woken
+		if first = s.stop(); first { // from here on commands are refused, and waiting goroutines are woken
 			s.device.life.work.Add(1)
 		}
 	})
@@ -121,7 +122,7 @@ func (s *Session) Close() error {
 	return s.free()
 }
 
-// stop refuses further commands; false if it was called before. The caller holds the card's lock.
+// stop refuses further commands; it returns false if it was called before. The caller holds the card's lock.
 func (s *Session) stop() (first bool) {
 	if first = s.life.stop(); first {
 		s.wakeWaiters()
@@ -129,8 +130,7 @@ func (s *Session) stop() (first bool) {
 	return first
 }
 
-// wakeWaiters wakes all goroutines and programs that wait for something that cannot come any more. The caller holds the
-// card's lock.
+// wakeWaiters wakes all goroutines and programs whose waits cannot end otherwise. The caller holds the card's lock.
 func (s *Session) wakeWaiters() {
 	if s.life.release() {
 		for _, c := range s.channels.All() {
@@ -141,11 +141,11 @@ func (s *Session) wakeWaiters() {
 	}
 }
 
-// free frees all objects of the session, after its last command has returned. However a session ends, only free frees its
-// objects. A step that fails or panics does not prevent those after it.
+// free frees all objects of the session, after its last command has returned. Every end of a session frees its objects
+// here. A step that fails or panics does not prevent the later ones.
 func (s *Session) free() (failed error) {
 	defer close(s.life.over)
-	var peers []*ah // of XRC targets that go with the session
+	var peers []*ah // peers of XRC targets that are destroyed with the session
 	locked := func(step func() error) func() error {
 		return func() (err error) {
 			s.device.locked(func() { err = step() })
@@ -154,13 +154,14 @@ func (s *Session) free() (failed error) {
 	}
 	s.engine().EndCalls(s.config.Calls)
 	for _, step := range []func() error{
-		// Ids first: their connections end, and none begins anything more.
+		// Ids first: their connections end, and no new ones start.
 		s.ids.End,
-		// Then the objects that peers can reach, from the outside to the inside, until no round of the engine touches the session.
+		// Then the objects that peers can reach, from the outside to the inside, until no round of the engine uses the
+		// session.
 		locked(func() (err error) {
 			s.srqs.withdrawXRC() // before the targets that receive into them
 			peers, err = s.qps.closeTargets()
-			s.xrcds.leaveAll() // after the targets, which are their domain's
+			s.xrcds.leaveAll() // after the targets, which belong to domains
 			return err
 		}),
 		locked(func() error { return errors.Join(s.attachments.detachAll(), s.qps.forget(s.qps.All())) }),
@@ -169,7 +170,7 @@ func (s *Session) free() (failed error) {
 		s.ids.Free,
 		func() error { leavePaths(s.qps.All(), s.ahs.All(), peers); return nil },
 		s.memberships.leaveAll,
-		// Memory and quotas last: nothing refers to them any more.
+		// Memory and quotas last: no object refers to them any more.
 		func() error {
 			s.release(s.doorbellMemory)
 			for _, free := range []func(){

@@ -18,19 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// domain is an XRC domain of a card. Sessions of one user share it by an inode. It lives while one of them has a handle
-// of it.
+// domain is an XRC domain of a card. Sessions of one user share it by an inode. It exists while one of them has a
+// handle of it.
 type domain struct {
-	key     *domainKey        // nil: it is one session's
+	key     *domainKey        // nil: it belongs to one session
 	entry   *datapath.Domain  // the engine's part of it
-	session *datapath.Session // that its targets are of: no program's
-	pd      pd                // likewise
+	session *datapath.Session // session of its targets; no program's
+	pd      pd                // PD of its targets
 	handles int
 	targets map[wire.QPN]*qp
-	free    []uint32 // places of targets that are gone: as DoorbellIndex, in session
+	free    []uint32 // free places (DoorbellIndex in session) of destroyed targets
 }
 
-// place is where the next target goes. The places that are taken or free are those below their number.
+// place returns the place of the next target. The places in use and the free ones are those below their total number.
 func (d *domain) place() uint32 {
 	if last := len(d.free) - 1; last >= 0 {
 		return d.free[last]
@@ -38,7 +38,7 @@ func (d *domain) place() uint32 {
 	return uint32(len(d.targets))
 }
 
-// add adds a target at the place.
+// add adds a target at the next place.
 func (d *domain) add(q *qp) {
 	d.targets[q.entry.Number] = q
 	d.free = d.free[:max(len(d.free)-1, 0)]
@@ -49,11 +49,11 @@ func (d *domain) remove(q *qp) {
 	d.free = append(d.free, q.entry.DoorbellIndex)
 }
 
-// domains are the XRC domains of a card that an inode names. The card's lock protects them.
+// domains holds the XRC domains of a card that are named by an inode. The card's lock protects it.
 type domains struct{ byKey map[domainKey]*domain }
 
-// domainKey is whose a domain is, and the inode that names it. The time of its birth tells an inode from a later one
-// that has its number; so no descriptor is kept.
+// domainKey has the sharer of a domain, and the inode that names it. The birth time distinguishes an inode from a later
+// one with the same number, so no descriptor is kept open.
 type domainKey struct {
 	sharer any
 	inode
@@ -65,23 +65,23 @@ type inode struct {
 	born         unix.StatxTimestamp
 }
 
-// xrcd is a session's handle of a domain, with the number of SRQs and queue pairs that it was used for.
+// xrcd is a session's handle of a domain, with the number of SRQs and queue pairs created with it.
 type xrcd struct {
 	domain *domain
 	users  int
 }
 
-// xrcds are the handles of XRC domains of a session.
+// xrcds holds a session's handles of XRC domains.
 type xrcds struct {
 	handles.Table[xrcd]
 	owner   *owner
 	domains *domains
 }
 
-// errNoDomain is EAGAIN first, the errno that crosses to C, as of the kernel.
-var errNoDomain = errno.Kin("the inode has no XRC domain; request that one is made (O_CREAT)", unix.EAGAIN, verbs.ErrInvalid)
+// errNoDomain has EAGAIN first, the errno for C, as in the kernel.
+var errNoDomain = errno.Kin("the inode has no XRC domain; create one (O_CREAT)", unix.EAGAIN, verbs.ErrInvalid)
 
-// inodeOf finds the inode of an open file. It requests no update from a file system, which may be slow to respond.
+// inodeOf returns the inode of an open file. It requests no update from the file system, which may be slow to respond.
 func inodeOf(file syscall.Conn) (i inode, err error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -100,7 +100,7 @@ func statInode(fd int) (i inode, err error) {
 		return i, fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
 	}
 	if flags&unix.O_PATH != 0 { // such a descriptor needs no permission to the file
-		return i, fmt.Errorf("%w: %w: the file of an XRC domain is a mere path (O_PATH); open it for reading or writing", verbs.ErrInvalid, unix.EBADF)
+		return i, fmt.Errorf("%w: %w: the file of an XRC domain was opened with O_PATH; open it for reading or writing", verbs.ErrInvalid, unix.EBADF)
 	}
 	var s unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_BTIME, &s); err != nil {
@@ -134,7 +134,7 @@ func (t *xrcds) open(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, 
 	return grant, nil
 }
 
-// obtain returns the domain of a key, or a new one, for a session. One engine serves all sessions that have it.
+// obtain returns the domain of a key, or a new one, for a session. All sessions of a domain have the same engine.
 func (all *domains) obtain(key *domainKey, r *provider.OpenXRCDRequest, by *datapath.Session) (*domain, error) {
 	if key != nil {
 		switch d := all.byKey[*key]; {
@@ -165,7 +165,7 @@ func (t *xrcds) close(r provider.CloseXRCDRequest) error {
 		return err
 	}
 	if x.users > 0 {
-		return fmt.Errorf("%w: %d SRQs and queue pairs of the XRC domain; close them first", verbs.ErrBusy, x.users)
+		return fmt.Errorf("%w: the XRC domain has %d SRQs and queue pairs; close them first", verbs.ErrBusy, x.users)
 	}
 	t.Remove(r.XRCD)
 	t.domains.drop(x.domain)
@@ -179,7 +179,7 @@ func (all *domains) acquire(d *domain) {
 	}
 }
 
-// drop closes a handle of a domain, and with the last one destroys the domain.
+// drop closes a handle of a domain, and with the last handle destroys the domain.
 func (all *domains) drop(d *domain) {
 	if d.handles--; d.handles == 0 && d.key != nil {
 		delete(all.byKey, *d.key)
@@ -207,7 +207,7 @@ func (t *srqs) createXRC(r provider.CreateXRCSRQRequest) (grant provider.CreateX
 	return grant, nil
 }
 
-// bindXRC finds the domain and the CQ of a queue, and gives it its number. The caller holds the card's lock.
+// bindXRC finds the domain and the CQ of a queue, and assigns its number. The caller holds the card's lock.
 func (t *srqs) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err error) {
 	if q.xrcd, err = t.xrcds.Get(r.XRCD); err != nil {
 		return err
@@ -218,11 +218,11 @@ func (t *srqs) bindXRC(q *srq, r *provider.CreateXRCSRQRequest) (err error) {
 	overrun := false
 	t.owner.engine().Do(func() { overrun = q.cq.entry.Overrun() })
 	if overrun {
-		return fmt.Errorf("%w: the CQ of the SRQ, so its receives complete nothing any more; make another CQ", verbs.ErrCQOverrun)
+		return fmt.Errorf("%w: the CQ of the SRQ, whose receives therefore cannot complete; make another CQ", verbs.ErrCQOverrun)
 	}
 	all := t.numbers.Len()
 	if all == maxSRQ {
-		return fmt.Errorf("%w: the sessions of this card have %d SRQs of type XRC together; destroy some", verbs.ErrLimit, maxSRQ)
+		return fmt.Errorf("%w: the sessions of this card have %d SRQs of type XRC together, the maximum; destroy some", verbs.ErrLimit, maxSRQ)
 	}
 	if err := t.owner.config.Quota.Admit(quota.SRQs, quota.Shared{Noun: "SRQs of type XRC of the card", Used: uint64(all), Most: maxSRQ}); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (t *srqs) hideXRC(q *srq) {
 	q.cq.users--
 }
 
-// withdrawXRC takes the session's queues of type XRC out of their domains, at its end. The caller holds the card's lock.
+// withdrawXRC removes the session's XRC SRQs from their domains, at its end. The caller holds the card's lock.
 func (t *srqs) withdrawXRC() {
 	of := slices.DeleteFunc(t.All(), func(q *srq) bool { return q.xrcd == nil })
 	t.owner.engine().Do(func() {

@@ -268,7 +268,7 @@ func TestHolesUnderTraffic(t *testing.T) {
 			check(t, unix.Madvise(own.bytes, unix.MADV_REMOVE))
 		}
 		p.fallsInto(uint64(i%size)*uint64(pageSize), key)
-		if _, err := p.ctx.AllocPD(); !errors.Is(err, verbs.ErrDeviceFatal) || !strings.Contains(err.Error(), "taken pages out") {
+		if _, err := p.ctx.AllocPD(); !errors.Is(err, verbs.ErrDeviceFatal) || !strings.Contains(err.Error(), "unmapped pages") {
 			t.Fatal(err)
 		}
 		var s unix.Stat_t
