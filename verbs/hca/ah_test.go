@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Neighbour entries without an address (a bridge's) are nobody's next hop, also not of
-// handles that have none: those to groups and to this device.
+// A neighbour entry without an address (a bridge's) matches no next hop, not even those of handles without one: handles
+// to groups and to this device.
 func TestNeighbourWithoutAddress(t *testing.T) {
 	w := newStillPair(t)
 	a := w.a

@@ -15,17 +15,17 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// badWireVariable is how many requests each end of TestConnectionOverABadWire makes.
+// badWireVariable sets the number of requests at each end of TestConnectionOverABadWire.
 const badWireVariable = "ROCED_BADWIRE"
 
 // badTimeout is the local ACK timeout of both ends, 268 ms. Eight timeouts in a row end a connection, and a busy
 // processor may run both ends and the wire.
 const badTimeout = 16
 
-// What is where in an end's region, in slots: what requests send or read into, what the peer writes to, receives, what
-// the peer reads, and the number that its atomics add to.
+// The layout of an end's region, in slots: memory for sends and READs, for the peer's writes, for receives, for the
+// peer's READs, and the number that the peer's atomics add to.
 const (
-	badSlots    = 4 // requests that are outstanding
+	badSlots    = 4 // outstanding requests
 	badSlot     = 1 << 20
 	badSource   = 0
 	badSink     = badSource + badSlots
@@ -34,7 +34,7 @@ const (
 	badNumber   = badConstant + 1
 )
 
-// badEnd is one end of a connection, and what it has asked for.
+// badEnd is one end of a connection, with its outstanding requests.
 type badEnd struct {
 	*station
 	r            *rand.Rand
@@ -44,7 +44,7 @@ type badEnd struct {
 	requests     [badSlots]badRequest
 	expected     []badRequest // by the peer's receives
 	taken        int
-	sum          uint64 // the peer's number, when all that is posted is carried out
+	sum          uint64 // the peer's number after all posted requests
 }
 
 type badRequest struct {
@@ -96,7 +96,7 @@ func (e *badEnd) postRecv(slot int) {
 	check(e, e.qp.PostRecv([]verbs.RecvWR{{ID: uint64(slot), SGList: []verbs.SGE{e.mr.SGE((badRecv+slot)*badSlot, badSlot)}}}))
 }
 
-// length is from 0 to 1 MiB, of each magnitude as often.
+// length returns a random length from 0 to 1 MiB, each magnitude with the same probability.
 func (e *badEnd) length() int { return e.r.IntN(1<<e.r.IntN(21)) + e.r.IntN(2) }
 
 func (e *badEnd) post() {
@@ -128,24 +128,24 @@ func (e *badEnd) post() {
 // received checks a message that the peer has received.
 func (e *badEnd) received(wc *verbs.WC) {
 	if e.taken >= len(e.expected) {
-		e.Fatalf("a receive that nothing was sent for: %+v", wc)
+		e.Fatalf("completion of a receive without a request: %+v", wc)
 	}
 	q, slot := e.expected[e.taken], e.taken%badSlots
 	e.taken++
 	if wc.Err() != nil || wc.ID != uint64(slot) || int(wc.ByteLen) != q.length || q.Opcode != verbs.WRSend && wc.ImmData != q.ImmData {
-		e.Fatalf("request %d arrives as %+v", q.ID, wc)
+		e.Fatalf("request %d: received as %+v", q.ID, wc)
 	}
 	if q.Opcode != verbs.WRRDMAWriteWithImm && !bytes.Equal(e.peer.slot(badRecv + slot)[:q.length], pattern(q.length, int(q.ID))) {
-		e.Fatalf("request %d: %d bytes arrive that are others", q.ID, q.length)
+		e.Fatalf("request %d: received %d bytes that differ from those sent", q.ID, q.length)
 	}
 	e.peer.postRecv(slot)
 }
 
-// completed checks what a request has done.
+// completed checks the effect of a request.
 func (e *badEnd) completed(wc *verbs.WC) {
 	q := &e.requests[e.done%badSlots]
 	if wc.Err() != nil || wc.ID != q.ID {
-		e.Fatalf("request %d completes as %+v: %v", q.ID, wc, wc.Err())
+		e.Fatalf("request %d: completed as %+v: %v", q.ID, wc, wc.Err())
 	}
 	local, want := e.slot(badSource + e.done%badSlots)[:q.length], []byte(nil)
 	switch q.Opcode {
@@ -155,17 +155,17 @@ func (e *badEnd) completed(wc *verbs.WC) {
 		want = e.peer.slot(badSink + e.done%badSlots)[:q.length]
 	case verbs.WRAtomicFetchAndAdd:
 		if found := binary.NativeEndian.Uint64(local); found != q.found {
-			e.Fatalf("request %d finds %d, not %d", q.ID, found, q.found)
+			e.Fatalf("request %d: the atomic returned %d, want %d", q.ID, found, q.found)
 		}
 	}
 	if want != nil && !bytes.Equal(local, want) {
-		e.Fatalf("request %d: the %d bytes here and there differ", q.ID, q.length)
+		e.Fatalf("request %d: the %d local and remote bytes differ", q.ID, q.length)
 	}
 	e.done++
 }
 
-// badStep posts, and takes what has completed; it reports whether something has. A receive is looked at before the request that it is of is, since then
-// the slot is used again.
+// badStep posts requests and handles completions; it returns true if there were any. Receives are checked before the
+// completion of their request, since afterwards the slot is reused.
 func badStep(ends [2]*badEnd, count int) (some bool) {
 	var sent, received [2][]verbs.WC
 	for i, e := range ends {
@@ -196,8 +196,8 @@ func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 	return wcs[:n]
 }
 
-// TestConnectionOverABadWire has both ends of a connection ask for all there is, over a wire that does all that a wire
-// may do: each request is carried out once, in order, and right.
+// TestConnectionOverABadWire posts all kinds of requests at both ends of a connection, over a wire with every
+// impairment: each request is carried out once, in order and correctly.
 func TestConnectionOverABadWire(t *testing.T) {
 	t.Parallel()
 	for _, network := range []Network{NetworkXDP, NetworkUDP} {
@@ -206,7 +206,7 @@ func TestConnectionOverABadWire(t *testing.T) {
 	t.Run("several workers", func(t *testing.T) { overABadWire(t, 3, WithWorkers(3)) })
 }
 
-// overABadWire has the ends be programs of another worker than the first, if there are several. The wire puts all
+// overABadWire runs the ends as programs of a worker other than the first, if there are several. The wire puts all
 // packets into one queue, so they are handed over.
 func overABadWire(t *testing.T, workers int, option Option) {
 	count, seed := 60, rand.Uint64()
@@ -238,11 +238,11 @@ func overABadWire(t *testing.T, workers int, option Option) {
 				}
 			}
 			if found := [2]uint64{binary.NativeEndian.Uint64(a.slot(badNumber)), binary.NativeEndian.Uint64(b.slot(badNumber))}; found != [2]uint64{b.sum, a.sum} {
-				t.Errorf("the numbers are %d, not %d and %d", found, b.sum, a.sum)
+				t.Errorf("numbers: got %d, want %d and %d", found, b.sum, a.sum)
 			}
 			of, err := a.device.Statistics()
 			check(t, err)
-			t.Logf("%d packets sent, %d again; %+v", of.Engine.Sent, of.Engine.Retransmits, counts(t, a.device))
+			t.Logf("%d packets sent, %d retransmitted; %+v", of.Engine.Sent, of.Engine.Retransmits, counts(t, a.device))
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// balance accounts for what one end of a link sent to the other.
+// balance accounts for the messages that one end of a link sent to the other.
 //
 //	sent ─► sender's engine ─► sender's link ─► steering ─► socket ─► engine ─► program
 //	        unreachable,       tx_dropped       pass_*,     rx_*      drops    delivered
@@ -30,15 +30,15 @@ func newBalance(t testing.TB, from, to *lab.Namespace, sender, receiver crowd) *
 	return &balance{TB: t, from: from, to: to, sender: sender, receiver: receiver, lostBefore: lostBy(t, from)}
 }
 
-// lostBy is what a host's link dropped instead of sending. What it drops behind the
-// steering program is in the socket's counters as well.
+// lostBy returns the number of packets that a host's link dropped instead of sending. Packets dropped behind the
+// steering program are also in the socket's counters.
 func lostBy(t testing.TB, host *lab.Namespace) uint64 {
 	t.Helper()
 	s := eth0(t, host).Attrs().Statistics
 	return s.TxDropped + s.TxErrors
 }
 
-// read sorts the messages into where they ended.
+// read counts the messages by where they ended.
 func (b *balance) read() (sum uint64) {
 	b.Helper()
 	s, err := b.receiver.device().Statistics()
@@ -56,7 +56,7 @@ func (b *balance) read() (sum uint64) {
 			b.rows["engine "+reason.String()] = n
 		}
 	}
-	// What the interface refused it has counted too.
+	// The interface has also counted the packets that it refused.
 	refused := b.rows["not sent: "+datapath.DropInterface.String()]
 	b.rows["link tx_dropped"] -= min(refused, b.rows["link tx_dropped"])
 	for _, c := range s.Steering {
@@ -70,7 +70,7 @@ func (b *balance) read() (sum uint64) {
 	return sum
 }
 
-// settle waits until every message has ended somewhere.
+// settle waits until every message is counted.
 func (b *balance) settle() {
 	b.Helper()
 	for range 100 {
@@ -81,7 +81,7 @@ func (b *balance) settle() {
 	}
 }
 
-// report prints where the messages went, and fails unless they are all there.
+// report prints the counts, and fails unless all messages are accounted for.
 func (b *balance) report() {
 	b.Helper()
 	sum := b.read()
@@ -95,11 +95,11 @@ func (b *balance) report() {
 	fmt.Fprintf(&text, "%12d  in all", sum)
 	b.Log(text.String())
 	if sum != b.sender.posted() || b.rows["delivered"] != b.receiver.delivered() || b.rows["delivered"] == 0 {
-		b.Errorf("sent %d, found %d; the program saw %d", b.sender.posted(), sum, b.receiver.delivered())
+		b.Errorf("sent %d, accounted for %d; the program received %d", b.sender.posted(), sum, b.receiver.delivered())
 	}
 	for _, expected := range []string{"engine qkey", "steering drop_unknown_qp", "engine no_receive"} {
 		if b.rows[expected] == 0 {
-			b.Errorf("no %s: the soak does not do what it is for", expected)
+			b.Errorf("no %s: the soak does not cover it", expected)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// newBonds puts a bond on both hosts' eth0, with the addresses of labtest's VLAN picture.
+// newBonds creates a bond on both hosts' eth0, with the addresses of labtest's VLAN picture.
 func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
 	t.Helper()
 	hosts := labtest.Pair(t)
@@ -24,7 +24,7 @@ func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
 	return hosts
 }
 
-// addBond puts a bond on a host's eth0.
+// addBond creates a bond on a host's eth0.
 func addBond(t *testing.T, host *lab.Namespace, mode netlink.BondMode) {
 	t.Helper()
 	bond := netlink.NewLinkBond(attrs("bond0", 1500))
@@ -59,7 +59,7 @@ var bondModes = []netlink.BondMode{
 	netlink.BOND_MODE_802_3AD, netlink.BOND_MODE_BALANCE_TLB, netlink.BOND_MODE_BALANCE_ALB,
 }
 
-// A bond of every mode moves messages, in generic mode, and says so; so does a VLAN on it.
+// Bonds of every mode carry messages in generic mode, which the log reports; so does a VLAN on a bond.
 func TestBonds(t *testing.T) {
 	for _, mode := range bondModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestBonds(t *testing.T) {
 			l := &stations{hosts, a, b}
 			l.bothWays(t, "10.99.0.1", "10.99.0.2", 512)
 			if !log.says("bond0 is a bond") || a.device.host.Modes().XDP != "generic" {
-				t.Error("it is not generic, or not said")
+				t.Error("XDP is not generic, or the log does not report it")
 			}
 			if got := counts(t, b.device); got["drop_redirect"] != 0 || got["pass_other_host"] != 0 {
 				t.Errorf("%v", got)
@@ -89,7 +89,7 @@ func TestVlanOnABond(t *testing.T) {
 	l.bothWays(t, "10.42.0.1", "10.42.0.2", 512)
 }
 
-// Native XDP on a bond is refused; its slave as well, with the bond's name.
+// Native XDP on a bond is refused, and so is a slave; the error names the bond.
 func TestBondRefused(t *testing.T) {
 	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
 	_, err := Open("bond0", InNamespace(hosts.A.Path()), WithXDPMode(XDPNative))
@@ -98,7 +98,7 @@ func TestBondRefused(t *testing.T) {
 	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the bond bond0", "open bond0")
 }
 
-// A team is as a bond: generic, and its slave is refused.
+// A team behaves like a bond: generic XDP, and its slave is refused.
 func TestTeam(t *testing.T) {
 	hosts := labtest.Pair(t)
 	nl := hosts.A.Netlink()
@@ -112,14 +112,14 @@ func TestTeam(t *testing.T) {
 	d, err := Open("team0", InNamespace(hosts.A.Path()), log.option())
 	check(t, err)
 	if !log.says("team0 is a team") {
-		t.Error("nothing says why it is generic")
+		t.Error("the log does not report why XDP is generic")
 	}
 	check(t, d.Close())
 	_, err = Open("eth0", InNamespace(hosts.A.Path()))
 	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the team team0")
 }
 
-// An ipvlan of mode l2 moves messages; one that routes is refused by XDP.
+// An ipvlan of mode l2 carries messages; XDP refuses one of mode l3.
 func TestIPVlan(t *testing.T) {
 	for _, mode := range []netlink.IPVlanMode{netlink.IPVLAN_MODE_L2, netlink.IPVLAN_MODE_L3, netlink.IPVLAN_MODE_L3S} {
 		hosts := labtest.Pair(t)

@@ -14,7 +14,7 @@ import (
 // bulkLen is the length of a message of many packets, in bytes.
 const bulkLen = 64 << 10
 
-// bulkEnd is a station with a reliable connection and a region for it.
+// bulkEnd is a station with a reliable connection and a region.
 type bulkEnd struct {
 	*station
 	mr *verbs.MR
@@ -30,7 +30,7 @@ func newBulkEnd(s *station) *bulkEnd {
 	return &bulkEnd{s, mr, qp}
 }
 
-// bulkPair are two ends over veth, connected.
+// bulkPair returns two connected ends over veth.
 func bulkPair(t *testing.T, hosts *labtest.PairLab, options ...Option) (a, b *bulkEnd) {
 	a, b = newBulkEnd(newStation(t, open(t, hosts.A, options...))), newBulkEnd(newStation(t, open(t, hosts.B, options...)))
 	for _, side := range []struct {
@@ -45,7 +45,7 @@ func bulkPair(t *testing.T, hosts *labtest.PairLab, options ...Option) (a, b *bu
 	return a, b
 }
 
-// exchange writes and reads so many messages, one after the other, and compares their bytes.
+// exchange writes and reads count messages, one after the other, and compares their bytes.
 func (a *bulkEnd) exchange(b *bulkEnd, count int) {
 	a.Helper()
 	for i := range count {
@@ -66,13 +66,13 @@ func (a *bulkEnd) exchange(b *bulkEnd, count int) {
 			check(a, err)
 			check(a, wcs[0].Err())
 			if !bytes.Equal(from, into) {
-				a.Fatalf("%v %d: other bytes", op, i)
+				a.Fatalf("%v %d: the bytes differ", op, i)
 			}
 		}
 	}
 }
 
-// The packets in the middle of a long message leave as trains, at both ends: requests, and what is read.
+// Both ends send the packets in the middle of a long message as trains, for requests and for READ responses.
 func TestConnectionsSendTrains(t *testing.T) {
 	t.Parallel()
 	a, b := bulkPair(t, labtest.Pair(t), WithSendMode(SendTrains))

@@ -17,11 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childVariable makes the test binary run one of children instead of the tests.
+// childVariable makes the test binary run an entry of children instead of the tests.
 const childVariable = "ROCED_HCA_CHILD"
 
-// children run as nobody, in a host's namespace, with the capabilities that the test
-// gives them, and print what happened.
+// children run as an unprivileged user, in a host's namespace, with the capabilities that the test sets, and print the result.
 var children = map[string]func(){
 	"any network":           func() { report(openAndClose()) },
 	"any, in namespace":     func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
@@ -53,13 +52,13 @@ func openXDP(options ...Option) error {
 	return openAndClose(append(options, WithNetwork(NetworkXDP))...)
 }
 
-// openLocked opens with a limit on locked memory.
+// openLocked opens a card with a limit on locked memory.
 func openLocked(bytes uint64, options ...Option) error {
 	limit := unix.Rlimit{Cur: bytes, Max: bytes}
 	return errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openXDP(options...))
 }
 
-// activateWire gives a queue pair a Q_Key.
+// activateWire sets the Q_Key of a queue pair.
 func activateWire(qkey verbs.QKey) error {
 	a, b, err := OpenPair(addressesA, addressesB)
 	if err != nil {
@@ -119,7 +118,7 @@ func runChild(t *testing.T, host *lab.Namespace, name string, capabilities ...ui
 	return string(out)
 }
 
-// enough are the capabilities that Open is documented to need.
+// enough has the capabilities that Open is documented to need.
 var enough = map[string]uintptr{
 	"CAP_NET_RAW": unix.CAP_NET_RAW, "CAP_BPF": unix.CAP_BPF, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN,
 	"CAP_PERFMON": unix.CAP_PERFMON, "CAP_IPC_LOCK": unix.CAP_IPC_LOCK,
@@ -136,7 +135,7 @@ func without(missing string) (list []uintptr) {
 
 const fine = "false <nil>"
 
-// What a process without a capability gets: an error that names it, and that is EPERM.
+// A process that lacks a capability gets an EPERM error that names it.
 func TestCapabilities(t *testing.T) {
 	host := labtest.Pair(t).A
 	everything := append(without(""), unix.CAP_SYS_ADMIN)
@@ -175,26 +174,26 @@ func TestCapabilities(t *testing.T) {
 			got := runChild(t, host, row.child, row.capabilities...)
 			for _, text := range row.want {
 				if !strings.Contains(got, text) {
-					t.Errorf("%q does not say %q", got, text)
+					t.Errorf("got %q, want text %q", got, text)
 				}
 			}
 			if strings.Contains(got, "MEMLOCK may be too low") || strings.Contains(got, "rlimit") {
-				t.Errorf("%q sends the reader to the wrong place", got)
+				t.Errorf("%q suggests the wrong remedy", got)
 			}
 			if n := attachedProgram(t, host, "eth0"); n != 0 {
-				t.Errorf("program %d is left", n)
+				t.Errorf("program %d is still attached", n)
 			}
 		})
 	}
-	// A kernel of 6.18 takes the program without CAP_PERFMON, older ones refuse: it
-	// may be either, but no other error.
+	// Linux 6.18 loads the program without CAP_PERFMON, older kernels refuse it: both results are valid, other errors
+	// are not.
 	got := runChild(t, host, "open", without("CAP_PERFMON")...)
 	if got != fine && !strings.Contains(got, "missing CAP_PERFMON") {
 		t.Errorf("without CAP_PERFMON: %q", got)
 	}
 }
 
-// A process that is killed leaves nothing that keeps the next one out.
+// A killed process leaves nothing that prevents the next one from opening the card.
 func TestOpenAfterKill(t *testing.T) {
 	t.Parallel()
 	host := labtest.Pair(t).A

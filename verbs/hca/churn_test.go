@@ -20,8 +20,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Addresses that come and go on another interface are nothing to a card: its port stays up,
-// nothing is dropped, no event comes, and it does not even look.
+// Addresses that are added to and removed from another interface do not affect a card: its port stays up, nothing is
+// dropped, no event occurs, and it queries nothing.
 func TestChurnOnAnotherInterface(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -42,7 +42,7 @@ func TestChurnOnAnotherInterface(t *testing.T) {
 				done <- err
 				return
 			}
-			if i >= 100 { // a hundred are there at any time
+			if i >= 100 { // a hundred exist at any time
 				i := i - 100
 				link, err := hosts.A.Netlink().LinkByName("eth1")
 				if err == nil {
@@ -68,7 +68,7 @@ func TestChurnOnAnotherInterface(t *testing.T) {
 	l.a.noEvent()
 }
 
-// failing is a host on which looking can fail, and which counts the questions.
+// failing is a host whose queries can fail, and which counts them.
 type failing struct {
 	*memnet.Host
 	fails         atomic.Bool
@@ -117,8 +117,8 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	return &wirePair{newStation(t, a), newStation(t, b.Card)}, f
 }
 
-// A look that fails says nothing: the port stays up and packets flow. It is made again by
-// itself, and what had changed meanwhile is found then.
+// A failed query is not evidence of a change: the port stays up and packets flow. The query is repeated, and then finds
+// the changes.
 func TestFailedLookIsNoNews(t *testing.T) {
 	t.Parallel()
 	w, f := newFailingPair(t)
@@ -140,18 +140,18 @@ func TestFailedLookIsNoNews(t *testing.T) {
 	w.a.expectEvents(mtuChange)
 }
 
-// News cost what they concern: a route to somewhere else, no question; a route to a
-// destination, one for its path, however many handles lead there.
+// A notification causes only the queries that it concerns: a route elsewhere causes none, a route to a destination
+// causes one for its path, regardless of the number of handles.
 func TestNewsCostWhatTheyConcern(t *testing.T) {
 	w, f := newFailingPair(t)
-	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 }) // the card's own came before
+	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 }) // the card's own came first
 	for range 100 {
 		w.a.ah("10.0.0.2")
 	}
-	// The follower may have looked once more, after its first look at the port.
+	// The follower may have queried routes once more, after its first query of the port.
 	paths := len(w.a.device.paths.List())
 	if n := f.routes.Load(); n > 2 || paths != 1 {
-		t.Errorf("100 handles to one destination took %d look-ups, and %d paths", n, paths)
+		t.Errorf("100 handles to one destination: %d route queries and %d paths, want 1 and 1", n, paths)
 	}
 	for _, row := range []struct {
 		note func(n *pendingChanges)
@@ -164,7 +164,7 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("0.0.0.0/0"), 0) }, 1},
 		{func(n *pendingChanges) { n.Routes() }, 1},
 		{func(n *pendingChanges) {
-			for i := range 10 * 64 { // a routing daemon starts
+			for i := range 10 * 64 { // like a routing daemon that starts
 				n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24), 0)
 			}
 		}, 1},
@@ -175,20 +175,20 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 		_, err := w.a.device.follower.update(n.Take())
 		check(t, err)
 		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
-			t.Errorf("%d look-ups of routes, want %d; %d of the port", got, row.want, f.ports.Load())
+			t.Errorf("%d route queries, want %d; %d port queries", got, row.want, f.ports.Load())
 		}
 	}
 }
 
-// What an interface drops instead of sending is counted by name: a TAP whose program does not
-// read takes as much as its queue holds.
+// Packets that an interface drops instead of sending are counted by name: a TAP whose program does not read accepts as
+// many as its queue holds.
 func TestInterfaceDropsAreCounted(t *testing.T) {
 	t.Parallel()
 	needs.TUN(t)
 	host := labtest.New(t, "labtest-tap")
 	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 1, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))
-	t.Cleanup(func() { tap.Fds[0].Close() }) // nobody reads from it
+	t.Cleanup(func() { tap.Fds[0].Close() }) // no process reads from it
 	check(t, host.Netlink().LinkSetUp(eth0(t, host)))
 	check(t, host.AddAddress("eth0", "10.77.0.1/24"))
 	setEntry(t, host, "10.77.0.2", net.HardwareAddr{2, 0, 0, 0, 0, 9}, netlink.NUD_PERMANENT)
@@ -203,12 +203,12 @@ func TestInterfaceDropsAreCounted(t *testing.T) {
 	check(t, s.qp.Drain(guard(t)))
 	// The host's own packets are dropped too.
 	if refused := s.drops()["interface"]; refused < messages/2 || refused > lostBy(t, host)-before {
-		t.Errorf("%d counted, %d dropped by the interface", refused, lostBy(t, host)-before)
+		t.Errorf("counted %d drops, the interface dropped %d", refused, lostBy(t, host)-before)
 	}
 }
 
-// The peer's end goes down and up: every message is counted, whether the kernel tells of the
-// carrier or not, and messages flow at once when it is back.
+// The peer's end goes down and up: every message is counted, whether the kernel reports the carrier loss or not, and
+// messages flow immediately afterwards.
 func TestCarrierLossIsCounted(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -216,7 +216,7 @@ func TestCarrierLossIsCounted(t *testing.T) {
 	message(t, l.a, l.b, ah, []byte("before"))
 	lost := lostBy(t, l.A)
 	for range 3 {
-		l.balance(t, lost) // the kernel forgets without a count what is on its way when the end goes down
+		l.balance(t, lost) // the kernel drops packets in flight without a count when the end goes down
 		check(t, l.B.Netlink().LinkSetDown(eth0(t, l.B)))
 		for range 200 {
 			l.a.post(l.a.send(1, ah, l.b))
@@ -228,14 +228,13 @@ func TestCarrierLossIsCounted(t *testing.T) {
 	l.balance(t, lost)
 }
 
-// balance waits until each packet of a is in a counter: of b, or as dropped by a, or in the interface's
-// alone since it had lost so many. Those are few: frames that a poll(2) sent in the moment between their publishing and
-// the kick.
+// balance waits until each packet of a is counted: by b, as dropped by a, or only by the interface since it had lost so
+// many. The last are few: frames that a poll(2) sent between their publishing and the kick.
 func (l *stations) balance(t *testing.T, lost uint64) {
 	t.Helper()
 	var sum string
 	defer func() { t.Log(sum) }()
-	eventually(t, "a sum that is right", func() bool {
+	eventually(t, "matching counts", func() bool {
 		all, err := l.b.device.Statistics()
 		check(t, err)
 		arrived := all.Engine.Received + all.Socket.RxDropped + all.Socket.RxRingFull
@@ -246,13 +245,13 @@ func (l *stations) balance(t *testing.T, lost uint64) {
 		}
 		a := l.a.device.engine.Counters()
 		unseen := lostBy(t, l.A) - lost - a.Drops[datapath.DropInterface]
-		sum = fmt.Sprintf("%d sent, %d arrived, %d dropped, and by the interface alone at most %d", a.Sent, arrived, a.Dropped(), unseen)
+		sum = fmt.Sprintf("%d sent, %d arrived, %d dropped, and at most %d counted only by the interface", a.Sent, arrived, a.Dropped(), unseen)
 		missing := int(a.Sent - arrived - a.Dropped())
 		return 0 <= missing && missing <= min(int(unseen), 6)
 	})
 }
 
-// fullSteering takes no more addresses.
+// fullSteering accepts no more addresses.
 type fullSteering struct{ full atomic.Bool }
 
 func (s *fullSteering) AddAddress(netip.Addr) error {
@@ -262,7 +261,7 @@ func (s *fullSteering) AddAddress(netip.Addr) error {
 	return nil
 }
 
-// An address that XDP cannot be told of is no GID, the port stays up, and it is tried again.
+// An address that XDP has no room for is not in the GID table, the port stays up, and adding it is retried.
 func TestAddressThatIsNotSteered(t *testing.T) {
 	t.Parallel()
 	w, f := newFailingPair(t)
@@ -273,7 +272,7 @@ func TestAddressThatIsNotSteered(t *testing.T) {
 	d.follower.Port()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > looks+2 })
 	if hasGID(w.a, "10.0.0.77") || w.a.port().State != verbs.PortActive {
-		t.Errorf("GIDs that are not steered, or a port that is down: %+v", w.a.port())
+		t.Errorf("an unsteered GID is listed, or the port is down: %+v", w.a.port())
 	}
 	steering.full.Store(false)
 	eventually(t, "the GID", func() bool { return hasGID(w.a, "10.0.0.77") })

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// makes are all calls that a card which is gone refuses, but those that free.
+// makes returns all calls that a closed card refuses, except those that free.
 func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.AHAttr) map[string]func() error {
 	var wcs [1]verbs.WC
 	return map[string]func() error{
@@ -44,7 +44,7 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 	}
 }
 
-// waiting counts the goroutines that are in a function and wait: in a select, or as a leader for a descriptor or a channel.
+// waiting counts the goroutines blocked in a function: in a select, or as a leader on a descriptor or a channel.
 func waiting(function string) (n int) {
 	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -87,7 +87,7 @@ func TestStatisticsWhileClosing(t *testing.T) {
 	}
 }
 
-// Opening and closing leaves no goroutine; TestMain looks at the descriptors.
+// Opening and closing leaks no goroutine; TestMain checks the descriptors.
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 20 {

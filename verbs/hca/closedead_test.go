@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestCloseDoesNotWaitForADeadPeer: what can leave has left when Close returns, and no more is waited for: not
-// for the answer of a peer that is dead. It was some tenths of a second each.
+// TestCloseDoesNotWaitForADeadPeer: Close sends the packets that can be sent and does not wait for anything else, such
+// as the responses of a dead peer. (It once took some tenths of a second per connection.)
 func TestCloseDoesNotWaitForADeadPeer(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a
@@ -30,14 +30,14 @@ func TestCloseDoesNotWaitForADeadPeer(t *testing.T) {
 		check(t, qp.Close())
 	}
 	if took := time.Since(start); took > time.Minute {
-		t.Errorf("it took %v", took)
+		t.Errorf("Close took %v", took)
 	}
 	if sent := s.sent() - before; sent < connections*posted {
-		t.Errorf("%d packets were sent before, of %d", sent, connections*posted)
+		t.Errorf("%d of %d packets were sent", sent, connections*posted)
 	}
 }
 
-// sent is how many packets the card has sent.
+// sent returns the number of packets that the card has sent.
 func (s *station) sent() uint64 {
 	s.Helper()
 	all, err := s.device.Statistics()

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// When the card fails, a program gets the events of what was flushed, and then the reason; channels and
-// CQs can be closed.
+// When the card fails, a program gets the events of the flushed requests and then the cause; channels and CQs can be
+// closed.
 func TestChannelOfAFailedCard(t *testing.T) {
 	w := newWirePair(t)
 	channel, err := w.a.ctx.CreateCompChannel()
@@ -28,7 +28,7 @@ func TestChannelOfAFailedCard(t *testing.T) {
 	got, err := channel.Get(guard(t))
 	check(t, err)
 	if got != cq {
-		t.Error("not the CQ's event")
+		t.Error("got another event, want the CQ's")
 	}
 	_, err = channel.Get(guard(t))
 	refused(t, err, verbs.ErrDeviceFatal)
@@ -36,8 +36,8 @@ func TestChannelOfAFailedCard(t *testing.T) {
 	check(t, errors.Join(qp.Close(), cq.Close(), channel.Close()))
 }
 
-// A program that has closed its end, or does not read, harms nobody; the end of the session is the end
-// of what it reads.
+// A program that has closed its end, or does not read, affects no other; it reads the end of the stream when the
+// session ends.
 func TestChannelThatNobodyReads(t *testing.T) {
 	w := newWirePair(t)
 	session, err := w.a.device.NewSession(SessionConfig{Limits: Limits{CompChannels: 2}})
@@ -54,14 +54,14 @@ func TestChannelThatNobodyReads(t *testing.T) {
 		check(t, err)
 		c, err := session.cqs.Get(grant.CQ)
 		check(t, err)
-		const records = 10_000 // more than there is room for
+		const records = 10_000 // more than fit
 		w.a.device.engine.Do(func() {
 			for range records {
 				c.entry.Notify()
 			}
 		})
 		if channel == deaf.Channel && c.channel.owed.Load() != 0 {
-			t.Errorf("%d records are owed to nobody", c.channel.owed.Load())
+			t.Errorf("%d records are owed, want 0", c.channel.owed.Load())
 		}
 	}
 	w.b.receive(1)
@@ -70,13 +70,13 @@ func TestChannelThatNobodyReads(t *testing.T) {
 	check(t, session.Close())
 	all, err := io.ReadAll(silent.Events)
 	if err != nil || len(all) == 0 || len(all)%8 != 0 {
-		t.Errorf("%d bytes, %v", len(all), err)
+		t.Errorf("read %d bytes, %v", len(all), err)
 	}
 	check(t, silent.Events.Close())
 }
 
-// Nothing of a channel is left when its session ends: descriptors are counted by this package's
-// TestMain, and so they are when only the context is closed.
+// A channel leaves nothing behind when its session ends, or when only its context is closed: this package's TestMain
+// counts descriptors.
 func TestChannelsEndWithTheContext(t *testing.T) {
 	w := newWirePair(t)
 	var channels []*verbs.CompChannel

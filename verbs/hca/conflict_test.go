@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Two interfaces in one subnet are told of, by name and with the cure; with that, no more.
+// Two interfaces in one subnet cause a warning that names them and the remedy; after the remedy there is no warning.
 func TestTwoInterfacesInOneSubnet(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -25,19 +25,19 @@ func TestTwoInterfacesInOneSubnet(t *testing.T) {
 	addLink(t, hosts.A, netlink.NewVeth(attrs("twin0", 1500)), true)
 	check(t, hosts.A.AddAddress("twin0", "10.99.0.1/24"))
 	if says() {
-		t.Error("another subnet is told of")
+		t.Error("warning for another subnet")
 	}
 	check(t, hosts.A.AddAddress("twin0", "10.77.0.11/25"))
 	if !says() {
-		t.Error("the same subnet is not told of")
+		t.Error("no warning for the same subnet")
 	}
 	check(t, hosts.A.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/conf/twin0/arp_ignore", []byte("1"), 0) }))
 	if says() {
-		t.Error("told of, though it cannot happen")
+		t.Error("warning although the conflict cannot occur")
 	}
 }
 
-// Without a logger of its own a card's warnings reach the program's, and only they.
+// Without a logger of its own, a card sends only its warnings to the default logger.
 func TestWarningsReachTheDefaultLogger(t *testing.T) {
 	was := slog.Default()
 	defer slog.SetDefault(was)
@@ -52,14 +52,14 @@ func TestWarningsReachTheDefaultLogger(t *testing.T) {
 		t.Errorf("%q", &text)
 	}
 	if bytes.Contains(text.Bytes(), []byte("level=INFO")) {
-		t.Errorf("%q is more than warnings", &text)
+		t.Errorf("%q has more than warnings", &text)
 	}
 	text.Reset()
 	d, err = Open("bridge0", InNamespace(hosts.A.Path()), WithXDPMode(XDPGeneric))
 	check(t, err)
 	check(t, d.Close())
 	if bytes.Contains(text.Bytes(), []byte("XDP runs in generic mode")) {
-		t.Errorf("%q tells what was asked for", &text)
+		t.Errorf("%q warns of the requested mode", &text)
 	}
 	defaultLog().WithGroup("g").With("k", 1).Warn("grouped")
 	if !bytes.Contains(text.Bytes(), []byte("g.k=1")) {

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// namedCounters are a card's counters by name.
+// namedCounters returns a card's counters by name.
 func namedCounters(t testing.TB, d *Card) map[string]uint64 {
 	t.Helper()
 	list, err := d.Counters()
@@ -22,8 +22,8 @@ func namedCounters(t testing.TB, d *Card) map[string]uint64 {
 	return all
 }
 
-// Over a network that marks, cards that mark notify each other, over IPv4 and IPv6; others have nothing to be
-// marked, and cards without control say nothing.
+// Over a network that marks packets, cards in mode mark notify each other, over IPv4 and IPv6; in the other modes
+// packets are not markable, and without congestion control no notifications are sent.
 func TestCongestionOverANetworkThatMarks(t *testing.T) {
 	for _, row := range []struct {
 		mode   Congestion
@@ -71,7 +71,7 @@ func TestCongestionOverANetworkThatMarks(t *testing.T) {
 	}
 }
 
-// What is wrong with congestion control's options is said before anything is opened.
+// Invalid options of congestion control are rejected before anything is opened.
 func TestWrongCongestion(t *testing.T) {
 	wrong := func(change func(p *DCQCN)) Option {
 		p := DefaultDCQCN()

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// connected makes a queue pair that is connected to an address, where nobody needs to be.
+// connected creates a queue pair that is connected to an address, where no peer needs to exist.
 func (s *station) connected(kind verbs.QPType, to string) *verbs.QP {
 	s.Helper()
 	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: kind, SendCQ: s.cq, RecvCQ: s.cq, Cap: defaultCap()})
@@ -18,7 +18,7 @@ func (s *station) connected(kind verbs.QPType, to string) *verbs.QP {
 	return qp
 }
 
-// A connection's packets go to where the neighbour is, as those of address handles do.
+// A connection's packets follow the neighbour's address, like those of address handles.
 func TestConnectionsFollowNeighbours(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -38,7 +38,7 @@ func TestConnectionsFollowNeighbours(t *testing.T) {
 	}
 }
 
-// pathUsers is how many use the path to an address.
+// pathUsers returns the number of users of the path to an address.
 func (s *station) pathUsers(to string) (users int) {
 	for _, p := range s.device.paths.List() {
 		if p.Ends.Dest == gid(to) {
@@ -48,7 +48,7 @@ func (s *station) pathUsers(to string) (users int) {
 	return users
 }
 
-// A connected queue pair uses its peer's path from RTR on, and leaves it however that ends.
+// A connected queue pair uses its peer's path from RTR on, and releases it however the connection ends.
 func TestPathsOfConnections(t *testing.T) {
 	w := newStillPair(t)
 	session, err := w.a.device.NewSession(SessionConfig{})
@@ -82,7 +82,7 @@ func TestPathsOfConnections(t *testing.T) {
 	bad := attr
 	bad.PathMTU = 9
 	if one.Connect(&bad) == nil {
-		t.Error("a path MTU of 9 is taken")
+		t.Error("path MTU 9 was accepted")
 	}
 	users("a change that was refused", 1, 0)
 	check(t, other.Modify(&verbs.QPAttr{State: verbs.QPStateSQD}, verbs.QPAttrState))

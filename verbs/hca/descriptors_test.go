@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A card for which there are not enough descriptors is an error, whichever is the first to lack, and keeps none. Its
-// place on the network is free again. Only cards for programs of other processes have descriptors there.
+// Without enough descriptors New fails, whichever descriptor is the first to lack, and leaks none. The card's place on
+// the network is free again. Only cards for programs of other processes have descriptors there.
 func TestOpenWithoutDescriptors(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		n := memnet.New(1)
@@ -32,14 +32,14 @@ func TestOpenWithoutDescriptors(t *testing.T) {
 				t.Fatalf("%d workers with %d descriptors: %v", workers, more, err)
 			}
 			if now := descriptorsInUse(t); now != before {
-				t.Fatalf("%d workers with %d descriptors: %d are left of %d", workers, more, now, before)
+				t.Fatalf("%d workers with %d descriptors: got %d open descriptors, want %d", workers, more, now, before)
 			}
 			if err == nil {
 				break
 			}
 		}
 		if refused < 3 {
-			t.Errorf("%d workers: refused %d times", workers, refused)
+			t.Errorf("%d workers: New failed %d times", workers, refused)
 		}
 		check(t, n.Close())
 	}
@@ -52,7 +52,7 @@ func descriptorsInUse(t *testing.T) int {
 	return len(list)
 }
 
-// belowDescriptor runs something while descriptors have numbers below the next one's and so many more.
+// belowDescriptor runs a function while only more descriptors can be opened.
 func belowDescriptor(t *testing.T, more uint64, run func()) {
 	t.Helper()
 	var was unix.Rlimit

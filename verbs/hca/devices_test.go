@@ -11,8 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestInterfacesComeAndGo: who watches is told of the host's interfaces, with their GUIDs, and of those that come, go
-// and are renamed.
+// TestInterfacesComeAndGo: WatchDevices reports the host's interfaces, with their GUIDs, and those that are added,
+// removed and renamed.
 func TestInterfacesComeAndGo(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -35,10 +35,10 @@ func TestInterfacesComeAndGo(t *testing.T) {
 			select {
 			case got := <-news:
 				if got != w {
-					t.Fatalf("%s, want %s", got, w)
+					t.Fatalf("got %s, want %s", got, w)
 				}
 			case <-guard(t).Done():
-				t.Fatalf("no news, want %s", w)
+				t.Fatalf("got no notification, want %s", w)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func TestInterfacesComeAndGo(t *testing.T) {
 	attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
 	check(t, err)
 	if got := <-guids; got != attr.NodeGUID {
-		t.Errorf("GUID %x, the card's is %x", got, attr.NodeGUID)
+		t.Errorf("got GUID %x, want the card's %x", got, attr.NodeGUID)
 	}
 	nl := hosts.A.Netlink()
 	for range 3 {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// What has been posted leaves when the card, or the queue pair, is closed at once.
+// Posted requests are sent when the card, or the queue pair, is closed immediately afterwards.
 func TestPostThenClose(t *testing.T) {
 	const messages = depth
 	for name, closer := range map[string]func(s *station) error{
@@ -31,7 +31,7 @@ func TestPostThenClose(t *testing.T) {
 					wr.Flags = 0
 					list = append(list, wr)
 				}
-				a.device.engine.Do(func() { // nobody runs a round meanwhile
+				a.device.engine.Do(func() { // so that no round runs meanwhile
 					check(t, a.qp.PostSend(list))
 				})
 				check(t, closer(a))
@@ -44,7 +44,7 @@ func TestPostThenClose(t *testing.T) {
 	}
 }
 
-// A link that takes nothing ends Drain with its context.
+// On a link that accepts no frames, Drain ends with its context.
 func TestDrainGivesUp(t *testing.T) {
 	w := newStillPair(t)
 	a := w.a
@@ -63,12 +63,12 @@ func TestDrainGivesUp(t *testing.T) {
 		t.Errorf("drain of a full wire: %v", err)
 	}
 	refused(t, big.PostSend(list), verbs.ErrQueueFull, "Drain")
-	check(t, w.b.device.Close()) // the wire has no other end: what is sent is gone
+	check(t, w.b.device.Close()) // the wire has no other end: sent packets are lost
 	check(t, big.Drain(guard(t)))
 	check(t, big.PostSend(list))
 }
 
-// Statistics are one list, can be printed, and outlive the card.
+// Statistics are one list, can be printed, and are available after Close.
 func TestStatisticsAfterClose(t *testing.T) {
 	w := newStillPair(t)
 	a := w.a
@@ -79,7 +79,7 @@ func TestStatisticsAfterClose(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range before.All() {
 		if names[c.Place+c.Name] {
-			t.Errorf("%s %s is there twice", c.Place, c.Name)
+			t.Errorf("%s %s is listed twice", c.Place, c.Name)
 		}
 		names[c.Place+c.Name] = true
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// event waits for the next one.
+// event waits for the next event.
 func (s *station) event() verbs.AsyncEvent {
 	s.Helper()
 	event, err := s.ctx.GetAsyncEvent(guard(s))
@@ -31,12 +31,12 @@ func (s *station) expectEvents(want ...verbs.AsyncEvent) {
 	}
 }
 
-// noEvent checks that none waits.
+// noEvent checks that no event is queued.
 func (s *station) noEvent() {
 	s.Helper()
 	ended, cancel := context.WithCancel(s.Context())
 	cancel()
-	for range 20 { // of several that are ready a select takes any
+	for range 20 { // of several ready cases a select chooses any
 		if event, err := s.ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
 			s.Errorf("event %v, %v", event.Type, err)
 		}
@@ -56,7 +56,7 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: qp}
 }
 
-// host is that of a station on a network in memory.
+// host returns the host of a station on an in-memory network.
 func (s *station) host() *memnet.Host { return s.device.host.(*memnet.Host) }
 
 func (s *station) link(up bool) { s.host().SetUp(up) }
@@ -71,7 +71,7 @@ func (s *station) mtu(bytes int) {
 	check(s, s.host().SetMTU(bytes))
 }
 
-// Each change is one event, and what is as it was is none.
+// Each change causes one event, and unchanged state causes none.
 func TestPortEvents(t *testing.T) {
 	a := newStillPair(t).a
 	a.device.follower.look(everything())
@@ -95,8 +95,8 @@ func TestPortEvents(t *testing.T) {
 	a.noEvent()
 }
 
-// When nobody reads, events take no more room than there are kinds of them, and the last
-// one that is read tells how the port is.
+// While no goroutine reads, at most one event of each kind is kept, and the last event read reflects the current state
+// of the port.
 func TestEventsAreKeptOnce(t *testing.T) {
 	a := newStillPair(t).a
 	for i := range 1000 {
@@ -105,17 +105,17 @@ func TestEventsAreKeptOnce(t *testing.T) {
 		a.addresses(addressesA[:1+i%2]...)
 	}
 	if n := a.device.session.events.rest.waiting.Len(); n != 3 {
-		t.Errorf("%d events wait", n)
+		t.Errorf("%d events are queued", n)
 	}
 	a.link(false)
 	a.expectEvents(portActive, gidChange, portErr)
 	a.noEvent()
 	if n := a.device.session.events.rest.waiting.Len(); n != 0 {
-		t.Errorf("%d events are remembered", n)
+		t.Errorf("%d events are kept", n)
 	}
 }
 
-// overrunnable makes a CQ of four entries, and queue pairs that complete to it.
+// overrunnable creates a CQ of four entries, and queue pairs that complete to it.
 func (s *station) overrunnable(n int) (*verbs.CQ, []*verbs.QP) {
 	s.Helper()
 	cq, err := s.ctx.CreateCQ(4)
@@ -143,7 +143,7 @@ func (w *wirePair) overrun(t *testing.T, qp *verbs.QP) {
 	w.a.completions()
 }
 
-// There are no events of what has been closed, and no room that they take.
+// Closed objects have no events, and none are kept for them.
 func TestEventsOfClosedObjects(t *testing.T) {
 	w := newStillPair(t)
 	for range 10 {
@@ -151,14 +151,14 @@ func TestEventsOfClosedObjects(t *testing.T) {
 		w.overrun(t, qps[0])
 		w.b.device.session.ReportNoticed() // as a reader would
 		if n := w.b.device.session.events.rest.waiting.Len(); n != 3 {
-			t.Fatalf("%d events wait", n)
+			t.Fatalf("%d events are queued", n)
 		}
 		check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
 		if n := w.b.device.session.events.rest.waiting.Len(); n != 0 {
-			t.Errorf("%d events of what is closed", n)
+			t.Errorf("%d events of closed objects", n)
 		}
 	}
-	// A card may tell of them all the same, when both happen at once.
+	// A card may still report them if both happen at once.
 	cq, qps := w.b.overrunnable(1)
 	w.overrun(t, qps[0])
 	var late []provider.EventReport
@@ -175,7 +175,7 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	w.b.expectEvents(portErr)
 }
 
-// Events, failing and closing at once: the race detector watches.
+// Events, failing and closing at once, for the race detector.
 func TestEventsRace(t *testing.T) {
 	for range 20 {
 		w := newWirePair(t)
@@ -212,7 +212,7 @@ func TestEventsRace(t *testing.T) {
 	}
 }
 
-// A wake-up stands for all events that wait: the reader that it wakes wakes the next.
+// One wake-up stands for all queued events: a reader that is woken wakes the next.
 func TestEventWakesTheNextReader(t *testing.T) {
 	var s Session
 	s.events.init(&s.life, s.Err)
@@ -224,22 +224,22 @@ func TestEventWakesTheNextReader(t *testing.T) {
 		select {
 		case <-e.ready:
 		default:
-			t.Fatalf("nobody is woken for event %d", id)
+			t.Fatalf("no reader was woken for event %d", id)
 		}
 		var got uint64
 		if some := e.pass(func(r provider.EventReport) bool { got = r.EventID; return true }); !some || got != id {
-			t.Errorf("event %d, want %d", got, id)
+			t.Errorf("got event %d, want %d", got, id)
 		}
 	}
 	select {
 	case <-e.ready:
-		t.Error("somebody is woken for nothing")
+		t.Error("a reader was woken without an event")
 	default:
 	}
 }
 
-// TestEventQueues: an object's events go to the queue that has its EventID, and the device's to each. What is noted
-// wakes who reads that queue. A queue that is closed leaves its objects to GetAsyncEvent.
+// TestEventQueues: an object's events go to the queue that has its EventID, and the device's events go to every queue.
+// Events noted by the engine wake the readers of that queue. The objects of a closed queue go back to GetAsyncEvent.
 func TestEventQueues(t *testing.T) {
 	w := newStillPair(t)
 	s := w.b.device.session
@@ -271,31 +271,31 @@ func TestEventQueues(t *testing.T) {
 	}
 	cq, qps := w.b.overrunnable(2)
 	w.overrun(t, qps[0])
-	select { // woken before anybody has asked
+	select { // woken before any read
 	case <-low.ready:
 	default:
-		t.Error("nobody is woken for what the engine has noted")
+		t.Error("no wake-up for events that the engine has noted")
 	}
 	s.ReportNoticed()
 	w.b.link(false)
 	if got := waiting(low); len(got) != 4 || got[3] != 0 {
-		t.Errorf("events of %v, want three objects' and the port's", got)
+		t.Errorf("got events of %v, want those of three objects and the port", got)
 	}
 	for name, q := range map[string]*EventQueue{"high": high, "rest": &s.events.rest} {
 		if got := waiting(q); !slices.Equal(got, []uint64{0}) {
-			t.Errorf("%s: events of %v, want the port's alone", name, got)
+			t.Errorf("%s: got events of %v, want only the port's", name, got)
 		}
 	}
 	low.Close()
 	s.events.put(provider.EventReport{Type: verbs.EventCQErr, EventID: 5})
 	if got := waiting(&s.events.rest); !slices.Equal(got, []uint64{5}) {
-		t.Errorf("without a queue of its own: events of %v", got)
+		t.Errorf("without its own queue: got events of %v", got)
 	}
 	open(1, 5).Close()
 	check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
 }
 
-// TestEventQueuesHaveABound: a session has so many, and room again when one is closed.
+// TestEventQueuesHaveABound: the number of a session's queues is limited, and closing one makes room.
 func TestEventQueuesHaveABound(t *testing.T) {
 	s := newStillPair(t).a.device.session
 	var last *EventQueue

@@ -11,11 +11,10 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// A network in memory, with three hosts: one that answers, one that asks, and one that moves its
-// address away. Errors are left out.
+// An in-memory network with three hosts: a server, a client, and one that moves its address away. Errors are left out.
 func ExampleNew() {
 	ctx := context.Background()
-	network := memnet.New(1) // the seed of what happens at random
+	network := memnet.New(1) // the seed of random events
 	defer network.Close()    // with all hosts and their cards
 	first, _ := network.AddHost("first", netip.MustParseAddr("10.0.0.1"))
 	second, _ := network.AddHost("second", netip.MustParseAddr("10.0.0.2"))
@@ -28,14 +27,14 @@ func ExampleNew() {
 	message.Release()
 
 	_ = second.SetMTU(1500)                        // as "ip link set" does
-	_ = first.SetAddresses()                       // the address goes, and with it whoever was there
-	_ = network.Impair(memnet.Impairment{Loss: 1}) // and nothing arrives any more
+	_ = first.SetAddresses()                       // removes the address, and with it reachability
+	_ = network.Impair(memnet.Impairment{Loss: 1}) // no more packets arrive
 	_ = client.Send(ctx, server.LocalAddr(), []byte("?"))
 	first.SetUp(false)
 	// Output: 10.0.0.2 asks: are you there?
 }
 
-// listen makes a card on a host, and an endpoint on that.
+// listen creates a card on a host, and an endpoint on the card.
 func listen(host *memnet.Host) (*ud.Endpoint, error) {
 	card, err := hca.New(host)
 	if err != nil {
@@ -48,7 +47,7 @@ func listen(host *memnet.Host) (*ud.Endpoint, error) {
 	return ud.New(program, ud.Options{})
 }
 
-// Two parts of a program share a card, and know nothing of each other. Errors are left out.
+// Two independent parts of a program share a card. Errors are left out.
 func ExampleCard_NewSession() {
 	card, other, _ := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	defer card.Close() // and all its sessions
@@ -58,9 +57,9 @@ func ExampleCard_NewSession() {
 	program, _ := verbs.Open(session)
 	device, _ := program.QueryDevice()
 	fmt.Println("at most", device.MaxQP, "queue pairs")
-	_ = program.Close() // frees what the session has, and no more
+	_ = program.Close() // frees only the session's resources
 
-	whole, _ := verbs.Open(card) // the card stands for the session of the program that opened it
+	whole, _ := verbs.Open(card) // the card's own session, of the program that opened it
 	device, _ = whole.QueryDevice()
 	fmt.Println("at most", device.MaxQP, "queue pairs")
 	// Output:

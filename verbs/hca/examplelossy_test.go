@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// A test of a program's own protocol needs no network and no privilege. This one asks and answers by datagrams,
-// over a network that loses one frame in ten, at random by the seed. In a test, t.Fatal takes must's place.
+// A test of a program's own protocol needs no real network and no privileges. This one sends requests and responses as
+// datagrams, over a network that drops one frame in ten, at random by the seed. In a test, use t.Fatal instead of must.
 func ExampleNew_lossy() {
 	must := func(err error) {
 		if err != nil {
@@ -33,7 +33,7 @@ func ExampleNew_lossy() {
 	must(client.Resolve(ctx, server.LocalAddr()))
 	must(network.Impair(memnet.Impairment{Loss: 0.1}))
 
-	// What is under test: the server doubles a number, the client asks until the answer to its question comes.
+	// The code under test: the server doubles a number; the client repeats its request until the response arrives.
 	go func() {
 		for {
 			question, err := server.Recv(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// TestFakeTime: in a bubble of testing/synctest a message takes exactly the delay of its network, however the program waits
-// for it, and on a card with several workers too.
+// TestFakeTime: in a bubble of testing/synctest a message takes exactly the delay of its network, however the program
+// waits for it, also on a card with several workers.
 func TestFakeTime(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		for name, wait := range map[string]func(*station, *verbs.CompChannel, *verbs.CQ){

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// brokenMemory is memory of files, which a test can take away: who touches it then gets SIGBUS.
+// brokenMemory is file-backed memory that a test can remove: accesses then raise SIGBUS.
 type brokenMemory struct {
 	testing.TB
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ func (m *brokenMemory) Alloc(size int) ([]byte, error) {
 
 func (m *brokenMemory) Free(memory []byte) { check(m, unix.Munmap(memory)) }
 
-// takeAway takes the memory that was allocated after the first pieces.
+// takeAway removes the memory that was allocated after the first pieces.
 func (m *brokenMemory) takeAway(first int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,8 +42,8 @@ func (m *brokenMemory) takeAway(first int) {
 	}
 }
 
-// Memory of a session's that is not there any more costs that session, in the engine's worker too: its program
-// gets DEVICE_FATAL and errors, and is closed as always. The other sessions go on.
+// When memory of a session has been removed, only that session ends, also in the engine's worker: its program gets
+// EventDeviceFatal and errors, and can be closed as usual. The other sessions continue.
 func TestMemoryThatIsNotThere(t *testing.T) {
 	w := newWirePair(t, WithoutInline())
 	before := w.a.remains()
@@ -51,14 +51,14 @@ func TestMemoryThatIsNotThere(t *testing.T) {
 	broken := w.a.another(SessionConfig{Memory: memory})
 	entry := broken.ctx
 	check(t, broken.qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{broken.piece(1, slotLen)}}}))
-	memory.takeAway(1) // all but the doorbell
+	memory.takeAway(1) // all memory except the doorbell
 	w.b.post(w.b.send(7, w.b.ah("10.0.0.1"), broken, w.b.piece(0, 8)))
 	w.b.wait(1)
 
 	broken.expectEvents(deviceFatal)
 	_, err := entry.AllocPD()
 	refused(t, err, verbs.ErrDeviceFatal, "please report it")
-	w.b.post(w.b.send(8, w.b.ah("10.0.0.1"), broken, w.b.piece(0, 8))) // nobody takes it
+	w.b.post(w.b.send(8, w.b.ah("10.0.0.1"), broken, w.b.piece(0, 8))) // no receiver
 	w.b.wait(1)
 
 	w.a.receive(1)
@@ -68,22 +68,22 @@ func TestMemoryThatIsNotThere(t *testing.T) {
 	statistics, err := w.a.device.Statistics()
 	check(t, err)
 	if statistics.Faults == 0 {
-		t.Error("no fault is counted")
+		t.Error("no fault was counted")
 	}
 	check(t, broken.session().Close())
 	if after := w.a.remains(); after != before {
-		t.Errorf("%+v are left, %+v were there before", after, before)
+		t.Errorf("got %+v after the test, want %+v as before", after, before)
 	}
 }
 
-// session is the station's, of its card.
+// session returns the station's session of its card.
 func (s *station) session() *Session {
 	s.device.mu.Lock()
 	defer s.device.mu.Unlock()
 	return s.device.sessions[len(s.device.sessions)-1]
 }
 
-// A mistake in what the connection manager does for an id costs the session of that id.
+// A panic in the connection manager's work for an id ends only the session of that id.
 func TestFaultInConnectionManagement(t *testing.T) {
 	w := newWirePair(t)
 	broken := w.a.another(SessionConfig{})
@@ -109,8 +109,8 @@ func TestFaultInConnectionManagement(t *testing.T) {
 	check(t, asks.Close())
 }
 
-// A mistake in the work of the card's own session, which does connection management, is mended: it has another
-// queue pair afterwards.
+// A panic in the work of the card's own session, for connection management, is repaired: afterwards the session has
+// another queue pair.
 func TestFaultOfTheManager(t *testing.T) {
 	t.Parallel()
 	w := newWirePair(t)
@@ -121,7 +121,7 @@ func TestFaultOfTheManager(t *testing.T) {
 			q.entry.Recv = nil
 		}
 	})
-	for range 2 { // the first request finds the mistake
+	for range 2 { // the first request meets the panic
 		c := newConnector(t, w.b, w.a, "10.0.0.1")
 		asks := c.ask()
 		check(t, c.expect(c.to, cm.EventConnectRequest).Close())

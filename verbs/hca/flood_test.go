@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	goodRate  = 20_000 // a second: far below what a card takes
+	goodRate  = 20_000 // per second: far below the capacity of a card
 	goodBatch = 20
-	goodRing  = 8192 // of the card and of its queue pair: 0.4 s of good traffic
+	goodRing  = 8192 // entries of the card's ring and of the queue pair: 0.4 s of good traffic
 )
 
 var (
@@ -22,8 +22,8 @@ var (
 	leastFlood   = uint64(often(200_000)) // packets
 )
 
-// TestFlood sends good messages at a stated rate beside a flood at queue pairs that do
-// not exist, as fast as they are dropped: no good message is lost.
+// TestFlood sends good messages at a stated rate beside a flood to non-existent queue pairs, as fast as they are
+// dropped: no good message is lost.
 func TestFlood(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
@@ -46,7 +46,7 @@ func TestFlood(t *testing.T) {
 	began := time.Now()
 	background.Go(func() { flooded = flood(r, b.device, &done) })
 	background.Go(func() {
-		// At least as much of a flood as is stated, whoever is faster.
+		// At least the stated amount of the flood, whichever sender is faster.
 		eventually(t, "the flood", func() bool { return steered(t, b.device, "drop_unknown_qp") > leastFlood/10 })
 		sendGood(a, qp.Number())
 		eventually(t, "the flood", func() bool { return steered(t, b.device, "drop_unknown_qp") >= leastFlood })
@@ -69,20 +69,20 @@ func TestFlood(t *testing.T) {
 	took := time.Since(began).Seconds()
 	t.Logf("%d good messages at %d a second at most, beside %d flooded packets at %.0f a second", goodMessages, goodRate, flooded, float64(flooded)/took)
 	var dropped, byLink uint64
-	eventually(t, "the last of the flood", func() bool { // some of it is still in the link's ring
+	eventually(t, "the last of the flood", func() bool { // the rest is still in the link's ring
 		dropped, byLink = steered(t, b.device, "drop_unknown_qp"), lostBy(t, hosts.A)-lost
 		return dropped+byLink >= flooded
 	})
 	if dropped+byLink != flooded {
-		t.Errorf("%d flooded packets: %d dropped as unknown, %d by the link", flooded, dropped, byLink)
+		t.Errorf("%d flooded packets: %d dropped with drop_unknown_qp, %d by the link", flooded, dropped, byLink)
 	}
 	if drops := b.drops(); len(drops) != 0 || b.device.engine.Counters().Delivered != uint64(goodMessages) {
 		t.Errorf("delivered %d, drops %v", b.device.engine.Counters().Delivered, drops)
 	}
 }
 
-// flood sends packets to queue pairs that do not exist until done, as fast as the card
-// drops them: what the link itself drops could be good messages.
+// flood sends packets to non-existent queue pairs until done, as fast as the card drops them: packets that the link
+// itself drops could be good messages.
 func flood(r *rawSender, to *Card, done *atomic.Bool) (sent uint64) {
 	var frames [64][]byte
 	for i := range frames {
@@ -99,8 +99,7 @@ func flood(r *rawSender, to *Card, done *atomic.Bool) (sent uint64) {
 	return sent
 }
 
-// sendGood sends the good messages in batches, no faster than stated: what was missed
-// is not made up for.
+// sendGood sends the good messages in batches, no faster than the stated rate: missed time is not made up for.
 func sendGood(a *station, to verbs.QPN) {
 	qp := a.newQP(verbs.QPCap{MaxSendWR: goodBatch})
 	check(a, qp.Activate(testQKey))

@@ -23,15 +23,15 @@ func TestNoAllocations(t *testing.T) {
 		sent, _ := a.cq.Poll(wcs[:])
 		got, _ := b.cq.Poll(wcs[:])
 		if sent != 2 || got != 2 {
-			t.Fatalf("%d sent, %d received", sent, got)
+			t.Fatalf("sent %d, received %d", sent, got)
 		}
 	}
 	round()
 	if n := testing.AllocsPerRun(1000, round); n != 0 {
-		t.Errorf("%v allocations a round", n)
+		t.Errorf("got %v allocations per round, want 0", n)
 	}
 	full := func() { _ = a.qp.PostSend(nil); _ = b.qp.PostRecv(nil) }
 	if n := testing.AllocsPerRun(100, full); n != 0 {
-		t.Errorf("%v allocations for an empty list", n)
+		t.Errorf("got %v allocations for an empty list, want 0", n)
 	}
 }

@@ -30,15 +30,14 @@ func (s *station) port() verbs.PortAttr {
 	return port
 }
 
-// An address that the interface gets becomes a GID and is steered, one that it loses
-// is neither.
+// An address added to the interface becomes a GID and is steered; a removed one is neither.
 func TestAddressesAreFollowed(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
 	for _, row := range []struct{ address, cidr string }{{"10.77.0.5", "10.77.0.5/24"}, {"fd77::5", "fd77::5/64"}} {
 		t.Run(row.address, func(t *testing.T) {
 			if hasGID(l.b, row.address) {
-				t.Fatal("there already")
+				t.Fatal("the GID exists already")
 			}
 			check(t, l.B.AddAddress("eth0", row.cidr))
 			eventually(t, "the GID", func() bool { return hasGID(l.b, row.address) })
@@ -55,8 +54,8 @@ func TestAddressesAreFollowed(t *testing.T) {
 
 			delAddress(t, l.B, row.cidr)
 			eventually(t, "the end of the GID", func() bool { return !hasGID(l.b, row.address) })
-			// XDP is told after the GID table. The packet to another address brings the counters
-			// along; it is dropped, and all are before the next row posts a receive.
+			// XDP is updated after the GID table. The packet to another address shows the counters; it is dropped, and
+			// all are dropped before the next row posts a receive.
 			before, sent := counts(t, l.b.device), uint64(0)
 			eventually(t, "a pass", func() bool {
 				r.send(frame(r.path("10.77.0.1", "10.77.0.2"), r.datagram(), nil))
@@ -72,8 +71,7 @@ func TestAddressesAreFollowed(t *testing.T) {
 	}
 }
 
-// The default is replaced by a routable address, and never by a link-local one while
-// there is another.
+// A removed default is replaced by a routable address, and never by a link-local one while there is another.
 func TestDefaultGID(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -97,8 +95,8 @@ func TestDefaultGID(t *testing.T) {
 	}
 }
 
-// A handle to an address that moves to this device delivers here; one from an address
-// that has gone drops until it is back.
+// A handle to an address that moves to this device delivers here; a handle from a removed address drops its packets
+// until the address is back.
 func TestHandlesFollowAddresses(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -129,8 +127,8 @@ func TestHandlesFollowAddresses(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// The port's state follows the link. What is sent meanwhile is dropped and counted, and
-// everything works again afterwards: handles, addresses, steering.
+// The port's state follows the link. Messages sent meanwhile are dropped and counted, and everything works again
+// afterwards: handles, addresses, steering.
 func TestLinkDownAndUp(t *testing.T) {
 	t.Parallel()
 	rows := map[string]func(l *stations) *lab.Namespace{
@@ -159,7 +157,7 @@ func TestLinkDownAndUp(t *testing.T) {
 	}
 }
 
-// restoreIPv6 puts back what the kernel takes away when a link goes down.
+// restoreIPv6 restores the addresses that the kernel removes when a link goes down.
 func restoreIPv6(t *testing.T, l *stations) {
 	t.Helper()
 	for host, cidr := range map[*lab.Namespace]string{l.A: "fd77::1/64", l.B: "fd77::2/64"} {
@@ -169,7 +167,7 @@ func restoreIPv6(t *testing.T, l *stations) {
 	}
 }
 
-// Frames that wait for a link that went down do not keep the worker awake.
+// Frames queued for a link that went down do not keep the worker awake.
 func TestDownWithFramesUnderway(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -205,8 +203,8 @@ func TestDownWithFramesUnderway(t *testing.T) {
 	asleep(t, l.a.device)
 }
 
-// The active MTU follows the interface's. One
-// that is too small for any RDMA MTU takes the port down, and back up with it.
+// The active MTU follows the interface's. An MTU that is too small for any RDMA MTU takes the port down until it is
+// raised.
 func TestMTUIsFollowed(t *testing.T) {
 	t.Parallel()
 	var log logged
@@ -235,7 +233,7 @@ func TestMTUIsFollowed(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// News of other interfaces, and more of it than is read, does no harm.
+// Notifications about other interfaces, more than are read, do no harm.
 func TestManyChanges(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -248,7 +246,7 @@ func TestManyChanges(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// The Ethernet address of a card's own interface changes: packets carry the new one.
+// When the Ethernet address of the card's own interface changes, packets carry the new one.
 func TestOwnMACChanges(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -264,14 +262,14 @@ func TestOwnMACChanges(t *testing.T) {
 	})
 }
 
-// awaitEvent reads events until one comes.
+// awaitEvent reads events until the wanted one.
 func (s *station) awaitEvent(want verbs.AsyncEvent) {
 	s.Helper()
 	for s.event() != want {
 	}
 }
 
-// The host's changes are events: of the link, whichever end goes down, and of addresses.
+// Changes of the host cause events: of the link, whichever end goes down, and of addresses.
 func TestHostsChangesAreEvents(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -290,8 +288,8 @@ func TestHostsChangesAreEvents(t *testing.T) {
 	l.a.awaitGIDs(func() bool { return !hasGID(l.a, "10.77.0.5") })
 }
 
-// awaitGIDs reads events until the GID table is as it should be: the last of them comes when
-// it is. Earlier ones may be of the link-local address, which goes and comes with the link.
+// awaitGIDs reads events until the GID table has the wanted state: the last event comes after that. Earlier ones may
+// concern the link-local address, which is removed and added with the link.
 func (s *station) awaitGIDs(are func() bool) {
 	s.Helper()
 	s.awaitEvent(gidChange)
@@ -300,7 +298,7 @@ func (s *station) awaitGIDs(are func() bool) {
 	}
 }
 
-// A group's address is none of the GIDs: a join is no event.
+// A group's address is not in the GID table, so a join causes no event.
 func TestJoinIsNoEvent(t *testing.T) {
 	t.Parallel()
 	l := newStations(t, WithStateDir(t.TempDir()))
@@ -313,7 +311,7 @@ func TestJoinIsNoEvent(t *testing.T) {
 	l.a.noEvent()
 }
 
-// dropsWhileDown: what is sent while the link is down is completed, and counted.
+// dropsWhileDown: messages sent while the link is down are completed, and counted.
 func dropsWhileDown(t *testing.T, l *stations, ah *verbs.AH) {
 	t.Helper()
 	before := l.a.drops()["link_down"]
@@ -322,6 +320,6 @@ func dropsWhileDown(t *testing.T, l *stations, ah *verbs.AH) {
 		expect(t, l.a.wait(1), ok(1))
 	}
 	if n := l.a.drops()["link_down"] - before; n != 5 {
-		t.Errorf("%d of 5 counted; %v", n, l.a.drops())
+		t.Errorf("counted %d drops, want 5; %v", n, l.a.drops())
 	}
 }

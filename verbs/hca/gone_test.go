@@ -18,7 +18,7 @@ import (
 
 var deviceFatal = verbs.AsyncEvent{Type: verbs.EventDeviceFatal}
 
-// awaitFatal reads events until the card has failed, and checks that none follows.
+// awaitFatal reads events until the card has failed, and checks that no event follows.
 func (s *station) awaitFatal() {
 	s.Helper()
 	for s.event() != deviceFatal {
@@ -28,8 +28,8 @@ func (s *station) awaitFatal() {
 	refused(s, err, unix.EIO, "interface has gone", "open the device again")
 }
 
-// What is outstanding when a card fails is completed in order, for those who wait as
-// for those who poll; then everything says so, but what frees works.
+// Outstanding requests of a card that fails are completed in order, for waiting and polling programs; then all calls
+// return the failure, except those that free.
 func TestDeviceFails(t *testing.T) {
 	w := newWirePair(t)
 	deviceFails(t, w.a, w.b, "10.0.0.2", func() { w.a.device.fail(network.ErrGone) })
@@ -38,7 +38,7 @@ func TestDeviceFails(t *testing.T) {
 func TestDeviceFailsOnLink(t *testing.T) {
 	l := newStations(t)
 	deviceFails(t, l.a, l.b, "10.77.0.2", func() { check(t, l.A.Netlink().LinkDel(eth0(t, l.A))) })
-	l.b.awaitFatal() // the other end of a pair goes with it
+	l.b.awaitFatal() // the other end of a pair is deleted too
 	asleep(t, l.b.device)
 }
 
@@ -47,7 +47,7 @@ func deviceFails(t *testing.T, s, peer *station, dest string, end func()) {
 	membership := join(t, s, groupV4, verbs.JoinFullMember)
 	check(t, s.qp.AttachMcast(gid(groupV4), 0))
 	s.receive(0, 1, 2)
-	idle, err := s.ctx.CreateCQ(4) // nothing will ever complete to it
+	idle, err := s.ctx.CreateCQ(4) // no queue completes to it
 	check(t, err)
 	busy, nothing := s.waitForAll(s.cq), s.waitForAll(idle)
 	eventually(t, "waiting", func() bool { return waiting("verbs.(*CQ).Wait") == 2 })
@@ -69,7 +69,7 @@ func deviceFails(t *testing.T, s, peer *station, dest string, end func()) {
 	refused(t, err, verbs.ErrClosed)
 }
 
-// waitForAll gives all completions of a CQ until the card has failed.
+// waitForAll returns all completions of a CQ until the card has failed.
 func (s *station) waitForAll(cq *verbs.CQ) <-chan []verbs.WC {
 	ctx, done := guard(s), make(chan []verbs.WC, 1)
 	go func() {
@@ -87,7 +87,7 @@ func (s *station) waitForAll(cq *verbs.CQ) <-chan []verbs.WC {
 	return done
 }
 
-// Requests of a queue pair that is still in INIT are flushed too, those in RESET have none.
+// Requests of a queue pair that is still in INIT are flushed too; one in RESET has none.
 func TestDeviceFailsInAnyState(t *testing.T) {
 	w := newStillPair(t)
 	a := w.a
@@ -95,7 +95,7 @@ func TestDeviceFailsInAnyState(t *testing.T) {
 	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey}
 	check(t, initial.Modify(&init, verbs.QPAttrState|verbs.QPAttrPKeyIndex|verbs.QPAttrPort|verbs.QPAttrQKey))
 	a.receiveOn(initial, 5)
-	a.post(a.send(1, a.ah("10.0.0.2"), w.b)) // nobody sends it: there is no worker
+	a.post(a.send(1, a.ah("10.0.0.2"), w.b)) // it is not sent: there is no worker
 	a.device.fail(network.ErrGone)
 	a.device.fail(network.ErrGone)
 	got := map[uint64]verbs.WCStatus{}
@@ -116,8 +116,8 @@ func TestDeviceFailsInAnyState(t *testing.T) {
 	check(t, errors.Join(reset.Close(), initial.Close()))
 }
 
-// The interface is deleted while groups are joined by both methods, and messages come
-// and go: an event, an error from whatever is going on, and nothing left after Close.
+// The interface is deleted while groups are joined by both methods and messages are in flight: an event, an error from
+// every call in progress, and nothing left after Close.
 func TestInterfaceIsDeletedUnderLoad(t *testing.T) {
 	for _, how := range []string{"deleted", "moved away"} {
 		t.Run(how, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestInterfaceIsDeletedUnderLoad(t *testing.T) {
 				check(t, a.qp.AttachMcast(gid(group), 0))
 			}
 			if n := recordsIn(t, state); n != 1 {
-				t.Fatalf("%d records of what is joined", n)
+				t.Fatalf("%d membership records", n)
 			}
 			all := a.keepBusy(a.toGroup(groupV4, 9, 12))
 			b.keepBusy(b.toGroup(groupV6, 9, 12))
@@ -149,7 +149,7 @@ func TestInterfaceIsDeletedUnderLoad(t *testing.T) {
 			check(t, a.ctx.Close())
 			check(t, b.ctx.Close())
 			if n := recordsIn(t, state); n != 0 {
-				t.Errorf("%d records are left", n)
+				t.Errorf("%d membership records are left", n)
 			}
 			eventually(t, "the end of the program", func() bool {
 				p, err := ebpf.NewProgramFromID(ebpf.ProgramID(program))
@@ -166,8 +166,7 @@ func TestInterfaceIsDeletedUnderLoad(t *testing.T) {
 	}
 }
 
-// keepBusy posts, polls and waits until that fails, each in a goroutine that then gives
-// the error.
+// keepBusy posts, polls and waits until that fails, each in a goroutine that then sends the error.
 func (s *station) keepBusy(wr verbs.SendWR) <-chan error {
 	errs := make(chan error, 3)
 	loop := func(do func() error) {
@@ -197,7 +196,7 @@ func recordsIn(t *testing.T, dir string) int {
 	return len(list)
 }
 
-// A card on an interface that came back under the same name works.
+// A card works on an interface that was recreated under the same name.
 func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	host := labtest.New(t, "hca-a")
@@ -214,7 +213,7 @@ func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
 	}
 }
 
-// Who waits for a neighbour when the card fails is told so, not that nobody answers.
+// A goroutine that waits for a neighbour when the card fails gets the failure as its error, not a timeout.
 func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 	l := newStations(t)
 	done, route := make(chan error), l.a.route("10.77.0.99")
@@ -227,14 +226,14 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 	refused(t, <-done, verbs.ErrDeviceFatal)
 }
 
-// A program may close its session while the card fails. Nobody looks at the session's memory after that:
-// here that would kill the process.
+// A program may close its session while the card fails. The card does not access the session's memory after that: here
+// that would kill the process.
 func TestSessionIsClosedWhileTheCardFails(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{Memory: kernelMemory{}})
 	failing := w.a.device.startFailing(network.ErrGone)
 	check(t, s.ctx.Close())
-	for _, session := range failing { // as fail goes on
+	for _, session := range failing { // as fail does
 		session.entry.Engine().Settle(session.entry, closeTimeout)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withQP1 is a program that has QP 1 of a card.
+// withQP1 returns a program that has QP 1 of the card.
 func (s *station) withQP1() *station {
 	s.Helper()
 	other := s.another(SessionConfig{Privileged: func() bool { return true }})
@@ -33,7 +33,7 @@ func (s *station) manage(ah *verbs.AH, mad wire.MAD) {
 	})
 }
 
-// refusal gives the answer to a request for a connection.
+// refusal returns the REJ to a connection request.
 func (s *station) refusal(ah *verbs.AH) wire.REJ {
 	s.Helper()
 	req := make(wire.MAD, wire.MADLen)
@@ -42,7 +42,7 @@ func (s *station) refusal(ah *verbs.AH) wire.REJ {
 	s.manage(ah, req)
 	for _, wc := range s.wait(2) {
 		if wc.Opcode == verbs.WCRecv && (wc.SrcQP != 1 || wc.ByteLen != wire.GRHLen+wire.MADLen) {
-			s.Errorf("answer %+v", wc)
+			s.Errorf("got response %+v", wc)
 		}
 	}
 	return wire.MAD(s.slot(0)[wire.GRHLen:][:wire.MADLen]).REJ()
@@ -50,7 +50,7 @@ func (s *station) refusal(ah *verbs.AH) wire.REJ {
 
 var noService = wire.REJ{CommIDs: wire.CommIDs{Remote: 5}, Reason: wire.RejectServiceID}
 
-// A card refuses connections at once, though no program has asked it for anything.
+// A card rejects connections immediately, even if no program uses connection management.
 func TestCardRefusesConnections(t *testing.T) {
 	w := newWirePair(t)
 	peer := w.b.withQP1()
@@ -66,7 +66,8 @@ func TestCardRefusesConnections(t *testing.T) {
 	}
 }
 
-// A program has QP 1, or connection ids have the manager; when the program's is gone, the manager has it.
+// A program has QP 1, or the manager has it for connection ids; when the program closes its QP 1, the manager gets it
+// back.
 func TestQP1ChangesHands(t *testing.T) {
 	w := newWirePair(t)
 	peer := w.b.withQP1()
@@ -103,13 +104,13 @@ func TestQP1ChangesHands(t *testing.T) {
 	manages("the program has ended")
 }
 
-// qp1Of is the manager's QP 1, nil while it has none, and whether it is to be replaced.
+// qp1Of returns the manager's QP 1, or nil, and whether it has to be replaced.
 func qp1Of(card *Card) (qp *verbs.QP, failed bool) {
 	card.manager.Serving(func(q *ids.QP1) { qp, failed = q.QP, q.Failed })
 	return qp, failed
 }
 
-// A QP 1 that could not be made for a program stays the manager's; one in error is replaced.
+// If QP 1 cannot be created for a program, the manager keeps it; a QP 1 in error is replaced.
 func TestQP1IsKept(t *testing.T) {
 	w := newWirePair(t)
 	peer := w.b.withQP1()
@@ -137,7 +138,7 @@ func TestQP1IsKept(t *testing.T) {
 	}
 }
 
-// Programs take QP 1 and ids use the manager, all at once.
+// Programs acquire QP 1 and ids use the manager, all at once.
 func TestQP1IsContested(t *testing.T) {
 	w := newWirePair(t)
 	w.b.listen(77)

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// A request whose address handle is closed never goes where a later one leads.
+// A request whose address handle is closed is never sent to the destination of a later handle.
 func TestClosedAHAndItsSuccessors(t *testing.T) {
 	w := newStillPair(t)
 	a, b := w.a, w.b
@@ -29,8 +29,7 @@ func TestClosedAHAndItsSuccessors(t *testing.T) {
 	expect(t, b.completions(), ok(0))
 }
 
-// The lkey of a region that is closed covers no later region's memory, however often
-// its place was used since.
+// The lkey of a closed region covers no later region's memory, however often its place has been reused.
 func TestClosedMRAndItsSuccessors(t *testing.T) {
 	w := newStillPair(t)
 	a, b := w.a, w.b
@@ -38,12 +37,12 @@ func TestClosedMRAndItsSuccessors(t *testing.T) {
 	mr, err := a.pd.AllocMR(100, 0)
 	check(t, err)
 	stale := mr.SGE(0, 1)
-	for range 300 { // more than the low byte of an lkey tells apart
+	for range 300 { // more than the low byte of an lkey distinguishes
 		check(t, mr.Close())
 		mr, err = a.pd.AllocMR(100, 0)
 		check(t, err)
 		if mr.LKey() == stale.LKey {
-			t.Fatal("an lkey is used again")
+			t.Fatal("an lkey was reused")
 		}
 	}
 	ah := a.ah("10.0.0.2")

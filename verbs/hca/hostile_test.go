@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scene is a card that an attacker shares with a neighbour, and a peer on another card. It can be used by
-// one attacker after the other.
+// scene is a card that an attacker shares with a neighbour, and a peer on another card. Attackers can use it one after
+// the other.
 type scene struct {
 	testing.TB
 	*wirePair           // the card's own program, which is the neighbour, and the peer
-	sink      *verbs.QP // of the peer: takes what the attacker sends
+	sink      *verbs.QP // of the peer: receives the attacker's messages
 	sunk      *verbs.CQ
-	grouped   verbs.SendWR // of the peer, to a group
-	foreign   *verbs.SRQ   // of type XRC, of the neighbour's domain, which nobody else may have
-	unused    *verbs.CQ    // of that
-	canaries  []*verbs.MR  // memory of the neighbour and of the peer that nobody writes to
+	grouped   verbs.SendWR // sent by the peer to a group
+	foreign   *verbs.SRQ   // of type XRC, in the neighbour's domain, which is not shared
+	unused    *verbs.CQ    // its CQ
+	canaries  []*verbs.MR  // memory of the neighbour and of the peer that is never written
 	before    remains
 }
 
-// canary fills memory that no attacker may read or write; canarySlot is a slot of it.
+// canary fills memory that no attacker is allowed to read or write; canarySlot is a slot of it.
 var (
-	canary     = []byte("nobody's business")
+	canary     = []byte("not for attackers")
 	canarySlot = bytes.Repeat(canary, slotLen)[:slotLen]
 )
 
@@ -34,7 +34,7 @@ func newScene(t testing.TB, options ...Option) *scene {
 	t.Helper()
 	s := &scene{TB: t, wirePair: newWirePair(t, options...)}
 	for _, one := range []*station{s.a, s.b} {
-		for range 4 { // so that some keys are those of the attacker's regions too
+		for range 4 { // so that some keys equal those of the attacker's regions
 			mr, err := one.pd.AllocMR(slotLen, verbs.AccessLocalWrite)
 			check(t, err)
 			s.guard(mr)
@@ -47,7 +47,7 @@ func newScene(t testing.TB, options ...Option) *scene {
 	return s
 }
 
-const sinkSlot = 32 // the first of the peer's slots that the sink uses
+const sinkSlot = 32 // the first of the peer's slots for the sink
 
 func (s *scene) openSink() {
 	s.Helper()
@@ -81,13 +81,13 @@ func (s *scene) refill(slot int) {
 	check(s, s.sink.PostRecv([]verbs.RecvWR{{ID: uint64(slot), SGList: []verbs.SGE{s.b.piece(slot, slotLen)}}}))
 }
 
-// drainSink takes what the attacker has sent, in which there must be nothing that is not its own.
+// drainSink receives the attacker's messages, which must contain only its own data.
 func (s *scene) drainSink() (messages int) {
 	s.Helper()
 	for _, wc := range completionsOf(s, s.sunk) {
 		slot := s.b.slot(int(wc.ID))
 		if _, payload := wc.Payload(slot); bytes.Contains(payload, canary[:8]) {
-			s.Errorf("the attacker has sent %q", payload)
+			s.Errorf("the attacker sent foreign data: %q", payload)
 		}
 		s.refill(int(wc.ID))
 		messages++
@@ -101,7 +101,7 @@ func (s *scene) guard(mr *verbs.MR) {
 	s.canaries = append(s.canaries, mr)
 }
 
-// unharmed checks that neighbour and peer reach each other, and that nobody has touched their memory.
+// unharmed checks that neighbour and peer reach each other, and that their memory is unchanged.
 func (s *scene) unharmed() {
 	s.Helper()
 	for _, way := range []struct {
@@ -116,22 +116,22 @@ func (s *scene) unharmed() {
 		got := way.to.await(s, 1)
 		expect(s, got, ok(1))
 		if _, payload := got[0].Payload(way.to.slot(1)); string(payload) != "alive" {
-			s.Errorf("%q arrived", payload)
+			s.Errorf("got %q, want alive", payload)
 		}
 		check(s, ah.Close())
 	}
 	s.drainSink()
 	if got := completionsOf(s, s.unused); len(got) != 0 {
-		s.Errorf("the neighbour's SRQ has got %+v", got)
+		s.Errorf("the neighbour's SRQ received %+v", got)
 	}
 	for _, mr := range s.canaries {
 		if !bytes.Equal(mr.Bytes()[:slotLen/2], canarySlot[:slotLen/2]) {
-			s.Errorf("memory of a region with key %#x was written to", mr.LKey())
+			s.Errorf("memory of the region with key %#x was written", mr.LKey())
 		}
 	}
 }
 
-// await polls for n completions, and runs both cards meanwhile: they may have no workers.
+// await polls for n completions, and runs both cards meanwhile, since they may have no workers.
 func (s *station) await(w *scene, n int) (all []verbs.WC) {
 	s.Helper()
 	eventually(s, "completions", func() bool {
@@ -145,9 +145,8 @@ func (s *station) await(w *scene, n int) (all []verbs.WC) {
 	return all
 }
 
-// kernelMemory is memory from the kernel, as a client of a daemon has it. What is used after it was
-// given back kills the process. The race detector does not look at it: program and card race there by
-// design.
+// kernelMemory is memory from the kernel, like that of a daemon's client. An access after it was freed kills the
+// process. The race detector ignores it, since program and card race there by design.
 type kernelMemory struct{}
 
 func (kernelMemory) Alloc(size int) ([]byte, error) {
@@ -156,19 +155,19 @@ func (kernelMemory) Alloc(size int) ([]byte, error) {
 
 func (kernelMemory) Free(memory []byte) { _ = unix.Munmap(memory) }
 
-// attacker is a program that goes past package verbs, and writes what it likes into its queues.
+// attacker is a program that bypasses package verbs, and writes arbitrary data into its queues.
 type attacker struct {
 	*scene
 	session   *Session
 	kind      verbs.QPType // of its queue pair
 	pd        provider.Handle
-	mr, other provider.MRGrant // the other is of another PD, with canaries in it
+	mr, other provider.MRGrant // other is in another PD, and contains canaries
 	ah        provider.Handle
 	cq        provider.CreateCQGrant
 	qp        provider.CreateQPGrant
-	srq       provider.CreateSRQGrant // none, unless it was made with one
-	srqn      verbs.SRQN              // of that, of type XRC
-	target    provider.OpenQPGrant    // of an XRC initiator: its peer
+	srq       provider.CreateSRQGrant // zero unless created with an SRQ
+	srqn      verbs.SRQN              // its number, if of type XRC
+	target    provider.OpenQPGrant    // peer of an XRC initiator
 	send      *ring.SendProducer
 	recv      *ring.RecvProducer
 	polls     *ring.CompletionConsumer
@@ -177,7 +176,7 @@ type attacker struct {
 // attackerIndex is the place of its queue pair in the doorbell, and the token of its completions.
 const attackerIndex = 3
 
-// newAttacker makes all but a queue pair, in a session of its own.
+// newAttacker creates an attacker without a queue pair, in its own session.
 func (s *scene) newAttacker() *attacker {
 	s.Helper()
 	session, err := s.a.device.NewSession(SessionConfig{Memory: kernelMemory{}})
@@ -201,7 +200,7 @@ func (s *scene) newAttacker() *attacker {
 	return a
 }
 
-// withQP makes a queue pair in RTS: of datagrams, unless another kind is asked for.
+// withQP creates a queue pair in RTS: a UD one, unless another kind is requested.
 func (a *attacker) withQP(kind ...verbs.QPType) *attacker {
 	a.Helper()
 	for _, k := range kind {
@@ -211,7 +210,7 @@ func (a *attacker) withQP(kind ...verbs.QPType) *attacker {
 	return a
 }
 
-// withSRQ is withQP, on an SRQ.
+// withSRQ is withQP with an SRQ.
 func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	a.Helper()
 	var err error
@@ -220,7 +219,7 @@ func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	return a.withQP(kind...)
 }
 
-// withXRC makes an XRC initiator, with a target of its own to which it is connected, and an SRQ.
+// withXRC creates an XRC initiator, connected to its own target, and an SRQ.
 func (a *attacker) withXRC() *attacker {
 	a.Helper()
 	domain, err := a.session.xrcds.open(provider.OpenXRCDRequest{})
@@ -261,7 +260,7 @@ func (a *attacker) openQueues() {
 	check(a, err)
 }
 
-// modify makes a change of state as Activate makes it. A connection is one to itself.
+// modify changes the state as Activate does. A connected queue pair is connected to itself.
 func (a *attacker) modify(state verbs.QPState) error {
 	if a.kind != verbs.QPTypeUD {
 		return a.modifyConnected(state)
@@ -303,7 +302,7 @@ func (a *attacker) modifyConnected(state verbs.QPState) error {
 	return err
 }
 
-// modifyXRC makes the change of the initiator and of its target.
+// modifyXRC changes the initiator and its target.
 func (a *attacker) modifyXRC(r *provider.ModifyQPRequest) error {
 	target := *r
 	r.Attr.DestQPN, target.QP = a.target.Number, a.target.QP
@@ -343,7 +342,7 @@ func (a *attacker) ring() {
 	a.run()
 }
 
-// message has the peer send the attacker's queue pair a message.
+// message makes the peer send a message to the attacker's queue pair.
 func (a *attacker) message(length int) {
 	a.Helper()
 	ah := a.b.ah("10.0.0.1")
@@ -355,7 +354,7 @@ func (a *attacker) message(length int) {
 	a.run()
 }
 
-// results are the attacker's completions.
+// results returns the attacker's completions.
 func (a *attacker) results() (all []outcome) {
 	var c ring.CQE
 	for a.polls.Available(1) > 0 {
@@ -366,15 +365,15 @@ func (a *attacker) results() (all []outcome) {
 	return all
 }
 
-// leave closes the attacker's session, and checks what it must not have done.
+// leave closes the attacker's session, and checks that it has done no harm.
 func (a *attacker) leave() {
 	a.Helper()
 	if !bytes.Equal(a.other.Memory, canarySlot) {
-		a.Error("memory of another PD was written to")
+		a.Error("memory of another PD was written")
 	}
 	check(a, a.session.Close())
 	a.unharmed()
 	if got := a.a.remains(); got != a.before {
-		a.Errorf("%+v are left, want %+v", got, a.before)
+		a.Errorf("got %+v after the attack, want %+v", got, a.before)
 	}
 }

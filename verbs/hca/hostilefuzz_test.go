@@ -15,15 +15,15 @@ import (
 // hostileKinds are the services that an attacker's queue pair can have.
 var hostileKinds = []verbs.QPType{verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeXRCSend}
 
-// FuzzHostileProgram has an attacker do what bytes say: write to its queues, ring, change states, and take
-// messages. Neighbour and peer are unharmed, and its session can be closed.
+// FuzzHostileProgram interprets bytes as the actions of an attacker: write to its queues, ring, change states, and
+// receive messages. Neighbour and peer are unharmed, and its session can be closed.
 func FuzzHostileProgram(f *testing.F) {
 	for _, program := range hostileSeeds() {
 		for kind := range byte(2 * len(hostileKinds)) {
 			f.Add(append([]byte{kind}, program...))
 		}
 	}
-	s := newScene(f, WithoutWorker()) // for one input after the other
+	s := newScene(f, WithoutWorker()) // for all inputs, one after the other
 	f.Fuzz(func(t *testing.T, program []byte) {
 		s.TB, s.a.TB, s.b.TB = t, t, t
 		a := s.newAttacker()
@@ -45,7 +45,7 @@ func FuzzHostileProgram(f *testing.F) {
 	})
 }
 
-// instructions are bytes that decide what an attacker does. After the last there are zeros.
+// instructions are the bytes that determine an attacker's actions. They are followed by zeros.
 type instructions struct {
 	rest  []byte
 	taken int
@@ -64,13 +64,13 @@ func (p *instructions) word() uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// odd is a number near one that matters: a length, an index, or where numbers wrap.
+// odd returns a number near an interesting one: a length, an index, or a wrap-around.
 func (p *instructions) odd() uint64 {
 	bases := []uint64{0, 1, depth, slotLen, 2 * slotLen, 1 << 16, 1 << 31, math.MaxUint32, math.MaxUint64, 1<<64 - 1<<31}
 	return bases[int(p.next())%len(bases)] + uint64(int64(int8(p.next())))
 }
 
-// hostileSteps are what an attacker can do.
+// hostileSteps are the possible actions of an attacker.
 var hostileSteps = []func(a *attacker, p *instructions){
 	0: func(a *attacker, _ *instructions) { a.ring() },
 	1: func(a *attacker, p *instructions) { a.message(int(p.next())) },
@@ -88,12 +88,12 @@ var hostileSteps = []func(a *attacker, p *instructions){
 	11: func(a *attacker, _ *instructions) { a.results() },
 }
 
-// queues are the memories that attacker and card share.
+// queue returns one of the memories that attacker and card share.
 func (a *attacker) queue(p *instructions) []byte {
 	return [][]byte{a.qp.SendMemory, a.qp.RecvMemory, a.cq.Memory}[p.next()%3]
 }
 
-// scribble writes anything anywhere.
+// scribble writes random data at a random place.
 func (a *attacker) scribble(p *instructions) {
 	memory := a.queue(p)
 	at, n := int(p.word())%len(memory), int(p.next())
@@ -109,11 +109,11 @@ func (a *attacker) lie(p *instructions) {
 	binary.NativeEndian.PutUint32(memory[at:], binary.NativeEndian.Uint32(memory[at:])+uint32(p.odd()))
 }
 
-// postOdd posts a send in which every field may be odd.
+// postOdd posts a send in which every field may have an odd value.
 func (a *attacker) postOdd(p *instructions) {
-	odd := p.next() // which fields
+	odd := p.next() // the odd fields
 	s := ring.Send{ID: uint64(p.taken), Opcode: ib.WRSend, Flags: ib.SendFlags(p.next()), AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: uint16(p.next() % 4)}
-	remote := func(addr uint64, key verbs.LKey) { // where a connected queue pair's request has the peer's memory
+	remote := func(addr uint64, key verbs.LKey) { // the remote memory of a connected queue pair's request
 		s.AH, s.RemoteQPN, s.RemoteQKey = uint32(addr), verbs.QPN(addr>>32), verbs.QKey(key)
 	}
 	for bit, set := range []func(){
@@ -171,7 +171,7 @@ func (a *attacker) oddSGE(p *instructions) ib.SGE {
 	return sge
 }
 
-// ringAny rings for a queue pair that need not exist, or writes over the doorbell.
+// ringAny rings for a queue pair that need not exist, or overwrites the doorbell.
 func (a *attacker) ringAny(p *instructions) {
 	if index := p.word(); index&1 == 0 {
 		a.session.Doorbell().Ring(index >> 1)
@@ -183,7 +183,7 @@ func (a *attacker) ringAny(p *instructions) {
 	a.run()
 }
 
-// changeGroups attaches or detaches, and has the peer send to the group.
+// changeGroups attaches or detaches, and makes the peer send to the group.
 func (a *attacker) changeGroups(p *instructions) {
 	r := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4), MLID: 0}
 	if p.next()%2 == 0 {
@@ -196,7 +196,7 @@ func (a *attacker) changeGroups(p *instructions) {
 	a.run()
 }
 
-// hostileSeeds are programs that come to every step, and to the rows of TestHostileSends and Receives.
+// hostileSeeds covers every step, and the rows of TestHostileSends and TestHostileReceives.
 func hostileSeeds() (all [][]byte) {
 	all = append(all, nil, bytes.Repeat([]byte{5, 1, 0, 1, 50}, 20), bytes.Repeat([]byte{4, 0, 2, 1, 0, 0, 0, 0, 0}, 20))
 	for odd := range byte(32) {

@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// A group published before it is programmed: queue pairs attach and detach while messages for the group
-// come, and each that one gets is whole.
+// A group published before it is programmed: queue pairs attach and detach while messages to the group arrive; each
+// received message is complete.
 func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -38,7 +38,7 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 	s.unharmed()
 }
 
-// groupSteering says when the card has XDP redirect a group's packets, and when no more.
+// groupSteering records when the card makes XDP redirect a group's packets, and when it stops that.
 type groupSteering struct {
 	*memnet.Host
 	changed func()
@@ -54,7 +54,7 @@ func (g *groupSteering) RemoveGroup(netip.Addr) error {
 	return nil
 }
 
-// As soon as XDP redirects a group's packets, and as long as it does, the card delivers them.
+// While XDP redirects a group's packets, the card delivers them.
 func TestGroupIsProgrammedWhenItIsSteered(t *testing.T) {
 	n := newNetwork(t, 0)
 	host, err := n.AddHost("a", addressesA...)

@@ -13,11 +13,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// What changes while the card looks at it. The attacker's memory is of the kernel's, so that the race
-// detector looks for races of the card's only.
+// Changes of memory while the card reads it. The attacker's memory is from the kernel, so the race detector reports
+// only races of the card.
 
-// during runs something again and again in a goroutine of its own, until the function that it gives is
-// called.
+// during calls a function repeatedly in a goroutine, until the returned function is called.
 func during(again func()) (end func()) {
 	stop, done := make(chan struct{}), sync.WaitGroup{}
 	done.Add(1)
@@ -33,17 +32,17 @@ func during(again func()) (end func()) {
 	}
 }
 
-// hostileRounds are how often the tests below go round.
+// hostileRounds is the number of rounds of the tests below.
 var hostileRounds = often(300)
 
-// A receive entry that is read twice would be checked with one content and used with another: its count of
-// SGEs, its keys and its lengths change all the time. A message that has a completion is there, whole.
+// A receive entry that is read twice would be checked with one content and used with another: its count of SGEs, its
+// keys and its lengths change all the time. A message with a completion has arrived completely.
 func TestReceiveEntryReadTwice(t *testing.T) {
 	s := newScene(t)
 	s.receiveEntryReadTwice(s.newAttacker().withQP())
 }
 
-// An SRQ entry that is read twice, likewise.
+// The same for an SRQ entry.
 func TestSRQEntryReadTwice(t *testing.T) {
 	s := newScene(t)
 	s.receiveEntryReadTwice(s.newAttacker().withSRQ())
@@ -52,7 +51,7 @@ func TestSRQEntryReadTwice(t *testing.T) {
 func (s *scene) receiveEntryReadTwice(a *attacker) {
 	s.Helper()
 	good, short := ib.SGE{Length: 200, LKey: a.mr.LKey}, ib.SGE{Length: 50, LKey: a.mr.LKey}
-	// Under the race detector numbers are written byte by byte: no mixture of the two addresses is a valid one.
+	// Under the race detector numbers are written byte by byte: no mixture of the two addresses is valid.
 	bad := ib.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey}
 	message := bytes.Repeat([]byte("whole"), 20)
 	copy(s.b.slot(9), message)
@@ -60,7 +59,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 	seen, waiting := map[verbs.WCStatus]int{}, false
 	both := func() bool { return seen[verbs.WCSuccess] > 0 && seen[verbs.WCLocProtErr] > 0 }
 	rounds := uint64(hostileRounds)
-	for i := uint64(0); i < 10*rounds || !both() && i < 300_000; i++ { // who changes may not run for a while
+	for i := uint64(0); i < 10*rounds || !both() && i < 300_000; i++ { // the changing goroutine may not run for a while
 		if !waiting {
 			a.recv.Put(i, []ib.SGE{good})
 			a.recv.Publish()
@@ -73,7 +72,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 				s.Errorf("message %d: %q", i, a.mr.Memory[40:140])
 			}
 		}
-		if !waiting { // else a message may come to it at any moment
+		if !waiting { // else a message could use it at any moment
 			clear(a.mr.Memory)
 		}
 	}
@@ -84,7 +83,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 	a.leave()
 }
 
-// flipReceives writes good and bad content over all receive requests.
+// flipReceives overwrites all receive requests with good and bad content.
 func (a *attacker) flipReceives(contents ...ib.SGE) {
 	stride := int(a.qp.RecvGeometry.Stride)
 	for _, sge := range contents {
@@ -97,7 +96,7 @@ func (a *attacker) flipReceives(contents ...ib.SGE) {
 	}
 }
 
-// revive gives the completions, and makes a queue pair that has failed usable again.
+// revive returns the completions, and makes a failed queue pair usable again.
 func (a *attacker) revive() []outcome {
 	a.Helper()
 	all := a.results()
@@ -110,7 +109,7 @@ func (a *attacker) revive() []outcome {
 	return all
 }
 
-// So with a send entry: its handle, its count, the flag for inline data and its length.
+// The same for a send entry: its handle, its count, the flag for inline data and its length.
 func TestSendEntryReadTwice(t *testing.T) {
 	s := newScene(t)
 	a := s.newAttacker().withQP()
@@ -119,7 +118,7 @@ func TestSendEntryReadTwice(t *testing.T) {
 		a.flipSends(ib.SGE{Length: 64, LKey: a.mr.LKey}, ib.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
 	})
 	sent := 0
-	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // who changes may not run for a while
+	for i := uint64(0); i < uint64(hostileRounds) || sent == 0 && i < 100_000; i++ { // the changing goroutine may be late
 		wr.ID = i
 		ring.PutSGE(a.send.Put(&wr), ib.SGE{Length: 64, LKey: a.mr.LKey})
 		a.send.Publish()
@@ -147,8 +146,8 @@ func (a *attacker) flipSends(contents ...ib.SGE) {
 	}
 }
 
-// Use of a queue pair's resources while modify changes them: messages come, requests are sent, and
-// meanwhile it is reset, destroyed and made anew, and so are its region and its handle.
+// Use of a queue pair's resources while modify changes them: messages arrive and requests are sent while the queue
+// pair, its region and its handle are reset, destroyed and recreated.
 func TestResourcesWhileModifyChangesThem(t *testing.T) {
 	s := newScene(t)
 	a := s.newAttacker().withQP()
@@ -182,7 +181,7 @@ func TestResourcesWhileModifyChangesThem(t *testing.T) {
 	a.leave()
 }
 
-// fillQueues posts as much as fits.
+// fillQueues posts requests until the queues are full.
 func (a *attacker) fillQueues() {
 	wr := ring.Send{Opcode: ib.WRSend, AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
 	for i := range uint64(depth) {
@@ -193,7 +192,7 @@ func (a *attacker) fillQueues() {
 	a.recv.Publish()
 }
 
-// renewObjects takes the region and the handle away from requests that name them.
+// renewObjects destroys the region and the handle that requests name, and creates new ones.
 func (a *attacker) renewObjects() {
 	a.Helper()
 	check(a, a.session.mrs.dereg(provider.DeregMRRequest{MR: a.mr.MR}))
@@ -206,8 +205,7 @@ func (a *attacker) renewObjects() {
 	a.ah = ah.AH
 }
 
-// flood has the peer send messages to an address, from a queue pair of its own, until the function that it
-// gives is called.
+// flood makes the peer send messages to an address, from its own queue pair, until the returned function is called.
 func (s *scene) flood(address string, to func() verbs.QPN) (end func()) {
 	s.Helper()
 	cq, err := s.b.ctx.CreateCQ(64)
@@ -231,8 +229,8 @@ func (s *scene) flood(address string, to func() verbs.QPN) (end func()) {
 	}
 }
 
-// Packets processed after ERR: once the change is made, nothing is written to the program's memory any
-// more, though requests are left and packets go on coming.
+// Packets processed after ERR: after the change, nothing is written to the program's memory, although requests remain
+// and packets keep arriving.
 func TestPacketsProcessedAfterERR(t *testing.T) {
 	s := newScene(t)
 	for range 20 {
@@ -244,7 +242,7 @@ func TestPacketsProcessedAfterERR(t *testing.T) {
 		a.results()
 		clear(a.mr.Memory)
 		a.recv.Put(99, []ib.SGE{{Length: 200, LKey: a.mr.LKey}})
-		a.recv.Publish() // and nobody rings
+		a.recv.Publish() // without ringing
 		before := s.a.drops()["qp_state"]
 		eventually(t, "more messages", func() bool { return s.a.drops()["qp_state"] > before+10 })
 		if slices.ContainsFunc(a.mr.Memory, func(b byte) bool { return b != 0 }) {

@@ -12,12 +12,12 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Classes of mistakes with what a program writes into its queues, among them those that the kernel's
-// Soft-RoCE has had. Each is a request, and how it ends.
+// Classes of invalid data in queues, among them those that caused bugs in the kernel's Soft-RoCE. Each row is a request
+// and its result.
 var hostileSends = []struct {
 	name string
 	send ring.Send
-	sges []ib.SGE // keys: 1 is the attacker's region, 2 that of its other PD
+	sges []ib.SGE // key 1 is the attacker's region, key 2 that of its other PD
 	want verbs.WCStatus
 }{
 	{"SGE index out of range", ring.Send{SGECount: math.MaxUint16}, nil, verbs.WCLocQPOpErr},
@@ -28,12 +28,12 @@ var hostileSends = []struct {
 	{"length of 4 GiB", ring.Send{}, []ib.SGE{{Length: math.MaxUint32, LKey: 1}}, verbs.WCLocProtErr},
 	{"sum of lengths overflows", ring.Send{}, slices.Repeat([]ib.SGE{{Length: 2 * slotLen, LKey: 1}}, 4), verbs.WCLocLenErr},
 	{"key of another PD", ring.Send{}, []ib.SGE{{Length: 8, LKey: 2}}, verbs.WCLocProtErr},
-	{"key of nobody", ring.Send{}, []ib.SGE{{Length: 8, LKey: math.MaxUint32}}, verbs.WCLocProtErr},
+	{"unknown key", ring.Send{}, []ib.SGE{{Length: 8, LKey: math.MaxUint32}}, verbs.WCLocProtErr},
 	{"inline length of 4 GiB", ring.Send{Flags: ib.SendInline, InlineLen: math.MaxUint32}, nil, verbs.WCLocLenErr},
 	{"inline length beyond the slot", ring.Send{Flags: ib.SendInline, InlineLen: 1 << 11}, nil, verbs.WCLocLenErr},
-	{"handle of nobody", ring.Send{AH: math.MaxUint32}, nil, verbs.WCLocQPOpErr},
+	{"unknown handle", ring.Send{AH: math.MaxUint32}, nil, verbs.WCLocQPOpErr},
 	{"operation of another service", ring.Send{Opcode: ib.WRRDMARead}, nil, verbs.WCLocQPOpErr},
-	{"operation of none", ring.Send{Opcode: math.MaxUint8}, nil, verbs.WCLocQPOpErr},
+	{"unknown operation", ring.Send{Opcode: math.MaxUint8}, nil, verbs.WCLocQPOpErr},
 }
 
 func TestHostileSends(t *testing.T) {
@@ -67,7 +67,7 @@ func TestHostileSends(t *testing.T) {
 	}
 }
 
-// keyed gives an SGE its key.
+// keyed sets the key of an SGE.
 func (a *attacker) keyed(sge ib.SGE) ib.SGE {
 	switch sge.LKey {
 	case 1:
@@ -78,11 +78,11 @@ func (a *attacker) keyed(sge ib.SGE) ib.SGE {
 	return sge
 }
 
-// hostileReceives are receive requests that a message comes for. Those without a status are too small:
-// the message is dropped.
+// hostileReceives are receive requests for which a message arrives. Rows without a status are too small: the message is
+// dropped.
 var hostileReceives = []struct {
 	name  string
-	count uint32 // of SGEs; 0: those that there are
+	count uint32 // number of SGEs; 0: len(sges)
 	sges  []ib.SGE
 	want  []outcome
 }{
@@ -121,15 +121,14 @@ func TestHostileReceives(t *testing.T) {
 	}
 }
 
-// Where the words and the slots of a queue are; see package ring.
+// Offsets of the words and the slots of a queue; see package ring.
 const (
 	producerAt = 0
 	consumerAt = 128
 	slotsAt    = 256
 )
 
-// Indices that cannot be: to the card a queue is empty, and a CQ is full. It goes on with the next one
-// that can be.
+// Impossible indices: the card treats a queue as empty, and a CQ as full. It continues with the next valid index.
 func TestHostileIndices(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	for _, lie := range []uint32{depth + 2, 1 << 16, 1 << 31, math.MaxUint32 - depth, math.MaxUint32} {
@@ -157,7 +156,7 @@ func TestHostileIndices(t *testing.T) {
 	}
 }
 
-// Requests that name what was taken away name nothing, though its memory is another's by then.
+// Requests that name destroyed objects fail, even if their memory has been reused.
 func TestHostileKeysOfTheGone(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	a := s.newAttacker().withQP()
@@ -182,7 +181,7 @@ func TestHostileKeysOfTheGone(t *testing.T) {
 	a.leave()
 }
 
-// A CQ whose consumer says what cannot be is overrun, with its own queue pair, and nothing else.
+// A CQ with an impossible consumer index has overrun, and affects only its own queue pair.
 func TestHostileCompletionQueue(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	for _, lie := range []uint32{1, 1 << 16, 1 << 31, math.MaxUint32 - 64} {
@@ -200,14 +199,14 @@ func TestHostileCompletionQueue(t *testing.T) {
 	}
 }
 
-// Bits of queue pairs that there are not, in a doorbell that a program can write to as it likes.
+// Doorbell bits of queue pairs that do not exist, which a program can set.
 func TestHostileDoorbell(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	a := s.newAttacker().withQP()
 	for i := range a.session.doorbellMemory {
 		a.session.doorbellMemory[i] = 0xFF
 	}
-	for range 600 { // a round takes some
+	for range 600 { // a round handles several
 		s.a.device.Progress()
 	}
 	a.session.Wake()

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newUDP is a socket of a host's own, of an address's IP version. The caller closes it.
+// newUDP returns a socket of the host itself, of an address's IP version. The caller closes it.
 func newUDP(t *testing.T, host *lab.Namespace, of netip.Addr) (fd int) {
 	t.Helper()
 	check(t, host.Do(func() (err error) {
@@ -39,8 +39,8 @@ func sockaddr(a netip.Addr, port int) unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.As16(), Port: port}
 }
 
-// newGroupSocket is a receiver of the host's own in a group. It takes RoCEv2's packets over
-// IPv6, which have no UDP checksum. The caller closes it.
+// newGroupSocket returns a receiver of the host itself in a group. It accepts RoCEv2 packets over IPv6, which have no
+// UDP checksum. The caller closes it.
 func newGroupSocket(t *testing.T, host *lab.Namespace, group string, port int) int {
 	t.Helper()
 	fd, a, index := newUDP(t, host, address(group)), address(group), eth0(t, host).Attrs().Index
@@ -55,8 +55,8 @@ func newGroupSocket(t *testing.T, host *lab.Namespace, group string, port int) i
 	return fd
 }
 
-// hostState is what nothing that a card does may change: routes, rules, addresses, and
-// which source the kernel picks for whom.
+// hostState is the state that a card must not change: routes, rules, addresses, and the source addresses that the
+// kernel chooses.
 type hostState struct{ routes, rules, addresses, ways []string }
 
 func hostStateOf(t *testing.T, host *lab.Namespace) (s hostState) {
@@ -97,8 +97,8 @@ func wayTo(host *lab.Namespace, dest string, index int) string {
 	return fmt.Sprint(dest, index, ways[0].Src, ways[0].LinkIndex, ways[0].Type, ways[0].Table)
 }
 
-// hostsTalk has the kernels of two hosts find each other anew, by ARP and neighbour
-// discovery, and exchange a message each way, from the addresses that they should have.
+// hostsTalk makes the kernels of two hosts resolve each other again, by ARP and neighbour discovery, and exchange a
+// message each way, from the expected addresses.
 func hostsTalk(t *testing.T, hosts *labtest.PairLab, when string) {
 	t.Helper()
 	for _, to := range []string{"10.77.0.", "fd77::"} {
@@ -110,7 +110,7 @@ func hostsTalk(t *testing.T, hosts *labtest.PairLab, when string) {
 		check(t, unix.Sendto(left, []byte(when), 0, sockaddr(b, 7777)))
 		from := hear(t, right, when)
 		if got := addressOf(from); got != a {
-			t.Errorf("%s: the host sends from %v, not from %v", when, got, a)
+			t.Errorf("%s: the host sends from %v, want %v", when, got, a)
 		}
 		check(t, unix.Sendto(right, []byte(when), 0, from))
 		hear(t, left, when)
@@ -124,7 +124,7 @@ func hear(t *testing.T, fd int, want string) unix.Sockaddr {
 	n, from, err := unix.Recvfrom(fd, buffer, 0)
 	check(t, err)
 	if string(buffer[:n]) != want {
-		t.Errorf("%q arrived, want %q", buffer[:n], want)
+		t.Errorf("got %q, want %q", buffer[:n], want)
 	}
 	return from
 }
@@ -136,7 +136,7 @@ func addressOf(s unix.Sockaddr) netip.Addr {
 	return netip.AddrFrom16(s.(*unix.SockaddrInet6).Addr)
 }
 
-// forget takes a neighbour out of a host's table, if it is there.
+// forget removes a neighbour from a host's table, if it exists.
 func forget(t *testing.T, host *lab.Namespace, neighbour netip.Addr) {
 	t.Helper()
 	err := host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: neighbour.AsSlice()})
@@ -145,8 +145,8 @@ func forget(t *testing.T, host *lab.Namespace, neighbour netip.Addr) {
 	}
 }
 
-// A card, its groups and their traffic change nothing of what the host is and does:
-// routes, sources, neighbours, and a group of its own, before, during and after.
+// A card, its groups and their traffic do not affect the host: routes, sources, neighbours, and a group of the host
+// itself, before, during and after.
 func TestHostIsUndisturbed(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestHundredsOfQueuePairs: each message comes to the queue pair that it is for, where there are so many that what the
-// packets of a burst need is read ahead.
+// TestHundredsOfQueuePairs: each message arrives at its queue pair when there are so many queue pairs that the data for
+// the packets of a burst is prefetched.
 func TestHundredsOfQueuePairs(t *testing.T) {
 	t.Parallel()
 	t.Run("in memory", func(t *testing.T) {
@@ -54,7 +54,7 @@ func hundreds(a, b *station, to string) {
 		}
 		for slot, i := range some {
 			if got := binary.LittleEndian.Uint32(b.slot(slot)[40:]); came[uint64(i)] != 1 || got != uint32(i) {
-				b.Errorf("queue pair %d has %d messages; it is message %d", i, came[uint64(i)], got)
+				b.Errorf("queue pair %d has %d messages; got message %d", i, came[uint64(i)], got)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// idsOn is an event channel on a station.
+// idsOn returns an event channel on a station.
 func idsOn(s *station) *cm.EventChannel {
 	s.Helper()
 	c, err := cm.CreateEventChannel(s.ctx)
@@ -38,7 +38,7 @@ func (card *Card) nothingLeft(t testing.TB) {
 	}
 }
 
-// 10,000 ids are created, join and are destroyed, some before they have their event: nothing is left.
+// 10,000 ids are created, join and are destroyed, some before their event has come: nothing is left.
 func TestManyIDs(t *testing.T) {
 	w := newWirePair(t)
 	c := idsOn(w.a)
@@ -62,8 +62,8 @@ func TestManyIDs(t *testing.T) {
 	eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// All that a program can do with ids at once, with their ends at any moment: the race detector watches.
-// The service of another card answers.
+// All operations of a program on ids at once, with ids closed at any moment, for the race detector. The service is on
+// another card.
 func TestIDsUnderLoad(t *testing.T) {
 	w := newWirePair(t)
 	service, server := newID(t, idsOn(w.b)), sync.WaitGroup{}
@@ -93,7 +93,7 @@ func TestIDsUnderLoad(t *testing.T) {
 	w.a.device.nothingLeft(t)
 }
 
-// play makes ids and closes each at another point of its life.
+// play creates ids and closes each at a different point of its life.
 func (s *station) play(t *testing.T, c *cm.EventChannel, player uint64) {
 	peer := netip.MustParseAddrPort("10.0.0.2:7174")
 	for n := range 200 {
@@ -128,7 +128,7 @@ func next(t *testing.T, c *cm.EventChannel, id *cm.ID, want cm.EventType) error 
 	return err
 }
 
-// A thousand clients ask one service: each has its answer.
+// A thousand clients send a request to one service: each gets its response.
 func TestManyRequests(t *testing.T) {
 	const clients = 1000
 	w := newWirePair(t)
@@ -163,7 +163,7 @@ func TestManyRequests(t *testing.T) {
 	w.a.device.nothingLeft(t)
 }
 
-// An id whose device is removed has an event of it; then the channel says why it has no more.
+// An id whose device is removed gets an event for it; then the channel returns the cause.
 func TestDeviceRemoval(t *testing.T) {
 	w := newWirePair(t)
 	c := idsOn(w.a)
@@ -173,7 +173,7 @@ func TestDeviceRemoval(t *testing.T) {
 	event, err := c.Expect(guard(t), cm.EventDeviceRemoval)
 	check(t, err)
 	if event.ID != bound {
-		t.Error("of an id that is not bound")
+		t.Error("event of an id that is not bound")
 	}
 	refused(t, event.Err(), verbs.ErrDeviceFatal)
 	_, err = c.Get(guard(t))

@@ -20,7 +20,7 @@ type connector struct {
 func newConnector(t testing.TB, a, b *station, address string) *connector {
 	c := &connector{TB: t, a: a, b: b, from: idsOn(a), to: idsOn(b)}
 	c.service = c.id(c.to)
-	t.Cleanup(func() { _ = c.service.Close() }) // unless the test has
+	t.Cleanup(func() { _ = c.service.Close() }) // unless the test has closed it
 	check(t, c.service.Bind(netip.AddrPortFrom(netip.MustParseAddr(address), 0)))
 	check(t, c.service.Listen(0))
 	var err error
@@ -36,14 +36,14 @@ func (c *connector) id(of *cm.EventChannel) *cm.ID {
 	return id
 }
 
-// queuePair makes an id's.
+// queuePair creates the queue pair of an id.
 func (c *connector) queuePair(s *station, id *cm.ID) {
 	c.Helper()
 	_, err := id.CreateQP(s.pd, &verbs.QPInitAttr{SendCQ: s.cq, RecvCQ: s.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1}})
 	check(c, err)
 }
 
-// expect gives the next event's id.
+// expect returns the id of the next event.
 func (c *connector) expect(of *cm.EventChannel, want cm.EventType) *cm.ID {
 	c.Helper()
 	for {
@@ -59,7 +59,7 @@ func (c *connector) expect(of *cm.EventChannel, want cm.EventType) *cm.ID {
 	}
 }
 
-// ask begins a connection.
+// ask starts a connection.
 func (c *connector) ask() *cm.ID {
 	c.Helper()
 	id := c.id(c.from)
@@ -72,7 +72,7 @@ func (c *connector) ask() *cm.ID {
 	return id
 }
 
-// accept takes a request.
+// accept accepts a request.
 func (c *connector) accept() {
 	c.Helper()
 	id := c.expect(c.to, cm.EventConnectRequest)
@@ -88,12 +88,12 @@ func (c *connector) connect() (active, passive *cm.ID) {
 	return c.expect(c.from, cm.EventEstablished), c.expect(c.to, cm.EventEstablished)
 }
 
-// end ends a connection, whose queue pairs and ids are gone then.
+// end ends a connection, and destroys its queue pairs and ids.
 func (c *connector) end(active, passive *cm.ID) {
 	c.Helper()
 	check(c, active.Disconnect())
 	if c.expect(c.to, cm.EventDisconnected) != passive {
-		c.Fatal("the end of another connection")
+		c.Fatal("another connection ended")
 	}
 	check(c, passive.Disconnect())
 	c.expect(c.from, cm.EventDisconnected)
@@ -103,8 +103,8 @@ func (c *connector) end(active, passive *cm.ID) {
 	}
 }
 
-// BenchmarkConnect: a connection with two queue pairs is made and ended, both ends in one program; over a wire
-// in memory.
+// BenchmarkConnect makes and ends a connection with two queue pairs, with both ends in one program, over an in-memory
+// wire.
 func BenchmarkConnect(b *testing.B) {
 	w := newWirePair(b)
 	c := newConnector(b, w.a, w.b, "10.0.0.2")
@@ -113,7 +113,7 @@ func BenchmarkConnect(b *testing.B) {
 	}
 }
 
-// message sends nothing but a message over a connection.
+// message sends a message over a connection.
 func (c *connector) message(active, passive *cm.ID) {
 	c.Helper()
 	check(c, passive.QP().PostRecv([]verbs.RecvWR{{ID: 1}}))
@@ -126,8 +126,8 @@ func (c *connector) message(active, passive *cm.ID) {
 	}
 }
 
-// 10,000 connections (a fifth unless ROCED_ROUNDS is all) are there at once, idle, and then each in use; when they have
-// ended, nothing is left.
+// 10,000 connections (a fifth unless ROCED_ROUNDS is all) exist at once, first idle, then each in use; after their end
+// nothing is left.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	w := newWirePair(t)

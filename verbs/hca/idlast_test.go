@@ -9,10 +9,10 @@ import (
 	"github.com/roced/roced/verbs/hca/ids"
 )
 
-// TestLastWordsReachAnUnknownNeighbour: who rejects, or disconnects, and closes in order has been heard, also
-// if the peer's neighbour entry is gone. Else the peer would wait for a minute and more.
+// TestLastWordsReachAnUnknownNeighbour: a REJ or a DREQ before an orderly close reaches the peer, even if the peer's
+// neighbour entry no longer exists. Otherwise the peer would wait for more than a minute.
 func TestLastWordsReachAnUnknownNeighbour(t *testing.T) {
-	hosts := labtest.Pair(t) // not in parallel: Close waits a second for the neighbour's answer
+	hosts := labtest.Pair(t) // not in parallel: Close waits a second for the neighbour's response
 	for range 5 {
 		for _, connected := range []bool{false, true} {
 			a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
@@ -46,7 +46,7 @@ func TestLastWordsReachAnUnknownNeighbour(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForAMessageInHand: the manager's goroutine has taken a message and not sent it yet.
+// TestCloseWaitsForAMessageInHand: the manager's goroutine has dequeued a message and not sent it yet.
 func TestCloseWaitsForAMessageInHand(t *testing.T) {
 	w := newWirePair(t)
 	c := newConnector(t, w.a, w.b, "10.0.0.2")
@@ -58,14 +58,14 @@ func TestCloseWaitsForAMessageInHand(t *testing.T) {
 		check(t, id.Reject(nil))
 		rej, some := m.Next()
 		if !some {
-			t.Error("no message")
+			t.Error("got no message")
 			return
 		}
 		go func() { closed <- w.b.device.Close() }()
 		select {
 		case <-w.b.device.life.stopping:
-			t.Error("it does not wait")
-		case <-time.After(20 * time.Millisecond): // more than Close takes to come to that
+			t.Error("Close does not wait")
+		case <-time.After(20 * time.Millisecond): // longer than Close takes to get there
 		}
 		check(t, q.Post(time.Now(), &rej))
 	})

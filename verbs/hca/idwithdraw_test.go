@@ -17,14 +17,14 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// stranger asks for connections with the messages alone.
+// stranger sends connection requests as bare messages.
 type stranger struct {
 	card     *Card
 	path     cm.Path // as the card sees it
 	listener netip.AddrPort
 }
 
-// receive has the card receive a message.
+// receive makes the card receive a message.
 func (s *stranger) receive(write func(wire.MAD)) {
 	mad := make(wire.MAD, wire.MADLen)
 	write(mad)
@@ -49,7 +49,7 @@ func (s *stranger) withdraw(id wire.CommID, reason wire.RejectReason) {
 	})
 }
 
-// waiting is how many events of a channel's ids wait, of all channels of a card's sessions.
+// waiting returns the number of queued events of ids, over all channels of a card's sessions.
 func (card *Card) waitingEvents() (n int) {
 	var sessions []*Session
 	card.locked(func() { sessions = slices.Clone(card.sessions) })
@@ -59,8 +59,8 @@ func (card *Card) waitingEvents() (n int) {
 	return n
 }
 
-// TestWithdrawnRequestsLeaveNoEvents: requests that are withdrawn take their events along; those that wait have
-// one each, and so do those that come after. A program that gets an event waits no longer for it.
+// TestWithdrawnRequestsLeaveNoEvents: the events of withdrawn requests are removed; pending and later requests have one
+// each. A request whose event the program has read is no longer pending.
 func TestWithdrawnRequestsLeaveNoEvents(t *testing.T) {
 	w := newWirePair(t)
 	c := newConnector(t, w.a, w.b, "10.0.0.2")
@@ -74,7 +74,7 @@ func TestWithdrawnRequestsLeaveNoEvents(t *testing.T) {
 		s.withdraw(id, []wire.RejectReason{wire.RejectTimeout, wire.RejectStaleConnection}[id%2])
 	}
 	s.withdraw(2, wire.RejectTimeout)
-	eventually(t, "the events of those that wait are there, and no others", func() bool { return w.b.device.waitingEvents() == stay-1 })
+	eventually(t, "the events of the pending requests only", func() bool { return w.b.device.waitingEvents() == stay-1 })
 	for range stay - 1 {
 		id := c.expect(c.to, cmapi.EventConnectRequest)
 		check(t, id.Reject(nil))
@@ -89,7 +89,7 @@ func TestWithdrawnRequestsLeaveNoEvents(t *testing.T) {
 	check(t, c.expect(c.to, cmapi.EventConnectRequest).Close())
 }
 
-// TestEventsOfAListenerAreBounded: by its backlog, however many ask.
+// TestEventsOfAListenerAreBounded: the backlog limits the events, whatever the number of requests.
 func TestEventsOfAListenerAreBounded(t *testing.T) {
 	w := newWirePair(t)
 	c := newConnector(t, w.a, w.b, "10.0.0.2")
@@ -102,29 +102,29 @@ func TestEventsOfAListenerAreBounded(t *testing.T) {
 	}
 	eventually(t, "the backlog is full", func() bool { return w.b.device.manager.Counters()[cm.ConnectionBacklogFull] > 0 })
 	w.b.device.manager.With(func(*cm.Manager, time.Time) {})
-	eventually(t, "there are as many events", func() bool { return w.b.device.waitingEvents() == cm.MaxBacklog })
+	eventually(t, "one event for each request of the backlog", func() bool { return w.b.device.waitingEvents() == cm.MaxBacklog })
 }
 
-// TestConfirmationLeavesFirst: before the program learns that it can send data, the peer is told so.
+// TestConfirmationLeavesFirst: the RTU leaves before the program is notified that it can send data.
 func TestConfirmationLeavesFirst(t *testing.T) {
 	w := newWirePair(t)
 	c := newConnector(t, w.a, w.b, "10.0.0.2")
 	c.ask()
 	c.accept()
-	eventually(t, "the response is there", func() bool { return w.a.device.waitingEvents() == 1 })
+	eventually(t, "the response", func() bool { return w.a.device.waitingEvents() == 1 })
 	done := make(chan *cmapi.ID, 1)
 	w.a.device.manager.Serving(func(*ids.QP1) {
 		go func() { done <- c.expect(c.from, cmapi.EventEstablished) }()
 		select {
 		case <-done:
-			t.Fatal("the program has the event before")
-		case <-time.After(20 * time.Millisecond): // more than that takes
+			t.Fatal("the program got the event before the RTU left")
+		case <-time.After(20 * time.Millisecond): // longer than that takes
 		}
 	})
 	c.end(<-done, c.expect(c.to, cmapi.EventEstablished))
 }
 
-// TestMigratedIDLeavesItsChannel: the card's end of the old channel can be destroyed, that of the new one not.
+// TestMigratedIDLeavesItsChannel: the card's end of the old channel can be destroyed, that of the new one cannot.
 func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.device.session
@@ -145,8 +145,8 @@ func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	check(t, provider.Exec(s, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: channels[1]}))
 }
 
-// TestDeviceRemovalOfAListener: one that listens at an address of the device is told, and one that listens at all
-// addresses is on no device, as in the kernel.
+// TestDeviceRemovalOfAListener: a listener at an address of the device gets an event; one at all addresses is on no
+// device, as in the kernel.
 func TestDeviceRemovalOfAListener(t *testing.T) {
 	w := newWirePair(t)
 	c := idsOn(w.a)
@@ -160,7 +160,7 @@ func TestDeviceRemovalOfAListener(t *testing.T) {
 	event, err := c.Expect(guard(t), cmapi.EventDeviceRemoval)
 	check(t, err)
 	if event.ID != listening {
-		t.Error("of an id that is on no device")
+		t.Error("event of an id that is on no device")
 	}
 	_, err = c.Get(guard(t))
 	refused(t, err, verbs.ErrDeviceFatal)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switched is two cards on a switch that snoops.
+// switched is two cards on a switch with snooping.
 type switched struct {
 	*labtest.SwitchLab
 	a, b *station
@@ -24,7 +24,7 @@ func newSwitched(t *testing.T, options ...Option) *switched {
 	return &switched{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
 }
 
-// snooped reports whether the switch has a port as a member's.
+// snooped reports whether the switch lists a port as a member's.
 func (s *switched) snooped(t *testing.T, port, group string) bool {
 	t.Helper()
 	entries, err := s.Bridge.MDB()
@@ -54,12 +54,12 @@ func (s *switched) talk(t *testing.T, group string) {
 	wc := s.b.wait(1)[0]
 	check(t, wc.Err())
 	if _, payload := wc.Payload(s.b.slot(0)); string(payload) != "to the group" {
-		t.Errorf("%q arrived", payload)
+		t.Errorf("got %q", payload)
 	}
 }
 
-// A full member is known to the switch until the last of them leaves; a send-only one
-// is not, and its leave takes nothing from the full ones beside it.
+// The switch lists full members until the last of them leaves; it does not list send-only members, whose leave does not
+// affect the full members beside them.
 func TestMembersOnASwitch(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -78,7 +78,7 @@ func TestMembersOnASwitch(t *testing.T) {
 			check(t, first.Close())
 			hosts.talk(t, group)
 			if !hosts.snooped(t, hosts.PortB, group) || hosts.snooped(t, hosts.PortA, group) {
-				t.Error("the switch should have the receiver's port, and not the sender's")
+				t.Error("the switch must list the receiver's port and not the sender's")
 			}
 			check(t, sender.Close())
 			check(t, second.Close())
@@ -87,8 +87,7 @@ func TestMembersOnASwitch(t *testing.T) {
 	}
 }
 
-// A send-only member makes no sound: not at its join, not with its messages, not when
-// it leaves, nor when its device closes.
+// A send-only member causes no IGMP or MLD messages: not when it joins, sends or leaves, nor when its device closes.
 func TestSendOnlyIsSilent(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{groupV4, groupV6} {
@@ -99,13 +98,12 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			check(t, hosts.b.qp.AttachMcast(receiver.MGID(), 0))
 			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
 			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
-			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the card closes
+			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // joined until the card closes
 			for _, state := range []ib.JoinState{ib.JoinStateSendOnlyNonMember, ib.JoinStateSendOnlyNonMember | ib.JoinStateSendOnlyFullMember} {
 				_, err := provider.Do(hosts.a.device, provider.JoinMulticast, provider.JoinMulticastRequest{Group: address(group), State: state})
 				check(t, err)
 			}
-			// Full members of other groups are heard: the sniffer works, and what would have
-			// been said before has been.
+			// Full members of other groups cause messages: so the sniffer works, and all earlier messages have arrived.
 			silent := 0
 			await := func(other string) {
 				eventually(t, "report of another group", func() bool {
@@ -125,7 +123,7 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			join(t, again, others[1], verbs.JoinFullMember)
 			await(others[1])
 			if silent != 0 {
-				t.Errorf("the send-only host spoke of the group %d times", silent)
+				t.Errorf("the send-only host sent %d messages about the group, want 0", silent)
 			}
 		})
 	}
@@ -145,7 +143,7 @@ func TestJoinWithoutAnAddress(t *testing.T) {
 	refused(t, err, unix.ENODATA, "no address")
 }
 
-// A capture port has no address, and receives from groups all the same.
+// A capture port has no address, but can still receive from groups.
 func TestReceiveOnAnInterfaceWithoutAddresses(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

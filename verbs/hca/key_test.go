@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// A peer that may use one region cannot tell the keys of others: each bit of a key is as often 0 as 1, and
-// as often another than in the key before. Windows have such keys too.
+// A peer that may access one region cannot predict other keys: each bit of a key is 0 and 1 equally often, and changes
+// in half of the keys. Keys of windows too.
 func TestKeysAreNotGuessed(t *testing.T) {
 	w := newStillPair(t)
 	const keys = 1024

@@ -19,7 +19,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// sendOrder tells a child what to join, and how.
+// sendOrder names the group for a child to join, and the method.
 type sendOrder struct {
 	Interface string // eth0 unless set
 	Group     netip.Addr
@@ -30,8 +30,8 @@ type sendOrder struct {
 
 const orderVariable = "ROCED_HCA_ORDER"
 
-// sendForever joins a group and sends to it until it is killed, or its parent dies. It
-// sends a message a millisecond: those who watch must see all.
+// sendForever joins a group and sends to it until it is killed or its parent dies. It sends a message per millisecond,
+// so that the observers can read all.
 func sendForever() error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -88,8 +88,8 @@ func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
 	return err
 }
 
-// nothingStale checks that a killed member's host is none: not in its addresses, nor in
-// the switch.
+// nothingStale checks that the host of a killed member is no longer a member: neither by its addresses nor in the
+// switch.
 func nothingStale(t *testing.T, s *switched, group string) {
 	t.Helper()
 	list, err := s.A.Netlink().AddrList(eth0(t, s.A), netlink.FAMILY_ALL)
@@ -102,22 +102,22 @@ func nothingStale(t *testing.T, s *switched, group string) {
 	eventually(t, "the switch without the killed member", func() bool { return !s.snooped(t, s.PortA, group) })
 }
 
-// startSender starts a child that sends, in a host's namespace; kill is kill -9.
+// startSender starts a child that sends, in a host's namespace; kill kills it (SIGKILL).
 func startSender(t *testing.T, host *lab.Namespace, o sendOrder) (kill func()) {
 	t.Helper()
 	text, err := json.Marshal(o)
 	check(t, err)
 	sender := child("send")
-	sender.SysProcAttr = nil // as root, who may write to the state directory
+	sender.SysProcAttr = nil // as root, which may write to the state directory
 	sender.Env = append(sender.Env, orderVariable+"="+string(text))
 	stdin, err := sender.StdinPipe()
 	check(t, err)
 	out, err := sender.StdoutPipe()
 	check(t, err)
 	check(t, host.Do(sender.Start))
-	go func() { // it says something only when it fails
+	go func() { // it prints only errors
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			t.Errorf("the sender says %q", lines.Text())
+			t.Errorf("the sender printed %q", lines.Text())
 		}
 	}()
 	killed := false
@@ -133,17 +133,17 @@ func startSender(t *testing.T, host *lab.Namespace, o sendOrder) (kill func()) {
 	return kill
 }
 
-// conversation is what a switch's port has seen of its host and one group.
+// conversation is the traffic of a host and one group at a switch's port.
 type conversation struct {
 	*sniffer
 	group, other netip.Addr
-	about        int // times that the host spoke of the group in IGMP or MLD
-	ofOther      int // of another group
+	about        int // IGMP or MLD messages of the host about the group
+	ofOther      int // about another group
 	asked        int // queries of the group's IP version
-	messages     int // of the host's to the group: not signalling, but traffic
+	messages     int // messages of the host to the group: traffic, not signalling
 }
 
-// listen reads what has come up to now.
+// listen reads the packets up to now.
 func (c *conversation) listen() {
 	for frame, err := range c.Frames() {
 		check(c, err)
@@ -164,15 +164,15 @@ func (c *conversation) listen() {
 	}
 }
 
-// until listens until something was heard.
+// until listens until a condition holds.
 func (c *conversation) until(t *testing.T, what string, heard func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool { c.listen(); return heard() })
 }
 
-// A send-only member that is killed in the middle of its traffic has made no sound, nor
-// does the next process that opens the card for it; and full members elsewhere go on
-// receiving. The same is done with full members, which are heard: so a sound would be.
+// A send-only member that is killed in the middle of its traffic causes no IGMP or MLD messages, nor does the next
+// process that opens the card for it; and full members elsewhere continue to receive. The same test with full members
+// shows that such messages would be seen.
 func TestKilledSenderIsSilent(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -186,7 +186,7 @@ func TestKilledSenderIsSilent(t *testing.T) {
 	for _, row := range rows {
 		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {
 			t.Run(member+" "+row.name, func(t *testing.T) {
-				t.Parallel() // most of it waits for the bridge to ask
+				t.Parallel() // most of it waits for the bridge's queries
 				hosts, state := labtest.Switched(t), t.TempDir()
 				s := &switched{SwitchLab: hosts, b: newStation(t, open(t, hosts.B, WithStateDir(t.TempDir())))}
 				beside := join(t, s.b, row.group, verbs.JoinFullMember)
@@ -206,14 +206,14 @@ func TestKilledSenderIsSilent(t *testing.T) {
 				heard.until(t, "two queries after it", func() bool { return heard.asked >= asked+2 })
 				s.talk(t, row.group)
 				check(t, next.Close())
-				// What is said after this comes after all that was said before.
+				// This message comes after all earlier ones.
 				join(t, s.a, row.other, verbs.JoinFullMember)
 				heard.until(t, "report of another group", func() bool { return heard.ofOther > 0 })
 				if (heard.about > 0) != (member == "full") {
-					t.Errorf("the host spoke of the group %d times", heard.about)
+					t.Errorf("the host sent %d messages about the group", heard.about)
 				}
 				if !s.snooped(t, hosts.PortB, row.group) {
-					t.Error("the receiver has been cut off")
+					t.Error("the receiver no longer receives")
 				}
 				nothingStale(t, s, row.group)
 			})

@@ -16,6 +16,6 @@ func TestBridgePortWarns(t *testing.T) {
 	var log logged
 	open(t, hosts.A, log.option())
 	if !log.says("master=br0 kind=bridge") {
-		t.Error("nothing tells of the bridge")
+		t.Error("no warning names the bridge")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// stations is two hosts on one wire, and a station on each.
+// stations is two hosts on one wire, with a station on each.
 type stations struct {
 	*labtest.PairLab
 	a, b *station
@@ -31,14 +31,14 @@ func newStationsOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *sta
 	return l
 }
 
-// active waits for both carriers: a network card may lose its own when it gets an XDP program.
+// active waits for both carriers: a network card may lose its carrier when it gets an XDP program.
 func (l *stations) active() {
 	for _, s := range []*station{l.a, l.b} {
 		eventually(s, "PORT_ACTIVE", func() bool { return s.port().State == verbs.PortActive })
 	}
 }
 
-// open opens a host's eth0 and closes it when the test ends.
+// open opens a host's eth0 until the end of the test.
 func open(t testing.TB, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
 	d := openCard(t, host, options...)
@@ -57,7 +57,7 @@ func openCard(t testing.TB, host *lab.Namespace, options ...Option) *Card {
 	return d
 }
 
-// eth0 is the host's link as it is now.
+// eth0 returns the host's link in its current state.
 func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 	t.Helper()
 	link, err := host.Netlink().LinkByName("eth0")
@@ -74,7 +74,7 @@ func message(t testing.TB, from, to *station, ah *verbs.AH, payload []byte) {
 	got := to.wait(1)
 	expect(t, got, ok(0))
 	if _, arrived := got[0].Payload(to.mr.Bytes()); !bytes.Equal(arrived, payload) {
-		t.Fatalf("%d bytes sent, %d arrived, or others", len(payload), len(arrived))
+		t.Fatalf("sent %d bytes, got %d, or the bytes differ", len(payload), len(arrived))
 	}
 }
 
@@ -84,7 +84,7 @@ func messageWR(from, to *station, ah *verbs.AH, payload []byte) verbs.SendWR {
 	return from.send(9, ah, to, from.mr.SGE(at, len(payload)))
 }
 
-// pattern is data that differs from place to place.
+// pattern returns data that differs from place to place.
 func pattern(length, salt int) []byte {
 	p := make([]byte, length)
 	for i := range p {
@@ -93,7 +93,7 @@ func pattern(length, salt int) []byte {
 	return p
 }
 
-// linkLocal is a host's link-local address.
+// linkLocal returns a host's link-local address.
 func linkLocal(t testing.TB, host *lab.Namespace) string {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V6)
@@ -107,7 +107,7 @@ func linkLocal(t testing.TB, host *lab.Namespace) string {
 	return ""
 }
 
-// delAddress takes an address away from a host's eth0.
+// delAddress removes an address from a host's eth0.
 func delAddress(t testing.TB, host *lab.Namespace, cidr string) {
 	t.Helper()
 	a, err := netlink.ParseAddr(cidr)
@@ -115,7 +115,7 @@ func delAddress(t testing.TB, host *lab.Namespace, cidr string) {
 	check(t, host.Netlink().AddrDel(eth0(t, host), a))
 }
 
-// setMAC gives a host's eth0 another Ethernet address, as if it were another machine.
+// setMAC changes the Ethernet address of a host's eth0, as if it were another machine.
 func setMAC(t testing.TB, host *lab.Namespace, last byte) net.HardwareAddr {
 	t.Helper()
 	mac := net.HardwareAddr{2, 0, 0, 0, 0, last}
@@ -123,7 +123,7 @@ func setMAC(t testing.TB, host *lab.Namespace, last byte) net.HardwareAddr {
 	return mac
 }
 
-// logged is a card's log, for tests to look at.
+// logged is a card's log.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -143,7 +143,7 @@ func (l *logged) says(text string) bool {
 
 func (l *logged) option() Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
-// counts are all counters of a card that are not zero, by name.
+// counts returns all non-zero counters of a card, by name.
 func counts(t testing.TB, d *Card) map[string]uint64 {
 	t.Helper()
 	s, err := d.Statistics()

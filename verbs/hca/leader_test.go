@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// A server and its clients sleep in Wait, and pause now and then, so that the card is run by the one
-// who waits, by the worker for several, and by the worker when nobody waits. Each answer arrives.
+// A server and its clients sleep in Wait, and pause now and then, so that the card is run by a single waiter, by the
+// worker for several waiters, and by the worker without waiters. Each response arrives.
 func TestRequests(t *testing.T) {
 	for name, l := range map[string]*stations{
 		"as it is":       newStations(t),
@@ -35,7 +35,7 @@ func TestRequestsInMemory(t *testing.T) {
 	}
 }
 
-// requests has so many clients on one card ask a server each on the other.
+// requests runs clients on one card, each with its own server on the other.
 func requests(t *testing.T, a, b *station, addressA, addressB string, clients int) {
 	const trips = 300
 	var all sync.WaitGroup
@@ -76,15 +76,14 @@ func (p *poller) sleep(ctx context.Context) error {
 	return err
 }
 
-// A program that has waited, and now neither waits nor polls, has its receives completed and its sends
-// sent.
+// The receives of a program that has waited, and now neither waits nor polls, complete, and its sends are sent.
 func TestProgramDoesSomethingElse(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
 	a, b := newPoller(t, l.a, "10.77.0.2"), newPoller(t, l.b, "10.77.0.1")
 	delivered := func() uint64 { return l.b.device.engine.Counters().Delivered }
 	for range 10 {
-		for range 5 { // b leads, and leaves
+		for range 5 { // b becomes the leader and stops
 			check(t, b.receive())
 			check(t, a.send(b.qp.Number()))
 			check(t, b.sleep(guard(t)))
@@ -97,8 +96,8 @@ func TestProgramDoesSomethingElse(t *testing.T) {
 	}
 }
 
-// Waiters on many CQs of one card come, are cancelled, have their CQ closed under them, while others
-// exchange messages: everybody returns, with what is due.
+// Waiters on many CQs of one card start, are cancelled, or have their CQ closed, while others exchange messages: each
+// returns with its expected result.
 func TestWaitersComeAndGo(t *testing.T) {
 	w := newWirePair(t)
 	client, server := newPoller(t, w.a, "10.0.0.2"), newPoller(t, w.b, "10.0.0.1")
@@ -144,6 +143,6 @@ func TestWaitersComeAndGo(t *testing.T) {
 	cancel()
 	others.Wait()
 	if closed.Load() == 0 || cancelled.Load() == 0 {
-		t.Errorf("%d closed, %d cancelled", closed.Load(), cancelled.Load())
+		t.Errorf("got %d closed and %d cancelled waits", closed.Load(), cancelled.Load())
 	}
 }

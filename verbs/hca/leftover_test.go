@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// journaled is what the journals of a kind list in a directory.
+// journaled returns the entries of the journals of a kind in a directory.
 func journaled(t *testing.T, dir, kind string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, kind+"-*"))
@@ -27,7 +27,7 @@ func journaled(t *testing.T, dir, kind string) string {
 	return strings.Join(strings.Fields(all), " ")
 }
 
-// What a card changes on the host is in a journal as long as it is changed.
+// A card's changes to the host are journaled while they last.
 func TestChangesAreJournaled(t *testing.T) {
 	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()
@@ -51,7 +51,7 @@ func TestChangesAreJournaled(t *testing.T) {
 	}
 }
 
-// What a killed process left is undone by the next one, but for what is another's now.
+// The next process undoes the leftovers of a killed one, except entries that others have changed since.
 func TestLeftoversAreUndone(t *testing.T) {
 	hosts, dir := labtest.Pair(t), t.TempDir()
 	index := eth0(t, hosts.A).Attrs().Index
@@ -61,8 +61,8 @@ func TestLeftoversAreUndone(t *testing.T) {
 	manage("10.77.0.2", 0)
 	manage("fd77::2", 0)
 	manage("10.77.0.3", netlink.NTF_EXT_LEARNED)
-	manage("fd77::ab:99", 0) // it does not answer
-	manage("10.77.0.4", 0)   // the administrator's: in no journal
+	manage("fd77::ab:99", 0) // does not respond
+	manage("10.77.0.4", 0)   // the administrator's, in no journal
 	check(t, hosts.A.Do(func() error {
 		fs, err := host.MountSysfs()
 		if err != nil {
@@ -81,14 +81,14 @@ func TestLeftoversAreUndone(t *testing.T) {
 			for _, line := range lines {
 				check(t, killed.Add(line))
 			}
-			check(t, killed.Close()) // as the kernel does when the process has gone
+			check(t, killed.Close()) // as the kernel does at the end of the process
 		}
 		return err
 	}))
 	open(t, hosts.A, WithStateDir(dir))
 	for ip, want := range map[string]bool{"10.77.0.2": false, "fd77::2": false, "fd77::ab:99": false, "10.77.0.3": true, "10.77.0.4": true} {
 		if managed(t, hosts.A, ip) != want {
-			t.Errorf("%s is managed: %v", ip, !want)
+			t.Errorf("%s managed: %v", ip, !want)
 		}
 	}
 	for _, network := range []string{"fd77::ab:99/128", "ff02::1:ffab:99/128"} {
@@ -97,14 +97,14 @@ func TestLeftoversAreUndone(t *testing.T) {
 		}
 	}
 	if value := knob(t, hosts.A, "napi_defer_hard_irqs"); value != "2" {
-		t.Errorf("the knob is %s", value)
+		t.Errorf("the setting is %s, want 2", value)
 	}
 	if got := journaled(t, dir, "neighbours") + journaled(t, dir, "knobs"); got != "" {
-		t.Errorf("journals are left: %q", got)
+		t.Errorf("journal entries are left: %q", got)
 	}
 }
 
-// With the interface goes what was changed on it: nothing is left to be undone.
+// Deleting the interface removes the changes on it: nothing is left to undo.
 func TestNothingIsJournaledAfterTheInterface(t *testing.T) {
 	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()

@@ -25,25 +25,26 @@ func hasAddress(t *testing.T, host *lab.Namespace, ip string) bool {
 	return slices.ContainsFunc(list, func(a netlink.Addr) bool { return a.IP.Equal(address(ip).AsSlice()) })
 }
 
-// killedMember leaves the address of a group on a host's eth0, as an XDP device does that is killed.
+// killedMember leaves the address of a group on a host's eth0, like an XDP device that is killed.
 func killedMember(t *testing.T, host *lab.Namespace, stateDir string) {
 	t.Helper()
 	kill := startSender(t, host, sendOrder{Group: address(groupV4), Flags: verbs.JoinFullMember, Via: MembershipNetlink, StateDir: stateDir})
 	eventually(t, "the group's address", func() bool { return hasAddress(t, host, groupV4) })
 	kill()
 	if !hasAddress(t, host, groupV4) {
-		t.Fatal("the group's address has gone with its process")
+		t.Fatal("the group's address was removed with its process")
 	}
 }
 
-// TestUDPUndoesLeftovers: a device over UDP sockets undoes all that a killed XDP device left, and joins the same group.
+// TestUDPUndoesLeftovers: a device over UDP sockets undoes all changes that a killed XDP device left, and joins the
+// same group.
 func TestUDPUndoesLeftovers(t *testing.T) {
 	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()
 	killedMember(t, hosts.A, dir)
 	l := &stations{hosts, newStation(t, open(t, hosts.B, WithNetwork(NetworkUDP))), newStation(t, open(t, hosts.A, WithNetwork(NetworkUDP), WithStateDir(dir)))}
 	if hasAddress(t, hosts.A, groupV4) {
-		t.Error("the group's address is left")
+		t.Error("the group's address was not removed")
 	}
 	for _, kind := range []string{"memberships", "neighbours", "knobs"} {
 		if got := journaled(t, dir, kind); got != "" {
@@ -55,8 +56,8 @@ func TestUDPUndoesLeftovers(t *testing.T) {
 	arrives(t, l, groupV4)
 }
 
-// TestUDPWithoutPrivilegeBesideLeftovers: a device without privileges reports what a killed XDP device left and how to
-// remove it, and joins the same group nonetheless.
+// TestUDPWithoutPrivilegeBesideLeftovers: a device without privileges reports the changes that a killed XDP device left
+// and their removal, and still joins the same group.
 func TestUDPWithoutPrivilegeBesideLeftovers(t *testing.T) {
 	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()
@@ -76,7 +77,7 @@ func TestUDPWithoutPrivilegeBesideLeftovers(t *testing.T) {
 			}
 			dir = ""
 		default:
-			t.Errorf("the member reports %q", line)
+			t.Errorf("the member printed %q", line)
 		}
 		if said == nil {
 			break
@@ -85,11 +86,11 @@ func TestUDPWithoutPrivilegeBesideLeftovers(t *testing.T) {
 	if said != nil || dir != "" {
 		t.Error("nothing was received, or the group's address was not reported")
 	}
-	open(t, hosts.A, WithStateDir(t.TempDir())) // no process has the interface any more
+	open(t, hosts.A, WithStateDir(t.TempDir())) // no process uses the interface any more
 }
 
-// TestGroupOfAnotherProgram: another program's socket on RoCEv2's port of a group does not keep a device from an interface
-// on which the group's address was left.
+// TestGroupOfAnotherProgram: another program's socket on the RoCEv2 port of a group does not prevent a device on an
+// interface that still has the group's address.
 func TestGroupOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	host, dir := labtest.Pair(t).A, t.TempDir()

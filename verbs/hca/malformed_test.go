@@ -9,11 +9,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// noise is what hosts say to each other by themselves (neighbour discovery): this one
-// counter moves at any time.
+// noise counts the hosts' own traffic (neighbour discovery): this counter can change at any time.
 const noise = "pass_not_roce"
 
-// moved is what counters have grown by.
+// moved returns the counters that have grown, with their growth.
 func moved(before, after map[string]uint64) map[string]uint64 {
 	m := maps.Clone(after)
 	for name, n := range before {
@@ -24,14 +23,14 @@ func moved(before, after map[string]uint64) map[string]uint64 {
 	return m
 }
 
-// Every malformed or unwanted shape of packet that can come from the wire has a row:
-// it is counted once under its own name, and harms nothing.
+// Each malformed or unwanted kind of packet from the wire has a row: it is counted once under its own name, and does no
+// harm.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
 	b := l.b
 	r := newRawSender(t, l.A, l.B, b.qp.Number())
-	payload := []byte("what a peer would send")
+	payload := []byte("some payload of a peer")
 	along := func(source, dest string) []byte { return frame(r.path(source, dest), r.datagram(), payload) }
 	with := func(do func(d *wire.Datagram)) []byte {
 		d := r.datagram()
@@ -46,7 +45,7 @@ func TestMalformed(t *testing.T) {
 		want  []string // the counters that move by one
 	}{
 		{"ARP", r.changed(func(f []byte) { f[12], f[13] = 0x08, 0x06 }), []string{noise}},
-		{"too short to tell", r.good(nil)[:30], []string{noise}},
+		{"too short to identify", r.good(nil)[:30], []string{noise}},
 		{"TCP", r.changed(func(f []byte) { f[wiretest.IP+9] = 6 }), []string{noise}},
 		{"another port", r.changed(func(f []byte) { f[wiretest.UDP+3]++ }), []string{noise}},
 		{"IP version 5", r.changed(func(f []byte) { f[wiretest.IP] = 0x55 }), []string{noise}},
@@ -56,7 +55,7 @@ func TestMalformed(t *testing.T) {
 		{"IPv6 fragment", r.fragmentedIPv6(), []string{"pass_fragment"}},
 		{"flooded unicast", along("10.77.0.1", "10.77.0.77"), []string{"pass_not_own"}},
 		{"flooded IPv6 unicast", along("fd77::1", "fd77::77"), []string{"pass_not_own"}},
-		{"group that nobody is in", along("10.77.0.1", "239.1.2.3"), []string{"pass_group"}},
+		{"group without members", along("10.77.0.1", "239.1.2.3"), []string{"pass_group"}},
 		{"IP options", r.optioned(), []string{"drop_options"}},
 		{"cut off", r.good(payload)[:60], []string{"drop_truncated"}},
 		{"IP length longer than the frame", r.changed(func(f []byte) { f[wiretest.IP+2] = 0x10 }), []string{"drop_truncated"}},
@@ -75,7 +74,7 @@ func TestMalformed(t *testing.T) {
 		{"bad IP checksum", func() []byte { f := r.good(payload); f[wiretest.IP+10] ^= 1; return f }(), []string{"redirected", "ip_checksum"}},
 		{"transport version 1", r.changed(func(f []byte) { f[wiretest.BTH+1] |= 1 }), []string{"redirected", "transport_version"}},
 		{"unknown opcode", r.changed(func(f []byte) { f[wiretest.BTH] = 0x7F }), []string{"redirected", "unknown_opcode"}},
-		{"pad longer than what is there", func() []byte {
+		{"pad longer than the payload", func() []byte {
 			f := r.shortened(wiretest.Payload + 4)
 			f[wiretest.BTH+1] |= 0x30
 			return wiretest.Reseal(f)
@@ -123,16 +122,16 @@ func TestMalformed(t *testing.T) {
 				}
 			}
 			if len(got) != 0 {
-				t.Errorf("moved besides one of %v each: %v", row.want, got)
+				t.Errorf("counters besides one each of %v: %v", row.want, got)
 			}
 			if seen == "delivered" {
 				expect(t, b.wait(1), ok(1))
 				return
 			}
-			// The receive is still there for the next packet, and nothing was written.
+			// The receive is still posted for the next packet, and its memory is unchanged.
 			b.device.engine.Do(func() {
 				if string(memory) != string(b.slot(1)) {
-					t.Error("memory was written to")
+					t.Error("memory was written")
 				}
 			})
 			r.send(r.good(payload))
@@ -142,7 +141,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// What a queue pair itself cannot take.
+// Packets that the queue pair itself cannot accept.
 func TestUnwanted(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -156,7 +155,7 @@ func TestUnwanted(t *testing.T) {
 		{"INIT", func(qp *verbs.QP) { toInit(t, qp) }, "qp_state"},
 		{"RESET", func(*verbs.QP) {}, "qp_state"},
 		{"ERR", func(qp *verbs.QP) { check(t, qp.Activate(testQKey)); to(t, qp, verbs.QPStateErr) }, "qp_state"},
-		{"memory that may not be written", func(qp *verbs.QP) {
+		{"memory without write access", func(qp *verbs.QP) {
 			check(t, qp.Activate(testQKey))
 			check(t, qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{{LKey: 3, Length: 2048}}}}))
 		}, "protection"},
@@ -172,7 +171,7 @@ func TestUnwanted(t *testing.T) {
 			got := moved(before, counts(t, b.device))
 			delete(got, noise)
 			if len(got) != 2 || got["redirected"] != 1 || got[row.want] != 1 {
-				t.Errorf("moved: %v, want redirected and %s", got, row.want)
+				t.Errorf("counters %v, want redirected and %s", got, row.want)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 
 var testService = wire.ServiceIDFor(wire.PortSpaceUDP, 7174)
 
-// cmID is the owner of an inquiry or a listener.
+// cmID owns an inquiry or a listener.
 type cmID struct{ events chan cm.Event }
 
 func newCMID() *cmID { return &cmID{make(chan cm.Event, 1<<16)} }
@@ -33,7 +33,7 @@ func (o *cmID) next(t testing.TB) cm.Event {
 	return cm.Event{}
 }
 
-// listen answers all requests with a queue pair, and their private data.
+// listen answers all requests with a queue pair and their private data.
 func (s *station) listen(qpn wire.QPN) (l *cm.Listener) {
 	s.Helper()
 	check(s, s.device.manager.Use())
@@ -59,7 +59,7 @@ func (a *accepter) CMEvent(cm.Event) {
 	})
 }
 
-// ask asks for the service.
+// ask sends a request to the service.
 func (s *station) ask(from, to string, number uint64, owner ids.Owner) *cm.Inquiry {
 	s.Helper()
 	var q *cm.Inquiry
@@ -75,7 +75,7 @@ func (s *station) ask(from, to string, number uint64, owner ids.Owner) *cm.Inqui
 	return q
 }
 
-// answered checks that an inquiry has had the reply of listen.
+// answered checks that an inquiry got the reply of listen.
 func answered(t testing.TB, e cm.Event, qpn wire.QPN, number uint64) {
 	t.Helper()
 	a := e.Answer
@@ -84,7 +84,7 @@ func answered(t testing.TB, e cm.Event, qpn wire.QPN, number uint64) {
 	}
 }
 
-// Requests and replies cross the wire, and the card's own loopback.
+// Requests and replies cross the wire and the card's own loopback.
 func TestCardsAsk(t *testing.T) {
 	w := newWirePair(t)
 	w.a.listen(77)
@@ -99,14 +99,14 @@ func TestCardsAsk(t *testing.T) {
 	id := newCMID()
 	lost := w.b.ask("10.0.0.9", "10.0.0.1", 1, id) // not an address of b
 	w.b.device.manager.With(func(*cm.Manager, time.Time) { lost.Cancel() })
-	eventually(t, "it has no way", func() bool { return w.b.device.manager.Counters()[cm.Unroutable] == 1 })
+	eventually(t, "the request is unroutable", func() bool { return w.b.device.manager.Counters()[cm.Unroutable] == 1 })
 	if n := len(id.events); n != 0 {
-		t.Errorf("%d events of a cancelled inquiry", n)
+		t.Errorf("got %d events of a cancelled inquiry, want 0", n)
 	}
 }
 
-// Between interfaces a reply waits for a neighbour that is not known, and a handle that is kept has the
-// kernel keep the neighbour, no longer.
+// Between interfaces a reply waits for an unknown neighbour, and while the handle is kept the kernel keeps the
+// neighbour, but no longer.
 func TestCardsAskOverVeth(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -129,7 +129,7 @@ func TestCardsAskOverVeth(t *testing.T) {
 	eventually(t, "the end of the path", func() bool { return !managed(t, l.A, "10.77.0.2") })
 }
 
-// A thousand connects to one listener, fifty at a time, lose nothing and leave nothing.
+// A thousand connects to one listener, fifty at a time, lose nothing and leave nothing behind.
 func TestManyConnects(t *testing.T) {
 	w := newWirePair(t)
 	listener := w.a.listen(77)
@@ -155,8 +155,8 @@ func TestManyConnects(t *testing.T) {
 	}
 }
 
-// While one host sends requests as fast as it can, from one address or from more than a backlog or the
-// manager's handles have room for, another host is served.
+// While one host sends requests as fast as it can, from one address or from more than fit the backlog or the manager's
+// handles, another host is served.
 func TestFloodOfRequests(t *testing.T) {
 	for _, senders := range []int{1, 2 * ids.MaxHandles} {
 		t.Run(fmt.Sprint(senders, " senders"), func(t *testing.T) { floodOfRequests(t, senders) })
@@ -202,12 +202,12 @@ func floodOfRequests(t *testing.T, senders int) {
 	}
 }
 
-// A manager with nothing to do waits for nothing but messages, and closes its handles after a while.
+// An idle manager waits only for messages, and closes its handles after a while.
 func TestManagerSleeps(t *testing.T) {
 	w := newWirePair(t)
 	m := w.b.device.manager
 	if at, some := m.Due(); some {
-		t.Errorf("something is due at %v", at)
+		t.Errorf("got a timer at %v, want none", at)
 	}
 	w.a.listen(77)
 	id := newCMID()
@@ -215,7 +215,7 @@ func TestManagerSleeps(t *testing.T) {
 	answered(t, id.next(t), 77, 1)
 	at, some := m.Due()
 	if !some || time.Until(at) > ids.HandleIdle {
-		t.Errorf("the handle is to be closed at %v, %v", at, some)
+		t.Errorf("the handle is due at %v, %v", at, some)
 	}
 	m.Serving(func(q *ids.QP1) {
 		for _, h := range q.Handles {
@@ -229,7 +229,7 @@ func TestManagerSleeps(t *testing.T) {
 	}
 }
 
-// What the manager was asked to send when the card is closed is sent.
+// Messages queued in the manager when the card is closed are sent.
 func TestCloseSendsWhatWaits(t *testing.T) {
 	_, hosts, stations := newHosts(t, 2, 0)
 	a, id := stations[0], newCMID()
@@ -249,7 +249,8 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 	}
 }
 
-// The manager's handles are bounded, however many it answers, and its counters are the card's.
+// The number of the manager's handles is limited, however many requests it answers, and its counters are in the card's
+// statistics.
 func TestManagerHandlesAreBounded(t *testing.T) {
 	n := newNetwork(t, 0)
 	var many []netip.Addr

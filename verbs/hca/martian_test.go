@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What XDP lets past the kernel's own checks is held against the kernel: each packet is sent
-// twice, to the card and, with another port, to a socket of the same host. Where the two
-// do not agree the row says why. (rp_filter is off, as a namespace has it.)
+// XDP bypasses the kernel's own checks, so this test compares both: each packet is sent twice, to the card and, with
+// another port, to a socket of the same host. Where they differ the row has the reason. (rp_filter is off, the default
+// of a namespace.)
 func TestSourcesAsTheKernelHasThem(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -20,26 +20,26 @@ func TestSourcesAsTheKernelHasThem(t *testing.T) {
 	broadcastMAC := wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 	for _, row := range []struct {
 		name, source, dest string
-		mac                wire.MAC // 0: the host's
-		want               string   // our counter
-		kernel             string   // whether the socket gets it: takes, drops, or depends on its version
+		mac                wire.MAC // zero: the host's
+		want               string   // expected counter
+		kernel             string   // whether the socket receives it: takes, drops, or depends (on the kernel version)
 	}{
 		{"a neighbour", "10.77.0.9", "10.77.0.2", wire.MAC{}, "delivered", "takes"},
 		{"a neighbour, IPv6", "fd77::9", "fd77::2", wire.MAC{}, "delivered", "takes"},
 		{"loopback", "127.0.0.1", "10.77.0.2", wire.MAC{}, "drop_martian_source", "drops"},
 		{"0.0.0.0", "0.0.0.0", "10.77.0.2", wire.MAC{}, "drop_martian_source", "drops"},
 		{"0.0.0.1", "0.0.0.1", "10.77.0.2", wire.MAC{}, "delivered", "takes"},
-		{"everybody", "255.255.255.255", "10.77.0.2", wire.MAC{}, "drop_martian_source", "drops"},
+		{"limited broadcast", "255.255.255.255", "10.77.0.2", wire.MAC{}, "drop_martian_source", "drops"},
 		{"class E", "240.0.0.1", "10.77.0.2", wire.MAC{}, "delivered", "takes"},
 		{"a group", "239.1.2.3", "10.77.0.2", wire.MAC{}, "drop_multicast_source", "drops"},
 		{"itself", "10.77.0.2", "10.77.0.2", wire.MAC{}, "drop_own_source", "drops"},
-		// With rp_filter, which most distributions turn on, the kernel drops it as well.
+		// With rp_filter, which most distributions enable, the kernel also drops it.
 		{"the subnet's broadcast", "10.77.0.255", "10.77.0.2", wire.MAC{}, "drop_martian_source", "takes"},
 		{"::1", "::1", "fd77::2", wire.MAC{}, "drop_martian_source", "drops"},
-		// The engine would take it for the IPv4 host.
+		// The engine would interpret it as the IPv4 host.
 		{"an IPv4 address in IPv6", "::ffff:10.77.0.1", "fd77::2", wire.MAC{}, "drop_martian_source", "depends"},
 		{"a group, IPv6", "ff0e::1", "fd77::2", wire.MAC{}, "drop_multicast_source", "drops"},
-		// The kernel takes it, but nobody could answer.
+		// The kernel accepts it, but no response is possible.
 		{"::", "::", "fd77::2", wire.MAC{}, "drop_martian_source", "takes"},
 		{"another host's MAC", "10.77.0.9", "10.77.0.2", wire.MAC{2, 9, 9, 9, 9, 9}, "pass_other_host", "drops"},
 		{"another host's MAC, IPv6", "fd77::9", "fd77::2", wire.MAC{2, 9, 9, 9, 9, 9}, "pass_other_host", "drops"},
@@ -61,13 +61,13 @@ func TestSourcesAsTheKernelHasThem(t *testing.T) {
 				l.b.wait(1)
 			}
 			if got := reachesSocket(t, l.B, r, f, row.dest); row.kernel != "depends" && got != (row.kernel == "takes") {
-				t.Errorf("the kernel takes it: %v; want: %s", got, row.kernel)
+				t.Errorf("the kernel accepts it: %v, want %s", got, row.kernel)
 			}
 		})
 	}
 }
 
-// strange is a packet between addresses that need not be of a kind.
+// strange returns a packet between addresses that may differ in kind.
 func strange(r *rawSender, source, dest string) []byte {
 	from, to := address(source), address(dest)
 	if to.Is4() {
@@ -79,7 +79,7 @@ func strange(r *rawSender, source, dest string) []byte {
 	return wiretest.Reseal6(f)
 }
 
-// reachesSocket sends a frame to a socket of the host's own, and then one that is good.
+// reachesSocket sends a frame to a socket of the host itself, and then a good one.
 func reachesSocket(t *testing.T, host *lab.Namespace, r *rawSender, f []byte, dest string) bool {
 	t.Helper()
 	const port = 4792
@@ -109,8 +109,7 @@ func reachesSocket(t *testing.T, host *lab.Namespace, r *rawSender, f []byte, de
 	}
 }
 
-// A new MAC, as a bond or an administrator gives it, is the card's at once, and the old
-// one is not.
+// A new MAC, set by a bond or an administrator, becomes the card's immediately, and the old one is no longer accepted.
 func TestMACChanges(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -130,7 +129,7 @@ func TestMACChanges(t *testing.T) {
 	eventually(t, "the frame to the old MAC", func() bool { return moved(before, counts(t, l.b.device))["pass_other_host"] == 1 })
 }
 
-// A subnet that comes brings its broadcast, and takes it away again.
+// A new subnet adds its broadcast address, and its removal removes it.
 func TestBroadcastsFollow(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -138,7 +137,7 @@ func TestBroadcastsFollow(t *testing.T) {
 	goes := func(want string) {
 		t.Helper()
 		before := counts(t, l.b.device)
-		eventually(t, want, func() bool { // XDP and the engine learn of it one after the other
+		eventually(t, want, func() bool { // XDP and the engine are updated one after the other
 			r.send(frame(r.path("10.78.0.255", "10.77.0.2"), r.datagram(), nil))
 			return moved(before, counts(t, l.b.device))[want] > 0
 		})

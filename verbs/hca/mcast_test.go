@@ -15,7 +15,7 @@ const (
 	groupV6 = "ff0e::1:2:3"
 )
 
-// toGroup is a request to send to a group what lies in a slot.
+// toGroup returns a request to send the contents of a slot to a group.
 func (s *station) toGroup(group string, slot, length int) verbs.SendWR {
 	s.Helper()
 	return verbs.SendWR{
@@ -41,7 +41,7 @@ func TestAttachLimit(t *testing.T) {
 	}
 }
 
-// A program at its limit can attach again what is attached, and is told of a second MLID.
+// A program at its limit can repeat an attachment, and gets an error for another MLID.
 func TestAttachAgainAtTheLimit(t *testing.T) {
 	w := newWirePair(t)
 	session, err := w.a.device.NewSession(SessionConfig{Limits: Limits{Attachments: 1}})
@@ -55,7 +55,7 @@ func TestAttachAgainAtTheLimit(t *testing.T) {
 	refused(t, s.qp.DetachMcast(gid(groupV4), 0), verbs.ErrInvalid, "not attached")
 }
 
-// Through XDP: a group is steered while something is attached to it, else left to the host.
+// Through XDP: a group is steered while a queue pair is attached to it, else left to the host.
 func TestGroupThroughXDP(t *testing.T) {
 	t.Parallel()
 	hosts := newStations(t)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchedPort is a port of a switch, and how many messages to which groups have passed it.
+// watchedPort is a port of a switch, with the number of messages to each group that have passed it.
 type watchedPort struct {
 	*sniffer
 	name string
@@ -22,8 +22,8 @@ func (s *switched) watch(t *testing.T, name string) *watchedPort {
 	return &watchedPort{newSnifferOn(t, s.Bridge.Namespace, name), name, map[verbs.GID]int{}}
 }
 
-// settle waits until all that was sent before has passed the ports: a message that
-// every switch floods, to all hosts, comes after it.
+// settle waits until all earlier messages have passed the ports: they are followed by a message that every switch
+// floods, to all hosts.
 func (s *switched) settle(t *testing.T, ports ...*watchedPort) {
 	t.Helper()
 	const allHosts = "224.0.0.1"
@@ -44,8 +44,8 @@ func (s *switched) settle(t *testing.T, ports ...*watchedPort) {
 	}
 }
 
-// awaitFiltering waits until the switch keeps from ports what they have not asked for: a
-// new one floods until its first query could have been answered.
+// awaitFiltering waits until the switch no longer forwards unrequested groups to ports: a new switch floods until its
+// first query could have been answered.
 func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*watchedPort) {
 	t.Helper()
 	eventually(t, "a switch that filters", func() bool {
@@ -57,8 +57,8 @@ func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*watche
 	})
 }
 
-// Who sends to a group, by whichever membership, reaches the full members and nobody
-// else: neither a send-only one, nor the wire of a host that is none.
+// Messages to a group, from a member of any kind, reach the full members and nothing else: neither a send-only member,
+// nor the wire of a host that is not a member.
 func TestEveryCombinationOfMembers(t *testing.T) {
 	t.Parallel()
 	kinds := map[verbs.JoinFlags]string{verbs.JoinFullMember: "full", verbs.JoinSendOnlyFullMember: "send-only"}
@@ -73,7 +73,7 @@ func TestEveryCombinationOfMembers(t *testing.T) {
 	}
 }
 
-// combination has a host of each kind, and a full member and no member beside them.
+// combination has a host of each kind, and beside them a full member and a host that is not a member.
 func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 	hosts := newSwitched(t)
 	full, none := labtest.New(t, "hca-full"), labtest.New(t, "hca-none")
@@ -114,7 +114,7 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 		}
 		for id := range 3 {
 			if got[uint64(id)] != expectIn[s] {
-				t.Errorf("receives completed: %v, each %d times is right", got, expectIn[s])
+				t.Errorf("receives completed: got %v, want each %d times", got, expectIn[s])
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 	}
 }
 
-// A send-only member goes on when the full one beside it leaves, which the switch is told.
+// A send-only member continues when the full member beside it leaves, which the switch is notified of.
 func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{groupV4, groupV6} {
@@ -152,23 +152,23 @@ func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
 			eventually(t, "leave", func() bool { return !hosts.snooped(t, hosts.PortA, group) })
 			hosts.talk(t, group)
 			if !hosts.snooped(t, hosts.PortB, group) {
-				t.Error("the receiver has been cut off")
+				t.Error("the receiver no longer receives")
 			}
 		})
 	}
 }
 
-// alias is a group whose packets have the same Ethernet address.
+// alias maps a group to one whose packets have the same Ethernet address.
 var alias = map[string]string{groupV4: "239.129.2.3", groupV6: "ff05::1:2:3"}
 
-// A group that shares its Ethernet address with one that is joined and attached is
-// another one: it passes to the host, whose own socket gets it.
+// A group that shares its Ethernet address with a joined and attached one is a different group: it passes to the host,
+// whose own socket receives it.
 func TestAliasedGroupPasses(t *testing.T) {
 	t.Parallel()
 	for group, other := range alias {
 		t.Run(group, func(t *testing.T) {
 			if wire.MulticastMAC(gid(group)) != wire.MulticastMAC(gid(other)) {
-				t.Fatal("they are told apart by their MAC")
+				t.Fatal("the groups have different MACs")
 			}
 			l := newStations(t, WithStateDir(t.TempDir()))
 			join(t, l.b, group, verbs.JoinFullMember)
@@ -186,7 +186,7 @@ func TestAliasedGroupPasses(t *testing.T) {
 				t.Errorf("a message to %v was delivered", grh.DGID())
 			}
 			if _, err := unix.Read(socket, make([]byte, 2048)); err != nil {
-				t.Errorf("the host's socket: %v", err)
+				t.Errorf("host socket: %v", err)
 			}
 			check(t, unix.Close(socket))
 			after := counts(t, l.b.device)
@@ -197,8 +197,8 @@ func TestAliasedGroupPasses(t *testing.T) {
 	}
 }
 
-// A thousand groups, joined and attached, on a kernel as it is shipped: messages to each
-// arrive. Where the kernel allows no more, the error names the limit, and the others work.
+// A thousand groups, joined and attached, with the kernel's default limits: messages to each arrive. If the kernel's
+// limit is reached, the error names it, and the others work.
 func TestThousandGroupsOnADevice(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -228,7 +228,7 @@ func TestThousandGroupsOnADevice(t *testing.T) {
 			check(t, l.b.qp.AttachMcast(gid(nth(joined)), 0))
 		}
 		if joined != 20 {
-			t.Errorf("%d groups were joined", joined)
+			t.Errorf("joined %d groups", joined)
 		}
 		for i := range joined {
 			arrives(t, l, nth(i))
@@ -245,7 +245,7 @@ func arrives(t *testing.T, l *stations, group string) {
 	expect(t, l.a.wait(1), ok(9))
 	expect(t, l.b.wait(1), ok(0))
 	if grh, _ := (&verbs.WC{Flags: verbs.WCGRH, ByteLen: 40}).Payload(l.b.slot(0)); grh.DGID() != gid(group) {
-		t.Errorf("%v arrived, not %s", grh.DGID(), group)
+		t.Errorf("got a message to %v, want %s", grh.DGID(), group)
 	}
 	check(t, ah.Close())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// newHosts makes a network in memory of so many hosts, 10.0.0.1 and so on, with a station on each.
+// newHosts creates an in-memory network of hosts 10.0.0.1 and so on, with a station on each.
 func newHosts(t *testing.T, hosts int, seed uint64) (*memnet.Network, []*hostCard, []*station) {
 	t.Helper()
 	n := newNetwork(t, seed)
@@ -26,7 +26,7 @@ func newHosts(t *testing.T, hosts int, seed uint64) (*memnet.Network, []*hostCar
 
 func hostAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
-// Each host reaches each other one, and all members of a group get what is sent to it.
+// Each host reaches every other, and all members of a group receive its messages.
 func TestManyHosts(t *testing.T) {
 	_, _, stations := newHosts(t, 6, 0)
 	for i, from := range stations {
@@ -51,7 +51,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// Addresses come, move to another host and go; handles that exist follow.
+// Addresses are added, move to another host and are removed; existing handles follow.
 func TestAddressesComeAndGo(t *testing.T) {
 	t.Parallel()
 	_, hosts, stations := newHosts(t, 3, 0)
@@ -59,7 +59,7 @@ func TestAddressesComeAndGo(t *testing.T) {
 	moving := address("10.0.0.100")
 	_, err := a.pd.CreateAH(guard(t), a.route(moving.String()))
 	refused(t, err, verbs.ErrUnreachable, "no host of the network")
-	if strings.Contains(err.Error(), "ip route") { // shows the routes of a real host
+	if strings.Contains(err.Error(), "ip route") { // a hint about the routes of a real host
 		t.Error(err)
 	}
 	check(t, hosts[1].SetAddresses(hostAddress(1), moving))
@@ -82,7 +82,7 @@ func TestAddressesComeAndGo(t *testing.T) {
 	})
 }
 
-// A link goes down and comes up: events, and what is sent meanwhile is counted.
+// A link goes down and up: events, and messages sent meanwhile are counted.
 func TestLinkGoesDown(t *testing.T) {
 	_, hosts, stations := newHosts(t, 2, 0)
 	a, b := stations[0], stations[1]
@@ -104,7 +104,7 @@ func TestLinkGoesDown(t *testing.T) {
 	a.expectEvents(mtuChange)
 }
 
-// What the network loses is in its counters: sent = delivered + lost, and the seed decides.
+// The network counts the frames that it loses: sent = delivered + lost, and the seed determines them.
 func TestLossInMemory(t *testing.T) {
 	lost := func(seed uint64) uint64 {
 		n, _, stations := newHosts(t, 2, seed)
@@ -127,18 +127,18 @@ func TestLossInMemory(t *testing.T) {
 	}
 	first, again, other := lost(1), lost(1), lost(2)
 	if first != again || first == other || first == 0 {
-		t.Errorf("%d, %d, %d lost", first, again, other)
+		t.Errorf("lost %d, %d with the same seed, %d with another", first, again, other)
 	}
 }
 
-// poll takes what is there.
+// poll handles the available completions.
 func (s *station) poll() {
 	s.Helper()
 	_, err := s.cq.Poll(make([]verbs.WC, 64))
 	check(s, err)
 }
 
-// A host that is closed is gone for the others; the network closes those that are left.
+// A closed host is unreachable for the others; the network closes the remaining hosts.
 func TestHostLeaves(t *testing.T) {
 	n, hosts, stations := newHosts(t, 3, 0)
 	ah := stations[0].ah("10.0.0.2")

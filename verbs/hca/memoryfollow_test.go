@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// A change has been followed by all cards when its method returns: what is sent then arrives.
+// When a method that changes the network returns, all cards have followed the change: messages sent afterwards arrive.
 func TestSentRightAfterAChange(t *testing.T) {
 	n, hosts, stations := newHosts(t, 3, 0)
 	a, b := stations[0], stations[1]
@@ -42,7 +42,7 @@ func TestSentRightAfterAChange(t *testing.T) {
 	}
 }
 
-// expectMessage sends one that must arrive.
+// expectMessage sends a message that must arrive.
 func expectMessage(from *station, ah *verbs.AH, to *station) {
 	from.Helper()
 	to.receive(0)
@@ -51,7 +51,7 @@ func expectMessage(from *station, ah *verbs.AH, to *station) {
 	to.wait(1)
 }
 
-// Hosts change side by side, and come and go: nothing hangs, and in the end all is as said last.
+// Hosts change concurrently, and are added and removed: nothing hangs, and the final state is that of the last change.
 func TestChangesSideBySide(t *testing.T) {
 	n, hosts, stations := newHosts(t, 3, 0)
 	var group sync.WaitGroup
@@ -86,7 +86,7 @@ func TestChangesSideBySide(t *testing.T) {
 	}
 }
 
-// All of a burst arrives that is far longer than what a port has room for, however it is impaired.
+// A burst much longer than a port's queue arrives completely, whatever the impairment.
 func TestImpairedBurst(t *testing.T) {
 	for _, row := range []struct {
 		impairment memnet.Impairment
@@ -112,7 +112,7 @@ func TestImpairedBurst(t *testing.T) {
 	}
 }
 
-// A card in memory logs nothing, unless it is given a logger.
+// A card in memory logs nothing without a logger.
 func TestMemoryIsSilent(t *testing.T) {
 	was := slog.Default()
 	defer slog.SetDefault(was)
@@ -127,9 +127,9 @@ func TestMemoryIsSilent(t *testing.T) {
 		check(t, n.Close())
 	}
 	if text.Len() > 0 {
-		t.Errorf("the program's logger got %q", &text)
+		t.Errorf("the default logger got %q", &text)
 	}
 	if !log.says("port changed") {
-		t.Error("the logger got nothing")
+		t.Error("the logger got no message")
 	}
 }

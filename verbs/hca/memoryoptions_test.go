@@ -23,7 +23,8 @@ func TestMTUsThatAHostRefuses(t *testing.T) {
 	}
 }
 
-// What is about an interface and its kernel is no option of a card elsewhere; what a card on any link has is.
+// Options that concern an interface and its kernel are rejected for a card without one; options of any card are
+// accepted.
 func TestOptionsWithoutAnInterface(t *testing.T) {
 	for name, option := range map[string]Option{
 		"InNamespace": InNamespace("/proc/self/ns/net"), "WithXDPMode": WithXDPMode(XDPGeneric), "WithSocketMode": WithSocketMode(SocketCopy),

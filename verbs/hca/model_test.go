@@ -10,17 +10,17 @@ import (
 	"github.com/roced/roced/verbs/verbstest/model"
 )
 
-// modelVariable is how many steps TestModel takes; "make model" sets it. modelSeed is the seed of a
-// difference that is to be repeated.
+// modelVariable sets the number of steps of TestModel, as "make model" does. modelSeed sets the seed, to repeat a
+// failure.
 const (
 	modelVariable = "ROCED_MODEL"
 	modelSeed     = "ROCED_MODEL_SEED"
 	modelDefault  = 40_000
 )
 
-// TestModel holds cards on a network in memory to the model: those that run in the program's thread only,
-// those with a worker, and those with several, which the race detector can say something about. Each has a seed of its
-// own. To repeat a difference, run it alone (-run) with the seed that it names.
+// TestModel compares cards on an in-memory network with the model: cards that run only in the program's thread, with
+// one worker, and with several workers, for the race detector. Each run has its own seed. To repeat a failure, run it
+// alone (-run) with the seed that it prints.
 func TestModel(t *testing.T) {
 	steps, first, second, third := often(modelDefault), rand.Uint64(), rand.Uint64(), rand.Uint64()
 	if n, err := strconv.Atoi(os.Getenv(modelVariable)); err == nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names of modes are those that package nic knows; others are refused with those that there are.
+// The names of modes are those of package nic; the error for another name lists the valid ones.
 func TestNamesOfModes(t *testing.T) {
 	for _, option := range []Option{
 		WithXDPMode(XDPAuto), WithXDPMode(XDPNative), WithXDPMode(XDPGeneric), WithSocketMode(SocketAuto), WithSocketMode(SocketCopy), WithSocketMode(SocketZeroCopy),

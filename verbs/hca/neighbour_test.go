@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entry is a host's neighbour entry, nil if there is none.
+// entry returns a host's neighbour entry, or nil.
 func entry(t testing.TB, host *lab.Namespace, ip string) *netlink.Neigh {
 	t.Helper()
 	list, err := host.Netlink().NeighList(eth0(t, host).Attrs().Index, netlink.FAMILY_ALL)
@@ -46,7 +46,7 @@ func delEntry(t testing.TB, host *lab.Namespace, ip string) {
 	check(t, host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: net.ParseIP(ip)}))
 }
 
-// The kernel keeps a neighbour fresh as long as a handle leads to it, and a few seconds longer.
+// The kernel keeps a neighbour fresh while a handle leads to it, and a few seconds longer.
 func TestNeighbourIsManaged(t *testing.T) {
 	t.Parallel()
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
@@ -54,24 +54,24 @@ func TestNeighbourIsManaged(t *testing.T) {
 			l := newStations(t)
 			first, second := l.a.ah(ip), l.a.ah(ip)
 			if !managed(t, l.A, ip) {
-				t.Error("not managed while handles lead there")
+				t.Error("not managed while handles use it")
 			}
 			check(t, first.Close())
 			if !managed(t, l.A, ip) {
-				t.Error("not managed while one handle is left")
+				t.Error("not managed while one handle uses it")
 			}
 			check(t, second.Close())
 			eventually(t, "the end of it, when the path has lingered", func() bool { return !managed(t, l.A, ip) })
 			l.a.ah(ip)
 			check(t, l.a.device.Close())
 			if managed(t, l.A, ip) {
-				t.Error("managed though the device is closed")
+				t.Error("still managed after the device was closed")
 			}
 		})
 	}
 }
 
-// What the administrator made stays as it was made.
+// Entries made by the administrator stay unchanged.
 func TestPermanentNeighbour(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -95,8 +95,7 @@ func TestPermanentNeighbour(t *testing.T) {
 	permanent()
 }
 
-// A neighbour that moves takes the packets with it; one that was made permanent while
-// a handle leads there too.
+// Packets follow a neighbour that moves, also one that was made permanent while a handle leads to it.
 func TestNeighbourMoves(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -117,7 +116,7 @@ func TestNeighbourMoves(t *testing.T) {
 	}
 }
 
-// A neighbour that is gone drops and counts; when it is back packets flow again.
+// Packets to a failed neighbour are dropped and counted; when it is back packets flow again.
 func TestNeighbourFailsAndReturns(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -129,14 +128,14 @@ func TestNeighbourFailsAndReturns(t *testing.T) {
 	delEntry(t, hosts.A, "10.77.0.2")
 	eventually(t, "drops", func() bool {
 		l.a.post(l.a.send(1, ah, l.b))
-		expect(t, l.a.wait(1), ok(1)) // the sender is told of success, as on any wire
+		expect(t, l.a.wait(1), ok(1)) // the send completes successfully, as on any wire
 		return l.a.drops()["unreachable"] > 0
 	})
 	check(t, hosts.B.Netlink().LinkSetARPOn(eth0(t, hosts.B)))
 	flows(t, l, ah)
 }
 
-// flows waits until messages arrive again. What was sent before may come late, and has no immediate.
+// flows waits until messages arrive again. Earlier messages may arrive late, and have no immediate data.
 func flows(t *testing.T, l *stations, ah *verbs.AH) {
 	t.Helper()
 	arrived := false
@@ -162,7 +161,7 @@ func flows(t *testing.T, l *stations, ah *verbs.AH) {
 	})
 }
 
-// neighbours are those that a host knows, as text.
+// neighbours returns the entries of a host's neighbour table, as text.
 func neighbours(t *testing.T, host *lab.Namespace) (text string) {
 	t.Helper()
 	list, err := host.Netlink().NeighList(eth0(t, host).Attrs().Index, netlink.FAMILY_ALL)
@@ -173,7 +172,7 @@ func neighbours(t *testing.T, host *lab.Namespace) (text string) {
 	return text
 }
 
-// Entries that somebody deletes are asked for again while they are in use.
+// Deleted entries are resolved again while they are in use.
 func TestNeighbourIsFlushed(t *testing.T) {
 	l := newStations(t)
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
@@ -198,8 +197,7 @@ func addRoute(t testing.TB, host *lab.Namespace, r netlink.Route, dest string) {
 
 func routeVia(gateway string) netlink.Route { return netlink.Route{Gw: net.ParseIP(gateway)} }
 
-// Behind a gateway it is the gateway's Ethernet address, and another gateway's when
-// the route changes.
+// Behind a gateway, packets have the gateway's Ethernet address, and another gateway's when the route changes.
 func TestGateway(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ network, dest, first, second string }{
@@ -226,13 +224,13 @@ func TestGateway(t *testing.T) {
 				a.wait(1)
 				return s.destMAC() == other
 			})
-			eventually(t, "the gateway that is not used any more to be let alone", func() bool { return !managed(t, hosts.A, row.first) })
+			eventually(t, "the unused gateway to be unmanaged", func() bool { return !managed(t, hosts.A, row.first) })
 			check(t, d.Close())
 		})
 	}
 }
 
-// A route that is taken away makes its handles unreachable, and back, good again.
+// Without a route its handles are unreachable; with the route back they work again.
 func TestRouteGoesAndReturns(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -250,9 +248,9 @@ func TestRouteGoesAndReturns(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// Destinations that cannot be had, and how each is told.
+// Unreachable destinations, and the error for each.
 func TestUnreachable(t *testing.T) {
-	t.Parallel() // most of it waits for neighbours that do not answer
+	t.Parallel() // most of it waits for neighbours that do not respond
 	hosts := labtest.Pair(t)
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
 	check(t, hosts.A.AddAddress("eth1", "10.88.0.1/24"))
@@ -265,8 +263,8 @@ func TestUnreachable(t *testing.T) {
 		name, dest string
 		says       []string
 	}{
-		{"nobody answers", "10.77.0.99", []string{"10.77.0.99 does not answer on eth0", "same VLAN"}},
-		{"nobody answers over IPv6", "fd77::99", []string{"fd77::99 does not answer"}},
+		{"neighbour does not answer", "10.77.0.99", []string{"10.77.0.99 does not answer on eth0", "same VLAN"}},
+		{"neighbour does not answer over IPv6", "fd77::99", []string{"fd77::99 does not answer"}},
 		{"the gateway does not answer", "10.55.0.1", []string{"10.77.0.88 does not answer", "the next hop to 10.55.0.1"}},
 		{"no route", "192.0.2.1", []string{"no route to 192.0.2.1 from 10.77.0.1 through eth0", "ip route get"}},
 		{"no IPv6 route", "fd99::1", []string{"no route to fd99::1"}},
@@ -282,7 +280,7 @@ func TestUnreachable(t *testing.T) {
 			_, err := s.pd.CreateAH(context.Background(), s.route(row.dest))
 			refused(t, err, unix.EHOSTUNREACH, append(row.says, "create AH to")...)
 			if managed(t, hosts.A, row.dest) {
-				t.Error("the neighbour is still asked for")
+				t.Error("the neighbour is still being resolved")
 			}
 		})
 	}
@@ -298,15 +296,15 @@ func TestCloseWhileResolving(t *testing.T) {
 		_, err := s.pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
-	eventually(t, "the question", func() bool { return managed(t, hosts.A, "10.77.0.99") })
+	eventually(t, "the neighbour query", func() bool { return managed(t, hosts.A, "10.77.0.99") })
 	check(t, s.device.Close())
 	refused(t, <-done, verbs.ErrClosed)
 	if managed(t, hosts.A, "10.77.0.99") {
-		t.Error("the neighbour is still asked for")
+		t.Error("the neighbour is still being resolved")
 	}
 }
 
-// The PD of a handle that is being made is in use.
+// The PD of a handle in preparation is in use.
 func TestClosePDWhileResolving(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -319,7 +317,7 @@ func TestClosePDWhileResolving(t *testing.T) {
 		_, err := pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
-	eventually(t, "the question", func() bool { return managed(t, hosts.A, "10.77.0.99") })
+	eventually(t, "the neighbour query", func() bool { return managed(t, hosts.A, "10.77.0.99") })
 	refused(t, pd.Close(), unix.EBUSY)
 	refused(t, <-done, unix.EHOSTUNREACH)
 	check(t, pd.Close())

@@ -30,7 +30,7 @@ func TestQueryDevice(t *testing.T) {
 	}
 }
 
-// Queue pairs that are refused or closed leave no number and no place in the doorbell behind.
+// Queue pairs that are refused or closed release their number and their place in the doorbell.
 func TestNothingIsLeftOfQPs(t *testing.T) {
 	s := newStillPair(t).a
 	s.device.session.qps.Limit = 3
@@ -39,7 +39,7 @@ func TestNothingIsLeftOfQPs(t *testing.T) {
 		_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		refused(t, err, verbs.ErrLimit, "3 QPs")
 		if n := s.device.qps.Len(); n != 3 || len(s.device.session.qps.byDoorbell) != 3 {
-			t.Errorf("%d numbers and %d places of 3 queue pairs", n, len(s.device.session.qps.byDoorbell))
+			t.Errorf("got %d numbers and %d places, want 3", n, len(s.device.session.qps.byDoorbell))
 		}
 		check(t, errors.Join(one.Close(), two.Close()))
 	}

@@ -21,20 +21,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// untouched checks that a failed Open left nothing: no descriptor, no goroutine, and
-// nothing attached to the interface that was not before.
+// untouched checks that a failed Open leaked no descriptor and no goroutine, and left the interface's XDP program
+// unchanged.
 func untouched(t *testing.T, host *lab.Namespace, name string, attempt func()) {
 	t.Helper()
 	program, fds, routines := attachedProgram(t, host, name), labtest.Descriptors(), settledGoroutines(t)
 	attempt()
 	if now := attachedProgram(t, host, name); now != program {
-		t.Errorf("XDP program %d was attached, now %d is", program, now)
+		t.Errorf("got another XDP program: %d before, %d now", program, now)
 	}
 	eventually(t, "the end of descriptors", func() bool { return len(labtest.Leaked(fds, labtest.Descriptors())) == 0 })
 	quietGoroutines(t, routines)
 }
 
-// settledGoroutines is their number once those that start others have done so.
+// settledGoroutines returns the number of goroutines when it no longer changes.
 func settledGoroutines(t *testing.T) (n int) {
 	t.Helper()
 	for same := 0; same < 10; same++ {
@@ -46,7 +46,7 @@ func settledGoroutines(t *testing.T) (n int) {
 	return n
 }
 
-// attachedProgram is the id of an interface's XDP program, 0 if there is none.
+// attachedProgram returns the id of an interface's XDP program, or 0.
 func attachedProgram(t *testing.T, host *lab.Namespace, name string) uint32 {
 	t.Helper()
 	link, err := host.Netlink().LinkByName(name)
@@ -56,8 +56,7 @@ func attachedProgram(t *testing.T, host *lab.Namespace, name string) uint32 {
 	return link.Attrs().Xdp.ProgId
 }
 
-// Everything that keeps an interface from becoming a card: which errno, and an error
-// that says what to do.
+// All reasons for which an interface cannot be opened: the errno, and an error that names the remedy.
 func TestOpenRefuses(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := hosts.A
@@ -81,8 +80,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"no native XDP", "bridge0", []Option{WithXDPMode(XDPNative)}, bpf.ErrNoNative, []string{"native XDP", "bridge0"}},
 		{"no zero-copy", "eth0", []Option{WithSocketMode(SocketZeroCopy)}, unix.EOPNOTSUPP, []string{"zero-copy", "queue 0"}},
 		{"ring size", "eth0", []Option{WithFrames(100)}, unix.EINVAL, []string{"100", "power of two"}},
-		{"namespace that is not there", "eth0", []Option{InNamespace("/run/netns/nowhere")}, unix.ENOENT, []string{"/run/netns/nowhere", "ip netns list"}},
-		{"a file that is no namespace", "eth0", []Option{InNamespace(plain)}, unix.EINVAL, []string{plain, "not the file of a network namespace"}},
+		{"nonexistent namespace", "eth0", []Option{InNamespace("/run/netns/nowhere")}, unix.ENOENT, []string{"/run/netns/nowhere", "ip netns list"}},
+		{"file that is not a namespace", "eth0", []Option{InNamespace(plain)}, unix.EINVAL, []string{plain, "not the file of a network namespace"}},
 	}
 	addLink(t, a, &netlink.Bridge{LinkAttrs: attrs("bridge0", 1500)}, true)
 	addLink(t, a, netlink.NewVeth(attrs("down0", 1500)), false)
@@ -98,7 +97,7 @@ func TestOpenRefuses(t *testing.T) {
 			})
 		})
 	}
-	// After all that the interface is as good as new.
+	// Afterwards the interface still works.
 	l := newStationsOn(t, hosts)
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
 }
@@ -120,7 +119,7 @@ func addLink(t *testing.T, host *lab.Namespace, link netlink.Link, up bool) {
 	}
 }
 
-// Another program is named by its id, with how to be rid of it; ours too.
+// Another XDP program is named by its id, with the remedy; so is roced's own.
 func TestOpenWhereAnotherProgramIs(t *testing.T) {
 	hosts := labtest.Pair(t)
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Name: "somebody_elses", License: "GPL", Instructions: asm.Instructions{
@@ -149,8 +148,8 @@ func TestOpenWhereAnotherProgramIs(t *testing.T) {
 	again("roced's, held by process", "("+strings.TrimSpace(string(name))+")", "type macvlan")
 }
 
-// Closing leaves the interface as it was, and it can be opened again at once though
-// the kernel lets go of a queue a moment later.
+// Closing restores the interface, and it can be reopened immediately although the kernel releases a queue a moment
+// later.
 func TestCloseAndOpenAgain(t *testing.T) {
 	hosts := labtest.Pair(t)
 	untouched(t, hosts.A, "eth0", func() {
@@ -165,7 +164,7 @@ func TestCloseAndOpenAgain(t *testing.T) {
 	})
 }
 
-// Without the option it is the namespace of the calling thread.
+// Without InNamespace, the namespace is the calling thread's.
 func TestOpenInThreadsNamespace(t *testing.T) {
 	hosts := labtest.Pair(t)
 	check(t, hosts.A.Do(func() error {
@@ -180,7 +179,7 @@ func TestOpenInThreadsNamespace(t *testing.T) {
 	}))
 }
 
-// While a card is open, everything that is not RoCE flows on.
+// While a card is open, all traffic except RoCE still flows.
 func TestOtherTraffic(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -199,7 +198,7 @@ func TestOtherTraffic(t *testing.T) {
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
 	got := moved(before, counts(t, l.b.device))
 	if got[noise] < 3 || len(dropsOf(l.b.device)) != 0 {
-		t.Errorf("moved: %v", got)
+		t.Errorf("counters: %v", got)
 	}
 }
 
@@ -226,7 +225,7 @@ func sendUDP(t *testing.T, host *lab.Namespace, to *net.UDPConn, text string) {
 	}))
 }
 
-// ping sends an ICMP echo request and waits for the answer.
+// ping sends an ICMP echo request and waits for the reply.
 func ping(t *testing.T, host *lab.Namespace, address string) {
 	t.Helper()
 	check(t, host.Do(func() error {

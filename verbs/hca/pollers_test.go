@@ -10,8 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pollers are clients of one card, each with a queue pair and a CQ of its own and the loop
-// that everybody writes.
+// pollers are clients of one card, each with its own queue pair and CQ and the usual polling loop.
 type poller struct {
 	cq *verbs.CQ
 	qp *verbs.QP
@@ -33,7 +32,7 @@ func newPoller(t testing.TB, s *station, to string) *poller {
 	return p
 }
 
-// trip sends a message and polls until one has come.
+// trip sends a message and polls until one arrives.
 func (p *poller) trip(peer verbs.QPN) error {
 	if err := p.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, slotLen)}}}); err != nil {
 		return err
@@ -58,10 +57,10 @@ func (p *poller) await() error {
 	}
 }
 
-// Where Go has one processor, a loop that polls and finds nothing must not keep it: the worker of the card that is to
-// send what the loop waits for runs there too.
+// With one Go processor, a loop of unsuccessful polls must not occupy it: the worker of the card that the loop waits
+// for runs there too.
 func TestPollsShareOneProcessor(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // for contexts that are opened from here on
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // for contexts opened from here on
 	l := newWirePair(t)
 	p := newPoller(t, l.a, "10.0.0.2")
 	var others atomic.Int64
@@ -80,11 +79,11 @@ func TestPollsShareOneProcessor(t *testing.T) {
 	stop.Store(true)
 	ended.Wait()
 	if turns := others.Load(); turns < polls/2 {
-		t.Errorf("another goroutine had %d turns in %d polls that found nothing", turns, polls)
+		t.Errorf("another goroutine ran %d times in %d empty polls", turns, polls)
 	}
 }
 
-// BenchmarkPollers is the rate of round trips of so many clients that poll.
+// BenchmarkPollers measures the rate of round trips of several polling clients.
 func BenchmarkPollers(b *testing.B) {
 	for _, clients := range []int{1, 2, 8} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchmarkPollers(b, clients) })

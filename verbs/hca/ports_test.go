@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAnyPortNeedsNoPrivilege: port 0 is no port below 1024.
+// TestAnyPortNeedsNoPrivilege: port 0 does not count as a port below 1024.
 func TestAnyPortNeedsNoPrivilege(t *testing.T) {
 	w := newWirePair(t)
 	c := idsOn(w.a.another(SessionConfig{Privileged: func() bool { return false }}))
@@ -28,7 +28,7 @@ func TestAnyPortNeedsNoPrivilege(t *testing.T) {
 	check(t, c.Close())
 }
 
-// TestPortRules: the host says which ports are given out, which need a privilege, and whether :: is IPv6 alone.
+// TestPortRules: the host determines the range of ephemeral ports, the privileged ports, and whether :: is IPv6 only.
 func TestPortRules(t *testing.T) {
 	n := newNetwork(t, 0)
 	h, err := n.AddHost("a", addressesA...)
@@ -67,18 +67,18 @@ func TestPortRules(t *testing.T) {
 		given[at.Port()] = true
 	}
 	if !given[100] || !given[101] || !given[102] {
-		t.Errorf("given out %v", given)
+		t.Errorf("got ephemeral ports %v", given)
 	}
 	_, err = bind(netip.AddrPortFrom(own, 0))
 	refused(t, err, unix.EADDRNOTAVAIL, "all 3 ports")
 	bind = on(network.PortRules{First: 1000, Last: 2000, Unprivileged: 1024, BindV6Only: true}, true)
-	for _, to := range []netip.Addr{all6, all4} { // also the other way round
+	for _, to := range []netip.Addr{all6, all4} { // also in the other order
 		_, err = bind(netip.AddrPortFrom(to, 79))
 		check(t, err)
 	}
 }
 
-// ruledHost is a host with rules of ports of its own.
+// ruledHost is a host with its own port rules.
 type ruledHost struct {
 	*memnet.Host
 	rules network.PortRules
@@ -86,7 +86,7 @@ type ruledHost struct {
 
 func (h *ruledHost) PortRules() network.PortRules { return h.rules }
 
-// TestPortRulesOfANamespace: they are those of the card's namespace, as they are now.
+// TestPortRulesOfANamespace: the rules are the current ones of the card's namespace.
 func TestPortRulesOfANamespace(t *testing.T) {
 	t.Parallel()
 	for _, way := range []Network{NetworkXDP, NetworkUDP} {
@@ -105,8 +105,8 @@ func TestPortRulesOfANamespace(t *testing.T) {
 	}
 }
 
-// TestServiceTypeIsAPriority: the type of service of an id is a service level, by the interface's map, and a frame's VLAN
-// priority is the service level.
+// TestServiceTypeIsAPriority: the type of service of an id determines a service level, by the interface's map, and a
+// frame's VLAN priority is the service level.
 func TestServiceTypeIsAPriority(t *testing.T) {
 	n := newNetwork(t, 0)
 	h, err := n.AddHost("a", addressesA...)

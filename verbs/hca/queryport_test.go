@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A speed is described as the kernel describes it: by the first link that is fast enough.
+// A speed is described as by the kernel: by the first link type that is fast enough.
 func TestWidthAndSpeed(t *testing.T) {
 	for _, row := range []struct {
 		mbps         int
@@ -22,7 +22,7 @@ func TestWidthAndSpeed(t *testing.T) {
 	}
 }
 
-// The physical state tells a port without a carrier from one that is switched off.
+// The physical state distinguishes a port without a carrier from a disabled one.
 func TestPhysState(t *testing.T) {
 	for _, row := range []struct {
 		enabled, up bool
@@ -41,7 +41,7 @@ func TestSpeedOfAnInterface(t *testing.T) {
 	port, err := l.a.ctx.QueryPort(1)
 	check(t, err)
 	if port.InterfaceSpeed != 10000 || port.ActiveWidth != width1x || port.ActiveSpeed != speed10G {
-		t.Errorf("%d Mbit/s, width %d, speed %d", port.InterfaceSpeed, port.ActiveWidth, port.ActiveSpeed)
+		t.Errorf("got %d Mbit/s, width %d, speed %d", port.InterfaceSpeed, port.ActiveWidth, port.ActiveSpeed)
 	}
 	entries, err := l.a.ctx.QueryGIDTable(1)
 	check(t, err)

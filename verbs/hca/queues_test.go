@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// With 100 receive queues what arrives on the last is delivered like what arrives on the
-// first, in no more memory than a few queues take.
+// With 100 receive queues, packets on the last queue are delivered like those on the first, with no more memory than a
+// few queues use.
 func TestManyQueues(t *testing.T) {
 	t.Parallel()
 	const queues, flows = 100, 1200
@@ -40,11 +40,11 @@ func TestManyQueues(t *testing.T) {
 		beyond += statistics[fmt.Sprintf("rx_queue_%d_xdp_packets", queue)]
 	}
 	if beyond == 0 {
-		t.Error("no flow came to a queue beyond the 64th")
+		t.Error("no flow reached a queue beyond the 64th")
 	}
 }
 
-// More queues than are covered are refused, with the command.
+// More receive queues than supported are refused; the error has the command to reduce them.
 func TestTooManyQueues(t *testing.T) {
 	hosts := labtest.Pair(t)
 	veth := netlink.NewVeth(attrs("wide0", 1500))
@@ -56,7 +56,7 @@ func TestTooManyQueues(t *testing.T) {
 	})
 }
 
-// A queue that another socket holds is told of, and is not the end of the list.
+// A queue that another socket holds is named in the error, even if it is not the last.
 func TestQueueThatIsHeld(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithQueues(3))
 	var held *xsk.Socket

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// TestNobodyTakesTheLast: whatever users with much take of a card, a user who has none gets some.
+// TestNobodyTakesTheLast: whatever users with many objects hold of a card, a user with none gets some.
 func TestNobodyTakesTheLast(t *testing.T) {
 	w := newWirePair(t)
 	session := func(name string) *Session {
@@ -37,13 +37,13 @@ func TestNobodyTakesTheLast(t *testing.T) {
 		err = more()
 	}
 	refused(t, err, verbs.ErrLimit, "QPs of the card", "14336 of 16384", "greedy has")
-	for range maxQP / 8 / 32 { // what is kept for those that have little
+	for range maxQP / 8 / 32 { // the reserve for users with few
 		check(t, one())
 	}
 	refused(t, one(), verbs.ErrLimit, "late has 64")
 }
 
-// TestSessionsAreLeftForOthers: likewise with sessions.
+// TestSessionsAreLeftForOthers: the same with sessions.
 func TestSessionsAreLeftForOthers(t *testing.T) {
 	w := newWirePair(t)
 	greedy := SessionConfig{Quota: quota.New("greedy", Limits{}, nil)}
@@ -56,7 +56,7 @@ func TestSessionsAreLeftForOthers(t *testing.T) {
 	check(t, err)
 }
 
-// TestGroupsAreLeftForOthers: and with groups.
+// TestGroupsAreLeftForOthers: the same with groups.
 func TestGroupsAreLeftForOthers(t *testing.T) {
 	w := newWirePair(t)
 	station := func(name string) *verbs.QP {
@@ -84,5 +84,5 @@ func TestGroupsAreLeftForOthers(t *testing.T) {
 	}
 	refused(t, err, verbs.ErrLimit, "groups of the card", "14336 of 16384")
 	check(t, late.AttachMcast(group(n), 0))
-	check(t, greedy.AttachMcast(group(n), 0)) // it is there now
+	check(t, greedy.AttachMcast(group(n), 0)) // the group exists now
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// An interface that is renamed has its new name in the device's attributes, in the GID table, in errors
-// and in logs; and a group's zone must be the new name. Traffic goes on.
+// The new name of a renamed interface is in the device's attributes, in the GID table, in errors and in logs, and is
+// required in a group's zone. Traffic continues.
 func TestInterfaceIsRenamed(t *testing.T) {
 	t.Parallel()
 	var log logged
@@ -38,6 +38,6 @@ func TestInterfaceIsRenamed(t *testing.T) {
 		flows(t, &stations{hosts, a, b}, ah)
 	}
 	if !log.says("was renamed") || !log.says("device=fabric0") {
-		t.Error("it was not logged")
+		t.Error("the renaming was not logged")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestResetWhileBusy: a connected queue pair goes to RESET, while its peer's requests come. It may owe an
-// acknowledgement, which leaves while it has its path.
+// TestResetWhileBusy: a connected queue pair changes to RESET while its peer's requests arrive. It may owe an ACK,
+// which is sent before its path is released.
 func TestResetWhileBusy(t *testing.T) {
 	w := newWirePair(t)
 	a, b := newBulkEnd(w.a), newBulkEnd(w.b)

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askOnlyOnce has a host's kernel repeat a question for a neighbour only after minutes: what
-// comes within a test's waitTimeout came of the first one.
+// askOnlyOnce makes a host's kernel repeat a neighbour query only after minutes: a reply within a test's waitTimeout
+// answers the first query.
 func askOnlyOnce(t testing.TB, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Do(func() error {
@@ -30,8 +30,8 @@ func askOnlyOnce(t testing.TB, host *lab.Namespace) {
 	}))
 }
 
-// After a link flap the first question for a neighbour is the one that is answered: it is not
-// asked while the link is down, where it would be lost.
+// After a link flap the first neighbour query is answered: it is not sent while the link is down, where it would be
+// lost.
 func TestFlapAsksAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, side := range map[string]func(l *stations) *lab.Namespace{
@@ -48,7 +48,7 @@ func TestFlapAsksAtOnce(t *testing.T) {
 				host := side(l)
 				check(t, host.Netlink().LinkSetDown(eth0(t, host)))
 				eventually(t, "PORT_DOWN", func() bool { return l.a.port().State == verbs.PortDown })
-				// Nothing remembers the neighbour while the link is down.
+				// The neighbour is not resolved while the link is down.
 				setMAC(t, hosts.B, 0x77)
 				check(t, host.Netlink().LinkSetUp(eth0(t, host)))
 				flows(t, l, ah)
@@ -61,8 +61,8 @@ func TestFlapAsksAtOnce(t *testing.T) {
 	}
 }
 
-// A server's answers never wait: to a peer that answers no ARP they are dropped by name,
-// while others get theirs.
+// A server's responses never wait: those to a peer that does not answer ARP are dropped and counted, while other peers
+// get theirs.
 func TestAnswersNeverWait(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -77,7 +77,7 @@ func TestAnswersNeverWait(t *testing.T) {
 		check(t, err)
 		l.a.post(l.a.send(1, ah, l.b))
 		expect(t, l.a.wait(1), ok(1))
-		check(t, ah.Close()) // the answer waits on
+		check(t, ah.Close()) // the response still waits
 	}
 	honest := verbs.GRH(make([]byte, 40))
 	copy(honest[20:], []byte{0x45, 0, 0, 48, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1})
@@ -102,12 +102,11 @@ func TestCreateAHUntilContextIsDone(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if managed(t, hosts.A, "10.77.0.99") {
-		t.Error("the neighbour is still asked for")
+		t.Error("the neighbour is still being resolved")
 	}
 }
 
-// Entries that others look after stay as they are: the administrator's managed one, and
-// a routing daemon's.
+// Entries of others stay unchanged: the administrator's managed one, and a routing daemon's.
 func TestOthersNeighbours(t *testing.T) {
 	t.Parallel()
 	for name, theirs := range map[string]netlink.Neigh{
@@ -135,8 +134,8 @@ func TestOthersNeighbours(t *testing.T) {
 	}
 }
 
-// A link-local destination is on the card's own link, also where another interface has the
-// same address, or the same neighbour.
+// A link-local destination is on the card's own link, even if another interface has the same address, or the same
+// neighbour.
 func TestLinkLocalDestination(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -151,7 +150,7 @@ func TestLinkLocalDestination(t *testing.T) {
 	message(t, l.a, l.b, ah, []byte("on this link"))
 }
 
-// What a route's own MTU does not allow is dropped by name; what it does allow is sent.
+// Packets beyond a route's own MTU are dropped and counted by name; smaller ones are sent.
 func TestRouteMTU(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -169,14 +168,14 @@ func TestRouteMTU(t *testing.T) {
 	}
 	addRoute(t, l.A, routeVia("10.77.0.2"), "10.99.0.0/16")
 	l.b.receive(0)
-	eventually(t, "a message of more than the old route took", func() bool {
+	eventually(t, "a message larger than the old route's MTU", func() bool {
 		l.a.post(l.a.send(1, ah, l.b, l.a.piece(1, 513)))
 		l.a.wait(1)
 		return l.b.device.engine.Counters().Delivered > 1
 	})
 }
 
-// A smaller MTU is an event, and the queue pair's next long send an error that says so.
+// A smaller MTU causes an event, and an error for the queue pair's next long send.
 func TestMTUChangeIsAnEvent(t *testing.T) {
 	t.Parallel()
 	l := newStations(t)
@@ -191,7 +190,7 @@ func TestMTUChangeIsAnEvent(t *testing.T) {
 	}
 }
 
-// ECN bits of what was received are not in the answer.
+// ECN bits of a received packet are not in the response.
 func TestAnswersHaveNoECN(t *testing.T) {
 	s := newStillPair(t).a
 	grh := make(verbs.GRH, 40)
@@ -203,7 +202,7 @@ func TestAnswersHaveNoECN(t *testing.T) {
 	}
 }
 
-// What was posted to a neighbour that had not answered yet leaves before the card is closed.
+// Requests posted to a neighbour that has not responded yet are sent before the card is closed.
 func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -222,7 +221,7 @@ func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 	}
 }
 
-// A path lingers when its last handle is closed, so that the next one asks nobody.
+// A path lingers when its last handle is closed, so that the next handle needs no query.
 func TestPathsLinger(t *testing.T) {
 	t.Parallel()
 	w, f := newFailingPair(t)
@@ -231,7 +230,7 @@ func TestPathsLinger(t *testing.T) {
 		check(t, a.ah("10.0.0.2").Close())
 	}
 	if n := f.routes.Load(); n > 2 { // the follower's first look may be one
-		t.Errorf("100 handles, one after the other, took %d look-ups", n)
+		t.Errorf("100 handles, one after the other: got %d route queries, want at most 2", n)
 	}
 	eventually(t, "the path's end", func() bool { return len(a.device.paths.List()) == 0 })
 }

@@ -26,16 +26,16 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// waitTimeout bounds every wait of these tests, so that a hang fails the test. No test measures time.
+// waitTimeout limits every wait of these tests, so that a hang fails the test. No test measures time.
 const waitTimeout = waittest.Limit
 
 const (
 	testQKey verbs.QKey = 0x11111111
-	slotLen             = 2048 // of each station's memory, a slot a request
+	slotLen             = 2048 // of each station's memory, one slot per request
 	depth               = 8
 )
 
-// address and gid are short for constants.
+// address and gid parse constants.
 func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func gid(s string) verbs.GID { return wire.GIDFromAddr(address(s)) }
@@ -57,7 +57,7 @@ type station struct {
 	qp     *verbs.QP
 }
 
-// defaultCap is what stations' queue pairs have unless a test wants another.
+// defaultCap returns the capacities of stations' queue pairs.
 func defaultCap() verbs.QPCap {
 	return verbs.QPCap{MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 }
@@ -98,12 +98,12 @@ func (s *station) mac() wire.MAC {
 	return s.device.port.Now().MAC
 }
 
-// slot is the memory of a request.
+// slot returns the memory of a request.
 func (s *station) slot(i int) []byte { return s.mr.Bytes()[i*slotLen:][:slotLen] }
 
 func (s *station) piece(i, length int) verbs.SGE { return s.mr.SGE(i*slotLen, length) }
 
-// ah makes a handle to an address, from the station's own of the same kind.
+// ah creates a handle to an address, from the station's own of the same IP version.
 func (s *station) ah(to string) *verbs.AH {
 	s.Helper()
 	ah, err := s.pd.CreateAH(context.Background(), s.route(to))
@@ -125,7 +125,7 @@ func (s *station) route(to string) *verbs.AHAttr {
 	return nil
 }
 
-// send is a request for the peer's queue pair, with data from the station's memory.
+// send returns a request to the peer's queue pair, with data from the station's memory.
 func (s *station) send(id uint64, ah *verbs.AH, peer *station, sges ...verbs.SGE) verbs.SendWR {
 	return verbs.SendWR{Opcode: verbs.WRSend, ID: id, SGList: sges, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: peer.qp.Number(), RemoteQKey: testQKey}
 }
@@ -135,7 +135,7 @@ func (s *station) post(wrs ...verbs.SendWR) {
 	check(s, s.qp.PostSend(wrs))
 }
 
-// receive posts receives of whole slots, numbered as the slots are.
+// receive posts receives of whole slots, with the slot numbers as ids.
 func (s *station) receive(slots ...int) {
 	s.Helper()
 	for _, i := range slots {
@@ -143,7 +143,7 @@ func (s *station) receive(slots ...int) {
 	}
 }
 
-// wait gives exactly n completions, in the order in which they came.
+// wait returns exactly n completions, in order.
 func (s *station) wait(n int) []verbs.WC {
 	s.Helper()
 	wcs := make([]verbs.WC, 0, n)
@@ -158,7 +158,7 @@ func (s *station) wait(n int) []verbs.WC {
 	return wcs
 }
 
-// drops are the card's drop counters that are not zero.
+// drops returns the card's non-zero drop counters.
 func (s *station) drops() map[string]uint64 { return dropsOf(s.device) }
 
 func dropsOf(d *Card) map[string]uint64 {
@@ -172,7 +172,7 @@ func dropsOf(d *Card) map[string]uint64 {
 	return m
 }
 
-// hostCard is a host on a network in memory, and its card.
+// hostCard is a host on an in-memory network, and its card.
 type hostCard struct {
 	*Card
 	*memnet.Host
@@ -181,7 +181,7 @@ type hostCard struct {
 // Close closes the card, and with it the host.
 func (h *hostCard) Close() error { return h.Card.Close() }
 
-// Name is the card's and the host's.
+// Name returns the name of the card and the host.
 func (h *hostCard) Name() string { return h.Card.Name() }
 
 // addHost adds a host and its card.
@@ -194,7 +194,7 @@ func addHost(n *memnet.Network, name string, addresses []netip.Addr, options ...
 	return &hostCard{card, host}, err
 }
 
-// newHost is addHost for what must work.
+// newHost is addHost, and fails the test on an error.
 func newHost(t testing.TB, n *memnet.Network, name string, addresses []netip.Addr, options ...Option) *hostCard {
 	t.Helper()
 	h, err := addHost(n, name, addresses, options...)
@@ -202,7 +202,7 @@ func newHost(t testing.TB, n *memnet.Network, name string, addresses []netip.Add
 	return h
 }
 
-// newNetwork is a network in memory without hosts.
+// newNetwork returns an in-memory network without hosts.
 func newNetwork(t testing.TB, seed uint64) *memnet.Network {
 	t.Helper()
 	n := memnet.New(seed)
@@ -210,8 +210,7 @@ func newNetwork(t testing.TB, seed uint64) *memnet.Network {
 	return n
 }
 
-// pair is two stations at the ends of a network in memory. Without workers they
-// move only when the test says so.
+// wirePair is two stations at the ends of an in-memory network. Without workers they run only when the test calls run.
 type wirePair struct{ a, b *station }
 
 var (
@@ -227,10 +226,10 @@ func newWirePair(t testing.TB, options ...Option) *wirePair {
 	return &wirePair{newStation(t, a), newStation(t, b)}
 }
 
-// newStillPair has no workers.
+// newStillPair returns a pair without workers.
 func newStillPair(t testing.TB) *wirePair { return newWirePair(t, WithoutWorker()) }
 
-// run moves both devices until nothing moves any more.
+// run runs both devices until no more packets move.
 func (w *wirePair) run() {
 	for quiet := 0; quiet < 3; quiet++ {
 		before := w.moved()
@@ -250,7 +249,7 @@ func (w *wirePair) moved() (sum uint64) {
 	return sum
 }
 
-// completions is what a station that stands still has.
+// completions returns the completions of a station without a worker.
 func (s *station) completions() []verbs.WC {
 	s.Helper()
 	return completionsOf(s, s.cq)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendsAs waits until a card's bursts leave as they should.
+// sendsAs waits until a card's bursts use a mode.
 func sendsAs(t *testing.T, card *Card, mode SendMode) {
 	t.Helper()
 	eventually(t, "send mode "+string(mode), func() bool {
@@ -46,7 +46,7 @@ func burst(t *testing.T, from, to *station, ah *verbs.AH, length int) {
 	}
 }
 
-// inTrains is how many packets left in trains while something was done.
+// inTrains returns the number of packets that leave in trains during a call.
 func inTrains(t *testing.T, card *Card, do func()) uint64 {
 	t.Helper()
 	before, err := card.Statistics()
@@ -57,8 +57,8 @@ func inTrains(t *testing.T, card *Card, do func()) uint64 {
 	return after.Sent.InTrains - before.Sent.InTrains
 }
 
-// cutting is how bursts leave that should leave in trains: before Linux 6.2 the kernel makes no packets
-// of trains, and all leave through the AF_XDP socket.
+// cutting returns the mode of bursts for which trains are wanted: before Linux 6.2 the kernel does not segment trains,
+// and all packets leave through the AF_XDP socket.
 func cutting() SendMode {
 	if link.KernelCutsTrains() {
 		return SendTrains
@@ -66,7 +66,7 @@ func cutting() SendMode {
 	return SendAFXDP
 }
 
-// onlyCut is how many of some packets leave in trains where trains are wanted.
+// onlyCut returns how many of some packets leave in trains where trains are wanted.
 func onlyCut(packets uint64) uint64 {
 	if link.KernelCutsTrains() {
 		return packets
@@ -74,7 +74,7 @@ func onlyCut(packets uint64) uint64 {
 	return 0
 }
 
-// Trains begin when the other end makes the kernel cut them, and end when it does not any more.
+// Trains start when the other end makes the kernel segment them, and stop when it no longer does.
 func TestTrainsFollowTheOtherEnd(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -88,7 +88,7 @@ func TestTrainsFollowTheOtherEnd(t *testing.T) {
 		for _, to := range []string{"10.77.0.2", "fd77::2"} {
 			ah := a.ah(to)
 			if n := inTrains(t, a.device, func() { burst(t, a, b, ah, 256) }); n != onlyCut(depth) {
-				t.Errorf("to %s: %d of %d packets in trains", to, n, depth)
+				t.Errorf("to %s: got %d of %d packets in trains", to, n, depth)
 			}
 			check(t, ah.Close())
 		}
@@ -97,7 +97,7 @@ func TestTrainsFollowTheOtherEnd(t *testing.T) {
 	}
 }
 
-// Each mode does what its name says, and a burst arrives in each. Before Linux 6.2 none has trains.
+// Each mode sends as its name says, and a burst arrives in each. Before Linux 6.2 no mode uses trains.
 func TestSendModes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -110,7 +110,7 @@ func TestSendModes(t *testing.T) {
 		{"automatic", SendAuto, XDPNative, nil, true},
 		{"automatic, to generic XDP", SendAuto, XDPGeneric, nil, false},
 		{"automatic, with two queues", SendAuto, XDPNative, []lab.VethOption{lab.WithQueues(2)}, false},
-		{"each by itself", SendAFXDP, XDPNative, nil, false},
+		{"AF_XDP only", SendAFXDP, XDPNative, nil, false},
 		{"always", SendTrains, XDPNative, nil, true},
 		{"always, with two queues", SendTrains, XDPNative, []lab.VethOption{lab.WithQueues(2)}, false},
 	} {
@@ -120,13 +120,13 @@ func TestSendModes(t *testing.T) {
 			a := newStation(t, open(t, hosts.A, WithSendMode(row.sender)))
 			ah := a.ah("10.77.0.2")
 			if row.sender == SendTrains {
-				burst(t, a, b, ah, 4) // which a kernel that cannot cut trains has to refuse
+				burst(t, a, b, ah, 4) // a kernel that cannot segment trains has to refuse this
 			}
 			row.trains = row.trains && link.KernelCutsTrains()
 			sendsAs(t, a.device, map[bool]SendMode{true: SendTrains, false: SendAFXDP}[row.trains])
 			for _, length := range []int{4, 64, 1024} {
 				if n := inTrains(t, a.device, func() { burst(t, a, b, ah, length) }); (n > 0) != row.trains {
-					t.Errorf("%d bytes: %d packets in trains", length, n)
+					t.Errorf("%d bytes: got %d packets in trains", length, n)
 				}
 			}
 			if lost := dropsOf(b.device); len(lost) > 0 {
@@ -136,7 +136,7 @@ func TestSendModes(t *testing.T) {
 	}
 }
 
-// addDiscipline has packets queue on a host's eth0 (tc qdisc add dev eth0 root pfifo).
+// addDiscipline adds a queueing discipline to a host's eth0 (tc qdisc add dev eth0 root pfifo).
 func addDiscipline(t *testing.T, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Netlink().QdiscReplace(&netlink.GenericQdisc{
@@ -145,8 +145,7 @@ func addDiscipline(t *testing.T, host *lab.Namespace) {
 	}))
 }
 
-// A queueing discipline on the interface is passed by trains only if the user wants them, and then
-// packets by both ways stay in order.
+// Trains bypass no queueing discipline unless the user requests them, and then packets sent in both ways stay in order.
 func TestTrainsThroughADiscipline(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[SendMode]SendMode{SendAuto: SendAFXDP, SendTrains: cutting()} {
@@ -163,7 +162,7 @@ func TestTrainsThroughADiscipline(t *testing.T) {
 	}
 }
 
-// Settings of the other end's offloads are followed too.
+// The other end's offload settings are followed too.
 func TestTrainsFollowOffloads(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -184,7 +183,7 @@ func TestTrainsFollowOffloads(t *testing.T) {
 	sendsAs(t, a.device, SendAFXDP)
 }
 
-// What opening a card for trains opened is closed with it, and when opening fails.
+// Resources for trains are released when the card is closed, and when opening fails.
 func TestTrainsLeakNothing(t *testing.T) {
 	hosts := labtest.Pair(t)
 	before := labtest.Descriptors()
@@ -200,8 +199,8 @@ func TestTrainsLeakNothing(t *testing.T) {
 	refused(t, err, unix.EINVAL, "auto, af_xdp, trains")
 }
 
-// A sender that is far too fast for its receiver: every packet is delivered, or in one counter of the
-// receiver, or dropped by the sender's interface.
+// A sender that is far too fast for its receiver: every packet is delivered, or counted once by the receiver, or
+// dropped by the sender's interface.
 func TestTrainsBalance(t *testing.T) {
 	const posts = 3000
 	hosts := labtest.Pair(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// window is how many requests a queue pair hands over in one turn: what can be one train.
+// window is the number of requests that a queue pair passes on in one turn: the maximum of a train.
 const window = 32
 
 // deepen gives a station a queue pair with room for a window.
@@ -38,8 +38,8 @@ func (s *station) postWindow(ah *verbs.AH, to *station, first, length int) {
 	s.post(wrs...)
 }
 
-// windows sends some windows of messages of one length. It expects all of them, whole and in order, and
-// returns the GRHs that came with them.
+// windows sends windows of messages of one length. It expects all of them, complete and in order, and returns their
+// GRHs.
 func windows(t *testing.T, from, to *station, ah *verbs.AH, length, count int) (grhs []verbs.GRH) {
 	t.Helper()
 	for first := 0; first < count*window; first += window {
@@ -53,7 +53,7 @@ func windows(t *testing.T, from, to *station, ah *verbs.AH, length, count int) (
 		for i, wc := range to.wait(window) {
 			grh, payload := wc.Payload(to.slot(int(wc.ID)))
 			if int(wc.ImmData) != first+i || !bytes.Equal(payload, pattern(length, first+i)) {
-				t.Fatalf("message %d of %d bytes: number %d came, with %d bytes", first+i, length, wc.ImmData, len(payload))
+				t.Fatalf("message %d of %d bytes: got number %d with %d bytes", first+i, length, wc.ImmData, len(payload))
 			}
 			grhs = append(grhs, slices.Clone(grh))
 		}
@@ -61,13 +61,13 @@ func windows(t *testing.T, from, to *station, ah *verbs.AH, length, count int) (
 	return grhs
 }
 
-// checkHeaders holds the IP headers that came against those that were sent: the hop limit, and over IPv4
-// an identification that counts up by one a packet.
+// checkHeaders checks the received IP headers: the hop limit, and for IPv4 an identification that increases by one per
+// packet.
 func checkHeaders(t *testing.T, grhs []verbs.GRH, hops uint8) {
 	t.Helper()
 	for i, grh := range grhs {
 		if grh.HopLimit() != hops {
-			t.Fatalf("packet %d: hop limit %d, not %d", i, grh.HopLimit(), hops)
+			t.Fatalf("packet %d: got hop limit %d, want %d", i, grh.HopLimit(), hops)
 		}
 		if i > 0 && grh.IPVersion() == 4 && identification(grh) != identification(grhs[i-1])+1 {
 			t.Fatalf("packet %d: identification %d after %d", i, identification(grh), identification(grhs[i-1]))
@@ -75,7 +75,7 @@ func checkHeaders(t *testing.T, grhs []verbs.GRH, hops uint8) {
 	}
 }
 
-// identification is that of the IPv4 header in a GRH.
+// identification returns the identification of the IPv4 header in a GRH.
 func identification(grh verbs.GRH) uint16 { return binary.BigEndian.Uint16(grh[20+4:]) }
 
 // lossless checks that no card has dropped anything.
@@ -89,8 +89,7 @@ func lossless(t *testing.T, stations ...*station) {
 	}
 }
 
-// passed counts what a sniffer has seen since the last time: packets that are whole and have the right
-// ICRC, and trains.
+// passed counts the frames that a sniffer has seen since the last call: complete packets with a valid ICRC, and trains.
 func (s *sniffer) passed(outgoing bool) (packets, trains int) {
 	s.Helper()
 	for frame, err := range s.Frames() {
@@ -101,7 +100,7 @@ func (s *sniffer) passed(outgoing bool) (packets, trains int) {
 		case frame.Unfinished.Train():
 			trains++
 		case fault != wire.FaultNone || !p.CheckICRC():
-			s.Errorf("a frame of %d bytes is no packet (%v), or its ICRC is wrong: % x", len(frame.Data), fault, frame.Data[:64])
+			s.Errorf("invalid frame of %d bytes (%v, or wrong ICRC): % x", len(frame.Data), fault, frame.Data[:64])
 		default:
 			packets++
 		}
@@ -113,25 +112,25 @@ func (s *sniffer) passed(outgoing bool) (packets, trains int) {
 type pathRow struct {
 	mode     SendMode
 	receiver XDPMode
-	// trains leave the host whole, and are cut before the last link.
+	// trains leave the host whole, and are segmented before the last link
 	trains bool
 }
 
 func (r pathRow) String() string { return fmt.Sprintf("%s to %s XDP", r.mode, r.receiver) }
 
-// pathRows are the ways that lose nothing. Automatic mode sees no XDP program at the other end of its veth,
+// pathRows returns the combinations that lose nothing. Automatic mode sees no XDP program at the other end of its veth,
 // whatever is behind it.
 func pathRows() []pathRow {
 	return []pathRow{{SendTrains, XDPNative, link.KernelCutsTrains()}, {SendAuto, XDPNative, false}, {SendAuto, XDPGeneric, false}}
 }
 
-// run sends bursts to B's addresses, and watches them pass two links: the sender's, and the receiver's.
+// run sends bursts to B's addresses, and observes them on two links: the sender's, and the receiver's.
 func (r pathRow) run(t *testing.T, l *stations, first, last *sniffer, hops uint8, dests ...string) {
 	t.Helper()
 	const count = 8
 	for _, dest := range dests {
 		ah := l.a.ah(dest)
-		message(t, l.a, l.b, ah, pattern(64, 1)) // has neighbours found
+		message(t, l.a, l.b, ah, pattern(64, 1)) // resolves the neighbours
 		first.passed(false)
 		last.passed(true)
 		for _, length := range []int{4, 64, 1001, 1024} {
@@ -149,14 +148,14 @@ func (r pathRow) run(t *testing.T, l *stations, first, last *sniffer, hops uint8
 	lossless(t, l.a, l.b)
 }
 
-// newPath is a station at each end that sends and receives as the row has it.
+// newPath opens a station at each end with the row's modes.
 func (r pathRow) newPath(t *testing.T, hosts *labtest.PairLab) *stations {
 	t.Helper()
 	return &stations{hosts,
 		deepen(newStation(t, open(t, hosts.A, WithSendMode(r.mode)))), deepen(newStation(t, open(t, hosts.B, WithXDPMode(r.receiver))))}
 }
 
-// A bridge passes trains on as they are. A receiver with native XDP has them cut on its link.
+// A bridge passes trains on unchanged. For a receiver with native XDP they are segmented on its link.
 func TestSendThroughABridge(t *testing.T) {
 	t.Parallel()
 	for _, row := range pathRows() {
@@ -168,8 +167,8 @@ func TestSendThroughABridge(t *testing.T) {
 	}
 }
 
-// A router forwards a train as one packet, with its hop limit lowered, which the ICRC leaves out. The
-// packets that the kernel makes of it behind the router are those that were sent.
+// A router forwards a train as one packet, with its hop limit lowered, which the ICRC does not cover. Behind the
+// router, the kernel segments it into the packets that were sent.
 func TestSendThroughARouter(t *testing.T) {
 	t.Parallel()
 	for _, row := range pathRows() {

@@ -12,20 +12,20 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// numbered takes messages whose immediate data only grows, and counts them.
+// numbered receives messages with increasing immediate data, and counts them.
 type numbered struct {
 	*station
 	posted, came int // receives
 	last         int
 }
 
-// take posts receives up to a window, and takes what has come.
+// take posts receives up to a window, and handles the completions.
 func (n *numbered) take() {
 	n.Helper()
 	for _, wc := range completionsOf(n, n.cq) {
 		check(n, wc.Err())
 		if number := int(wc.ImmData); number <= n.last {
-			n.Fatalf("message %d came after message %d", number, n.last)
+			n.Fatalf("got message %d after message %d", number, n.last)
 		}
 		n.last = int(wc.ImmData)
 		n.came++
@@ -35,14 +35,14 @@ func (n *numbered) take() {
 	}
 }
 
-// lost is what the card has dropped: it may have had no receive.
+// lost returns the number of messages that the card has dropped: it may have had no receive.
 func (n *numbered) lost() int {
 	n.Helper()
 	got := counts(n, n.device)
 	return int(got[datapath.DropNoReceive.String()] + got["rx_dropped"] + got["rx_ring_full"])
 }
 
-// newNumbered has room for all that can be on its way.
+// newNumbered returns a receiver with room for all messages in flight.
 func newNumbered(t *testing.T, card *Card) *numbered {
 	t.Helper()
 	s := newStation(t, card)
@@ -53,8 +53,8 @@ func newNumbered(t *testing.T, card *Card) *numbered {
 	return &numbered{station: s, last: -1}
 }
 
-// shape has a host's eth0 send at a megabit a second (tc qdisc add dev eth0 root tbf), with so many bytes
-// at once, and so many in its queue.
+// shape limits a host's eth0 to a megabit per second (tc qdisc add dev eth0 root tbf), with a burst and a queue limit
+// in bytes.
 func shape(t *testing.T, host *lab.Namespace, burst, limit uint32) {
 	t.Helper()
 	const rate = 1e6 / 8
@@ -64,7 +64,7 @@ func shape(t *testing.T, host *lab.Namespace, burst, limit uint32) {
 	}))
 }
 
-// droppedByDiscipline is what the discipline itself counts (tc -s qdisc).
+// droppedByDiscipline returns the discipline's own count of drops (tc -s qdisc).
 func droppedByDiscipline(t *testing.T, host *lab.Namespace) (sum int) {
 	t.Helper()
 	list, err := host.Netlink().QdiscList(eth0(t, host))
@@ -77,9 +77,9 @@ func droppedByDiscipline(t *testing.T, host *lab.Namespace) (sum int) {
 	return sum
 }
 
-// A discipline that drops: each packet arrives, or is in one counter, and those that arrive are in order.
-// One that takes a train or drops it tells us; one that splits trains drops parts of them, and only it
-// knows. Without trains the AF_XDP socket passes both by.
+// A discipline that drops: each packet arrives or is counted once, and those that arrive are in order. A discipline
+// that drops whole trains reports it; one that splits trains drops parts of them, and only counts that itself. Without
+// trains the AF_XDP socket bypasses both.
 func TestTrainsThroughADisciplineThatDrops(t *testing.T) {
 	t.Parallel()
 	const train = window * 1100 // bytes
@@ -100,7 +100,7 @@ func TestTrainsThroughADisciplineThatDrops(t *testing.T) {
 			before := dropped()
 			posted := overload(b, a, a.ah("10.77.0.2"), func() bool { return !link.KernelCutsTrains() || dropped() > before })
 			defer func() {
-				t.Logf("%d posted, %d came, %d dropped; the discipline counts %d; %v", posted, b.came, dropped()-before,
+				t.Logf("posted %d, received %d, dropped %d; the discipline counts %d; %v", posted, b.came, dropped()-before,
 					droppedByDiscipline(t, hosts.A), counts(t, b.device))
 			}()
 			eventually(t, "an end for every message", func() bool {
@@ -108,7 +108,7 @@ func TestTrainsThroughADisciplineThatDrops(t *testing.T) {
 				return b.came+b.lost()+dropped()-before == posted
 			})
 			if (b.came+b.lost() < posted) != link.KernelCutsTrains() {
-				t.Error("the discipline has not done what it is for")
+				t.Error("the discipline has not dropped anything")
 			}
 		})
 	}
@@ -118,8 +118,8 @@ func droppedByUs(t *testing.T, s *station, _ *lab.Namespace) int {
 	return int(s.device.engine.Counters().Drops[datapath.DropInterface])
 }
 
-// overload sends windows, and single messages between them, at least eight of each and until enough. It
-// returns how many messages that are.
+// overload sends windows, and single messages between them, at least eight of each, until enough returns true. It
+// returns the number of messages.
 func overload(b *numbered, a *station, ah *verbs.AH, enough func() bool) (posted int) {
 	a.Helper()
 	for round := 0; round < 8 || !enough(); round++ {
@@ -137,7 +137,7 @@ func overload(b *numbered, a *station, ah *verbs.AH, enough func() bool) (posted
 	return posted
 }
 
-// A macvlan hands trains to the interface below it, where they are cut as that interface's own.
+// A macvlan passes trains to the interface below it, where they are segmented like that interface's own.
 func TestTrainsOverAMacvlan(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -163,9 +163,9 @@ func expectTrains(t *testing.T, l *stations, dests ...string) {
 	for _, dest := range dests {
 		ah := l.a.ah(dest)
 		for _, length := range []int{4, 64, 1001, 1024} {
-			// Of each window, one packet may leave by itself.
+			// Of each window, one packet may be sent separately.
 			if n := inTrains(t, l.a.device, func() { checkHeaders(t, windows(t, l.a, l.b, ah, length, 8), 64) }); n < onlyCut(8*window-8) {
-				t.Errorf("%d bytes to %s: %d packets in trains", length, dest, n)
+				t.Errorf("%d bytes to %s: got %d packets in trains", length, dest, n)
 			}
 		}
 		check(t, ah.Close())

@@ -15,21 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a program on a TAP can take (linux/if_tun.h). The last two are from Linux 6.2, as trains are.
+// Offloads that a program on a TAP can support (linux/if_tun.h). The last two are from Linux 6.2, like trains.
 const (
 	tunChecksums = 0x01        // TUN_F_CSUM
 	tunSegments  = 0x20 | 0x40 // TUN_F_USO4, TUN_F_USO6
 )
 
-// tapReader is a program on a TAP, as an emulator of a virtual machine is one.
+// tapReader is a program on a TAP, like an emulator of a virtual machine.
 type tapReader struct {
 	testing.TB
 	fd     int
-	header bool // each frame comes behind a struct virtio_net_hdr
+	header bool // each frame follows a struct virtio_net_hdr
 	buffer [1 << 16]byte
 }
 
-// openTap takes a TAP over; offload is what the program can take.
+// openTap attaches to a TAP; offload has the supported offloads.
 func openTap(t *testing.T, host *lab.Namespace, name string, header bool, offload int) *tapReader {
 	t.Helper()
 	r := &tapReader{TB: t, fd: -1, header: header}
@@ -56,8 +56,7 @@ func openTap(t *testing.T, host *lab.Namespace, name string, header bool, offloa
 	return r
 }
 
-// read gives the next frame, cut if it is a train, and says whether it was one. It gives none if there is
-// none now.
+// read returns the next frame, segmented if it is a train, and whether it was one; nil if no frame is queued.
 func (r *tapReader) read() (packets [][]byte, train bool) {
 	r.Helper()
 	n, err := unix.Read(r.fd, r.buffer[:])
@@ -74,7 +73,7 @@ func (r *tapReader) read() (packets [][]byte, train bool) {
 	return packets, about.Train()
 }
 
-// next waits for the next RoCEv2 packets, and says whether they came as one train.
+// next waits for the next RoCEv2 packets, and returns whether they arrived as one train.
 func (r *tapReader) next(what string) (packets [][]byte, train bool) {
 	r.Helper()
 	eventually(r, what, func() bool {
@@ -85,7 +84,7 @@ func (r *tapReader) next(what string) (packets [][]byte, train bool) {
 	return packets, train
 }
 
-// expectWindow reads a window of messages, whole and in order, and returns how many trains they came in.
+// expectWindow reads a window of messages, complete and in order, and returns the number of their trains.
 func (r *tapReader) expectWindow(first, length int, checksums bool) (trains int) {
 	r.Helper()
 	for number := first; number < first+window; {
@@ -95,8 +94,8 @@ func (r *tapReader) expectWindow(first, length int, checksums bool) (trains int)
 		}
 		for _, packet := range packets {
 			has := r.expectPacket(packet, number, length)
-			if last := number == first+window-1; has != checksums && !(checksums && last) { // the last may leave by itself
-				r.Fatalf("message %d: a UDP checksum: %t", number, has)
+			if last := number == first+window-1; has != checksums && !(checksums && last) { // the last may leave separately
+				r.Fatalf("message %d: UDP checksum present: %t", number, has)
 			}
 			number++
 		}
@@ -109,25 +108,25 @@ func (r *tapReader) expectPacket(packet []byte, number, length int) (checksum bo
 	r.Helper()
 	var p wire.Packet
 	if fault := wire.Parse(packet, &p); fault != wire.FaultNone || !p.CheckICRC() {
-		r.Fatalf("message %d: %v, or a wrong ICRC", number, fault)
+		r.Fatalf("message %d: %v, or wrong ICRC", number, fault)
 	}
 	checksum, right := capture.ChecksumRight(packet)
 	if !right {
-		r.Fatalf("message %d: a wrong UDP checksum", number)
+		r.Fatalf("message %d: wrong UDP checksum", number)
 	}
 	if int(p.Imm()) != number || !bytes.Equal(p.Payload(), pattern(length, number)) {
-		r.Fatalf("message %d: number %d came, with %d bytes", number, p.Imm(), len(p.Payload()))
+		r.Fatalf("message %d: got number %d with %d bytes", number, p.Imm(), len(p.Payload()))
 	}
 	return checksum
 }
 
-// tapAddresses are the reader's, and its MAC.
+// tapAddresses are the reader's addresses, and tapMAC its MAC.
 var (
 	tapAddresses = []string{"10.77.0.3", "fd77::3"}
 	tapMAC       = wire.MAC{2, 0, 0, 0, 0, 3}
 )
 
-// newTapLab is a station on a bridge, sending as the mode says, and the name of a TAP on that bridge.
+// newTapLab returns a station on a bridge, in a send mode, and the name of a TAP on that bridge.
 func newTapLab(t *testing.T, mode SendMode) (a *station, bridge *lab.Bridge, port string) {
 	t.Helper()
 	hosts := labtest.Switched(t)
@@ -139,8 +138,8 @@ func newTapLab(t *testing.T, mode SendMode) (a *station, bridge *lab.Bridge, por
 	return deepen(newStation(t, open(t, hosts.A, WithSendMode(mode)))), hosts.Bridge, port
 }
 
-// meet sends messages until one comes: a TAP takes a moment until it has a carrier. Then it reads up to a
-// message of another length, so that none of them is left.
+// meet sends messages until one arrives: a TAP needs a moment to get a carrier. Then it reads up to a message of
+// another length, so that none of them is left.
 func (r *tapReader) meet(a *station, to string) {
 	r.Helper()
 	ah := a.ah(to)
@@ -162,8 +161,8 @@ func (r *tapReader) meet(a *station, to string) {
 	check(r, ah.Close())
 }
 
-// Programs on a TAP see packets, unless they have said that they can cut trains; those get one long frame,
-// and what they need to make the same packets of it.
+// Programs on a TAP read packets, unless they support segmentation offloads: then they read one long frame, with the
+// data to make the same packets of it.
 func TestSendIntoATAP(t *testing.T) {
 	t.Parallel()
 	needs.TUN(t)
@@ -202,7 +201,7 @@ func (r *tapReader) expectBursts(a *station, to string, leave, arrive bool) {
 				check(r, wc.Err())
 			}
 			if trains := r.expectWindow(first, length, leave); (trains > 0) != arrive {
-				r.Errorf("%d bytes to %s: %d trains", length, to, trains)
+				r.Errorf("%d bytes to %s: got %d trains", length, to, trains)
 			}
 			first += window
 		}

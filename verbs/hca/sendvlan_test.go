@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Packets that left a VLAN's interface in trains have its tag on the wire, each of them.
+// Packets sent in trains on a VLAN interface each have its tag on the wire.
 func TestTrainsInAVLAN(t *testing.T) {
 	hosts := labtest.Switched(t)
 	check(t, hosts.Bridge.CarryVLANs(hosts.PortA, hosts.PortB))
@@ -23,11 +23,11 @@ func TestTrainsInAVLAN(t *testing.T) {
 	toB := newSnifferOn(t, hosts.Bridge.Namespace, hosts.PortB)
 	expectTrains(t, l, "10.42.0.2", "fd42::2")
 	if n := taggedPackets(toB); n != 2*4*8*window {
-		t.Errorf("%d packets with the VLAN's tag", n)
+		t.Errorf("got %d packets with the VLAN's tag", n)
 	}
 }
 
-// taggedPackets counts the packets that a port has sent, in which VLAN they must be.
+// taggedPackets counts the packets that a port has sent, and checks their VLAN.
 func taggedPackets(s *sniffer) (count int) {
 	s.Helper()
 	for frame, err := range s.Frames() {
@@ -37,14 +37,14 @@ func taggedPackets(s *sniffer) (count int) {
 			continue
 		}
 		if tag, _ := untag(frame.Data); tag != vlanID || frame.Unfinished.Train() || !p.CheckICRC() {
-			s.Errorf("VLAN %d, %d bytes, or a wrong ICRC", tag, len(frame.Data))
+			s.Errorf("got VLAN %d, %d bytes, or a wrong ICRC", tag, len(frame.Data))
 		}
 		count++
 	}
 	return count
 }
 
-// In automatic mode a VLAN's card has trains as the interface below it does.
+// In automatic mode a VLAN's card uses trains if the interface below it would.
 func TestAutomaticTrainsInAVLAN(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	sendsAs(t, l.a.device, cutting())
@@ -53,7 +53,7 @@ func TestAutomaticTrainsInAVLAN(t *testing.T) {
 	expectTrains(t, l, "10.42.0.2", "fd42::2")
 }
 
-// A bond of any mode hands trains to its slave, which has them cut for a receiver with native XDP.
+// A bond of any mode passes trains to its slave, which segments them for a receiver with native XDP.
 func TestTrainsOverABond(t *testing.T) {
 	for _, mode := range bondModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -73,13 +73,13 @@ func TestTrainsOverABond(t *testing.T) {
 	}
 }
 
-// In automatic mode there are no trains on a bond: a bond that receives has generic XDP, and would lose them.
+// In automatic mode there are no trains on a bond: a receiving bond has generic XDP, and would lose them.
 func TestNoAutomaticTrainsOverABond(t *testing.T) {
 	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
 	a, b := deepen(openNamed(t, hosts.A, "bond0")), deepen(openNamed(t, hosts.B, "bond0"))
 	ah := a.ah("10.99.0.2")
 	if n := inTrains(t, a.device, func() { windows(t, a, b, ah, 256, 8) }); n != 0 {
-		t.Errorf("%d packets in trains, on a kernel that cuts them: %t", n, link.KernelCutsTrains())
+		t.Errorf("got %d packets in trains (the kernel supports them: %t)", n, link.KernelCutsTrains())
 	}
 	lossless(t, a, b)
 }

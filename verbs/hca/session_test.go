@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// another makes a station in a further session of a station's card.
+// another opens a station in another session of a station's card.
 func (s *station) another(config SessionConfig) *station {
 	s.Helper()
 	session, err := s.device.NewSession(config)
@@ -15,7 +15,7 @@ func (s *station) another(config SessionConfig) *station {
 	return newStationIn(s, s.device, session)
 }
 
-// remains are what a card has for all its sessions.
+// remains returns the state that a card keeps for all its sessions.
 type remains struct{ sessions, queuePairs, groups, paths, domains, xrcSRQs int }
 
 func (s *station) remains() remains {
@@ -29,8 +29,8 @@ func (s *station) remains() remains {
 	return remains{len(card.sessions), card.qps.Len(), len(card.groups.Groups()), used, len(card.domains.byKey), card.srqs.Len()}
 }
 
-// Two programs on one card do not notice each other: they have the same handles, but for keys, for
-// other objects, reach each other by the card's address and the other card by the wire.
+// Two programs on one card are independent: they have the same handles, except for keys, for different objects, and
+// reach each other by the card's address and the other card by the wire.
 func TestSessionsAreApart(t *testing.T) {
 	w := newWirePair(t)
 	one, two := w.a, w.a.another(SessionConfig{})
@@ -42,20 +42,20 @@ func TestSessionsAreApart(t *testing.T) {
 		address  string
 	}{{one, two, "10.0.0.1"}, {two, one, "10.0.0.1"}, {two, w.b, "10.0.0.2"}, {w.b, two, "10.0.0.1"}} {
 		row.to.receive(1)
-		copy(row.from.slot(0), "whose memory is it?")
+		copy(row.from.slot(0), "for the right owner")
 		row.from.post(row.from.send(7, row.from.ah(row.address), row.to, row.from.piece(0, 19)))
 		row.from.wait(1)
 		wc := row.to.wait(1)[0]
-		if _, payload := wc.Payload(row.to.slot(1)); string(payload) != "whose memory is it?" {
-			t.Errorf("%q arrived", payload)
+		if _, payload := wc.Payload(row.to.slot(1)); string(payload) != "for the right owner" {
+			t.Errorf("got %q", payload)
 		}
 		clear(row.from.slot(0))
 		clear(row.to.slot(1))
 	}
 }
 
-// Closing a session frees exactly what it had, in whatever state it is: the other goes on, and
-// the card is as before.
+// Closing a session frees exactly its own resources, in any state: the other session continues, and the card's state is
+// as before.
 func TestCloseFreesItsOwn(t *testing.T) {
 	w := newWirePair(t)
 	before := w.a.remains()
@@ -77,7 +77,7 @@ func TestCloseFreesItsOwn(t *testing.T) {
 	}
 	check(t, goes.ctx.Close())
 	if got := w.a.remains(); got != with {
-		t.Errorf("%+v are left, want %+v", got, with)
+		t.Errorf("got %+v, want %+v", got, with)
 	}
 	_, err = goes.ctx.AllocPD()
 	refused(t, err, verbs.ErrClosed)
@@ -90,11 +90,11 @@ func TestCloseFreesItsOwn(t *testing.T) {
 	stays.wait(1)
 	check(t, stays.ctx.Close())
 	if got := w.a.remains(); got != before {
-		t.Errorf("%+v are left, want %+v", got, before)
+		t.Errorf("got %+v, want %+v", got, before)
 	}
 }
 
-// What was posted leaves before the session is gone.
+// Posted requests are sent before the session ends.
 func TestSessionSendsBeforeItGoes(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{})
@@ -107,16 +107,16 @@ func TestSessionSendsBeforeItGoes(t *testing.T) {
 	w.b.wait(4)
 }
 
-// TestUserOfACard: a card is one user's as long as all sessions are that one's.
+// TestUserOfACard: a card has a user while all sessions belong to that user.
 func TestUserOfACard(t *testing.T) {
 	card := newStillPair(t).a.device
 	expect := func(want any) {
 		t.Helper()
 		if got := userOf(card.sessions); got != want {
-			t.Errorf("%v, want %v", got, want)
+			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	expect(nil) // there is the card's own session, of which nobody says whose it is
+	expect(nil) // the card's own session has no user
 	open := func(of any) *Session {
 		t.Helper()
 		s, err := card.NewSession(SessionConfig{Sharer: of})

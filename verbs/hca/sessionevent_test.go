@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// What happens to the port all sessions are told; what happens to an object its own.
+// Events of the port go to all sessions, events of an object to its own session.
 func TestEventsOfSessions(t *testing.T) {
 	w := newWirePair(t)
 	other := w.a.another(SessionConfig{})
@@ -27,7 +27,7 @@ func TestEventsOfSessions(t *testing.T) {
 	w.a.noEvent()
 }
 
-// overrun has a queue pair complete more than its CQ holds.
+// overrun makes a queue pair complete more than its CQ holds.
 func overrun(t *testing.T, s, peer *station) (*verbs.CQ, *verbs.QP) {
 	t.Helper()
 	cq, err := s.ctx.CreateCQ(1)
@@ -46,7 +46,7 @@ func overrun(t *testing.T, s, peer *station) (*verbs.CQ, *verbs.QP) {
 	return cq, qp
 }
 
-// Who asks for events while a session fails gets the device's event first, and the reason after it.
+// A reader of events of a failing session gets the device's event first, and the cause after it.
 func TestFatalBeforeTheReason(t *testing.T) {
 	w := newWirePair(t)
 	now, cancel := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func TestFatalBeforeTheReason(t *testing.T) {
 		failed := make(chan struct{})
 		go func() {
 			defer close(failed)
-			s.session().Fail(errors.New("as a test has it"))
+			s.session().Fail(errors.New("test failure"))
 		}()
 		err := context.Canceled
 		var event provider.EventReport
@@ -73,11 +73,11 @@ func TestFatalBeforeTheReason(t *testing.T) {
 	}
 }
 
-// When the card goes, by failure or by Close, every session is told.
+// When the card fails or is closed, every session is notified.
 func TestCardGoesForAll(t *testing.T) {
 	w := newWirePair(t)
 	other := w.a.another(SessionConfig{})
-	w.a.device.fail(errors.New("as a test has it"))
+	w.a.device.fail(errors.New("test failure"))
 	for _, s := range []*station{w.a, other} {
 		s.expectEvents(deviceFatal)
 		_, err := s.ctx.AllocPD()
@@ -95,7 +95,7 @@ func TestCardGoesForAll(t *testing.T) {
 	refused(t, err, verbs.ErrClosed)
 }
 
-// An armed CQ's event goes the session's own way, by the number that the program gave the CQ.
+// An armed CQ wakes the program by SessionConfig.Wake, with the CQ's EventID.
 func TestWakeOfASession(t *testing.T) {
 	w := newWirePair(t)
 	woken := make(chan uint64, 16)
@@ -107,7 +107,7 @@ func TestWakeOfASession(t *testing.T) {
 	grant, err := session.cqs.create(provider.CreateCQRequest{Entries: 8, EventID: 4711})
 	check(t, err)
 	if grant.Events != nil {
-		t.Error("a channel, where the session has its own way")
+		t.Error("got an event channel although the session has its own Wake")
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	check(t, err)
@@ -129,7 +129,7 @@ func TestWakeOfASession(t *testing.T) {
 	recv.Put(1, nil)
 	recv.Publish()
 	if !recv.MustRing() {
-		t.Fatal("a queue pair in error does not ask for the doorbell")
+		t.Fatal("a queue pair in error does not request the doorbell")
 	}
 	if session.Doorbell().Ring(0) {
 		session.Wake()
@@ -137,14 +137,14 @@ func TestWakeOfASession(t *testing.T) {
 	select {
 	case user := <-woken:
 		if user != 4711 {
-			t.Errorf("woken for %d", user)
+			t.Errorf("woken for EventID %d", user)
 		}
 	case <-guard(t).Done():
 		t.Fatal("not woken")
 	}
 }
 
-// A program that posts on and on delays its own word of the card's failure, and nobody else's.
+// A program that posts continuously delays its own notification of the card's failure, and no other's.
 func TestFailureIsToldToEach(t *testing.T) {
 	w := newWirePair(t, WithoutWorker())
 	busy := w.a.another(SessionConfig{})
@@ -154,13 +154,13 @@ func TestFailureIsToldToEach(t *testing.T) {
 	var posting sync.WaitGroup
 	posting.Go(func() {
 		for !isClosed(stop) {
-			send.Ring(0) // it has more, again and again
+			send.Ring(0) // it always has more
 		}
 	})
 	failed := make(chan struct{})
 	go func() {
 		defer close(failed)
-		w.a.device.fail(errors.New("as a test has it"))
+		w.a.device.fail(errors.New("test failure"))
 	}()
 	w.a.expectEvents(deviceFatal)
 	_, err := w.a.ctx.AllocPD()
@@ -171,7 +171,7 @@ func TestFailureIsToldToEach(t *testing.T) {
 	busy.expectEvents(deviceFatal)
 }
 
-// TestForgetCQ: who wakes those who wait hears which CQs are gone, and of no others.
+// TestForgetCQ: Forget is called for each destroyed CQ, and for no other.
 func TestForgetCQ(t *testing.T) {
 	w := newWirePair(t)
 	var gone []uint64
@@ -185,7 +185,7 @@ func TestForgetCQ(t *testing.T) {
 	one, other := make(77), make(88)
 	check(t, session.cqs.destroy(provider.DestroyCQRequest{CQ: one}))
 	if err := session.cqs.destroy(provider.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
-		t.Errorf("%v are gone; %v", gone, err)
+		t.Errorf("forgotten: %v; %v", gone, err)
 	}
 	check(t, session.cqs.destroy(provider.DestroyCQRequest{CQ: other}))
 }

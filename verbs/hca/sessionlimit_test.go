@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A session has limits and privileges of its own, and says so.
+// A session has its own limits and privileges, and reports them.
 func TestLimitsOfASession(t *testing.T) {
 	w := newWirePair(t)
 	allowed := false
@@ -64,10 +64,10 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, err)
 	_, err = provider.Do(session, provider.CreateID, id)
 	refused(t, err, verbs.ErrLimit, "1 ids")
-	w.a.another(SessionConfig{}) // others are not touched by it
+	w.a.another(SessionConfig{}) // other sessions are not affected
 }
 
-// A limit below 0 is refused.
+// A negative limit is refused.
 func TestLimitBelowZero(t *testing.T) {
 	w := newWirePair(t)
 	_, err := w.a.device.NewSession(SessionConfig{Limits: Limits{PDs: -1}})
@@ -87,7 +87,7 @@ func TestClaimOfASession(t *testing.T) {
 	refused(t, err, verbs.ErrBusy)
 }
 
-// A card has only so many sessions, and says so.
+// The number of a card's sessions is limited, and the error names the limit.
 func TestManySessions(t *testing.T) {
 	w := newWirePair(t)
 	for range maxSessions - 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Sessions come and go while others work; nothing stays behind, and no message is lost.
+// Sessions are opened and closed while others work; nothing is left behind, and no message is lost.
 func TestSessionsUnderTraffic(t *testing.T) {
 	w := newWirePair(t)
 	before := w.a.remains()
@@ -38,11 +38,11 @@ func TestSessionsUnderTraffic(t *testing.T) {
 	group.Wait()
 	after := w.a.remains()
 	if after.paths--; after != before {
-		t.Errorf("%+v are left, want %+v", after, before)
+		t.Errorf("got %+v, want %+v", after, before)
 	}
 }
 
-// Sessions that close while the card closes are freed once, and all of them.
+// Sessions that close while the card closes are each freed exactly once.
 func TestSessionsCloseWithTheCard(t *testing.T) {
 	for range 20 {
 		w := newWirePair(t)
@@ -57,7 +57,7 @@ func TestSessionsCloseWithTheCard(t *testing.T) {
 		check(t, w.a.device.Close())
 		group.Wait()
 		if n := source.count(); n != 0 {
-			t.Fatalf("%d pieces of memory are left", n)
+			t.Fatalf("%d pieces of memory were not freed", n)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// countedMemory is memory that is to be given back, once, and not used afterwards.
+// countedMemory is memory that must be freed once, and not used afterwards.
 type countedMemory struct {
 	mu      sync.Mutex
 	live    map[*byte]int
@@ -37,7 +37,7 @@ func (m *countedMemory) Free(memory []byte) {
 	}
 	delete(m.live, &memory[0])
 	for i := range memory {
-		memory[i] = 0xEE // whoever still uses it is found out
+		memory[i] = 0xEE // to detect later accesses
 	}
 }
 
@@ -47,14 +47,14 @@ func (m *countedMemory) count() int {
 	return len(m.live)
 }
 
-// Memory comes from the session's source, and goes back to it: with each object, and at the
-// end, however much was open; what cannot be had is an error, and nothing stays behind.
+// Memory is allocated from the session's Memory and freed to it: with each object, and at the end for all open ones. A
+// failed allocation is an error, and leaks nothing.
 func TestMemoryOfASession(t *testing.T) {
 	w := newWirePair(t)
 	source := &countedMemory{live: map[*byte]int{}}
 	s := w.a.another(SessionConfig{Memory: source})
 	if n := source.count(); n != 5 { // doorbell, MR, CQ, two queues
-		t.Errorf("%d pieces of memory", n)
+		t.Errorf("got %d pieces of memory, want 5", n)
 	}
 	_, err := s.pd.RegMR(make([]byte, 10), 0)
 	refused(t, err, unix.EOPNOTSUPP, "AllocMR")
@@ -63,7 +63,7 @@ func TestMemoryOfASession(t *testing.T) {
 	qp := s.newQP(defaultCap())
 	check(t, errors.Join(qp.Close(), mr.Close()))
 	if n := source.count(); n != 5 {
-		t.Errorf("%d pieces of memory after two were closed", n)
+		t.Errorf("got %d pieces of memory after two were closed", n)
 	}
 	source.refuses = true
 	_, err = s.pd.AllocMR(100, 0)
@@ -79,11 +79,11 @@ func TestMemoryOfASession(t *testing.T) {
 	s.receive(1, 2, 3)
 	check(t, s.ctx.Close())
 	if n := source.count(); n != 0 {
-		t.Errorf("%d pieces of memory after all was closed", n)
+		t.Errorf("got %d pieces of memory after all objects were closed", n)
 	}
 }
 
-// heldMemory is memory whose Alloc waits until it is let go.
+// heldMemory is memory whose Alloc blocks until released.
 type heldMemory struct {
 	*countedMemory
 	held    chan struct{}
@@ -96,8 +96,8 @@ func (m *heldMemory) Alloc(size int) ([]byte, error) {
 	return m.countedMemory.Alloc(size)
 }
 
-// Close waits for commands that are allocating, and every Close for the first: when one returns,
-// the session's memory is not used any more.
+// Close waits for commands that are allocating, and every Close for the first: when one returns, the session's memory
+// is no longer used.
 func TestCloseWaitsForMemory(t *testing.T) {
 	w := newWirePair(t)
 	source := &heldMemory{countedMemory: &countedMemory{live: map[*byte]int{}}, held: make(chan struct{})}
@@ -119,7 +119,7 @@ func TestCloseWaitsForMemory(t *testing.T) {
 		closing.Go(func() {
 			check(t, s.ctx.Close())
 			if n := source.count(); n != 0 {
-				t.Errorf("%d pieces of memory after Close", n)
+				t.Errorf("got %d pieces of memory after Close", n)
 			}
 		})
 	}
@@ -128,12 +128,12 @@ func TestCloseWaitsForMemory(t *testing.T) {
 	closing.Wait()
 	commands.Wait()
 	if n := source.count(); n != 0 {
-		t.Errorf("%d pieces of memory are left", n)
+		t.Errorf("%d pieces of memory were not freed", n)
 	}
 }
 
-// A region that changes over to the program's own memory gives back what the session had allocated for
-// it; where the card cannot reach that memory, it keeps its own.
+// A region that changes to the program's own memory frees the memory that the session had allocated for it; if the card
+// cannot access that memory, the region keeps its own.
 func TestReregGivesMemoryBack(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{})
@@ -143,11 +143,11 @@ func TestReregGivesMemoryBack(t *testing.T) {
 	check(t, err)
 	check(t, mr.Rereg(&verbs.ReregAttr{Memory: make([]byte, 2000)}, verbs.ReregChangeTranslation))
 	if now := session.memory.Load(); now != before {
-		t.Errorf("the session has %d bytes, before %d", now, before)
+		t.Errorf("the session uses %d bytes, before %d", now, before)
 	}
 	check(t, mr.Close())
 	if now := session.memory.Load(); now != before {
-		t.Errorf("the session has %d bytes after Close, before %d", now, before)
+		t.Errorf("the session uses %d bytes after Close, before %d", now, before)
 	}
 
 	source := &countedMemory{live: map[*byte]int{}}
@@ -156,7 +156,7 @@ func TestReregGivesMemoryBack(t *testing.T) {
 	refused(t, far.mr.Rereg(&verbs.ReregAttr{Memory: make([]byte, 10)}, verbs.ReregChangeTranslation), unix.EOPNOTSUPP, "AllocMR")
 	check(t, far.mr.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite}, verbs.ReregChangeAccess))
 	if source.count() != pieces {
-		t.Errorf("%d pieces of memory, before %d", source.count(), pieces)
+		t.Errorf("got %d pieces of memory, before %d", source.count(), pieces)
 	}
 	far.receive(0)
 	far.post(far.send(1, far.ah("10.0.0.1"), far, far.piece(1, 10)))

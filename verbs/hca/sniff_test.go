@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/lab/capture"
 )
 
-// sniffer sees what passes a link: all of it, unless that link is a card.
+// sniffer reads the frames on a link: all of them, unless that link is a card.
 type sniffer struct {
 	testing.TB
 	*capture.Socket
@@ -31,7 +31,7 @@ func newSnifferOn(t testing.TB, host *lab.Namespace, name string) *sniffer {
 	return &sniffer{t, socket}
 }
 
-// next is the next RoCEv2 packet, good until the one after it.
+// next returns the next RoCEv2 packet, valid until the next call.
 func (s *sniffer) next() (frame []byte, p *wire.Packet) {
 	s.Helper()
 	p = new(wire.Packet)
@@ -44,7 +44,7 @@ func (s *sniffer) next() (frame []byte, p *wire.Packet) {
 	return frame, p
 }
 
-// destMAC is where the next RoCEv2 packet goes.
+// destMAC returns the destination MAC of the next RoCEv2 packet.
 func (s *sniffer) destMAC() (mac wire.MAC) {
 	s.Helper()
 	frame, _ := s.next()
@@ -52,8 +52,7 @@ func (s *sniffer) destMAC() (mac wire.MAC) {
 	return mac
 }
 
-// said counts what the link's host has said about each group in IGMP and MLD since the
-// last time.
+// said counts the IGMP and MLD messages of the link's host about each group since the last call.
 func (s *sniffer) said() map[netip.Addr]int {
 	s.Helper()
 	counts := map[netip.Addr]int{}
@@ -68,7 +67,7 @@ func (s *sniffer) said() map[netip.Addr]int {
 	return counts
 }
 
-// setNeighbourTimers makes a host's eth0 ask for neighbours more often than once a second.
+// setNeighbourTimers makes a host's eth0 send neighbour queries more often than once a second.
 func setNeighbourTimers(t testing.TB, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Do(func() error {
@@ -84,7 +83,7 @@ func setNeighbourTimers(t testing.TB, host *lab.Namespace) {
 	}))
 }
 
-// asleep waits until a card's worker sleeps, and checks that it sleeps on.
+// asleep waits until a card's worker sleeps, and checks that it stays asleep.
 func asleep(t testing.TB, d *Card) {
 	t.Helper()
 	eventually(t, "sleep of the worker", func() bool {

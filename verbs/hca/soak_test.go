@@ -20,7 +20,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// soakVariable is how many messages TestSoak sends; "make soak" sets it.
+// soakVariable sets the number of messages of TestSoak, as "make soak" does.
 const (
 	soakVariable = "ROCED_SOAK"
 	soakDefault  = 200_000
@@ -32,8 +32,8 @@ const (
 	soakMTU                 = 1024
 )
 
-// soaker is one end of a soak: it sends to its peer, and takes what the peer sends.
-// Its main queue pair has receives most of the time, the starved one seldom.
+// soaker is one end of a soak: it sends to its peer, and receives the peer's messages. Its main queue pair has receives
+// most of the time, the starved one rarely.
 type soaker struct {
 	testing.TB
 	device         *Card
@@ -47,12 +47,12 @@ type soaker struct {
 
 	posted    uint64        // by the program
 	delivered atomic.Uint64 // to the program
-	seen      atomic.Uint64 // number of the last message that was delivered
+	seen      atomic.Uint64 // number of the last delivered message
 }
 
 const starvedReceives = 64
 
-// crowd are those of one card.
+// crowd is the soakers of one card.
 type crowd []*soaker
 
 func (c crowd) device() *Card { return c[0].device }
@@ -71,7 +71,7 @@ func (c crowd) delivered() (n uint64) {
 	return n
 }
 
-// newCrowd is one soaker of each worker, in a session of its own if there are several.
+// newCrowd returns one soaker per worker, each in its own session if there are several.
 func newCrowd(t *testing.T, d *Card) (c crowd) {
 	t.Helper()
 	sessions := sessionsOf(t, d)
@@ -84,7 +84,7 @@ func newCrowd(t *testing.T, d *Card) (c crowd) {
 	return c
 }
 
-// meet has two crowds send to each other.
+// meet connects two crowds.
 func (c crowd) meet(other crowd, addresses ...string) {
 	for i, s := range c {
 		s.peer = other[acrossFrom(i, len(c))]
@@ -137,10 +137,10 @@ func (s *soaker) receive(qp *verbs.QP, slots ...uint64) {
 	}
 }
 
-// soakPattern is what messages are cut from: message i starts at place i modulo 251.
+// soakPattern is the source of messages: message i starts at place i modulo 251.
 var soakPattern = pattern(soakMTU+251, 0)
 
-// send sends so many messages: most of them good, of any size, over IPv4 and IPv6.
+// send sends a number of messages: most of them good, of any size, over IPv4 and IPv6.
 func (s *soaker) send(messages uint64, random *rand.Rand) {
 	at := (soakReceives + starvedReceives) * slotLen
 	copy(s.mr.Bytes()[at:], soakPattern)
@@ -164,13 +164,12 @@ func (s *soaker) send(messages uint64, random *rand.Rand) {
 	}
 }
 
-// pace waits for a receiver that is far behind, most of the time: now and then the
-// receiver is overrun.
+// pace usually waits for a receiver that is far behind: now and then the receiver is overrun.
 func (s *soaker) pace() {
 	if s.posted>>12%16 == 0 {
 		return
 	}
-	for range 10000 { // and not for ever: the last message may have been dropped
+	for range 10000 { // bounded: the last message may have been dropped
 		if s.posted < s.peer.seen.Load()+soakReceives/2 {
 			return
 		}
@@ -178,7 +177,7 @@ func (s *soaker) pace() {
 	}
 }
 
-// spoil makes some messages ones that will not arrive, or may not.
+// spoil changes some messages so that they cannot arrive, or may not arrive.
 func (s *soaker) spoil(wr *verbs.SendWR, random *rand.Rand) {
 	switch random.IntN(50) {
 	case 0:
@@ -190,7 +189,7 @@ func (s *soaker) spoil(wr *verbs.SendWR, random *rand.Rand) {
 	}
 }
 
-// post posts all, waiting for room where need be.
+// post posts all requests, waiting for room if necessary.
 func (s *soaker) post(wrs []verbs.SendWR, wcs []verbs.WC) bool {
 	for len(wrs) > 0 {
 		n, err := s.sendCQ.Poll(wcs)
@@ -215,8 +214,8 @@ func (s *soaker) post(wrs []verbs.SendWR, wcs []verbs.WC) bool {
 	return true
 }
 
-// take takes what arrives until ctx is done, checks every byte, and posts the receives
-// anew, those of the starved queue pair seldom.
+// take receives messages until ctx is done, checks every byte, and reposts the receives, rarely those of the starved
+// queue pair.
 func (s *soaker) take(ctx context.Context, random *rand.Rand) {
 	var wcs [128]verbs.WC
 	var spare []uint64 // slots of the starved queue pair
@@ -261,12 +260,12 @@ func (s *soaker) verify(wc *verbs.WC) {
 	}
 }
 
-// TestSoak sends messages both ways at once, as fast as it can, and accounts for every
-// one of them: sent = delivered + named drops.
+// TestSoak sends messages both ways at once, as fast as it can, and accounts for every message: sent = delivered +
+// named drops.
 func TestSoak(t *testing.T) { testSoak(t, 1) }
 
-// TestSoakOfSeveralWorkers is TestSoak between programs of all workers at each end. Some send to the worker that their
-// packets arrive at, others have them handed over.
+// TestSoakOfSeveralWorkers is TestSoak between programs of all workers at each end. Some send to the worker at which
+// their packets arrive, the packets of others are handed over.
 func TestSoakOfSeveralWorkers(t *testing.T) { testSoak(t, 3) }
 
 func testSoak(t *testing.T, workers int) {
@@ -276,7 +275,7 @@ func testSoak(t *testing.T, workers int) {
 	hosts := labtest.Pair(t, lab.WithQueues(workers))
 	a, b := newCrowd(t, open(t, hosts.A, WithWorkers(workers))), newCrowd(t, open(t, hosts.B, WithWorkers(workers)))
 	if len(a) != workers || len(b) != workers {
-		t.Fatalf("%d and %d workers, want %d", len(a), len(b), workers)
+		t.Fatalf("got %d and %d workers, want %d", len(a), len(b), workers)
 	}
 	a.meet(b, "10.77.0.2", "fd77::2")
 	b.meet(a, "10.77.0.1", "fd77::1")
@@ -293,7 +292,7 @@ func testSoak(t *testing.T, workers int) {
 	}
 }
 
-// soak has both send, and take until nothing is underway any more.
+// soak makes both sides send, and receive until no more messages are in flight.
 func soak(each, seed uint64, both ...crowd) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -311,7 +310,7 @@ func soak(each, seed uint64, both ...crowd) {
 	takers.Wait()
 }
 
-// quietBetween waits until what came to the cards has been seen by the programs.
+// quietBetween waits until the programs have received all messages that arrived at the cards.
 func quietBetween(a, b crowd) {
 	last := uint64(0)
 	eventually(a[0], "rest", func() bool {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setQueues is ethtool -L eth0 rx … tx ….
+// setQueues does the same as ethtool -L eth0 rx … tx ….
 func setQueues(t testing.TB, host *lab.Namespace, receive, send uint32) error {
 	t.Helper()
 	return host.Do(func() error {
@@ -31,8 +31,8 @@ func setQueues(t testing.TB, host *lab.Namespace, receive, send uint32) error {
 	})
 }
 
-// newWidePair is a pair that can have eight queues. B has one, and A receives on all, since a veth has at
-// least as many receive queues as its peer has to send.
+// newWidePair returns a pair that can have eight queues. B has one, and A receives on all, since a veth has at least as
+// many receive queues as its peer has send queues.
 func newWidePair(t testing.TB) *labtest.PairLab {
 	t.Helper()
 	hosts := labtest.Pair(t, lab.WithQueues(8))
@@ -41,13 +41,13 @@ func newWidePair(t testing.TB) *labtest.PairLab {
 	return hosts
 }
 
-// fewFrames is for cards with many sockets, which need much memory otherwise.
+// fewFrames is for cards with many sockets, which would otherwise need much memory.
 var fewFrames = WithFrames(256)
 
-// socketsOf is how many sockets a card has.
+// socketsOf returns the number of a card's sockets.
 func socketsOf(card *Card) int {
 	n := 0
-	links, _ := card.host.Links(0) // an interface's, again
+	links, _ := card.host.Links(0) // an interface's links again
 	card.engine.Do(func() {
 		for _, l := range links {
 			n += len(l.Descriptors())
@@ -56,13 +56,13 @@ func socketsOf(card *Card) int {
 	return n
 }
 
-// firstSocket is the descriptor of the socket of queue 0.
+// firstSocket returns the descriptor of the socket of queue 0.
 func firstSocket(card *Card) (fd int) {
 	card.engine.Do(func() { fd = card.host.Link().Descriptors()[0] })
 	return fd
 }
 
-// flow sends messages until it is stopped, and its receiver takes them.
+// flow sends messages until it is stopped; its receiver handles them.
 type flow struct {
 	testing.TB
 	from, to *station
@@ -72,10 +72,10 @@ type flow struct {
 	done     chan struct{}
 }
 
-// flowPause is between two bursts, and two looks for them: sockets are replaced in milliseconds.
+// flowPause is the time between two bursts, and between two polls for them: sockets are replaced in milliseconds.
 const flowPause = 200 * time.Microsecond
 
-// startFlow begins to send messages of these lengths, in bursts.
+// startFlow starts to send messages of these lengths, in bursts.
 func startFlow(t testing.TB, sentBy *lab.Namespace, from, to *station, lengths ...int) *flow {
 	t.Helper()
 	f := &flow{TB: t, from: from, to: to, sentBy: sentBy, before: lostBy(t, sentBy), done: make(chan struct{})}
@@ -117,7 +117,7 @@ func (f *flow) delivered() {
 	eventually(f, "messages", func() bool { return f.to.device.engine.Counters().Delivered > before+100 })
 }
 
-// end stops, and waits until each message is in a counter.
+// end stops the flow, and waits until each message is counted.
 func (f *flow) end() {
 	f.Helper()
 	f.stop.Store(true)
@@ -129,13 +129,13 @@ func (f *flow) end() {
 			break
 		}
 		if time.Now().After(deadline) {
-			f.Fatalf("sent %d, found %d: %s", sent, found, account)
+			f.Fatalf("sent %d, accounted for %d: %s", sent, found, account)
 		}
 	}
 	f.Log(account)
 }
 
-// account is how many messages were sent, and how many are in counters of either end.
+// account returns the number of sent messages, and of those counted at either end.
 func (f *flow) account() (sent, found uint64, text string) {
 	f.Helper()
 	from, err := f.from.device.Statistics()
@@ -153,8 +153,8 @@ func (f *flow) account() (sent, found uint64, text string) {
 	return from.Engine.Sent, found, fmt.Sprintf("sender: %v; %d by its link; receiver: %v", from, byLink, to)
 }
 
-// The number of receive queues grows: each has a socket at once, sockets that were there stay, and
-// every packet is accounted for. The kernel does not take queues away that have sockets.
+// The number of receive queues grows: each gets a socket, existing sockets stay, and every packet is accounted for. The
+// kernel does not remove queues that have sockets.
 func TestQueuesAreFollowed(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)
@@ -172,13 +172,13 @@ func TestQueuesAreFollowed(t *testing.T) {
 	f.end()
 	refused(t, setQueues(t, hosts.B, 2, 2), unix.EINVAL)
 	if socketsOf(a.device) != 8 || socketsOf(b.device) != 8 || b.port().State != verbs.PortActive {
-		t.Errorf("%d and %d sockets, port %+v", socketsOf(a.device), socketsOf(b.device), b.port())
+		t.Errorf("got %d and %d sockets, port %+v", socketsOf(a.device), socketsOf(b.device), b.port())
 	}
 	check(t, setQueues(t, hosts.A, 8, 8))
 	sendFlows(t, hosts, b)
 }
 
-// sendFlows sends packets of many flows to a station, and expects all of them, on each queue some.
+// sendFlows sends packets of many flows to a station, and expects all of them, and some on each queue.
 func sendFlows(t *testing.T, hosts *labtest.PairLab, b *station) {
 	t.Helper()
 	const flows = 400
@@ -192,12 +192,12 @@ func sendFlows(t *testing.T, hosts *labtest.PairLab, b *station) {
 	}
 	for name, n := range byQueue(t, hosts.B) {
 		if n == before[name] {
-			t.Errorf("%s: nothing arrived", name)
+			t.Errorf("%s: no packets", name)
 		}
 	}
 }
 
-// byQueue is what has arrived on each receive queue of a host's eth0.
+// byQueue returns the number of packets received on each receive queue of a host's eth0.
 func byQueue(t *testing.T, host *lab.Namespace) map[string]uint64 {
 	t.Helper()
 	queues := map[string]uint64{}
@@ -213,13 +213,13 @@ func byQueue(t *testing.T, host *lab.Namespace) map[string]uint64 {
 	return queues
 }
 
-// The MTU is raised beyond what the card was opened with, lowered and raised again while messages flow:
-// the RDMA MTU follows, with an event, and every packet is accounted for.
+// The MTU is raised above that at opening, lowered and raised again while messages flow: the RDMA MTU follows, with an
+// event, and every packet is accounted for.
 func TestMTUIsRaised(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]Option{
-		"native": nil, "generic": {WithXDPMode(XDPGeneric)}, "each by itself": {WithSendMode(SendAFXDP)},
-		"asked for": {WithMTU(wire.MTU1024)}, "without a worker": {WithoutInline()},
+		"native": nil, "generic": {WithXDPMode(XDPGeneric)}, "AF_XDP only": {WithSendMode(SendAFXDP)},
+		"explicit MTU": {WithMTU(wire.MTU1024)}, "without a worker": {WithoutInline()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts := newWidePair(t)
@@ -227,7 +227,7 @@ func TestMTUIsRaised(t *testing.T) {
 			options = append(options, fewFrames)
 			a, b := newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))
 			most := carried(t, 4096)
-			if name == "asked for" {
+			if name == "explicit MTU" {
 				most = 1024
 			}
 			for _, s := range []*station{a, b} {
@@ -253,7 +253,7 @@ func TestMTUIsRaised(t *testing.T) {
 			f.delivered()
 			f.end()
 			if socketsOf(a.device) != 8 || socketsOf(b.device) != 3 {
-				t.Errorf("%d and %d sockets", socketsOf(a.device), socketsOf(b.device))
+				t.Errorf("got %d and %d sockets", socketsOf(a.device), socketsOf(b.device))
 			}
 		})
 	}

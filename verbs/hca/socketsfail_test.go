@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/hca/nic"
 )
 
-// refuseSockets makes the card's further sockets impossible, or possible again.
+// refuseSockets makes opening further sockets of the card fail, or succeed again.
 func refuseSockets(card *Card, refuse bool) {
 	card.port.Asking.Lock()
 	defer card.port.Asking.Unlock()
@@ -18,8 +18,8 @@ func refuseSockets(card *Card, refuse bool) {
 	card.host.(*nic.Interface).SetFrames(frames)
 }
 
-// If there can be no sockets for a larger MTU, the RDMA MTU stays, an event and the log say so, and
-// messages flow. When the MTU is set anew, it is tried again.
+// If sockets for a larger MTU cannot be opened, the RDMA MTU stays, an event and the log report it, and messages flow.
+// Setting the MTU again retries.
 func TestMTUThatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	var log logged
@@ -33,7 +33,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 		t.Errorf("port %+v", port)
 	}
 	if !log.says("the RDMA MTU stays 1024") || !log.says("reopen the device") {
-		t.Error("the log does not say so")
+		t.Error("the log does not report it")
 	}
 	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU.Bytes() == carried(t, 4096) })
 	message(t, l.a, l.b, ah, pattern(1024, 1))
@@ -48,7 +48,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	message(t, l.a, l.b, ah, pattern(2000, 1))
 }
 
-// A receive queue that gets no socket takes the port down, with an event, until it has one.
+// A receive queue without a socket takes the port down, with an event, until it gets one.
 func TestQueueWithoutSocket(t *testing.T) {
 	t.Parallel()
 	var log logged
@@ -64,7 +64,7 @@ func TestQueueWithoutSocket(t *testing.T) {
 	refuseSockets(b.device, false)
 	eventually(t, "the port", func() bool { return b.port().State == verbs.PortActive })
 	if socketsOf(b.device) != 2 {
-		t.Errorf("%d sockets", socketsOf(b.device))
+		t.Errorf("got %d sockets", socketsOf(b.device))
 	}
 	flows(t, &stations{hosts, a, b}, a.ah("10.77.0.2"))
 }

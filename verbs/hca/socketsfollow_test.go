@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program that waits, as the leader or for the worker, gets what arrives after the sockets were
-// replaced, and after some were added.
+// A program that waits, as the leader or for the worker, receives packets that arrive after sockets were replaced or
+// added.
 func TestWaitersOutliveSockets(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]Option{"leader": nil, "worker": {WithoutInline()}} {
@@ -36,7 +36,7 @@ func TestWaitersOutliveSockets(t *testing.T) {
 				begin()
 				eventually(t, "waiting", func() bool {
 					select {
-					case <-got: // the last change's messages were more than one
+					case <-got: // the last change may have caused several messages
 						begin()
 					default:
 					}
@@ -63,7 +63,7 @@ func TestWaitersOutliveSockets(t *testing.T) {
 	}
 }
 
-// Trains end when the interface sends through several queues, with that reason.
+// Trains end when the interface sends through several queues, and SendReason is that.
 func TestTrainsFollowQueues(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)
@@ -77,12 +77,12 @@ func TestTrainsFollowQueues(t *testing.T) {
 	attr, err := provider.Do(a.device, provider.QueryDevice, provider.None{})
 	check(t, err)
 	if attr.SendReason != "eth0 sends through 2 queues, in which packets could overtake each other; ethtool -L changes it" {
-		t.Errorf("because %s", attr.SendReason)
+		t.Errorf("got the reason %s", attr.SendReason)
 	}
 	flows(t, &stations{hosts, a, b}, a.ah("10.77.0.2"))
 }
 
-// The queues of a TAP are its descriptors, which come and go: so do their sockets.
+// The queues of a TAP are its descriptors; sockets follow when these are opened and closed.
 func TestTapQueuesAreFollowed(t *testing.T) {
 	t.Parallel()
 	needs.TUN(t)
@@ -91,7 +91,7 @@ func TestTapQueuesAreFollowed(t *testing.T) {
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))
 	t.Cleanup(func() {
 		for _, fd := range tap.Fds {
-			_ = fd.Close() // some of them again
+			_ = fd.Close() // some are closed twice
 		}
 	})
 	check(t, host.Netlink().LinkSetUp(eth0(t, host)))
@@ -112,7 +112,7 @@ func TestTapQueuesAreFollowed(t *testing.T) {
 	}
 }
 
-// attachTap adds a queue to a TAP, and gives its descriptor.
+// attachTap adds a queue to a TAP, and returns its descriptor.
 func attachTap(t *testing.T, host *lab.Namespace, name string) (fd int) {
 	t.Helper()
 	request, err := unix.NewIfreq(name)
@@ -130,7 +130,7 @@ func attachTap(t *testing.T, host *lab.Namespace, name string) (fd int) {
 	return fd
 }
 
-// What changes while the interface is down is followed when it is up.
+// Changes while the interface is down are followed when it is up.
 func TestSocketsFollowWhenUp(t *testing.T) {
 	t.Parallel()
 	hosts := newWidePair(t)

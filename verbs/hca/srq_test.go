@@ -15,8 +15,8 @@ func (s *station) newSRQ(receives uint32) *verbs.SRQ {
 	return q
 }
 
-// The memory of queues that a resize has replaced is given back by the second resize after they are
-// empty (the program may look at them until it asks again), however often that is; a resize that is refused takes none, and Close gives back the rest.
+// The memory of queues that a resize has replaced is freed by the second resize after they are empty, since the program
+// may use them until its next request, however often that is; a failed resize keeps none, and Close frees the rest.
 func TestSRQMemory(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{})
@@ -27,7 +27,7 @@ func TestSRQMemory(t *testing.T) {
 	for range 100 {
 		check(t, q.Modify(&verbs.SRQAttr{MaxWR: 16}, verbs.SRQMaxWR))
 		if now := session.memory.Load() - before; now > 3*one {
-			t.Fatalf("%d bytes, of %d for one queue", now, one)
+			t.Fatalf("got %d bytes, with %d per queue", now, one)
 		}
 	}
 	check(t, q.PostRecv(make([]verbs.RecvWR, 3)))
@@ -36,7 +36,7 @@ func TestSRQMemory(t *testing.T) {
 		refused(t, q.Modify(&attr, verbs.SRQMaxWR|verbs.SRQLimit), unix.EINVAL)
 	}
 	if session.memory.Load() > now {
-		t.Errorf("%d bytes after resizes that were refused, %d before", session.memory.Load(), now)
+		t.Errorf("got %d bytes after refused resizes, want %d as before", session.memory.Load(), now)
 	}
 	for range 100 {
 		if err := q.Modify(&verbs.SRQAttr{MaxWR: 16}, verbs.SRQMaxWR); err != nil {
@@ -48,11 +48,11 @@ func TestSRQMemory(t *testing.T) {
 	}
 	check(t, q.Close())
 	if now := session.memory.Load(); now != before {
-		t.Errorf("%d bytes are left of the SRQ", now-before)
+		t.Errorf("%d bytes of the SRQ were not freed", now-before)
 	}
 }
 
-// A session that is closed with SRQs in it gives all their memory back.
+// Closing a session with SRQs frees all their memory.
 func TestSRQMemoryOfASession(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{})
@@ -64,7 +64,7 @@ func TestSRQMemoryOfASession(t *testing.T) {
 	}
 	check(t, s.ctx.Close())
 	if left := session.memory.Load(); left != 0 {
-		t.Errorf("%d bytes are left", left)
+		t.Errorf("%d bytes were not freed", left)
 	}
 }
 
@@ -75,8 +75,8 @@ func (s *station) awaitEnd() {
 	refused(s, err, verbs.ErrDeviceFatal)
 }
 
-// When the device fails, queue pairs with an SRQ go to ERR too: posts to the SRQ say why, and all can
-// be closed.
+// When the device fails, queue pairs with an SRQ also change to ERR: posts to the SRQ return the cause, and all can be
+// closed.
 func TestDeviceFailsWithSRQ(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a
@@ -99,8 +99,8 @@ func TestDeviceFailsWithSRQ(t *testing.T) {
 	check(t, q.Close())
 }
 
-// QP 1 is for those who may have a privileged Q_Key, as the session's owner says. The card has it
-// back when they have gone.
+// QP 1 requires the privilege for Q_Keys with the high bit, which the session's owner grants. The card gets it back
+// when the program closes it.
 func TestGSI(t *testing.T) {
 	w := newWirePair(t)
 	allowed := false
@@ -116,15 +116,15 @@ func TestGSI(t *testing.T) {
 	toGSI.RemoteQPN = 1
 	w.b.post(toGSI)
 	w.b.wait(1)
-	eventually(t, "a Q_Key that is wrong", func() bool { return w.a.drops()["qkey"] == 1 })
+	eventually(t, "a wrong Q_Key", func() bool { return w.a.drops()["qkey"] == 1 })
 	other := w.a.another(SessionConfig{Privileged: func() bool { return true }})
 	init = &verbs.QPInitAttr{Type: verbs.QPTypeGSI, SendCQ: other.cq, RecvCQ: other.cq, Port: 1}
 	_, err = other.pd.CreateQP(init)
 	refused(t, err, unix.EBUSY)
-	check(t, s.ctx.Close()) // with QP 1 in it
+	check(t, s.ctx.Close()) // while it has QP 1
 	w.b.post(toGSI)
 	w.b.wait(1)
-	eventually(t, "the card has QP 1, or is about to", func() bool {
+	eventually(t, "the card has QP 1, or is getting it", func() bool {
 		d := w.a.drops()
 		return d["unknown_qp"]+d["qp_state"]+d["qkey"] == 2
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// to moves a queue pair to a state that needs no attributes.
+// to changes a queue pair to a state that needs no attributes.
 func to(t testing.TB, qp *verbs.QP, state verbs.QPState) {
 	t.Helper()
 	check(t, qp.Modify(&verbs.QPAttr{State: state}, verbs.QPAttrState))

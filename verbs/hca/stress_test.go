@@ -20,34 +20,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stressVariable is for how long TestStress goes on; "make soak" sets it. Without it every
-// actor takes a few steps.
+// stressVariable sets the duration of TestStress; "make soak" sets it. Without it every actor makes a few steps.
 const (
 	stressVariable = "ROCED_STRESS"
 	stressSteps    = 60
 )
 
-// stress is two hosts, between which everything happens at once.
+// stress is two hosts on which all operations run concurrently.
 type stress struct {
 	*testing.T
 	lab  *stations       // of the first workers
 	all  [2][]*station   // of all workers of each host
-	ctx  context.Context // done when it is to end
+	ctx  context.Context // done at the end of the test
 	long bool
 	done sync.WaitGroup
 
 	sent, taken atomic.Uint64
 }
 
-// actor does one thing again and again, with what a seed gives it.
+// actor repeats an operation with random parameters.
 type actor struct {
 	name string
 	step func(random *rand.Rand) error
 }
 
-// TestStress has programs send, receive, join, make and destroy objects, while the hosts'
-// links, addresses, MTUs, names, routes and neighbours change and other processes are killed.
-// Nothing hangs, nothing leaks, the counters add up, and afterwards all works.
+// TestStress makes programs send, receive, join, create and destroy objects, while the hosts' links, addresses, MTUs,
+// names, routes and neighbours change and other processes are killed. Nothing hangs or leaks, the counters add up, and
+// afterwards everything works.
 func TestStress(t *testing.T) { testStress(t, 1) }
 
 // TestStressOfSeveralWorkers is TestStress with programs of all workers at each end.
@@ -69,7 +68,7 @@ func testStress(t *testing.T, workers int) {
 	s.lab = newStationsOn(t, hosts, WithStateDir(t.TempDir()), WithWorkers(workers))
 	s.all = [2][]*station{s.crew(s.lab.a), s.crew(s.lab.b)}
 	if len(s.all[0]) != workers || len(s.all[1]) != workers {
-		t.Fatalf("%d and %d workers, want %d", len(s.all[0]), len(s.all[1]), workers)
+		t.Fatalf("got %d and %d workers, want %d", len(s.all[0]), len(s.all[1]), workers)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
@@ -89,14 +88,14 @@ func testStress(t *testing.T, workers int) {
 	s.settle()
 	s.addUp(s.lab.a)
 	s.addUp(s.lab.b)
-	t.Logf("%d sent, %d taken", s.sent.Load(), s.taken.Load())
+	t.Logf("sent %d, received %d", s.sent.Load(), s.taken.Load())
 	stop()
 	background.Wait()
 	check(t, errors.Join(s.lab.a.device.Close(), s.lab.b.device.Close()))
 	quietGoroutines(t, goroutines)
 }
 
-// crew is the station of a card's own session, or with several workers one of each.
+// crew returns the station of a card's own session, or with several workers one station per worker.
 func (s *stress) crew(first *station) (all []*station) {
 	crew := sessionsOf(s.T, first.device)
 	all = append(all, first)
@@ -108,7 +107,7 @@ func (s *stress) crew(first *station) (all []*station) {
 	return all
 }
 
-// anyone is a station of either host.
+// anyone returns a station of either host.
 func (s *stress) anyone(random *rand.Rand) *station {
 	side := s.all[random.IntN(2)]
 	return side[random.IntN(len(side))]
@@ -123,7 +122,7 @@ func (s *stress) run(a actor, random *rand.Rand) {
 	}
 }
 
-// expected drops the errors that a host which changes all the time gives.
+// expected ignores the errors that are normal on a host that changes all the time.
 func expected(err error, allowed ...error) error {
 	for _, a := range append(allowed, verbs.ErrUnreachable, verbs.ErrNoGID, context.DeadlineExceeded) {
 		if errors.Is(err, a) {
@@ -145,8 +144,8 @@ func (s *stress) actors() []actor {
 	}...)
 }
 
-// sender sends to the peer, and brings its queue pair back from SQE, where a message
-// too long for an MTU that has just changed puts it.
+// sender sends to the peer, and recovers its queue pair from SQE, the state after a message too long for an MTU that
+// has just changed.
 func (s *stress) sender(from, to *station, address string) func(*rand.Rand) error {
 	qp := from.newQP(verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 1})
 	check(s, qp.Activate(testQKey))
@@ -178,10 +177,10 @@ func (s *stress) sender(from, to *station, address string) func(*rand.Rand) erro
 	}
 }
 
-// stressSend is the ID of sends: receives have their slots'.
+// stressSend is the ID of sends; receives have their slots as IDs.
 const stressSend = 1 << 32
 
-// take takes what arrives until ctx is done, and posts receives anew.
+// take receives messages until ctx is done, and reposts the receives.
 func (s *stress) take(ctx context.Context, station *station) {
 	for slot := range depth {
 		station.receive(slot)
@@ -215,7 +214,7 @@ func (s *stress) readEvents(ctx context.Context, station *station) {
 	}
 }
 
-// handles makes and closes address handles, to those who are there and those who are not.
+// handles creates and closes address handles, to existing and non-existent hosts.
 func (s *stress) handles(random *rand.Rand) error {
 	station := s.anyone(random)
 	dest := []string{"10.77.0.1", "10.77.0.2", "fd77::1", "fd77::2", "10.77.0.99", "10.99.0.1", "239.1.1.1"}[random.IntN(7)]
@@ -248,7 +247,7 @@ func (s *stress) groups(random *rand.Rand) error {
 	return errors.Join(station.qp.DetachMcast(m.MGID(), m.MLID()), m.Close())
 }
 
-// objects makes a queue pair with all that belongs to it, uses it, and destroys it.
+// objects creates a queue pair with all its objects, uses it, and destroys it.
 func (s *stress) objects(random *rand.Rand) error {
 	station := s.anyone(random)
 	cq, err := station.ctx.CreateCQ(64)

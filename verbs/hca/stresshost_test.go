@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host changes what there is to change of a host. What fails because another change came
-// before it is no error.
+// host makes random changes to a host. Failures due to earlier changes are ignored.
 func (s *stress) host(ns *lab.Namespace) func(*rand.Rand) error {
 	index := eth0(s, ns).Attrs().Index
 	nl := ns.Netlink()
@@ -59,13 +58,13 @@ func (s *stress) host(ns *lab.Namespace) func(*rand.Rand) error {
 	}
 }
 
-// wait is for a moment, in the middle of a change.
+// wait sleeps for a moment, in the middle of a change.
 func wait(r *rand.Rand) error {
 	time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
 	return nil
 }
 
-// onlyStrange passes over errors that come of changes that were made before.
+// onlyStrange ignores errors that are due to earlier changes.
 func onlyStrange(err error) error {
 	for _, usual := range []error{unix.EADDRNOTAVAIL, unix.EEXIST, unix.ESRCH, unix.ENOENT, unix.ENETDOWN, unix.ENETUNREACH, unix.EINVAL, unix.EHOSTUNREACH, unix.ENODEV} {
 		if errors.Is(err, usual) {
@@ -86,7 +85,7 @@ func (s *stress) killer(r *rand.Rand) error {
 	return nil
 }
 
-// restore puts the hosts back.
+// restore restores the hosts.
 func (s *stress) restore() {
 	for ns, own := range map[*lab.Namespace][]string{s.lab.A: {"10.77.0.1/24", "fd77::1/64"}, s.lab.B: {"10.77.0.2/24", "fd77::2/64"}} {
 		check(s, ns.Netlink().LinkSetUp(eth0(s, ns)))
@@ -98,14 +97,14 @@ func (s *stress) restore() {
 		}
 	}
 	for _, station := range []*station{s.lab.a, s.lab.b} {
-		eventually(s, "a port that is as at first", func() bool {
+		eventually(s, "the original state of the port", func() bool {
 			return station.port().State == verbs.PortActive && station.port().ActiveMTU.Bytes() == 1024 &&
 				(hasGID(station, "10.77.0.1") || hasGID(station, "10.77.0.2"))
 		})
 	}
 }
 
-// settle sends until messages arrive again, both ways, and then waits until nothing moves.
+// settle sends until messages arrive again, both ways, and then waits until all counters are stable.
 func (s *stress) settle() {
 	for _, way := range []struct {
 		from, to *station
@@ -130,8 +129,8 @@ func (s *stress) settle() {
 	})
 }
 
-// addUp checks that every packet is in one counter: what XDP redirected is in the socket's or the
-// engine's, and what the engine received was delivered or dropped by name.
+// addUp checks that every packet is counted once: each packet that XDP redirected by the socket or the engine, and each
+// that the engine received as delivered or as a named drop.
 func (s *stress) addUp(station *station) {
 	all, err := station.device.Statistics()
 	check(s, err)

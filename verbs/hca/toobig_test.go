@@ -11,8 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// What a router cannot forward is counted and logged, with the MTU that would do; connections there that send more
-// are told.
+// Packets that a router cannot forward are counted and logged, with an MTU that fits; connections that send larger
+// packets there get an event.
 func TestPacketsTooBigForARouter(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -32,7 +32,7 @@ func TestPacketsTooBigForARouter(t *testing.T) {
 	check(t, large.Connect(&verbs.QPAttr{AHAttr: *s.route("10.99.0.1"), DestQPN: 5, PathMTU: wire.MTU1024}))
 	s.post(s.send(1, s.ah("10.99.0.1"), &station{qp: s.qp}, s.piece(1, 1000)))
 	expect(t, s.wait(1), ok(1))
-	eventually(t, "the router's word", func() bool {
+	eventually(t, "the router's report", func() bool {
 		all, err := s.device.Statistics()
 		check(t, err)
 		return all.TooBig == 1

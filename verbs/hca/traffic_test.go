@@ -16,7 +16,7 @@ import (
 	"github.com/safchain/ethtool"
 )
 
-// sizes are message lengths: all small ones, and those around every boundary.
+// sizes returns message lengths: all small ones, and those around every boundary.
 func sizes(mtu int) (all []int) {
 	for n := range 65 {
 		all = append(all, n)
@@ -27,7 +27,7 @@ func sizes(mtu int) (all []int) {
 	return all
 }
 
-// bothWays sends messages of all sizes there and back.
+// bothWays sends messages of all sizes in both directions.
 func (l *stations) bothWays(t *testing.T, a, b string, mtu int) {
 	t.Helper()
 	there, back := l.a.ah(b), l.b.ah(a)
@@ -59,7 +59,7 @@ func TestBytesBothWays(t *testing.T) {
 	}
 }
 
-// The link's MTU decides the RDMA MTU. 4096 does not fit one chunk of memory.
+// The link's MTU determines the RDMA MTU. 4096 does not fit one chunk of memory.
 func TestMTUs(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -90,7 +90,7 @@ func TestMTUs(t *testing.T) {
 	}
 }
 
-// carried is the RDMA MTU that there is on this kernel where there could be mtu.
+// carried returns the RDMA MTU on this kernel where mtu would be possible.
 func carried(t *testing.T, mtu int) int {
 	t.Helper()
 	all, err := xsk.MultiBufferSupported()
@@ -101,7 +101,7 @@ func carried(t *testing.T, mtu int) int {
 	return min(mtu, 2048)
 }
 
-// TestAskedMTU4096 is granted, or refused with the kernel that has it named.
+// TestAskedMTU4096: the MTU is granted, or refused with an error that names the required kernel.
 func TestAskedMTU4096(t *testing.T) {
 	t.Parallel()
 	hosts := pairOf(t, 9000)
@@ -116,7 +116,7 @@ func TestAskedMTU4096(t *testing.T) {
 	}
 }
 
-// pairOf is a pair whose link has an MTU. Below 1280 there is no IPv6.
+// pairOf returns a pair whose link has an MTU. Below 1280 there is no IPv6.
 func pairOf(t *testing.T, mtu int) *labtest.PairLab {
 	t.Helper()
 	if mtu >= 1280 {
@@ -135,7 +135,7 @@ func TestQueues(t *testing.T) {
 	const queues, flows = 4, 64
 	l := newStationsOn(t, labtest.Pair(t, lab.WithQueues(queues)))
 	if n := len(l.b.device.host.Link().Descriptors()); n != queues {
-		t.Fatalf("%d sockets on %d queues", n, queues)
+		t.Fatalf("got %d sockets on %d queues", n, queues)
 	}
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	for i := range flows {
@@ -154,16 +154,16 @@ func TestQueues(t *testing.T) {
 	for queue := range queues {
 		n := statistics[fmt.Sprintf("rx_queue_%d_xdp_packets", queue)]
 		if n == 0 {
-			t.Errorf("no flow came to queue %d", queue)
+			t.Errorf("no flow reached queue %d", queue)
 		}
 		sum += n
 	}
 	if sum < flows {
-		t.Errorf("%d packets on all queues: %v", sum, statistics)
+		t.Errorf("got %d packets on all queues: %v", sum, statistics)
 	}
 }
 
-// What is on the wire is what was asked for, field by field.
+// The packets on the wire have the requested fields.
 func TestHeaders(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a, s := newStation(t, open(t, hosts.A)), newSniffer(t, hosts.B)
@@ -198,7 +198,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Generic XDP works alike, and says that it is slow.
+// Generic XDP works in the same way, and the log reports it.
 func TestGenericMode(t *testing.T) {
 	t.Parallel()
 	var log logged
@@ -211,7 +211,7 @@ func TestGenericMode(t *testing.T) {
 	}
 }
 
-// Copy mode can be required; the worker alone, without programs' help, does as well.
+// Copy mode can be required; the worker also works alone, without inline progress of programs.
 func TestWorkerAlone(t *testing.T) {
 	t.Parallel()
 	l := newStations(t, WithoutInline(), WithSocketMode(SocketCopy), WithSpin(0), WithFrames(64))

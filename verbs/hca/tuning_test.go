@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knob reads a knob of a host's eth0, through a sysfs of that host.
+// knob reads a setting of a host's eth0, through a sysfs of that host.
 func knob(t *testing.T, ns *lab.Namespace, name string) (value string) {
 	t.Helper()
 	check(t, ns.Do(func() error {
@@ -34,7 +34,7 @@ func knob(t *testing.T, ns *lab.Namespace, name string) (value string) {
 	return value
 }
 
-// Knobs are set while the card is open, in its own namespace, and put back.
+// Settings are changed while the card is open, in its own namespace, and restored.
 func TestTuning(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -43,14 +43,14 @@ func TestTuning(t *testing.T) {
 		d, err := Open("eth0", InNamespace(hosts.A.Path()), WithTuning(Tuning{DeferHardIRQs: 3, GROFlushTimeout: 150 * time.Microsecond}))
 		check(t, err)
 		if defers, timeout := knob(t, hosts.A, "napi_defer_hard_irqs"), knob(t, hosts.A, "gro_flush_timeout"); defers != "3" || timeout != "150000" {
-			t.Errorf("knobs are %s and %s", defers, timeout)
+			t.Errorf("settings are %s and %s", defers, timeout)
 		}
 		if other := knob(t, hosts.B, "napi_defer_hard_irqs"); other != "0" {
-			t.Errorf("the other host's knob is %s", other)
+			t.Errorf("the other host's setting is %s", other)
 		}
 		check(t, d.Close())
 		if defers, timeout := knob(t, hosts.A, "napi_defer_hard_irqs"), knob(t, hosts.A, "gro_flush_timeout"); defers != "0" || timeout != "0" {
-			t.Errorf("knobs are left at %s and %s", defers, timeout)
+			t.Errorf("settings are left at %s and %s", defers, timeout)
 		}
 	}
 	if now, _ := os.ReadFile("/sys/class/net/eth0/napi_defer_hard_irqs"); string(now) != string(outside) {
@@ -58,10 +58,10 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// A knob that cannot be set puts back what was set before it, and leaves nothing.
+// If a setting cannot be changed, the settings changed before it are restored.
 func TestTuningRefused(t *testing.T) {
 	host := labtest.Pair(t).A
-	for range 8 { // the knobs are set in any order
+	for range 8 { // the settings are changed in random order
 		untouched(t, host, "eth0", func() {
 			_, err := Open("eth0", InNamespace(host.Path()), WithTuning(Tuning{DeferHardIRQs: -1, GROFlushTimeout: time.Microsecond}))
 			refused(t, err, unix.EINVAL, "napi_defer_hard_irqs", "tune eth0")
@@ -72,7 +72,7 @@ func TestTuningRefused(t *testing.T) {
 	}
 }
 
-// Tuned devices work, and one whose interface is deleted closes without an error.
+// Tuned devices work, and a device whose interface is deleted closes without an error.
 func TestTunedTraffic(t *testing.T) {
 	t.Parallel()
 	l := newStations(t, WithTuning(Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}))

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A card over UDP sockets and one over XDP do not notice that the other is different.
+// A card over UDP sockets and a card over XDP interoperate.
 func TestUDPBesideXDP(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -37,7 +37,7 @@ func TestUDPBesideXDP(t *testing.T) {
 	}
 }
 
-// addPort gives a host an interface, with a wire that leads back to it.
+// addPort adds an interface to a host, with a wire that leads back to the host.
 func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string) {
 	t.Helper()
 	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: name + "-end"}
@@ -49,7 +49,7 @@ func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string
 	for _, address := range addresses {
 		check(t, host.AddAddress(name, address))
 	}
-	eventually(t, "the routes of its addresses", func() bool { // those of IPv6 come a little later
+	eventually(t, "the routes of its addresses", func() bool { // the IPv6 routes come a little later
 		routes, err := host.Netlink().RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL}, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_TYPE)
 		check(t, err)
 		for _, address := range addresses {
@@ -63,7 +63,7 @@ func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string
 	})
 }
 
-// twoPorts is a host with two interfaces, and a card over UDP sockets on each.
+// twoPorts returns a host with two interfaces, and a card over UDP sockets on each.
 func twoPorts(t *testing.T) (host *lab.Namespace, a, b *station) {
 	t.Helper()
 	return twoPortsBy(t, NetworkUDP)
@@ -84,7 +84,7 @@ func twoPortsBy(t *testing.T, network Network) (host *lab.Namespace, a, b *stati
 	return host, cards[0], cards[1]
 }
 
-// Cards of one host reach each other, and groups of each other.
+// Cards of one host reach each other, also by groups.
 func TestUDPCardsOfOneHost(t *testing.T) {
 	t.Parallel()
 	_, a, b := twoPorts(t)
@@ -94,7 +94,7 @@ func TestUDPCardsOfOneHost(t *testing.T) {
 	}
 }
 
-// TestIDsOfOneHost: an id whose destination is another device's own address is on that device, and so does not need a
+// TestIDsOfOneHost: an id whose destination is another device's own address is on that device, so it does not need a
 // wire.
 func TestIDsOfOneHost(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestIDsOfOneHost(t *testing.T) {
 			_, err := channel.Expect(guard(t), cm.EventAddrResolved)
 			check(t, err)
 			if device, err := id.Device(); err != nil || device != want.ctx {
-				t.Errorf("over %v: %s is resolved on another device: %v", network, text, err)
+				t.Errorf("over %v: %s was resolved on the wrong device: %v", network, text, err)
 			}
 			check(t, id.Close())
 		}
@@ -116,8 +116,8 @@ func TestIDsOfOneHost(t *testing.T) {
 	}
 }
 
-// A port that is taken is named with who has it, and nothing is left of the attempt. So is one that is taken later,
-// when the interface gets the address.
+// The error for a port in use names its process, and the failed attempt leaves nothing behind. The same for a port that
+// is in use when the interface gets another address.
 func TestUDPPortTaken(t *testing.T) {
 	hosts := labtest.Pair(t)
 	other := socketOn(t, hosts.A, [4]byte{10, 77, 0, 1})
@@ -142,7 +142,7 @@ func socketOn(t *testing.T, host *lab.Namespace, address [4]byte) (fd int) {
 	return fd
 }
 
-// What means nothing over UDP sockets is refused, and so is a network that there is not.
+// Options without effect over UDP sockets are rejected, and so is an unknown network.
 func TestUDPOptions(t *testing.T) {
 	for name, options := range map[string][]Option{
 		"WithXDPMode": {WithNetwork(NetworkUDP), WithXDPMode(XDPGeneric)}, "WithSocketMode": {WithNetwork(NetworkUDP), WithSocketMode(SocketCopy)},
@@ -163,7 +163,7 @@ func TestUDPOptions(t *testing.T) {
 	refused(t, err, unix.ENODEV, "ip link")
 }
 
-// Interfaces that XDP cannot run on do: without Ethernet and a MAC, too.
+// Interfaces on which XDP cannot run are supported, also without Ethernet and a MAC.
 func TestUDPOnATunnel(t *testing.T) {
 	t.Parallel()
 	needs.TUN(t)
@@ -172,7 +172,7 @@ func TestUDPOnATunnel(t *testing.T) {
 	for i := range cards {
 		host := labtest.New(t, "hca-tun")
 		link := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "tun9", MTU: 1400}, Mode: netlink.TUNTAP_MODE_TUN, Flags: netlink.TUNTAP_NO_PI, Queues: 1, NonPersist: true}
-		check(t, host.Do(func() error { return netlink.LinkAdd(link) })) // as lab's TAPs
+		check(t, host.Do(func() error { return netlink.LinkAdd(link) })) // like lab's TAPs
 		files[i] = link.Fds[0]
 		t.Cleanup(func() { files[i].Close() })
 		check(t, host.Netlink().LinkSetUp(link))
@@ -193,7 +193,7 @@ func TestUDPOnATunnel(t *testing.T) {
 	}
 }
 
-// relay is a wire in one direction, until an end is closed.
+// relay forwards frames in one direction, until an end is closed.
 func relay(from, to *os.File) {
 	packet := make([]byte, 1<<16)
 	for {
@@ -207,8 +207,8 @@ func relay(from, to *os.File) {
 	}
 }
 
-// Where it cannot be seen how the kernel numbers packets, each leaves by itself, and joins do not wait for ever for
-// who looks again. An address that is there twice is one.
+// If the kernel's numbering of packets cannot be observed, each packet is sent separately, and joins do not wait for it
+// indefinitely. An address that exists twice counts as one.
 func TestUDPWithoutLoopback(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -219,7 +219,7 @@ func TestUDPWithoutLoopback(t *testing.T) {
 	a := newStation(t, open(t, hosts.A, WithNetwork(NetworkUDP)))
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
 		check(t, join(t, a, groupV4, verbs.JoinFullMember).Close())
-		time.Sleep(time.Millisecond) // the numbering is tried but once in a while
+		time.Sleep(time.Millisecond) // the numbering is checked only once in a while
 	}
 	if modes := a.device.host.Modes(); modes.Send != "single" || !strings.Contains(modes.SendReason, "ip link set lo up") {
 		t.Errorf("%+v", modes)
@@ -228,7 +228,7 @@ func TestUDPWithoutLoopback(t *testing.T) {
 	eventually(t, "trains", func() bool { return a.device.host.Modes().Send == "trains" })
 }
 
-// A group's messages come to the card on the interface that they came to.
+// A group's messages are delivered to the card on the interface at which they arrive.
 func TestUDPGroupsOfTwoInterfaces(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -248,7 +248,7 @@ func TestUDPGroupsOfTwoInterfaces(t *testing.T) {
 		check(t, b.wait(1)[0].Err())
 		check(t, a.wait(1)[0].Err())
 		if got := other.device.engine.Counters().Received; got != 0 {
-			t.Errorf("%s: %d messages came to the card on the other interface", group, got)
+			t.Errorf("%s: the card on the other interface got %d messages", group, got)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two ways exclude each other on an interface: what comes first is not robbed, and names itself.
+// XDP and UDP sockets exclude each other on an interface: the first card keeps its packets, and the error names it.
 func TestWaysExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -36,7 +36,7 @@ func TestWaysExcludeEachOther(t *testing.T) {
 	check(t, xdp.Close())
 }
 
-// What UDP sockets do instead for, and what they do not.
+// Errors for which UDP sockets are the fallback, and errors for which they are not.
 func TestWithoutXDP(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
@@ -44,7 +44,7 @@ func TestWithoutXDP(t *testing.T) {
 		nic.ErrSlave: false, unix.ENODEV: false, unix.ENETDOWN: false, unix.EBUSY: false, verbs.ErrInvalid: false,
 	} {
 		if got := withoutXDP(fmt.Errorf("open: %w", err)); got != want {
-			t.Errorf("%v: %v", err, got)
+			t.Errorf("%v: got %v", err, got)
 		}
 	}
 }

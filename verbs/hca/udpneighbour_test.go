@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Over UDP sockets nobody says that a neighbour does not answer: a handle is made, and a datagram leaves. A reliable
-// connection notices.
+// UDP sockets do not report that a neighbour does not respond: a handle is created, and a datagram is sent. A reliable
+// connection detects it.
 func TestNeighbourIsNotKnownOverUDP(t *testing.T) {
 	t.Parallel()
 	a := newStation(t, open(t, labtest.Pair(t).A, WithNetwork(NetworkUDP)))

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// silentNetworks are on the link of a host, and no neighbour of them answers.
+// silentNetworks are on a host's link, and have no neighbours that respond.
 var silentNetworks = map[string]func(i int) string{
 	"10.88.0.0/16": func(i int) string { return fmt.Sprintf("10.88.%d.%d", i>>8, i&255) },
 	"fd88::/64":    func(i int) string { return fmt.Sprintf("fd88::%x", i+1) },
@@ -67,21 +67,21 @@ func TestUnresolvedNeighboursOfAUser(t *testing.T) {
 			}
 			refused(t, err, verbs.ErrLimit, "eve has 64")
 			if n := silentEntries(t, l.A, network); made != quota.MostUnresolved || n != made {
-				t.Errorf("%d handles, %d entries", made, n)
+				t.Errorf("got %d handles, %d entries", made, n)
 			}
 			mia := l.a.another(SessionConfig{Quota: quota.New("mia", Limits{}, nil)})
 			message(t, mia, l.b, mia.ah("10.77.0.2"), []byte("beside eve"))
 			check(t, session.Close())
 			if n := silentEntries(t, l.A, network); n != 0 || eve.Unresolved() != 0 {
-				t.Errorf("%d entries are left, eve pays for %d", n, eve.Unresolved())
+				t.Errorf("%d entries are left, %d are charged to eve", n, eve.Unresolved())
 			}
 		})
 	}
 }
 
-// TestGroupsOfUnresolvedNeighbours: a user that connects again and again has the kernel keep 64 entries for silent IPv6
-// neighbours and 64 for their solicited-node groups, and none when its sessions have ended. Neighbours that share a group
-// have it until the last one is released.
+// TestGroupsOfUnresolvedNeighbours: for a user that connects repeatedly, the kernel keeps 64 entries for silent IPv6
+// neighbours and 64 for their solicited-node groups, and none when its sessions have ended. Neighbours that share a
+// group keep it until the last one is released.
 func TestGroupsOfUnresolvedNeighbours(t *testing.T) {
 	t.Parallel()
 	const network, groups = "fd88::/64", "ff02::1:ffab:0/112"
@@ -91,7 +91,7 @@ func TestGroupsOfUnresolvedNeighbours(t *testing.T) {
 	expect := func(when string, neighbours, requested int) {
 		t.Helper()
 		if n, g := silentEntries(t, hosts.A, network), silentEntries(t, hosts.A, groups); n != neighbours || g != requested {
-			t.Errorf("%s: %d entries of neighbours and %d of groups, want %d and %d", when, n, g, neighbours, requested)
+			t.Errorf("%s: got %d entries of neighbours and %d of groups, want %d and %d", when, n, g, neighbours, requested)
 		}
 	}
 	connect := func() (*Session, provider.Handle) {
@@ -122,8 +122,8 @@ func TestGroupsOfUnresolvedNeighbours(t *testing.T) {
 	expect("at the end", 0, 0)
 }
 
-// TestNeighboursOfAllUsers: the cards of a process have a limited number of the kernel's entries, and it is reached by
-// several users.
+// TestNeighboursOfAllUsers: the number of kernel entries for the cards of a process is limited; several users together
+// reach the limit.
 func TestNeighboursOfAllUsers(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -145,7 +145,7 @@ func TestNeighboursOfAllUsers(t *testing.T) {
 	}
 	refused(t, last, verbs.ErrLimit, "40 of 40", "net.ipv4.neigh.default.gc_thresh3")
 	if n := silentEntries(t, hosts.A, network); made != most || n != most {
-		t.Errorf("%d handles, %d entries", made, n)
+		t.Errorf("got %d handles, %d entries", made, n)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestForgedRequestsAndNeighbours(t *testing.T) {
 		most = max(most, silentEntries(t, l.B, network))
 	}
 	if most == 0 || most > quota.MostUnresolved {
-		t.Errorf("%d entries", most)
+		t.Errorf("got %d entries", most)
 	}
 	l.b.device.manager.Serving(func(q *ids.QP1) {
 		for _, h := range q.Handles {

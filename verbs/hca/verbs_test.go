@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// A card at the end of a network in memory is a whole Provider.
+// A card at the end of an in-memory network is a complete Provider.
 func TestVerbsOverTheWire(t *testing.T) {
 	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
@@ -23,8 +23,8 @@ func TestVerbsOverTheWire(t *testing.T) {
 	})
 }
 
-// So is one with several workers, here by a session of the last; the one beside it is that worker's too, since programs
-// of several workers do not share XRC domains.
+// So is a card with several workers, here through a session of the last worker; the session beside it has the same
+// worker, since programs of different workers cannot share XRC domains.
 func TestVerbsOfSeveralWorkers(t *testing.T) {
 	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
@@ -35,7 +35,7 @@ func TestVerbsOfSeveralWorkers(t *testing.T) {
 		session := pair.Beside().(*Session)
 		engine := session.entry.Engine()
 		if engine == card.session.entry.Engine() {
-			t.Error("one worker serves two sessions, another none")
+			t.Error("one worker serves two sessions and another serves none")
 		}
 		pair.A.Provider = session
 		beside := pair.Beside
@@ -44,18 +44,18 @@ func TestVerbsOfSeveralWorkers(t *testing.T) {
 	})
 }
 
-// servedBy makes sessions until an engine serves one.
+// servedBy creates sessions until an engine serves one.
 func servedBy(t *testing.T, e *datapath.Engine, beside func() provider.Provider) provider.Provider {
 	for range 2 * MaxWorkers {
 		if s := beside().(*Session); s.entry.Engine() == e {
 			return s
 		}
 	}
-	t.Fatal("the engine gets no sessions")
+	t.Fatal("the engine serves no session")
 	return nil
 }
 
-// TestXRCDomainOfAnotherWorker: a domain is shared by programs of one worker; one of another worker is told so.
+// TestXRCDomainOfAnotherWorker: programs of one worker share a domain; a program of another worker gets an error.
 func TestXRCDomainOfAnotherWorker(t *testing.T) {
 	t.Parallel()
 	pair := wireEnds(t, WithWorkers(2))
@@ -73,11 +73,11 @@ func TestXRCDomainOfAnotherWorker(t *testing.T) {
 		other = pair.Beside().(*Session)
 	}
 	if _, err := other.xrcds.open(open); !errors.Is(err, verbs.ErrUnsupported) {
-		t.Errorf("%v, not ErrUnsupported", err)
+		t.Errorf("got %v, want ErrUnsupported", err)
 	}
 }
 
-// So is any session on a card whose own session is in use, with limits of its own.
+// So is another session, with its own limits, on a card whose own session is in use.
 func TestVerbsInAnotherSession(t *testing.T) {
 	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
@@ -96,13 +96,13 @@ func wireEnds(t *testing.T, options ...Option) verbstest.Pair {
 	return verbstest.Pair{A: a, B: b, Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, card) }}
 }
 
-// beside makes another session on a card.
+// beside creates another session on a card.
 func beside(t *testing.T, card *Card) provider.Provider {
 	t.Helper()
 	return newSession(t, card, SessionConfig{Limits: Limits{PDs: 100, MRs: 110, CQs: 120, QPs: 130, AHs: 140}})
 }
 
-// newSession makes a session that ends with the test.
+// newSession creates a session that ends with the test.
 func newSession(t testing.TB, card *Card, config SessionConfig) *Session {
 	t.Helper()
 	session, err := card.NewSession(config)
@@ -111,7 +111,7 @@ func newSession(t testing.TB, card *Card, config SessionConfig) *Session {
 	return session
 }
 
-// wireEnd is a host on a network in memory.
+// wireEnd returns a host on an in-memory network.
 func wireEnd(t *testing.T, n *memnet.Network, name string, addresses []netip.Addr, options ...Option) verbstest.End {
 	t.Helper()
 	h := newHost(t, n, name, addresses, options...)

@@ -14,13 +14,13 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Cards on two hosts pass the same tests, through XDP. Eight pairs of cards stay; each test has sessions of its own.
+// Cards on two hosts pass the same tests, through XDP. Eight pairs of cards are reused; each test has its own sessions.
 func TestVerbsOnLink(t *testing.T) { verbsOnLink(t, 1) }
 
-// And over UDP sockets.
+// The same over UDP sockets.
 func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, 1, WithNetwork(NetworkUDP)) }
 
-// And with several workers: each serves some of the tests.
+// The same with several workers: each serves some of the tests.
 func TestVerbsOnLinkOfSeveralWorkers(t *testing.T) { verbsOnLink(t, 3, WithWorkers(3)) }
 
 func verbsOnLink(t *testing.T, workers int, options ...Option) {
@@ -36,7 +36,7 @@ func verbsOnLink(t *testing.T, workers int, options ...Option) {
 			FramesUnseen: hosts.a.host.Modes().Socket == "udp",
 			Unreachable:  address("192.0.2.1"),
 		}
-		engine := pair.A.Provider.(*Session).entry.Engine() // those of one share XRC domains
+		engine := pair.A.Provider.(*Session).entry.Engine() // sessions of one engine share XRC domains
 		pair.Beside = func() provider.Provider {
 			return servedBy(t, engine, func() provider.Provider { return beside(t, hosts.a) })
 		}
@@ -44,13 +44,13 @@ func verbsOnLink(t *testing.T, workers int, options ...Option) {
 	})
 }
 
-// linked is two hosts on one wire, and their cards. A test that changes what is below the cards leaves the next one
-// others.
+// linked is two hosts on one wire, and their cards. A test that changes the state below the cards requires new ones for
+// the next test.
 type linked struct {
 	*labtest.PairLab
 	workers int
 	options []Option
-	a, b    *Card // nil: to be opened
+	a, b    *Card // nil: not open
 	changed bool
 }
 
@@ -61,11 +61,11 @@ func newLinked(t *testing.T, workers int, options []Option) *linked {
 	return l
 }
 
-// lend has the cards be there for a test.
+// lend opens the cards for a test.
 func (l *linked) lend(t *testing.T) {
 	t.Helper()
 	if l.b == nil {
-		l.close(t) // if the other one could not be opened
+		l.close(t) // if the other could not be opened
 		l.a = openCard(t, l.A, l.options...)
 		l.b, l.changed = openCard(t, l.B, l.options...), false
 		waitForAddresses(t, l.a, "10.77.0.1", "fd77::1", linkLocal(t, l.A))
@@ -83,8 +83,8 @@ func (l *linked) lend(t *testing.T) {
 	})
 }
 
-// takeAll waits until a card has taken what has come: a test's first packets find a full ring where the worker has still
-// to drop what the test before had sent.
+// takeAll waits until a card has processed all its packets: a test's first packets would find a full ring while the
+// worker still drops those of the previous test.
 func takeAll(t *testing.T, card *Card) {
 	t.Helper()
 	eventually(t, "empty rings of the card", func() bool {
@@ -100,7 +100,7 @@ func takeAll(t *testing.T, card *Card) {
 	})
 }
 
-// waitForAddresses waits until a card has addresses: for a while after the link came up those of IPv6 are tentative.
+// waitForAddresses waits until a card has addresses: after the link comes up, IPv6 addresses are tentative for a while.
 func waitForAddresses(t *testing.T, card *Card, addresses ...string) {
 	t.Helper()
 	eventually(t, "the host's addresses", func() bool {
@@ -122,7 +122,7 @@ func (l *linked) close(t *testing.T) {
 	l.a, l.b = nil, nil
 }
 
-// end is a session of a test on the card of a host's eth0.
+// end returns a session of a test on the card of a host's eth0.
 func (l *linked) end(t *testing.T, card *Card, host *lab.Namespace, v4, v6 string) verbstest.End {
 	t.Helper()
 	link := func() netlink.Link { // to change it
@@ -152,7 +152,7 @@ func (l *linked) end(t *testing.T, card *Card, host *lab.Namespace, v4, v6 strin
 	}
 }
 
-// subnet is an address as the hosts' subnets have it.
+// subnet returns an address with the prefix length of the hosts' subnets.
 func subnet(a netip.Addr) string {
 	if a.Is4() {
 		return a.String() + "/24"
@@ -160,8 +160,8 @@ func subnet(a netip.Addr) string {
 	return a.String() + "/64"
 }
 
-// restore gives eth0 back the IPv6 address that the kernel forgets while it is down, or its MTU
-// too small for IPv6.
+// restore restores the IPv6 address of eth0, which the kernel removes while the interface is down or its MTU is too
+// small for IPv6.
 func restore(t *testing.T, host *lab.Namespace, v6 string) {
 	t.Helper()
 	link := eth0(t, host)

@@ -25,7 +25,7 @@ const (
 	otherVLAN = 43
 )
 
-// addVLAN gives both hosts the VLAN's interface.
+// addVLAN adds the VLAN's interface to both hosts.
 func addVLAN(t *testing.T, hosts *labtest.PairLab) {
 	t.Helper()
 	for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
@@ -45,7 +45,7 @@ func linkNamed(t *testing.T, host *lab.Namespace, name string) netlink.Link {
 	return link
 }
 
-// openVLAN opens the VLAN's interface, and closes it when the test ends.
+// openVLAN opens the VLAN's interface until the end of the test.
 func openVLAN(t *testing.T, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
 	d, err := Open(vlanName, append(options, InNamespace(host.Path()), WithStateDir(t.TempDir()))...)
@@ -60,7 +60,7 @@ func newVLANLab(t *testing.T, hosts *labtest.PairLab) *stations {
 	return &stations{hosts, newStation(t, openVLAN(t, hosts.A)), newStation(t, openVLAN(t, hosts.B))}
 }
 
-// Every byte arrives, and the program is on the interface below.
+// Every byte arrives, and the XDP program is on the interface below.
 func TestVlanBothWays(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	l.bothWays(t, "10.42.0.1", "10.42.0.2", 1024)
@@ -76,7 +76,7 @@ func TestVlanBothWays(t *testing.T) {
 	}
 }
 
-// The tag takes nothing from the interface's MTU.
+// The tag does not reduce the interface's MTU.
 func TestVlanMTU(t *testing.T) {
 	for _, row := range []struct{ link, rdma int }{{1104, 1024}, {2128, 2048}, {4176, 4096}, {9000, 4096}} {
 		t.Run(fmt.Sprint(row.link), func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestVlanMTU(t *testing.T) {
 	}
 }
 
-// An interface has one XDP program, and so one card: the VLAN's, another VLAN's, or its
-// own. The error names what is there.
+// An interface has one XDP program, and so one card: the VLAN's, another VLAN's, or its own. The error names the
+// existing one.
 func TestVlanBesideItsParent(t *testing.T) {
 	hosts := labtest.Pair(t)
 	addVLAN(t, hosts)
@@ -109,7 +109,7 @@ func TestVlanBesideItsParent(t *testing.T) {
 	}
 }
 
-// Without its VLAN's interface the card fails; the one below it is free again.
+// If the VLAN's interface is deleted the card fails, and the interface below is free again.
 func TestVlanDeleted(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	deviceFails(t, l.a, l.b, "10.42.0.2", func() { check(t, l.A.Netlink().LinkDel(linkNamed(t, l.A, vlanName))) })
@@ -117,14 +117,14 @@ func TestVlanDeleted(t *testing.T) {
 	l.b.noEvent()
 }
 
-// The interface below takes its VLANs with it.
+// Deleting the interface below deletes its VLANs.
 func TestVlanParentDeleted(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	deviceFails(t, l.a, l.b, "10.42.0.2", func() { check(t, l.A.Netlink().LinkDel(eth0(t, l.A))) })
-	l.b.awaitFatal() // the other end of a pair goes with it
+	l.b.awaitFatal() // the other end of a pair is deleted too
 }
 
-// When the interface below goes down and comes back, so does the port.
+// When the interface below goes down and up, so does the port.
 func TestVlanParentDown(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	check(t, l.A.Netlink().LinkSetDown(eth0(t, l.A)))
@@ -136,8 +136,7 @@ func TestVlanParentDown(t *testing.T) {
 	l.bothWays(t, "10.42.0.1", "10.42.0.2", 128)
 }
 
-// What a tag of ours, or a program below, could not serve is refused before anything is
-// touched.
+// Interfaces whose tags, or whose interface below, are not supported are refused without any changes.
 func TestVlanRefused(t *testing.T) {
 	hosts := labtest.Pair(t)
 	addVLAN(t, hosts)
@@ -166,7 +165,7 @@ func TestVlanRefused(t *testing.T) {
 	}
 }
 
-// The VLAN's addresses are the card's, and the interface's below are not.
+// The addresses of the VLAN's interface are the card's; those of the interface below are not.
 func TestVlanGIDs(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	gids, err := l.a.ctx.QueryGIDTable(1)
@@ -177,11 +176,11 @@ func TestVlanGIDs(t *testing.T) {
 	}
 	for _, want := range []string{"10.42.0.1", "fd42::1"} {
 		if !slices.Contains(own, address(want)) {
-			t.Errorf("%s is not among %v", want, own)
+			t.Errorf("want %s among the addresses %v", want, own)
 		}
 	}
 	if slices.Contains(own, address("10.77.0.1")) {
-		t.Errorf("eth0's address is among %v", own)
+		t.Errorf("got addresses %v, which include that of eth0", own)
 	}
 	_, err = l.a.pd.CreateAH(context.Background(), l.a.route("10.77.0.2"))
 	refused(t, err, verbs.ErrUnreachable, "through "+vlanName)

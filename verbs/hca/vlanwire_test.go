@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// wireTap sees what a switch's port sends to its host, as it is on the wire.
+// wireTap captures the frames that a switch's port sends to its host, as they are on the wire.
 type wireTap struct {
 	testing.TB
 	socket *capture.Socket
@@ -30,8 +30,7 @@ func newWireTap(t *testing.T, bridge *lab.Bridge, port string) *wireTap {
 	return &wireTap{t, socket}
 }
 
-// await waits for a frame whose untagged form is the one that is meant. Its tag must be
-// the VLAN's.
+// await waits for a frame that satisfies is when untagged. Its tag must be the VLAN's.
 func (w *wireTap) await(what string, is func(untagged []byte) bool) {
 	w.Helper()
 	eventually(w, what, func() bool {
@@ -53,7 +52,7 @@ func (w *wireTap) await(what string, is func(untagged []byte) bool) {
 	})
 }
 
-// untag takes an 802.1Q tag out of a frame; 0 if it has none.
+// untag removes an 802.1Q tag from a frame; id is 0 if it has none.
 func untag(frame []byte) (id int, untagged []byte) {
 	const addresses, tag = 12, 4
 	if len(frame) < addresses+tag+2 || binary.BigEndian.Uint16(frame[addresses:]) != wire.EtherTypeVLAN {
@@ -63,7 +62,7 @@ func untag(frame []byte) (id int, untagged []byte) {
 	return id, slices.Concat(frame[:addresses], frame[addresses+tag:])
 }
 
-// isDatagram tells a RoCEv2 packet to an address.
+// isDatagram matches RoCEv2 packets to an address.
 func isDatagram(dest string) func([]byte) bool {
 	return func(frame []byte) bool {
 		var p wire.Packet
@@ -71,7 +70,7 @@ func isDatagram(dest string) func([]byte) bool {
 	}
 }
 
-// isMessage tells what IGMP or MLD says of a group.
+// isMessage matches IGMP or MLD messages about a group.
 func isMessage(kind capture.Kind, group string) func([]byte) bool {
 	return func(frame []byte) bool {
 		return slices.ContainsFunc(capture.MembershipMessages(frame), func(m capture.MembershipMessage) bool {
@@ -80,8 +79,8 @@ func isMessage(kind capture.Kind, group string) func([]byte) bool {
 	}
 }
 
-// Between two hosts the wire has tag 42: on datagrams both ways, on the reports that join
-// and leave a group, and on what is sent to it.
+// Between two hosts packets on the wire have tag 42: datagrams both ways, the reports that join and leave a group, and
+// messages to it.
 func TestVlanTagOnTheWire(t *testing.T) {
 	hosts := labtest.Switched(t)
 	check(t, hosts.Bridge.CarryVLANs(hosts.PortA, hosts.PortB))
@@ -104,8 +103,7 @@ func TestVlanTagOnTheWire(t *testing.T) {
 	}
 }
 
-// Packets to the VLAN's addresses without its tag are the host's: counted, and a socket
-// gets them.
+// Packets to the VLAN's addresses without its tag belong to the host: they are counted, and a socket receives them.
 func TestVlanPassesOtherTags(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	_, err := l.B.VLAN("eth0", otherVLAN)
@@ -132,7 +130,7 @@ func TestVlanPassesOtherTags(t *testing.T) {
 	message(t, l.a, l.b, l.a.ah("10.42.0.2"), pattern(100, 1))
 }
 
-// tagged gives a frame a tag, of priority and VLAN, as 802.1Q lays it out.
+// tagged returns a function that adds an 802.1Q tag, with a priority and a VLAN, to a frame.
 func tagged(control uint16) func([]byte) []byte {
 	return func(f []byte) []byte {
 		tag := binary.BigEndian.AppendUint16([]byte{0x81, 0x00}, control)
@@ -140,7 +138,7 @@ func tagged(control uint16) func([]byte) []byte {
 	}
 }
 
-// listenRoCE is a socket on RoCEv2's port.
+// listenRoCE returns a socket on the RoCEv2 port.
 func listenRoCE(t *testing.T, host *lab.Namespace, address string) (conn *net.UDPConn) {
 	t.Helper()
 	check(t, host.Do(func() (err error) {
@@ -158,9 +156,8 @@ func awaitDatagram(t *testing.T, sink *net.UDPConn) {
 	check(t, err)
 }
 
-// A tag that the sender's kernel, or the receiver's card, keeps beside the frame is not
-// there for XDP: the packet is taken for an untagged one and left to the host. With the
-// tag in the frame it is seen, here as one for a queue pair that does not exist.
+// A tag that the sender's kernel, or the receiver's NIC, stores beside the frame is invisible to XDP: the packet looks
+// untagged and is left to the host. A tag in the frame is visible, here on a packet for a non-existent queue pair.
 func TestVlanTagBesideTheFrame(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	sink := listenRoCE(t, l.B, "10.42.0.2")

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Waiting and arriving race: whoever arms the queue as a message comes is woken, also by a worker
-// that sleeps at once (verbstest asks the same of a card as it is).
+// Waiting and arriving race: a program that arms the queue while a message arrives is woken, also by a worker that
+// sleeps immediately (verbstest tests the same for a card with default options).
 func TestArmedRace(t *testing.T) {
 	for name, options := range map[string][]Option{
 		"worker":         {WithoutInline(), WithSpin(0)},
@@ -37,7 +37,7 @@ func TestArmedRace(t *testing.T) {
 	}
 }
 
-// answer waits for a message, posts the receive anew, answers, and waits till that is sent.
+// answer waits for a message, reposts the receive, sends a response, and waits for its completion.
 func answer(s *station, ah *verbs.AH, peer *station) {
 	s.wait(1)
 	s.receive(0)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A card whose program somebody detached has failed, and says why; it can be opened again.
+// A card whose XDP program was detached fails with that cause; it can be opened again.
 func TestProgramIsTakenAway(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

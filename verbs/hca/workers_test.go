@@ -23,7 +23,7 @@ type served struct {
 	engine *datapath.Engine
 }
 
-// sessionsOf are sessions of a card, one of each worker.
+// sessionsOf returns sessions of a card, one for each worker.
 func sessionsOf(t *testing.T, card *Card) (crew []*Session) {
 	t.Helper()
 	attr, err := provider.Do(card, provider.QueryDevice, provider.None{})
@@ -37,7 +37,7 @@ func sessionsOf(t *testing.T, card *Card) (crew []*Session) {
 	return crew
 }
 
-// crewOf are stations in sessions of a card, one of each worker.
+// crewOf returns stations in sessions of a card, one for each worker.
 func crewOf(t *testing.T, card *Card) (crew []served) {
 	t.Helper()
 	for _, s := range sessionsOf(t, card) {
@@ -46,11 +46,11 @@ func crewOf(t *testing.T, card *Card) (crew []served) {
 	return crew
 }
 
-// acrossFrom is the place of the one at the other end to whom one of n sends: of the same worker for some, of another for
-// others. A veth's packets arrive at the worker of the same place.
+// acrossFrom returns the place of the peer to which one of n stations sends: of the same worker for some, of another
+// worker for others. A veth's packets arrive at the worker of the same place.
 func acrossFrom(place, n int) int { return (n - place) % n }
 
-// endAll ends flows between two cards, whose counters are of all of them.
+// endAll ends flows between two cards, whose counters include all of the flows.
 func endAll(flows []*flow) {
 	for _, f := range flows {
 		f.stop.Store(true)
@@ -63,8 +63,8 @@ func endAll(flows []*flow) {
 	}
 }
 
-// Two workers at each end, whose packets arrive on each other's queues, since a veth's packets arrive on the queue of
-// the number that they were sent through: no packet is lost uncounted while queues are added and sockets replaced.
+// Two workers at each end, whose packets arrive on each other's queues, since a veth's packets arrive on the queue with
+// the number of the sending queue: every packet is accounted for while queues are added and sockets replaced.
 func TestWorkersFollowQueues(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t, lab.WithQueues(8))
@@ -84,7 +84,7 @@ func TestWorkersFollowQueues(t *testing.T) {
 	follow("the beginning", func() bool { return true })
 	for name, n := range byQueue(t, hosts.B) {
 		if n == 0 && (strings.HasPrefix(name, "rx_queue_0_") || strings.HasPrefix(name, "rx_queue_1_")) {
-			t.Errorf("nothing arrived on %s", name)
+			t.Errorf("no packets arrived on %s", name)
 		}
 	}
 	for _, count := range []uint32{3, 5, 8} {
@@ -100,7 +100,7 @@ func TestWorkersFollowQueues(t *testing.T) {
 	sendFlows(t, hosts, to[1].station)
 }
 
-// TestFewerQueuesThanWorkers: there are as many workers as queues, and the log and the device say so.
+// TestFewerQueuesThanWorkers: there are as many workers as queues, and the log and the device report it.
 func TestFewerQueuesThanWorkers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -118,12 +118,12 @@ func TestFewerQueuesThanWorkers(t *testing.T) {
 			t.Errorf("%+v: %d workers, log:\n%s", row, attr.Workers, log.text.String())
 		}
 		if row.workers > 1 && (attr.SendMode != string(SendAFXDP) || !strings.Contains(attr.SendReason, "workers")) {
-			t.Errorf("%+v: sends by %s because %q", row, attr.SendMode, attr.SendReason)
+			t.Errorf("%+v: got send mode %s because %q", row, attr.SendMode, attr.SendReason)
 		}
 	}
 }
 
-// What several workers cannot have is refused.
+// Options that are not supported with several workers are refused.
 func TestWorkersThatAreRefused(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithQueues(2))
 	for _, row := range []struct {
@@ -141,8 +141,8 @@ func TestWorkersThatAreRefused(t *testing.T) {
 	}
 }
 
-// A TAP's queues are its descriptors. Workers lose theirs and get them back while all of them send, and afterwards each
-// sends and receives.
+// A TAP's queues are its descriptors. Workers lose and regain theirs while all of them send, and afterwards each sends
+// and receives.
 func TestWorkersWithoutQueues(t *testing.T) {
 	t.Parallel()
 	needs.TUN(t)
@@ -151,7 +151,7 @@ func TestWorkersWithoutQueues(t *testing.T) {
 	card, other := open(t, a.host, WithWorkers(3)), open(t, b.host)
 	crew, senders, far := crewOf(t, card), crewOf(t, card), newStation(t, other)
 	if len(crew) != 3 {
-		t.Fatalf("%d workers", len(crew))
+		t.Fatalf("got %d workers", len(crew))
 	}
 	for i, change := range []func(){
 		func() {},
@@ -168,7 +168,7 @@ func TestWorkersWithoutQueues(t *testing.T) {
 		eventually(t, "sockets", func() bool { return socketsOf(card) == []int{3, 2, 1, 2, 3}[i] })
 		for _, s := range senders {
 			before := s.engine.Counters().Sent
-			eventually(t, "frames that are sent", func() bool { return s.engine.Counters().Sent > before+500 })
+			eventually(t, "sent frames", func() bool { return s.engine.Counters().Sent > before+500 })
 		}
 		for _, f := range flows {
 			f.stop.Store(true)
@@ -187,7 +187,7 @@ func TestWorkersWithoutQueues(t *testing.T) {
 	}
 }
 
-// quiet waits until nothing arrives at a card for a while: a TAP's queues are empty again, and lose nothing.
+// quiet waits until no packets arrive at a card for a while: then a TAP's queues are empty, and will not overflow.
 func quiet(t *testing.T, card *Card) {
 	t.Helper()
 	received, looks := uint64(0), 0
@@ -217,11 +217,11 @@ func newTap(t *testing.T, cidr string, queues int) *tap {
 	return &tap{host: host, fds: link.Fds}
 }
 
-// join is the wire between two TAPs.
+// join connects two TAPs.
 func (a *tap) join(t *testing.T, b *tap) {
 	t.Cleanup(func() {
 		for _, fd := range append(a.fds, b.fds...) {
-			_ = fd.Close() // some of them again
+			_ = fd.Close() // some are closed twice
 		}
 		a.carrying.Wait()
 		b.carrying.Wait()
@@ -232,7 +232,7 @@ func (a *tap) join(t *testing.T, b *tap) {
 	b.carry(b.fds[0], a)
 }
 
-// carry puts what comes out of a queue into the first one of another TAP.
+// carry forwards frames from a queue to the first queue of another TAP.
 func (a *tap) carry(from *os.File, to *tap) {
 	into := to.fds[0]
 	a.carrying.Go(func() {

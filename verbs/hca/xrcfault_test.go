@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// xrcOf makes an SRQ of a domain, with a receive.
+// xrcOf creates an SRQ in a domain, with a receive.
 func (s *station) xrcOf(domain *verbs.XRCD) (*verbs.SRQ, *verbs.CQ) {
 	s.Helper()
 	cq, err := s.ctx.CreateCQ(8)
@@ -19,7 +19,7 @@ func (s *station) xrcOf(domain *verbs.XRCD) (*verbs.SRQ, *verbs.CQ) {
 	return srq, cq
 }
 
-// connectXRC makes an initiator at the station that is connected to a target at another one.
+// connectXRC creates an initiator at the station that is connected to a target at another station.
 func (s *station) connectXRC(target *verbs.QP, own, other string) *verbs.QP {
 	s.Helper()
 	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCSend, SendCQ: s.cq, Cap: defaultCap()})
@@ -33,8 +33,8 @@ func (s *station) connectXRC(target *verbs.QP, own, other string) *verbs.QP {
 	return qp
 }
 
-// Memory of an SRQ that is not there any more costs the session of the SRQ. Those that share its domain go on, and so
-// does the card, though the peer sends there again and again.
+// When memory of an SRQ has been removed, only the SRQ's session ends. Sessions that share its domain and the card
+// continue, although the peer keeps sending there.
 func TestXRCMemoryThatIsNotThere(t *testing.T) {
 	w := newWirePair(t, WithoutInline())
 	file, err := os.Create(filepath.Join(t.TempDir(), "domain"))
@@ -53,8 +53,8 @@ func TestXRCMemoryThatIsNotThere(t *testing.T) {
 	qp := w.b.connectXRC(target, "10.0.0.2", "10.0.0.1")
 	_, err = theirs.OpenQP(&verbs.QPOpenAttr{Number: target.Number()})
 	check(t, err)
-	memory.takeAway(1) // all but the doorbell
-	for range 200 {    // more than the engine takes in a row
+	memory.takeAway(1) // all memory except the doorbell
+	for range 200 {    // more than the engine handles in a row
 		check(t, qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, RemoteSRQN: lost.Number()}}))
 		w.b.wait(1)
 		for _, end := range []*verbs.QP{target, qp} {
@@ -74,7 +74,7 @@ func TestXRCMemoryThatIsNotThere(t *testing.T) {
 	check(t, broken.session().Close())
 }
 
-// A mistake in the work of a target costs the targets of its domain: no session, and no other domain.
+// A panic in the work of a target stops the targets of its domain: no session, and no other domain.
 func TestFaultInATarget(t *testing.T) {
 	w := newWirePair(t, WithoutInline())
 	var ends [2]*verbs.QP
@@ -93,7 +93,7 @@ func TestFaultInATarget(t *testing.T) {
 	card.engine.Do(func() {
 		for q := range card.qps.All() {
 			if q.entry.Number == targets[0].Number() {
-				q.connection.Path = nil // its acknowledgement cannot leave
+				q.connection.Path = nil // so that its ACK cannot be sent
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func TestFaultInATarget(t *testing.T) {
 			t.Errorf("target %d is in %v; %+v", i, attr.State, wcs[0])
 		}
 	}
-	_, err := w.a.ctx.AllocPD() // the session goes on
+	_, err := w.a.ctx.AllocPD() // the session continues
 	check(t, err)
 	check(t, targets[0].Close())
 }

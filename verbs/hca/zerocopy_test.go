@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketMode is a card's AFXDPMode.
+// socketMode returns a card's AFXDPMode.
 func socketMode(s *station) string {
 	s.Helper()
 	attr, err := s.ctx.QueryDevice()
@@ -35,7 +35,7 @@ func (l *stations) zeroCopy(t *testing.T) {
 	}
 }
 
-// balanced fails the test unless all that arrived was delivered.
+// balanced fails the test unless all arrived packets were delivered.
 func (l *stations) balanced(t *testing.T) {
 	t.Helper()
 	for _, s := range []*station{l.a, l.b} {
@@ -45,14 +45,14 @@ func (l *stations) balanced(t *testing.T) {
 		}
 	}
 	if a, b := counts(t, l.a.device)["delivered"], l.b.device.engine.Counters().Sent; a != b {
-		t.Errorf("%d sent, %d delivered", b, a)
+		t.Errorf("sent %d, delivered %d", b, a)
 	}
 	if b, a := counts(t, l.b.device)["delivered"], l.a.device.engine.Counters().Sent; a != b {
-		t.Errorf("%d sent, %d delivered", a, b)
+		t.Errorf("sent %d, delivered %d", a, b)
 	}
 }
 
-// Datagrams of all sizes arrive both ways, in each RDMA MTU whose packets fit a chunk.
+// Datagrams of all sizes arrive both ways, with each RDMA MTU whose packets fit a chunk.
 func TestZeroCopyMessages(t *testing.T) {
 	for _, row := range []struct{ link, rdma int }{{1500, 1024}, {2200, 2048}} {
 		t.Run(fmt.Sprint("MTU ", row.link), func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestZeroCopyMessages(t *testing.T) {
 	}
 }
 
-// A connection's messages, WRITEs and READs of several packets arrive whole.
+// Messages, WRITEs and READs of several packets arrive complete over a connection.
 func TestZeroCopyConnection(t *testing.T) {
 	hosts := labtest.Pair(t)
 	l := &stations{PairLab: hosts}
@@ -93,21 +93,21 @@ func TestZeroCopyConnection(t *testing.T) {
 	check(t, err)
 	expect(t, wcs[:], ok(0))
 	if !bytes.Equal(b.slot(badRecv)[:len(want)], want) {
-		t.Error("SEND: other bytes")
+		t.Error("SEND: the bytes differ")
 	}
 	request(verbs.WRRDMAWrite, badSource, len(want))
 	if !bytes.Equal(b.slot(badSink)[:len(want)], want) {
-		t.Error("RDMA WRITE: other bytes")
+		t.Error("RDMA WRITE: the bytes differ")
 	}
 	clear(a.slot(badSource))
 	request(verbs.WRRDMARead, badSource, len(want))
 	if !bytes.Equal(a.slot(badSource)[:len(want)], want) {
-		t.Error("RDMA READ: other bytes")
+		t.Error("RDMA READ: the bytes differ")
 	}
 	l.zeroCopy(t)
 }
 
-// An RDMA MTU whose packets take several chunks is refused where zero-copy is required, and has copies by itself.
+// An RDMA MTU whose packets need several chunks is refused if zero-copy is required, and uses copy mode by default.
 func TestZeroCopyLongFrames(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithMTU(4200))
 	_, err := Open("eth0", InNamespace(hosts.A.Path()), WithNetwork(NetworkXDP), WithSocketMode(SocketZeroCopy))
@@ -120,7 +120,7 @@ func TestZeroCopyLongFrames(t *testing.T) {
 	l.balanced(t)
 }
 
-// What is sent while a link is down is dropped by name, and all is well afterwards.
+// Messages sent while a link is down are dropped by name, and afterwards everything works.
 func TestZeroCopyLinkFlaps(t *testing.T) {
 	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
@@ -136,7 +136,7 @@ func TestZeroCopyLinkFlaps(t *testing.T) {
 	l.zeroCopy(t)
 }
 
-// The card follows more queues, if the driver allows a change while XDP runs.
+// The card follows added queues, if the driver allows the change while XDP runs.
 func TestZeroCopyQueues(t *testing.T) {
 	hosts := labtest.Pair(t)
 	l := newStationsOn(t, hosts)
@@ -172,7 +172,7 @@ func TestZeroCopyQueues(t *testing.T) {
 	l.zeroCopy(t)
 }
 
-// A process that is killed leaves nothing in the NIC's hands that keeps the next one out.
+// A killed process leaves no state in the NIC that prevents the next one from opening it.
 func TestZeroCopyKill(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithQueues(2))
 	for range 3 {
@@ -197,7 +197,7 @@ func TestZeroCopyKill(t *testing.T) {
 	}
 }
 
-// What was posted before Close arrives: the NIC sends it from memory that goes with the card.
+// Messages posted before Close arrive: the NIC sends them from memory that is freed with the card.
 func TestZeroCopyClose(t *testing.T) {
 	const count = depth
 	hosts := labtest.Pair(t)
@@ -214,7 +214,7 @@ func TestZeroCopyClose(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if n := redirected(); n != count {
-			t.Errorf("round %d: %d of %d messages came", round, n, count)
+			t.Errorf("round %d: got %d of %d messages", round, n, count)
 		}
 		check(t, l.b.device.Close())
 	}
