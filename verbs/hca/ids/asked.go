@@ -23,19 +23,20 @@ type Config struct {
 	Paths *paths.Table
 	Ports *Ports
 	Log   *slog.Logger
-	// NoteFault counts and logs a panic that was contained.
+	// NoteFault counts and logs a contained panic.
 	NoteFault func(cause error)
 }
 
-// Card is the port of a card, as connection management needs it. FindEnds queries the host, the other methods do not
-// wait.
+// Card is the port of a card, as connection management uses it. FindEnds queries the host; the other methods do not
+// block.
 type Card interface {
 	Name() string
-	// Own checks an address to bind to: one of the card's, a loopback address, or all.
+	// Own checks an address to bind to: one of the card's, a loopback address, or the unspecified address.
 	Own(netip.Addr) (netip.Addr, error)
-	// FindEnds gives the addresses of a message to a destination. It asks the host. Loopback addresses stay as they are.
+	// FindEnds returns the addresses of a message to a destination. It queries the host. Loopback addresses are
+	// returned unchanged.
 	FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error)
-	// LoopbackEnd is the address of the card's that both ends have of what is sent between addresses of which one is a
+	// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is a
 	// loopback address.
 	LoopbackEnd(from, to netip.Addr) (netip.Addr, error)
 	// AHAttr describes the address handle of a path.
@@ -43,25 +44,25 @@ type Card interface {
 	GIDIndex(wire.GID) (int, error)
 	GUID() uint64
 	ActiveMTU() wire.MTU
-	// PortRules are the host's, as of now.
+	// PortRules returns the host's current rules.
 	PortRules() network.PortRules
 }
 
-// CardSession is the session that QP 1 is in. It is the card's own: no program sees it, it counts against no limit, and the
-// card never runs in the thread of its caller.
+// CardSession is the session of QP 1. It is the card's own: no program sees it, no limit counts it, and the card never
+// runs in its caller's thread.
 type CardSession struct {
 	provider.Provider
-	Settle func(timeout time.Duration) // sends what was posted
+	Settle func(timeout time.Duration) // sends posted requests
 }
 
-// Program is a session of the card, to which ids belong. Its methods may take the card's locks.
+// Program is a session of the card, to which ids belong. Its methods may acquire the card's locks.
 type Program interface {
 	paths.User
 	// Faulted ends the session because of a panic in its work.
 	Faulted(cause error)
 }
 
-// Groups are the memberships of a program. The methods take the card's locks.
+// Groups holds the memberships of a program. The methods acquire the card's locks.
 type Groups interface {
 	Prepare(provider.JoinMulticastRequest) (Join, error)
 	Leave(provider.LeaveMulticastRequest) error
@@ -74,20 +75,21 @@ type Join interface {
 	Finish() (provider.JoinMulticastGrant, error)
 }
 
-// SessionConfig describes the program of a Session, and what it may have.
+// SessionConfig describes the program of a Session, with its limits and privileges.
 type SessionConfig struct {
 	Program Program
 	Groups  Groups
 	Limits  quota.Limits
 	Quota   *quota.Quota // of the program's user; nil for a program in this process
-	// MayBindService reports whether the program may bind to a port that needs a privilege. BindPrivilege is the name of the
+	// MayBindService reports whether the program is allowed to bind to a privileged port. BindPrivilege names the
 	// privilege, for errors.
 	MayBindService func() bool
 	BindPrivilege  string
-	// Block runs, in a goroutine, a system call that the program can make block. If nil, each call has a goroutine of its own.
+	// Block runs, in a goroutine, a system call that the program can block. If nil, each such call has its own
+	// goroutine.
 	Block func(call func())
 }
 
-// Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock.
-// It must not wait.
+// Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock. It must not
+// block.
 type Owner interface{ CMEvent(cm.Event) }

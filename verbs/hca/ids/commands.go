@@ -4,7 +4,7 @@ package ids
 
 import "github.com/roced/roced/verbs/provider"
 
-// Commands are the functions that carry out the commands about connection ids.
+// Commands maps the commands on connection ids to the functions that carry them out.
 var Commands = append(provider.Of(func(s *Session) *channels { return &s.channels },
 	provider.Gives(provider.CreateEventChannel, (*channels).create),
 	provider.Does(provider.DestroyEventChannel, (*channels).destroy),

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ConnectID carries out provider.ConnectID: it requests a connection from the destination, or in
-// port space UDP the number of its queue pair (SIDR).
+// ConnectID carries out provider.ConnectID: it requests a connection to the destination, or in port space UDP the
+// number of its queue pair (SIDR).
 func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
@@ -27,7 +27,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 			return fmt.Errorf("%w: connect to a group, which has no queue pair of its own; join it", verbs.ErrInvalid)
 		}
 		if i.kind == verbs.QPTypeXRCRecv {
-			return fmt.Errorf("%w: connect an id for XRC_RECV: a target is connected to; connect for XRC_SEND", verbs.ErrInvalid)
+			return fmt.Errorf("%w: connect an id for XRC_RECV: a target only listens; connect an id for XRC_SEND", verbs.ErrInvalid)
 		}
 		ask := i.ask
 		if i.connects() {
@@ -41,7 +41,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 	})
 }
 
-// ask asks for the queue pair of a service of datagrams.
+// ask requests the queue pair of a datagram service.
 func (i *ID) ask(param *ib.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
@@ -52,12 +52,12 @@ func (i *ID) ask(param *ib.ConnParam) error {
 	})
 }
 
-// datagramPath is that of the messages.
+// datagramPath returns the path of the messages.
 func (i *ID) datagramPath() cm.Path {
 	return cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos}
 }
 
-// connectionPath is that of the queue pair's packets.
+// connectionPath returns the path of the queue pair's packets.
 func (i *ID) connectionPath() cm.Path {
 	path := i.datagramPath()
 	path.HopLimit, path.FlowLabel = wire.DefaultHopLimit, cm.FlowLabel(i.source.Port(), i.dest.Port())
@@ -67,7 +67,7 @@ func (i *ID) connectionPath() cm.Path {
 	return path
 }
 
-// connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
+// connect requests a connection. The program owns the queue pair; only its number is needed.
 func (i *ID) connect(param *ib.ConnParam) error {
 	if err := errors.Join(checkNumber("connect", param.QPN), checkResources(param)); err != nil {
 		return err
@@ -86,20 +86,20 @@ func (i *ID) connect(param *ib.ConnParam) error {
 	})
 }
 
-// MaxRDAtomic is how many READs and atomics a queue pair can have outstanding, each way.
+// MaxRDAtomic is the maximum number of outstanding READs and atomics of a queue pair, in each direction.
 const MaxRDAtomic = 16
 
-// checkResources refuses to ask for more READs and atomics at once than the card can have, as librdmacm does.
+// checkResources rejects more outstanding READs and atomics than the card supports, as librdmacm does.
 func checkResources(p *ib.ConnParam) error {
 	for name, n := range map[string]uint8{"ResponderResources": p.ResponderResources, "InitiatorDepth": p.InitiatorDepth} {
 		if n > MaxRDAtomic && n != ib.MaxCMResources {
-			return fmt.Errorf("%w: connect with %s of %d; the device has %d, and MaxResources asks for all", verbs.ErrInvalid, name, n, MaxRDAtomic)
+			return fmt.Errorf("%w: connect with %s of %d; the device supports %d, and MaxResources requests all", verbs.ErrInvalid, name, n, MaxRDAtomic)
 		}
 	}
 	return nil
 }
 
-// checkNumber refuses the number of a queue pair that a peer cannot send to.
+// checkNumber rejects the number of a queue pair that a peer cannot send to.
 func checkNumber(what string, qpn wire.QPN) error {
 	if qpn <= wire.QPNGSI || qpn >= verbs.MulticastQPN {
 		return fmt.Errorf("%w: %s with queue pair %v; give the number of the id's queue pair, or of another", verbs.ErrInvalid, what, qpn)
@@ -107,10 +107,10 @@ func checkNumber(what string, qpn wire.QPN) error {
 	return nil
 }
 
-// service names a port to the connection manager.
+// service returns the service ID of a port, for the connection manager.
 func (i *ID) service(port uint16) wire.ServiceID { return wire.ServiceIDFor(i.space, port) }
 
-// useCM begins the id's use of the connection manager, until leaveCM.
+// useCM starts the id's use of the connection manager, until leaveCM.
 func (i *ID) useCM(do func(m *cm.Manager, now time.Time) error) error {
 	manager := i.session.manager
 	if err := manager.Use(); err != nil {
@@ -126,8 +126,8 @@ func (i *ID) useCM(do func(m *cm.Manager, now time.Time) error) error {
 	return nil
 }
 
-// leaveCM ends what the connection manager does for the id: a request that it has not answered is
-// rejected in its name, and its connection ended. Calling it again does nothing.
+// leaveCM ends the id's use of the connection manager: an unanswered request is rejected on its behalf, and its
+// connection ends. Calling it again has no effect.
 func (i *ID) leaveCM() {
 	if !i.usesCM {
 		return
@@ -140,7 +140,7 @@ func (i *ID) leaveCM() {
 			i.listener.Close(now)
 		}
 		if i.request != nil {
-			_ = i.request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first, and short
+			_ = i.request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first answer, without private data, so it cannot fail
 		}
 		if i.connection != nil {
 			i.connection.Close(now)
@@ -163,7 +163,7 @@ func (i *ID) CMEvent(e cm.Event) {
 	}
 }
 
-// eventOf is an event of the connection manager as the program gets it.
+// eventOf returns the program's event for an event of the connection manager.
 func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 	switch e.Kind {
 	case cm.EventReply:
@@ -176,7 +176,7 @@ func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 		return provider.CMEvent{Type: ib.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
 	case cm.EventDisconnected:
 		event := provider.CMEvent{Type: ib.CMEventDisconnected}
-		if e.Unanswered { // as the kernel's cma has it
+		if e.Unanswered { // like the kernel's cma
 			event.Status = -int32(unix.ETIMEDOUT)
 		}
 		return event
@@ -186,7 +186,7 @@ func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 	return provider.CMEvent{Type: ib.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
 }
 
-// answered is the event of an answer.
+// answered returns the event for an answer.
 func (i *ID) answered(a *cm.Answer) provider.CMEvent {
 	if a.Status != wire.SIDRValid {
 		return provider.CMEvent{Type: ib.CMEventUnreachable, Status: int32(a.Status), ConnParam: ib.ConnParam{PrivateData: a.PrivateData}}
@@ -208,7 +208,7 @@ func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 	})
 }
 
-// NotifyID carries out provider.NotifyID: a packet that came before the peer's RTU establishes the connection.
+// NotifyID carries out provider.NotifyID: a packet that arrived before the peer's RTU establishes the connection.
 func (s *Session) NotifyID(r provider.NotifyIDRequest) error {
 	return s.withID(r.ID, func(i *ID) (err error) {
 		if i.connection == nil || r.Event != verbs.EventCommEst {

@@ -20,27 +20,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Channel is the card's end of a channel of events of ids, under its session's lock. The program has the other
-// end of its socket pair. Events wait here; a byte in the socket says that there are some.
+// Channel is the card's end of an event channel of ids, under its session's lock. The program has the other end of its
+// socket pair. Events are queued here; a byte in the socket makes the channel readable.
 type Channel struct {
 	file    *os.File // nil after shut
 	fd      int
-	peer    int // the program's end too, to take the byte back
+	peer    int // a duplicate of the program's end, for taking the byte back
 	ids     int
 	ready   chan struct{}     // of capacity 1; see provider.CreateEventChannelGrant
 	waiting list.List         // of *idEvent
-	told    bool              // there is a byte that the program has not been asked to read
-	taking  chan struct{}     // closed when settle's last read has returned; nil: there was none
+	told    bool              // a byte was written that the program has not been told to read
+	taking  chan struct{}     // closed when settle's last read has returned; nil before the first
 	block   func(call func()) // SessionConfig.Block
 }
 
-// channels are the event channels of a session.
+// channels holds the event channels of a session.
 type channels struct {
 	handles.Table[Channel]
 	session *Session
 }
 
-// idEvent is an event that waits.
+// idEvent is a queued event.
 type idEvent struct {
 	provider.CMEvent
 	id    *ID
@@ -59,7 +59,7 @@ func (t *channels) create() (grant provider.CreateEventChannelGrant, err error) 
 	if err != nil {
 		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
-	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
+	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // data that the program sends there could block a close
 	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1], block: t.session.config.Block, ready: make(chan struct{}, 1)}
 	grant.Events, grant.Ready = os.NewFile(uintptr(ends[0]), "event channel"), c.ready
 	if c.peer, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, 0); err != nil {
@@ -90,7 +90,7 @@ func (t *channels) destroy(r provider.DestroyEventChannelRequest) error {
 	return nil
 }
 
-// next carries out provider.GetCMEvent. When the card has failed, it returns the remaining events.
+// next carries out provider.GetCMEvent. After a failure of the card it still returns the remaining events.
 func (t *channels) next(r provider.GetCMEventRequest) (grant provider.GetCMEventGrant, err error) {
 	if err := t.session.enterToFree(); err != nil {
 		return grant, err
@@ -113,7 +113,7 @@ func (t *channels) next(r provider.GetCMEventRequest) (grant provider.GetCMEvent
 	return grant, nil
 }
 
-// next takes the oldest event; nil if there is none.
+// next dequeues the oldest event, or nil.
 func (c *Channel) next() *idEvent {
 	for first := c.waiting.Front(); first != nil; first = c.waiting.Front() {
 		e := first.Value.(*idEvent)
@@ -140,10 +140,10 @@ func (c *Channel) put(e *idEvent) {
 
 func (c *Channel) remove(e *idEvent) { c.waiting.Remove(e.place) }
 
-// settle takes the byte back if the events that it told of are gone, and the program got none of them: one that polls
-// and then asks for an event would wait. The kernel lets one reader of a socket copy at a time, whatever the flags of the
-// others are. So a program that reads unasked, into memory that is not there, makes the read block: it goes on without the
-// session's lock, and a command waits for it at its end (awaitTaken). Such a program may keep the byte.
+// settle takes the byte back if its events were removed before the program got one: a program that polls and then gets
+// an event would block. The kernel lets only one reader of a socket copy at a time, whatever the flags of the others.
+// So a program that reads without a command, into memory that is not mapped in, makes the read block: the read runs
+// without the session's lock, and a command waits for it at its end (awaitTaken). Such a program may keep the byte.
 func (c *Channel) settle() {
 	if c.waiting.Len() > 0 || !c.told || c.file == nil {
 		return
@@ -164,7 +164,7 @@ func (c *Channel) settle() {
 	})
 }
 
-// takeBack takes a byte out of the program's end, unless the program has read it unasked.
+// takeBack reads a byte from the program's end, unless the program has already read it.
 func takeBack(end int) {
 	_, _, _ = unix.Recvfrom(end, make([]byte, 1), unix.MSG_DONTWAIT)
 	_ = unix.Close(end)
@@ -182,10 +182,12 @@ func (c *Channel) isTaking() bool {
 	}
 }
 
-// takeWait is how long a command waits for settle's read. Only a program that reads unasked makes that take long.
+// takeWait is the maximum time that a command waits for settle's read. Only a program that reads without a command
+// makes that long.
 const takeWait = time.Second
 
-// awaitTaken waits until settle's last read has returned, or for takeWait. The caller does not hold mu, the session's lock.
+// awaitTaken waits until settle's last read has returned, for up to takeWait. The caller does not hold mu, the
+// session's lock.
 func (c *Channel) awaitTaken(mu *sync.Mutex) {
 	mu.Lock()
 	taken := c.taking
@@ -199,7 +201,7 @@ func (c *Channel) awaitTaken(mu *sync.Mutex) {
 	}
 }
 
-// shut ends the connection: the program finds its end.
+// shut ends the connection: the program reads the end of the stream.
 func (c *Channel) shut() {
 	if c.file != nil {
 		_ = errors.Join(c.file.Close(), unix.Close(c.peer))
@@ -208,14 +210,14 @@ func (c *Channel) shut() {
 	}
 }
 
-// maxEvents is how many events of an id may wait, apart from those of its joins. The program reads
-// some before it asks for what would have more.
+// maxEvents is the maximum number of queued events of an id, apart from those of its joins. The program must read some
+// before it starts an operation that causes more.
 const maxEvents = 64
 
-// room refuses to begin what ends with an event, if too many wait.
+// room returns an error if too many events are queued to start an operation that ends with an event.
 func (i *ID) room() error {
 	if n := i.events.Len(); n >= maxEvents+len(i.joins) {
-		return fmt.Errorf("%w: %d events of the id wait; get some", verbs.ErrLimit, n)
+		return fmt.Errorf("%w: %d events of the id wait, the maximum; get some", verbs.ErrLimit, n)
 	}
 	return nil
 }
@@ -230,7 +232,7 @@ func (i *ID) put(e *idEvent) {
 	i.channel.put(e)
 }
 
-// forget removes an event.
+// forget removes a queued event of the id.
 func (i *ID) forget(e *idEvent) {
 	i.events.Remove(e.own)
 	if e.Type == ib.CMEventConnectRequest {
@@ -239,8 +241,8 @@ func (i *ID) forget(e *idEvent) {
 	i.channel.remove(e)
 }
 
-// showRequests has as many events as requests wait: one more, or, of one that is withdrawn, one less. So they
-// are bounded by the listener's backlog.
+// showRequests keeps as many events queued as requests wait: it adds one for a new request, and removes one for a
+// withdrawn request. So the listener's backlog limits them.
 func (i *ID) showRequests() {
 	if i.listener == nil {
 		return
@@ -261,7 +263,7 @@ func (i *ID) showRequests() {
 	i.channel.settle()
 }
 
-// statusOf is an error as an event carries it: an errno, negative.
+// statusOf returns the status of an event for an error: a negative errno.
 func statusOf(err error) int32 {
 	var errno unix.Errno
 	switch {
@@ -273,8 +275,8 @@ func statusOf(err error) int32 {
 	return -int32(errno)
 }
 
-// RemoveDevice tells the ids that are bound to the card that it has gone. Those at all addresses are on no card, as in
-// the kernel.
+// RemoveDevice reports to the ids that are bound to the card that it was removed. Ids at all addresses are on no card,
+// as in the kernel.
 func (s *Session) RemoveDevice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

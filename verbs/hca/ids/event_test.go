@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnansweredEnd: a connection whose peer has not agreed to its end has ended with ETIMEDOUT.
+// TestUnansweredEnd: a connection whose peer did not answer the DREQ ends with ETIMEDOUT.
 func TestUnansweredEnd(t *testing.T) {
 	for unanswered, status := range map[bool]int32{true: -int32(unix.ETIMEDOUT), false: 0} {
 		got := (&ID{}).eventOf(&cm.Event{Kind: cm.EventDisconnected, Unanswered: unanswered})
@@ -19,7 +19,7 @@ func TestUnansweredEnd(t *testing.T) {
 	}
 }
 
-// TestRoomForEvents: an id begins nothing more when so many of its events wait, and one more for each join.
+// TestRoomForEvents: an id with too many queued events starts no more operations; each join allows one more event.
 func TestRoomForEvents(t *testing.T) {
 	i := &ID{channel: &Channel{}, joins: make([]*idJoin, 2)}
 	for range maxEvents + 2 {

@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// QP1 is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
-// which counts against nobody's limits. It is used under Manager.serving.
+// QP1 is the connection manager's QP 1, in a session of its own, which no program sees and which no limit counts. It is
+// used under Manager.serving.
 type QP1 struct {
 	Session    CardSession
 	card       Card
@@ -24,37 +24,37 @@ type QP1 struct {
 	cq         *verbs.CQ
 	mr         *verbs.MR
 	QP         *verbs.QP // nil while a program has QP 1
-	Failed     bool      // the queue pair is in error, and is to be replaced
+	Failed     bool      // the queue pair is in error, and must be replaced
 	wcs        []verbs.WC
 	arrived    []arrival
 	Handles    map[cm.Path]*Handle
-	sending    []*Handle     // of the requests that have not completed, in order
+	sending    []*Handle     // handles of the incomplete requests, in order
 	unroutable atomic.Uint64 // messages that were not sent
 }
 
-// arrival is a message that was received. Its payload is valid until the buffer is recycled.
+// arrival is a received message. Its payload is valid until the buffer is recycled.
 type arrival struct {
 	buffer  uint64
 	path    cm.Path
 	payload []byte
 }
 
-// Handle is an address handle, kept for some time: for further messages, and since a message waits
-// with it for the neighbour's answer.
+// Handle is an address handle that is kept for some time: for further messages, and because a message waits with it for
+// the neighbour's response.
 type Handle struct {
 	ah      *verbs.AH
 	path    cm.Path
-	sending int // requests that have not completed
+	sending int // number of incomplete requests
 	Used    time.Time
 }
 
 const (
-	gsiReceives = 256                        // that are posted
-	gsiBuffer   = wire.GRHLen + wire.MADLen  // bytes; longer messages are not MADs, and find no room
-	gsiSends    = 32                         // that are outstanding
-	gsiBatch    = 64                         // completions that a round takes
+	gsiReceives = 256                        // posted receives
+	gsiBuffer   = wire.GRHLen + wire.MADLen  // bytes; longer messages are not MADs, and do not fit
+	gsiSends    = 32                         // outstanding sends
+	gsiBatch    = 64                         // maximum completions per round
 	MaxHandles  = 2 * gsiSends               // so that one is free whenever a send is
-	HandleIdle  = 2 * paths.NeighbourTimeout // after which a handle is closed
+	HandleIdle  = 2 * paths.NeighbourTimeout // idle time after which a handle is closed
 )
 
 // Do implements provider.Provider. Address handles do not wait for the neighbour: the engine holds their packets meanwhile.
@@ -65,7 +65,7 @@ func (s CardSession) Do(ctx context.Context, code provider.Code, request, grant 
 	return s.Provider.Do(ctx, code, request, grant)
 }
 
-// openQP1 takes QP 1.
+// openQP1 acquires QP 1.
 func openQP1(open func(wake func()) (CardSession, error), c Config, wake func()) (*QP1, error) {
 	g := &QP1{card: c.Card, wcs: make([]verbs.WC, gsiBatch), Handles: map[cm.Path]*Handle{}}
 	var err error
@@ -95,7 +95,7 @@ func (g *QP1) openObjects() error {
 	return g.openQP()
 }
 
-// open makes the queue pair if there is none; false if there cannot be one now.
+// open creates the queue pair if necessary; it returns false if that is not possible now.
 func (g *QP1) open(taken bool) bool {
 	if g.Failed {
 		g.closeQP()
@@ -103,7 +103,7 @@ func (g *QP1) open(taken bool) bool {
 	return g.QP != nil || !taken && g.openQP() == nil
 }
 
-// openQP makes the queue pair, with all receives posted.
+// openQP creates the queue pair, with all receives posted.
 func (g *QP1) openQP() (err error) {
 	qp, err := g.pd.CreateQP(&verbs.QPInitAttr{
 		Type: verbs.QPTypeGSI, SendCQ: g.cq, RecvCQ: g.cq, Port: 1,
@@ -125,10 +125,10 @@ func (g *QP1) openQP() (err error) {
 	return nil
 }
 
-// closeQP destroys the queue pair and what was sent with it.
+// closeQP destroys the queue pair and forgets its outstanding sends.
 func (g *QP1) closeQP() {
 	if g.QP != nil {
-		_ = g.QP.Close() // it is this session's; the card has ended, if that fails
+		_ = g.QP.Close() // it belongs to this session; it can fail only if the card has ended
 	}
 	g.QP, g.Failed, g.sending = nil, false, nil
 	for _, h := range g.Handles {
@@ -137,15 +137,15 @@ func (g *QP1) closeQP() {
 	}
 }
 
-// over is a context that is done: with it CQ.Wait polls and, if there is nothing, arms.
+// over is a context that is done: with it CQ.Wait polls and, if there is no completion, arms the CQ.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// poll takes completions, and gives the messages that have arrived; n is 0 if there was no completion:
-// then the next one wakes.
+// poll handles completions, and returns the messages that have arrived; n is 0 if there was no completion: then the
+// next one wakes the goroutine.
 func (g *QP1) poll() (arrived []arrival, n int) {
 	n, _ = g.cq.Wait(over, g.wcs) // it fails with the context's error, or the card has ended
 	g.arrived = g.arrived[:0]
@@ -174,7 +174,7 @@ func (g *QP1) arrival(wc *verbs.WC) arrival {
 	}}
 }
 
-// recycle posts the buffers of messages again.
+// recycle reposts the buffers of messages.
 func (g *QP1) recycle(arrived []arrival) {
 	wrs := make([]verbs.RecvWR, len(arrived))
 	for i, a := range arrived {
@@ -185,7 +185,7 @@ func (g *QP1) recycle(arrived []arrival) {
 	}
 }
 
-// send sends what next gives, as far as there is room, and closes handles that were not used for long.
+// send sends the messages that next returns, as far as there is room, and closes idle handles.
 func (g *QP1) send(now time.Time, next func() (cm.Datagram, bool)) {
 	for len(g.sending) < gsiSends {
 		d, some := next()
@@ -222,7 +222,7 @@ func (g *QP1) Post(now time.Time, d *cm.Datagram) error {
 	return nil
 }
 
-// sent takes the completion of the oldest send.
+// sent handles the completion of the oldest send.
 func (g *QP1) sent(wc *verbs.WC) {
 	g.sending[0].sending--
 	g.sending = g.sending[1:]
@@ -232,7 +232,7 @@ func (g *QP1) sent(wc *verbs.WC) {
 	}
 }
 
-// handleTo finds or makes the handle for a path.
+// handleTo returns the handle for a path, and creates it if necessary.
 func (g *QP1) handleTo(path cm.Path) (*Handle, error) {
 	if h := g.Handles[path]; h != nil {
 		return h, nil
@@ -257,11 +257,11 @@ func (g *QP1) handleTo(path cm.Path) (*Handle, error) {
 
 // drop closes a handle.
 func (g *QP1) drop(h *Handle) {
-	_ = h.ah.Close() // it is this session's; the card has ended, if that fails
+	_ = h.ah.Close() // it belongs to this session; it can fail only if the card has ended
 	delete(g.Handles, h.path)
 }
 
-// dropOldest closes the handle that was not used for longest.
+// dropOldest closes the least recently used handle.
 func (g *QP1) dropOldest() {
 	var oldest *Handle
 	for _, h := range g.Handles {
@@ -272,7 +272,7 @@ func (g *QP1) dropOldest() {
 	g.drop(oldest)
 }
 
-// idleAt is when the first handle is to be closed, of those that nothing is being sent with.
+// idleAt returns the time when the first idle handle has to be closed.
 func (g *QP1) idleAt() (at time.Time, some bool) {
 	for _, h := range g.Handles {
 		if idle := h.Used.Add(HandleIdle); h.sending == 0 && (!some || idle.Before(at)) {

@@ -18,43 +18,43 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ID is a connection id (rdma_cm_id). All of it is under its session's lock, except work.
+// ID is a connection id (rdma_cm_id). Its session's lock protects all fields except work.
 type ID struct {
 	session *Session
 	handle  provider.Handle
 	space   wire.PortSpace
 	kind    verbs.QPType
 	channel *Channel
-	events  list.List // of *idEvent that the program has not read, in their order
-	asked   int       // of these, requests: as many as wait at the listener
+	events  list.List // of *idEvent that the program has not read, in order
+	asked   int       // number of request events among them: as many as wait at the listener
 	state   idState
 
 	reuse, afonly bool
-	afonlySet     bool // by the program; else bind chooses
+	afonlySet     bool // by the program; otherwise bind chooses
 	tos           uint8
-	ackTimeout    uint8     // a code; of a reliable connection
-	ackSet        bool      // by the program; else it is the path's
+	ackTimeout    uint8     // encoded; of a reliable connection
+	ackSet        bool      // by the program; otherwise it is the path's
 	qkey          wire.QKey // of the id's queue pair and its groups
 
-	binding      *binding // nil: it has no port
+	binding      *binding // nil without a port
 	source, dest netip.AddrPort
-	ends         paths.Ends    // of what goes to dest; zero as long as it is not resolved
+	ends         paths.Ends    // of messages to dest; zero until it is resolved
 	path         *paths.Path   // with these ends; nil if dest was not resolved here
-	given        *verbs.AHAttr // the path that the program has set; nil for the host's
+	given        *verbs.AHAttr // the path set by the program; nil for the host's
 	joins        []*idJoin
 
-	usesCM     bool           // the connection manager does one of these for the id
-	listener   *cm.Listener   // of one that listens
-	inquiry    *cm.Inquiry    // of one that asks for a queue pair
-	request    *cm.Request    // that the id stands for, until it is answered
-	connection *cm.Connection // of one that has asked for a connection, or was asked for one
+	usesCM     bool           // the connection manager has one of these for the id
+	listener   *cm.Listener   // of a listening id
+	inquiry    *cm.Inquiry    // of an id that requests a queue pair number
+	request    *cm.Request    // the unanswered request that the id represents
+	connection *cm.Connection // of an id that has requested a connection, or represents such a request
 
-	work   sync.WaitGroup  // what goes on without the lock
-	life   context.Context // of work; ends with the id
+	work   sync.WaitGroup  // operations without the lock
+	life   context.Context // context of work; ends with the id
 	cancel func()
 }
 
-// idState is where an id is on its way to a connection. What is not allowed in a state is EINVAL.
+// idState is the state of an id. An operation that is not allowed in a state returns EINVAL.
 //
 //	idle ── bind ──► bound ── resolve address ──► resolving ──► address resolved
 //	                   │                                              │ resolve route
@@ -67,7 +67,7 @@ const (
 	idResolving
 	idAddrResolved
 	idRouteResolved
-	idConnecting // a request was sent, or has come
+	idConnecting // a request was sent or received
 	idListening
 	idDestroyed
 )
@@ -79,13 +79,13 @@ func (s idState) String() string {
 	}[s]
 }
 
-// connects says whether the id's queue pair has one peer.
+// connects reports whether the id's queue pair has a single peer.
 func (i *ID) connects() bool { return i.kind != verbs.QPTypeUD }
 
-// onDevice says whether the id is bound to the card: to one of its addresses.
+// onDevice reports whether the id is bound to the card: to one of its addresses.
 func (i *ID) onDevice() bool { return i.source.IsValid() && !i.source.Addr().IsUnspecified() }
 
-// in refuses what an id may not do in its state.
+// in returns an error unless the id is in one of the states.
 func (i *ID) in(what string, states ...idState) error {
 	for _, s := range states {
 		if i.state == s {
@@ -120,7 +120,7 @@ func (s *Session) CreateID(r provider.CreateIDRequest) (grant provider.CreateIDG
 	return provider.CreateIDGrant{ID: i.handle}, nil
 }
 
-// newID makes an id.
+// newID creates an id.
 func (s *Session) newID(c *Channel, space wire.PortSpace, kind verbs.QPType) (_ *ID, err error) {
 	i := &ID{session: s, space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
 	if i.handle, err = s.ids.Add(i); err != nil {
@@ -131,7 +131,7 @@ func (s *Session) newID(c *Channel, space wire.PortSpace, kind verbs.QPType) (_ 
 	return i, nil
 }
 
-// checkSpace gives the type of queue pairs that a port space is for.
+// checkSpace returns the type of queue pairs of a port space.
 func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, err error) {
 	switch space {
 	case wire.PortSpaceUDP:
@@ -151,7 +151,7 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 	return kind, nil
 }
 
-// withID finds an id, and locks the session for what is done with it.
+// withID finds an id, and calls a function with it under the session's lock.
 func (s *Session) withID(handle provider.Handle, do func(*ID) error) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -214,15 +214,15 @@ func (i *ID) set(option ib.IDOption, value uint32) (err error) {
 	}
 	if option == ib.IDOptionAckTimeout && value <= maxAckTimeout {
 		if i.kind != verbs.QPTypeRC {
-			return fmt.Errorf("%w: an ACK timeout of an id for %v; reliable connections have one", verbs.ErrInvalid, i.kind)
+			return fmt.Errorf("%w: an ACK timeout for an id of type %v; only reliable connections have one", verbs.ErrInvalid, i.kind)
 		}
 		i.ackTimeout, i.ackSet = uint8(value), true
 		return nil
 	}
-	return fmt.Errorf("%w: no id has an option %d, value %d", verbs.ErrInvalid, option, value)
+	return fmt.Errorf("%w: unknown id option %d, or invalid value %d", verbs.ErrInvalid, option, value)
 }
 
-// maxAckTimeout is the largest code: 4.096 µs × 2³¹, 2.4 h.
+// maxAckTimeout is the largest encoded timeout: 4.096 µs × 2³¹, 2.4 h.
 const maxAckTimeout = 31
 
 // QueryID carries out provider.QueryID.
@@ -269,7 +269,7 @@ func (s *Session) takeID(handle provider.Handle) (*ID, error) {
 	return i, nil
 }
 
-// endID ends what an id has begun, and drops its events.
+// endID ends the operations of an id, and drops its events.
 func (s *Session) endID(i *ID) {
 	i.state = idDestroyed
 	i.cancel()
@@ -282,8 +282,8 @@ func (s *Session) endID(i *ID) {
 	i.channel.ids--
 }
 
-// free frees what an id has, except its memberships, which are the session's. Nothing of it goes on
-// any more.
+// free frees the resources of an id, except its memberships, which belong to the session. All its operations have
+// ended.
 func (i *ID) free() {
 	s := i.session
 	if i.path != nil {
@@ -294,7 +294,7 @@ func (i *ID) free() {
 	}
 }
 
-// beginWork is for what goes on without the lock. Neither the id nor the session is freed before endWork.
+// beginWork starts an operation without the lock. Neither the id nor the session is freed before endWork.
 func (i *ID) beginWork() {
 	i.session.work.Add(1)
 	i.work.Add(1)

@@ -15,13 +15,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// idJoin is a membership that an id has asked for. It stays in the id's list until it fails or is left.
+// idJoin is a membership that an id has requested. It stays in the id's list until it fails or is left.
 type idJoin struct {
 	id         *ID
 	group      netip.Addr
 	context    uint64
-	membership provider.Handle // 0 as long as the host has not joined
-	left       bool            // before that
+	membership provider.Handle // 0 until the host has joined
+	left       bool            // left before that
 }
 
 // JoinID carries out provider.JoinID.
@@ -73,7 +73,7 @@ func (i *ID) mayJoin() error {
 	return err
 }
 
-// finish reports the end of a join; false if nobody is there for the membership.
+// finish reports the result of a join; it returns false if the membership is no longer wanted.
 func (j *idJoin) finish(grant provider.JoinMulticastGrant, failed error) bool {
 	i, s := j.id, j.id.session
 	s.mu.Lock()
@@ -110,8 +110,8 @@ func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGran
 	return provider.LeaveIDGrant{Context: j.context}, nil
 }
 
-// takeIDJoin removes the last join of a group from an id, with its event, and returns the channel of that too. The session
-// waits for work.Done.
+// takeIDJoin removes the last join of a group from an id, with its event, and also returns the event's channel. The
+// session waits for work.Done.
 func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, *Channel, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, nil, err
@@ -135,7 +135,7 @@ func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, *Channel, err
 	return nil, nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
 }
 
-// forgetJoin removes the event of a join, if it waits.
+// forgetJoin removes the event of a join, if it is queued.
 func (i *ID) forgetJoin(j *idJoin) {
 	for at := i.events.Front(); at != nil; at = at.Next() {
 		if e := at.Value.(*idEvent); e.join == j {
@@ -146,13 +146,13 @@ func (i *ID) forgetJoin(j *idJoin) {
 	}
 }
 
-// leave ends the membership, unless the host has not joined yet: then who joins leaves.
+// leave ends the membership, unless the host has not joined yet: then JoinID's goroutine leaves.
 func (j *idJoin) leave() {
 	s := j.id.session
 	s.mu.Lock()
 	membership := j.membership
 	s.mu.Unlock()
 	if membership != 0 {
-		_ = s.config.Groups.Leave(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
+		_ = s.config.Groups.Leave(provider.LeaveMulticastRequest{Membership: membership}) // it fails if the program has left by the membership's handle
 	}
 }

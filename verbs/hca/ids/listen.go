@@ -41,7 +41,7 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 	})
 }
 
-// listensAt is the address as the connection manager's listener has it.
+// listensAt returns the address for the connection manager's listener.
 func (i *ID) listensAt() netip.Addr {
 	address := i.source.Addr()
 	if address.IsUnspecified() && !i.afonly {
@@ -50,8 +50,8 @@ func (i *ID) listensAt() netip.Addr {
 	return address.WithZone("")
 }
 
-// takeRequest makes the new id for the event of a request, which the program is getting; false if there
-// is none: then the request is rejected.
+// takeRequest creates the new id for the event of a request that the program reads; it returns false if no request
+// waits or the id cannot be created. Then the request is rejected.
 func (i *ID) takeRequest(e *provider.CMEvent) bool {
 	request, connection := i.nextRequest()
 	if request == nil && connection == nil {
@@ -61,7 +61,7 @@ func (i *ID) takeRequest(e *provider.CMEvent) bool {
 	child, err := i.newChild()
 	if err != nil {
 		manager.With(func(_ *cm.Manager, now time.Time) { turnAway(request, connection, now) })
-		manager.Log.Debug("a request was rejected: its id cannot be made", "device", manager.Card.Name(), "port", i.source.Port(), "error", err)
+		manager.Log.Debug("rejected a request: cannot create its id", "device", manager.Card.Name(), "port", i.source.Port(), "error", err)
 		return false
 	}
 	e.ID, e.Listener = child.handle, i.handle
@@ -75,7 +75,7 @@ func (i *ID) takeRequest(e *provider.CMEvent) bool {
 	return true
 }
 
-// nextRequest takes the oldest request that waits, for datagrams or for a connection; nil if none does.
+// nextRequest dequeues the oldest waiting request, for datagrams or for a connection, or nil.
 func (i *ID) nextRequest() (request *cm.Request, connection *cm.Connection) {
 	if i.listener == nil {
 		return nil, nil
@@ -95,11 +95,11 @@ func turnAway(request *cm.Request, connection *cm.Connection, now time.Time) {
 	if connection != nil {
 		connection.Close(now)
 	} else {
-		_ = request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first, and short
+		_ = request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first answer, without private data, so it cannot fail
 	}
 }
 
-// newChild makes an id for a request.
+// newChild creates an id for a request.
 func (i *ID) newChild() (*ID, error) {
 	child, err := i.session.newID(i.channel, i.space, i.kind)
 	if err != nil {
@@ -119,8 +119,8 @@ func (i *ID) standFor(r *cm.Request) {
 	i.source, i.dest, i.ends = r.Dest, r.Source, paths.Ends{Source: r.Path.Local, Dest: r.Path.Remote}
 }
 
-// standForConnection makes the id the connection's, and gives what the peer says. The connection manager is
-// locked.
+// standForConnection makes the id the owner of the connection, and returns the peer's parameters. The connection
+// manager is locked.
 func (i *ID) standForConnection(c *cm.Connection) ib.ConnParam {
 	i.connection, c.Owner = c, i
 	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, paths.Ends{Source: c.Path.Local, Dest: c.Path.Remote}, c.Path.TrafficClass
@@ -144,7 +144,7 @@ func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 		}
 		err := accept(&r)
 		if err != nil {
-			_ = i.reject(nil) // it has not been answered, and this is short
+			_ = i.reject(nil) // it has not been answered, and has no private data, so this cannot fail
 		}
 		return err
 	})
@@ -199,14 +199,13 @@ func (i *ID) reject(privateData []byte) (err error) {
 	return err
 }
 
-// toAnswer checks that the id stands for a request that was not answered, or for a connection, which knows
-// by itself what it can answer.
+// toAnswer checks that the id represents an unanswered request, or a connection, which checks its own state.
 func (i *ID) toAnswer(what string) error {
 	if err := i.in(what, idConnecting); err != nil {
 		return err
 	}
 	if i.request == nil && i.connection == nil {
-		return fmt.Errorf("%w: %s an id that stands for no request, or for one that was answered", verbs.ErrInvalid, what)
+		return fmt.Errorf("%w: %s an id without a request, or whose request was answered", verbs.ErrInvalid, what)
 	}
 	return nil
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/roced/roced/verbs/hca/cm"
 )
 
-// Manager runs a card's connection manager on QP 1, from when the card opens until it closes or
-// fails. One goroutine serves both; it sleeps while there is nothing to do.
+// Manager runs a card's connection manager on QP 1, from the opening of the card until it is closed or fails. One
+// goroutine serves both; it sleeps while there is no work.
 //
-// A program that may have QP 1 takes it over, unless connection ids use the manager, and the manager
-// has it back when the program's is destroyed.
+// A program with the privilege for QP 1 can take it over, unless connection ids use the manager; the manager gets it
+// back when the program's QP 1 is destroyed.
 type Manager struct {
 	Config
-	wake chan struct{} // of capacity 1: there is something to do
+	wake chan struct{} // of capacity 1: there is work
 
 	serving sync.Mutex // held for a round; before the card's locks
 	qp1     *QP1
-	faults  int // rounds in a row that ended in a mistake; of the goroutine
+	faults  int // consecutive rounds that panicked; of the goroutine
 
 	mu      sync.Mutex // innermost
 	machine *cm.Manager
@@ -33,12 +33,12 @@ type Manager struct {
 	taken   bool // a program has QP 1, or is about to
 }
 
-// NewManager makes a manager, which has QP 1 from Open on.
+// NewManager creates a manager, which has QP 1 from Open on.
 func NewManager(c Config) *Manager {
 	return &Manager{Config: c, wake: make(chan struct{}, 1), machine: cm.New(randomNumber)}
 }
 
-// Open takes QP 1, in a session that open makes. That session calls wake when there is something to poll.
+// Open acquires QP 1, in a session that open creates. That session calls wake when there is something to poll.
 func (m *Manager) Open(open func(wake func()) (CardSession, error)) (err error) {
 	if m.qp1, err = openQP1(open, m.Config, m.WakeUp); err != nil {
 		return fmt.Errorf("QP 1: %w", err)
@@ -52,7 +52,7 @@ func randomNumber() uint64 {
 	return binary.NativeEndian.Uint64(b[:])
 }
 
-// WakeUp has the goroutine do a round. It does not wait.
+// WakeUp makes the goroutine run a round. It does not block.
 func (m *Manager) WakeUp() {
 	select {
 	case m.wake <- struct{}{}:
@@ -60,8 +60,8 @@ func (m *Manager) WakeUp() {
 	}
 }
 
-// With gives the connection manager to a function, which must not wait. What it has sent, and its
-// events, are on their way when it has returned.
+// With calls a function with the connection manager. The function must not block. Its messages and events are delivered
+// soon after With returns.
 func (m *Manager) With(do func(m *cm.Manager, now time.Time)) {
 	defer m.WakeUp()
 	m.mu.Lock()
@@ -69,13 +69,13 @@ func (m *Manager) With(do func(m *cm.Manager, now time.Time)) {
 	do(m.machine, time.Now())
 }
 
-// Use counts a connection id that uses the connection manager, until Leave. ErrBusy while a program
-// has QP 1.
+// Use counts a connection id that uses the connection manager, until Leave. It returns ErrBusy while a program has QP
+// 1.
 func (m *Manager) Use() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.taken {
-		return fmt.Errorf("%w: a program has QP 1 of %s, and so its connection management; connection ids work when it has closed it", verbs.ErrBusy, m.Card.Name())
+		return fmt.Errorf("%w: a program has QP 1 of %s, and therefore its connection management; connection ids work after that program has closed QP 1", verbs.ErrBusy, m.Card.Name())
 	}
 	m.users++
 	return nil
@@ -88,14 +88,14 @@ func (m *Manager) Leave() {
 	m.users--
 }
 
-// Users is how many connection ids use the manager.
+// Users returns the number of connection ids that use the manager.
 func (m *Manager) Users() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.users
 }
 
-// Serving gives QP 1 to a function, between two rounds.
+// Serving calls a function with QP 1, between two rounds.
 func (m *Manager) Serving(do func(*QP1)) {
 	m.serving.Lock()
 	defer m.serving.Unlock()
@@ -123,8 +123,8 @@ func (m *Manager) Run() {
 	}
 }
 
-// round takes what has arrived, does what is due, and sends. It returns false if there was no
-// completion: then the next one wakes the goroutine.
+// round handles the received messages and expired timers, and sends. It returns false if there was no completion: then
+// the next one wakes the goroutine.
 func (m *Manager) round() (more bool) {
 	m.serving.Lock()
 	defer m.serving.Unlock()
@@ -145,7 +145,8 @@ func (m *Manager) round() (more bool) {
 	return completions > 0
 }
 
-// roundContained is round. One that ends in a mistake is followed by another, unless many in a row do.
+// roundContained is round with panics contained. A round that panics is followed by another, unless too many in a row
+// do.
 func (m *Manager) roundContained() (more bool) {
 	f := fault.Contain(func() { more = m.round() })
 	if f == nil {
@@ -157,11 +158,10 @@ func (m *Manager) roundContained() (more bool) {
 	return m.faults < maxManagerFaults
 }
 
-// maxManagerFaults is how many rounds in a row may end in a mistake before the manager waits for what comes next.
+// maxManagerFaults is the number of consecutive rounds that may panic before the manager waits for the next event.
 const maxManagerFaults = 16
 
-// contain has the connection manager do something. A mistake costs the session of the id whose message or
-// timer was in hand.
+// contain calls the connection manager. A panic ends the session of the id whose message or timer was being handled.
 func (m *Manager) contain(do func()) {
 	m.mu.Lock()
 	f := fault.Contain(do)
@@ -172,16 +172,16 @@ func (m *Manager) contain(do func()) {
 	}
 }
 
-// faulted ends the session of an owner in whose work there was a mistake; nil for nobody's.
+// faulted ends the session of an owner whose work has panicked; owner is nil if no owner is known.
 func (m *Manager) faulted(f *fault.Fault, owner any) {
 	if i, is := owner.(*ID); is {
-		go fault.Contain(func() { i.session.program.Faulted(f) }) // which needs locks that may be held here
+		go fault.Contain(func() { i.session.program.Faulted(f) }) // it needs locks that may be held here
 		return
 	}
 	m.NoteFault(f)
 }
 
-// sendNow sends what waits before it returns, as far as there is room. The caller holds no lock.
+// sendNow sends waiting messages before it returns, as far as there is room. The caller holds no lock.
 func (m *Manager) sendNow() {
 	m.serving.Lock()
 	defer m.serving.Unlock()
@@ -190,14 +190,14 @@ func (m *Manager) sendNow() {
 	}
 }
 
-// Next takes the next message to send.
+// Next dequeues the next message to send.
 func (m *Manager) Next() (cm.Datagram, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.machine.NextDatagram()
 }
 
-// deliver gives events to their owners.
+// deliver delivers events to their owners.
 func (m *Manager) deliver() {
 	for {
 		m.mu.Lock()
@@ -212,10 +212,10 @@ func (m *Manager) deliver() {
 	}
 }
 
-// reopenPause is the time after which the manager tries again to take QP 1, if the host refused that.
+// reopenPause is the time after which the manager retries to acquire QP 1, if the host refused.
 const reopenPause = time.Second
 
-// Due is when the next round is needed although nothing arrives.
+// Due returns the time when the next round is needed although nothing arrives.
 func (m *Manager) Due() (at time.Time, some bool) {
 	m.serving.Lock()
 	defer m.serving.Unlock()
@@ -231,7 +231,7 @@ func (m *Manager) Due() (at time.Time, some bool) {
 	return at, some
 }
 
-// Yield gives QP 1 to a program. The caller holds no lock.
+// Yield releases QP 1 to a program. The caller holds no lock.
 func (m *Manager) Yield() error {
 	if err := m.setTaken(); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (m *Manager) Yield() error {
 	m.serving.Lock()
 	defer m.serving.Unlock()
 	if m.qp1.QP != nil {
-		m.qp1.send(time.Now(), m.Next) // the last words of ids that have just gone
+		m.qp1.send(time.Now(), m.Next) // the last messages of ids that were just destroyed
 	}
 	m.qp1.closeQP()
 	return nil
@@ -258,7 +258,7 @@ func (m *Manager) setTaken() error {
 	return nil
 }
 
-// Regain has the manager take QP 1 again, which a program had.
+// Regain makes the manager acquire QP 1 again, after a program had it.
 func (m *Manager) Regain() {
 	m.mu.Lock()
 	m.taken = false
@@ -266,10 +266,10 @@ func (m *Manager) Regain() {
 	m.WakeUp()
 }
 
-// flushTimeout is how long Flush waits for messages to leave.
+// flushTimeout is the maximum time for which Flush waits for messages to be sent.
 const flushTimeout = time.Second
 
-// ended says whether the card has.
+// ended reports whether the card has ended.
 func (m *Manager) ended() bool {
 	select {
 	case <-m.Ended:
@@ -279,16 +279,16 @@ func (m *Manager) ended() bool {
 	}
 }
 
-// Mend has the manager go on after a mistake in the work of its session, which mend has engine and session
-// forget: it makes another queue pair.
+// Mend makes the manager continue after a panic in the work of its session: mend resets engine and session, and the
+// manager creates another queue pair.
 func (m *Manager) Mend(mend func()) {
 	m.Serving(func(q *QP1) { q.Failed = true })
 	mend()
 	m.WakeUp()
 }
 
-// Flush sends what waits to be sent, before the card ends: at least one round, since another may have taken a
-// message and not have sent it yet.
+// Flush sends waiting messages before the card ends. It runs at least one round, since another may have dequeued a
+// message without having sent it yet.
 func (m *Manager) Flush() {
 	if m.qp1 == nil || m.ended() {
 		return // the card could not be opened, or has ended
@@ -302,14 +302,14 @@ func (m *Manager) Flush() {
 	}
 }
 
-// waiting says whether something waits to be sent, and can be.
+// waiting reports whether messages wait that can be sent.
 func (m *Manager) waiting() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.taken && !m.ended() && m.machine.Waiting()
 }
 
-// Counters are the connection manager's, with what QP 1 could not send.
+// Counters returns the connection manager's counters, with the messages that QP 1 could not send.
 func (m *Manager) Counters() (all cm.Counters) {
 	if m.qp1 == nil {
 		return all // the card could not be opened

@@ -15,13 +15,12 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// Ports are the port spaces of a network namespace, for the ids of all cards in it. Its lock is the
-// last to be taken.
+// Ports holds the port spaces of a network namespace, for the ids of all cards in it. Its lock is the innermost.
 type Ports struct {
 	mu    sync.Mutex
 	bound map[portKey][]*binding
-	given map[wire.PortSpace]int // how many of them are given out, or could be
-	out   map[portKey]bool       // these
+	given map[wire.PortSpace]int // number of bound ephemeral ports
+	out   map[portKey]bool       // the bound ephemeral ports
 }
 
 type portKey struct {
@@ -29,16 +28,15 @@ type portKey struct {
 	port  uint16
 }
 
-// binding is an id's hold of an address and a port. What an id is bound to on several cards has one
-// owner.
+// binding is an id's hold of an address and a port. The bindings of an id on several cards have one owner.
 type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
 	reuse, afonly bool
-	user          *quota.Quota // that of its user; nil for a program in this process
-	whose         uint64       // which of the user's ids, as the program says; 0: unknown
+	user          *quota.Quota // quota of its user; nil for a program in this process
+	whose         uint64       // the program's number of the id among the user's; 0: unknown
 	owner         *binding
-	rules         network.PortRules // as of when it was bound
+	rules         network.PortRules // at the time of binding
 }
 
 func newPorts() *Ports {
@@ -54,13 +52,13 @@ func (p *Ports) add(b *binding) {
 	p.bound[b.portKey] = append(p.bound[b.portKey], b)
 }
 
-// isGivenOut says whether ids that ask for any port get this one.
+// isGivenOut reports whether the port is in the ephemeral range.
 func (b *binding) isGivenOut() bool { return b.port >= b.rules.First && b.port <= b.rules.Last }
 
-// ephemeral is how many ports are given out.
+// ephemeral returns the number of ephemeral ports.
 func (b *binding) ephemeral() int { return int(b.rules.Last) - int(b.rules.First) + 1 }
 
-// bind takes the binding's port, or chooses one if that is 0.
+// bind acquires the binding's port, or chooses one if that is 0.
 func (p *Ports) bind(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,10 +90,10 @@ func (p *Ports) share(b *binding) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: the id has port %d at all addresses of no other card here, so there is none to share", verbs.ErrAddrNotAvail, b.port)
+	return fmt.Errorf("%w: the id has not bound port %d at all addresses of another card, so it has no binding to share", verbs.ErrAddrNotAvail, b.port)
 }
 
-// admit says whether the binding's user may have one more port of those that are given out.
+// admit returns an error if the binding's user cannot have another ephemeral port.
 func (p *Ports) admit(b *binding) error {
 	if b.port != 0 && (!b.isGivenOut() || len(p.bound[b.portKey]) > 0) {
 		return nil
@@ -104,7 +102,7 @@ func (p *Ports) admit(b *binding) error {
 	return b.user.Admit(quota.IDs, ports)
 }
 
-// choose finds a port that nobody has.
+// choose finds a free port.
 func (p *Ports) choose(b *binding) error {
 	if err := p.admit(b); err != nil {
 		return err
@@ -121,8 +119,8 @@ func (p *Ports) choose(b *binding) error {
 	return fmt.Errorf("%w: all %d ports that are given out are in use (sysctl net.ipv4.ip_local_port_range); destroy some ids", verbs.ErrAddrNotAvail, all)
 }
 
-// conflict refuses two bindings of one port that a packet could be for both of. reuse allows it to
-// those of one user that all allow it.
+// conflict returns an error if a packet could match two bindings of one port. reuse allows that for bindings of one
+// user that all allow it.
 func (b *binding) conflict(other *binding, reuse bool) error {
 	switch {
 	case reuse && other.reuse && b.user == other.user:
@@ -137,8 +135,8 @@ func (b *binding) conflict(other *binding, reuse bool) error {
 	return nil
 }
 
-// listen checks that no other id could get the requests of one that is to listen, and ends the reuse of its address:
-// nobody binds beside it from then on, as in the kernel.
+// listen checks that no other id could get the requests of a listening id, and ends the reuse of its address: no other
+// id can bind it from then on, as in the kernel.
 func (p *Ports) listen(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,21 +152,21 @@ func (p *Ports) listen(b *binding) error {
 	return nil
 }
 
-// setAFOnly says whether the address is of its IP version alone.
+// setAFOnly sets whether the address is for its IP version only.
 func (p *Ports) setAFOnly(b *binding, only bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.afonly = only
 }
 
-// narrow binds to one address what was bound to all.
+// narrow binds a binding at all addresses to one address.
 func (p *Ports) narrow(b *binding, address netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.address = address
 }
 
-// release gives the port back.
+// release frees the port.
 func (p *Ports) release(b *binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,14 +180,14 @@ func (p *Ports) release(b *binding) {
 	}
 }
 
-// Len is how many ports are bound.
+// Len returns the number of bound ports.
 func (p *Ports) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.bound)
 }
 
-// namespaces are the port spaces of the network namespaces that this process has cards in.
+// namespaces holds the port spaces of the network namespaces in which this process has cards.
 var namespaces = struct {
 	mu  sync.Mutex
 	all map[any]*namespace
@@ -200,7 +198,7 @@ type namespace struct {
 	cards int
 }
 
-// TakePorts gives the port spaces of a namespace, for a card in it.
+// TakePorts returns the port spaces of a namespace, for a card in it.
 func TakePorts(id any) *Ports {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()
@@ -213,7 +211,7 @@ func TakePorts(id any) *Ports {
 	return n.ports
 }
 
-// LeavePorts forgets them with the namespace's last card.
+// LeavePorts releases them; with the last card of the namespace they are freed.
 func LeavePorts(id any) {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()

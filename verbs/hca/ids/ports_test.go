@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBothVersionsOfAPort: one port of 0.0.0.0 and of :: is two ids' only if both are for their version alone.
+// TestBothVersionsOfAPort: two ids can have one port of 0.0.0.0 and of :: only if both are for their IP version only.
 func TestBothVersionsOfAPort(t *testing.T) {
 	for _, row := range []struct{ four, six, fits bool }{{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false}} {
 		p := newPorts()
@@ -26,7 +26,7 @@ func TestBothVersionsOfAPort(t *testing.T) {
 	}
 }
 
-// TestSharedPort: what an id is bound to on several cards has one owner, that id, also where others of the user's have
+// TestSharedPort: the bindings of an id on several cards have one owner, that id, even if other ids of the user have
 // the address.
 func TestSharedPort(t *testing.T) {
 	p := newPorts()
@@ -43,7 +43,8 @@ func TestSharedPort(t *testing.T) {
 	check(t, p.listen(further))
 }
 
-// TestNarrowedPort: what was bound to all addresses, and has one now, leaves the port of others to others.
+// TestNarrowedPort: an id that was bound to all addresses, and is now bound to one, does not block the port at other
+// addresses.
 func TestNarrowedPort(t *testing.T) {
 	p := newPorts()
 	key := portKey{wire.PortSpaceTCP, 2000}
@@ -92,11 +93,11 @@ func TestPortsAreCounted(t *testing.T) {
 	check(t, err)
 	p.release(one)
 	if n := p.given[wire.PortSpaceTCP]; n != 100 || p.Len() != 101 {
-		t.Errorf("%d ports are given out, %d bound", n, p.Len())
+		t.Errorf("got %d ephemeral ports in use, %d bound", n, p.Len())
 	}
 }
 
-// TestPortsAreLeftForOthers: the last eighth of the ephemeral ports is for users that have few.
+// TestPortsAreLeftForOthers: the last eighth of the ephemeral ports is reserved for users that have few.
 func TestPortsAreLeftForOthers(t *testing.T) {
 	p, greedy, late := newPorts(), quota.New("greedy", quota.Limits{}, nil), quota.New("late", quota.Limits{}, nil)
 	bind := func(user *quota.Quota) error {

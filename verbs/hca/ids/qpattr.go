@@ -20,7 +20,7 @@ func (s *Session) InitIDQPAttr(r provider.InitIDQPAttrRequest) (grant provider.I
 	return grant, err
 }
 
-// qpAttr are the attributes by which a queue pair of the id comes to a state.
+// qpAttr returns the attributes with which a queue pair of the id changes to a state.
 func (i *ID) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	if !i.onDevice() {
 		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
@@ -52,11 +52,11 @@ func (i *ID) datagramAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant
 }
 
 func noAttributes(state verbs.QPState) error {
-	return fmt.Errorf("%w: attributes for %v; there are some for INIT, RTR and RTS", verbs.ErrInvalid, state)
+	return fmt.Errorf("%w: attributes for %v; the states with attributes are INIT, RTR and RTS", verbs.ErrInvalid, state)
 }
 
-// connectedAttr are those of a connection. Before both sides have named their queue pairs, there are
-// attributes for INIT alone.
+// connectedAttr returns the attributes of a connection. Until both sides have named their queue pairs, only INIT has
+// attributes.
 func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	terms, agreed := i.terms()
 	switch {
@@ -89,17 +89,17 @@ func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGran
 	return grant, err
 }
 
-// The attributes of responders and of requesters alone: an XRC queue pair is one of them.
+// The attributes of responders only and of requesters only: an XRC queue pair is one of them.
 const (
 	ofResponder = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
 	ofRequester = verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 )
 
-// ofReliable are the attributes that unreliable connections do not have: nothing is acknowledged, or asked for.
+// ofReliable has the attributes that unreliable connections lack, since they have no ACKs and no READs.
 const ofReliable = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 
-// terms are those of the id's connection, with no more READs and atomics at once than the card has; agreed if
-// they are complete.
+// terms returns the terms of the id's connection, with the READs and atomics limited to those that the card supports;
+// agreed reports whether they are complete.
 func (i *ID) terms() (terms cm.Terms, agreed bool) {
 	if i.connection != nil {
 		i.session.manager.With(func(*cm.Manager, time.Time) { terms, agreed = i.connection.Terms, i.connection.Agreed() })
@@ -108,7 +108,7 @@ func (i *ID) terms() (terms cm.Terms, agreed bool) {
 	return terms, agreed
 }
 
-// accessFor is what a peer may do, as the kernel's rdma_cm has it.
+// accessFor returns the access rights of a peer, as the kernel's rdma_cm sets them.
 func accessFor(responderResources uint8) verbs.AccessFlags {
 	if responderResources == 0 {
 		return verbs.AccessRemoteWrite
@@ -116,7 +116,7 @@ func accessFor(responderResources uint8) verbs.AccessFlags {
 	return verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 }
 
-// attrToReceive is what a queue pair needs to receive.
+// attrToReceive returns the attributes for RTR.
 func (i *ID) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
 	a.AHAttr = i.session.manager.Card.AHAttr(i.ends, t.Path.TrafficClass)
@@ -129,7 +129,7 @@ func (i *ID) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	return grant
 }
 
-// attrToSend is what it needs to send, too.
+// attrToSend returns the attributes for RTS.
 func attrToSend(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
 	a.SQPSN, a.Timeout, a.RetryCnt, a.RNRRetry, a.MaxRDAtomic = t.SQPSN, t.AckTimeout, t.RetryCount, t.RNRRetryCount, t.InitiatorDepth

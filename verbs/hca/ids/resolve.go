@@ -30,16 +30,16 @@ func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRou
 	return grant, network.HostError(err)
 }
 
-// resolution is the search for the path from an id to a destination.
+// resolution is a search for the path from an id to a destination.
 type resolution struct {
 	id     *ID
 	source netip.Addr
 	dest   netip.AddrPort
-	path   *paths.Path // of which the id becomes a user
+	path   *paths.Path // the id becomes a user of it
 }
 
-// ResolveIDAddr carries out provider.ResolveIDAddr. A missing route is an error at once; the event reports whether the
-// next hop answers.
+// ResolveIDAddr carries out provider.ResolveIDAddr. It returns an error immediately if there is no route; the event
+// reports whether the next hop responds.
 func (s *Session) ResolveIDAddr(request provider.ResolveIDAddrRequest) error {
 	r, err := s.startResolving(&request)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Session) ResolveIDAddr(request provider.ResolveIDAddrRequest) error {
 	return nil
 }
 
-// startResolving binds the id if need be.
+// startResolving binds the id if necessary.
 func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*resolution, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (r *resolution) find() (err error) {
 	return err
 }
 
-// endsOf returns the GIDs of two addresses: for a loopback address, that of the card's address that stands for it.
+// endsOf returns the GIDs of two addresses: for a loopback address, that of the card's address that represents it.
 func endsOf(card Card, from, to netip.Addr) (paths.Ends, error) {
 	if !from.IsLoopback() && !to.IsLoopback() {
 		return paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}, nil
@@ -119,7 +119,7 @@ func endsOf(card Card, from, to netip.Addr) (paths.Ends, error) {
 	return paths.Ends{Source: wire.GIDFromAddr(own), Dest: wire.GIDFromAddr(own)}, err
 }
 
-// abandon puts the id back after a failure.
+// abandon resets the id after a failure.
 func (r *resolution) abandon() {
 	i := r.id
 	i.session.mu.Lock()
@@ -136,7 +136,7 @@ func (r *resolution) await(timeout time.Duration) error {
 	return r.id.session.manager.Paths.Await(ctx, r.path, r.id.session.program)
 }
 
-// finish reports the end of the resolution; false if the id has no use for the path.
+// finish reports the result of the resolution; it returns false if the id does not use the path.
 func (r *resolution) finish(failed error) bool {
 	i, s := r.id, r.id.session
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (r *resolution) finish(failed error) bool {
 	return true
 }
 
-// ResolveIDRoute carries out provider.ResolveIDRoute. On Ethernet the route is known with the address.
+// ResolveIDRoute carries out provider.ResolveIDRoute. On Ethernet, resolving the address also resolves the route.
 func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
 		if err := errors.Join(i.in("resolve a route for", idAddrResolved), i.room()); err != nil {
@@ -168,7 +168,7 @@ func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	})
 }
 
-// SetIDPath carries out provider.SetIDPath: the program gives the route, which has to lead from the id's address to its
+// SetIDPath carries out provider.SetIDPath: the program sets the route, which must lead from the id's address to its
 // destination.
 func (s *Session) SetIDPath(r provider.SetIDPathRequest) error {
 	return s.withID(r.ID, func(i *ID) error {
@@ -178,7 +178,7 @@ func (s *Session) SetIDPath(r provider.SetIDPathRequest) error {
 		own, given := i.route(), r.Path
 		switch {
 		case given.GRH.DGID != own.GRH.DGID || given.GRH.SGIDIndex != own.GRH.SGIDIndex || given.Port != own.Port:
-			return fmt.Errorf("%w: a path from index %d to %v; the id's leads from index %d to %v",
+			return fmt.Errorf("%w: a path from index %d to %v; the path of the id leads from index %d to %v",
 				verbs.ErrInvalid, given.GRH.SGIDIndex, given.GRH.DGID, own.GRH.SGIDIndex, own.GRH.DGID)
 		case given.SL > 7 || given.GRH.FlowLabel > 0xFFFFF:
 			return fmt.Errorf("%w: service level %d and flow label 0x%x, at most 7 and 20 bits", verbs.ErrInvalid, given.SL, given.GRH.FlowLabel)
@@ -197,7 +197,7 @@ func (i *ID) route() verbs.AHAttr {
 	return i.session.manager.Card.AHAttr(i.ends, i.tos)
 }
 
-// anyAddress is 0.0.0.0 or ::, as an address's version is.
+// anyAddress returns 0.0.0.0 or ::, by the IP version of an address.
 func anyAddress(of netip.Addr) netip.Addr {
 	if of.Is4() {
 		return netip.IPv4Unspecified()
@@ -218,7 +218,7 @@ func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, 
 	return grant, err
 }
 
-// bind gives an id an address and a port. The session is locked.
+// bind binds an id to an address and a port. The session is locked.
 func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) error {
 	address, err := s.manager.Card.Own(to.Addr())
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 		return errno.Kin(fmt.Sprintf("not permitted: port %d; ports below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
 			to.Port(), rules.Unprivileged, s.config.BindPrivilege), unix.EACCES, verbs.ErrPermission) // EACCES crosses to C, as of bind(2)
 	}
-	if !i.afonlySet { // as the kernel's cma has it
+	if !i.afonlySet { // like the kernel's cma
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
 	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}

@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// around is a card, and a program on it, that say what a test wants. Nothing is sent.
+// around is a card, and a program on it, with the answers that a test sets. Nothing is sent.
 type around struct {
 	ended   chan struct{}
 	err     error // of the program
@@ -45,7 +45,7 @@ func (a *around) Faulted(error)         {}
 
 func (a *around) PortRules() network.PortRules { return network.DefaultPortRules() }
 
-// Prepare makes a membership whose handle is 9.
+// Prepare returns a membership whose handle is 9.
 func (a *around) Prepare(r provider.JoinMulticastRequest) (Join, error) { return &joins{a, r}, nil }
 
 func (a *around) Leave(r provider.LeaveMulticastRequest) error {
@@ -63,7 +63,7 @@ func (j *joins) Finish() (provider.JoinMulticastGrant, error) {
 	return provider.JoinMulticastGrant{Membership: 9, MGID: wire.GIDFromAddr(j.request.Group)}, nil
 }
 
-// newSession is a session with a channel, on a card whose QP 1 is not open.
+// newSession returns a session with a channel, on a card whose QP 1 is not open.
 func newSession(t *testing.T) (*Session, *around, provider.Handle) {
 	t.Helper()
 	a := &around{ended: make(chan struct{})}

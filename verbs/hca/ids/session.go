@@ -16,20 +16,20 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Session is the connection ids of one program, and the channels of their events (commands.go). All of it is under one
-// lock, which is taken before the card's.
+// Session holds the connection ids of one program, and the channels of their events (commands.go). One lock protects
+// all of it, and is acquired before the card's.
 type Session struct {
 	manager *Manager
 	program Program
 	config  SessionConfig
-	work    sync.WaitGroup // commands and what they have begun, which work or wait without mu
+	work    sync.WaitGroup // commands and their operations, which work or wait without mu
 
 	mu       sync.Mutex
 	channels channels
 	ids      handles.Table[ID]
 }
 
-// NewSession makes a session without ids.
+// NewSession creates a session without ids.
 func (m *Manager) NewSession(c SessionConfig) *Session {
 	if c.Block == nil {
 		c.Block = func(call func()) { go call() }
@@ -53,8 +53,7 @@ func (s *Session) enter() error {
 	return err
 }
 
-// enterToFree is enter for a command that frees something, which is also allowed on a card that has
-// failed.
+// enterToFree is enter for a command that frees an object, which is also allowed on a card that has failed.
 func (s *Session) enterToFree() error {
 	s.mu.Lock()
 	if err := s.program.Err(); errors.Is(err, verbs.ErrClosed) {
@@ -64,7 +63,7 @@ func (s *Session) enterToFree() error {
 	return nil
 }
 
-// begin is for a command that works without the lock, until work.Done.
+// begin admits a command that works without the lock, until work.Done.
 func (s *Session) begin() error {
 	if err := s.enter(); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// Quit ends what the connection manager does for the ids, so that their peers are told.
+// Quit ends the use of the connection manager for all ids, so that their peers are notified.
 func (s *Session) Quit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Session) Quit() {
 	}
 }
 
-// Shut ends the channels: programs find their end. The session has ended.
+// Shut closes the channels: programs read the end of the stream. The session has ended.
 func (s *Session) Shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func (s *Session) Shut() {
 	}
 }
 
-// Wait waits for what goes on. The session has ended, so that nothing begins.
+// Wait waits for the operations in progress. The session has ended, so no new ones start.
 func (s *Session) Wait() {
 	s.mu.Lock()
 	begun := &s.work // also by a command that came before
@@ -100,7 +99,7 @@ func (s *Session) Wait() {
 	begun.Wait()
 }
 
-// End ends what the ids have begun. A mistake with one does not keep the others from it.
+// End ends the operations of all ids. A panic with one id does not prevent the others.
 func (s *Session) End() error {
 	return eachOf(s, func(i *ID) {
 		s.mu.Lock()
@@ -109,7 +108,8 @@ func (s *Session) End() error {
 	})
 }
 
-// Free frees what the ids have, except their memberships, which are the program's, and returns their share of the quota.
+// Free frees the resources of the ids, except their memberships, which belong to the program, and returns their share
+// of the quota.
 func (s *Session) Free() error {
 	failed := eachOf(s, (*ID).free)
 	s.mu.Lock()
@@ -130,7 +130,7 @@ func eachOf(s *Session, do func(*ID)) (failed error) {
 	return failed
 }
 
-// Break has whatever concerns an id of the session end in a mistake: for tests of what contains those.
+// Break makes every operation on an id of the session panic: for tests of fault containment.
 func (s *Session) Break() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,14 +139,14 @@ func (s *Session) Break() {
 	}
 }
 
-// Used is how many ids and channels there are.
+// Used returns the numbers of ids and channels.
 func (s *Session) Used() (ids, channels int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ids.Len(), s.channels.Len()
 }
 
-// Waiting is how many events wait.
+// Waiting returns the number of queued events.
 func (s *Session) Waiting() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,24 +156,24 @@ func (s *Session) Waiting() (n int) {
 	return n
 }
 
-// Info is a connection id, for those who look.
+// Info describes a connection id, for inspection.
 type Info struct {
 	Handle        provider.Handle
 	PortSpace     wire.PortSpace
 	Type          verbs.QPType
-	State         string         // as rdma(8) names it
-	Local, Remote netip.AddrPort // zero as long as there is none
-	Events        uint32         // that wait
-	Groups        uint32         // that it has joined
+	State         string         // name in rdma(8)
+	Local, Remote netip.AddrPort // zero if unset
+	Events        uint32         // queued events
+	Groups        uint32         // joined groups
 }
 
-// stateNames are rdma(8)'s.
+// stateNames has the names that rdma(8) uses.
 var stateNames = [...]string{
 	idIdle: "IDLE", idBound: "ADDR_BOUND", idResolving: "ADDR_QUERY", idAddrResolved: "ADDR_RESOLVED",
 	idRouteResolved: "ROUTE_RESOLVED", idConnecting: "CONNECT", idListening: "LISTEN", idDestroyed: "DESTROYING",
 }
 
-// List lists ids, at most so many, from a place on; next is where to go on, if there is more.
+// List returns at most most ids, from a place on; if more is true, the list continues at next.
 func (s *Session) List(from uint32, most int) (list []Info, next uint32, more bool, err error) {
 	if err := s.enter(); err != nil {
 		return nil, from, false, err

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bound makes an id that is bound to an address.
+// bound returns an id that is bound to an address.
 func bound(t *testing.T, s *Session, channel provider.Handle, space wire.PortSpace, at string) provider.Handle {
 	t.Helper()
 	made, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: space})
@@ -21,7 +21,7 @@ func bound(t *testing.T, s *Session, channel provider.Handle, space wire.PortSpa
 	return made.ID
 }
 
-// What one program has is refused to another id; when it is destroyed, it is free, and nothing is left.
+// A port that one id has is refused to another; it is free when the id is destroyed, and nothing is left.
 func TestIDsHavePorts(t *testing.T) {
 	s, _, channel := newSession(t)
 	one := bound(t, s, channel, wire.PortSpaceUDP, "10.0.0.1:7174")
@@ -37,12 +37,12 @@ func TestIDsHavePorts(t *testing.T) {
 	check(t, err)
 	check(t, s.DestroyID(provider.DestroyIDRequest{ID: other.ID}))
 	if ids, channels := s.Used(); ids != 0 || channels != 1 || s.manager.Ports.Len() != 0 {
-		t.Errorf("%d ids, %d channels, %d ports", ids, channels, s.manager.Ports.Len())
+		t.Errorf("got %d ids, %d channels, %d ports", ids, channels, s.manager.Ports.Len())
 	}
 }
 
-// An id that joins has its event when the host has joined, and leaves when it is destroyed; one that may not
-// join any more begins nothing.
+// An id gets its event when the host has joined, and leaves when it is destroyed; an id in a state without joins starts
+// none.
 func TestIDsJoin(t *testing.T) {
 	s, a, channel := newSession(t)
 	id := bound(t, s, channel, wire.PortSpaceUDP, "10.0.0.1:0")
@@ -63,14 +63,14 @@ func TestIDsJoin(t *testing.T) {
 	}
 }
 
-// When the card has failed, ids that are bound to it say so; what is left can be destroyed, and nothing made. When the
-// session is closed, nothing is answered.
+// When the card has failed, ids bound to it get an event; existing objects can be destroyed, but none created. When the
+// session is closed, all commands fail.
 func TestIDsOutliveTheirCard(t *testing.T) {
 	s, a, channel := newSession(t)
 	id := bound(t, s, channel, wire.PortSpaceTCP, "10.0.0.1:0")
 	check(t, s.ListenID(provider.ListenIDRequest{ID: id, Backlog: 1}))
 	if s.manager.Users() != 1 {
-		t.Errorf("%d users", s.manager.Users())
+		t.Errorf("got %d users", s.manager.Users())
 	}
 	a.err = verbs.ErrDeviceFatal
 	s.RemoveDevice()
@@ -87,29 +87,29 @@ func TestIDsOutliveTheirCard(t *testing.T) {
 	a.err = verbs.ErrClosed
 	refused(t, s.channels.destroy(provider.DestroyEventChannelRequest{Channel: channel}), verbs.ErrClosed)
 	if s.manager.Users() != 0 || s.manager.Ports.Len() != 0 {
-		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
+		t.Errorf("got %d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
 	}
 }
 
-// The end of a session ends its ids, whatever one of them comes to.
+// The end of a session ends all its ids, even if one of them panics.
 func TestSessionEndsItsIDs(t *testing.T) {
 	s, _, channel := newSession(t)
 	for range 3 {
 		id := bound(t, s, channel, wire.PortSpaceTCP, "10.0.0.1:0")
 		check(t, s.ListenID(provider.ListenIDRequest{ID: id}))
 	}
-	s.ids.All()[1].channel = nil // a mistake
+	s.ids.All()[1].channel = nil // it panics
 	if err := s.End(); err == nil {
-		t.Error("the mistake is not told")
+		t.Error("the panic is not reported")
 	}
 	check(t, s.Free())
 	if s.manager.Users() != 0 || s.manager.Ports.Len() != 0 {
-		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
+		t.Errorf("got %d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
 	}
 }
 
-// A channel is readable while it has an event: not after the event's id was destroyed or has gone to another channel,
-// whose it is then, or after the join that it was of has ended.
+// A channel is readable while it has an event: not after the event's id was destroyed or has migrated to another
+// channel, which is then readable, or after the event's join has ended.
 func TestChannelReadable(t *testing.T) {
 	s, _, channel := newSession(t)
 	other, err := s.channels.create()
@@ -135,7 +135,7 @@ func TestChannelReadable(t *testing.T) {
 		check(t, s.JoinID(provider.JoinIDRequest{ID: id, Group: group}))
 		s.Wait()
 		if !readable(t, first.peer) {
-			t.Errorf("%s: the channel has an event, and is not readable", row.name)
+			t.Errorf("%s: the channel has an event but is not readable", row.name)
 		}
 		check(t, row.end(id))
 		if readable(t, first.peer) || readable(t, int(other.Events.Fd())) != row.migrates {
