@@ -38,7 +38,7 @@ func init() {
 	})
 }
 
-// findMemory returns the key of the region whose memory holds these bytes, and where in it they begin.
+// findMemory returns the key of the region that contains these bytes, and their offset in it.
 func (c *Context) findMemory(memory []byte) (key ib.LKey, offset uint64, ok bool) {
 	mr, offset := c.space.find(memory)
 	if mr == nil {
@@ -57,7 +57,7 @@ func (c *Context) coherent(key ib.LKey) *MR {
 	return nil
 }
 
-// addFast makes a fast region, which has no memory.
+// addFast creates a fast region, which has no memory.
 func (p *PD) addFast(grant provider.MRGrant, fast *inside.FastMR) *MR {
 	grant.Memory = nil
 	mr := p.ctx.newMR(grant, 0)

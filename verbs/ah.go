@@ -9,30 +9,31 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// GlobalRoute is where a packet goes and how (ibv_global_route).
+// GlobalRoute is the route of a packet: GIDs, hop limit, traffic class and flow label (ibv_global_route).
 //
-// Its fields: [ib.GlobalRoute].
+// See [ib.GlobalRoute] for its fields.
 type GlobalRoute = ib.GlobalRoute
 
-// AHAttr describes an address (ibv_ah_attr). On Ethernet the route is all there is.
+// AHAttr describes an address (ibv_ah_attr). On Ethernet it consists of the route.
 //
-// Its fields: [ib.AHAttr].
+// See [ib.AHAttr] for its fields.
 type AHAttr = ib.AHAttr
 
-// AH is an address handle: a destination, resolved (ibv_ah).
+// AH is an address handle: a resolved destination (ibv_ah).
 type AH struct {
 	pd     *PD
 	handle provider.Handle
 	closed atomic.Bool
 }
 
-// CreateAH resolves an address (ibv_create_ah): it looks up the route, and waits for the
-// neighbour's hardware address until ctx is done, at most about four seconds. ErrUnreachable if
-// there is no route or nobody answers (with the context's error, if that ended the wait), ErrNoGID
-// if the source GID's index is not in use, ErrInvalid if the table does not have it. The card follows
-// later changes of route and neighbour. ErrLimit if more than 64 neighbours of the user have not
-// answered for as long, or if the kernel's table of neighbours is half full of those of cards.
-// CreateAHFromWC never waits.
+// CreateAH resolves an address (ibv_create_ah): it looks up the route and waits for the neighbour's hardware address
+// until ctx is done, at most about four seconds. CreateAHFromWC never waits. The card follows later changes of route
+// and neighbour.
+//
+// ErrUnreachable if there is no route or the neighbour does not respond (with the context's error, if that ended the
+// wait); ErrNoGID if the source GID index is not in use, ErrInvalid if it exceeds the table; ErrLimit if more than 64
+// neighbours of the user have not responded for as long, or if cards' neighbours fill half of the kernel's neighbour
+// table.
 func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 	return p.createAH(ctx, attr, false)
 }
@@ -51,10 +52,9 @@ func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, erro
 	return &AH{pd: p, handle: grant.AH}, nil
 }
 
-// Modify makes the handle one to another address (rdma_modify_ah). It waits for the neighbour, as
-// CreateAH does, and meanwhile requests go to the old address. Each request goes entirely to the one
-// or to the other: those that run when Modify has returned, to the new one. If it fails, nothing has
-// changed.
+// Modify changes the handle to another address (rdma_modify_ah). It waits for the neighbour, as CreateAH does;
+// meanwhile requests use the old address. Each request uses either the old or the new address; requests that run after
+// Modify has returned use the new one. If Modify fails, the handle is unchanged.
 func (a *AH) Modify(ctx context.Context, attr *AHAttr) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("modify AH: %w", err)
@@ -68,8 +68,7 @@ func (a *AH) Modify(ctx context.Context, attr *AHAttr) error {
 	return nil
 }
 
-// Query gives the attributes that the card has: those that were asked for, with the hop limit in
-// force (rdma_query_ah).
+// Query returns the attributes in the card: the requested ones, with the effective hop limit (rdma_query_ah).
 func (a *AH) Query() (AHAttr, error) {
 	if a == nil {
 		return AHAttr{}, fmt.Errorf("query AH: %w", errNil)
@@ -81,8 +80,8 @@ func (a *AH) Query() (AHAttr, error) {
 	return grant.Attr, nil
 }
 
-// Close destroys the handle (ibv_destroy_ah). Requests that name it and have not been sent yet
-// complete with WCLocQPOpErr.
+// Close destroys the handle (ibv_destroy_ah). Requests that use it and have not been sent yet complete with
+// WCLocQPOpErr.
 func (a *AH) Close() error {
 	if a == nil {
 		return fmt.Errorf("destroy AH: %w", errNil)

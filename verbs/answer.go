@@ -7,17 +7,16 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// ecnBits of a traffic class report congestion on the path (RFC 3168). An answer does not repeat
-// them: they say nothing about the path back.
+// ecnBits are the bits of a traffic class that report congestion on the path (RFC 3168). A response does not copy them,
+// because they do not describe the return path.
 const ecnBits = 3
 
-// InitAHFromWC gives the attributes for an answer to a completion's sender (ibv_init_ah_from_wc).
-// The answer goes to the GRH's source, from the address that the message was sent to. If that was
-// a group, it goes from an address of the same IP version: a link-local one only if the sender's is
-// link-local, or if there is no other. Traffic class (except ECN), flow label and service level are
-// the message's; the hop limit is 64, the default of routes, which the kernel has from the route. As there, the
-// completion's NetworkHeader says which header it is, if the completion has it (WCWithNetworkHdrType), else the
-// header itself does.
+// InitAHFromWC returns the attributes for a response to a completion's sender (ibv_init_ah_from_wc). The destination is
+// the source of the GRH, and the source is the address that the message was sent to. If that was a group, the source is
+// an address of the same IP version: a link-local one only if the sender's is link-local, or if there is no other.
+// Traffic class (except ECN), flow label and service level are the message's; the hop limit is 64, the default of
+// routes, where the kernel uses that of the route. As in the kernel, the completion's NetworkHeader identifies the
+// header if it is present (WCWithNetworkHdrType); otherwise the header is inspected.
 func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	if wc == nil {
 		return AHAttr{}, errNil
@@ -27,7 +26,7 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 		return AHAttr{}, err
 	}
 	if sender.IsMulticast() {
-		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a group's, and cannot be answered", ErrInvalid, sender)
+		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a multicast address and cannot be a destination of a response", ErrInvalid, sender)
 	}
 	entries, err := c.QueryGIDTable(port)
 	if err != nil {
@@ -35,14 +34,14 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	}
 	source, ok := answerFrom(entries, own, sender)
 	if !ok {
-		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which this port does not have any more", ErrNoGID, own)
+		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which is no longer an address of this port", ErrNoGID, own)
 	}
 	return AHAttr{Port: port, SL: wc.SL, GRH: GlobalRoute{
 		DGID: sender, SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits, HopLimit: wire.DefaultHopLimit,
 	}}, nil
 }
 
-// gidsOf gives a message's sender and destination.
+// gidsOf returns a message's sender and destination.
 func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
 	version := grh.IPVersion()
 	if wc.Flags&WCGRH == 0 || version == 0 {
@@ -56,13 +55,13 @@ func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
 	}
 	sender, own, ok := network.GIDs(grh)
 	if !ok {
-		return sender, own, fmt.Errorf("%w: network type %d; RoCE v2 has NetworkIPv4 and NetworkIPv6, of 0 to 3", ErrInvalid, uint8(network))
+		return sender, own, fmt.Errorf("%w: network type %d; RoCE v2 uses NetworkIPv4 (2) and NetworkIPv6 (3)", ErrInvalid, uint8(network))
 	}
 	return sender, own, nil
 }
 
-// answerFrom chooses the GID that an answer is sent from. If index 0 repeats an address, its own
-// entry comes later in the table and is the one that is chosen.
+// answerFrom chooses the source GID of a response. If index 0 repeats an address, the address's own entry comes later
+// in the table and is chosen.
 func answerFrom(entries []GIDEntry, own, peer GID) (index int, ok bool) {
 	suits := false
 	for _, entry := range entries {
@@ -78,9 +77,9 @@ func answerFrom(entries []GIDEntry, own, peer GID) (index int, ok bool) {
 	return index, ok
 }
 
-// CreateAHFromWC makes a handle for answers to a completion's sender (ibv_create_ah_from_wc). It
-// never waits. If the sender's hardware address is not known, the card asks for it and holds up to
-// 64 packets meanwhile. If nobody answers it drops them and counts them as unreachable.
+// CreateAHFromWC creates a handle for responses to a completion's sender (ibv_create_ah_from_wc). It never waits. If
+// the sender's hardware address is not known, the card resolves it and meanwhile holds up to 64 packets. If the
+// neighbour does not respond, the card drops them and counts them as unreachable.
 func (p *PD) CreateAHFromWC(wc *WC, grh GRH, port uint8) (*AH, error) {
 	if p == nil {
 		return nil, fmt.Errorf("create AH from completion: %w", errNil)

@@ -8,7 +8,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Whatever is in a header, what an answer goes to is one address, from one that the port has.
+// FuzzAnswer checks that the destination of a response is one address, and its source an address of the port, for any
+// header.
 func FuzzAnswer(f *testing.F) {
 	ipv4, ipv6 := make([]byte, 40), make([]byte, 40)
 	copy(ipv4[20:], []byte{0x45, 0x10, 0, 0x30, 0, 1, 0x40, 0, 0x40, 0x11, 0x26, 0xaa, 10, 0, 0, 1, 10, 0, 0, 2})
@@ -31,12 +32,12 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("%+v", attr)
 		}
 		if source := attr.GRH.SGIDIndex; source != 0 && source != 2 && source != 5 {
-			t.Errorf("from line %d", source)
+			t.Errorf("the response's source is the table entry %d", source)
 		}
 	})
 }
 
-// tableOf is a Provider that has nothing but a GID table.
+// tableOf is a Provider with only a GID table.
 type tableOf struct {
 	provider.Provider
 	entries []GIDEntry

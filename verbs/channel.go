@@ -14,26 +14,24 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// CompChannel is a completion channel (ibv_comp_channel): the notifications of one or more CQs arrive
-// there. A program arms a CQ (CQ.ReqNotify), polls it until it is empty, gets the notification, and
-// begins again.
+// CompChannel is a completion channel (ibv_comp_channel), which receives the notifications of one or more CQs. A
+// program arms a CQ (CQ.ReqNotify), polls it until it is empty, gets the notification, and begins again.
 //
-// It is a descriptor too. A program with a loop of its own around poll(2) or epoll(7) finds the
-// descriptor by SyscallConn. It is readable when there is a notification. What it reads from there are
-// records of 8 bytes, as of libibverbs' channel: the CQ's EventID in the machine's byte order. Records
-// of a CQ that was closed meanwhile may be among them. A descriptor that ends (end of file) means that
-// the card is gone.
+// A channel is also a file descriptor, for programs with their own poll(2) or epoll(7) loop. SyscallConn returns the
+// descriptor, which is readable when there is a notification. Each record is 8 bytes, as in libibverbs' channel: the
+// CQ's EventID in the machine's byte order. Records of CQs that have been closed since may be among them. End of file
+// means that the card is closed or has failed.
 type CompChannel struct {
 	ctx     *Context
 	handle  provider.Handle
 	file    *os.File
-	ready   <-chan struct{} // has a value when the file may be readable; nil over the service
-	reading chan struct{}   // of capacity 1: full while somebody reads
+	ready   <-chan struct{} // receives a value when the file may be readable; nil over the service
+	reading chan struct{}   // capacity 1: full while a goroutine reads
 	closed  chan struct{}
 	once    sync.Once // closes closed and file
 }
 
-// CreateCompChannel makes a completion channel (ibv_create_comp_channel).
+// CreateCompChannel creates a completion channel (ibv_create_comp_channel).
 func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create completion channel: %w", errNil)
@@ -51,10 +49,10 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 
 const getting = "get CQ event"
 
-// Get gives the CQ of the next notification, and waits for one until ctx is done (ibv_get_cq_event).
-// Each notification must be acknowledged (CQ.AckEvents) before the CQ can be closed. Several goroutines
-// may wait; each notification goes to one of them. ErrObjectClosed when the channel is closed,
-// ErrClosed or ErrDeviceFatal when the card is gone.
+// Get returns the CQ of the next notification, and waits for one until ctx is done (ibv_get_cq_event). Each
+// notification must be acknowledged (CQ.AckEvents) before the CQ can be closed. Several goroutines may wait; each
+// notification goes to one of them. ErrObjectClosed when the channel is closed, ErrClosed or ErrDeviceFatal when the
+// card is closed or has failed.
 func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
 	if c == nil {
 		return nil, fmt.Errorf(getting+": %w", errNil)
@@ -65,7 +63,7 @@ func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
 	return c.next(ctx, func(cq *CQ) bool { return cq.acks.add() })
 }
 
-// next gives the CQ of the next notification that is taken: that of a closed one is not.
+// next returns the CQ of the next notification that take accepts; take rejects those of closed CQs.
 func (c *CompChannel) next(ctx context.Context, take func(*CQ) bool) (*CQ, error) {
 	select {
 	case c.reading <- struct{}{}:
@@ -86,7 +84,7 @@ func (c *CompChannel) next(ctx context.Context, take func(*CQ) bool) (*CQ, error
 	}
 }
 
-// read takes a record. Only one goroutine reads at a time, so that the deadline is its own.
+// read reads a record. Only one goroutine reads at a time, so that each can set the file's deadline.
 func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -116,8 +114,8 @@ func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 	return 0, c.failure(getting, err)
 }
 
-// readInProcess is read where the card is in this process: it waits for a channel, and so in a bubble of testing/synctest
-// too.
+// readInProcess is read for a card in this process. It waits for a Go channel, and therefore also works in a bubble of
+// testing/synctest.
 func (c *CompChannel) readInProcess(ctx context.Context, record []byte) (eventID uint64, err error) {
 	for read := 0; read < len(record); {
 		n, err := readNow(c.file, record[read:])
@@ -140,7 +138,7 @@ func (c *CompChannel) readInProcess(ctx context.Context, record []byte) (eventID
 	return binary.NativeEndian.Uint64(record), nil
 }
 
-// causeOf is os.ErrClosed if the channel is closed; a raw connection reports that by an error of its own.
+// causeOf returns os.ErrClosed if the channel is closed, because a raw connection reports that by another error.
 func (c *CompChannel) causeOf(err error) error {
 	select {
 	case <-c.closed:
@@ -150,7 +148,7 @@ func (c *CompChannel) causeOf(err error) error {
 	}
 }
 
-// readNow reads from a file that does not block. EAGAIN if there is nothing, and no error at the end.
+// readNow reads from a non-blocking file: EAGAIN if there is no data, and no error at the end.
 func readNow(file *os.File, to []byte) (n int, err error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -164,8 +162,8 @@ func readNow(file *os.File, to []byte) (n int, err error) {
 	return n, errors.Join(controlled, err)
 }
 
-// ended says why the card has closed its end: the program closes the channel, or the card is gone.
-// Either is known a moment later.
+// ended returns the reason why the card has closed its end: the program closes the channel, or the card is closed or
+// has failed. The reason is known a moment later.
 func (c *CompChannel) ended(ctx context.Context) error {
 	select {
 	case <-c.closed:
@@ -176,7 +174,7 @@ func (c *CompChannel) ended(ctx context.Context) error {
 	return c.failure(getting, os.ErrClosed)
 }
 
-// failure is why a call on the channel fails. doing is what the program asked for.
+// failure returns the error of a call on the channel. doing names the operation.
 func (c *CompChannel) failure(doing string, cause error) error {
 	if err := c.ctx.gone(); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -187,8 +185,8 @@ func (c *CompChannel) failure(doing string, cause error) error {
 	return fmt.Errorf("%s: %w: %w", doing, ErrHost, cause)
 }
 
-// SyscallConn gives the descriptor to read records from; see CompChannel. Who reads records by it
-// neither calls Get nor acknowledges. ErrObjectClosed after Close, ErrClosed when the context is.
+// SyscallConn returns the descriptor to read records from; see CompChannel. A program that reads records neither calls
+// Get nor acknowledges them. ErrObjectClosed after Close, ErrClosed when the context is closed.
 func (c *CompChannel) SyscallConn() (syscall.RawConn, error) {
 	if c == nil {
 		return nil, fmt.Errorf("descriptor of a channel: %w", errNil)
@@ -201,7 +199,7 @@ func (c *CompChannel) SyscallConn() (syscall.RawConn, error) {
 	}
 }
 
-// Close destroys the channel (ibv_destroy_comp_channel); ErrBusy while a CQ notifies to it.
+// Close destroys the channel (ibv_destroy_comp_channel); ErrBusy while a CQ uses it.
 func (c *CompChannel) Close() error {
 	if c == nil {
 		return fmt.Errorf("destroy completion channel: %w", errNil)
@@ -216,7 +214,7 @@ func (c *CompChannel) Close() error {
 	return nil
 }
 
-// release closes the program's end, and ends all calls of Get.
+// release closes the program's end and ends all calls of Get.
 func (c *CompChannel) release() {
 	c.once.Do(func() {
 		close(c.closed)
@@ -227,7 +225,7 @@ func (c *CompChannel) release() {
 	delete(c.ctx.channels, c)
 }
 
-// releaseChannels releases those that the program has not closed.
+// releaseChannels releases the channels that the program has not closed.
 func (c *Context) releaseChannels() {
 	c.mu.Lock()
 	var all []*CompChannel
@@ -240,14 +238,14 @@ func (c *Context) releaseChannels() {
 	}
 }
 
-// acks counts the notifications of a CQ that the program has got and not acknowledged.
+// acks counts the notifications of a CQ that the program has received and not acknowledged.
 type acks struct {
 	mu     sync.Mutex
 	owed   int
 	closed bool
 }
 
-// add counts one, unless the CQ is closed.
+// add counts one notification, unless the CQ is closed.
 func (a *acks) add() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -258,7 +256,7 @@ func (a *acks) add() bool {
 	return true
 }
 
-// close calls destroy, if none are owed.
+// close calls destroy if all notifications are acknowledged.
 func (a *acks) close(destroy func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -270,9 +268,9 @@ func (a *acks) close(destroy func() error) error {
 	return err
 }
 
-// AckEvents acknowledges notifications of the CQ that CompChannel.Get gave (ibv_ack_cq_events);
-// ErrInvalid for more than there were, ErrObjectClosed when the queue is closed. It takes a lock: acknowledge several at once where there are
-// many.
+// AckEvents acknowledges notifications of the CQ that CompChannel.Get returned (ibv_ack_cq_events); ErrInvalid for more
+// than are outstanding, ErrObjectClosed when the queue is closed. It acquires a lock, so acknowledge several at once
+// where there are many.
 func (q *CQ) AckEvents(n int) error {
 	if q == nil {
 		return fmt.Errorf("acknowledge CQ events: %w", errNil)

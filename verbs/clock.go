@@ -7,9 +7,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// RTValues are values of the card as of now (ibv_values_ex).
+// RTValues are current values of the card (ibv_values_ex).
 //
-// Its fields: [ib.RTValues].
+// See [ib.RTValues] for its fields.
 type RTValues = ib.RTValues
 
 // QueryRTValues reads the card's clock (ibv_query_rt_values_ex).

@@ -11,35 +11,34 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Context is a program's use of a device (ibv_context). Everything that is made
-// from it belongs to it. All methods of it and of its objects are safe for
-// concurrent use, unless they say otherwise.
+// Context is an open device (ibv_context). All objects created from it belong to it. All methods of the context and of
+// its objects are safe for concurrent use, unless stated otherwise.
 type Context struct {
 	provider provider.Provider
-	progress provider.Progressor // nil where a program cannot run the card
-	leader   provider.Leader     // nil where it cannot do anything while it waits
+	progress provider.Progressor // nil if a program cannot run the card
+	leader   provider.Leader     // nil if a waiting program cannot run the card
 	doorbell *ring.Doorbell
-	done     <-chan struct{} // closed when the card is gone
+	done     <-chan struct{} // closed when the card is closed or has failed
 
-	manners      *manners      // nil where programs run the card
+	manners      *manners      // nil if programs run the card
 	emptyPolls   atomic.Uint32 // polls of any queue that found nothing
-	othersPoll   atomic.Bool   // several goroutines poll: at the last yield others did
+	othersPoll   atomic.Bool   // several goroutines poll: others did so during the last yield
 	oneProcessor atomic.Bool   // Go runs one goroutine at a time
 
 	slots    qpSlots
 	mu       sync.Mutex
-	mrs      map[ib.LKey]*MR // by indexOf their keys
+	mrs      map[ib.LKey]*MR // by indexOf(key)
 	space    dmaSpace
-	channels map[*CompChannel]struct{} // that are open
+	channels map[*CompChannel]struct{} // the open ones
 
 	eventSources eventSources
 	reader       eventReader
 	vectors      vectors
 }
 
-// Open makes a context on a session. A session has at most one: ErrBusy for a second. A card
-// stands for its session of the program that opened it; hca.Card.NewSession makes more. Closing the
-// context closes the session, and the card if it was opened on that.
+// Open creates a context on a session. A session has at most one context: ErrBusy for a second. A card used as a
+// Provider is the session of the program that opened it; hca.Card.NewSession creates more sessions. Closing the context
+// closes the session, and also the card if the context was opened on the card.
 func Open(session provider.Provider) (*Context, error) {
 	if session == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
@@ -59,11 +58,10 @@ func Open(session provider.Provider) (*Context, error) {
 	return c, nil
 }
 
-// Close closes the session, with all that was made from the context. From then on all methods of
-// the context and of its objects return ErrClosed, and so do those that wait now. Closing again
-// does nothing.
+// Close closes the session and everything created from the context. Afterwards all methods of the context and of its
+// objects return ErrClosed, including calls that are waiting. Closing again has no effect.
 //
-// Requests that have been posted are sent first; see the session's Close for how long that takes.
+// Requests that have been posted are sent first; the session's Close documents how long that may take.
 func (c *Context) Close() error {
 	if c == nil {
 		return fmt.Errorf("close context: %w", errNil)
@@ -74,7 +72,7 @@ func (c *Context) Close() error {
 	return err
 }
 
-// gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.
+// gone returns ErrClosed or ErrDeviceFatal when the card is closed or has failed, otherwise nil.
 func (c *Context) gone() error {
 	select {
 	case <-c.done:
@@ -84,7 +82,7 @@ func (c *Context) gone() error {
 	}
 }
 
-// QueryDevice tells what the device can do (ibv_query_device).
+// QueryDevice returns the device's capabilities and limits (ibv_query_device).
 func (c *Context) QueryDevice() (DeviceAttr, error) {
 	if c == nil {
 		return DeviceAttr{}, fmt.Errorf("query device: %w", errNil)
@@ -92,7 +90,7 @@ func (c *Context) QueryDevice() (DeviceAttr, error) {
 	return provider.Do(c.provider, provider.QueryDevice, provider.None{})
 }
 
-// QueryPort tells the state of a port; there is one, number 1 (ibv_query_port).
+// QueryPort returns the state of a port (ibv_query_port). The only port is 1.
 func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	if c == nil {
 		return PortAttr{}, fmt.Errorf("query port: %w", errNil)
@@ -111,17 +109,16 @@ func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
 		return GIDEntry{}, err
 	}
 	if index < 0 || index >= table.Length {
-		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table, which has 0 to %d", ErrInvalid, index, table.Length-1)
+		return GIDEntry{}, fmt.Errorf("%w: GID index %d; the port's table has indices 0 to %d", ErrInvalid, index, table.Length-1)
 	}
 	at := slices.IndexFunc(table.Entries, func(e GIDEntry) bool { return e.Index == index })
 	if at < 0 {
-		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.QueryGIDTable lists those that are", ErrNoGID, index)
+		return GIDEntry{}, fmt.Errorf("%w: GID index %d is not in use; Context.QueryGIDTable lists the used ones", ErrNoGID, index)
 	}
 	return table.Entries[at], nil
 }
 
-// QueryGIDTable lists the entries of a port's GID table that are in use, in one command
-// (ibv_query_gid_table).
+// QueryGIDTable returns the used entries of a port's GID table, in one command (ibv_query_gid_table).
 func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
 	if c == nil {
 		return nil, fmt.Errorf("query GID table: %w", errNil)
@@ -130,7 +127,7 @@ func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
 	return grant.Entries, err
 }
 
-// QueryPKey gives a port's partition key (ibv_query_pkey). The table has one: the default P_Key.
+// QueryPKey returns a port's partition key (ibv_query_pkey). The table has one entry: the default P_Key.
 func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 	if c == nil {
 		return 0, fmt.Errorf("query P_Key: %w", errNil)
@@ -139,15 +136,14 @@ func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 	return grant.PKey, err
 }
 
-// qpSlots finds queue pairs by the tokens in completions. A token is the number of a slot and the
-// generation of its use. Each reset and each destroy starts a new generation, so older completions
-// find no queue pair.
+// qpSlots finds queue pairs by the tokens in completions. A token is the number of a slot and the generation of its
+// use. Each reset and each destroy starts a new generation, so older completions find no queue pair.
 type qpSlots struct {
 	table [ring.MaxQueuePairs / slotChunk]atomic.Pointer[[slotChunk]slot]
 
 	mu   sync.Mutex
 	free []uint32
-	used uint32 // slots that were taken at least once
+	used uint32 // slots that have been used at least once
 }
 
 const (
@@ -169,8 +165,8 @@ func (s *qpSlots) at(token uint32) *slot {
 	return &chunk[index%slotChunk]
 }
 
-// find returns the queue pair of a token, nil if the token's generation has ended. It pairs with createQP and release: the
-// queue pair is stored after the token of its generation, and removed before that ends.
+// find returns the queue pair of a token, or nil if the token's generation has ended. It pairs with createQP and
+// release: the queue pair is stored after the token of its generation, and removed before that generation ends.
 func (s *qpSlots) find(token uint32) *QP {
 	if slot := s.at(token); slot != nil && slot.token.Load() == token {
 		return slot.qp.Load()
@@ -178,14 +174,14 @@ func (s *qpSlots) find(token uint32) *QP {
 	return nil
 }
 
-// take finds a free slot and gives its token. Slots that were never used come first, then the one
-// that has been free for longest.
+// take reserves a free slot and returns its token. Slots that were never used come first, then the slot that has been
+// free for longest.
 func (s *qpSlots) take() (token uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used == ring.MaxQueuePairs {
 		if len(s.free) == 0 {
-			return 0, fmt.Errorf("%w: a program can have %d queue pairs; destroy some", ErrLimit, ring.MaxQueuePairs)
+			return 0, fmt.Errorf("%w: %d queue pairs are open, the limit of a context; close some", ErrLimit, ring.MaxQueuePairs)
 		}
 		token, s.free = s.free[0], s.free[1:]
 		return s.renew(token), nil
@@ -198,13 +194,13 @@ func (s *qpSlots) take() (token uint32, err error) {
 	return s.renew(index), nil
 }
 
-// next is the token of a slot's next generation.
+// next returns the token of a slot's next generation.
 func (s *qpSlots) next(token uint32) uint32 {
 	fresh := s.at(token).token.Load() + generationUnit
 	return fresh&^(ring.MaxQueuePairs-1) | token%ring.MaxQueuePairs
 }
 
-// renew starts a slot's next generation: older tokens find nothing from now on.
+// renew starts a slot's next generation; older tokens become invalid.
 func (s *qpSlots) renew(token uint32) uint32 {
 	fresh := s.next(token)
 	s.at(token).token.Store(fresh)

@@ -7,13 +7,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Counter is one number of a card's statistics.
+// Counter is one counter of a card.
 //
-// Its fields: [ib.Counter].
+// See [ib.Counter] for its fields.
 type Counter = ib.Counter
 
-// Counters gives all counters of the card (hw_counters in the kernel), always in the same order;
-// ErrUnsupported if it has none. They are not all read at the same instant.
+// Counters returns all counters of the card (hw_counters in the kernel), always in the same order; ErrUnsupported if it
+// has none. The values are not a consistent snapshot.
 func (c *Context) Counters() ([]Counter, error) {
 	if c == nil {
 		return nil, fmt.Errorf("read counters: %w", errNil)

@@ -24,34 +24,34 @@ type CQ struct {
 	resizing sync.Mutex // one Resize or ReqNcompNotif at a time; before mu
 	acks     acks
 
-	armedIn atomic.Uint32 // the turn in which an empty poll has armed it, see manners
+	armedIn atomic.Uint32 // the turn in which an empty poll has armed it; see manners
 
 	mu      sync.Mutex
 	queue   *ring.CompletionConsumer
 	kept    []ring.CQE // older than those in the queue; see purge and Resize
-	counted int        // what ReqNcompNotif has asked for last
+	counted int        // the count of the last ReqNcompNotif
 }
 
-// CQInitAttr is what a CQ is made with (ibv_cq_init_attr_ex). The zero value of each field except Entries
-// will do.
+// CQInitAttr are the attributes of a new CQ (ibv_cq_init_attr_ex). All fields except Entries may be zero.
 type CQInitAttr struct {
-	Entries    int          // room for at least that many completions
-	Channel    *CompChannel // to which its notifications go; see ReqNotify
-	CQContext  any          // what CQ.CQContext gives, for the program's own use
-	CompVector int          // 0 to Context.NumCompVectors - 1: which goroutine calls CompHandler
-	// CompHandler is called for each notification, instead of a record in a channel (comp_handler of ib_create_cq):
-	// a CQ has one of the two, or neither. It arms the queue again (ReqNotify) and polls it until it is empty.
+	Entries    int          // minimum capacity in completions
+	Channel    *CompChannel // receives the notifications; see ReqNotify
+	CQContext  any          // returned by CQ.CQContext, for the program's own use
+	CompVector int          // 0 to Context.NumCompVectors - 1: selects the goroutine that calls CompHandler
+	// CompHandler is called for each notification, instead of a record in a channel (comp_handler of ib_create_cq). A
+	// CQ has a channel, a handler or neither. The handler arms the queue again (ReqNotify) and polls it until it is
+	// empty.
 	CompHandler func(*CQ)
-	// EventHandler gets EventCQErr, instead of GetAsyncEvent. Both handlers are called by goroutines of the
-	// context, under no lock, and neither is called twice at once. They may call everything, Close too.
+	// EventHandler receives EventCQErr, instead of GetAsyncEvent. Both handlers are called by goroutines of the
+	// context, without locks; calls of one handler do not overlap. A handler may call any function, including Close.
 	EventHandler func(AsyncEvent)
-	WCFlags      ib.CQWCFlags // what completions are to carry; what costs nothing they always carry
+	WCFlags      ib.CQWCFlags // optional fields that completions shall have; fields that cost nothing are always set
 	Flags        CQFlags
 }
 
-// CreateCQ makes a completion queue with room for at least that many completions (ibv_create_cq).
-// It must be polled before it is full: an overrun puts it and its queue pairs into error, which
-// EventCQErr and EventQPFatal report. From then on it is of no use: no queue pair can begin with it.
+// CreateCQ creates a completion queue for at least that many completions (ibv_create_cq). It must be polled before it
+// is full: an overrun puts the CQ and its queue pairs into error, which EventCQErr and EventQPFatal report. After an
+// overrun the CQ is unusable: no queue pair can be created with it.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create CQ: %w", errNil)
@@ -59,8 +59,8 @@ func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	return c.CreateCQEx(&CQInitAttr{Entries: entries})
 }
 
-// CreateCQEx is CreateCQ with all attributes (ibv_create_cq_ex). ErrUnsupported for flags that the card
-// cannot fulfil.
+// CreateCQEx is CreateCQ with all attributes (ibv_create_cq_ex). ErrUnsupported for flags that the card does not
+// support.
 func (c *Context) CreateCQEx(attr *CQInitAttr) (*CQ, error) {
 	if c == nil || attr == nil {
 		return nil, fmt.Errorf("create CQ: %w", errNil)
@@ -111,7 +111,7 @@ func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 	return q, nil
 }
 
-// Capacity is how many completions the queue can hold, at least what was asked for.
+// Capacity returns the number of completions that the queue can hold, at least the requested number.
 func (q *CQ) Capacity() int {
 	if q == nil {
 		return 0
@@ -119,7 +119,7 @@ func (q *CQ) Capacity() int {
 	return int(q.capacity.Load())
 }
 
-// CQContext is the value that the program made the CQ with (cq_context).
+// CQContext returns the value of CQInitAttr.CQContext (cq_context).
 func (q *CQ) CQContext() any {
 	if q == nil {
 		return nil
@@ -127,8 +127,8 @@ func (q *CQ) CQContext() any {
 	return q.attr.CQContext
 }
 
-// EventID is the number that names the CQ in the records of its completion channel. No other CQ of the
-// context has it, at any time.
+// EventID returns the number that identifies the CQ in the records of its completion channel. It is never used for
+// another CQ of the context.
 func (q *CQ) EventID() uint64 {
 	if q == nil {
 		return 0
@@ -136,8 +136,8 @@ func (q *CQ) EventID() uint64 {
 	return q.eventID
 }
 
-// purge drops completions of queue pairs that were reset or destroyed, which would take up room
-// until polled, and moves the other completions to kept. The caller holds mu.
+// purge drops completions of queue pairs that were reset or destroyed, which would occupy room until polled, and moves
+// the other completions to kept. The caller holds mu.
 func (q *CQ) purge() {
 	kept := q.kept
 	q.kept = nil
@@ -159,9 +159,9 @@ func (q *CQ) keep(cqe ring.CQE) {
 	}
 }
 
-// Close destroys the queue (ibv_destroy_cq); ErrBusy while a queue pair completes to it, or while
-// notifications that CompChannel.Get gave are not acknowledged: libibverbs would block until they are.
-// Notifications that nobody has got are dropped. Calls of Wait return ErrObjectClosed.
+// Close destroys the queue (ibv_destroy_cq). ErrBusy while a queue pair uses it, or while notifications returned by
+// CompChannel.Get are not acknowledged (libibverbs would block until they are). Unread notifications are dropped.
+// Waiting calls of Wait return ErrObjectClosed.
 func (q *CQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy CQ: %w", errNil)
@@ -176,7 +176,7 @@ func (q *CQ) Close() error {
 	return nil
 }
 
-// destroy first has polls look at an empty queue: the memory may be another's once the card has freed it.
+// destroy first makes polls use an empty queue, because the card may reuse the memory as soon as it has freed it.
 func (q *CQ) destroy() error {
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
@@ -200,7 +200,7 @@ func (q *CQ) swap(queue *ring.CompletionConsumer) (was *ring.CompletionConsumer)
 
 func emptyQueue() *ring.CompletionConsumer {
 	g := ring.CompletionGeometry(1)
-	queue, _ := ring.NewCompletionConsumer(ring.Alloc(g.Size()), g) // they fit each other
+	queue, _ := ring.NewCompletionConsumer(ring.Alloc(g.Size()), g) // cannot fail: the sizes match
 	return queue
 }
 

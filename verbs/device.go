@@ -7,18 +7,18 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Addresses, numbers and keys in packets. Their methods: go doc ./datapath/wire.
+// Addresses, numbers and keys in packets. For their methods see go doc ./datapath/wire.
 type (
-	// QPN is the number of a queue pair, 24 bits. MulticastQPN is that of messages to groups.
+	// QPN is the number of a queue pair, 24 bits. MulticastQPN is the number for messages to groups.
 	QPN = wire.QPN
 	// SRQN is the number of a shared receive queue of type XRC, 24 bits.
 	SRQN = wire.SRQN
 	// PSN is a packet sequence number, 24 bits.
 	PSN = wire.PSN
 
-	// QKey is a Q_Key: a queue pair drops datagrams with another one. UDPQKey is rdma_cm's.
+	// QKey is a Q_Key: a queue pair drops datagrams with a different Q_Key. UDPQKey is that of rdma_cm.
 	QKey = wire.QKey
-	// PKey is a partition key; a port has the default one, 0xFFFF.
+	// PKey is a partition key; a port has only the default one, 0xFFFF.
 	PKey = wire.PKey
 
 	// GID is the address of a port or group: an IPv6 address, or ::ffff:a.b.c.d for IPv4.
@@ -46,32 +46,33 @@ const (
 // GIDFromAddr returns the GID of an IP address: ::ffff:a.b.c.d for IPv4 (IBA A17.4.4). GID.Addr returns the address.
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
-// DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
-// is 0 here: fast registration, on-demand paging, raw packets, tag matching, offloads of TCP.
+// DeviceAttr describes the capabilities and limits of a device (ibv_device_attr and ibv_device_attr_ex). Capabilities
+// of those structures that have no field here are 0: fast registration, on-demand paging, raw packets, tag matching,
+// TCP offloads.
 //
-// Its fields: [ib.DeviceAttr].
+// See [ib.DeviceAttr] for its fields.
 type DeviceAttr = ib.DeviceAttr
 
-// Device is a device that can be opened (ibv_device). client.ListDevices lists those of the service, hca.ListDevices the
-// host's interfaces.
+// Device is a device that can be opened (ibv_device). client.ListDevices lists the devices of the service,
+// hca.ListDevices the host's interfaces.
 //
-// Its fields: [ib.Device].
+// See [ib.Device] for its fields.
 type Device = ib.Device
 
-// DeviceClient is told of devices that are there, come and go (ib_client), by client.WatchDevices and hca.WatchDevices.
+// DeviceClient receives the existing devices and their additions and removals (ib_client), from client.WatchDevices and
+// hca.WatchDevices.
 //
-// Its fields: [ib.DeviceClient].
+// See [ib.DeviceClient] for its fields.
 type DeviceClient = ib.DeviceClient
 
 // PortAttr is the state of a port (ibv_port_attr).
 //
-// Its fields: [ib.PortAttr].
+// See [ib.PortAttr] for its fields.
 type PortAttr = ib.PortAttr
 
-// GIDEntry is an entry of the GID table; all are of RoCE v2. Each address of the interface has an
-// entry of its own, at the same index as long as the interface has the address. Index 0 is the
-// default: a routable IPv4 address, or, if there is none, a copy of the best other entry (IPv6,
-// then link-local).
+// GIDEntry is an entry of the GID table; all entries are of RoCE v2. Each address of the interface has its own entry,
+// at the same index as long as the interface has the address. Index 0 is the default: a routable IPv4 address, or
+// else a copy of the best other entry (IPv6, then link-local).
 //
-// Its fields: [ib.GIDEntry].
+// See [ib.GIDEntry] for its fields.
 type GIDEntry = ib.GIDEntry

@@ -7,19 +7,20 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// DM is device memory (ibv_dm): a few bytes that hardware has on the card. Here it is plain memory of the card's, no
-// faster than a region, for programs that expect it. They reach it by CopyTo and CopyFrom, and by regions of it.
+// DM is device memory (ibv_dm): a small amount of memory that hardware has on the card. Here it is plain memory of the
+// card, no faster than a region, for programs that expect it. Programs access it by CopyTo and CopyFrom, and by regions
+// of it.
 type DM struct {
 	ctx    *Context
 	handle provider.Handle
 
-	mu     sync.Mutex // held while bytes are copied, so that Close does not take them away
+	mu     sync.Mutex // held while bytes are copied, so that Close cannot free them meanwhile
 	memory []byte
 	closed bool
 }
 
-// AllocDM makes zeroed device memory (ibv_alloc_dm). ErrLimit beyond MaxDMSize for all of the session's, ErrInvalid for
-// no bytes. It counts as a region in limits.
+// AllocDM allocates zeroed device memory (ibv_alloc_dm). ErrLimit if all of the session's device memory would exceed
+// MaxDMSize, ErrInvalid for length 0. It counts as a memory region towards limits.
 func (c *Context) AllocDM(length int) (*DM, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate DM: %w", errNil)
@@ -31,12 +32,12 @@ func (c *Context) AllocDM(length int) (*DM, error) {
 	return &DM{ctx: c, handle: grant.DM, memory: grant.Memory}, nil
 }
 
-// CopyTo writes bytes from an offset on (ibv_memcpy_to_dm). ErrInvalid beyond the end.
+// CopyTo writes data at an offset (ibv_memcpy_to_dm). ErrInvalid beyond the end.
 func (d *DM) CopyTo(offset int, data []byte) error {
 	return d.use("copy to DM", offset, len(data), func(piece []byte) { copy(piece, data) })
 }
 
-// CopyFrom reads bytes from an offset on (ibv_memcpy_from_dm). ErrInvalid beyond the end.
+// CopyFrom reads data from an offset (ibv_memcpy_from_dm). ErrInvalid beyond the end.
 func (d *DM) CopyFrom(offset int, data []byte) error {
 	return d.use("copy from DM", offset, len(data), func(piece []byte) { copy(data, piece) })
 }
@@ -54,14 +55,15 @@ func (d *DM) use(doing string, offset, length int, do func(piece []byte)) error 
 		return fmt.Errorf("%s: %w: the DM", doing, ErrObjectClosed)
 	}
 	if offset < 0 || offset > len(d.memory) || length > len(d.memory)-offset {
-		return fmt.Errorf("%s: %w: %d bytes at %d of %d", doing, ErrInvalid, length, offset, len(d.memory))
+		return fmt.Errorf("%s: %w: %d bytes at offset %d exceed the size of %d", doing, ErrInvalid, length, offset, len(d.memory))
 	}
 	do(d.memory[offset:][:length])
 	return nil
 }
 
-// RegDMMR registers a part of device memory (ibv_reg_dm_mr). Addresses in the region begin at 0, with AccessZeroBased
-// or without. Its Bytes are that part. A region of device memory keeps it: Rereg changes its PD and its access.
+// RegDMMR registers a part of device memory (ibv_reg_dm_mr). Addresses in the region begin at 0, with or without
+// AccessZeroBased. Its Bytes are that part. Rereg of such a region can change its PD and its access, but not the
+// memory.
 func (p *PD) RegDMMR(dm *DM, offset, length int, access AccessFlags) (*MR, error) {
 	if p == nil || dm == nil {
 		return nil, fmt.Errorf("register DM: %w", errNil)
@@ -88,7 +90,7 @@ func (p *PD) RegDMMR(dm *DM, offset, length int, access AccessFlags) (*MR, error
 	return mr, nil
 }
 
-// Close frees the memory (ibv_free_dm); ErrBusy while there are regions of it.
+// Close frees the memory (ibv_free_dm); ErrBusy while it has regions.
 func (d *DM) Close() error {
 	if d == nil {
 		return fmt.Errorf("free DM: %w", errNil)

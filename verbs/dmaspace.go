@@ -6,16 +6,17 @@ import (
 	"sync"
 )
 
-// dmaSpace finds the region that memory of the program's belongs to. Regions of the session's own memory do not overlap.
+// dmaSpace finds the region that contains given memory of the program. Regions of the session's own memory do not
+// overlap.
 type dmaSpace struct {
 	mu   sync.RWMutex
-	runs [][]spacePiece // by address, all together and within each; none is empty
+	runs [][]spacePiece // sorted by address, across and within runs; none is empty
 }
 
-// maxRun is how many pieces a run has at most, so that one is added or removed at a small cost among any number.
+// maxRun limits the pieces of a run, so that adding and removing a piece is cheap for any number of regions.
 const maxRun = 512
 
-// spacePiece is a region's memory. It keeps the region, and so the memory, where it is.
+// spacePiece is a region's memory. Its reference to the region keeps the memory in place.
 type spacePiece struct {
 	from, to uintptr
 	mr       *MR
@@ -23,7 +24,7 @@ type spacePiece struct {
 
 func addressOf(memory []byte) uintptr { return reflect.ValueOf(memory).Pointer() }
 
-// at is the place of the piece that an address is in, or of the first one behind it.
+// at returns the position of the piece that contains an address, or of the first one after it.
 func (s *dmaSpace) at(from uintptr) (run, place int, found bool) {
 	run, _ = slices.BinarySearchFunc(s.runs, from, func(pieces []spacePiece, from uintptr) int {
 		return comparePiece(pieces[len(pieces)-1], from)
@@ -58,7 +59,7 @@ func (s *dmaSpace) add(mr *MR, memory []byte) {
 	case len(s.runs) == 0:
 		s.runs = [][]spacePiece{{piece}}
 		return
-	case run == len(s.runs): // behind all
+	case run == len(s.runs): // after all runs
 		run--
 		place = len(s.runs[run])
 	}
@@ -70,7 +71,7 @@ func (s *dmaSpace) add(mr *MR, memory []byte) {
 	}
 }
 
-// remove forgets a region's memory, before the session may use it for another.
+// remove removes a region's memory, before the session may use it for another region.
 func (s *dmaSpace) remove(mr *MR, memory []byte) {
 	if len(memory) == 0 {
 		return
@@ -86,7 +87,7 @@ func (s *dmaSpace) remove(mr *MR, memory []byte) {
 	}
 }
 
-// find gives the region whose memory holds these bytes, and where in it they begin; nil if there is none.
+// find returns the region that contains these bytes and their offset in it, or nil.
 func (s *dmaSpace) find(memory []byte) (mr *MR, offset uint64) {
 	from := addressOf(memory)
 	s.mu.RLock()

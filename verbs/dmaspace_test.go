@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDMASpace adds and removes regions at random, more than a run holds, beside a map that knows whose each byte is.
+// TestDMASpace adds and removes regions at random, more than a run holds, and compares with a map of the owner of each
+// byte.
 func TestDMASpace(t *testing.T) {
 	const slots, slot = 4 * maxRun, 8
 	memory := make([]byte, slots*slot)
@@ -13,17 +14,17 @@ func TestDMASpace(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var s dmaSpace
-	owners := map[int]*MR{} // by slot, of which a region has the first three bytes
+	owners := map[int]*MR{} // by slot; a region has the first three bytes of its slot
 	look := func(n int) {
 		from := n * slot
 		if mr, offset := s.find(memory[from+1 : from+2]); mr != owners[n] || mr != nil && offset != 1 {
-			t.Fatalf("slot %d: %p at %d, not %p", n, mr, offset, owners[n])
+			t.Fatalf("slot %d: got region %p at offset %d, want %p", n, mr, offset, owners[n])
 		}
 		if mr, _ := s.find(memory[from+1 : from+4]); mr != nil {
-			t.Fatalf("slot %d: bytes beyond the region are its own", n)
+			t.Fatalf("slot %d: bytes beyond the region were found in it", n)
 		}
 		if mr, _ := s.find(memory[from+3 : from+4]); mr != nil {
-			t.Fatalf("slot %d: a byte between regions is one's", n)
+			t.Fatalf("slot %d: a byte between regions was found in one", n)
 		}
 	}
 	for step := range 40000 {
@@ -34,7 +35,7 @@ func TestDMASpace(t *testing.T) {
 			owners[n] = new(MR)
 			s.add(owners[n], own)
 		case mr != nil:
-			s.remove(new(MR), own) // another's
+			s.remove(new(MR), own) // another region
 			look(n)
 			s.remove(mr, own)
 			delete(owners, n)
@@ -46,6 +47,6 @@ func TestDMASpace(t *testing.T) {
 		s.remove(mr, memory[n*slot:][:3])
 	}
 	if len(s.runs) != 0 {
-		t.Errorf("%d runs are left", len(s.runs))
+		t.Errorf("got %d runs after removing all regions, want 0", len(s.runs))
 	}
 }

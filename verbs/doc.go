@@ -1,4 +1,4 @@
-// Package verbs is the RDMA verbs for Go programs: the calls of libibverbs, by its names in Go's spelling.
+// Package verbs implements the RDMA verbs for Go programs. Its names are those of libibverbs in Go's spelling:
 // ibv_post_send(3) is QP.PostSend, and IBV_WC_SUCCESS is WCSuccess. docs/VERBS.md lists every name.
 //
 //	card                              hca.Open("eth0"), client.Dial of the service, or another Provider
@@ -26,23 +26,25 @@
 //
 // # Completions
 //
-// Poll returns completions at once. Wait sleeps until there are some. ReqNotify requests one notification, through a
-// completion channel or a handler, for programs that wait for several sources. CQ.Modify makes notifications rarer.
+// Poll returns the completions in the queue without waiting. Wait sleeps until there are completions. ReqNotify
+// requests one notification, through a completion channel or a handler, for programs that wait for several sources.
+// CQ.Modify reduces the number of notifications.
 //
 // # Errors
 //
-// An error wraps an Err value of this package, which unwraps to the errno of libibverbs: errors.Is(err, unix.EINVAL).
-// Unsupported values are ErrUnsupported.
+// Errors wrap an Err value of this package, which unwraps to the errno of libibverbs: errors.Is(err, unix.EINVAL).
+// Unsupported values return ErrUnsupported.
 //
 // # Other packages
 //
-// ud and rc are shorter ways to datagrams and connections, cm is librdmacm. Package ib defines the values and attributes,
-// of which this package repeats the everyday ones. Package kernel has the calls of the kernel's ib_verbs.h that
-// libibverbs lacks; compat has libibverbs' conversions and calls without effect.
+// Packages ud and rc are simpler interfaces to datagrams and connections; cm is librdmacm. Package ib defines the
+// values and attributes; this package has aliases of the common ones. Package kernel has the calls of the kernel's
+// ib_verbs.h that libibverbs lacks; compat has libibverbs' conversions and the calls that have no effect.
 //
 // # Locks
 //
-// QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu, in this order. Apart: SRQ.modifyMu, SRQ.mu; CQ.resizing, CQ.mu;
-// MR.reregMu; CQ.acks.mu while a CQ is destroyed; DM.mu; domainUsers.mu; eventReader.asking, eventReader.mu. No lock is
-// taken under eventSources.mu. A poll may run the card under CQ.mu; the card takes none of these locks.
+// The order is QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. Separate orders: SRQ.modifyMu, SRQ.mu;
+// CQ.resizing, CQ.mu; MR.reregMu; CQ.acks.mu while a CQ is destroyed; DM.mu; domainUsers.mu; eventReader.asking,
+// eventReader.mu. No lock is acquired under eventSources.mu. A poll may run the card under CQ.mu; the card acquires
+// none of these locks.
 package verbs

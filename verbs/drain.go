@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// closeTimeout is how long Close waits for posted sends to leave.
+	// closeTimeout is the time that Close waits for posted sends to be sent.
 	closeTimeout = time.Second
-	// drainTries is how often Drain looks before it sleeps between looks, for drainPause each.
+	// drainTries is the number of polls before Drain sleeps for drainPause between polls.
 	drainTries = 100
 	drainPause = 100 * time.Microsecond
 )
 
-// Drain waits until all posted send requests are carried out: handed to the interface, dropped by
-// the card and counted, or flushed; those of an RC queue pair answered by the peer, or failed. Completions of signaled ones are in the CQ then. It is the way
-// to learn that unsignaled requests were sent and that their slots are free (see ErrQueueFull).
-// ErrState in SQD, in which the card sends nothing.
+// Drain waits until all posted send requests are finished: handed to the interface, dropped by the card and counted, or
+// flushed; those of an RC queue pair acknowledged by the peer, or failed. The completions of signaled requests are then
+// in the CQ. Drain is the way to wait until unsignaled requests are sent and their slots are free (see ErrQueueFull).
+// ErrState in SQD, where the card sends nothing.
 //
-// It says nothing of whether the device still works: when that has failed, requests that the card had
-// taken are carried out or flushed, and nil says so; ErrDeviceFatal is for those that it will not take.
+// Success does not mean that the device still works: after a failure of the device, Drain returns nil if the card
+// finished or flushed all requests, and ErrDeviceFatal if it will not process some of them.
 func (q *QP) Drain(ctx context.Context) error {
 	if q == nil {
 		return fmt.Errorf("drain QP: %w", errNil)
@@ -38,16 +38,16 @@ func (q *QP) Drain(ctx context.Context) error {
 	if err := q.awaitSent(ctx); err != nil {
 		return err
 	}
-	// The card has taken the last request, but may not have finished the round that sends and
-	// completes it. A command waits until that round has ended.
+	// The card has dequeued the last request, but may not have finished the round that sends and completes it. A
+	// command waits until that round has ended.
 	_, _ = provider.Do(q.ctx.provider, provider.QueryQP, provider.QueryQPRequest{QP: q.handle})
 	return nil
 }
 
-// awaitSent waits until the card has taken all send requests.
+// awaitSent waits until the card has dequeued all send requests.
 func (q *QP) awaitSent(ctx context.Context) error { return q.await(ctx, q.unsent) }
 
-// await waits until nothing is left.
+// await waits until left returns 0.
 func (q *QP) await(ctx context.Context, left func() (uint32, error)) error {
 	for tries := 0; ; tries++ {
 		if left, err := left(); left == 0 || err != nil {
@@ -68,7 +68,7 @@ func (q *QP) await(ctx context.Context, left func() (uint32, error)) error {
 	}
 }
 
-// unsent is how many requests the card has not taken, and an error if it will not take them.
+// unsent returns the number of requests that the card has not dequeued, and an error if it will not dequeue them.
 func (q *QP) unsent() (left uint32, err error) {
 	q.sendMu.Lock()
 	left = q.send.Waiting()
@@ -81,13 +81,13 @@ func (q *QP) unsent() (left uint32, err error) {
 	case gone != nil:
 		err = fmt.Errorf("drain QP %v: %w", q.number, gone)
 	case q.State() == QPStateSQD && !q.failedIn(QPStateSQD):
-		err = fmt.Errorf("drain QP %v: %w: SQD holds %d send requests back; Modify to RTS sends them", q.number, ErrState, left)
+		err = fmt.Errorf("drain QP %v: %w: %d send requests wait in SQD; Modify to RTS sends them", q.number, ErrState, left)
 	}
 	return left, err
 }
 
-// drainToClose waits until posted sends have left, for closeTimeout at most. DestroyQP drops those that are
-// left. Of an RC queue pair the peer's answers are not waited for: it may be dead.
+// drainToClose waits until posted sends are sent, for at most closeTimeout. DestroyQP drops the rest. It does not wait
+// for acknowledgements of an RC peer, which may be dead.
 func (q *QP) drainToClose() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (q *QP) drainToClose() {
 	}
 }
 
-// unpolledSends is how many send requests have no completion that was polled.
+// unpolledSends returns the number of send requests whose completion has not been polled.
 func (q *QP) unpolledSends() (left uint32, err error) {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
@@ -127,7 +127,7 @@ func (q *QP) unpolledReceives() (left uint32, err error) {
 	return q.recv.Outstanding(q.recvPolled.Load()), q.lost()
 }
 
-// lost is why completions will not come, or will not be counted.
+// lost returns the reason why completions will not come, or will not be counted.
 func (q *QP) lost() error {
 	if q.closed.Load() {
 		return fmt.Errorf("drain: %w: the QP", ErrObjectClosed)

@@ -12,7 +12,7 @@ import (
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
-// Every sentinel stands for the errno that libibverbs gives, through any wrapping.
+// TestErrno checks that every sentinel unwraps to the errno of libibverbs, through any wrapping.
 func TestErrno(t *testing.T) {
 	rows := []struct {
 		err   error
@@ -26,22 +26,22 @@ func TestErrno(t *testing.T) {
 	for _, row := range rows {
 		wrapped := fmt.Errorf("post: %w", &BadWRError{3, fmt.Errorf("%w: what to do", row.err)})
 		if !errors.Is(wrapped, row.errno) || !errors.Is(wrapped, row.err) {
-			t.Errorf("%v is not %v", wrapped, row.errno)
+			t.Errorf("errors.Is(%v, %v) is false", wrapped, row.errno)
 		}
 		if errors.Is(wrapped, unix.ENOENT) {
-			t.Errorf("%v is ENOENT", wrapped)
+			t.Errorf("errors.Is(%v, ENOENT) is true", wrapped)
 		}
 		var bad *BadWRError
 		if !errors.As(wrapped, &bad) || bad.Index != 3 || !contains(bad, "work request 3") {
-			t.Errorf("%v does not say which request", wrapped)
+			t.Errorf("%v: got no index, want work request 3", wrapped)
 		}
 	}
 	if errors.Is(ErrInvalid, ErrState) || errors.Is(ErrQueueFull, ErrLimit) {
-		t.Error("sentinels of one errno are one another")
+		t.Error("sentinels of the same errno match one another")
 	}
 }
 
-// A completion's status as an error says what to do.
+// TestCompletionErr checks that the error of a completion's status contains the remedy.
 func TestCompletionErr(t *testing.T) {
 	rows := []struct {
 		status WCStatus
@@ -57,19 +57,19 @@ func TestCompletionErr(t *testing.T) {
 	for _, row := range rows {
 		err := (&WC{Status: row.status}).Err()
 		if !errors.Is(err, row.errno) || !contains(err, row.says) {
-			t.Errorf("%v: %v, want %v that says %q", row.status, err, row.errno, row.says)
+			t.Errorf("%v: got %v, want %v with the text %q", row.status, err, row.errno, row.says)
 		}
 	}
 	if err := new(WC).Err(); err != nil {
-		t.Errorf("success: %v", err)
+		t.Errorf("success: got %v, want nil", err)
 	}
 	long := (&WC{Status: WCLocLenErr, VendorErr: 2048}).Err()
 	if !errors.Is(long, unix.EMSGSIZE) || !contains(long, "active MTU of 2048 bytes") || contains(long, "1500") {
-		t.Errorf("longer than an MTU of 2048: %v", long)
+		t.Errorf("message longer than an MTU of 2048: got %v", long)
 	}
 }
 
-// Payload gives nothing where there is nothing, and never more than there is.
+// TestPayload checks that Payload returns nil if there is no payload, and never more than the buffer.
 func TestPayload(t *testing.T) {
 	buffer := make([]byte, 100)
 	rows := []struct {
@@ -90,19 +90,19 @@ func TestPayload(t *testing.T) {
 	for _, row := range rows {
 		grh, data := row.wc.Payload(row.from)
 		if len(grh) != row.grh || len(data) != row.data || cap(data) != row.data || cap(grh) != row.grh {
-			t.Errorf("%s: %d of %d and %d of %d bytes, want %d and %d", row.name, len(grh), cap(grh), len(data), cap(data), row.grh, row.data)
+			t.Errorf("%s: got %d of %d and %d of %d bytes, want %d and %d", row.name, len(grh), cap(grh), len(data), cap(data), row.grh, row.data)
 		}
 	}
 }
 
-// What must not be nil is an error, not a panic.
+// TestNils checks that nil arguments cause an error, not a panic.
 func TestNils(t *testing.T) {
 	var none *QP
 	if err := none.PostSend(nil); !errors.Is(err, ErrInvalid) {
-		t.Errorf("PostSend of no QP: %v", err)
+		t.Errorf("PostSend of a nil QP: got %v", err)
 	}
 	if err := none.PostRecv(nil); !errors.Is(err, ErrInvalid) {
-		t.Errorf("PostRecv of no QP: %v", err)
+		t.Errorf("PostRecv of a nil QP: got %v", err)
 	}
 	var noContext context.Context
 	for name, err := range map[string]error{
@@ -112,7 +112,7 @@ func TestNils(t *testing.T) {
 		"Drain":         new(QP).Drain(noContext),
 	} {
 		if !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s without a context: %v", name, err)
+			t.Errorf("%s with a nil context: got %v", name, err)
 		}
 	}
 }

@@ -9,29 +9,28 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// AsyncEvent is something that happened to a device, apart from completions (ibv_async_event).
+// AsyncEvent is an event of a device, other than a completion (ibv_async_event).
 type AsyncEvent struct {
 	Type EventType
-	Port uint8 // of the port's events, else 0
+	Port uint8 // of port events, else 0
 	CQ   *CQ   // of EventCQErr, else nil
 	QP   *QP   // of EventQPFatal, EventQPReqErr, EventQPAccessErr, EventCommEst, EventSQDrained, EventQPLastWQEReached and EventPathMigErr, else nil
 	SRQ  *SRQ  // of EventSRQLimitReached, else nil
 }
 
-// GetAsyncEvent gives the device's next event, and waits for it until ctx is done
-// (ibv_get_async_event). Several goroutines may wait; each event goes to one of them.
+// GetAsyncEvent returns the device's next event, and waits for it until ctx is done (ibv_get_async_event). Several
+// goroutines may wait; each event goes to one of them.
 //
-// Events are kept from Open on, each type once for its port, CQ, SRQ or queue pair. An event that
-// happens again before it is read moves to the end of the queue. So the queue does not grow when
-// nobody reads it, and the last port event that is read tells the port's present state. Events of
-// an object that has been closed are dropped; events need no acknowledgement. Events of an object that was made
-// with an EventHandler go there, and not here. SyscallConn gives a descriptor for programs that poll(2).
+// Events are queued from Open on, each type at most once for its port, CQ, SRQ or queue pair. If an event occurs again
+// before it is read, it moves to the end of the queue. Therefore the queue is bounded even if it is not read, and the
+// last port event read reflects the port's current state. Events of closed objects are dropped; events need no
+// acknowledgement. Events of objects created with an EventHandler go only to the handler. SyscallConn returns a
+// descriptor for programs that use poll(2).
 //
-// EventDeviceFatal comes when the interface is deleted. By then all outstanding requests have
-// completed with WCWRFlushErr. Once the events are read, GetAsyncEvent returns ErrDeviceFatal, as
-// do posts and all commands except those that close something. After Close it returns ErrClosed, even
-// if events were left. With an error there is no event: look at that first, since the zero AsyncEvent
-// has the Type EventCQErr, which is libibverbs' number 0.
+// EventDeviceFatal occurs when the interface is deleted. By then all outstanding requests have completed with
+// WCWRFlushErr. After the queued events, GetAsyncEvent returns ErrDeviceFatal, as do posts and all commands except
+// those that close objects. After Close it returns ErrClosed, even if events were queued. Check the error first: the
+// zero AsyncEvent has the Type EventCQErr, which is libibverbs' number 0.
 func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 	if c == nil {
 		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", errNil)
@@ -53,7 +52,7 @@ func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 	}
 }
 
-// event finds the object that a report is about; false if it has been closed since.
+// event finds the object of a report; false if it has been closed since.
 func (c *Context) event(r provider.EventReport) (AsyncEvent, bool) {
 	event := AsyncEvent{Type: r.Type, Port: r.Port}
 	if r.EventID == 0 {
@@ -72,23 +71,20 @@ func (c *Context) event(r provider.EventReport) (AsyncEvent, bool) {
 	return event, true
 }
 
-// eventSources are the objects that events can be about, by their EventIDs. No EventID is used twice;
-// the first is 1.
+// eventSources holds the objects that can have events, by their EventIDs. An EventID is never reused; the first is 1.
 type eventSources struct {
 	mu   sync.Mutex
 	last uint64
 	all  map[uint64]*eventSource
 }
 
-// eventSource is an object. An event that comes before its creation is complete waits
-// for that.
+// eventSource is an object. An event that arrives before the creation is complete waits for it.
 type eventSource struct {
 	made   chan struct{} // closed when object is set, or its creation has failed
 	object any           // *CQ, *SRQ, *QP
 }
 
-// add gives an EventID to create, and keeps the object that it makes. It calls create under no
-// lock.
+// add passes a new EventID to create, and stores the object that create returns. It holds no lock meanwhile.
 func (s *eventSources) add(create func(id uint64) (any, error)) error {
 	source := &eventSource{made: make(chan struct{})}
 	defer close(source.made)
@@ -106,7 +102,7 @@ func (s *eventSources) add(create func(id uint64) (any, error)) error {
 	return nil
 }
 
-// forget is for an object that has been closed.
+// forget removes an object that has been closed.
 func (c *Context) forget(eventID uint64) {
 	c.eventSources.remove(eventID)
 	c.reader.forget(eventID)
@@ -118,7 +114,7 @@ func (s *eventSources) remove(id uint64) {
 	delete(s.all, id)
 }
 
-// find gives the object of an EventID, nil if it has been closed.
+// find returns the object of an EventID, or nil if it has been closed.
 func (s *eventSources) find(id uint64) any {
 	s.mu.Lock()
 	source := s.all[id]

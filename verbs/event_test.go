@@ -2,7 +2,7 @@ package verbs
 
 import "testing"
 
-// The numbers are those of libibverbs, and every event has a text of its own.
+// TestEventTypes checks that the numbers are those of libibverbs, and that each event has its own text.
 func TestEventTypes(t *testing.T) {
 	rows := []struct {
 		event EventType
@@ -19,7 +19,7 @@ func TestEventTypes(t *testing.T) {
 	}
 	for _, row := range rows {
 		if int(row.event) != row.value || row.event.String() != row.text {
-			t.Errorf("%d %q, want %d %q", row.event, row.event, row.value, row.text)
+			t.Errorf("got %d %q, want %d %q", row.event, row.event, row.value, row.text)
 		}
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventReader is a goroutine that takes a context's events from the card, when somebody needs that: an object
-// with an event handler, or the descriptor. Then it calls the handlers, and GetAsyncEvent has what they leave.
-// Before, callers of GetAsyncEvent ask the card themselves.
+// eventReader is a goroutine that reads a context's events from the card when that is needed: for an object with an
+// event handler, or for the descriptor. It calls the handlers and queues the other events for GetAsyncEvent. Without
+// the goroutine, callers of GetAsyncEvent query the card themselves.
 type eventReader struct {
-	asking sync.RWMutex // read-held by those who ask the card themselves; before mu
+	asking sync.RWMutex // read-held by callers that query the card themselves; acquired before mu
 	begun  bool         // under asking
 	before context.Context
-	stop   context.CancelFunc // ends before: those who ask the card stop
-	ready  chan struct{}      // of capacity 1: a report may wait
-	ended  chan struct{}      // closed when the card has no more for the goroutine
+	stop   context.CancelFunc // ends before, so that callers that query the card stop
+	ready  chan struct{}      // capacity 1: a report may be queued
+	ended  chan struct{}      // closed when the card has no more events
 
 	mu        sync.Mutex
 	reports   provider.Reports
-	near, far *os.File // the descriptor, and our end of it; nil until it is asked for
-	told      bool     // there is a byte in the descriptor
-	closed    bool     // there is no descriptor any more
+	near, far *os.File // the descriptor and its other end; nil until requested
+	told      bool     // the descriptor contains a byte
+	closed    bool     // the descriptor has been closed
 }
 
 func (r *eventReader) init() {
@@ -36,10 +36,10 @@ func (r *eventReader) init() {
 	r.ready, r.ended = make(chan struct{}, 1), make(chan struct{})
 }
 
-// readPause is how long the goroutine waits when the card could not be asked.
+// readPause is the goroutine's pause after a failed query of the card.
 const readPause = 10 * time.Millisecond
 
-// beginReading starts the goroutine, once. When it returns, nobody else gets events from the card.
+// beginReading starts the goroutine, once. After it has returned, only the goroutine reads events from the card.
 func (c *Context) beginReading() {
 	r := &c.reader
 	r.stop()
@@ -51,7 +51,7 @@ func (c *Context) beginReading() {
 	}
 }
 
-// readEvents calls handlers, under no lock, and keeps the other events.
+// readEvents calls handlers, without locks, and queues the other events.
 func (c *Context) readEvents() {
 	r := &c.reader
 	defer r.end()
@@ -60,7 +60,7 @@ func (c *Context) readEvents() {
 		if err != nil && c.gone() != nil {
 			return
 		}
-		if err != nil { // too many commands wait, say
+		if err != nil { // for example too many pending commands
 			time.Sleep(readPause)
 			continue
 		}
@@ -73,7 +73,7 @@ func (c *Context) readEvents() {
 			continue
 		}
 		r.put(report)
-		if _, there := c.event(report); !there { // closed since: forget came too early
+		if _, there := c.event(report); !there { // closed since: forget ran before the event was queued
 			r.forget(report.EventID)
 		}
 	}
@@ -87,7 +87,7 @@ func (r *eventReader) put(report provider.EventReport) {
 	r.wake()
 }
 
-// take gives the oldest event, and wakes the next reader if there are more.
+// take returns the oldest event, and wakes the next reader if there are more.
 func (r *eventReader) take() (report provider.EventReport, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *eventReader) wake() {
 	}
 }
 
-// end wakes all who wait. The descriptor ends behind what is in it.
+// end wakes all waiting callers. The descriptor reaches end of file after its contents.
 func (r *eventReader) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *eventReader) end() {
 	}
 }
 
-// tell has a byte in the descriptor while an event waits. The caller holds mu.
+// tell makes the descriptor contain a byte while an event is queued. The caller holds mu.
 func (r *eventReader) tell() {
 	if r.far == nil || r.told == (r.reports.Len() > 0) {
 		return
@@ -137,14 +137,14 @@ func (r *eventReader) tell() {
 		return
 	}
 	if raw, err := r.near.SyscallConn(); err == nil {
-		_ = raw.Read(func(fd uintptr) bool { // what the program has read itself is not there
+		_ = raw.Read(func(fd uintptr) bool { // the program may have read the byte itself
 			_, _ = unix.Read(int(fd), make([]byte, 1))
 			return true
 		})
 	}
 }
 
-// descriptor gives the program's end.
+// descriptor returns the program's end.
 func (r *eventReader) descriptor() (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *eventReader) descriptor() (*os.File, error) {
 	return near, nil
 }
 
-// close closes the descriptor; what waits for events has ended with the session.
+// close closes the descriptor; calls that wait for events have ended with the session.
 func (r *eventReader) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,12 +177,14 @@ func (r *eventReader) close() {
 	}
 }
 
-// SyscallConn gives a descriptor that is readable while GetAsyncEvent has an event (async_fd of ibv_context), for
-// programs with a loop of their own around poll(2) or epoll(7). They then call GetAsyncEvent: with a context that
-// is done it gives what is there and does not wait. What is in the descriptor is one byte, however many events there
-// are, which GetAsyncEvent takes out with the last one; who reads it, by mistake or to be woken once for
-// several, has it readable again with the next event after the last one. It ends (end of file) when
-// the device has failed, behind the last event, and is closed by Close. ErrClosed after that.
+// SyscallConn returns a descriptor that is readable while GetAsyncEvent has an event (async_fd of ibv_context), for
+// programs with their own poll(2) or epoll(7) loop. They then call GetAsyncEvent; with a context that is done, it
+// returns queued events without waiting.
+//
+// The descriptor contains one byte regardless of the number of events, and GetAsyncEvent removes the byte with the last
+// event. A program that reads the byte itself finds the descriptor readable again with the first event after the queue
+// was empty. When the device has failed, end of file follows the last event. Close closes the descriptor; SyscallConn
+// then returns ErrClosed.
 func (c *Context) SyscallConn() (syscall.RawConn, error) {
 	const doing = "descriptor of asynchronous events"
 	if c == nil {
@@ -199,7 +201,7 @@ func (c *Context) SyscallConn() (syscall.RawConn, error) {
 	return file.SyscallConn()
 }
 
-// nextReport gives the next event that no handler gets.
+// nextReport returns the next event that has no handler.
 func (c *Context) nextReport(ctx context.Context) (provider.EventReport, error) {
 	if report, err, asked := c.askReport(ctx); asked {
 		return report, err
@@ -218,14 +220,14 @@ func (c *Context) nextReport(ctx context.Context) (provider.EventReport, error) 
 			if report, ok := r.take(); ok {
 				return report, nil
 			}
-			return c.provider.GetAsyncEvent(ctx) // says why
+			return c.provider.GetAsyncEvent(ctx) // returns the reason
 		case <-ctx.Done():
 			return provider.EventReport{}, ctx.Err()
 		}
 	}
 }
 
-// askReport asks the card, unless the goroutine does that, or begins to.
+// askReport queries the card, unless the goroutine does so or is starting. asked reports whether it did.
 func (c *Context) askReport(ctx context.Context) (report provider.EventReport, err error, asked bool) {
 	r := &c.reader
 	r.asking.RLock()

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// program is the objects that a program in these examples has on a card.
+// program is the set of objects that a program in these examples has on a card.
 type program struct {
 	ctx *verbs.Context
 	pd  *verbs.PD
@@ -21,7 +21,7 @@ type program struct {
 	qp  *verbs.QP
 }
 
-// open makes one of each object. Errors are left out here: each call gives one that says what to do.
+// open creates one of each object. Errors are ignored here; a program should print them, since they contain the remedy.
 func open(card provider.Provider) (p program) {
 	p.ctx, _ = verbs.Open(card)
 	p.pd, _ = p.ctx.AllocPD()
@@ -35,22 +35,22 @@ func open(card provider.Provider) (p program) {
 	return p
 }
 
-// newCards makes two cards on a network in memory, 10.0.0.1 and 10.0.0.2. hca.Open("eth0") gives one on an
+// newCards creates two cards on an in-memory network, 10.0.0.1 and 10.0.0.2. hca.Open("eth0") opens one on an
 // interface.
 func newCards() (left, right *hca.Card) {
 	left, right, _ = hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	return left, right
 }
 
-// handle makes an address handle to a host.
+// handle creates an address handle to a host.
 func (p *program) handle(ctx context.Context, address string) *verbs.AH {
 	gid := verbs.GIDFromAddr(netip.MustParseAddr(address))
 	ah, _ := p.pd.CreateAH(ctx, &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
 	return ah
 }
 
-// message is a send request of a text. The first half of the region is for what is received, the second for
-// what is sent.
+// message returns a send request with a text. The first half of the region is for received data, the second for data to
+// send.
 func (p *program) message(text string, ah *verbs.AH, to verbs.QPN) []verbs.SendWR {
 	const half = 32 << 10
 	length := copy(p.mr.Bytes()[half:], text)
@@ -66,7 +66,7 @@ func (p *program) receive(count int) {
 	}
 }
 
-// payload is what a completed receive holds.
+// payload returns the data of a completed receive.
 func (p *program) payload(wc *verbs.WC) (verbs.GRH, []byte) {
 	return wc.Payload(p.mr.Bytes()[wc.ID*2048:])
 }
@@ -85,13 +85,13 @@ func Example() {
 
 	var wcs [1]verbs.WC
 	_, _ = server.cq.Wait(ctx, wcs[:])
-	grh, payload := server.payload(&wcs[0]) // a receive buffer starts with 40 bytes of GRH
+	grh, payload := server.payload(&wcs[0]) // a receive buffer begins with 40 bytes of GRH
 	fmt.Printf("%s from %v\n", payload, grh.SGID().Addr())
 	// Output: hello from 10.0.0.1
 }
 
-// The completion of a receive has all that an answer needs: the sender's address, in the GRH, and its
-// queue pair's number.
+// The completion of a receive has everything needed for a response: the sender's address, in the GRH, and the number of
+// its queue pair.
 func ExamplePD_CreateAHFromWC() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -105,7 +105,7 @@ func ExamplePD_CreateAHFromWC() {
 	var wcs [1]verbs.WC
 	_, _ = server.cq.Wait(ctx, wcs[:])
 	grh, _ := server.payload(&wcs[0])
-	back, _ := server.pd.CreateAHFromWC(&wcs[0], grh, 1) // never waits; keep it for further answers
+	back, _ := server.pd.CreateAHFromWC(&wcs[0], grh, 1) // never waits; keep it for further responses
 	_ = server.qp.PostSend(server.message("the server", back, wcs[0].SrcQP))
 
 	_, _ = client.cq.Wait(ctx, wcs[:])
@@ -114,8 +114,8 @@ func ExamplePD_CreateAHFromWC() {
 	// Output: the server
 }
 
-// To receive a group's messages takes two steps: the join makes the host a member, so that switches
-// send the group's packets here; the attach delivers them to the queue pair.
+// Receiving a group's messages takes two steps: the join makes the host a member, so that switches forward the group's
+// packets here; the attach delivers them to the queue pair.
 func ExampleQP_AttachMcast() {
 	left, right := newCards()
 	sender, member := open(left), open(right)
@@ -142,7 +142,7 @@ func ExampleQP_AttachMcast() {
 	// Output: to all of you, sent to 239.1.2.3
 }
 
-// Wait sleeps while there is nothing to do, until its context ends; Poll in a loop would spin.
+// Wait sleeps while the queue is empty, until its context is done; Poll in a loop would spin.
 func ExampleCQ_Wait() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -153,20 +153,20 @@ func ExampleCQ_Wait() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	again := client.message("again", client.handle(ctx, "10.0.0.2"), server.qp.Number())
-	for range messages { // the same buffer may be sent many times, and be written to after all of these have completed
+	for range messages { // a buffer may be sent many times, and be reused after all of these requests have completed
 		_ = client.qp.PostSend(again)
 	}
 
 	var wcs [4]verbs.WC
 	for got := 0; got < messages; {
 		n, err := server.cq.Wait(ctx, wcs[:])
-		if err != nil { // the context's, or that the card is closed or has failed
+		if err != nil { // the context is done, or the card is closed or has failed
 			fmt.Println(err)
 			return
 		}
 		for i := range wcs[:n] {
 			if err := wcs[i].Err(); err != nil {
-				fmt.Println(err) // which says what to do
+				fmt.Println(err) // contains the remedy
 			}
 		}
 		got += n
@@ -175,7 +175,7 @@ func ExampleCQ_Wait() {
 	// Output: all there
 }
 
-// What happens to a device apart from completions comes as events.
+// Asynchronous events report changes of a device other than completions.
 func ExampleContext_GetAsyncEvent() {
 	network := memnet.New(0)
 	defer network.Close()
@@ -184,7 +184,7 @@ func ExampleContext_GetAsyncEvent() {
 	c, _ := verbs.Open(card)
 	defer c.Close()
 
-	host.SetUp(false) // somebody pulls the plug
+	host.SetUp(false) // the cable is unplugged
 	ctx := context.Background()
 	event, _ := c.GetAsyncEvent(ctx)
 	port, _ := c.QueryPort(event.Port)
@@ -198,7 +198,7 @@ func ExampleContext_GetAsyncEvent() {
 	// port active active
 }
 
-// A server with a queue pair for each client needs no receives for each of them: they share some.
+// A server with a queue pair for each client does not need receives for each of them: the queue pairs share an SRQ.
 func ExamplePD_CreateSRQ() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -230,8 +230,8 @@ func ExamplePD_CreateSRQ() {
 	// SRQ limit reached true
 }
 
-// Connected queue pairs exchange what each has to know of the other, here in memory, and connect. Then one
-// reads and writes the other's memory, whose program does nothing.
+// Connected queue pairs exchange the attributes of their ends, here in memory, and connect. Then one reads and writes
+// the other's memory, whose program is not involved.
 func ExampleQP_Connect() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -271,7 +271,7 @@ func ExampleQP_Connect() {
 	// RDMA read, 17 bytes: written from afar, and here written from afar
 }
 
-// Times of connections are codes, of which 0 is not a short time.
+// Times of connections are codes; code 0 is not a short time.
 func ExampleRNRTimerCode() {
 	for _, code := range []uint8{0, 1, verbs.RNRTimerCode(5 * time.Millisecond)} {
 		fmt.Println(code, verbs.RNRTimerDuration(code))
@@ -299,12 +299,12 @@ func ExampleCompChannel() {
 	})
 	_ = server.qp.Activate(0x11111111)
 	server.receive(1)
-	_, _ = cq.ReqNotify(verbs.CQNextComp) // armed before anything comes
+	_, _ = cq.ReqNotify(verbs.CQNextComp) // armed before completions arrive
 	_ = client.qp.PostSend(client.message("hello", client.handle(ctx, "10.0.0.2"), server.qp.Number()))
 
-	got, _ := channel.Get(ctx) // sleeps; the channel is a descriptor too
+	got, _ := channel.Get(ctx) // sleeps; the channel is also a descriptor
 	_ = got.AckEvents(1)
-	_, _ = got.ReqNotify(verbs.CQNextComp) // armed again before it is polled, so that nothing is missed
+	_, _ = got.ReqNotify(verbs.CQNextComp) // armed again before it is polled, so that no completion is missed
 	var wcs [4]verbs.WC
 	n, _ := got.Poll(wcs[:])
 	_, payload := server.payload(&wcs[0])

@@ -8,34 +8,34 @@ import (
 	"github.com/roced/roced/verbs/kernel"
 )
 
-// A block server as storage protocols have it. The client registers the memory of each request by a request, and
-// sends a command with the key. The server reads or writes that memory, and its answer invalidates the key:
+// A block server, as in storage protocols. The client registers the memory of each request by a work request, and sends
+// a command with the key. The server reads or writes that memory, and its response invalidates the key:
 //
 //	client  WRRegMR, WRSend: command ──────────────────────────────► server
 //	        ◄────────────── WRRDMARead or WRRDMAWrite of the blocks
-//	        ◄────────────── WRSendWithInv: answer; the key is dead
+//	        ◄────────────── WRSendWithInv: response; the key is invalid
 //
-// Errors are left out.
+// Errors are ignored.
 
-// blockCommand is what the client asks for.
+// blockCommand is a command of the client.
 type blockCommand struct {
 	Write  bool
-	Block  uint32 // the first
+	Block  uint32 // first block
 	Length uint32 // bytes
 	Key    verbs.RKey
 	Addr   uint64
 }
 
-// blockServer has a disk in a region, of which a block with its field takes so many bytes.
+// blockServer has a disk in a region. block is the size of a block with its field in bytes.
 type blockServer struct {
 	program
 	qp    *verbs.QP
 	block int
 }
 
-// serve takes a command and carries it out.
+// serve receives a command and executes it.
 func (s *blockServer) serve() {
-	s.done() // the receive
+	s.done() // completion of the receive
 	var c blockCommand
 	_, _ = binary.Decode(s.mr.Bytes()[:32], binary.LittleEndian, &c)
 	move := verbs.SendWR{
@@ -50,24 +50,24 @@ func (s *blockServer) serve() {
 	_ = s.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{s.mr.SGE(0, 32)}}})
 }
 
-// blockClient has a fast region, by which the server reaches its memory.
+// blockClient has a fast region, which gives the server access to its memory.
 type blockClient struct {
 	program
 	qp   *verbs.QP
 	fast *verbs.MR
 }
 
-// ask registers, and sends a command. length is that on the wire.
+// ask posts the registration and sends a command, whose length is that on the wire.
 func (c *blockClient) ask(command blockCommand, reg verbs.SendWR) {
-	kernel.UpdateFastRegKey(c.fast, uint8(verbs.IncRKey(c.fast.RKey()))) // each request has a key of its own
+	kernel.UpdateFastRegKey(c.fast, uint8(verbs.IncRKey(c.fast.RKey()))) // each request has its own key
 	reg.Reg.MR, reg.Reg.Key, reg.Reg.Access = c.fast, c.fast.RKey(), verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite
 	command.Key, command.Addr = c.fast.RKey(), c.fast.IOVA()
-	_ = c.qp.PostRecv([]verbs.RecvWR{{}}) // of the answer
+	_ = c.qp.PostRecv([]verbs.RecvWR{{}}) // for the response
 	message, _ := binary.Append(nil, binary.LittleEndian, command)
 	_ = c.qp.PostSend([]verbs.SendWR{reg, {Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: message}})
 }
 
-// answered waits for the server's answer.
+// answered waits for the server's response.
 func (c *blockClient) answered() {
 	wc := c.done()
 	fmt.Println(wc.Status, "- the key is invalidated:", wc.InvalidatedRKey() == c.fast.RKey())
@@ -82,7 +82,7 @@ func newBlocks(block int) (*blockClient, *blockServer) {
 	return &blockClient{program: client, qp: qp}, s
 }
 
-// Fast registration: the memory of each request is registered by a request, and the answer ends that.
+// Fast registration: a work request registers the memory of each command, and the response invalidates it.
 func Example_blockServer() {
 	client, server := newBlocks(512)
 	defer client.ctx.Close()
@@ -100,7 +100,7 @@ func Example_blockServer() {
 		server.serve()
 		client.answered()
 		fmt.Printf("on the disk: %s, in memory: %s\n", server.mr.Bytes()[32+512:][:7], memory[100:107])
-		copy(memory[100:], "nothing") // until it is read
+		copy(memory[100:], "nothing") // until it is read back
 	}
 	// Output:
 	// success - the key is invalidated: true
@@ -109,8 +109,8 @@ func Example_blockServer() {
 	// on the disk: a block, in memory: a block
 }
 
-// Signatures: on the wire and on the disk each block has a T10-DIF field. The client's card inserts the fields of what
-// it writes, and checks and strips those of what it reads, so that the client finds what went wrong anywhere between.
+// Signatures: on the wire and on the disk each block has a T10-DIF field. The client's card inserts the fields when it
+// writes, and checks and removes them when it reads, so that the client detects corruption anywhere in between.
 func Example_t10DIF() {
 	client, server := newBlocks(512 + 8)
 	defer client.ctx.Close()

@@ -10,9 +10,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// connected makes a reliable connection between two programs, and a region of the server's that the client
-// may use. Programs on a network tell each other number and key by other means, or use package cm. Errors are left
-// out.
+// connected creates a reliable connection between two programs, and a region of the server that the client can access.
+// Programs on a network exchange number and key by other means, or use package cm. Errors are ignored.
 func connected(client, server program) (qp, peer *verbs.QP, remote *verbs.MR) {
 	attr := verbs.QPAttr{
 		AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic, MaxRDAtomic: 16, MaxDestRDAtomic: 16,
@@ -30,15 +29,15 @@ func connected(client, server program) (qp, peer *verbs.QP, remote *verbs.MR) {
 	return ends[0], ends[1], remote
 }
 
-// done waits for a completion, and gives it.
+// done waits for a completion, and returns it.
 func (p *program) done() verbs.WC {
 	var wcs [1]verbs.WC
 	_, _ = p.cq.Wait(context.Background(), wcs[:])
 	return wcs[0]
 }
 
-// RDMA WRITE: bytes of the client's go into the server's memory. Its program does nothing, and learns nothing,
-// unless immediate data comes with them, which takes a receive.
+// RDMA WRITE copies bytes of the client into the server's memory. The server's program is not notified, unless
+// immediate data is sent with them, which consumes a receive.
 func Example_rdmaWrite() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -60,7 +59,7 @@ func Example_rdmaWrite() {
 	// RDMA write
 }
 
-// RDMA READ: bytes of the server's come into the client's memory.
+// RDMA READ copies bytes of the server into the client's memory.
 func Example_rdmaRead() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -76,7 +75,7 @@ func Example_rdmaRead() {
 	wc := client.done()
 	fmt.Printf("%v, %v, %d bytes: %s\n", wc.Opcode, wc.Status, wc.ByteLen, client.mr.Bytes()[:14])
 
-	// A key that is not right ends the connection: the queue pair is in ERR.
+	// An invalid key ends the connection: the queue pair goes to ERR.
 	_ = qp.PostSend([]verbs.SendWR{{
 		Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{client.mr.SGE(0, 14)}, RemoteAddr: remote.IOVA(), RKey: remote.RKey() + 1,
 	}})
@@ -88,8 +87,8 @@ func Example_rdmaRead() {
 	// remote access error ERR
 }
 
-// Atomics: 8 bytes of the server's are changed in one step, whoever else does so, and what was there before
-// comes back. Addresses are multiples of 8; numbers have the machines' byte order.
+// Atomics change 8 bytes of the server in one step, also with concurrent access, and return the previous value.
+// Addresses are multiples of 8; numbers are in native byte order.
 func Example_atomics() {
 	left, right := newCards()
 	client, server := open(left), open(right)
@@ -108,8 +107,8 @@ func Example_atomics() {
 		fmt.Printf("was %d, is %d\n", binary.NativeEndian.Uint64(was), binary.NativeEndian.Uint64(counter))
 	}
 	do(verbs.WRAtomicFetchAndAdd, 2, 0)
-	do(verbs.WRAtomicCmpAndSwp, 42, 7) // 42 is there: 7 takes its place
-	do(verbs.WRAtomicCmpAndSwp, 42, 9) // 42 is not there: nothing changes
+	do(verbs.WRAtomicCmpAndSwp, 42, 7) // the value is 42: it is replaced by 7
+	do(verbs.WRAtomicCmpAndSwp, 42, 9) // the value is not 42: nothing changes
 	// Output:
 	// was 40, is 42
 	// was 42, is 7

@@ -11,11 +11,11 @@ import (
 )
 
 // An XRC server: two workers, which may be processes of one user, share a domain by a file, and one connection to each
-// client. Each has a shared receive queue of its own, and a client says by its number which worker a request is for.
-// Without XRC each client would have a connection to each worker.
+// client. Each worker has its own shared receive queue, and a client selects the worker by the number of that queue.
+// Without XRC each client would need a connection to each worker.
 func Example_xrcServer() {
 	left, right := newCards()
-	beside, _ := right.NewSession(hca.SessionConfig{}) // of the second worker, as client.Dial gives one to another process
+	beside, _ := right.NewSession(hca.SessionConfig{}) // for the second worker, as client.Dial returns for another process
 	client, first, second := open(left), open(right), open(beside)
 	defer client.ctx.Close()
 	defer first.ctx.Close()
@@ -27,7 +27,7 @@ func Example_xrcServer() {
 	domain, _ := first.ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file, OFlags: os.O_CREATE})
 	same, _ := second.ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file})
 
-	// The first worker makes the connection's end, and the second opens it: it lives until both have closed it.
+	// The first worker creates the connection's end, and the second opens it: it exists until both have closed it.
 	target, _ := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
 	initiator, _ := client.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCSend, SendCQ: client.cq, Cap: verbs.QPCap{MaxSendWR: 16}})
 	_ = target.Connect(toPeer("10.0.0.1", initiator.Number()))
@@ -50,13 +50,13 @@ func Example_xrcServer() {
 	// a request for worker 1
 }
 
-// worker has what a worker of the server receives with.
+// worker is the receiving part of a worker of the server.
 type worker struct {
 	program
 	srq *verbs.SRQ
 }
 
-// serve makes a worker's queue in a domain.
+// serve creates a worker's queue in a domain.
 func (p program) serve(domain *verbs.XRCD) *worker {
 	srq, _ := p.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 64, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: p.cq})
 	_ = srq.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, 4096)}}})
@@ -69,7 +69,7 @@ func (w *worker) next() string {
 	return string(w.mr.Bytes()[:wc.ByteLen])
 }
 
-// toPeer are the attributes of a connection. Programs on a network tell each other the numbers.
+// toPeer returns the attributes of a connection. Programs on a network exchange the numbers.
 func toPeer(address string, number verbs.QPN) *verbs.QPAttr {
 	attr := verbs.QPAttr{
 		DestQPN: number, MaxRDAtomic: 16, MaxDestRDAtomic: 16, MinRNRTimer: verbs.RNRTimerCode(640 * time.Microsecond),
@@ -79,14 +79,14 @@ func toPeer(address string, number verbs.QPN) *verbs.QPAttr {
 	return &attr
 }
 
-// A domain of one program alone needs no file.
+// A domain of a single program needs no file.
 func ExampleContext_AllocXRCD() {
 	card, _ := newCards()
 	p := open(card)
 	defer p.ctx.Close()
 	domain, _ := p.ctx.AllocXRCD()
 	w := p.serve(domain)
-	fmt.Println(domain.Close()) // its SRQ is there
+	fmt.Println(domain.Close()) // its SRQ exists
 	_ = w.srq.Close()
 	fmt.Println(domain.Close())
 	// Output:

@@ -7,7 +7,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Length is the number of bytes of the region; of a fast one, of what it consists of (MapSG of package kernel).
+// Length returns the number of bytes of the region; for a fast region, of the memory mapped to it (MapSG of package
+// kernel).
 func (m *MR) Length() uint64 {
 	if m == nil {
 		return 0
@@ -20,29 +21,29 @@ func (m *MR) Length() uint64 {
 	return uint64(len(m.Bytes()))
 }
 
-// RegMR is a fast registration (ib_reg_wr): of what MapSG of package kernel has mapped, under a key, of which
-// UpdateFastRegKey changed the low 8 bits. It waits for all requests before it, and those behind it find the region as it says. It fails
-// with WCMWBindErr if the region is valid already, is of another PD than the queue pair, or consists of memory that is
-// not mapped or not in a direction that the access flags allow.
+// RegMR is a fast registration (ib_reg_wr) of the memory that MapSG of package kernel has mapped. The low 8 bits of its
+// key may be changed by UpdateFastRegKey. It waits for all earlier requests, and later requests use the region as
+// registered. It fails with WCMWBindErr if the region is already valid, belongs to another PD than the queue pair, or
+// consists of memory that is not mapped, or not in a direction that the access flags permit.
 type RegMR struct {
 	MR     *MR
 	Key    RKey // MR.RKey
 	Access AccessFlags
-	Sig    *ib.SigAttrs // of WRRegMRIntegrity
+	Sig    *ib.SigAttrs // for WRRegMRIntegrity
 }
 
 func (r *RegMR) check(pd *PD, signed bool) error {
 	switch {
 	case r == nil || r.MR == nil || r.MR.fast == nil:
-		return fmt.Errorf("%w: a fast registration needs SendWR.Reg, with a region of kernel.AllocFastMR", ErrInvalid)
+		return fmt.Errorf("%w: a fast registration needs SendWR.Reg with a region of kernel.AllocFastMR", ErrInvalid)
 	case signed && (r.Sig == nil || r.MR.fast.Kind != ib.MRTypeIntegrity):
-		return fmt.Errorf("%w: a fast registration with signatures needs RegMR.Sig, and a region of kernel.AllocIntegrityMR", ErrInvalid)
+		return fmt.Errorf("%w: a fast registration with signatures needs RegMR.Sig and a region of kernel.AllocIntegrityMR", ErrInvalid)
 	case r.MR.ctx != pd.ctx:
 		return fmt.Errorf("%w: the region belongs to another context", ErrInvalid)
 	case (r.Key^RKey(r.MR.lkey))&^keyMask != 0:
-		return fmt.Errorf("%w: key 0x%x for the region of 0x%x; only the low 8 bits are free to choose", ErrInvalid, uint32(r.Key), uint32(r.MR.lkey))
+		return fmt.Errorf("%w: key 0x%x for the region with key 0x%x; only the low 8 bits may differ", ErrInvalid, uint32(r.Key), uint32(r.MR.lkey))
 	case r.MR.Length() == 0:
-		return fmt.Errorf("%w: the region is of no memory; kernel.MapSG first", ErrInvalid)
+		return fmt.Errorf("%w: the region has no memory; call kernel.MapSG first", ErrInvalid)
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (r *RegMR) put(data []byte, signed bool) {
 	f.Lock()
 	defer f.Unlock()
 	if signed {
-		ring.PutSigAttrs(f.List[2*f.Most*ring.RegEntryLen:], r.Sig, uint32(f.Meta)) // behind the lists
+		ring.PutSigAttrs(f.List[2*f.Most*ring.RegEntryLen:], r.Sig, uint32(f.Meta)) // after the lists
 	}
 	ring.PutReg(data, ring.Reg{Length: f.Length, Access: r.Access, Count: uint32(f.Count)})
 }

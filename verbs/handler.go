@@ -8,17 +8,17 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Handlers: functions that the program gives with an object (comp_handler, event_handler), and that the context
-// calls. A context has a goroutine for asynchronous events and one for each completion vector that is in use; they
-// begin with the first object that needs them and end with Context.Close. So the handlers of an object
-// are never called twice at once for one kind of event, and a slow handler holds up the others of its goroutine.
-// No lock is held: a handler may call everything, Close of its own object too. When an object's Close has
-// returned, no event of it is taken any more; a call for one that was taken before may still be under way.
+// Handlers are functions that the program passes with an object (comp_handler, event_handler) and that the context
+// calls. A context has a goroutine for asynchronous events and one for each completion vector in use; they start with
+// the first object that needs them and end with Context.Close. Therefore calls of an object's handler do not overlap,
+// and a slow handler delays the others of its goroutine. No lock is held: a handler may call any function, including
+// Close of its own object. After an object's Close has returned, no further event of it is dequeued, but a call for an
+// event dequeued before may still be running.
 
-// NumCompVectors is how many completion vectors there are (num_comp_vectors): CQInitAttr.CompVector is below it.
+// NumCompVectors returns the number of completion vectors (num_comp_vectors): CQInitAttr.CompVector is below it.
 func (c *Context) NumCompVectors() int { return provider.CompVectors }
 
-// handler is the one that an event goes to; nil if GetAsyncEvent gives it.
+// handler returns the handler of an event; nil if the event is for GetAsyncEvent.
 func (e *AsyncEvent) handler() func(AsyncEvent) {
 	switch {
 	case e.CQ != nil:
@@ -37,10 +37,10 @@ type vectors struct {
 	channels [provider.CompVectors]*CompChannel
 }
 
-// channel gives a vector's, and makes it for the first.
+// channel returns a vector's channel, and creates it at the first call.
 func (v *vectors) channel(c *Context, vector int) (*CompChannel, error) {
 	if vector < 0 || vector >= len(v.channels) {
-		return nil, fmt.Errorf("%w: completion vector %d; there are %d, from 0", ErrInvalid, vector, len(v.channels))
+		return nil, fmt.Errorf("%w: completion vector %d; the number of vectors is %d, counted from 0", ErrInvalid, vector, len(v.channels))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,13 +56,13 @@ func (v *vectors) channel(c *Context, vector int) (*CompChannel, error) {
 	return channel, nil
 }
 
-// callHandlers ends with the context.
+// callHandlers calls completion handlers until the context is closed.
 func callHandlers(channel *CompChannel) {
 	for {
 		cq, err := channel.next(context.Background(), func(cq *CQ) bool { return !cq.isClosed() })
 		if err != nil {
 			return
 		}
-		cq.attr.CompHandler(cq) // it owes no acknowledgement: the queue may be closed at any time
+		cq.attr.CompHandler(cq) // it need not acknowledge: the queue may be closed at any time
 	}
 }

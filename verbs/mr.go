@@ -11,39 +11,37 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// SGE is a piece of a memory region (ibv_sge). Addr is an address in the region, which begins at the
-// address that it was registered with: 0 unless RegMRIOVA or AllocMRIOVA gave another. The card
-// checks key, range, PD and access when it uses an SGE (WCLocProtErr). It checks nothing of one whose
-// Length is 0.
+// SGE is a scatter/gather entry: a piece of a memory region (ibv_sge). Addr is an address in the region, which begins
+// at the address that it was registered with: 0 unless RegMRIOVA or AllocMRIOVA specified another. The card checks key,
+// range, PD and access when it uses an SGE (WCLocProtErr). It does not check an SGE of Length 0.
 type SGE = ib.SGE
 
-// MR is a memory region that the card may use (ibv_mr).
+// MR is a memory region that the card can access (ibv_mr).
 type MR struct {
 	ctx    *Context
 	handle provider.Handle
-	lkey   LKey          // the card's, by which requests are checked
-	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey of package kernel
+	lkey   LKey          // the card's key, which requests are checked against
+	shown  atomic.Uint32 // the value of LKey and RKey; see UpdateFastRegKey of package kernel
 
-	own      []byte                 // the session's memory that it was made with
-	coherent bool                   // of DMAAllocCoherent of package kernel
-	fast     *inside.FastMR         // of one that requests register; else nil
+	own      []byte                 // the session's memory that it was created with
+	coherent bool                   // created by DMAAllocCoherent of package kernel
+	fast     *inside.FastMR         // of a region registered by requests; else nil
 	reregMu  sync.Mutex             // one Rereg at a time
 	now      atomic.Pointer[region] // replaced by Rereg
 }
 
-// region is what a memory region consists of at a time.
+// region is the extent of a memory region between two calls of Rereg.
 type region struct {
 	iova   uint64
 	memory []byte
 }
 
-// AllocMR makes and registers length bytes of zeroed memory. It works with every Provider. Addresses
-// in the region begin at 0.
+// AllocMR allocates and registers length bytes of zeroed memory. It works with every Provider. Addresses in the region
+// begin at 0.
 //
-// A region may be empty, and has at most 1 GiB; one of the program's own memory (RegMR) at most
-// DeviceAttr.MaxMRSize. Access flags of flush and of huge pages are ErrUnsupported; those of
-// AccessOptionalRange have no effect; others that are unknown, and remote writing without
-// AccessLocalWrite, are ErrInvalid.
+// A region may be empty, and has at most 1 GiB; a region of the program's own memory (RegMR) has at most
+// DeviceAttr.MaxMRSize. The access flags for flush and huge pages are ErrUnsupported; those of AccessOptionalRange have
+// no effect; unknown flags, and AccessRemoteWrite without AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	return p.AllocMRIOVA(length, 0, access)
 }
@@ -60,17 +58,16 @@ func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, erro
 	return p.ctx.addOwnMR(grant, iova), nil
 }
 
-// RegMR registers the caller's memory (ibv_reg_mr). Any slice will do; the region keeps it alive
-// until it is closed. Addresses in the region begin at 0. ErrUnsupported over the service, which
-// cannot reach a client's memory. Sizes and access flags are AllocMR's.
+// RegMR registers the caller's memory (ibv_reg_mr). Any slice is allowed; the region keeps it alive until it is closed.
+// Addresses in the region begin at 0. ErrUnsupported over the service, which cannot access a client's memory. Sizes and
+// access flags are as for AllocMR.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
 	return p.RegMRIOVA(memory, 0, access)
 }
 
-// RegMRIOVA is RegMR for a region whose addresses begin at iova (ibv_reg_mr_iova). The card takes
-// SGEs with addresses from iova to iova+len(memory); it never uses them as addresses of memory, so
-// that any iova will do. ErrInvalid if the region would reach 2^64, or if access has AccessZeroBased
-// and iova is not 0.
+// RegMRIOVA is RegMR for a region whose addresses begin at iova (ibv_reg_mr_iova). The card accepts SGEs with addresses
+// from iova to iova+len(memory); it never uses them as memory addresses, so any iova is allowed. ErrInvalid if the
+// region would exceed 2^64, or if access has AccessZeroBased and iova is not 0.
 func (p *PD) RegMRIOVA(memory []byte, iova uint64, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
@@ -88,7 +85,7 @@ func (c *Context) addMR(grant provider.MRGrant, iova uint64) *MR {
 	return mr
 }
 
-// addOwnMR is addMR of the session's own memory, which can be mapped.
+// addOwnMR is addMR for the session's own memory, which can be mapped.
 func (c *Context) addOwnMR(grant provider.MRGrant, iova uint64) *MR {
 	mr := c.addMR(grant, iova)
 	mr.own = grant.Memory
@@ -109,10 +106,10 @@ func (c *Context) keep(mr *MR) {
 	c.mrs[indexOf(mr.lkey)] = mr
 }
 
-// indexOf is the part of a key that stays.
+// indexOf returns the fixed part of a key.
 func indexOf(key LKey) LKey { return key &^ keyMask }
 
-// ReregAttr is what Rereg changes; its flags say which fields count.
+// ReregAttr are the attributes that Rereg changes; its flags select the fields.
 type ReregAttr struct {
 	Memory []byte // with ReregChangeTranslation, like IOVA
 	IOVA   uint64
@@ -120,10 +117,10 @@ type ReregAttr struct {
 	Access AccessFlags
 }
 
-// Rereg changes the region's memory, PD or access flags (ibv_rereg_mr). Its keys stay the same. If it
-// fails, nothing has changed; ErrBusy while a memory window is bound to it. Each request that names the region and has not run yet uses the region
-// either as it was or as it is now, and when Rereg returns, the card does not touch memory any more
-// that it has replaced. New memory is the caller's, as with RegMR.
+// Rereg changes the region's memory, PD or access flags (ibv_rereg_mr). Its keys do not change. If it fails, the region
+// is unchanged; ErrBusy while a memory window is bound to it. Each request that uses the region and has not run yet
+// sees either the old or the new region. After Rereg has returned, the card no longer accesses replaced memory. New
+// memory is the caller's, as with RegMR.
 func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 	if m == nil || attr == nil {
 		return fmt.Errorf("reregister MR: %w", errNil)
@@ -151,9 +148,9 @@ func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 	return nil
 }
 
-// Close deregisters the region (ibv_dereg_mr); ErrBusy while a memory window is bound to it. It does not wait for work requests that name the
-// region: those that run later complete with WCLocProtErr. When Close returns, the card does not
-// touch the memory any more.
+// Close deregisters the region (ibv_dereg_mr); ErrBusy while a memory window is bound to it. It does not wait for work
+// requests that use the region: those that run later complete with WCLocProtErr. After Close has returned, the card no
+// longer accesses the memory.
 func (m *MR) Close() error {
 	if m == nil {
 		return fmt.Errorf("deregister MR: %w", errNil)
@@ -169,14 +166,14 @@ func (m *MR) Close() error {
 	}
 	m.ctx.mu.Lock()
 	defer m.ctx.mu.Unlock()
-	if index := indexOf(m.lkey); m.ctx.mrs[index] == m { // else a new region has the key already
+	if index := indexOf(m.lkey); m.ctx.mrs[index] == m { // otherwise a new region already has the key
 		delete(m.ctx.mrs, index)
 	}
 	return nil
 }
 
-// Bytes is the region's memory; nil of a fast region. What a request names belongs to the card from its posting to its
-// completion.
+// Bytes returns the region's memory; nil for a fast region. The part that a request uses belongs to the card from the
+// posting to the completion of the request.
 func (m *MR) Bytes() []byte {
 	if m == nil {
 		return nil
@@ -184,7 +181,7 @@ func (m *MR) Bytes() []byte {
 	return m.now.Load().memory
 }
 
-// IOVA is the address that the region begins at.
+// IOVA returns the address that the region begins at.
 func (m *MR) IOVA() uint64 {
 	if m == nil {
 		return 0
@@ -192,8 +189,8 @@ func (m *MR) IOVA() uint64 {
 	return m.now.Load().iova
 }
 
-// SGE names length bytes of the region from an offset on. If they do not lie in the region, the
-// card refuses the request that uses them (WCLocProtErr).
+// SGE returns an entry for length bytes of the region from an offset on. If they exceed the region, the request that
+// uses them fails (WCLocProtErr).
 func (m *MR) SGE(offset, length int) SGE {
 	if m == nil {
 		return SGE{}
@@ -205,8 +202,8 @@ func (m *MR) SGE(offset, length int) SGE {
 	return SGE{Addr: m.now.Load().iova + uint64(offset), Length: uint32(length), LKey: key}
 }
 
-// inlineBytes gives the memory that an SGE names, for a copy at posting time. No bytes need no key, as
-// with the card.
+// inlineBytes returns the memory of an SGE, for a copy at posting time. As in the card, an SGE of length 0 needs no
+// valid key.
 func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	if s.Length == 0 {
 		return nil, nil
@@ -219,7 +216,7 @@ func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	mr := c.mrs[index]
 	c.mu.Unlock()
 	if mr == nil || mr.fast != nil || !mapped && mr.lkey != s.LKey {
-		return nil, fmt.Errorf("%w: lkey 0x%x is not a memory region of this context, or it is a fast one, of which nothing is sent inline", ErrInvalid, uint32(s.LKey))
+		return nil, fmt.Errorf("%w: lkey 0x%x is no memory region of this context, or is a fast region, which cannot be sent inline", ErrInvalid, uint32(s.LKey))
 	}
 	r := mr.now.Load()
 	offset, size := s.Addr-r.iova, uint64(len(r.memory))

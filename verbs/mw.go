@@ -8,12 +8,12 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// MW is a memory window (ibv_mw): an RKey to a part of a region, with access of its own, which costs no
-// command to give and to revoke. A request binds it; it is bound when the request's completion says so.
+// MW is a memory window (ibv_mw): an RKey to a part of a region, with its own access flags. It is granted and revoked
+// by requests, without commands. A window is bound when the completion of the bind request reports success.
 //
-// A window of type 1 is for all peers of its PD; another bind changes or ends its binding. One of
-// type 2 is for the peer of the queue pair that binds it, until WRLocalInv or the peer's WRSendWithInv
-// invalidates its key; only then can it be bound again.
+// A window of type 1 is usable by all peers of its PD; another bind changes or ends its binding. A window of type 2 is
+// usable by the peer of the queue pair that binds it, until WRLocalInv or the peer's WRSendWithInv invalidates its key;
+// only then can it be bound again.
 type MW struct {
 	ctx    *Context
 	handle provider.Handle
@@ -21,7 +21,7 @@ type MW struct {
 	rkey   atomic.Uint32
 }
 
-// AllocMW makes a memory window, which is not bound (ibv_alloc_mw).
+// AllocMW allocates an unbound memory window (ibv_alloc_mw).
 func (p *PD) AllocMW(kind MWType) (*MW, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MW: %w", errNil)
@@ -35,7 +35,7 @@ func (p *PD) AllocMW(kind MWType) (*MW, error) {
 	return w, nil
 }
 
-// Type is the kind of the window.
+// Type returns the type of the window.
 func (w *MW) Type() MWType {
 	if w == nil {
 		return 0
@@ -43,7 +43,7 @@ func (w *MW) Type() MWType {
 	return w.kind
 }
 
-// RKey is the key of the bind that was posted last. IncRKey gives one for the next.
+// RKey returns the key of the bind that was posted last. IncRKey computes the key of the next bind.
 func (w *MW) RKey() RKey {
 	if w == nil {
 		return 0
@@ -51,7 +51,7 @@ func (w *MW) RKey() RKey {
 	return RKey(w.rkey.Load())
 }
 
-// Close frees the window (ibv_dealloc_mw). When it returns, nothing is read or written by its key.
+// Close frees the window (ibv_dealloc_mw). After it has returned, its key grants no access.
 func (w *MW) Close() error {
 	if w == nil {
 		return fmt.Errorf("deallocate MW: %w", errNil)
@@ -62,8 +62,8 @@ func (w *MW) Close() error {
 	return nil
 }
 
-// MWBind says what a memory window is bound to (ibv_mw_bind_info). The card checks it: WCMWBindErr if the
-// region's access flags lack AccessMWBind, or AccessLocalWrite for a window that peers may write to.
+// MWBind specifies the binding of a memory window (ibv_mw_bind_info). The card checks it: WCMWBindErr if the region's
+// access flags lack AccessMWBind, or AccessLocalWrite for a window that peers may write to.
 type MWBind struct {
 	MW     *MW
 	MR     *MR
@@ -72,7 +72,7 @@ type MWBind struct {
 	Access AccessFlags // remote write, read and atomic; AccessZeroBased: peers' addresses begin at 0
 }
 
-// windowAccess is what a window may allow.
+// windowAccess are the access flags that a window may have.
 const windowAccess = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic | AccessZeroBased
 
 func (b *MWBind) check() error {
@@ -85,10 +85,10 @@ func (b *MWBind) check() error {
 	return nil
 }
 
-// key is the key of the bind: the window's, with the low 8 bits that the program has chosen.
+// key returns the key of the bind: the window's, with the low 8 bits chosen by the program.
 func (b *MWBind) key(chosen RKey) RKey { return b.MW.RKey()&^keyMask | chosen&keyMask }
 
-// put writes the bind into the request's slot. The window shows the new key from then on.
+// put writes the bind into the request's slot. MW.RKey returns the new key from then on.
 func (b *MWBind) put(data []byte, chosen RKey) {
 	bind := ring.Bind{Length: b.Length, Access: b.Access}
 	if b.MR != nil {
@@ -98,14 +98,14 @@ func (b *MWBind) put(data []byte, chosen RKey) {
 	b.MW.rkey.Store(uint32(b.key(chosen)))
 }
 
-// BindMW posts the bind of a window of type 1, under its next key (ibv_bind_mw). One of type 2 is bound
-// by PostSend. The errors are those of PostSend.
+// BindMW posts the bind of a window of type 1 with its next key (ibv_bind_mw). PostSend binds windows of type 2. Errors
+// are those of PostSend.
 func (q *QP) BindMW(id uint64, flags SendFlags, bind *MWBind) error {
 	if q == nil || bind == nil || bind.MW == nil {
 		return fmt.Errorf("bind MW: %w", errNil)
 	}
 	if bind.MW.kind != MWType1 {
-		return fmt.Errorf("bind MW: %w: a window of type %d; PostSend binds it, with a new RKey", ErrInvalid, bind.MW.kind)
+		return fmt.Errorf("bind MW: %w: the window is of type %d; bind it by PostSend, with a new RKey", ErrInvalid, bind.MW.kind)
 	}
 	return q.PostSend([]SendWR{{ID: id, Opcode: WRBindMW, Flags: flags, RKey: IncRKey(bind.MW.RKey()), Bind: bind}})
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// AllocNullMR makes a region without memory (ibv_alloc_null_mr). An SGE of it may have any address and length: what is
-// sent from it is zeros, and what is received or read into it is lost. So a receive keeps some parts of messages and
-// not others. Only its LKey counts: peers get WCRemAccessErr, no window can be bound to it, and inline data cannot
-// come from it. It has no Bytes, and Rereg is ErrInvalid.
+// AllocNullMR allocates a region without memory (ibv_alloc_null_mr). An SGE of it may have any address and length: a
+// send from it sends zeros, and data received or read into it is discarded. A receive can use it to discard parts of
+// messages. Only its LKey is usable: peers get WCRemAccessErr, windows cannot be bound to it, and inline data cannot
+// come from it. Its Bytes are nil, and Rereg returns ErrInvalid.
 func (p *PD) AllocNullMR() (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate null MR: %w", errNil)

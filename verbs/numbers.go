@@ -14,25 +14,26 @@ type (
 	// SendSolicited, SendInline and SendIPCSum.
 	SendFlags = ib.SendFlags
 
-	// WCStatus says how a work request ended (ibv_wc_status). Values: WCSuccess to WCTMRndvIncomplete, which go
-	// doc verbs.WCSuccess lists.
+	// WCStatus is the result of a work request (ibv_wc_status). Values: WCSuccess to WCTMRndvIncomplete, which
+	// go doc verbs.WCSuccess lists.
 	WCStatus = ib.WCStatus
 
-	// WCOpcode says what kind of request ended (ibv_wc_opcode). Values: WCSend to WCDriver3, which go doc
-	// verbs.WCSend lists.
+	// WCOpcode is the operation of a completed request (ibv_wc_opcode). Values: WCSend to WCDriver3, which go
+	// doc verbs.WCSend lists.
 	WCOpcode = ib.WCOpcode
 
-	// WCFlags say what a completion carries. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags. Bits 4
-	// to 6 differ: a card sets the kernel's, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and never
-	// libibverbs', which are of tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid). Bits: WCGRH to
-	// WCTMDataValid, which go doc verbs.WCGRH lists.
+	// WCFlags are the valid fields of a completion. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags.
+	// Bits 4 to 6 differ: a card sets those of the kernel, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and
+	// never those of libibverbs, which are for tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid). Bits:
+	// WCGRH to WCTMDataValid, which go doc verbs.WCGRH lists.
 	WCFlags = ib.WCFlags
 
-	// CQNotifyFlags say which completion a program wants a notification of (ib_cq_notify_flags). Bits:
-	// CQSolicited, CQNextComp and CQReportMissedEvents.
+	// CQNotifyFlags select the completion that causes a notification (ib_cq_notify_flags). Bits: CQSolicited,
+	// CQNextComp and CQReportMissedEvents.
 	CQNotifyFlags = ib.CQNotifyFlags
 
-	// CQFlags say how a CQ is made (ibv_create_cq_attr_flags). Bits: CQSingleThreaded and CQIgnoreOverrun.
+	// CQFlags are the creation flags of a CQ (ibv_create_cq_attr_flags). Bits: CQSingleThreaded and
+	// CQIgnoreOverrun.
 	CQFlags = ib.CQFlags
 
 	// NetworkType is the network header of a received packet (the kernel's rdma_network_type). Values:
@@ -47,45 +48,45 @@ type (
 	// QPStateRTR, QPStateRTS, QPStateSQD, QPStateSQE or QPStateErr.
 	QPState = ib.QPState
 
-	// QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask). Bits: QPAttrState to
-	// QPAttrRateLimit, which go doc verbs.QPAttrState lists.
+	// QPAttrMask selects attributes of a queue pair (ibv_qp_attr_mask). Bits: QPAttrState to QPAttrRateLimit,
+	// which go doc verbs.QPAttrState lists.
 	QPAttrMask = ib.QPAttrMask
 
-	// SRQAttrMask says which attributes of a shared receive queue are set (ibv_srq_attr_mask). Bits: SRQMaxWR
-	// and SRQLimit.
+	// SRQAttrMask selects attributes of a shared receive queue (ibv_srq_attr_mask). Bits: SRQMaxWR and
+	// SRQLimit.
 	SRQAttrMask = ib.SRQAttrMask
 
-	// SRQType is a kind of shared receive queue (ibv_srq_type). Values: SRQTypeBasic, SRQTypeXRC or SRQTypeTM.
+	// SRQType is the type of a shared receive queue (ibv_srq_type). Values: SRQTypeBasic, SRQTypeXRC or
+	// SRQTypeTM.
 	SRQType = ib.SRQType
 
-	// AccessFlags say what may be done with a memory region (ibv_access_flags). Reading it locally is always
-	// allowed. Bits: AccessLocalWrite to AccessOptionalRange, which go doc verbs.AccessLocalWrite lists.
+	// AccessFlags are the permitted accesses to a memory region (ibv_access_flags). Local reads are always
+	// permitted. Bits: AccessLocalWrite to AccessOptionalRange, which go doc verbs.AccessLocalWrite lists.
 	AccessFlags = ib.AccessFlags
 
-	// MWType is the kind of a memory window (ibv_mw_type). Values: MWType1 or MWType2.
+	// MWType is the type of a memory window (ibv_mw_type). Values: MWType1 or MWType2.
 	MWType = ib.MWType
 
-	// ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags). Bits:
+	// ReregFlags select the attributes that MR.Rereg changes (ibv_rereg_mr_flags). Bits:
 	// ReregChangeTranslation, ReregChangePD and ReregChangeAccess.
 	ReregFlags = ib.ReregFlags
 
-	// EventType is the kind of an asynchronous event (ibv_event_type). As there, the zero EventType is
-	// EventCQErr, also in the event that comes with an error and is none. Values: EventCQErr to EventMTUChange,
-	// which go doc verbs.EventCQErr lists.
+	// EventType is the type of an asynchronous event (ibv_event_type). As in libibverbs, the zero EventType is
+	// EventCQErr, also in the zero AsyncEvent that is returned with an error. Values: EventCQErr to
+	// EventMTUChange, which go doc verbs.EventCQErr lists.
 	EventType = ib.EventType
 
 	// PortState is the state of a port's link (ibv_port_state). Values: PortNop, PortDown, PortInit, PortArmed,
 	// PortActive or PortActiveDefer.
 	PortState = ib.PortState
 
-	// JoinFlags is the kind of a group membership, one of librdmacm's (join_flags of rdma_cm_join_mc_attr_ex).
-	// The kernel's are JoinState: other numbers, and of another type. Values: JoinFullMember or
-	// JoinSendOnlyFullMember.
+	// JoinFlags is the type of a group membership in librdmacm (join_flags of rdma_cm_join_mc_attr_ex). The
+	// kernel uses JoinState, which has other numbers. Values: JoinFullMember or JoinSendOnlyFullMember.
 	JoinFlags = ib.JoinFlags
 )
 
-// The operations of send work requests. Datagrams have the first two, UC no reads, atomics and
-// invalidation; the zero Opcode is WRRDMAWrite, as in libibverbs.
+// The operations of send work requests. UD supports WRSend and WRSendWithImm; UC supports no reads, atomics and
+// invalidation. The zero Opcode is WRRDMAWrite, as in libibverbs.
 const (
 	WRRDMAWrite         = ib.WRRDMAWrite
 	WRRDMAWriteWithImm  = ib.WRRDMAWriteWithImm
@@ -97,30 +98,30 @@ const (
 	WRLocalInv          = ib.WRLocalInv
 	WRBindMW            = ib.WRBindMW
 	WRSendWithInv       = ib.WRSendWithInv
-	WRTSO               = ib.WRTSO // ErrUnsupported, as the following
+	WRTSO               = ib.WRTSO // ErrUnsupported, like the following ones
 	WRDriver1           = ib.WRDriver1
 	WRFlush             = ib.WRFlush
 	WRAtomicWrite       = ib.WRAtomicWrite
-	WRRegMR             = ib.WRRegMR // of kernel protocols, as the next: see package kernel
+	WRRegMR             = ib.WRRegMR // for kernel protocols, like the next one: see package kernel
 	WRRegMRIntegrity    = ib.WRRegMRIntegrity
 )
 
 // The send flags.
 const (
-	SendFence     = ib.SendFence // RC: after all reads and atomics before it; others have nothing to wait for
+	SendFence     = ib.SendFence // RC: start after all earlier reads and atomics; no effect otherwise
 	SendSignaled  = ib.SendSignaled
 	SendSolicited = ib.SendSolicited
-	SendInline    = ib.SendInline // data is copied when posted: memory can be reused at once
-	SendIPCSum    = ib.SendIPCSum // ErrInvalid: of raw packets
+	SendInline    = ib.SendInline // data is copied when posted: the memory can be reused immediately
+	SendIPCSum    = ib.SendIPCSum // ErrInvalid: only for raw packets
 )
 
-// The statuses of completions; WC.Err says what each means. Datagrams have WCSuccess, WCLocLenErr,
+// The statuses of completions; WC.Err describes each. Datagrams complete with WCSuccess, WCLocLenErr,
 // WCLocQPOpErr, WCLocProtErr and WCWRFlushErr.
 //
-// WCSuccess of an RC queue pair's request means that the peer has answered it. That of a UC or UD send
-// means that the card is done with the request and its memory, not that the message arrived. A message
-// to a neighbour that does not answer, or sent while the link is down, completes with success as well.
-// The card drops and counts it (counters unreachable and link_down).
+// WCSuccess of a request on an RC queue pair means that the peer has acknowledged it. WCSuccess of a UC or UD
+// send means that the card no longer uses the request and its memory, not that the message arrived. A message to
+// an unreachable neighbour, or sent while the link is down, also completes with WCSuccess; the card drops and
+// counts it (counters unreachable and link_down).
 const (
 	WCSuccess          = ib.WCSuccess
 	WCLocLenErr        = ib.WCLocLenErr
@@ -148,8 +149,7 @@ const (
 	WCTMRndvIncomplete = ib.WCTMRndvIncomplete
 )
 
-// The kinds of requests that complete. All that end a receive request have the bit of WCRecv; see
-// WCOpcode.IsRecv.
+// The operations of completions. Completions of receive requests have the bit of WCRecv; see WCOpcode.IsRecv.
 const (
 	WCSend            = ib.WCSend
 	WCRDMAWrite       = ib.WCRDMAWrite
@@ -174,11 +174,11 @@ const (
 	WCDriver3         = ib.WCDriver3
 )
 
-// What a completion carries. Those of tag matching have the same bits as the kernel's, and are never set.
+// The flags of a completion. The flags for tag matching share the bits of the kernel's flags, and are never set.
 const (
 	WCGRH                = ib.WCGRH      // the first 40 bytes of the buffer are the GRH
 	WCWithImm            = ib.WCWithImm  // ImmData is valid
-	WCIPCSumOK           = ib.WCIPCSumOK // of raw packets: never set
+	WCIPCSumOK           = ib.WCIPCSumOK // for raw packets: never set
 	WCWithInv            = ib.WCWithInv
 	WCWithSMAC           = ib.WCWithSMAC           // SMAC is valid
 	WCWithVLAN           = ib.WCWithVLAN           // the frame was tagged: VLAN is valid
@@ -188,20 +188,20 @@ const (
 	WCTMDataValid        = ib.WCTMDataValid
 )
 
-// Of which completion a CQ notifies: exactly one of the first two, and the third besides.
+// The flags of CQ.ReqNotify: exactly one of the first two, optionally with the third.
 const (
-	CQSolicited          = ib.CQSolicited          // the next solicited or failed one
-	CQNextComp           = ib.CQNextComp           // the next one
-	CQReportMissedEvents = ib.CQReportMissedEvents // say whether some are there already
+	CQSolicited          = ib.CQSolicited          // the next solicited or failed completion
+	CQNextComp           = ib.CQNextComp           // the next completion
+	CQReportMissedEvents = ib.CQReportMissedEvents // report whether completions are already queued
 )
 
-// How a CQ is made.
+// The creation flags of a CQ.
 const (
-	CQSingleThreaded = ib.CQSingleThreaded // accepted, without effect
+	CQSingleThreaded = ib.CQSingleThreaded // accepted, no effect
 	CQIgnoreOverrun  = ib.CQIgnoreOverrun  // ErrUnsupported: an overrun is never ignored
 )
 
-// The network headers. RoCE v2 has the last two.
+// The network headers. RoCE v2 uses the last two.
 const (
 	NetworkIB     = ib.NetworkIB
 	NetworkRoCEv1 = ib.NetworkRoCEv1
@@ -214,14 +214,14 @@ const (
 	QPTypeSMI          = ib.QPTypeSMI     // QP 0: RoCE has no subnet management
 	QPTypeGSI          = ib.QPTypeGSI     // QP 1, for privileged programs; see QPInitAttr
 	QPTypeRC           = ib.QPTypeRC      // reliable connections
-	QPTypeUC           = ib.QPTypeUC      // unreliable connections: what is lost is not repeated
+	QPTypeUC           = ib.QPTypeUC      // unreliable connections: no retransmission
 	QPTypeUD           = ib.QPTypeUD      // unreliable datagrams
-	QPTypeRawIPv6      = ib.QPTypeRawIPv6 // the kernel's, as the next
+	QPTypeRawIPv6      = ib.QPTypeRawIPv6 // of the kernel, like the next one
 	QPTypeRawEthertype = ib.QPTypeRawEthertype
 	QPTypeRawPacket    = ib.QPTypeRawPacket
 	QPTypeXRCSend      = ib.QPTypeXRCSend // IB_QPT_XRC_INI
 	QPTypeXRCRecv      = ib.QPTypeXRCRecv // IB_QPT_XRC_TGT
-	QPTypeDriver       = ib.QPTypeDriver  // a vendor's own
+	QPTypeDriver       = ib.QPTypeDriver  // vendor-specific
 )
 
 // The states of a queue pair (IBA 10.3.1).
@@ -235,8 +235,8 @@ const (
 	QPStateErr   = ib.QPStateErr
 )
 
-// The attributes of queue pairs. ModifyQPIsOK of package kernel says which count in which change of
-// state, for each type.
+// The attributes of queue pairs. ModifyQPIsOK of package kernel checks which attributes a change of state requires
+// and permits, for each type.
 const (
 	QPAttrState            = ib.QPAttrState
 	QPAttrCurState         = ib.QPAttrCurState
@@ -268,54 +268,54 @@ const (
 	SRQLimit = ib.SRQLimit
 )
 
-// The kinds of shared receive queues.
+// The types of shared receive queues.
 const (
 	SRQTypeBasic = ib.SRQTypeBasic
-	SRQTypeXRC   = ib.SRQTypeXRC // of an XRC domain, with a number that peers send to
-	SRQTypeTM    = ib.SRQTypeTM  // with tag matching, which there is not
+	SRQTypeXRC   = ib.SRQTypeXRC // in an XRC domain, with a number that peers send to
+	SRQTypeTM    = ib.SRQTypeTM  // with tag matching; ErrUnsupported
 )
 
-// The access rights of a memory region. The card may always read it. A peer may do what region (or
-// window) and queue pair both allow. Flush and huge pages are ErrUnsupported.
+// The access flags of a memory region. The card may always read it. A peer is permitted the accesses that both the
+// region (or window) and the queue pair permit. Flush and huge pages are ErrUnsupported.
 const (
-	AccessLocalWrite      = ib.AccessLocalWrite  // receives, and answers to reads and atomics, may be written to it
-	AccessRemoteWrite     = ib.AccessRemoteWrite // needs AccessLocalWrite too, as do atomics
+	AccessLocalWrite      = ib.AccessLocalWrite  // receives, and responses to reads and atomics, may be written to it
+	AccessRemoteWrite     = ib.AccessRemoteWrite // requires AccessLocalWrite, like atomics
 	AccessRemoteRead      = ib.AccessRemoteRead
 	AccessRemoteAtomic    = ib.AccessRemoteAtomic
 	AccessMWBind          = ib.AccessMWBind    // memory windows may be bound to it
-	AccessZeroBased       = ib.AccessZeroBased // addresses begin at 0, as they do in any case without an iova
-	AccessOnDemand        = ib.AccessOnDemand  // as all regions are: nothing is pinned
+	AccessZeroBased       = ib.AccessZeroBased // addresses begin at 0, which is also the default without an iova
+	AccessOnDemand        = ib.AccessOnDemand  // no effect: no region is pinned
 	AccessHugeTLB         = ib.AccessHugeTLB
 	AccessFlushGlobal     = ib.AccessFlushGlobal
 	AccessFlushPersistent = ib.AccessFlushPersistent
 	AccessRelaxedOrdering = ib.AccessRelaxedOrdering // no effect
-	AccessOptionalRange   = ib.AccessOptionalRange   // all flags that a device ignores if it does not know them
+	AccessOptionalRange   = ib.AccessOptionalRange   // all flags that a device ignores if it does not support them
 )
 
-// The kinds of memory windows; see MW.
+// The types of memory windows; see MW.
 const (
-	MWType1 = ib.MWType1 // bound by any queue pair of its PD, for all of them
-	MWType2 = ib.MWType2 // bound by a queue pair for itself, until its key is invalidated
+	MWType1 = ib.MWType1 // bound by any queue pair of its PD, usable by all of them
+	MWType2 = ib.MWType2 // bound to one queue pair, until its key is invalidated
 )
 
-// What MR.Rereg changes, in any combination.
+// The changes of MR.Rereg, in any combination.
 const (
-	ReregChangeTranslation = ib.ReregChangeTranslation // the memory, and its base address
+	ReregChangeTranslation = ib.ReregChangeTranslation // the memory and its base address
 	ReregChangePD          = ib.ReregChangePD
 	ReregChangeAccess      = ib.ReregChangeAccess
 )
 
-// The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to alternate
-// paths, to subnet management, or to hardware that fails, and do not occur.
+// The asynchronous events (ibv_get_async_event(3)). Those without a comment concern alternate paths, subnet
+// management or hardware failures, and do not occur.
 const (
 	EventCQErr            = ib.EventCQErr       // a CQ was overrun; its queue pairs go to ERR
-	EventQPFatal          = ib.EventQPFatal     // a queue pair went to ERR, and no completion says why
+	EventQPFatal          = ib.EventQPFatal     // a queue pair went to ERR, and no completion contains the cause
 	EventQPReqErr         = ib.EventQPReqErr    // the peer's request was invalid; the queue pair went to ERR
-	EventQPAccessErr      = ib.EventQPAccessErr // the peer's request touched memory that it may not; likewise
-	EventCommEst          = ib.EventCommEst     // the first packet of the peer came, in RTR
+	EventQPAccessErr      = ib.EventQPAccessErr // the peer's request accessed memory without permission; the queue pair went to ERR
+	EventCommEst          = ib.EventCommEst     // the first packet of the peer arrived in RTR
 	EventSQDrained        = ib.EventSQDrained   // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          = ib.EventPathMig
-	EventPathMigErr       = ib.EventPathMigErr  // roced: the path carries less than a connection's path MTU; connect it again, with less
+	EventPathMigErr       = ib.EventPathMigErr  // roced: the path does not carry a connection's path MTU; reconnect with a smaller one
 	EventDeviceFatal      = ib.EventDeviceFatal // the device has failed: close the context
 	EventPortActive       = ib.EventPortActive  // the port's link came up
 	EventPortErr          = ib.EventPortErr     // the port's link went down
@@ -324,14 +324,14 @@ const (
 	EventSMChange         = ib.EventSMChange
 	EventSRQErr           = ib.EventSRQErr
 	EventSRQLimitReached  = ib.EventSRQLimitReached  // see SRQ.Modify
-	EventQPLastWQEReached = ib.EventQPLastWQEReached // a queue pair with an SRQ went to ERR: it takes no more receives
+	EventQPLastWQEReached = ib.EventQPLastWQEReached // a queue pair with an SRQ went to ERR and uses no more receives
 	EventClientReregister = ib.EventClientReregister
 	EventGIDChange        = ib.EventGIDChange // entries of the port's GID table changed
 	EventWQFatal          = ib.EventWQFatal
-	EventMTUChange        = ib.EventMTUChange // the active MTU changed with the interface's, or cannot follow it; numbers from 128 on are not in libibverbs
+	EventMTUChange        = ib.EventMTUChange // the interface's MTU changed; the active MTU followed or cannot follow; numbers from 128 on are not in libibverbs
 )
 
-// The states of ports. An Ethernet port has PortDown and PortActive.
+// The states of ports. An Ethernet port is PortDown or PortActive.
 const (
 	PortNop         = ib.PortNop
 	PortDown        = ib.PortDown
@@ -341,7 +341,7 @@ const (
 	PortActiveDefer = ib.PortActiveDefer
 )
 
-// The kinds of membership of librdmacm (rdma_join_multicast_ex(3)).
+// The membership types of librdmacm (rdma_join_multicast_ex(3)).
 const (
 	JoinFullMember         = ib.JoinFullMember         // sends and receives
 	JoinSendOnlyFullMember = ib.JoinSendOnlyFullMember // sends, and is never reported by IGMP or MLD

@@ -6,17 +6,17 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles work together
-// only if they belong to the same one.
+// PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles can be used together only if they
+// belong to the same PD.
 type PD struct {
 	ctx    *Context
 	handle provider.Handle
 	users  domainUsers
-	parent *PD // of a parent domain: what it stands for
-	td     *TD // likewise; nil for none
+	parent *PD // of a parent domain: the underlying PD
+	td     *TD // of a parent domain; nil if it has none
 }
 
-// AllocPD makes a protection domain (ibv_alloc_pd).
+// AllocPD allocates a protection domain (ibv_alloc_pd).
 func (c *Context) AllocPD() (*PD, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate PD: %w", errNil)
@@ -28,7 +28,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	return &PD{ctx: c, handle: grant.PD}, nil
 }
 
-// Context is the device that the protection domain is of.
+// Context returns the context of the protection domain.
 func (p *PD) Context() *Context {
 	if p == nil {
 		return nil
@@ -36,8 +36,8 @@ func (p *PD) Context() *Context {
 	return p.ctx
 }
 
-// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects or parent domains. That of a parent
-// domain leaves objects that were made in it to the domain that it stands for.
+// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects or parent domains. Objects created
+// in a parent domain remain in its underlying domain.
 func (p *PD) Close() error {
 	if p == nil {
 		return fmt.Errorf("deallocate PD: %w", errNil)

@@ -7,23 +7,22 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// Poll takes up to len(wcs) completions and gives their number; fewer than
-// len(wcs) means that the queue was emptied (ibv_poll_cq). It does not wait.
-// ErrCQOverrun when completions were lost and all that are left have been polled,
-// ErrClosed or ErrDeviceFatal when the card is gone, ErrObjectClosed when the queue is closed.
+// Poll dequeues up to len(wcs) completions and returns their number, without waiting (ibv_poll_cq). A number below
+// len(wcs) means that the queue is empty. ErrCQOverrun when completions were lost and the remaining ones have been
+// polled, ErrClosed or ErrDeviceFatal when the card is closed or has failed, ErrObjectClosed when the queue is closed.
 //
-// With an embedded card, polling an empty queue runs the card. Polls that find nothing yield to
-// other goroutines: a goroutine that spins without yielding blocks the others of its processor for
-// 10 ms and more. So a plain loop is the way to spin, in as many goroutines as there are clients:
+// With an embedded card, polling an empty queue runs the card. Empty polls yield to other goroutines, since a goroutine
+// that spins without yielding blocks the others of its processor for 10 ms and more. A plain loop is therefore the way
+// to spin, in any number of goroutines:
 //
 //	for {
 //		n, err := cq.Poll(wcs)
 //		…
 //	}
 //
-// The loop needs a processor of its own. Where programs or goroutines share processors, Wait is
-// quicker, and it uses no processor while there is nothing to do. Over the service, which needs a processor too,
-// a poll that finds nothing yields it; where others want it, some such polls wait for up to 1 ms for what
+// The loop needs a processor of its own. Where programs or goroutines share processors, Wait is faster, and it uses no
+// processor while idle. Over the service, which also needs a processor, an empty poll yields the processor; if other
+// programs need it, some empty polls wait up to 1 ms for completions in any queue of the program.
 // comes to the program's queues.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	if q == nil {
@@ -39,15 +38,15 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 	return n, err
 }
 
-// pollsPerYield is how many empty polls a goroutine that polls alone has for one yield, about 0.4 ms of
-// them. Each yield has Go wake a thread that looks for work, on a processor that another program may need:
-// with a yield every 64 polls, a round trip between two programs took twice as long.
+// pollsPerYield is the number of empty polls per yield of a goroutine that polls alone, about 0.4 ms. Each yield makes
+// Go wake a thread that searches for work, on a processor that another program may need: with a yield every 64 polls, a
+// round trip between two programs took twice as long.
 const pollsPerYield = 4096
 
-// yield lets other goroutines run: once in pollsPerYield, or at each empty poll if others need the processor: if
-// others poll too, which a yield shows, since they have polled when it returns; or if Go has one processor only
-// (GOMAXPROCS; as many as a container may use), on which the card's worker has to run too. One goroutine may poll
-// several queues. It holds no lock.
+// yield lets other goroutines run, and holds no lock. It yields once in pollsPerYield empty polls, or at each empty
+// poll if other goroutines need the processor: if others poll too (they have polled when a yield returns), or if Go
+// uses only one processor (GOMAXPROCS, in a container its CPU limit), which the card's worker needs too. One goroutine
+// may poll several queues.
 func (c *Context) yield() {
 	polls := c.emptyPolls.Add(1)
 	if polls%pollsPerYield == 0 {
@@ -63,7 +62,7 @@ func (c *Context) yield() {
 
 func (c *Context) noteProcessors() { c.oneProcessor.Store(runtime.GOMAXPROCS(0) == 1) }
 
-// poll also says whether the next empty poll is to wait.
+// poll dequeues completions; armed reports whether the next empty poll is to wait.
 func (q *CQ) poll(wcs []WC) (n int, armed bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,17 +76,17 @@ func (q *CQ) poll(wcs []WC) (n int, armed bool, err error) {
 	return n, armed, q.failure("poll CQ", n)
 }
 
-// failure returns the reason why no more completions will come, once all have been polled; nil if more may come. It checks
-// the queue after the mark or the end that it reports, since the card may have published completions after the empty poll.
-// doing names the operation in the error.
+// failure returns the reason why no more completions will come, once all have been polled; nil if more may come. It
+// checks the queue after the mark or the end that it reports, since the card may have published completions after the
+// empty poll. doing names the operation in the error.
 func (q *CQ) failure(doing string, n int) error {
 	switch {
 	case n > 0:
 		return nil
 	case q.isClosed():
 		return fmt.Errorf("%s: %w: the CQ", doing, ErrObjectClosed)
-	case q.queue.Failed() && q.queued() == 0: // the card publishes before it marks the queue: cq.go of datapath
-		return fmt.Errorf("%s: %w: it holds %s; make one as large as all requests that can be outstanding", doing, ErrCQOverrun, count(q.Capacity(), "completion"))
+	case q.queue.Failed() && q.queued() == 0: // the card publishes before it marks the queue: datapath/cq.go
+		return fmt.Errorf("%s: %w: its capacity is %s; create one for all requests that can be outstanding", doing, ErrCQOverrun, count(q.Capacity(), "completion"))
 	}
 	if err := q.ctx.gone(); err != nil && q.queued() == 0 { // a card that fails publishes its last completions before
 		return fmt.Errorf("%s: %w", doing, err)
@@ -95,9 +94,9 @@ func (q *CQ) failure(doing string, n int) error {
 	return nil
 }
 
-// take copies completions out, and counts them for their queue pairs, whose slots they free. Before it
-// counts, it gives their places in the queue back: who posts at once must find room for the completion.
-// It skips those of a queue pair that was reset or destroyed since.
+// take copies completions out of the queue and counts them for their queue pairs, whose slots they free. It frees their
+// places in the queue before counting, so that a request posted immediately has room for its completion. It skips
+// completions of queue pairs that have been reset or destroyed.
 func (q *CQ) take(wcs []WC) (n int) {
 	var cqe ring.CQE
 	var done tally
@@ -125,7 +124,7 @@ func (q *CQ) take(wcs []WC) (n int) {
 	return n
 }
 
-// next copies the oldest completion out; false if there is none.
+// next copies the oldest completion out of the queue; false if the queue is empty.
 func (q *CQ) next(cqe *ring.CQE) bool {
 	if len(q.kept) > 0 {
 		*cqe = q.kept[0]
@@ -140,8 +139,7 @@ func (q *CQ) next(cqe *ring.CQE) bool {
 	return true
 }
 
-// tally counts consecutive completions of one queue pair, so that they cost one atomic addition
-// together.
+// tally counts consecutive completions of one queue pair, so that together they cost one atomic addition.
 type tally struct {
 	qp           *QP
 	token        uint32
@@ -158,7 +156,7 @@ func (t *tally) count(op WCOpcode) {
 
 func (t *tally) settle() {
 	if t.sends > 0 {
-		t.qp.sendPolled.Add(t.sends) // pairs with PostSend; the slots of the CQ were given back before
+		t.qp.sendPolled.Add(t.sends) // pairs with PostSend; the slots of the CQ have been freed before
 	}
 	if t.recvs > 0 {
 		t.qp.recvPolled.Add(t.recvs) // pairs with PostRecv

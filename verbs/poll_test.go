@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// lastRound is a card that publishes a completion and ends, while a poll that has found nothing runs it.
+// lastRound is a card that publishes a completion and ends, while an empty poll runs it.
 type lastRound struct {
 	provider.Provider
 	provider.Progressor
@@ -23,8 +23,8 @@ func (l *lastRound) Progress() bool {
 
 func (l *lastRound) Err() error { return ErrDeviceFatal }
 
-// TestCompletionsComeBeforeTheEnd checks that a poll reports the end of the card only when no completion is left, though the
-// card has published the last one after the poll has looked.
+// TestCompletionsComeBeforeTheEnd checks that a poll reports the end of the card only when no completion is left, even
+// if the card publishes the last one after the poll has checked the queue.
 func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 	queues, cards := spinning(t, &busyHost{}, 1)
 	cq, ctx, done := queues[0], queues[0].ctx, make(chan struct{})
@@ -45,9 +45,9 @@ func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 		n, err = cq.Poll(wcs[:])
 	}
 	if n != 1 || err != nil {
-		t.Errorf("%d completions, %v; want the last one", n, err)
+		t.Errorf("got %d completions and error %v, want the last completion", n, err)
 	}
 	if _, err := cq.Poll(wcs[:]); !errors.Is(err, ErrDeviceFatal) {
-		t.Errorf("%v after the last completion", err)
+		t.Errorf("got error %v after the last completion", err)
 	}
 }

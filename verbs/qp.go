@@ -13,34 +13,34 @@ import (
 type QP struct {
 	ctx             *Context
 	pd              *PD
-	eventID         uint64          // names it in events; see eventSources
-	handle          provider.Handle // names it in commands
-	number          QPN             // names it to peers
-	init            QPInitAttr      // with what was granted
+	eventID         uint64          // identifies it in events; see eventSources
+	handle          provider.Handle // identifies it in commands
+	number          QPN             // identifies it to peers
+	init            QPInitAttr      // with the granted sizes
 	connected       bool            // RC, UC or XRC
-	target          bool            // an XRC target, which has neither queues nor CQs
-	completionToken atomic.Uint32   // names it in completions until the next reset; see qpSlots
-	state           atomic.Uint32   // as this side last set it; the card may have gone to SQE or ERR
+	target          bool            // an XRC target, which has no queues and no CQs
+	completionToken atomic.Uint32   // identifies it in completions until the next reset; see qpSlots
+	state           atomic.Uint32   // as last set by this program; the card may have changed it to SQE or ERR
 	closed          atomic.Bool
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before sendMu, recvMu
 
 	sendMu       sync.Mutex
 	send         *ring.SendProducer
-	sendWQE      ring.Send          // the request being posted, of datagrams; assigned field by field, see WC.fill
+	sendWQE      ring.Send          // the datagram request being posted; assigned field by field, see WC.fill
 	connectedWQE ring.SendConnected // likewise, of a connected queue pair
 	sendEntries  uint32
 	sendPolled   atomic.Uint32
 
 	recvMu      sync.Mutex
-	recv        *ring.RecvProducer // nil if its receives come from an SRQ
+	recv        *ring.RecvProducer // nil if it uses an SRQ
 	recvEntries uint32
 	recvPolled  atomic.Uint32
 }
 
-// CreateQP makes a queue pair in RESET (ibv_create_qp), and sets attr.Cap to what was granted, which is at least what
-// was asked for. ErrCQOverrun if one of its CQs was overrun: that
-// completes nothing any more, so make another CQ.
+// CreateQP creates a queue pair in RESET (ibv_create_qp), and sets attr.Cap to the granted capacities, which are at
+// least the requested ones. ErrCQOverrun if one of its CQs was overrun: create another CQ, because an overrun CQ gets
+// no more completions.
 func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create QP: %w", errNil)
@@ -58,7 +58,7 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 }
 
 func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
-	if attr.Type == QPTypeXRCSend { // it receives nothing
+	if attr.Type == QPTypeXRCSend { // it has no receives
 		attr.RecvCQ, attr.SRQ = attr.SendCQ, nil
 	}
 	if attr.SendCQ == nil || attr.RecvCQ == nil {
@@ -119,7 +119,7 @@ func (q *QP) mapQueues(grant provider.CreateQPGrant) (err error) {
 	return err
 }
 
-// Number is the queue pair's number, which peers send to.
+// Number returns the queue pair's number, which peers send to.
 func (q *QP) Number() QPN {
 	if q == nil {
 		return 0
@@ -127,7 +127,7 @@ func (q *QP) Number() QPN {
 	return q.number
 }
 
-// QPContext is the value that the program made the queue pair with (qp_context).
+// QPContext returns the value of QPInitAttr.QPContext (qp_context).
 func (q *QP) QPContext() any {
 	if q == nil {
 		return nil
@@ -135,8 +135,8 @@ func (q *QP) QPContext() any {
 	return q.init.QPContext
 }
 
-// State is the state that this program set last. The card may have moved the queue pair to SQE or
-// ERR since; completions show that, and Query gives the card's state.
+// State returns the state that this program set last. The card may have changed the queue pair to SQE or ERR since;
+// completions show that, and Query returns the card's state.
 func (q *QP) State() QPState {
 	if q == nil {
 		return 0
@@ -144,14 +144,13 @@ func (q *QP) State() QPState {
 	return QPState(q.state.Load())
 }
 
-// Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these
-// fields of attr to what they are now. ModifyQPIsOK of package kernel says which attributes a change of state needs and
-// may have. If Modify fails, nothing has changed, attr neither.
+// Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these fields of attr to
+// their new values. ModifyQPIsOK of package kernel reports which attributes a change of state requires and permits. If
+// Modify fails, the queue pair and attr are unchanged.
 //
-// The change to RESET empties the queues and removes the queue pair's completions from its CQs. The
-// change to ERR completes all outstanding requests with WCWRFlushErr, in order. The change from RESET
-// to INIT is ErrCQOverrun if a CQ of the queue pair was overrun: make another CQ, and a queue pair on
-// it.
+// The change to RESET empties the queues and removes the queue pair's completions from its CQs. The change to ERR
+// completes all outstanding requests with WCWRFlushErr, in order. The change from RESET to INIT returns ErrCQOverrun if
+// a CQ of the queue pair was overrun: create another CQ and another queue pair.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("modify QP: %w", errNil)
@@ -172,9 +171,8 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	return nil
 }
 
-// reset changes the state to RESET. First it refuses posts; then it runs the command, under no
-// lock; last it renews the token, so that polls skip older completions. Completions that are
-// polled before that count as those before the reset.
+// reset changes the state to RESET. It first makes posts fail, then runs the command without locks, and finally renews
+// the token, so that polls skip older completions. Completions polled before that count as polled before the reset.
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
 	token := q.ctx.slots.next(q.completionToken.Load())
@@ -201,7 +199,7 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	return nil
 }
 
-// enterReset makes posts fail. When it returns, none is running.
+// enterReset makes posts fail. When it returns, no post is running.
 func (q *QP) enterReset() (was uint32) {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
@@ -218,8 +216,8 @@ func (q *QP) purgeCQs() {
 	}
 }
 
-// lockCQs locks both CQs, in the order of their handles. So a poll counts its completions either
-// before the counters are reset, or after.
+// lockCQs locks both CQs in the order of their handles, so that a poll counts its completions either before the
+// counters are reset or after.
 func (q *QP) lockCQs() (unlock func()) {
 	first, second := q.init.SendCQ, q.init.RecvCQ
 	if first == second {
@@ -237,8 +235,8 @@ func (q *QP) lockCQs() (unlock func()) {
 	}
 }
 
-// Query gives all attributes as the card has them, and those that the queue pair was created with
-// (ibv_query_qp, whose mask only spares work).
+// Query returns all attributes in the card, and those that the queue pair was created with (ibv_query_qp, whose mask is
+// only a hint).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	if q == nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
@@ -251,13 +249,13 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	return grant.Attr, q.init, nil
 }
 
-// Close destroys the queue pair (ibv_destroy_qp). Posted sends are carried out first, as with Drain: Close
-// waits for them up to a second, but not in SQD or when the card is gone. Of an RC queue pair it waits until
-// they have left, not for the peer's answer, without which it is not known whether they have arrived: Drain
-// waits for that. Then it drops all
-// outstanding sends and receives, except those of an SRQ, and all completions that have not been
-// polled. ErrBusy while it is attached to a group (DetachMcast). Of an XRC target it closes what was opened: see
-// XRCD.OpenQP.
+// Close destroys the queue pair (ibv_destroy_qp). It first waits up to a second until posted sends have been sent,
+// except in SQD or when the card is closed or has failed. It does not wait for acknowledgements of RC sends, so their
+// delivery is unknown; Drain waits for those. It then drops all outstanding sends and receives, except those of an SRQ,
+// and all completions that have not been polled.
+//
+// ErrBusy while the queue pair is attached to a group (DetachMcast). Of an XRC target, Close closes only this handle;
+// see XRCD.OpenQP.
 func (q *QP) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy QP: %w", errNil)
@@ -268,7 +266,7 @@ func (q *QP) Close() error {
 	q.drainToClose()
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
-	was := q.enterReset() // first: the queues' memory may be another's once the card has freed it
+	was := q.enterReset() // first, because the card may reuse the queues' memory as soon as it has freed it
 	if err := provider.Exec(q.ctx.provider, provider.DestroyQP, provider.DestroyQPRequest{QP: q.handle}); err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)

@@ -2,7 +2,7 @@ package verbs
 
 import "fmt"
 
-// step is a change of state.
+// step is a change of state, with the attributes that it sets.
 type step struct {
 	to   QPState
 	mask QPAttrMask
@@ -20,26 +20,28 @@ func (q *QP) bring(attr QPAttr, steps ...step) error {
 	return nil
 }
 
-// Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
-// on port 1, to RTR, and to RTS with SQ PSN 0. A GSI queue pair has one Q_Key: 0x80010000.
+// Activate makes the three changes of state that every UD program makes: to INIT with this Q_Key on port 1, to RTR, and
+// to RTS with SQ PSN 0. A GSI queue pair has the fixed Q_Key 0x80010000.
 func (q *QP) Activate(qkey QKey) error {
 	if q == nil {
 		return fmt.Errorf("activate QP: %w", errNil)
 	}
 	init := QPAttrPKeyIndex | QPAttrPort | QPAttrQKey
 	if q.init.Type == QPTypeGSI {
-		init &^= QPAttrPort // QPInitAttr has it
+		init &^= QPAttrPort // QPInitAttr has the port
 	}
 	return q.bring(QPAttr{Port: 1, QKey: qkey}, step{QPStateInit, init}, step{QPStateRTR, 0}, step{QPStateRTS, QPAttrSQPSN})
 }
 
-// Connect makes the three changes of state of a connected queue pair (RC, UC, XRC), to INIT, RTR and RTS,
-// with all attributes that these need. The peer does the same with the ends exchanged. Of attr, 0
-// stands for port 1 and for the port's active MTU, and nothing else has a default: with Timeout 0 a lost
-// packet is waited for without end, with RetryCnt and RNRRetry 0 none is sent again, and with
-// MaxRDAtomic 0 there are no READs and no atomics. 14, 7, 7 and 16 are usual on both sides (for
-// MaxDestRDAtomic too). Receives that must be there before the peer can send are posted in INIT: then
-// make the changes one by one with Modify.
+// Connect makes the three changes of state of a connected queue pair (RC, UC, XRC), to INIT, RTR and RTS, with all
+// attributes that these need. The peer does the same with source and destination exchanged.
+//
+// In attr, Port 0 means port 1, and PathMTU 0 the port's active MTU. Other fields have no default: Timeout 0 waits for
+// a lost packet forever, RetryCnt and RNRRetry 0 disable retransmission, and MaxRDAtomic 0 disables READs and atomics.
+// Common values on both sides are 14, 7, 7 and 16 (MaxDestRDAtomic also 16).
+//
+// Receives that must be posted before the peer can send are posted in INIT; use Modify for the single changes in this
+// case.
 func (q *QP) Connect(attr *QPAttr) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("connect QP: %w", errNil)
@@ -58,7 +60,7 @@ func (q *QP) Connect(attr *QPAttr) error {
 	return q.bring(whole, q.stepTo(QPStateReset, QPStateInit), q.stepTo(QPStateInit, QPStateRTR), q.stepTo(QPStateRTR, QPStateRTS))
 }
 
-// stepTo is a change of state with what it needs.
+// stepTo returns a change of state with the attributes that it requires.
 func (q *QP) stepTo(from, to QPState) step {
 	return step{to, transitions[transition{from, to}][q.init.Type].required}
 }

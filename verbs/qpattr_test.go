@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filled are attributes of which none is zero.
+// filled returns attributes without zero values.
 func filled() (attr QPAttr) {
 	v := reflect.ValueOf(&attr).Elem()
 	for i := range v.NumField() {
@@ -24,7 +24,7 @@ func filled() (attr QPAttr) {
 	return attr
 }
 
-// Each bit of a mask stands for one attribute, and all but the capabilities have one.
+// TestQPAttrSet checks that each bit of a mask selects one attribute; only the capabilities have several.
 func TestQPAttrSet(t *testing.T) {
 	from := filled()
 	var whole QPAttr
@@ -39,16 +39,16 @@ func TestQPAttrSet(t *testing.T) {
 			}
 		}
 		if changed > 1 {
-			t.Errorf("bit %d sets %d attributes: %+v", bit, changed, one)
+			t.Errorf("bit %d: got %d attributes set, want 1: %+v", bit, changed, one)
 		}
 	}
 	from.Cap = QPCap{}
 	if whole != from {
-		t.Errorf("all bits set %+v, not all of %+v", whole, from)
+		t.Errorf("all bits: got %+v, want %+v", whole, from)
 	}
 }
 
-// What a request can end with says what to do about it, and has an errno.
+// TestWCErr checks that each status of a completion has an errno and a text with the remedy.
 func TestWCErr(t *testing.T) {
 	for status, errno := range map[WCStatus]unix.Errno{
 		WCLocLenErr: unix.EMSGSIZE, WCLocQPOpErr: unix.EINVAL, WCLocProtErr: unix.EFAULT, WCWRFlushErr: unix.ECANCELED, WCMWBindErr: unix.EINVAL,
@@ -56,7 +56,7 @@ func TestWCErr(t *testing.T) {
 		WCRetryExcErr: unix.ETIMEDOUT, WCRNRRetryExcErr: unix.ENOBUFS, WCRemAbortErr: unix.ECONNABORTED, WCGeneralErr: unix.EIO,
 	} {
 		if err := (&WC{Status: status}).Err(); !errors.Is(err, errno) || len(err.Error()) < len("general error: ") {
-			t.Errorf("%v: %v, want %v", status, err, errno)
+			t.Errorf("%v: got %v, want %v", status, err, errno)
 		}
 	}
 	if err := (&WC{}).Err(); err != nil {

@@ -6,13 +6,13 @@ type transition struct{ from, to QPState }
 // rule is the attributes that a change of state needs, and those that it may set.
 type rule struct{ required, optional QPAttrMask }
 
-// qpTypes are all that there are. Those of raw IPv6 and Ethernet types have no rule in any change.
+// qpTypes are all types. Raw IPv6 and raw Ethertype have no rule in any change.
 var qpTypes = []QPType{
 	QPTypeSMI, QPTypeGSI, QPTypeRC, QPTypeUC, QPTypeUD, QPTypeRawIPv6, QPTypeRawEthertype, QPTypeRawPacket,
 	QPTypeXRCSend, QPTypeXRCRecv,
 }
 
-// Attributes that stand together.
+// Groups of attributes.
 const (
 	attrsOfDatagrams = QPAttrPKeyIndex | QPAttrQKey
 	attrsOfConnected = QPAttrPKeyIndex | QPAttrPort | QPAttrAccessFlags
@@ -23,9 +23,9 @@ const (
 	attrsOfRTS       = QPAttrCurState | attrsOfMigration // of a connected queue pair that goes to RTS
 )
 
-// transitions are the changes of state that have attributes, by type (IBA 11.2.5.2, table 91; which
-// are optional is the kernel's answer, in its qp_state_table). A type without a rule in a change
-// can give the state alone. The changes of alwaysAllowed are not listed. No others exist.
+// transitions are the changes of state that have attributes, by type (IBA 11.2.5.2, table 91; the optional ones are
+// those of the kernel's qp_state_table). A type without a rule in a change can only specify the state. The changes of
+// alwaysAllowed are not listed. No other changes exist.
 var transitions = map[transition]map[QPType]rule{
 	{QPStateReset, QPStateInit}: {
 		QPTypeSMI:       {required: attrsOfDatagrams},

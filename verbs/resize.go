@@ -7,10 +7,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps
-// what is queued: ErrInvalid if that is more. Other goroutines may poll and wait meanwhile, and the
-// card may complete: nothing is lost or out of order. ErrInvalid below the number that an
-// armed ReqNcompNotif of package kernel waits for: its event would never come. ErrCQOverrun for a queue that was overrun.
+// Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps queued completions
+// in order; ErrInvalid if there are more of them. Other goroutines may poll and wait meanwhile, and the card may add
+// completions. ErrInvalid if entries is below the count of an armed ReqNcompNotif of package kernel, whose event would
+// never occur. ErrCQOverrun for a queue that was overrun.
 func (q *CQ) Resize(entries int) error {
 	if q == nil {
 		return fmt.Errorf("resize CQ: %w", errNil)
@@ -30,29 +30,29 @@ func (q *CQ) Resize(entries int) error {
 	}
 	q.capacity.Store(int64(grant.Geometry.Entries))
 	if owed := q.moveTo(queue); owed != 0 {
-		_ = provider.Exec(q.ctx.provider, provider.CheckCQ, provider.CheckCQRequest{CQ: q.handle, Armings: owed}) // fails only if the CQ is gone
+		_ = provider.Exec(q.ctx.provider, provider.CheckCQ, provider.CheckCQRequest{CQ: q.handle, Armings: owed}) // fails only if the CQ is closed
 	}
 	return nil
 }
 
-// checkRoom refuses a size that has no room for what is queued, or for what the queue is armed for.
+// checkRoom checks that a size has room for the queued completions, and for an armed count.
 func (q *CQ) checkRoom(entries int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch n := q.queued(); {
-	case entries < 1 || q.isClosed(): // the card says so
+	case entries < 1 || q.isClosed(): // the card returns the error
 		return nil
 	case n > entries:
-		return fmt.Errorf("%w: it holds %s; poll first", ErrInvalid, count(n, "completion"))
+		return fmt.Errorf("%w: the queue contains %s; poll first", ErrInvalid, count(n, "completion"))
 	case q.counted > entries && q.queue.Armed()&ring.ArmedCount != 0:
-		return fmt.Errorf("%w: it is armed for %s; ReqNcompNotif arms it for fewer", ErrInvalid, count(q.counted, "completion"))
+		return fmt.Errorf("%w: the queue is armed for %s; arm it for fewer by ReqNcompNotif", ErrInvalid, count(q.counted, "completion"))
 	}
 	return nil
 }
 
-// moveTo goes on with the queue that the card writes by now. It keeps what is left in the old one,
-// which nobody reads again, and carries over the armings that came after the card had left it. The
-// card may owe events of those, and of a count, which the kept ones are part of.
+// moveTo switches to the queue that the card writes now. It keeps the completions left in the old queue, which is not
+// read again, and carries over armings that came after the card had switched. The card may owe events for those, and
+// for a count that includes the kept completions.
 func (q *CQ) moveTo(queue *ring.CompletionConsumer) (owed ring.Arming) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

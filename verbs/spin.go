@@ -7,18 +7,18 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// manners are those of a program that spins on the queues of a Spinner, whose card may need the processor that
-// the program spins on. Each empty poll yields, which costs a system call. If one yield took long, others want
-// the processor: then empty polls wait for what the card says instead, for a while.
+// manners implements yielding for a program that spins on the queues of a Spinner, whose card may need the same
+// processor. Each empty poll yields, which costs a system call. If a yield took long, other threads need the processor,
+// and some of the following empty polls wait for an event of the card instead.
 //
-// A program may poll several queues in turn, and while it waits it must not miss what comes to another. So it
-// waits only when a whole turn was empty, in which each queue was armed: at the second empty poll of a queue
-// with nothing found in between.
+// A program may poll several queues in turn, and must not miss a completion in another queue while it waits. Therefore
+// it waits only after a whole empty turn in which each queue was armed: at the second empty poll of a queue with no
+// completion found in between.
 type manners struct {
 	spinner provider.Spinner
 	now     func() time.Time
-	dozes   atomic.Int32  // how many empty polls are still to wait
-	turn    atomic.Uint32 // when something is found, another one begins
+	dozes   atomic.Int32  // the number of empty polls that still have to wait
+	turn    atomic.Uint32 // incremented when a completion is found
 }
 
 const (
@@ -28,11 +28,11 @@ const (
 
 func newManners(spinner provider.Spinner) *manners {
 	m := &manners{spinner: spinner, now: time.Now}
-	m.turn.Store(1) // which no queue has been armed in
+	m.turn.Store(1) // no queue has been armed in turn 1
 	return m
 }
 
-// empty is called after a poll that has found nothing, with no lock held.
+// empty is called after an empty poll, without locks.
 func (m *manners) empty(events <-chan struct{}, armed bool) {
 	if m.dozes.Load() > 0 {
 		if armed {
@@ -48,8 +48,8 @@ func (m *manners) empty(events <-chan struct{}, armed bool) {
 	}
 }
 
-// armToDoze arms a queue that is empty, if polls are to wait now, and looks once more. armed says that the queue
-// has been armed in this turn before. The caller holds mu.
+// armToDoze arms an empty queue if polls are to wait, and polls once more. armed reports whether the queue had already
+// been armed in this turn. The caller holds mu.
 func (q *CQ) armToDoze(wcs []WC, found int) (n int, armed bool) {
 	m := q.ctx.manners
 	if found == 0 && m.dozes.Load() > 0 {

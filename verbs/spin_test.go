@@ -7,10 +7,10 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// busyHost is a Spinner on a host whose processors are wanted, or not, at a time of its own.
+// busyHost is a Spinner on a host with configurable demand for the processors.
 type busyHost struct {
 	now           time.Time
-	yield         time.Duration // that a yield takes
+	yield         time.Duration // duration of a yield
 	yields, dozes int
 }
 
@@ -21,7 +21,7 @@ func (b *busyHost) Yield() {
 
 func (b *busyHost) Doze(<-chan struct{}) { b.dozes++ }
 
-// spinning makes a context with queues that a card fills.
+// spinning creates a context with queues that a card fills.
 func spinning(t *testing.T, b *busyHost, n int) (queues []*CQ, cards []*ring.CompletionProducer) {
 	ctx := &Context{manners: newManners(b)}
 	ctx.manners.now = func() time.Time { return b.now }
@@ -49,7 +49,8 @@ func poll(t *testing.T, q *CQ, want int) {
 	}
 }
 
-// An empty poll yields. When a yield took long, the polls after it wait, and then one yields again.
+// TestSpinningGivesWay checks that an empty poll yields, and that after a long yield the following polls wait before
+// one yields again.
 func TestSpinningGivesWay(t *testing.T) {
 	b := &busyHost{yield: 100 * time.Microsecond}
 	queues, _ := spinning(t, b, 1)
@@ -57,22 +58,23 @@ func TestSpinningGivesWay(t *testing.T) {
 		poll(t, queues[0], 0)
 	}
 	if b.yields != 10 || b.dozes != 0 {
-		t.Errorf("%+v while nobody wants the processor", b)
+		t.Errorf("got %+v without demand for the processor", b)
 	}
 	b.yield = 201 * time.Microsecond
 	for range 1 + 1 + dozesPerYield { // yields; arms; waits
 		poll(t, queues[0], 0)
 	}
 	if b.yields != 11 || b.dozes != dozesPerYield {
-		t.Errorf("%+v after a yield that took long", b)
+		t.Errorf("got %+v after a long yield", b)
 	}
 	poll(t, queues[0], 0)
 	if b.yields != 12 || b.dozes != dozesPerYield {
-		t.Errorf("%+v when the polls that wait are over", b)
+		t.Errorf("got %+v after the waiting polls", b)
 	}
 }
 
-// A program that polls several queues waits when all are armed, and none has had anything since.
+// TestSpinningWaitsForAllQueues checks that a program that polls several queues waits only when all are armed and no
+// completion has arrived since.
 func TestSpinningWaitsForAllQueues(t *testing.T) {
 	b := &busyHost{yield: time.Millisecond}
 	queues, cards := spinning(t, b, 2)
@@ -81,11 +83,11 @@ func TestSpinningWaitsForAllQueues(t *testing.T) {
 		poll(t, q, 0) // arms
 	}
 	if b.dozes != 0 {
-		t.Error("it has waited before all queues were armed")
+		t.Error("a poll waited before all queues were armed")
 	}
 	poll(t, queues[1], 0)
 	if b.dozes != 1 {
-		t.Error("it has not waited when they were")
+		t.Error("no poll waited after all queues were armed")
 	}
 	ctx := queues[0].ctx
 	token, err := ctx.slots.take()
@@ -98,11 +100,11 @@ func TestSpinningWaitsForAllQueues(t *testing.T) {
 	poll(t, queues[0], 1)
 	poll(t, queues[1], 0)
 	if b.dozes != 1 {
-		t.Error("it waits though a queue that had something is not armed any more")
+		t.Error("a poll waited although a queue with a completion was no longer armed")
 	}
 	poll(t, queues[0], 0)
 	poll(t, queues[1], 0)
 	if b.dozes != 2 {
-		t.Error("it does not wait though all queues are armed again")
+		t.Error("no poll waited although all queues were armed again")
 	}
 }

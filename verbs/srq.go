@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// SRQ is a shared receive queue (ibv_srq): receives that any of its queue pairs takes. The memory
-// that its receives name is of its own PD, whatever the PD of those queue pairs.
+// SRQ is a shared receive queue (ibv_srq): its receives are used by any of its queue pairs. The memory of its receives
+// belongs to the PD of the SRQ, whatever the PD of those queue pairs.
 type SRQ struct {
 	pd      *PD
 	eventID uint64 // see eventSources
@@ -19,41 +19,41 @@ type SRQ struct {
 	modifyMu sync.Mutex // one Modify or Close at a time; before mu
 
 	mu      sync.Mutex
-	closing bool // Close is asking the card, which may free the memory: nobody looks at it
+	closing bool // Close runs its command: the card may free the memory, so it must not be accessed
 	closed  bool
 	init    SRQInitAttr
-	attr    SRQAttr // as granted; Limit is the card's
+	attr    SRQAttr // as granted; the card has the current Limit
 	queue   *ring.RecvProducer
-	older   []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
+	older   []*ring.RecvProducer // replaced by a resize, with receives that the card has not dequeued
 
-	xrc *xrcReceives // of one of type XRC, else nil
+	xrc *xrcReceives // of an SRQ of type XRC, else nil
 }
 
-// SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr, ibv_srq_init_attr_ex). It has no limit
-// at first: see Modify.
+// SRQInitAttr are the attributes of a new SRQ (ibv_srq_init_attr, ibv_srq_init_attr_ex). A new SRQ has no limit: see
+// Modify.
 type SRQInitAttr struct {
 	MaxWR  uint32
-	MaxSGE uint32 // 0 stands for 1
+	MaxSGE uint32 // 0 means 1
 
-	// Type is SRQTypeBasic, which is 0, or SRQTypeXRC. One of type XRC belongs to a domain, has a number that peers send
-	// to (SRQ.Number), and a CQ to which its receives complete.
+	// Type is SRQTypeBasic, which is 0, or SRQTypeXRC. An SRQ of type XRC belongs to an XRC domain, has a number that
+	// peers send to (SRQ.Number), and a CQ for the completions of its receives.
 	Type SRQType
 	XRCD *XRCD
 	CQ   *CQ
 
-	// EventHandler gets the queue's asynchronous events, instead of GetAsyncEvent (event_handler of
-	// ib_srq_init_attr). A goroutine of the context calls it, under no lock, and not twice at once.
+	// EventHandler receives the queue's asynchronous events, instead of GetAsyncEvent (event_handler of
+	// ib_srq_init_attr). A goroutine of the context calls it without locks; its calls do not overlap.
 	EventHandler func(AsyncEvent)
-	SRQContext   any // what SRQ.SRQContext gives, for the program's own use
+	SRQContext   any // returned by SRQ.SRQContext, for the program's own use
 }
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
 //
-// Its fields: [ib.SRQAttr].
+// See [ib.SRQAttr] for its fields.
 type SRQAttr = ib.SRQAttr
 
-// CreateSRQ makes a shared receive queue (ibv_create_srq, ibv_create_srq_ex). MaxWR and MaxSGE are met or exceeded, and
-// set in attr to what was granted. ErrCQOverrun if the CQ of one of type XRC was overrun.
+// CreateSRQ creates a shared receive queue (ibv_create_srq, ibv_create_srq_ex). It sets MaxWR and MaxSGE in attr to the
+// granted values, which are at least the requested ones. ErrCQOverrun if the CQ of an SRQ of type XRC was overrun.
 func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create SRQ: %w", errNil)
@@ -86,7 +86,7 @@ func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	return p.newSRQ(attr, &grant, eventID)
 }
 
-// newSRQ is the program's end of a queue that was made.
+// newSRQ creates the program's end of a queue that the card has created.
 func (p *PD) newSRQ(attr SRQInitAttr, grant *provider.CreateSRQGrant, eventID uint64) (*SRQ, error) {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *PD) newSRQ(attr SRQInitAttr, grant *provider.CreateSRQGrant, eventID ui
 	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, init: attr, attr: grant.Attr, queue: queue}, nil
 }
 
-// SRQContext is the value that the program made the SRQ with (srq_context).
+// SRQContext returns the value of SRQInitAttr.SRQContext (srq_context).
 func (q *SRQ) SRQContext() any {
 	if q == nil {
 		return nil
@@ -104,9 +104,8 @@ func (q *SRQ) SRQContext() any {
 	return q.init.SRQContext
 }
 
-// PostRecv queues receives (ibv_post_srq_recv). They stay queued when a queue pair goes to ERR or
-// RESET or is closed. The errors are those of QP.PostSend; the slot of a receive is free when the
-// card has taken it.
+// PostRecv queues receives (ibv_post_srq_recv). They stay queued when a queue pair goes to ERR or RESET or is closed.
+// Errors are those of QP.PostSend; the slot of a receive is free when the card has dequeued it.
 func (q *SRQ) PostRecv(wrs []RecvWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
@@ -129,14 +128,14 @@ func (q *SRQ) PostRecv(wrs []RecvWR) error {
 	return nil
 }
 
-// announce publishes n requests. The card looks when a packet comes.
+// announce publishes n requests. The card reads them when a packet arrives.
 func (q *SRQ) announce(n int) {
 	if n > 0 {
 		q.queue.Publish()
 	}
 }
 
-// room is the number of receives that can be posted. Those that wait in older queues count too.
+// room returns the number of receives that can be posted. Receives in older queues count as queued.
 func (q *SRQ) room() uint32 {
 	if q.closing {
 		return 0
@@ -148,7 +147,8 @@ func (q *SRQ) room() uint32 {
 	return q.attr.MaxWR - min(waiting, q.attr.MaxWR)
 }
 
-// waitingInOlder also forgets the queues that are empty: they stay so.
+// waitingInOlder returns the number of receives in older queues. It also removes queues that are empty, since they stay
+// empty.
 func (q *SRQ) waitingInOlder() (waiting uint32) {
 	left := q.older[:0]
 	for _, old := range q.older {
@@ -163,7 +163,7 @@ func (q *SRQ) waitingInOlder() (waiting uint32) {
 }
 
 var (
-	errSRQFull   = fmt.Errorf("%w: all receives of the SRQ wait for messages; ask for a larger max_wr", ErrQueueFull)
+	errSRQFull   = fmt.Errorf("%w: all receives of the SRQ are queued; request a larger max_wr", ErrQueueFull)
 	errSRQClosed = fmt.Errorf("%w: the SRQ", ErrObjectClosed)
 )
 
@@ -172,20 +172,21 @@ func (q *SRQ) check(wr *RecvWR, free uint32) error {
 	case q.closed:
 		return errSRQClosed
 	case uint32(len(wr.SGList)) > q.attr.MaxSGE:
-		return fmt.Errorf("%w: %d SGEs, max_sge of the SRQ is %d", ErrInvalid, len(wr.SGList), q.attr.MaxSGE)
+		return fmt.Errorf("%w: %d SGEs; max_sge of the SRQ is %d", ErrInvalid, len(wr.SGList), q.attr.MaxSGE)
 	case free == 0:
 		return errSRQFull
 	}
 	return nil
 }
 
-// Modify changes the attributes in mask (ibv_modify_srq), all of them or none, and sets these fields
-// of attr to what they are now.
+// Modify changes the attributes in mask (ibv_modify_srq), all of them or none, and sets these fields of attr to their
+// new values.
 //
-// SRQMaxWR resizes the queue. What is queued stays queued, in order; ErrInvalid if that is more than
-// MaxWR or if an armed limit is. ErrBusy after 31 resizes if receives from before each of them are
-// still queued. SRQLimit arms the queue: EventSRQLimitReached comes once, as soon as
-// fewer receives than Limit are queued, which may be at once. Then Limit is 0, until it is set again.
+// SRQMaxWR resizes the queue and keeps queued receives in order; ErrInvalid if their number, or an armed limit, exceeds
+// MaxWR. ErrBusy after 31 resizes if receives from before each of them are still queued.
+//
+// SRQLimit arms the queue: EventSRQLimitReached occurs once, as soon as fewer receives than Limit are queued, which may
+// be immediately. Limit is then 0 until it is set again.
 func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("modify SRQ: %w", errNil)
@@ -209,14 +210,14 @@ func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	return nil
 }
 
-// forgetEmpty has the next resize free the memory of queues that were empty at the one before.
+// forgetEmpty makes the next resize free the memory of queues that were empty at the previous one.
 func (q *SRQ) forgetEmpty() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waitingInOlder()
 }
 
-// replace makes posts go to the queue of a resize. The card takes what is in the older ones first.
+// replace makes posts use the queue of a resize. The card dequeues receives of the older queues first.
 func (q *SRQ) replace(grant *provider.ModifySRQGrant) error {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
@@ -230,7 +231,7 @@ func (q *SRQ) replace(grant *provider.ModifySRQGrant) error {
 	return nil
 }
 
-// Query gives the attributes (ibv_query_srq).
+// Query returns the attributes (ibv_query_srq).
 func (q *SRQ) Query() (SRQAttr, error) {
 	if q == nil {
 		return SRQAttr{}, fmt.Errorf("query SRQ: %w", errNil)
@@ -242,9 +243,9 @@ func (q *SRQ) Query() (SRQAttr, error) {
 	return grant.Attr, nil
 }
 
-// Close destroys the queue with the receives in it (ibv_destroy_srq); ErrBusy while a queue pair uses
-// it. One of type XRC is used by none: what peers send to it from now on is refused, and its completions that have not
-// been polled are dropped.
+// Close destroys the queue with the receives in it (ibv_destroy_srq); ErrBusy while a queue pair uses it. An SRQ of
+// type XRC is not used by queue pairs: later messages to it are refused, and its completions that have not been polled
+// are dropped.
 func (q *SRQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy SRQ: %w", errNil)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// TD is a thread domain (ibv_td): a promise that objects are used by one thread at a time, by which hardware's drivers
-// save locks. Here all methods may be called at once in any case, and it makes no difference.
+// TD is a thread domain (ibv_td): a promise that objects are used by one thread at a time, which lets hardware drivers
+// avoid locks. It has no effect here, and all methods remain safe for concurrent use.
 type TD struct {
 	ctx *Context
 	domainUsers
@@ -35,7 +35,7 @@ func (u *domainUsers) leave() {
 	u.users--
 }
 
-// close calls free if nobody uses it.
+// close calls free if the domain has no users.
 func (u *domainUsers) close(free func() error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +50,7 @@ func (u *domainUsers) close(free func() error) error {
 	return err
 }
 
-// AllocTD makes a thread domain (ibv_alloc_td).
+// AllocTD allocates a thread domain (ibv_alloc_td).
 func (c *Context) AllocTD() (*TD, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate TD: %w", errNil)
@@ -72,9 +72,9 @@ func (d *TD) Close() error {
 	return nil
 }
 
-// AllocParentDomain makes a domain that stands for this one, with a thread domain, or nil for none
-// (ibv_alloc_parent_domain). What is made in either works together with what is made in the other. Neither this
-// domain nor the thread domain can be closed before it. There are no allocators of the program's: the card allocates.
+// AllocParentDomain allocates a parent domain of this PD, with an optional thread domain (ibv_alloc_parent_domain).
+// Objects created in the PD and in the parent domain can be used together. Neither this PD nor the thread domain can be
+// closed before the parent domain. Custom allocators are not supported: the card allocates.
 func (p *PD) AllocParentDomain(td *TD) (*PD, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate parent domain: %w", errNil)

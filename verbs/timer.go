@@ -6,14 +6,13 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Times of reliable connections are codes of 5 bits. These functions convert them, as the tables of the
-// specification do.
+// Times of reliable connections are 5-bit codes. These functions convert them, as the tables of the specification do.
 
 // maxTimeCode is the largest code.
 const maxTimeCode = 31
 
-// RNRTimerDuration is the time that a code of QPAttr.MinRNRTimer stands for: how long a peer waits that has
-// found no receive, before it sends again (IBA 9.7.5.2.8). -1 for more than 31. Code 0 is the longest:
+// RNRTimerDuration returns the time of a code of QPAttr.MinRNRTimer: the time that a peer waits before it retries after
+// an RNR NAK (IBA 9.7.5.2.8). -1 for codes above 31. Code 0 is the longest:
 //
 //	0  655.36 ms     8    0.16 ms    16    2.56 ms    24   40.96 ms
 //	1    0.01 ms     9    0.24 ms    17    3.84 ms    25   61.44 ms
@@ -30,7 +29,7 @@ func RNRTimerDuration(code uint8) time.Duration {
 	return wire.Syndrome(code).RNRTime()
 }
 
-// RNRTimerCode is the code of the shortest time that is d or more; of the longest, 0, if none is.
+// RNRTimerCode returns the code of the shortest time that is at least d, or 0, the code of the longest time.
 func RNRTimerCode(d time.Duration) uint8 {
 	for code := uint8(1); code <= maxTimeCode; code++ {
 		if RNRTimerDuration(code) >= d {
@@ -40,8 +39,8 @@ func RNRTimerCode(d time.Duration) uint8 {
 	return 0
 }
 
-// TimeoutDuration is the time that a code of QPAttr.Timeout stands for: 4.096 µs × 2ⁿ (IBA 9.7.6.1.3). A
-// request is sent again after it, or after up to four times it. 0, for ever, of code 0; -1 for more than 31.
+// TimeoutDuration returns the time of a code of QPAttr.Timeout: 4.096 µs × 2ⁿ (IBA 9.7.6.1.3). A request is
+// retransmitted after one to four times this duration. Code 0 returns 0, which means forever; codes above 31 return -1.
 func TimeoutDuration(code uint8) time.Duration {
 	if code > maxTimeCode {
 		return -1
@@ -49,8 +48,7 @@ func TimeoutDuration(code uint8) time.Duration {
 	return wire.AckTimeout(code)
 }
 
-// TimeoutCode is the code of the shortest time that is d or more, 31 (2 h 26 min) if none is; 0, for ever, of 0
-// and less.
+// TimeoutCode returns the code of the shortest time that is at least d, 31 (2 h 26 min) at most; 0, forever, for d <= 0.
 func TimeoutCode(d time.Duration) uint8 {
 	if d <= 0 {
 		return 0

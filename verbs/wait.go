@@ -5,17 +5,16 @@ import (
 	"fmt"
 )
 
-// Wait is Poll, but sleeps while there is nothing, until ctx is done. If there are completions it
-// returns them even when ctx is done, so a loop that never empties the queue must look at ctx
-// itself. Several goroutines may wait on one queue. When the card is closed or fails, all of them
-// are woken: they get the completions that are left, and then the error that Poll gives. When the
-// queue is closed they get ErrObjectClosed. With no room in wcs it does not sleep, and gives 0 and
-// what Poll would say: nil as long as more completions can come.
+// Wait is Poll, but waits for completions until ctx is done. It returns available completions even when ctx is done, so
+// a loop that never empties the queue must check ctx itself. Several goroutines may wait on one queue. When the card is
+// closed or fails, all of them are woken: they get the remaining completions, and then the error that Poll returns.
+// When the queue is closed they get ErrObjectClosed. If wcs is empty, Wait does not wait, and returns 0 and the error
+// of Poll: nil as long as more completions can come.
 //
-// Wait and notifications (ReqNotify) are apart: Wait takes none from a completion channel, and causes
+// Wait and notifications (ReqNotify) are independent: Wait consumes no notification of a completion channel, and causes
 // none. Moderation (Modify) delays both.
 //
-// With an embedded card, a program that waits alone runs the card meanwhile, asleep on its sockets.
+// With an embedded card, a program that waits alone runs the card meanwhile, and sleeps on the card's sockets.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	if q == nil {
 		return 0, fmt.Errorf("wait for CQ: %w", errNil)
@@ -39,7 +38,7 @@ func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	}
 }
 
-// sleep waits for an event, and if it can leads those who wait.
+// sleep waits for an event, as the leader if possible.
 func (q *CQ) sleep(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -61,8 +60,8 @@ func (q *CQ) sleep(ctx context.Context) error {
 	return nil
 }
 
-// takeOrArm polls without running the card. If there is nothing it arms the queue and polls once
-// more, since a completion may have come in between.
+// takeOrArm polls without running the card. If the queue is empty it arms it and polls once more, since a completion
+// may have arrived in between.
 func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +73,7 @@ func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 	return n, q.failure("wait for CQ", n)
 }
 
-// wakeNext wakes another waiter: an event wakes only one, which may not have taken everything.
+// wakeNext wakes another waiting goroutine: an event wakes only one, which may not have dequeued all completions.
 func (q *CQ) wakeNext() {
 	if q.waiters.Add(-1) > 0 {
 		q.wakeOne()

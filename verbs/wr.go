@@ -7,45 +7,45 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// SendWR is a send work request (ibv_send_wr). What its operation and its queue pair's type have no use
-// for does not count.
+// SendWR is a send work request (ibv_send_wr). Fields that the operation or the type of the queue pair does not use are
+// ignored.
 type SendWR struct {
 	ID      uint64
 	SGList  []SGE
 	Opcode  Opcode
 	Flags   SendFlags
-	ImmData uint32 // of an operation with immediate data, in the host's order
-	// InlineData is sent instead of the SGList when Flags has SendInline. It need not lie in a
-	// memory region (ibv_wr_set_inline_data).
+	ImmData uint32 // for operations with immediate data, in host byte order
+	// InlineData is sent instead of the SGList if Flags has SendInline. It need not be in a memory region
+	// (ibv_wr_set_inline_data).
 	InlineData []byte
 
-	// Of datagrams.
+	// For datagrams.
 	AH         *AH
 	RemoteQPN  QPN
-	RemoteQKey QKey // if the high bit is set, the queue pair's own Q_Key is sent (IBA 10.2.5)
+	RemoteQKey QKey // if the high bit is set, the Q_Key of the queue pair is sent instead (IBA 10.2.5)
 
-	// Of connected queue pairs.
-	RemoteAddr       uint64  // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
-	RKey             RKey    // of the peer's region or window
-	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
-	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window or fast region of this program
-	Bind             *MWBind // WRBindMW; the low 8 bits of RKey are those of the window's new key
+	// For connected queue pairs.
+	RemoteAddr       uint64  // RDMA and atomics: address in the peer's region; for atomics a multiple of 8
+	RKey             RKey    // key of the peer's region or window
+	CompareAdd, Swap uint64  // atomics: the value to compare or add, and the value to swap in
+	InvalidateRKey   RKey    // WRSendWithInv: key of the peer; WRLocalInv: key of a window or fast region of this program
+	Bind             *MWBind // WRBindMW; the low 8 bits of RKey become those of the window's new key
 	Reg              *RegMR  // WRRegMR
-	RemoteSRQN       SRQN    // of an XRC initiator: the peer's SRQ, by its number (SRQ.Number)
+	RemoteSRQN       SRQN    // of an XRC initiator: number of the peer's SRQ (SRQ.Number)
 }
 
-// RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,
-// for the GRH in front of it. A receive that is too short for a datagram is not taken: the datagram is
-// dropped, and counted (drop_no_room), where some hardware completes the receive with WCLocLenErr.
+// RecvWR is a receive work request (ibv_recv_wr). A datagram needs 40 bytes more than its payload, for the GRH in front
+// of it. If the receive is too short for a datagram, the datagram is dropped and counted (drop_no_room), and the
+// receive stays queued; some hardware completes it with WCLocLenErr instead.
 type RecvWR struct {
 	ID     uint64
 	SGList []SGE
 }
 
-// PostSend queues send requests (ibv_post_send). It does not wait. nil means that all are queued;
-// the result of each is in its completion. An unsignaled request completes only when it fails with
-// an error, which stops the queue (SQE; of RC and XRC the queue pair: ERR). If a request is refused, the error is a *BadWRError
-// that names it: those before it are queued.
+// PostSend queues send requests without waiting (ibv_post_send). nil means that all are queued; the result of each is
+// in its completion. An unsignaled request completes only when it fails, which stops the queue (SQE; for RC and XRC the
+// queue pair goes to ERR). If a request is refused, the error is a *BadWRError that identifies it; the requests before
+// it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
@@ -104,7 +104,7 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	return nil
 }
 
-// putFixed writes a request's fixed part into the next slot, and returns the rest of that.
+// putFixed writes the fixed part of a request into the next slot, and returns the rest of the slot.
 func (q *QP) putFixed(wr *SendWR, sges, inline int) []byte {
 	if q.connected {
 		return q.putFixedConnected(wr, sges, inline)
@@ -116,17 +116,17 @@ func (q *QP) putFixed(wr *SendWR, sges, inline int) []byte {
 	return q.send.Put(s)
 }
 
-// These errors are made once: a program that posts as fast as it can gets them often.
+// These errors are allocated once: a program that posts as fast as it can gets them often.
 var (
-	errSendQueueFull = fmt.Errorf("%w: all send requests are outstanding; poll the send CQ (QP.Drain waits for unsignaled ones), or ask for a larger max_send_wr", ErrQueueFull)
-	errRecvQueueFull = fmt.Errorf("%w: all receive requests are outstanding; poll the receive CQ, or ask for a larger max_recv_wr", ErrQueueFull)
+	errSendQueueFull = fmt.Errorf("%w: all send requests are outstanding; poll the send CQ (QP.Drain waits for unsignaled ones), or request a larger max_send_wr", ErrQueueFull)
+	errRecvQueueFull = fmt.Errorf("%w: all receive requests are outstanding; poll the receive CQ, or request a larger max_recv_wr", ErrQueueFull)
 )
 
-// sendFlags are all that there are.
+// sendFlags are the supported flags.
 const sendFlags = SendFence | SendSignaled | SendSolicited | SendInline
 
-// checkSend finds the mistakes that libibverbs' drivers refuse when a request is posted. Mistakes
-// in memory or length are found by the card (see WCStatus).
+// checkSend detects the errors that libibverbs' drivers report when a request is posted. Errors in memory or length are
+// detected by the card (see WCStatus).
 func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS && !q.failedIn(state):
@@ -134,27 +134,27 @@ func (q *QP) checkSend(wr *SendWR) error {
 	case !q.connected && !wr.Opcode.On(wire.ServiceUD):
 		return noOperation(wr.Opcode, "datagrams; set Opcode to WRSend or WRSendWithImm")
 	case wr.Flags&^sendFlags != 0:
-		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
+		return fmt.Errorf("%w: unknown send flags 0x%x; valid are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
-		return fmt.Errorf("%w: InlineData without the flag SendInline; set it", ErrInvalid)
+		return fmt.Errorf("%w: InlineData requires the flag SendInline", ErrInvalid)
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxSendSGE:
-		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
+		return fmt.Errorf("%w: %d SGEs; max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
 	case q.connected:
 		return q.checkConnected(wr)
 	}
 	return q.checkDatagram(wr)
 }
 
-// noOperation is the error of an operation that a kind of queue pair does not have, or none has.
+// noOperation returns the error for an operation that a type of queue pair, or every type, lacks.
 func noOperation(o Opcode, of string) error {
 	switch o {
 	case WRTSO, WRDriver1, WRFlush, WRAtomicWrite:
-		return fmt.Errorf("%w: %v (%d); no queue pair has this operation", ErrUnsupported, o, uint8(o))
+		return fmt.Errorf("%w: operation %v (%d)", ErrUnsupported, o, uint8(o))
 	}
 	return fmt.Errorf("%w: %v (%d) is not an operation of %s", ErrInvalid, o, uint8(o), of)
 }
 
-// checkDatagram finds mistakes in what only datagrams have.
+// checkDatagram detects errors in the fields that only datagrams have.
 func (q *QP) checkDatagram(wr *SendWR) error {
 	switch {
 	case wr.AH == nil:
@@ -169,15 +169,15 @@ func (q *QP) checkDatagram(wr *SendWR) error {
 	return nil
 }
 
-// failedIn reports whether the card has moved the queue pair to ERR, which this side has not noticed.
+// failedIn reports whether the card has moved the queue pair to ERR and this program has not noticed yet.
 func (q *QP) failedIn(state QPState) bool { return state != QPStateReset && q.send.Failed() }
 
-// wrongState is the error of a post that the state does not allow.
+// wrongState returns the error of a post in a state that does not allow it.
 func (q *QP) wrongState(rule string, state QPState) error {
 	if q.closed.Load() {
 		return fmt.Errorf("%w: the QP", ErrObjectClosed)
 	}
-	return fmt.Errorf("%w: %s, this queue pair is in %v", ErrState, rule, state)
+	return fmt.Errorf("%w: %s; this queue pair is in %v", ErrState, rule, state)
 }
 
 // putInline copies a request's data into its slot.
@@ -189,7 +189,7 @@ func (q *QP) putInline(wr *SendWR, free *uint32) error {
 		}
 	}
 	if length > uint64(q.init.Cap.MaxInlineData) {
-		return fmt.Errorf("%w: %d bytes inline, max_inline_data is %d", ErrInvalid, length, q.init.Cap.MaxInlineData)
+		return fmt.Errorf("%w: %d bytes inline; max_inline_data is %d", ErrInvalid, length, q.init.Cap.MaxInlineData)
 	}
 	var pieces [ring.MaxSGE][]byte
 	pieces[0] = wr.InlineData
@@ -209,7 +209,7 @@ func (q *QP) putInline(wr *SendWR, free *uint32) error {
 	return nil
 }
 
-// whyNoRecv is the error of a receive for a queue pair without a receive queue.
+// whyNoRecv returns the error of posting a receive to a queue pair without a receive queue.
 func (q *QP) whyNoRecv() error {
 	if q.init.Type == QPTypeXRCSend {
 		return errInitiator
@@ -217,10 +217,10 @@ func (q *QP) whyNoRecv() error {
 	return errSharedReceives
 }
 
-var errSharedReceives = fmt.Errorf("%w: this queue pair takes its receives from an SRQ; post to that", ErrInvalid)
+var errSharedReceives = fmt.Errorf("%w: this queue pair uses an SRQ; post receives there", ErrInvalid)
 
-// PostRecv queues receive requests (ibv_post_recv). Its errors are those of PostSend. ErrInvalid if
-// the queue pair has an SRQ.
+// PostRecv queues receive requests (ibv_post_recv). Errors are those of PostSend; ErrInvalid if the queue pair has an
+// SRQ.
 func (q *QP) PostRecv(wrs []RecvWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
@@ -246,8 +246,8 @@ func (q *QP) PostRecv(wrs []RecvWR) error {
 	return nil
 }
 
-// announceRecvs publishes n requests to the card. The card needs a doorbell only in ERR, where it
-// flushes them; else it looks when a packet comes.
+// announceRecvs publishes n requests to the card. The card needs a doorbell only in ERR, where it flushes them;
+// otherwise it reads them when a packet arrives.
 func (q *QP) announceRecvs(n int) {
 	if n > 0 {
 		q.recv.Publish()
@@ -262,7 +262,7 @@ func (q *QP) checkRecv(wr *RecvWR, free uint32) error {
 	case q.State() == QPStateReset:
 		return q.wrongState("receive requests can be posted from INIT on", QPStateReset)
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxRecvSGE:
-		return fmt.Errorf("%w: %d SGEs, max_recv_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxRecvSGE)
+		return fmt.Errorf("%w: %d SGEs; max_recv_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxRecvSGE)
 	case free == 0:
 		return errRecvQueueFull
 	}

@@ -7,22 +7,22 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// services are those of connected queue pairs' types.
+// services are the transport services of the types of connected queue pairs.
 var services = [...]wire.Service{QPTypeRC: wire.ServiceRC, QPTypeUC: wire.ServiceUC, QPTypeXRCSend: wire.ServiceXRC}
 
-// checkConnected finds mistakes in what only requests of connected queue pairs have.
+// checkConnected detects errors in the fields that only connected queue pairs use.
 func (q *QP) checkConnected(wr *SendWR) error {
 	switch service, means := services[q.init.Type], wr.Opcode.Means(); {
 	case !wr.Opcode.On(service):
 		return noOperation(wr.Opcode, fmt.Sprintf("%v queue pairs", q.init.Type))
 	case wr.Flags&SendInline != 0 && !means.Is(wire.MeansSend|wire.MeansWrite):
-		return fmt.Errorf("%w: SendInline with %v, which sends no data", ErrInvalid, wr.Opcode)
+		return fmt.Errorf("%w: SendInline is invalid with %v, which sends no data", ErrInvalid, wr.Opcode)
 	case means.Is(wire.MeansAtomic) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):
-		return fmt.Errorf("%w: %v needs one SGE, of %d bytes, for the value that was there", ErrInvalid, wr.Opcode, atomicSize)
+		return fmt.Errorf("%w: %v needs one SGE of %d bytes for the original value", ErrInvalid, wr.Opcode, atomicSize)
 	case wr.Opcode.Local() && len(wr.SGList) != 0:
 		return fmt.Errorf("%w: %v takes no SGEs", ErrInvalid, wr.Opcode)
 	case wr.RemoteSRQN > wire.SRQNMax:
-		return fmt.Errorf("%w: number 0x%x of an SRQ has more than 24 bits", ErrInvalid, uint32(wr.RemoteSRQN))
+		return fmt.Errorf("%w: SRQ number 0x%x exceeds 24 bits", ErrInvalid, uint32(wr.RemoteSRQN))
 	case wr.Opcode == WRBindMW:
 		return wr.Bind.check()
 	case wr.Opcode == WRRegMR || wr.Opcode == WRRegMRIntegrity:
@@ -31,7 +31,7 @@ func (q *QP) checkConnected(wr *SendWR) error {
 	return nil
 }
 
-// atomicSize is what an atomic works on, in bytes.
+// atomicSize is the operand size of an atomic in bytes.
 const atomicSize = 8
 
 // putFixedConnected is putFixed for a connected queue pair.
@@ -51,7 +51,7 @@ func (q *QP) putFixedConnected(wr *SendWR, sges, inline int) []byte {
 	return q.send.PutConnected(s)
 }
 
-// putOperands writes what stands before the SGEs, and gives what is behind it.
+// putOperands writes the part before the SGEs, and returns the rest of data.
 func putOperands(data []byte, wr *SendWR) []byte {
 	switch wr.Opcode {
 	case WRAtomicCmpAndSwp, WRAtomicFetchAndAdd:

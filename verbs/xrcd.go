@@ -7,38 +7,38 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// XRCD is an XRC domain (ibv_xrcd): shared receive queues, and target queue pairs whose peers may send to each of them.
-// So the connections of a host are one for each peer process, and not one for each pair of processes. Programs of one
-// user share a domain by a file.
+// XRCD is an XRC domain (ibv_xrcd): a set of shared receive queues, and of target queue pairs whose peers may send to
+// each of these queues. A host then needs one connection per peer process instead of one per pair of processes.
+// Programs of one user share a domain by a file.
 //
 //	peer                                  this host
 //	XRC_SEND queue pair ── connection ──► XRC_RECV queue pair ──► SRQ 1, its CQ: one process
-//	  SendWR.RemoteSRQN says which one       of the domain   └──► SRQ 2, its CQ: another one
+//	  SendWR.RemoteSRQN selects the SRQ      of the domain   └──► SRQ 2, its CQ: another process
 //
-// Peers name memory by keys of the SRQ's PD.
+// Peers address memory by keys of the SRQ's PD.
 type XRCD struct {
 	ctx    *Context
 	handle provider.Handle
 }
 
-// XRCDInitAttr says which XRC domain is opened (ibv_xrcd_init_attr).
+// XRCDInitAttr selects the XRC domain to open (ibv_xrcd_init_attr).
 type XRCDInitAttr struct {
-	// File is one whose inode names the domain, for all programs of the user that have it open; nil for a domain of this
-	// context alone (fd -1). It may be closed afterwards.
+	// File is a file whose inode identifies the domain, for all programs of the user that have it open; nil for a
+	// domain of this context alone (fd -1). It may be closed afterwards.
 	File *os.File
-	// OFlags are os.O_CREATE, to make the domain if there is none, and os.O_EXCL, to refuse one that is there. Without
-	// File they do not count.
+	// OFlags are os.O_CREATE, to create the domain if it does not exist, and os.O_EXCL, to fail if it exists. They are
+	// ignored if File is nil.
 	OFlags int
 }
 
-// OpenXRCD opens an XRC domain (ibv_open_xrcd). ErrInvalid, also EAGAIN, if there is none and OFlags lack os.O_CREATE;
-// ErrInvalid if there is one and they have os.O_EXCL.
+// OpenXRCD opens an XRC domain (ibv_open_xrcd). ErrInvalid, also EAGAIN, if it does not exist and OFlags lack
+// os.O_CREATE; ErrInvalid if it exists and they have os.O_EXCL.
 func (c *Context) OpenXRCD(attr *XRCDInitAttr) (*XRCD, error) {
 	if c == nil || attr == nil {
 		return nil, fmt.Errorf("open XRC domain: %w", errNil)
 	}
 	if unknown := attr.OFlags &^ (os.O_CREATE | os.O_EXCL); unknown != 0 {
-		return nil, fmt.Errorf("open XRC domain: %w: OFlags 0x%x; there are os.O_CREATE and os.O_EXCL", ErrInvalid, unknown)
+		return nil, fmt.Errorf("open XRC domain: %w: unknown OFlags 0x%x; valid are os.O_CREATE and os.O_EXCL", ErrInvalid, unknown)
 	}
 	request := provider.OpenXRCDRequest{Create: attr.OFlags&os.O_CREATE != 0, Exclusive: attr.OFlags&os.O_EXCL != 0}
 	if attr.File != nil {
@@ -51,10 +51,10 @@ func (c *Context) OpenXRCD(attr *XRCDInitAttr) (*XRCD, error) {
 	return &XRCD{c, grant.XRCD}, nil
 }
 
-// AllocXRCD makes an XRC domain of this context alone (ib_alloc_xrcd).
+// AllocXRCD creates an XRC domain of this context alone (ib_alloc_xrcd).
 func (c *Context) AllocXRCD() (*XRCD, error) { return c.OpenXRCD(&XRCDInitAttr{}) }
 
-// Context is the device that the domain is of.
+// Context returns the context of the domain.
 func (x *XRCD) Context() *Context {
 	if x == nil {
 		return nil
@@ -62,8 +62,8 @@ func (x *XRCD) Context() *Context {
 	return x.ctx
 }
 
-// Close closes the domain (ibv_close_xrcd, ib_dealloc_xrcd). ErrBusy while there are SRQs and queue pairs that were made
-// or opened by it. The domain is gone when all programs have closed it.
+// Close closes the domain (ibv_close_xrcd, ib_dealloc_xrcd). ErrBusy while SRQs and queue pairs created or opened with
+// it exist. The domain is destroyed when all programs have closed it.
 func (x *XRCD) Close() error {
 	if x == nil {
 		return fmt.Errorf("close XRC domain: %w", errNil)
@@ -74,15 +74,15 @@ func (x *XRCD) Close() error {
 	return nil
 }
 
-// CreateQP makes a target queue pair of the domain, of QPTypeXRCRecv, in RESET (ibv_create_qp_ex). It has no PD, no CQs
-// and no queues: its peer's requests take receives of the SRQs that they name. Of the rest of
-// attr its handler and context count.
+// CreateQP creates a target queue pair of the domain, of QPTypeXRCRecv, in RESET (ibv_create_qp_ex). It has no PD, no
+// CQs and no queues: its peer's requests consume receives of the SRQs that they specify. Of the other fields of attr
+// only the handler and the context are used.
 func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	switch {
 	case x == nil || attr == nil:
 		return nil, fmt.Errorf("create QP: %w", errNil)
 	case attr.Type != QPTypeXRCRecv:
-		return nil, fmt.Errorf("create QP: %w: an XRC domain has queue pairs of type XRC_RECV, not %v; PD.CreateQP makes others", ErrInvalid, attr.Type)
+		return nil, fmt.Errorf("create QP: %w: an XRC domain has queue pairs of type XRC_RECV, not %v; PD.CreateQP creates others", ErrInvalid, attr.Type)
 	}
 	init := QPInitAttr{Type: QPTypeXRCRecv, EventHandler: attr.EventHandler, QPContext: attr.QPContext}
 	qp, err := x.addQP(init, func(eventID uint64) (provider.OpenQPGrant, error) {
@@ -94,18 +94,19 @@ func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	return qp, nil
 }
 
-// QPOpenAttr says which queue pair OpenQP opens, and as what (ibv_qp_open_attr, ib_qp_open_attr).
+// QPOpenAttr selects the queue pair that OpenQP opens (ibv_qp_open_attr, ib_qp_open_attr).
 type QPOpenAttr struct {
 	Number QPN
-	// EventHandler gets the queue pair's asynchronous events by this handle, instead of GetAsyncEvent; see
+	// EventHandler receives the queue pair's asynchronous events of this handle, instead of GetAsyncEvent; see
 	// QPInitAttr.EventHandler.
 	EventHandler func(AsyncEvent)
-	QPContext    any // what QP.QPContext gives, for the program's own use
+	QPContext    any // returned by QP.QPContext, for the program's own use
 }
 
-// OpenQP opens a target queue pair of the domain, which this or another program has made (ibv_open_qp, ib_open_qp):
-// Modify and Query are of the one queue pair, and all that have it open get its events. Close closes what was opened
-// (ib_close_qp); the queue pair is gone when all have. ErrInvalid if the domain has none of that number.
+// OpenQP opens a target queue pair of the domain, which this or another program has created (ibv_open_qp, ib_open_qp).
+// All handles refer to the same queue pair for Modify and Query, and each gets its events. Close closes the handle
+// (ib_close_qp); the queue pair is destroyed with its last handle. ErrInvalid if the domain has no queue pair of that
+// number.
 func (x *XRCD) OpenQP(attr *QPOpenAttr) (*QP, error) {
 	if x == nil || attr == nil {
 		return nil, fmt.Errorf("open QP: %w", errNil)
@@ -120,7 +121,7 @@ func (x *XRCD) OpenQP(attr *QPOpenAttr) (*QP, error) {
 	return qp, nil
 }
 
-// addQP is the program's end of a target that was made or opened.
+// addQP creates the program's end of a target that was created or opened.
 func (x *XRCD) addQP(init QPInitAttr, open func(eventID uint64) (provider.OpenQPGrant, error)) (qp *QP, err error) {
 	if init.EventHandler != nil {
 		x.ctx.beginReading()
@@ -137,8 +138,8 @@ func (x *XRCD) addQP(init QPInitAttr, open func(eventID uint64) (provider.OpenQP
 	return qp, err
 }
 
-// xrcReceives is what an SRQ of type XRC has besides: completions of its receives carry a token like those of a queue
-// pair, for which receives stands where they are counted.
+// xrcReceives is the additional state of an SRQ of type XRC: the completions of its receives carry a token like those
+// of a queue pair, and are counted in receives instead.
 type xrcReceives struct {
 	number   SRQN
 	cq       *CQ
@@ -146,7 +147,7 @@ type xrcReceives struct {
 	receives QP
 }
 
-// Number is what peers name the queue by, if it is of type XRC (ibv_get_srq_num); 0 of another.
+// Number returns the number that identifies an SRQ of type XRC to peers (ibv_get_srq_num), or 0 for other types.
 func (q *SRQ) Number() SRQN {
 	if q == nil || q.xrc == nil {
 		return 0
@@ -159,7 +160,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	case attr.Type == SRQTypeTM:
 		return nil, fmt.Errorf("%w: tag matching", ErrUnsupported)
 	case attr.Type != SRQTypeXRC:
-		return nil, fmt.Errorf("%w: no type of SRQs has the number %d; there are BASIC (0) and XRC (1)", ErrInvalid, uint8(attr.Type))
+		return nil, fmt.Errorf("%w: unknown SRQ type %d; valid are BASIC (0) and XRC (1)", ErrInvalid, uint8(attr.Type))
 	case attr.XRCD == nil || attr.CQ == nil:
 		return nil, fmt.Errorf("%w: an SRQ of type XRC needs an XRCD and a CQ", ErrInvalid)
 	case attr.XRCD.ctx != p.ctx || attr.CQ.ctx != p.ctx:
@@ -187,7 +188,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 	return q, nil
 }
 
-// end is for a queue that is destroyed: its completions are dropped.
+// end releases a queue that is destroyed; its completions are dropped.
 func (x *xrcReceives) end(c *Context) {
 	c.slots.release(x.token)
 	x.cq.mu.Lock()
@@ -195,13 +196,13 @@ func (x *xrcReceives) end(c *Context) {
 	x.cq.purge()
 }
 
-// errTarget is for what a target queue pair has not.
-var errTarget = fmt.Errorf("%w: an XRC target (XRC_RECV) sends no requests; its peer does", ErrInvalid)
+// errTarget is the error of operations that a target queue pair lacks.
+var errTarget = fmt.Errorf("%w: an XRC target (XRC_RECV) cannot send requests; its peer sends them", ErrInvalid)
 
-// errInitiator is for what an initiator has not.
-var errInitiator = fmt.Errorf("%w: an XRC initiator (XRC_SEND) receives nothing; SRQs of type XRC do, by a target", ErrInvalid)
+// errInitiator is the error of operations that an initiator lacks.
+var errInitiator = fmt.Errorf("%w: an XRC initiator (XRC_SEND) cannot receive; SRQs of type XRC receive through a target", ErrInvalid)
 
-// closeTarget closes what was opened of a target.
+// closeTarget closes this handle of a target.
 func (q *QP) closeTarget() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()

@@ -122,7 +122,7 @@ func (c *EventChannel) Get(ctx context.Context) (*Event, error) {
 		return nil, fmt.Errorf(getting+": %w", errNil)
 	}
 	if ctx == nil {
-		return nil, fmt.Errorf(getting+": %w: no context; context.Background() waits without an end", verbs.ErrInvalid)
+		return nil, fmt.Errorf(getting+": %w: the context is nil; context.Background() waits without a limit", verbs.ErrInvalid)
 	}
 	for {
 		event, err := c.take()

@@ -5,8 +5,8 @@ package ib
 // Opcode is the operation of a send work request (ibv_wr_opcode).
 type Opcode uint8
 
-// The operations of send work requests. Datagrams have the first two, UC no reads, atomics and
-// invalidation; the zero Opcode is WRRDMAWrite, as in libibverbs.
+// The operations of send work requests. UD supports WRSend and WRSendWithImm; UC supports no reads, atomics and
+// invalidation. The zero Opcode is WRRDMAWrite, as in libibverbs.
 const (
 	WRRDMAWrite         Opcode = 0
 	WRRDMAWriteWithImm  Opcode = 1
@@ -18,11 +18,11 @@ const (
 	WRLocalInv          Opcode = 7
 	WRBindMW            Opcode = 8
 	WRSendWithInv       Opcode = 9
-	WRTSO               Opcode = 10 // ErrUnsupported, as the following
+	WRTSO               Opcode = 10 // ErrUnsupported, like the following ones
 	WRDriver1           Opcode = 11
 	WRFlush             Opcode = 14
 	WRAtomicWrite       Opcode = 15
-	WRRegMR             Opcode = 32 // of kernel protocols, as the next: see package kernel
+	WRRegMR             Opcode = 32 // for kernel protocols, like the next one: see package kernel
 	WRRegMRIntegrity    Opcode = 33
 )
 
@@ -53,11 +53,11 @@ type SendFlags uint8
 
 // The send flags.
 const (
-	SendFence     SendFlags = 1 << 0 // RC: after all reads and atomics before it; others have nothing to wait for
+	SendFence     SendFlags = 1 << 0 // RC: start after all earlier reads and atomics; no effect otherwise
 	SendSignaled  SendFlags = 1 << 1
 	SendSolicited SendFlags = 1 << 2
-	SendInline    SendFlags = 1 << 3 // data is copied when posted: memory can be reused at once
-	SendIPCSum    SendFlags = 1 << 4 // ErrInvalid: of raw packets
+	SendInline    SendFlags = 1 << 3 // data is copied when posted: the memory can be reused immediately
+	SendIPCSum    SendFlags = 1 << 4 // ErrInvalid: only for raw packets
 )
 
 var sendFlagsNames = []flag[SendFlags]{
@@ -71,16 +71,16 @@ var sendFlagsNames = []flag[SendFlags]{
 // String lists the flags as libibverbs names them.
 func (n SendFlags) String() string { return listed(sendFlagsNames, n) }
 
-// WCStatus says how a work request ended (ibv_wc_status).
+// WCStatus is the result of a work request (ibv_wc_status).
 type WCStatus uint8
 
-// The statuses of completions; WC.Err says what each means. Datagrams have WCSuccess, WCLocLenErr,
+// The statuses of completions; WC.Err describes each. Datagrams complete with WCSuccess, WCLocLenErr,
 // WCLocQPOpErr, WCLocProtErr and WCWRFlushErr.
 //
-// WCSuccess of an RC queue pair's request means that the peer has answered it. That of a UC or UD send
-// means that the card is done with the request and its memory, not that the message arrived. A message
-// to a neighbour that does not answer, or sent while the link is down, completes with success as well.
-// The card drops and counts it (counters unreachable and link_down).
+// WCSuccess of a request on an RC queue pair means that the peer has acknowledged it. WCSuccess of a UC or UD
+// send means that the card no longer uses the request and its memory, not that the message arrived. A message to
+// an unreachable neighbour, or sent while the link is down, also completes with WCSuccess; the card drops and
+// counts it (counters unreachable and link_down).
 const (
 	WCSuccess          WCStatus = 0
 	WCLocLenErr        WCStatus = 1
@@ -138,11 +138,10 @@ var wCStatusNames = []string{
 // String names the status as libibverbs' ibv_wc_status_str does.
 func (n WCStatus) String() string { return named(wCStatusNames, n, "status") }
 
-// WCOpcode says what kind of request ended (ibv_wc_opcode).
+// WCOpcode is the operation of a completed request (ibv_wc_opcode).
 type WCOpcode uint8
 
-// The kinds of requests that complete. All that end a receive request have the bit of WCRecv; see
-// WCOpcode.IsRecv.
+// The operations of completions. Completions of receive requests have the bit of WCRecv; see WCOpcode.IsRecv.
 const (
 	WCSend            WCOpcode = 0
 	WCRDMAWrite       WCOpcode = 1
@@ -191,19 +190,19 @@ var wCOpcodeNames = []string{
 	WCDriver3:         "driver's 3",
 }
 
-// String names what completed.
+// String names the completed operation.
 func (n WCOpcode) String() string { return named(wCOpcodeNames, n, "operation") }
 
-// WCFlags say what a completion carries. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags. Bits 4 to 6
-// differ: a card sets the kernel's, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and never libibverbs', which
-// are of tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid).
+// WCFlags are the valid fields of a completion. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags. Bits 4 to 6
+// differ: a card sets those of the kernel, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and never those of
+// libibverbs, which are for tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid).
 type WCFlags uint16
 
-// What a completion carries. Those of tag matching have the same bits as the kernel's, and are never set.
+// The flags of a completion. The flags for tag matching share the bits of the kernel's flags, and are never set.
 const (
 	WCGRH                WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
 	WCWithImm            WCFlags = 1 << 1 // ImmData is valid
-	WCIPCSumOK           WCFlags = 1 << 2 // of raw packets: never set
+	WCIPCSumOK           WCFlags = 1 << 2 // for raw packets: never set
 	WCWithInv            WCFlags = 1 << 3
 	WCWithSMAC           WCFlags = 1 << 4 // SMAC is valid
 	WCWithVLAN           WCFlags = 1 << 5 // the frame was tagged: VLAN is valid
@@ -223,17 +222,17 @@ var wCFlagsNames = []flag[WCFlags]{
 	{WCWithNetworkHdrType, "WITH_NETWORK_HDR_TYPE"},
 }
 
-// String lists the flags as libibverbs names them, and the kernel.
+// String lists the flags by the names of libibverbs and the kernel.
 func (n WCFlags) String() string { return listed(wCFlagsNames, n) }
 
-// CQNotifyFlags say which completion a program wants a notification of (ib_cq_notify_flags).
+// CQNotifyFlags select the completion that causes a notification (ib_cq_notify_flags).
 type CQNotifyFlags uint8
 
-// Of which completion a CQ notifies: exactly one of the first two, and the third besides.
+// The flags of CQ.ReqNotify: exactly one of the first two, optionally with the third.
 const (
-	CQSolicited          CQNotifyFlags = 1 << 0 // the next solicited or failed one
-	CQNextComp           CQNotifyFlags = 1 << 1 // the next one
-	CQReportMissedEvents CQNotifyFlags = 1 << 2 // say whether some are there already
+	CQSolicited          CQNotifyFlags = 1 << 0 // the next solicited or failed completion
+	CQNextComp           CQNotifyFlags = 1 << 1 // the next completion
+	CQReportMissedEvents CQNotifyFlags = 1 << 2 // report whether completions are already queued
 )
 
 var cQNotifyFlagsNames = []flag[CQNotifyFlags]{
@@ -242,15 +241,15 @@ var cQNotifyFlagsNames = []flag[CQNotifyFlags]{
 	{CQReportMissedEvents, "REPORT_MISSED_EVENTS"},
 }
 
-// String lists the notifications as the kernel names them.
+// String lists the flags as the kernel names them.
 func (n CQNotifyFlags) String() string { return listed(cQNotifyFlagsNames, n) }
 
-// CQFlags say how a CQ is made (ibv_create_cq_attr_flags).
+// CQFlags are the creation flags of a CQ (ibv_create_cq_attr_flags).
 type CQFlags uint32
 
-// How a CQ is made.
+// The creation flags of a CQ.
 const (
-	CQSingleThreaded CQFlags = 1 << 0 // accepted, without effect
+	CQSingleThreaded CQFlags = 1 << 0 // accepted, no effect
 	CQIgnoreOverrun  CQFlags = 1 << 1 // ErrUnsupported: an overrun is never ignored
 )
 
@@ -262,10 +261,10 @@ var cQFlagsNames = []flag[CQFlags]{
 // String lists the flags as libibverbs names them.
 func (n CQFlags) String() string { return listed(cQFlagsNames, n) }
 
-// CQWCFlags say what the completions of a CQ carry (ibv_create_cq_wc_flags).
+// CQWCFlags select optional fields of a CQ's completions (ibv_create_cq_wc_flags).
 type CQWCFlags uint64
 
-// What completions carry. All of it except the last four is always there.
+// Fields of completions. All except the last four are always present.
 const (
 	WCExWithByteLen                      CQWCFlags = 1 << 0
 	WCExWithImm                          CQWCFlags = 1 << 1
@@ -296,13 +295,13 @@ var cQWCFlagsNames = []flag[CQWCFlags]{
 	{WCExWithCompletionTimestampWallclock, "COMPLETION_TIMESTAMP_WALLCLOCK"},
 }
 
-// String lists what completions carry as libibverbs names it.
+// String lists the fields as libibverbs names them.
 func (n CQWCFlags) String() string { return listed(cQWCFlagsNames, n) }
 
 // NetworkType is the network header of a received packet (the kernel's rdma_network_type).
 type NetworkType uint8
 
-// The network headers. RoCE v2 has the last two.
+// The network headers. RoCE v2 uses the last two.
 const (
 	NetworkIB     NetworkType = 0
 	NetworkRoCEv1 NetworkType = 1
@@ -318,14 +317,14 @@ const (
 	QPTypeSMI          QPType = 0 // QP 0: RoCE has no subnet management
 	QPTypeGSI          QPType = 1 // QP 1, for privileged programs; see QPInitAttr
 	QPTypeRC           QPType = 2 // reliable connections
-	QPTypeUC           QPType = 3 // unreliable connections: what is lost is not repeated
+	QPTypeUC           QPType = 3 // unreliable connections: no retransmission
 	QPTypeUD           QPType = 4 // unreliable datagrams
-	QPTypeRawIPv6      QPType = 5 // the kernel's, as the next
+	QPTypeRawIPv6      QPType = 5 // of the kernel, like the next one
 	QPTypeRawEthertype QPType = 6
 	QPTypeRawPacket    QPType = 8
 	QPTypeXRCSend      QPType = 9   // IB_QPT_XRC_INI
 	QPTypeXRCRecv      QPType = 10  // IB_QPT_XRC_TGT
-	QPTypeDriver       QPType = 255 // a vendor's own
+	QPTypeDriver       QPType = 255 // vendor-specific
 )
 
 var qPTypeNames = []string{
@@ -348,7 +347,7 @@ func (n QPType) String() string { return named(qPTypeNames, n, "TYPE") }
 // LinkLayer is the kind of network that a port is on (rdma_link_layer; IBV_LINK_LAYER_*).
 type LinkLayer uint8
 
-// The link layers. A port of roced has Ethernet.
+// The link layers. A port of roced is LinkLayerEthernet.
 const (
 	LinkLayerUnspecified LinkLayer = 0
 	LinkLayerInfiniBand  LinkLayer = 1
@@ -391,11 +390,11 @@ var qPStateNames = []string{
 // String names the state as the specification does.
 func (n QPState) String() string { return named(qPStateNames, n, "STATE") }
 
-// QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask).
+// QPAttrMask selects attributes of a queue pair (ibv_qp_attr_mask).
 type QPAttrMask uint32
 
-// The attributes of queue pairs. ModifyQPIsOK of package kernel says which count in which change of
-// state, for each type.
+// The attributes of queue pairs. ModifyQPIsOK of package kernel checks which attributes a change of state requires
+// and permits, for each type.
 const (
 	QPAttrState            QPAttrMask = 1 << 0
 	QPAttrCurState         QPAttrMask = 1 << 1
@@ -452,14 +451,14 @@ func (n QPAttrMask) String() string { return listed(qPAttrMaskNames, n) }
 // PathMigState is the state of a queue pair's path migration (ibv_mig_state).
 type PathMigState uint8
 
-// The states of path migration. There is no alternate path on RoCE.
+// The states of path migration. RoCE has no alternate paths.
 const (
 	MigMigrated PathMigState = 0
 	MigRearm    PathMigState = 1
 	MigArmed    PathMigState = 2
 )
 
-// SRQAttrMask says which attributes of a shared receive queue are set (ibv_srq_attr_mask).
+// SRQAttrMask selects attributes of a shared receive queue (ibv_srq_attr_mask).
 type SRQAttrMask uint32
 
 // The attributes of shared receive queues that Modify changes.
@@ -476,14 +475,14 @@ var sRQAttrMaskNames = []flag[SRQAttrMask]{
 // String lists the attributes as libibverbs names them.
 func (n SRQAttrMask) String() string { return listed(sRQAttrMaskNames, n) }
 
-// SRQType is a kind of shared receive queue (ibv_srq_type).
+// SRQType is the type of a shared receive queue (ibv_srq_type).
 type SRQType uint8
 
-// The kinds of shared receive queues.
+// The types of shared receive queues.
 const (
 	SRQTypeBasic SRQType = 0
-	SRQTypeXRC   SRQType = 1 // of an XRC domain, with a number that peers send to
-	SRQTypeTM    SRQType = 2 // with tag matching, which there is not
+	SRQTypeXRC   SRQType = 1 // in an XRC domain, with a number that peers send to
+	SRQTypeTM    SRQType = 2 // with tag matching; ErrUnsupported
 )
 
 var sRQTypeNames = []string{
@@ -495,25 +494,25 @@ var sRQTypeNames = []string{
 // String names the type as the kernel does.
 func (n SRQType) String() string { return named(sRQTypeNames, n, "SRQ type") }
 
-// AccessFlags say what may be done with a memory region (ibv_access_flags).
-// Reading it locally is always allowed.
+// AccessFlags are the permitted accesses to a memory region (ibv_access_flags).
+// Local reads are always permitted.
 type AccessFlags uint32
 
-// The access rights of a memory region. The card may always read it. A peer may do what region (or
-// window) and queue pair both allow. Flush and huge pages are ErrUnsupported.
+// The access flags of a memory region. The card may always read it. A peer is permitted the accesses that both the
+// region (or window) and the queue pair permit. Flush and huge pages are ErrUnsupported.
 const (
-	AccessLocalWrite      AccessFlags = 1 << 0 // receives, and answers to reads and atomics, may be written to it
-	AccessRemoteWrite     AccessFlags = 1 << 1 // needs AccessLocalWrite too, as do atomics
+	AccessLocalWrite      AccessFlags = 1 << 0 // receives, and responses to reads and atomics, may be written to it
+	AccessRemoteWrite     AccessFlags = 1 << 1 // requires AccessLocalWrite, like atomics
 	AccessRemoteRead      AccessFlags = 1 << 2
 	AccessRemoteAtomic    AccessFlags = 1 << 3
 	AccessMWBind          AccessFlags = 1 << 4 // memory windows may be bound to it
-	AccessZeroBased       AccessFlags = 1 << 5 // addresses begin at 0, as they do in any case without an iova
-	AccessOnDemand        AccessFlags = 1 << 6 // as all regions are: nothing is pinned
+	AccessZeroBased       AccessFlags = 1 << 5 // addresses begin at 0, which is also the default without an iova
+	AccessOnDemand        AccessFlags = 1 << 6 // no effect: no region is pinned
 	AccessHugeTLB         AccessFlags = 1 << 7
 	AccessFlushGlobal     AccessFlags = 1 << 8
 	AccessFlushPersistent AccessFlags = 1 << 9
 	AccessRelaxedOrdering AccessFlags = 1 << 20     // no effect
-	AccessOptionalRange   AccessFlags = 0x3FF << 20 // all flags that a device ignores if it does not know them
+	AccessOptionalRange   AccessFlags = 0x3FF << 20 // all flags that a device ignores if it does not support them
 )
 
 var accessFlagsNames = []flag[AccessFlags]{
@@ -533,42 +532,42 @@ var accessFlagsNames = []flag[AccessFlags]{
 // String lists the flags as libibverbs names them.
 func (n AccessFlags) String() string { return listed(accessFlagsNames, n) }
 
-// MWType is the kind of a memory window (ibv_mw_type).
+// MWType is the type of a memory window (ibv_mw_type).
 type MWType uint8
 
-// The kinds of memory windows; see MW.
+// The types of memory windows; see MW.
 const (
-	MWType1 MWType = 1 // bound by any queue pair of its PD, for all of them
-	MWType2 MWType = 2 // bound by a queue pair for itself, until its key is invalidated
+	MWType1 MWType = 1 // bound by any queue pair of its PD, usable by all of them
+	MWType2 MWType = 2 // bound to one queue pair, until its key is invalidated
 )
 
-// MRType is the kind of a fast memory region (ib_mr_type).
+// MRType is the type of a fast memory region (ib_mr_type).
 type MRType uint8
 
-// The kinds of fast memory regions; see AllocFastMR of package kernel.
+// The types of fast memory regions; see AllocFastMR of package kernel.
 const (
-	MRTypeMemReg    MRType = 0 // of pages: only the first piece begins, and only the last one ends within a page
+	MRTypeMemReg    MRType = 0 // pages: only the first piece may begin, and only the last one may end within a page
 	MRTypeIntegrity MRType = 1 // with signatures (IB_MR_TYPE_SIGNATURE)
-	MRTypeSGGaps    MRType = 2 // of any pieces
+	MRTypeSGGaps    MRType = 2 // any pieces
 )
 
-// DMADirection says what the card may do with mapped memory (dma_data_direction).
+// DMADirection is the access of the card to mapped memory (dma_data_direction).
 type DMADirection uint8
 
 // The directions of mapped memory.
 const (
-	DMABidirectional DMADirection = 0 // read it and write it
-	DMAToDevice      DMADirection = 1 // read it
-	DMAFromDevice    DMADirection = 2 // write it
-	DMANone          DMADirection = 3 // nothing
+	DMABidirectional DMADirection = 0 // read and write
+	DMAToDevice      DMADirection = 1 // read
+	DMAFromDevice    DMADirection = 2 // write
+	DMANone          DMADirection = 3 // no access
 )
 
-// ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags).
+// ReregFlags select the attributes that MR.Rereg changes (ibv_rereg_mr_flags).
 type ReregFlags uint32
 
-// What MR.Rereg changes, in any combination.
+// The changes of MR.Rereg, in any combination.
 const (
-	ReregChangeTranslation ReregFlags = 1 << 0 // the memory, and its base address
+	ReregChangeTranslation ReregFlags = 1 << 0 // the memory and its base address
 	ReregChangePD          ReregFlags = 1 << 1
 	ReregChangeAccess      ReregFlags = 1 << 2
 )
@@ -582,21 +581,21 @@ var reregFlagsNames = []flag[ReregFlags]{
 // String lists the changes as libibverbs names them.
 func (n ReregFlags) String() string { return listed(reregFlagsNames, n) }
 
-// EventType is the kind of an asynchronous event (ibv_event_type). As there, the zero EventType is
-// EventCQErr, also in the event that comes with an error and is none.
+// EventType is the type of an asynchronous event (ibv_event_type). As in libibverbs, the zero EventType is
+// EventCQErr, also in the zero AsyncEvent that is returned with an error.
 type EventType uint8
 
-// The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to alternate
-// paths, to subnet management, or to hardware that fails, and do not occur.
+// The asynchronous events (ibv_get_async_event(3)). Those without a comment concern alternate paths, subnet
+// management or hardware failures, and do not occur.
 const (
 	EventCQErr            EventType = 0 // a CQ was overrun; its queue pairs go to ERR
-	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion says why
+	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion contains the cause
 	EventQPReqErr         EventType = 2 // the peer's request was invalid; the queue pair went to ERR
-	EventQPAccessErr      EventType = 3 // the peer's request touched memory that it may not; likewise
-	EventCommEst          EventType = 4 // the first packet of the peer came, in RTR
+	EventQPAccessErr      EventType = 3 // the peer's request accessed memory without permission; the queue pair went to ERR
+	EventCommEst          EventType = 4 // the first packet of the peer arrived in RTR
 	EventSQDrained        EventType = 5 // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          EventType = 6
-	EventPathMigErr       EventType = 7  // roced: the path carries less than a connection's path MTU; connect it again, with less
+	EventPathMigErr       EventType = 7  // roced: the path does not carry a connection's path MTU; reconnect with a smaller one
 	EventDeviceFatal      EventType = 8  // the device has failed: close the context
 	EventPortActive       EventType = 9  // the port's link came up
 	EventPortErr          EventType = 10 // the port's link went down
@@ -605,11 +604,11 @@ const (
 	EventSMChange         EventType = 13
 	EventSRQErr           EventType = 14
 	EventSRQLimitReached  EventType = 15 // see SRQ.Modify
-	EventQPLastWQEReached EventType = 16 // a queue pair with an SRQ went to ERR: it takes no more receives
+	EventQPLastWQEReached EventType = 16 // a queue pair with an SRQ went to ERR and uses no more receives
 	EventClientReregister EventType = 17
 	EventGIDChange        EventType = 18 // entries of the port's GID table changed
 	EventWQFatal          EventType = 19
-	EventMTUChange        EventType = 128 // the active MTU changed with the interface's, or cannot follow it; numbers from 128 on are not in libibverbs
+	EventMTUChange        EventType = 128 // the interface's MTU changed; the active MTU followed or cannot follow; numbers from 128 on are not in libibverbs
 )
 
 var eventTypeNames = []string{
@@ -642,7 +641,7 @@ func (n EventType) String() string { return named(eventTypeNames, n, "event") }
 // PortState is the state of a port's link (ibv_port_state).
 type PortState uint8
 
-// The states of ports. An Ethernet port has PortDown and PortActive.
+// The states of ports. An Ethernet port is PortDown or PortActive.
 const (
 	PortNop         PortState = 0
 	PortDown        PortState = 1
@@ -667,11 +666,11 @@ func (n PortState) String() string { return named(portStateNames, n, "port state
 // PortPhysState is the state of a port's physical link (ib_port_phys_state).
 type PortPhysState uint8
 
-// The physical states. An Ethernet port has those that have a comment.
+// The physical states. An Ethernet port has only those with a comment.
 const (
 	PhysStateSleep                     PortPhysState = 1
 	PhysStatePolling                   PortPhysState = 2 // no carrier
-	PhysStateDisabled                  PortPhysState = 3 // switched off by the administrator
+	PhysStateDisabled                  PortPhysState = 3 // disabled by the administrator
 	PhysStatePortConfigurationTraining PortPhysState = 4
 	PhysStateLinkUp                    PortPhysState = 5 // with a carrier
 	PhysStateLinkErrorRecovery         PortPhysState = 6
@@ -691,10 +690,10 @@ var portPhysStateNames = []string{
 // String names the state as ibv_devinfo does.
 func (n PortPhysState) String() string { return named(portPhysStateNames, n, "PHYS_STATE") }
 
-// PortCapFlags say what a port can do (ibv_port_cap_flags).
+// PortCapFlags are the capabilities of a port (ibv_port_cap_flags).
 type PortCapFlags uint32
 
-// The abilities of ports. A RoCE v2 port has the last; the others are of InfiniBand.
+// The capabilities of ports. A RoCE v2 port has only the last one; the others concern InfiniBand.
 const (
 	PortCapSM                   PortCapFlags = 1 << 1
 	PortCapNoticeSup            PortCapFlags = 1 << 2
@@ -749,13 +748,13 @@ var portCapFlagsNames = []flag[PortCapFlags]{
 	{PortCapIPBasedGIDs, "IP_BASED_GIDS"},
 }
 
-// String lists the abilities as libibverbs names them.
+// String lists the capabilities as libibverbs names them.
 func (n PortCapFlags) String() string { return listed(portCapFlagsNames, n) }
 
-// DeviceCapFlags say what a device can do (ibv_device_cap_flags).
+// DeviceCapFlags are the capabilities of a device (ibv_device_cap_flags).
 type DeviceCapFlags uint32
 
-// What a device can do. A card has those that are not in the first lines, up to DeviceManagedFlowSteering.
+// The capabilities of devices. A card has those after DeviceManagedFlowSteering.
 const (
 	DeviceResizeMaxWR         DeviceCapFlags = 1 << 0
 	DeviceRawMulti            DeviceCapFlags = 1 << 3
@@ -775,12 +774,12 @@ const (
 	DeviceCurrQPStateMod      DeviceCapFlags = 1 << 7 // QPAttrCurState
 	DevicePortActiveEvent     DeviceCapFlags = 1 << 10
 	DeviceSysImageGUID        DeviceCapFlags = 1 << 11
-	DeviceRCRNRNAKGen         DeviceCapFlags = 1 << 12 // a peer that has no receive says so
+	DeviceRCRNRNAKGen         DeviceCapFlags = 1 << 12 // a responder without a receive sends an RNR NAK
 	DeviceSRQResize           DeviceCapFlags = 1 << 13
 	DeviceNNotifyCQ           DeviceCapFlags = 1 << 14 // an event after n completions
 	DeviceMemWindow           DeviceCapFlags = 1 << 17
 	DeviceXRC                 DeviceCapFlags = 1 << 20
-	DeviceMemWindowType2B     DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
+	DeviceMemWindowType2B     DeviceCapFlags = 1 << 24 // type 2, bound to queue pair and PD
 )
 
 var deviceCapFlagsNames = []flag[DeviceCapFlags]{
@@ -810,23 +809,23 @@ var deviceCapFlagsNames = []flag[DeviceCapFlags]{
 	{DeviceMemWindowType2B, "MEM_WINDOW_TYPE_2B"},
 }
 
-// String lists the abilities as ibv_devinfo does.
+// String lists the capabilities as ibv_devinfo does.
 func (n DeviceCapFlags) String() string { return listed(deviceCapFlagsNames, n) }
 
-// AtomicCap says what a device's atomic operations are atomic to (ibv_atomic_cap).
+// AtomicCap is the scope of a device's atomic operations (ibv_atomic_cap).
 type AtomicCap uint8
 
-// What atomic operations are atomic to.
+// The scopes of atomic operations.
 const (
-	AtomicNone AtomicCap = 0 // there are none
-	AtomicHCA  AtomicCap = 1 // to others of the same device
-	AtomicGlob AtomicCap = 2 // to everything
+	AtomicNone AtomicCap = 0 // no atomic operations
+	AtomicHCA  AtomicCap = 1 // atomic with respect to the same device
+	AtomicGlob AtomicCap = 2 // atomic with respect to all devices and processors
 )
 
-// GIDType is the protocol that a GID is used with (ibv_gid_type).
+// GIDType is the protocol of a GID (ibv_gid_type).
 type GIDType uint8
 
-// The types of GIDs. All that a port has are of RoCE v2.
+// The types of GIDs. All GIDs of a port are of RoCE v2.
 const (
 	GIDTypeIB     GIDType = 0
 	GIDTypeRoCEv1 GIDType = 1
@@ -842,12 +841,12 @@ var gIDTypeNames = []string{
 // String names the type as sysfs does.
 func (n GIDType) String() string { return named(gIDTypeNames, n, "GID_TYPE") }
 
-// Rate is the rate of a link (ib_rate, ibv_rate). The numbers do not follow the rates' order.
+// Rate is the rate of a link (ib_rate, ibv_rate). The numbers are not in the order of the rates.
 type Rate uint8
 
-// The rates, by Gbit/s.
+// The rates, in Gbit/s.
 const (
-	RatePortCurrent Rate = 0 // the port's own; IBV_RATE_MAX in libibverbs
+	RatePortCurrent Rate = 0 // the rate of the port; IBV_RATE_MAX in libibverbs
 	Rate2p5Gbps     Rate = 2
 	Rate5Gbps       Rate = 5
 	Rate10Gbps      Rate = 3
@@ -902,14 +901,14 @@ var rateNames = []string{
 	Rate1600Gbps:    "1600 Gbit/s",
 }
 
-// String gives the rate with its unit.
+// String returns the rate with its unit.
 func (n Rate) String() string { return named(rateNames, n, "RATE") }
 
-// JoinFlags is the kind of a group membership, one of librdmacm's (join_flags of rdma_cm_join_mc_attr_ex). The kernel's
-// are JoinState: other numbers, and of another type.
+// JoinFlags is the type of a group membership in librdmacm (join_flags of rdma_cm_join_mc_attr_ex). The kernel uses
+// JoinState, which has other numbers.
 type JoinFlags uint32
 
-// The kinds of membership of librdmacm (rdma_join_multicast_ex(3)).
+// The membership types of librdmacm (rdma_join_multicast_ex(3)).
 const (
 	JoinFullMember         JoinFlags = 0 // sends and receives
 	JoinSendOnlyFullMember JoinFlags = 1 // sends, and is never reported by IGMP or MLD
@@ -920,14 +919,14 @@ var joinFlagsNames = []string{
 	JoinSendOnlyFullMember: "SENDONLY_FULLMEMBER",
 }
 
-// String names the kind as librdmacm does.
+// String names the type as librdmacm does.
 func (n JoinFlags) String() string { return named(joinFlagsNames, n, "JOIN_FLAG") }
 
-// JoinState is the kind of a group membership as the kernel has it (rdma_join_multicast's join_state,
-// IB_SA_MCMEMBER_REC_JOIN_STATE): bits. JoinFlags.State gives that of librdmacm's flags.
+// JoinState is the type of a group membership in the kernel, a bit mask (rdma_join_multicast's join_state,
+// IB_SA_MCMEMBER_REC_JOIN_STATE). JoinFlags.State converts librdmacm's flags.
 type JoinState uint8
 
-// The kernel's kinds of membership. Without a subnet manager, who receives is a member like any other.
+// The kernel's membership types. Without a subnet manager, all receiving members are equal.
 const (
 	JoinStateFullMember         JoinState = 1 << 0 // sends and receives
 	JoinStateNonMember          JoinState = 1 << 1 // sends and receives
@@ -942,13 +941,13 @@ var joinStateNames = []flag[JoinState]{
 	{JoinStateSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
 }
 
-// String lists the kinds as the kernel names them.
+// String lists the types as the kernel names them.
 func (n JoinState) String() string { return listed(joinStateNames, n) }
 
-// CMEventType is what has happened to an id of the connection manager (rdma_cm_event_type).
+// CMEventType is the type of an event of a connection manager id (rdma_cm_event_type).
 type CMEventType uint8
 
-// The events of ids.
+// The types of events of ids.
 const (
 	CMEventAddrResolved    CMEventType = 0
 	CMEventAddrError       CMEventType = 1
@@ -990,13 +989,13 @@ var cMEventTypeNames = []string{
 // String names the event as rdma_event_str(3) does.
 func (n CMEventType) String() string { return named(cMEventTypeNames, n, "event") }
 
-// IDOption is what can be set of an id (RDMA_OPTION_ID_*).
+// IDOption is an option of an id (RDMA_OPTION_ID_*).
 type IDOption uint8
 
 // The options of ids.
 const (
-	IDOptionTOS        IDOption = 0 // the traffic class of what is sent, 8 bits
+	IDOptionTOS        IDOption = 0 // traffic class of sent packets, 8 bits
 	IDOptionReuseAddr  IDOption = 1
 	IDOptionAFOnly     IDOption = 2
-	IDOptionAckTimeout IDOption = 3 // how long a reliable connection waits for an answer, a code of 0 to 31
+	IDOptionAckTimeout IDOption = 3 // local ACK timeout of reliable connections, a code of 0 to 31
 )

@@ -11,4 +11,4 @@ import (
 var in = inside.Get[inside.Access[*verbs.Context, *verbs.PD, *verbs.MR, *verbs.QP, *verbs.CQ]]()
 
 // errNil is for a nil object or nil attributes, often after an error that was not checked.
-var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", verbs.ErrInvalid)
+var errNil = fmt.Errorf("%w: the object or its attributes are nil", verbs.ErrInvalid)

@@ -20,7 +20,7 @@ func GetGIDsFromRDMAHdr(header verbs.GRH, networkType verbs.NetworkType) (sgid, 
 	}
 	sgid, dgid, ok := networkType.GIDs(header)
 	if !ok {
-		return sgid, dgid, fmt.Errorf("%w: network type %d; RoCE v2 has NetworkIPv4 and NetworkIPv6, of 0 to 3", verbs.ErrInvalid, uint8(networkType))
+		return sgid, dgid, fmt.Errorf("%w: network type %d; RoCE v2 uses NetworkIPv4 (2) and NetworkIPv6 (3)", verbs.ErrInvalid, uint8(networkType))
 	}
 	return sgid, dgid, nil
 }

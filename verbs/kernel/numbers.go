@@ -6,26 +6,26 @@ import "github.com/roced/roced/verbs/ib"
 
 // Types of package ib, whose values are below.
 type (
-	// MRType is the kind of a fast memory region (ib_mr_type). Values: MRTypeMemReg, MRTypeIntegrity or
+	// MRType is the type of a fast memory region (ib_mr_type). Values: MRTypeMemReg, MRTypeIntegrity or
 	// MRTypeSGGaps.
 	MRType = ib.MRType
 
-	// DMADirection says what the card may do with mapped memory (dma_data_direction). Values: DMABidirectional,
+	// DMADirection is the access of the card to mapped memory (dma_data_direction). Values: DMABidirectional,
 	// DMAToDevice, DMAFromDevice or DMANone.
 	DMADirection = ib.DMADirection
 )
 
-// The kinds of fast memory regions; see AllocFastMR of package kernel.
+// The types of fast memory regions; see AllocFastMR of package kernel.
 const (
-	MRTypeMemReg    = ib.MRTypeMemReg    // of pages: only the first piece begins, and only the last one ends within a page
+	MRTypeMemReg    = ib.MRTypeMemReg    // pages: only the first piece may begin, and only the last one may end within a page
 	MRTypeIntegrity = ib.MRTypeIntegrity // with signatures (IB_MR_TYPE_SIGNATURE)
-	MRTypeSGGaps    = ib.MRTypeSGGaps    // of any pieces
+	MRTypeSGGaps    = ib.MRTypeSGGaps    // any pieces
 )
 
 // The directions of mapped memory.
 const (
-	DMABidirectional = ib.DMABidirectional // read it and write it
-	DMAToDevice      = ib.DMAToDevice      // read it
-	DMAFromDevice    = ib.DMAFromDevice    // write it
-	DMANone          = ib.DMANone          // nothing
+	DMABidirectional = ib.DMABidirectional // read and write
+	DMAToDevice      = ib.DMAToDevice      // read
+	DMAFromDevice    = ib.DMAFromDevice    // write
+	DMANone          = ib.DMANone          // no access
 )

@@ -165,7 +165,7 @@ func ahFromWCRefuses(t *testing.T, w *rig.World) {
 	rig.Refused(t, short, unix.EINVAL)
 	grh = ipv4Header(w.B.End.IPv4, w.Pair.Unreachable)
 	_, gone := s.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 1)
-	rig.Refused(t, gone, unix.ENODATA, w.Pair.Unreachable.String(), "not have any more")
+	rig.Refused(t, gone, unix.ENODATA, w.Pair.Unreachable.String(), "no longer an address of this port")
 	_, port := s.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 3)
 	rig.Refused(t, port, unix.EINVAL, "port 3")
 }

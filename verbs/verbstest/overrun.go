@@ -31,7 +31,7 @@ func cqOverrun(t *testing.T, w *rig.World) {
 	rig.Same(t, b.WaitOn(small, len(all)), all...)
 	var wcs [4]verbs.WC
 	_, err := small.Poll(wcs[:])
-	rig.Refused(t, err, unix.EOVERFLOW, fmt.Sprintf("%d completions", small.Capacity()), "poll CQ: ", "make one as large")
+	rig.Refused(t, err, unix.EOVERFLOW, fmt.Sprintf("%d completions", small.Capacity()), "poll CQ: ", "create one for all requests")
 	_, err = small.Wait(rig.Guard(t), wcs[:])
 	rig.Refused(t, err, unix.EOVERFLOW, "wait for CQ: ")
 	_, err = kernel.PeekCQ(small, 1)
