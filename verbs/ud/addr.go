@@ -18,7 +18,7 @@ import (
 type Addr struct {
 	GID verbs.GID
 	QPN verbs.QPN
-	// QKey is the other endpoint's Options.QKey; 0 stands for this endpoint's.
+	// QKey is the Options.QKey of the other endpoint; 0 means this endpoint's QKey.
 	QKey verbs.QKey
 }
 
@@ -39,7 +39,7 @@ func (a *Addr) isNoGroup() bool { return a.QPN == verbs.MulticastQPN && !a.GID.I
 
 // noGroup returns the error for such an address.
 func (a *Addr) noGroup() error {
-	return fmt.Errorf("%w: %v is not the address of a group: 224.0.0.0/4 and ff00::/8 are; a queue pair has a number of its own", verbs.ErrInvalid, a.IP())
+	return fmt.Errorf("%w: %v is not a multicast address (224.0.0.0/4 or ff00::/8); the address of a queue pair needs a number", verbs.ErrInvalid, a.IP())
 }
 
 // IsZero reports whether the address is unset.
@@ -70,7 +70,7 @@ func (a Addr) String() string {
 func ParseAddr(text string) (Addr, error) {
 	a, err := parseAddr(text)
 	if err != nil {
-		return Addr{}, fmt.Errorf("address %q: %w; 10.0.0.2:0x00001a is a queue pair's, 239.1.2.3 a group's", text, err)
+		return Addr{}, fmt.Errorf("address %q: %w; examples: 10.0.0.2:0x00001a (queue pair), 239.1.2.3 (group)", text, err)
 	}
 	return a, nil
 }
@@ -88,7 +88,7 @@ func parseAddr(text string) (Addr, error) {
 	if group, err := netip.ParseAddr(place); err == nil {
 		a.GID, a.QPN = verbs.GIDFromAddr(group), verbs.MulticastQPN
 		if !a.IsGroup() {
-			return a, fmt.Errorf("%w: a queue pair number is missing", verbs.ErrInvalid)
+			return a, fmt.Errorf("%w: the queue pair number is missing", verbs.ErrInvalid)
 		}
 		return a, nil
 	}
@@ -107,7 +107,7 @@ func (a *Addr) parsePlace(place string) error {
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || ip.Is6() != brackets || brackets != strings.HasPrefix(place, "[") {
-		return fmt.Errorf("%w: %q is no IP address, or brackets are missing or too many", verbs.ErrInvalid, place[:colon])
+		return fmt.Errorf("%w: %q is not an IP address (IPv6 needs brackets)", verbs.ErrInvalid, place[:colon])
 	}
 	number, err := parseNumber("queue pair number", place[colon+1:], 24)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *Addr) parsePlace(place string) error {
 func parseNumber(what, text string, bits int) (uint64, error) {
 	number, err := strconv.ParseUint(text, 0, bits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is no %s of %d bits", verbs.ErrInvalid, text, what, bits)
+		return 0, fmt.Errorf("%w: %q is not a %s of %d bits", verbs.ErrInvalid, text, what, bits)
 	}
 	return number, nil
 }

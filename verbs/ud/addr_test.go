@@ -24,23 +24,23 @@ func TestAddrAsText(t *testing.T) {
 		"239.1.2.3":                          addr("239.1.2.3", verbs.MulticastQPN, 0),
 		"239.1.2.3,qkey=0x01234567":          ud.Group(group),
 		"ff0e::1,qkey=0x80000001":            addr("ff0e::1", verbs.MulticastQPN, 0x80000001),
-		"239.1.2.3:0x000005":                 addr("239.1.2.3", 5, 0), // nobody's, but it stays what it is
+		"239.1.2.3:0x000005":                 addr("239.1.2.3", 5, 0), // used by no queue pair, but kept unchanged
 	} {
 		if got, err := ud.ParseAddr(text); err != nil || got != want {
-			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
+			t.Errorf("%q: got %+v, %v; want %+v", text, got, err, want)
 		}
 		if want.String() != text {
-			t.Errorf("%+v prints as %q, want %q", want, want, text)
+			t.Errorf("%+v: got text %q, want %q", want, want, text)
 		}
 	}
 	if got, err := ud.ParseAddr("10.0.0.2:26,qkey=286331153"); err != nil || got != addr("10.0.0.2", 26, 0x11111111) {
-		t.Errorf("decimal numbers: %v, %v", got, err)
+		t.Errorf("decimal numbers: got %v, %v", got, err)
 	}
 	if got, err := ud.ParseAddr("[fe80::2]:7,qkey=0"); err != nil || got != addr("fe80::2", 7, 0) || got.String() != "[fe80::2]:0x000007" {
-		t.Errorf("a Q_Key of 0: %v, %v", got, err)
+		t.Errorf("Q_Key 0: got %v, %v", got, err)
 	}
 	if g := ud.Group(group); !g.IsGroup() || g.IP() != group || g.IsZero() {
-		t.Errorf("group %v", g)
+		t.Errorf("group: got %v", g)
 	}
 }
 
@@ -51,10 +51,10 @@ func TestAddrRefusesText(t *testing.T) {
 	} {
 		got, err := ud.ParseAddr(text)
 		if !errors.Is(err, verbs.ErrInvalid) {
-			t.Errorf("%q: %v, want %v", text, err, verbs.ErrInvalid)
+			t.Errorf("%q: got %v, want %v", text, err, verbs.ErrInvalid)
 		}
 		if !got.IsZero() {
-			t.Errorf("%q gave %v beside an error", text, got)
+			t.Errorf("%q: got %v together with an error", text, got)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestAddrInJSON(t *testing.T) {
 	check(t, err)
 	var got config
 	if err := json.Unmarshal(text, &got); err != nil || got != want {
-		t.Errorf("%s became %v, %v", text, got, err)
+		t.Errorf("%s: got %v, %v", text, got, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func FuzzParseAddr(f *testing.F) {
 			return
 		}
 		if again, err := ud.ParseAddr(a.String()); err != nil || again != a {
-			t.Errorf("%q is %+v, which prints as %v, which is %+v, %v", text, a, a, again, err)
+			t.Errorf("%q: got %+v with the text %v, which parses as %+v, %v", text, a, a, again, err)
 		}
 	})
 }

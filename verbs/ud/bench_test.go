@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// What the short way costs beside bare verbs, on a network in memory: a message from one end to the
-// other, 32 at a time, and one there and back. go test -bench . ./verbs/ud
+// The cost of package ud compared with package verbs, on an in-memory network: a message in one direction, 32 at a
+// time, and a round trip. go test -bench . ./verbs/ud
 
 const benchBatch = 32
 
@@ -115,7 +115,7 @@ func (b *bare) aim(to *bare) {
 	}
 }
 
-// post sends n messages, of which the last is signaled, and takes what has completed.
+// post sends n messages, of which the last is signaled, and polls completions.
 func (b *bare) post(n int) {
 	for b.out+n > bareDepth || b.out >= benchBatch {
 		done, err := b.send.Poll(b.wcs[:])

@@ -25,7 +25,7 @@ func TestCloseWakes(t *testing.T) {
 				result <- err
 			}()
 		}
-		time.Sleep(10 * time.Millisecond) // so that some wait; they need not
+		time.Sleep(10 * time.Millisecond) // usually enough for some to wait
 		check(t, e.Close())
 		for range waiters {
 			err := <-result
@@ -42,7 +42,7 @@ func TestCloseWakes(t *testing.T) {
 	}
 }
 
-// TestCloseFreesAll makes more endpoints than the device has room for, one after the other.
+// TestCloseFreesAll creates more endpoints than the device has room for, one after the other.
 func TestCloseFreesAll(t *testing.T) {
 	left, right := wire(t)
 	b := listen(t, right, ud.Options{})
@@ -57,7 +57,7 @@ func TestCloseFreesAll(t *testing.T) {
 	}
 }
 
-// TestCloseAmidst closes while everything is going on.
+// TestCloseAmidst closes endpoints during traffic.
 func TestCloseAmidst(t *testing.T) {
 	left, right := wire(t)
 	b := listen(t, right, ud.Options{})
@@ -86,7 +86,7 @@ func TestCloseAmidst(t *testing.T) {
 					_ = e.Stats()
 				}
 				if !isClosed(err) {
-					t.Errorf("%v, want %v", err, ud.ErrClosed)
+					t.Errorf("got %v, want %v", err, ud.ErrClosed)
 				}
 			})
 		}
@@ -96,7 +96,7 @@ func TestCloseAmidst(t *testing.T) {
 	}
 }
 
-// TestDeviceGone closes the context below an endpoint.
+// TestDeviceGone closes the context of an endpoint.
 func TestDeviceGone(t *testing.T) {
 	left, right := wire(t)
 	a, b := listen(t, left, ud.Options{}), listen(t, right, ud.Options{})

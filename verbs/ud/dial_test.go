@@ -16,7 +16,7 @@ func TestDial(t *testing.T) {
 	client, err := ud.Dial(guard(t), left, server.LocalAddr(), ud.Options{RecvDepth: 4})
 	check(t, err)
 	t.Cleanup(func() { check(t, client.Close()) })
-	for range 10 { // more than there are buffers: those of strays come back
+	for range 10 { // more than the number of buffers: those of strays are reposted
 		check(t, stranger.Send(guard(t), client.LocalAddr(), []byte("psst")))
 		check(t, stranger.Flush(guard(t)))
 		eventually(t, "the stray", func() bool {
@@ -28,14 +28,14 @@ func TestDial(t *testing.T) {
 	}
 	check(t, client.Send(guard(t), ud.Addr{}, []byte("hello")))
 	if m := said(t, server, "hello"); m.From != client.LocalAddr() {
-		t.Errorf("from %v", m.From)
+		t.Errorf("got a message from %v", m.From)
 	}
 	check(t, stranger.Send(guard(t), client.LocalAddr(), []byte("psst")))
 	check(t, server.Send(guard(t), client.LocalAddr(), []byte("hello")))
 	said(t, client, "hello")
 }
 
-// TestOneDevice has endpoints of one context talk to each other, and to themselves.
+// TestOneDevice checks that endpoints of one context can send to each other, and to themselves.
 func TestOneDevice(t *testing.T) {
 	left, _ := wire(t)
 	a, b := listen(t, left, ud.Options{}), listen(t, left, ud.Options{NoLoopback: true})
@@ -45,18 +45,18 @@ func TestOneDevice(t *testing.T) {
 	said(t, a, "myself")
 	check(t, a.Join(group))
 	check(t, b.Join(group))
-	check(t, b.Send(guard(t), ud.Group(group), []byte("all but me")))
-	said(t, a, "all but me")
+	check(t, b.Send(guard(t), ud.Group(group), []byte("all except me")))
+	said(t, a, "all except me")
 	check(t, a.Send(guard(t), ud.Group(group), []byte("all")))
 	said(t, a, "all")
-	said(t, b, "all") // and nothing of its own before
+	said(t, b, "all") // and no message of its own before
 }
 
-// TestDropsByName sends what must be dropped.
+// TestDropsByName sends messages that must be dropped.
 func TestDropsByName(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	if d := drops(t, b); len(d) != 0 {
-		t.Fatalf("%v before anything was sent", d)
+		t.Fatalf("got drops %v before the first message", d)
 	}
 	wrong := b.LocalAddr()
 	wrong.QKey++
@@ -84,11 +84,11 @@ func TestNoCounters(t *testing.T) {
 	refused(t, err, verbs.ErrUnsupported)
 }
 
-// TestDiscoverBeforeTheServer looks for a server that does not listen yet.
+// TestDiscoverBeforeTheServer discovers a server that does not listen yet.
 func TestDiscoverBeforeTheServer(t *testing.T) {
 	left, right := wire(t)
 	client, server, other := listen(t, left, ud.Options{}), listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
-	check(t, client.Join(group)) // its own requests, and other messages, are passed over
+	check(t, client.Join(group)) // its own requests, and other messages, are ignored
 	found := make(chan ud.Message)
 	go func() {
 		m, err := client.Discover(guard(t), ud.Group(group), []byte("hello"))
@@ -110,7 +110,7 @@ func TestDiscoverBeforeTheServer(t *testing.T) {
 		m.Release()
 	}
 	if m := <-found; m.From != server.LocalAddr() || string(m.Data) != "here" {
-		t.Errorf("%q from %v", m.Data, m.From)
+		t.Errorf("got %q from %v", m.Data, m.From)
 	}
 	over, cancel := context.WithCancel(guard(t))
 	cancel()
@@ -118,7 +118,7 @@ func TestDiscoverBeforeTheServer(t *testing.T) {
 	refused(t, err, context.Canceled)
 }
 
-// TestAddrs lists what peers of each kind can send to.
+// TestAddrs checks the addresses that peers can send to.
 func TestAddrs(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	all, err := b.LocalAddrs()
@@ -130,12 +130,12 @@ func TestAddrs(t *testing.T) {
 		check(t, a.Send(guard(t), to, []byte("by this address")))
 		m := receive(t, b)
 		if m.To != to {
-			t.Errorf("to %v, came to %v", to, m.To)
+			t.Errorf("sent to %v, arrived at %v", to, m.To)
 		}
 		check(t, m.Reply(guard(t), []byte("and back")))
 		m.Release()
 		if m := said(t, a, "and back"); m.From != to {
-			t.Errorf("answer from %v, want %v", m.From, to)
+			t.Errorf("got a response from %v, want %v", m.From, to)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func TestSourceFor(t *testing.T) {
 			index = -1
 		}
 		if index != c.want {
-			t.Errorf("from %q to %s: line %d, want %d", c.own, c.dest, index, c.want)
+			t.Errorf("from %q to %s: got index %d, want %d", c.own, c.dest, index, c.want)
 		}
 	}
 	if _, ok := ud.SourceFor(entries[:1], verbs.GID{}, gid("fd00::9")); ok {
-		t.Error("IPv6 from IPv4")
+		t.Error("got an IPv4 source for an IPv6 destination")
 	}
 }

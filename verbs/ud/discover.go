@@ -15,26 +15,26 @@ const (
 	longestPause = time.Second
 )
 
-// Discover finds a peer through a group. It sends data to the group repeatedly, until a member replies
-// or ctx is done, and returns the reply, whose From is the peer's address. The peer must have joined
-// the group, and answer with Message.Reply. The endpoint need not be a member.
+// Discover finds a peer through a group. It sends data to the group repeatedly, until a member replies or ctx is done,
+// and returns the reply, whose From is the peer's address. The peer must have joined the group, and respond with
+// Message.Reply. The endpoint need not be a member.
 //
-// Call it before other messages are expected: it discards messages to groups that arrive meanwhile, and
-// accepts any message to this endpoint as the reply. ErrInvalid of package verbs if group is not a group.
+// Call it before other messages are expected: it discards messages to groups that arrive meanwhile, and accepts any
+// message to this endpoint as the reply. ErrInvalid of package verbs if group is not a group.
 func (e *Endpoint) Discover(ctx context.Context, group Addr, data []byte) (Message, error) {
 	if e == nil {
 		return Message{}, fmt.Errorf("discover: %w", errNil)
 	}
 	if to := e.destination(&Message{To: group}); !to.IsGroup() {
-		return Message{}, fmt.Errorf("discover by %v: %w: not the address of a group; Request is for queue pairs", *to, verbs.ErrInvalid)
+		return Message{}, fmt.Errorf("discover by %v: %w: not the address of a group; use Request for queue pairs", *to, verbs.ErrInvalid)
 	}
 	return repeat(ctx, e, "discover by", group, data, func(m *Message) bool { return !m.To.IsGroup() })
 }
 
-// Request sends data to a queue pair repeatedly, after 50 ms at first and then after twice as long
-// each time up to a second, until the reply arrives or ctx is done. The reply is the first message
-// from there for which isReply is true; nil stands for any. A request may arrive more than once, and
-// so may its reply: both should carry a number that isReply compares.
+// Request sends data to a queue pair repeatedly, until the reply arrives or ctx is done. The first pause is 50 ms; it
+// doubles each time, up to a second. The reply is the first message from the queue pair for which isReply is true; a
+// nil isReply accepts any message. A request may arrive more than once, and so may its reply: both should carry a
+// number that isReply compares.
 //
 // Other messages that arrive meanwhile are discarded, so no other goroutine should receive from the endpoint.
 func (e *Endpoint) Request(ctx context.Context, to Addr, data []byte, isReply func(*Message) bool) (Message, error) {
@@ -43,7 +43,7 @@ func (e *Endpoint) Request(ctx context.Context, to Addr, data []byte, isReply fu
 	}
 	from := *e.destination(&Message{To: to})
 	if from.IsGroup() {
-		return Message{}, fmt.Errorf("request to %v: %w: the address of a group; Discover is for groups", from, verbs.ErrInvalid)
+		return Message{}, fmt.Errorf("request to %v: %w: the address of a group; use Discover for groups", from, verbs.ErrInvalid)
 	}
 	return repeat(ctx, e, "request to", to, data, func(m *Message) bool {
 		return m.From.GID == from.GID && m.From.QPN == from.QPN && (isReply == nil || isReply(m))

@@ -23,11 +23,10 @@
 // message until its reply arrives.
 //
 // # Loss
-//
 // Datagrams have no flow control. The receiver's card drops messages for which no buffer is posted, and counts them as
-// "engine drop_no_receive" (Endpoint.Drops, roced show stat). Remedies are Options.Rate or ByteRate below what the slowest
-// receiver can take, a larger Options.RecvDepth for bursts, replies that limit the messages in flight, and connections
-// (package rc), which wait for their receiver.
+// "engine drop_no_receive" (Endpoint.Drops, roced show stat). Remedies are an Options.Rate or ByteRate below the rate
+// of the slowest receiver, a larger Options.RecvDepth for bursts, replies that limit the messages in flight, and
+// connections (package rc), which wait for their receiver.
 //
 // # Ownership
 //

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	grhLen     = 40 // bytes at the start of each receive buffer
+	grhLen     = 40 // bytes at the beginning of each receive buffer
 	portNumber = 1  // a device has one port
 )
 
@@ -38,13 +38,13 @@ type Endpoint struct {
 
 	sends        transport.Sends
 	destinations []Addr                    // by slot of sends
-	refused      atomic.Pointer[SendError] // the next call returns it; no message is posted while there is one
+	refused      atomic.Pointer[SendError] // returned by the next call; no message is posted before that
 	lost         atomic.Uint64
 	restarting   sync.Mutex
 	restarts     atomic.Uint64 // of the queue pair, after a refused message
 
 	receives transport.Receives
-	failed   atomic.Pointer[error] // why receiving has ended: the queue pair is in ERR
+	failed   atomic.Pointer[error] // the reason why receiving has ended: the queue pair is in ERR
 	strays   atomic.Uint64
 }
 

@@ -20,7 +20,7 @@ func TestSendAndAnswer(t *testing.T) {
 		check(t, m.Reply(ctx, []byte("hello yourself")))
 		m.Release()
 		if m := said(t, a, "hello yourself"); m.From != b.LocalAddr() {
-			t.Fatalf("answer from %v, want %v", m.From, b.LocalAddr())
+			t.Fatalf("got a response from %v, want %v", m.From, b.LocalAddr())
 		}
 		if err := m.Reply(ctx, nil); !errors.Is(err, verbs.ErrInvalid) {
 			t.Errorf("reply to a released message: %v", err)
@@ -28,12 +28,12 @@ func TestSendAndAnswer(t *testing.T) {
 	}
 }
 
-// Attach receives what somebody else has made the host a member for.
+// TestAttach checks Attach for a group that another program has joined.
 func TestAttach(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	ctx := guard(t)
 	check(t, b.JoinSendOnly(group))
-	for range 2 { // again is nothing
+	for range 2 { // no effect
 		check(t, b.Attach(group))
 	}
 	check(t, a.Send(ctx, ud.Group(group), []byte("to all")))
@@ -51,13 +51,13 @@ func TestGroup(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	ctx := guard(t)
 	check(t, b.Join(group))
-	check(t, b.Join(group)) // again is nothing
+	check(t, b.Join(group)) // no effect
 	check(t, a.JoinSendOnly(group))
 	check(t, a.Send(ctx, ud.Group(group), []byte("to all")))
 	if m := said(t, b, "to all"); m.To != ud.Group(group) || m.From != a.LocalAddr() {
 		t.Fatalf("from %v to %v", m.From, m.To)
 	}
-	check(t, a.Join(group)) // full now
+	check(t, a.Join(group)) // full member
 	check(t, b.Send(ctx, ud.Group(group), []byte("and back")))
 	said(t, a, "and back")
 	said(t, b, "and back") // its own

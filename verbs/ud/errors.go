@@ -11,24 +11,24 @@ import (
 )
 
 var (
-	// ErrTooLong means that a message is longer than MaxMessage or the port's active MTU. Nothing of
-	// it was sent. It wraps EMSGSIZE.
+	// ErrTooLong means that a message is longer than MaxMessage or the port's active MTU. No part of it was sent. It
+	// wraps EMSGSIZE.
 	ErrTooLong = errno.New("message too long", unix.EMSGSIZE)
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it
 	// calls Message.Release. It wraps ENOBUFS.
 	ErrKept = transport.ErrKept
 
-	// ErrClosed means that the endpoint is closed. Calls that wait while it is closed return it too.
-	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
+	// ErrClosed means that the endpoint is closed. Calls that wait during Close return it too. It wraps net.ErrClosed
+	// and verbs.ErrObjectClosed.
 	ErrClosed = errno.Kin("endpoint: closed already", verbs.ErrObjectClosed, net.ErrClosed)
 )
 
-// errNil is for a nil endpoint, often after an error that was not checked.
-var errNil = fmt.Errorf("%w: nil, where an endpoint is needed", verbs.ErrInvalid)
+// errNil is the error for a nil endpoint, often after an unchecked error.
+var errNil = fmt.Errorf("%w: the endpoint is nil", verbs.ErrInvalid)
 
-// toError is the error of a message that was not sent. A caller that names the destination itself uses only
-// err (see bare).
+// toError is the error of a message that was not sent. A caller that names the destination itself uses only err (see
+// bare).
 type toError struct {
 	to  Addr
 	err error
@@ -44,16 +44,16 @@ func bare(err error) error {
 	return err
 }
 
-// SendError reports messages that an earlier call queued and the card did not send. The call that
-// returns it has not sent its own messages; the endpoint still works, so it can be repeated.
+// SendError reports messages that an earlier call queued and the card did not send. The call that returns it has not
+// sent its own messages, and may be repeated: the endpoint still works.
 type SendError struct {
-	To   Addr  // of the message that was refused
-	Err  error // why it was refused
+	To   Addr  // destination of the refused message
+	Err  error // reason
 	Lost int   // messages queued behind it that were not sent either
 }
 
 func (e *SendError) Error() string {
-	return fmt.Sprintf("an earlier message to %v was not sent, nor were %d behind it: %v", e.To, e.Lost, e.Err)
+	return fmt.Sprintf("an earlier message to %v and %d messages behind it were not sent: %v", e.To, e.Lost, e.Err)
 }
 
 // Unwrap returns the reason.

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// must is for examples: a program looks at its errors.
+// must panics on an error. Programs should handle errors.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -20,8 +20,8 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// hosts are two cards on an in-memory network, which needs no privilege and no network. A program on a
-// network has hca.Open("eth0").
+// hosts returns two cards on an in-memory network, which needs no privileges and no network interface. On a network,
+// use hca.Open("eth0").
 func hosts() (left, right *verbs.Context) {
 	a, b, err := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	if err != nil {
@@ -30,8 +30,8 @@ func hosts() (left, right *verbs.Context) {
 	return must(verbs.Open(a)), must(verbs.Open(b))
 }
 
-// A message, and an answer to it. The peer's address is a text, handed over by any means: a
-// configuration, a line on a TCP connection.
+// A message and its response. The peer's address is a text, which is exchanged by other means: a configuration file, a
+// TCP connection.
 func Example() {
 	left, right := hosts()
 	defer left.Close()
@@ -64,7 +64,7 @@ func Example() {
 	// 10.0.0.2 answered "hello yourself"
 }
 
-// A group: one message, for all that have joined.
+// A group: one message reaches all members.
 func ExampleEndpoint_Join() {
 	left, right := hosts()
 	defer left.Close()
@@ -97,8 +97,8 @@ func ExampleEndpoint_Join() {
 	// 10.0.0.1 to 239.1.2.3: tick
 }
 
-// A client finds a server's queue pair number: it sends a request to a group that the server has joined. The reply's
-// From is the server's address.
+// A client discovers a server's queue pair number: it sends a request to a group that the server has joined. The
+// reply's From is the server's address.
 func ExampleEndpoint_Discover() {
 	left, right := hosts()
 	defer left.Close()
@@ -118,20 +118,20 @@ func ExampleEndpoint_Discover() {
 			if err != nil {
 				return
 			}
-			_ = m.Reply(ctx, []byte("here")) // to the sender, from the own address
+			_ = m.Reply(ctx, []byte("here")) // to the sender, from this endpoint's address
 			m.Release()
 		}
 	}()
 
 	client := must(ud.New(left, ud.Options{}))
 	defer client.Close()
-	found := must(client.Discover(ctx, ud.Group(group), []byte("who is there?")))
+	found := must(client.Discover(ctx, ud.Group(group), []byte("which server?")))
 	fmt.Println(found.From == server.LocalAddr(), string(found.Data))
 	found.Release()
 	// Output: true here
 }
 
-// Many messages for one call, sent back as they came.
+// A batch of messages per call, sent back to their senders.
 func ExampleEndpoint_RecvBatch() {
 	left, right := hosts()
 	defer left.Close()
@@ -172,7 +172,7 @@ func ExampleEndpoint_RecvBatch() {
 	// Output: 45
 }
 
-// What is written for package net works as it is.
+// Code written for package net works unchanged.
 func ExampleEndpoint_PacketConn() {
 	left, right := hosts()
 	defer left.Close()
@@ -195,8 +195,8 @@ func ExampleEndpoint_PacketConn() {
 	// true
 }
 
-// A publisher that keeps to what its slowest receiver takes. Without a rate it sends as fast as it can, and what
-// receivers have no buffer for is dropped there.
+// A publisher limited to the rate of its slowest receiver. Without a rate it sends as fast as possible, and receivers
+// without a free buffer drop messages.
 func ExampleOptions() {
 	left, right := hosts()
 	defer left.Close()

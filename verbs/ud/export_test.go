@@ -6,14 +6,14 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Overrate has the endpoint take messages to be fit that the card will refuse, until it has
-// refused one, as when the port's MTU has just become less.
+// Overrate makes the endpoint accept messages that the card will refuse, until one has been refused, as when the port's
+// MTU has just decreased.
 func (e *Endpoint) Overrate(longest int) {
 	e.port.readAt.Store(math.MaxInt64 / 2)
 	e.port.longest.Store(int64(longest))
 }
 
-// SourceFor is the choice among lines of a GID table.
+// SourceFor is sourceFor.
 func SourceFor(entries []verbs.GIDEntry, own, dest verbs.GID) (int, bool) {
 	return sourceFor(entries, own, dest)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// TestClosedBelow closes the context, or its card, while a net.PacketConn reads: the end of the
-// program's own doing is a net.ErrClosed, as of any connection.
+// TestClosedBelow closes the context, or its card, while a net.PacketConn reads: the error is net.ErrClosed, as for any
+// connection that the program closes.
 func TestClosedBelow(t *testing.T) {
 	for name, end := range map[string]func(*verbs.Context, *hca.Card) error{
 		"context": func(c *verbs.Context, _ *hca.Card) error { return c.Close() },
@@ -44,12 +44,12 @@ func TestClosedBelow(t *testing.T) {
 	}
 }
 
-// failing is a card that has failed: its commands say so, and it is gone.
+// failing is a card that has failed: its commands return ErrDeviceFatal, and it is closed.
 type failing struct{ provider.Provider }
 
 func (f failing) Err() error { return verbs.ErrDeviceFatal }
 
-// TestFailedBelow: a device that has failed was closed by nobody.
+// TestFailedBelow checks that the failure of a device is not reported as net.ErrClosed.
 func TestFailedBelow(t *testing.T) {
 	card, other, err := hca.OpenPair(addressesA, addressesB)
 	check(t, err)
@@ -60,6 +60,6 @@ func TestFailedBelow(t *testing.T) {
 	_, _, err = conn.ReadFrom(make([]byte, 10))
 	refused(t, err, verbs.ErrDeviceFatal)
 	if errors.Is(err, net.ErrClosed) {
-		t.Errorf("%v is net.ErrClosed", err)
+		t.Errorf("got %v, which is net.ErrClosed", err)
 	}
 }

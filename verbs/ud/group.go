@@ -20,20 +20,20 @@ type groups struct {
 
 // joined is a membership. For a full one the queue pair is attached to the group.
 type joined struct {
-	membership *verbs.Membership // nil if the program has it by other means
+	membership *verbs.Membership // nil if the program has joined by other means
 	full       bool
 }
 
-// keyOf returns a group's address as a GID has it: without a zone.
+// keyOf returns a group's address in the form of a GID: without a zone.
 func keyOf(group netip.Addr) netip.Addr { return group.Unmap().WithZone("") }
 
 func (g *groups) init(e *Endpoint) { g.endpoint, g.joined = e, map[netip.Addr]*joined{} }
 
-// Join makes the endpoint a member of a group. It then receives the group's messages, including its
-// own unless Options.NoLoopback is set. Sending to Group(group) needs no join. Joining again does
-// nothing, but makes a send-only member a full one.
+// Join makes the endpoint a member of a group. It then receives the group's messages, including its own unless
+// Options.NoLoopback is set. Sending to Group(group) needs no join. Joining again has no effect, except that a
+// send-only member becomes a full one.
 //
-// From then on the group's packets do not reach the host's own sockets on the interface.
+// While the endpoint is a member, the group's packets do not reach the host's own sockets on the interface.
 func (e *Endpoint) Join(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("join: %w", errNil)
@@ -50,9 +50,8 @@ func (e *Endpoint) JoinSendOnly(group netip.Addr) error {
 	return e.groups.update(group, func(j *joined) (*joined, error) { return e.groups.join(group, j, false) })
 }
 
-// Attach has the endpoint receive a group's messages, for programs that make the host a member by other
-// means: a connection id (package cm). For a group that the endpoint has joined it does nothing. Leave and Close
-// undo it.
+// Attach makes the endpoint receive a group's messages, for programs that make the host a member by other means: a
+// connection id (package cm). It has no effect for a group that the endpoint has joined. Leave and Close undo it.
 func (e *Endpoint) Attach(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("attach: %w", errNil)
@@ -72,8 +71,7 @@ func (e *Endpoint) Attach(group netip.Addr) error {
 	})
 }
 
-// Leave ends a membership; verbs.ErrNoGID without one. Messages that have arrived before can still
-// be received.
+// Leave ends a membership; verbs.ErrNoGID without one. Messages that have already arrived can still be received.
 func (e *Endpoint) Leave(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("leave: %w", errNil)
@@ -86,7 +84,7 @@ func (e *Endpoint) Leave(group netip.Addr) error {
 	})
 }
 
-// update replaces a membership, nil for none, by the one that change returns.
+// update replaces a membership by the one that change returns; nil means no membership.
 func (g *groups) update(group netip.Addr, change func(*joined) (*joined, error)) error {
 	life := &g.endpoint.life
 	if err := life.Enter(); err != nil {
@@ -105,7 +103,7 @@ func (g *groups) update(group netip.Addr, change func(*joined) (*joined, error))
 	return life.Explain(err)
 }
 
-// join returns a membership that is full if that is wanted, instead of the present one.
+// join returns a membership that replaces the present one, and is full if full is set.
 func (g *groups) join(group netip.Addr, present *joined, full bool) (*joined, error) {
 	if present != nil && (present.full || !full) {
 		return present, nil
@@ -136,7 +134,7 @@ func (g *groups) leave(group netip.Addr, j *joined) (err error) {
 	return errors.Join(err, transport.Free(j.membership))
 }
 
-// leaveAll leaves all groups, for Close. No join begins any more.
+// leaveAll leaves all groups, for Close. Later joins fail.
 func (g *groups) leaveAll() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -35,12 +35,12 @@ func grhOf(m *Message) verbs.GRH { return verbs.GRH(m.endpoint.receives.Data(m.l
 type handle struct {
 	place place
 	ah    *verbs.AH
-	last  uint64        // number of the last message that named it
+	last  uint64        // number of the last message that used it
 	turn  *list.Element // in handles.order
 }
 
-// handles are the resolved destinations, the most recently used one first. Those that were removed
-// wait in retired until no outstanding message names them.
+// handles are the resolved destinations, the most recently used one first. Removed handles wait in retired until no
+// outstanding message uses them.
 type handles struct {
 	mu      sync.Mutex
 	all     map[place]*handle
@@ -69,8 +69,8 @@ func (h *handles) find(p place) *handle {
 	return found
 }
 
-// add adds a handle, unless there is one already or the GID table has changed since it was created. If there are
-// too many, it retires the least recently used one.
+// add adds a handle, unless the place has one already or the GID table has changed since the handle was created. If
+// there are too many, it retires the least recently used one.
 func (h *handles) add(p place, ah *verbs.AH, table uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,8 +107,8 @@ func (h *handles) retireAll() {
 	h.table++
 }
 
-// takeIdle removes the retired handles that no message after completed names, and returns them, and the number
-// of changes of the GID table.
+// takeIdle removes the retired handles that no message after completed uses, and returns them with the number of
+// changes of the GID table.
 func (h *handles) takeIdle(completed uint64) (idle []*verbs.AH, table uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +125,7 @@ func (h *handles) takeIdle(completed uint64) (idle []*verbs.AH, table uint64) {
 	return idle, h.table
 }
 
-// count returns the number of handles in use, and of those dropped for want of room.
+// count returns the number of handles in use, and the number dropped because of MaxHandles.
 func (h *handles) count() (all int, evicted uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,8 +146,8 @@ func closeAll(handles []*verbs.AH) (err error) {
 	return err
 }
 
-// resolve creates the handle for a message. Several goroutines may do so for the same destination at once;
-// the first handle is kept.
+// resolve creates the handle for a message. Several goroutines may do so for the same destination concurrently; the
+// first handle is kept.
 func (h *handles) resolve(ctx context.Context, e *Endpoint, m *Message, to Addr) error {
 	if to.isNoGroup() {
 		return &toError{to, to.noGroup()}
@@ -192,13 +192,13 @@ func createAH(ctx context.Context, e *Endpoint, m *Message, to Addr) (*verbs.AH,
 		DGID: to.GID, SGIDIndex: source, FlowLabel: e.options.FlowLabel, TrafficClass: e.options.TrafficClass,
 	}})
 	if err != nil {
-		return nil, &toError{to, cmp.Or(errors.Unwrap(err), err)} // package verbs names the GID again
+		return nil, &toError{to, cmp.Or(errors.Unwrap(err), err)} // package verbs would repeat the GID
 	}
 	return ah, nil
 }
 
-// Resolve resolves a destination now, so that the first message to it does not wait for that. It
-// waits, and fails, as Send does.
+// Resolve resolves a destination in advance, so that the first message to it does not wait. It waits, and fails, as
+// Send does.
 func (e *Endpoint) Resolve(ctx context.Context, to Addr) error {
 	if e == nil {
 		return fmt.Errorf("resolve: %w", errNil)

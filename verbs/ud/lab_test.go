@@ -51,7 +51,7 @@ func TestOverVeth(t *testing.T) {
 			check(t, m.Reply(guard(t), []byte("answer")))
 			m.Release()
 			if m := said(t, a, "answer"); m.From != to {
-				t.Errorf("answer from %v, want %v", m.From, to)
+				t.Errorf("got a response from %v, want %v", m.From, to)
 			}
 		}
 		data := strings.Repeat("0123456789abcdef", 64)
@@ -61,7 +61,7 @@ func TestOverVeth(t *testing.T) {
 	}
 }
 
-// TestGroupOverVeth finds a peer by a group, of each IP version, and leaves no membership behind.
+// TestGroupOverVeth discovers a peer by a group, for each IP version, and checks that no membership remains.
 func TestGroupOverVeth(t *testing.T) {
 	t.Parallel()
 	hosts, a, b := hostPair(t, ud.Options{})
@@ -78,26 +78,26 @@ func TestGroupOverVeth(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		m, err := a.Discover(guard(t), ud.Group(group), []byte("who?"))
+		m, err := a.Discover(guard(t), ud.Group(group), []byte("where?"))
 		check(t, err)
 		if string(m.Data) != "here" || m.From.QPN != b.LocalAddr().QPN {
-			t.Errorf("%q from %v", m.Data, m.From)
+			t.Errorf("got %q from %v", m.Data, m.From)
 		}
 		m.Release()
 		if !isMember(t, hosts.B, group) {
-			t.Errorf("the host is no member of %v", group)
+			t.Errorf("the host is not a member of %v", group)
 		}
 	}
 	check(t, b.Leave(netip.MustParseAddr("239.1.2.3")))
 	check(t, b.Close())
 	for _, text := range []string{"239.1.2.3", "ff15::1:2:3"} {
 		if isMember(t, hosts.B, netip.MustParseAddr(text)) {
-			t.Errorf("the host is a member of %s after the end", text)
+			t.Errorf("the host is still a member of %s after Close", text)
 		}
 	}
 }
 
-// isMember looks into the kernel's tables of a host.
+// isMember reports whether the kernel's tables of a host contain a membership.
 func isMember(t testing.TB, host *lab.Namespace, group netip.Addr) bool {
 	t.Helper()
 	file, name := "/proc/thread-self/net/igmp6", strings.ReplaceAll(group.StringExpanded(), ":", "")
@@ -121,13 +121,13 @@ func hexOf(b []byte) (text string) {
 	return text
 }
 
-// TestAddressesChange has a host's address go and another come: what is sent then comes from that.
+// TestAddressesChange replaces a host's address: later messages use the new one.
 func TestAddressesChange(t *testing.T) {
 	t.Parallel()
 	hosts, a, b := hostPair(t, ud.Options{})
 	check(t, a.Send(guard(t), b.LocalAddr(), []byte("first")))
 	if m := said(t, b, "first"); m.From.IP() != netip.MustParseAddr("10.77.0.1") {
-		t.Errorf("from %v", m.From)
+		t.Errorf("got a message from %v", m.From)
 	}
 	address, err := netlink.ParseAddr("10.77.0.1/24")
 	check(t, err)
@@ -135,7 +135,7 @@ func TestAddressesChange(t *testing.T) {
 	check(t, hosts.A.AddAddress("eth0", "10.77.0.9/24"))
 	eventually(t, "a message from the new address", func() bool {
 		if err := a.Send(guard(t), b.LocalAddr(), []byte("again")); err != nil {
-			t.Log(err) // the table may be between the two
+			t.Log(err) // the change of the table may be incomplete
 			return false
 		}
 		ctx, cancel := context.WithTimeout(guard(t), 100*time.Millisecond)
@@ -149,8 +149,8 @@ func TestAddressesChange(t *testing.T) {
 	})
 }
 
-// TestSmallerMTU makes the interface's MTU smaller while messages of the old length are sent: the endpoint
-// learns of it, and works on.
+// TestSmallerMTU decreases the interface's MTU while messages of the old length are sent: the endpoint detects it, and
+// continues to work.
 func TestSmallerMTU(t *testing.T) {
 	hosts, a, b := hostPair(t, ud.Options{})
 	to := b.LocalAddr()
@@ -166,9 +166,9 @@ func TestSmallerMTU(t *testing.T) {
 		return errors.Is(err, ud.ErrTooLong)
 	})
 	if a.MaxMessage() != 512 {
-		t.Errorf("%d bytes fit, want 512", a.MaxMessage())
+		t.Errorf("got MaxMessage %d, want 512", a.MaxMessage())
 	}
-	for range a.Stats().Sent - 1 { // what went before the MTU changed
+	for range a.Stats().Sent - 1 { // messages sent before the MTU changed
 		if m, err := b.Poll(make([]ud.Message, 1)); m == 0 || err != nil {
 			break
 		}

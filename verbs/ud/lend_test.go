@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// flood sends n messages, and waits until they have left.
+// flood sends n messages, and waits until they are sent.
 func flood(t testing.TB, from *ud.Endpoint, to ud.Addr, n int) {
 	t.Helper()
 	for i := range n {
@@ -31,15 +31,15 @@ func TestBuffersKept(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	flood(t, a, b.LocalAddr(), 3)
-	eventually(t, "the drop of what found no buffer", func() bool { return drops(t, b)["engine drop_no_receive"] == 3 })
+	eventually(t, "the drops for lack of a buffer", func() bool { return drops(t, b)["engine drop_no_receive"] == 3 })
 	for i, m := range kept {
 		if string(m.Data) != text(i) {
-			t.Errorf("message %d is %q by now", i, m.Data)
+			t.Errorf("message %d: its data changed to %q", i, m.Data)
 		}
 	}
 	b.Release(kept)
 	if s := b.Stats(); s.Lent != 0 || kept[0].Data != nil {
-		t.Errorf("%+v, %q after release", s, kept[0].Data)
+		t.Errorf("after release: got %+v and %q", s, kept[0].Data)
 	}
 	check(t, a.Send(guard(t), b.LocalAddr(), []byte("room again")))
 	said(t, b, "room again")
@@ -52,7 +52,7 @@ func drops(t testing.TB, e *ud.Endpoint) map[string]uint64 {
 	return d
 }
 
-// TestReleaseOnce releases copies of a message, also when its buffer holds another one by then.
+// TestReleaseOnce releases copies of a message, also when its buffer holds another message by then.
 func TestReleaseOnce(t *testing.T) {
 	a, b := pair(t, ud.Options{RecvDepth: 1})
 	check(t, a.Send(guard(t), b.LocalAddr(), []byte("first")))
@@ -63,24 +63,24 @@ func TestReleaseOnce(t *testing.T) {
 	again.Release()
 	check(t, a.Send(guard(t), b.LocalAddr(), []byte("second")))
 	second := receive(t, b)
-	again.Release() // not the second's
+	again.Release() // must not release the second message
 	a.Release([]ud.Message{second})
 	if s := b.Stats(); s.Lent != 1 || string(second.Data) != "second" {
-		t.Errorf("%d lent, %q", s.Lent, second.Data)
+		t.Errorf("got %d lent, data %q", s.Lent, second.Data)
 	}
-	if err := again.Reply(guard(t), []byte("to whom?")); err == nil {
-		t.Error("a message that was released has been answered")
+	if err := again.Reply(guard(t), []byte("too late")); err == nil {
+		t.Error("Reply to a released message succeeded")
 	}
 	b.Release([]ud.Message{{}, second, {Data: []byte("the program's own")}})
 	if s := b.Stats(); s.Lent != 0 {
-		t.Errorf("%d lent", s.Lent)
+		t.Errorf("got %d lent, want 0", s.Lent)
 	}
 }
 
-// TestFewPosted has most buffers lent, and the others returned but not enough of them to
-// be posted together: they are posted before anybody waits.
+// TestFewPosted lends most buffers, and returns the others, which are too few to be posted together: they are posted
+// before a goroutine waits.
 func TestFewPosted(t *testing.T) {
-	const depth = 64 // returned ones are posted eight at a time
+	const depth = 64 // returned buffers are posted eight at a time
 	a, b := pair(t, ud.Options{RecvDepth: depth})
 	var kept []ud.Message
 	for i := range depth {
@@ -129,10 +129,10 @@ func TestBatches(t *testing.T) {
 		got += k
 	}
 	if n, err := b.RecvBatch(guard(t), nil); n != 0 || err != nil {
-		t.Errorf("into nothing: %d, %v", n, err)
+		t.Errorf("receive into an empty slice: got %d, %v", n, err)
 	}
 	if n, err := b.Poll(in); n != 0 || err != nil {
-		t.Errorf("poll: %d, %v", n, err)
+		t.Errorf("poll: got %d, %v", n, err)
 	}
 }
 
@@ -157,9 +157,9 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestNoAllocation measures the calls that move many messages, and those that move one. The cards
-// have no workers, whose naps allocate timers: polling runs them. The bound is of what a run has beside its
-// messages: with the race detector Flush allocates what the pools of commands have dropped.
+// TestNoAllocation measures the calls that move many messages, and those that move one. The cards have no workers,
+// whose timers would allocate: polling runs them. The bound is the number of allocations per run that do not depend on
+// the messages: with the race detector, Flush reallocates objects that the pools of commands have dropped.
 func TestNoAllocation(t *testing.T) {
 	left, right := wire(t, hca.WithoutWorker())
 	a, b := listen(t, left, ud.Options{Spin: true}), listen(t, right, ud.Options{Spin: true})
@@ -191,7 +191,7 @@ func TestNoAllocation(t *testing.T) {
 		move(b, a, in)
 		a.Release(in)
 	}); n >= bound {
-		t.Errorf("%v allocations for %d messages there and back", n, len(out))
+		t.Errorf("got %v allocations for %d round trips", n, len(out))
 	}
 	if n := allocations(func() {
 		check(t, a.Send(ctx, to, data))
@@ -205,12 +205,12 @@ func TestNoAllocation(t *testing.T) {
 		check(t, err)
 		m.Release()
 	}); n >= bound {
-		t.Errorf("%v allocations for a message there and back", n)
+		t.Errorf("got %v allocations for a round trip", n)
 	}
 }
 
-// allocations is how many a run has, once the wire has all its buffers: it makes each when it is
-// first used.
+// allocations returns the number of allocations of a run after the wire has allocated all its buffers, which it does at
+// their first use.
 func allocations(run func()) float64 {
 	for range 50 {
 		run()
@@ -218,13 +218,14 @@ func allocations(run func()) float64 {
 	return testing.AllocsPerRun(200, run)
 }
 
-// runCard has an endpoint that nothing comes to send what it has: one poll may find the card busy.
+// runCard runs the card of an endpoint until its messages are sent, since no worker does so: one poll may find the card
+// busy.
 func runCard(t testing.TB, e *ud.Endpoint) {
 	t.Helper()
 	check(t, e.Flush(context.Background()))
 	var none [1]ud.Message
 	n, err := e.Poll(none[:])
 	if check(t, err); n != 0 {
-		t.Fatal("a message that was not sent")
+		t.Fatal("a message was not sent")
 	}
 }

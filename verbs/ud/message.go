@@ -8,25 +8,24 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Message is a datagram. To be sent it needs To and Data, and Imm with HasImm for immediate data. A
-// received one has all fields set, and its buffer is lent until Release.
+// Message is a datagram. To send it, set To and Data, and for immediate data Imm and HasImm. A received message has all
+// fields set, and its buffer is lent until Release.
 type Message struct {
-	// Data is the payload. In a received message it is valid until Release or until the endpoint is
-	// closed.
+	// Data is the payload. In a received message it is valid until Release or until the endpoint is closed.
 	Data []byte
 	From Addr // the sender of a received message; ignored when sending
-	// To is where the message goes. In a received one it is this endpoint's address, or the group.
-	// The zero Addr stands for the peer of Dial.
+	// To is the destination. In a received message it is this endpoint's address, or the group. The zero Addr means the
+	// peer of Dial.
 	To     Addr
 	Imm    uint32 // immediate data, valid with HasImm
 	HasImm bool
 
-	endpoint *Endpoint // that lends the buffer; nil if the program made the message
+	endpoint *Endpoint // the endpoint that lends the buffer; nil if the program created the message
 	loan     transport.Loan
 }
 
-// Release returns a message's buffer, for a new message. Releasing again does nothing.
-// Endpoint.Release does so for many.
+// Release returns a message's buffer to the endpoint. Releasing again has no effect. Endpoint.Release releases many
+// messages.
 func (m *Message) Release() {
 	if e := m.endpoint; e != nil {
 		e.receives.Return(1, func(int) transport.Loan { return m.takeLoan(e) })
@@ -42,9 +41,9 @@ func (m *Message) takeLoan(e *Endpoint) (loan transport.Loan) {
 	return loan
 }
 
-// Reply sends data to the message's sender, from the address that the message was sent to. The
-// message must not have been released. Reply may wait for a free buffer, but never for the sender's hardware
-// address: if that is not known, the card resolves it and sends afterwards.
+// Reply sends data to the message's sender, from the address that the message was sent to. The message must not have
+// been released. Reply may wait for a free buffer, but never for the sender's hardware address: if necessary, the card
+// resolves it and sends afterwards.
 func (m *Message) Reply(ctx context.Context, data []byte) error {
 	if !m.isLent() {
 		return fmt.Errorf("reply: %w: the message has been released, or was not received", verbs.ErrInvalid)

@@ -9,24 +9,24 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pace limits an endpoint to Options.Rate and Options.ByteRate: a bucket of time. A message is due when those
-// before it have had their time. At most paceAhead of unused time is kept.
+// pace limits an endpoint to Options.Rate and Options.ByteRate: a token bucket whose unit is time. A message is due
+// when the time of all messages before it has passed. At most paceAhead of unused time is kept.
 type pace struct {
-	each, eachByte time.Duration // of a message and of a byte; in units of paceUnit
+	each, eachByte time.Duration // time per message and per byte, in units of paceUnit
 	now            func() time.Duration
 	sleep          func(ctx, life context.Context, d time.Duration) error
 
 	mu  sync.Mutex
-	due time.Duration // when the next message may leave
+	due time.Duration // time when the next message may be sent
 }
 
-// paceAhead is the time whose messages may leave at once: longer than a sleep is late.
+// paceAhead is the time whose messages may be sent at once: longer than the delay of a sleep.
 const paceAhead = 2 * time.Millisecond
 
-// paceUnit divides a nanosecond, so that the time of a byte is exact enough.
+// paceUnit is a fraction of a nanosecond, for sufficient precision of the time per byte.
 const paceUnit = 1 << 10
 
-// perUnit returns the time of one of rate a second, in units; 0 for 0.
+// perUnit returns the time of one message at a rate per second, in units; 0 for rate 0.
 func perUnit(rate int) time.Duration {
 	if rate == 0 {
 		return 0
@@ -56,12 +56,12 @@ func sleep(ctx, life context.Context, d time.Duration) error {
 	}
 }
 
-// cost is the time that a message takes up.
+// cost returns the time that a message occupies.
 func (p *pace) cost(m *Message) time.Duration {
 	return max(p.each, p.eachByte*time.Duration(len(m.Data))) / paceUnit
 }
 
-// take returns the number of messages that may be sent now and, if that is 0, the time until one may.
+// take returns the number of messages that may be sent now, or, if that is 0, the time until one may.
 func (p *pace) take(messages []Message) (n int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +74,8 @@ func (p *pace) take(messages []Message) (n int, wait time.Duration) {
 	return n, p.due - now
 }
 
-// await returns the number of messages that may be sent, at least 1. It waits for that if wait is set. The
-// endpoint's life ends the wait too.
+// await returns the number of messages that may be sent, at least 1. If wait is set, it waits until a message is due,
+// or until ctx or the endpoint's life ends.
 func (p *pace) await(ctx, life context.Context, messages []Message, wait bool) (int, error) {
 	if p == nil {
 		return len(messages), nil

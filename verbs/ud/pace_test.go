@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// paced is a pace whose time passes when it sleeps.
+// paced returns a pace whose clock advances when it sleeps.
 func paced(o Options, clock *time.Duration) *pace {
 	p := newPace(&o)
 	p.now = func() time.Duration { return *clock }
@@ -28,7 +28,8 @@ func messagesOf(n, size int) []Message {
 	return list
 }
 
-// A rate is kept whatever the batches, in messages and in bytes, and what was not used does not add up.
+// TestPace checks that the rate is independent of the batches, in messages and in bytes, and that unused time does not
+// accumulate.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -53,15 +54,15 @@ func TestPace(t *testing.T) {
 			for sent := 0; sent < all; {
 				n, err := p.await(t.Context(), t.Context(), batch[:min(row.batch, all-sent)], true)
 				if err != nil || n < 1 {
-					t.Fatalf("%+v: %d, %v", row, n, err)
+					t.Fatalf("%+v: got %d, %v", row, n, err)
 				}
 				sent += n
 				if most := int((clock-start+paceAhead)/row.each) + 2; sent > most+most/100 {
-					t.Fatalf("%+v: %d messages after %v", row, sent, clock-start)
+					t.Fatalf("%+v: got %d messages after %v", row, sent, clock-start)
 				}
 			}
 			if least, took := all*row.each-paceAhead-row.each, clock-start; took < least*99/100 || took > least*101/100+paceAhead {
-				t.Errorf("%+v: %d messages in %v, want about %v", row, all, took, least)
+				t.Errorf("%+v: got %d messages in %v, want about %v", row, all, took, least)
 			}
 			if phase == 0 {
 				clock += time.Hour // unused
@@ -70,18 +71,19 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Without a rate there is nothing to wait for; a call that must not wait is refused; a context ends the wait.
+// TestPaceWithoutWaiting checks that no rate means no pace, that a call that must not wait is refused, and that a
+// context ends the wait.
 func TestPaceWithoutWaiting(t *testing.T) {
 	if p := newPace(&Options{}); p != nil {
-		t.Error("a pace without a rate")
+		t.Error("got a pace without a rate")
 	}
 	if n, err := (*pace)(nil).await(t.Context(), t.Context(), messagesOf(1000, 1), false); n != 1000 || err != nil {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("got %d, %v", n, err)
 	}
 	var clock time.Duration
 	p := paced(Options{Rate: 10}, &clock)
 	if n, err := p.await(t.Context(), t.Context(), messagesOf(2, 1), false); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("got %d, %v", n, err)
 	}
 	if _, err := p.await(t.Context(), t.Context(), messagesOf(1, 1), false); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Error(err)

@@ -11,9 +11,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// PacketConn is an endpoint as a net.PacketConn, and, if it has a peer (Dial), as a net.Conn, for
-// existing code. It copies each message once more than Recv does, and ReadFrom allocates an address
-// for each.
+// PacketConn is a net.PacketConn, and, if it has a peer (Dial), a net.Conn on an endpoint, for existing code. It copies
+// each message once more than Recv does, and ReadFrom allocates an address for each.
 type PacketConn struct {
 	endpoint    *Endpoint
 	read, write *deadline.Deadline
@@ -24,15 +23,15 @@ var (
 	_ net.Conn       = (*PacketConn)(nil)
 )
 
-// PacketConn gives the endpoint as a net.PacketConn. Each one has deadlines of its own. Closing one
-// closes the endpoint.
+// PacketConn returns the endpoint as a net.PacketConn. Each PacketConn has its own deadlines. Closing one closes the
+// endpoint.
 func (e *Endpoint) PacketConn() *PacketConn {
 	return &PacketConn{endpoint: e, read: deadline.New(), write: deadline.New()}
 }
 
-// ReadFrom copies the next message to b; what does not fit is lost, as with UDP. The address is an
-// Addr. After the read deadline the error is os.ErrDeadlineExceeded, after Close, or when the program
-// closes the context or the card, net.ErrClosed.
+// ReadFrom copies the next message to b; excess bytes are lost, as with UDP. The address is an Addr. The error is
+// os.ErrDeadlineExceeded after the read deadline, and net.ErrClosed after Close, or when the program closes the context
+// or the card.
 func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	if c == nil {
 		return 0, nil, fmt.Errorf("read from: %w", errNil)
@@ -74,12 +73,12 @@ func (c *PacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
 		if _, ok := to.(*Addr); ok {
 			to = a // a nil pointer has no text
 		}
-		return 0, c.error("write", to, fmt.Errorf("%w: the address is not a ud.Addr; ud.ParseAddr makes one from text", verbs.ErrInvalid))
+		return 0, c.error("write", to, fmt.Errorf("%w: the address is not a ud.Addr; ud.ParseAddr parses its text", verbs.ErrInvalid))
 	}
 	return c.writeMessage(b, a)
 }
 
-// asAddr is the Addr that an address is or points to, the zero one if it is another kind.
+// asAddr returns the Addr that an address is or points to, or the zero Addr for other types.
 func asAddr(to net.Addr) Addr {
 	switch to := to.(type) {
 	case Addr:
@@ -110,7 +109,7 @@ func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
 	return len(b), nil
 }
 
-// Close closes the endpoint. Calls that wait return net.ErrClosed.
+// Close closes the endpoint. Waiting calls return net.ErrClosed.
 func (c *PacketConn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -121,7 +120,7 @@ func (c *PacketConn) Close() error {
 	return nil
 }
 
-// LocalAddr is the endpoint's Addr.
+// LocalAddr returns the endpoint's Addr.
 func (c *PacketConn) LocalAddr() net.Addr {
 	if c == nil {
 		return nil
@@ -129,7 +128,7 @@ func (c *PacketConn) LocalAddr() net.Addr {
 	return c.endpoint.LocalAddr()
 }
 
-// RemoteAddr is the peer's Addr, the zero one if there is none.
+// RemoteAddr returns the peer's Addr, or the zero Addr without a peer.
 func (c *PacketConn) RemoteAddr() net.Addr {
 	if c == nil {
 		return nil
@@ -137,8 +136,8 @@ func (c *PacketConn) RemoteAddr() net.Addr {
 	return c.endpoint.RemoteAddr()
 }
 
-// SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time
-// is none.
+// SetDeadline sets the deadlines of reading and writing, also for calls that are waiting. The zero time means no
+// deadline.
 func (c *PacketConn) SetDeadline(t time.Time) error {
 	if c == nil {
 		return fmt.Errorf("set deadline: %w", errNil)
@@ -173,8 +172,8 @@ func (c *PacketConn) closed() error {
 	return nil
 }
 
-// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if
-// its Err is the deadline's error itself, not one that wraps it.
+// error wraps err as package net does. A net.OpError is a net.Error whose Timeout is true only if its Err is the
+// deadline's error itself, not an error that wraps it.
 func (c *PacketConn) error(what string, to net.Addr, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded

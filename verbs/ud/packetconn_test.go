@@ -11,11 +11,11 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// What golang.org/x/net/nettest asks of a connection, as far as datagrams have it.
+// The requirements of golang.org/x/net/nettest, as far as they apply to datagrams.
 
 var longAgo = time.Unix(233431200, 0)
 
-// conns are two ends that know each other.
+// conns returns two connected ends.
 func conns(t testing.TB) (a, b *ud.PacketConn) {
 	t.Helper()
 	left, right := wire(t)
@@ -28,12 +28,12 @@ func conns(t testing.TB) (a, b *ud.PacketConn) {
 	return a, b
 }
 
-// timedOut checks that an error is a timeout as package net has it.
+// timedOut checks that an error is a timeout of package net.
 func timedOut(t testing.TB, err error) {
 	t.Helper()
 	var failed net.Error
 	if !errors.As(err, &failed) || !failed.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%v is no timeout", err)
+		t.Errorf("got %v, want a timeout", err)
 	}
 }
 
@@ -43,21 +43,21 @@ func TestConnPingPong(t *testing.T) {
 	for i := range 100 {
 		n, err := a.Write([]byte(text(i)))
 		if check(t, err); n != len(text(i)) {
-			t.Fatalf("%d written", n)
+			t.Fatalf("got %d bytes written", n)
 		}
 		n, from, err := b.ReadFrom(buffer)
 		if check(t, err); string(buffer[:n]) != text(i) || from != a.LocalAddr() {
-			t.Fatalf("%q from %v", buffer[:n], from)
+			t.Fatalf("got %q from %v", buffer[:n], from)
 		}
 		_, err = b.WriteTo(buffer[:n], from)
 		check(t, err)
 		n, err = a.Read(buffer)
 		if check(t, err); string(buffer[:n]) != text(i) {
-			t.Fatalf("%q came back", buffer[:n])
+			t.Fatalf("got the response %q", buffer[:n])
 		}
 	}
 	if a.RemoteAddr() != b.LocalAddr() || a.LocalAddr().Network() != "roce" {
-		t.Errorf("%v to %v", a.LocalAddr(), a.RemoteAddr())
+		t.Errorf("got addresses %v and %v", a.LocalAddr(), a.RemoteAddr())
 	}
 }
 
@@ -70,7 +70,7 @@ func TestConnCutsShort(t *testing.T) {
 	buffer := make([]byte, 4)
 	for _, want := range []string{"0123", "next"} {
 		if n, err := b.Read(buffer); err != nil || string(buffer[:n]) != want {
-			t.Errorf("%q, %v; want %q", buffer[:n], err, want)
+			t.Errorf("got %q, %v; want %q", buffer[:n], err, want)
 		}
 	}
 }
@@ -79,11 +79,11 @@ func TestConnRefusesAddresses(t *testing.T) {
 	_, b := conns(t)
 	for _, to := range []net.Addr{nil, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 4791}, ud.Addr{}} {
 		if _, err := b.WriteTo([]byte("x"), to); err == nil {
-			t.Errorf("written to %v", to)
+			t.Errorf("a message to %v was written", to)
 		}
 	}
 	if _, err := b.Write([]byte("x")); err == nil { // it has no peer
-		t.Error("written to nobody")
+		t.Error("a message without a destination was written")
 	}
 }
 
@@ -107,13 +107,13 @@ func TestConnPastTimeout(t *testing.T) {
 func TestConnPresentTimeout(t *testing.T) {
 	a, _ := conns(t)
 	result := make(chan error)
-	for range 2 { // both wait, and both are told
+	for range 2 { // both wait, and both return the error
 		go func() {
 			_, err := a.Read(make([]byte, 10))
 			result <- err
 		}()
 	}
-	time.Sleep(10 * time.Millisecond) // so that they wait; they need not
+	time.Sleep(10 * time.Millisecond) // usually enough for them to wait
 	check(t, a.SetReadDeadline(longAgo))
 	timedOut(t, <-result)
 	timedOut(t, <-result)
@@ -136,7 +136,7 @@ func TestConnFutureTimeout(t *testing.T) {
 	timedOut(t, err)
 }
 
-// TestConnMovedTimeout moves a deadline: further, and nearer while somebody may wait for it.
+// TestConnMovedTimeout moves a deadline later, and earlier while a goroutine may wait for it.
 func TestConnMovedTimeout(t *testing.T) {
 	a, b := conns(t)
 	result := make(chan error)
@@ -147,7 +147,7 @@ func TestConnMovedTimeout(t *testing.T) {
 	check(t, a.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	check(t, a.SetReadDeadline(time.Now().Add(time.Hour)))
 	go read()
-	time.Sleep(100 * time.Millisecond) // the first one would be over
+	time.Sleep(100 * time.Millisecond) // the first deadline would have passed
 	_, err := b.WriteTo([]byte("x"), a.LocalAddr())
 	check(t, err)
 	check(t, <-result)

@@ -12,23 +12,23 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// portPause is the time after which the port's addresses and MTU are read again while messages are sent.
+// portPause is the interval of reading the port's addresses and MTU while messages are sent.
 const portPause = time.Second
 
-// port is what an endpoint knows of its port.
+// port is the cached state of the endpoint's port.
 type port struct {
 	verbs   *verbs.Context
 	options *Options
 	changed func() // called when the GID table has changed
 
-	longest atomic.Int64 // message that the port sends now, in bytes
-	readAt  atomic.Int64 // time since the endpoint's begin
+	longest atomic.Int64 // length of the longest message that the port sends now, in bytes
+	readAt  atomic.Int64 // time since the creation of the endpoint
 
 	mu   sync.Mutex
 	gids []verbs.GIDEntry
 }
 
-// open reads the port, and refuses an Options.Source that the device does not have.
+// open reads the port, and checks that the device has Options.Source.
 func (p *port) open(e *Endpoint) error {
 	p.verbs, p.options, p.changed = e.verbs, &e.options, e.handles.retireAll
 	if err := p.read(); err != nil || !p.options.Source.IsValid() {
@@ -44,7 +44,7 @@ func (p *port) open(e *Endpoint) error {
 			has = append(has, address)
 		}
 	}
-	return fmt.Errorf("%w: Options.Source %v is not an address of the device; it has %v", verbs.ErrNoGID, p.options.Source, has)
+	return fmt.Errorf("%w: Options.Source %v is not an address of the device; its addresses are %v", verbs.ErrNoGID, p.options.Source, has)
 }
 
 // read reads the active MTU and the GID table.
@@ -67,7 +67,7 @@ func (p *port) read() error {
 	return nil
 }
 
-// readAgain calls read if the last time was long enough ago. If it fails nothing changes.
+// readAgain calls read if the last time was portPause ago. If it fails, the state is unchanged.
 func (p *port) readAgain(now time.Duration) {
 	last := p.readAt.Load()
 	if now-time.Duration(last) > portPause && p.readAt.CompareAndSwap(last, int64(now)) {
@@ -75,10 +75,10 @@ func (p *port) readAgain(now time.Duration) {
 	}
 }
 
-// readSoon has the next message read the port again.
+// readSoon makes the next message read the port again.
 func (p *port) readSoon() { p.readAt.Store(-int64(portPause)) }
 
-// chooseSource returns the GID index to send to a destination from.
+// chooseSource returns the source GID index for a destination.
 func (p *port) chooseSource(dest verbs.GID) (index int, err error) {
 	entries, err := p.verbs.QueryGIDTable(portNumber)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *port) chooseSource(dest verbs.GID) (index int, err error) {
 	case !own.IsZero():
 		return 0, fmt.Errorf("%w: the device has no address %v (Options.Source) of the IP version of %v", verbs.ErrNoGID, own.Addr(), dest.Addr())
 	}
-	return 0, fmt.Errorf("%w: the device has no address of the IP version of %v to send from; ip address add gives it one", verbs.ErrNoGID, dest.Addr())
+	return 0, fmt.Errorf("%w: the device has no source address of the IP version of %v; add one with ip address add", verbs.ErrNoGID, dest.Addr())
 }
 
 // sourceFor chooses a source GID: own, if that is given. Otherwise one of the destination's IP version,

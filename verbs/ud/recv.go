@@ -48,8 +48,7 @@ func (e *Endpoint) Poll(messages []Message) (int, error) {
 	return e.take(messages, e.recvCQ.Poll)
 }
 
-// take receives messages. It returns 0 and no error if all messages that
-// came were discarded because they were not from the peer.
+// take receives messages. It returns 0 and no error if all messages were discarded because they were not from the peer.
 func (e *Endpoint) take(messages []Message, fetch func([]verbs.WC) (int, error)) (n int, err error) {
 	if failed := e.failed.Load(); failed != nil {
 		return 0, e.life.Explain(*failed)
@@ -71,8 +70,8 @@ func (e *Endpoint) take(messages []Message, fetch func([]verbs.WC) (int, error))
 	return 0, e.life.Explain(err)
 }
 
-// accept makes a message of a completion, unless that has failed or its sender is not the peer. It
-// assigns field by field: a composite literal would be built on the stack and copied.
+// accept fills a message from a completion, unless the completion has failed or its sender is not the peer. It assigns
+// field by field: a composite literal would be built on the stack and copied.
 func (e *Endpoint) accept(m *Message, wc *verbs.WC, loan transport.Loan) bool {
 	if wc.Status != verbs.WCSuccess {
 		err := fmt.Errorf("receive: %w", wc.Err())
@@ -97,7 +96,7 @@ func (e *Endpoint) accept(m *Message, wc *verbs.WC, loan transport.Loan) bool {
 	return true
 }
 
-// Release returns the buffers of messages, for new messages.
+// Release returns the buffers of messages to the endpoint.
 func (e *Endpoint) Release(messages []Message) {
 	if e == nil {
 		return

@@ -18,7 +18,7 @@ func (e *Endpoint) check() error {
 	return nil
 }
 
-// settle records a message that was refused, or was queued behind a refused one.
+// settle records a message that was refused, or flushed behind a refused one.
 func (e *Endpoint) settle(wc *verbs.WC) {
 	if wc.Status == verbs.WCSuccess {
 		return
@@ -32,8 +32,8 @@ func (e *Endpoint) settle(wc *verbs.WC) {
 }
 
 // restart takes the queue pair out of SQE after a refused message, once all messages behind it have been flushed, and
-// returns the message's error. One caller gets that. In states other than SQE and RTS messages cannot be sent any more:
-// all later calls get the error.
+// returns the message's error, to one caller only. In states other than SQE and RTS, no more messages can be sent, and
+// all later calls return the error.
 func (e *Endpoint) restart(ctx context.Context) error {
 	err := e.sends.Await(ctx, func(p transport.Progress) bool { return e.refused.Load() == nil || p.Outstanding() == 0 })
 	if err != nil {
@@ -59,8 +59,7 @@ func (e *Endpoint) restart(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("send: %w", refused), err)
 }
 
-// Flush waits until all sent messages have left the endpoint. If the card refused one, it returns a
-// *SendError.
+// Flush waits until all queued messages have been sent. If the card refused one, it returns a *SendError.
 func (e *Endpoint) Flush(ctx context.Context) error {
 	if e == nil {
 		return fmt.Errorf("flush: %w", errNil)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoGroup uses as a group what is none, also when there is a handle to the same IP.
+// TestNoGroup uses an address that is not multicast as a group, also when its IP has a handle.
 func TestNoGroup(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	ctx := guard(t)
@@ -40,23 +40,23 @@ func TestNoGroup(t *testing.T) {
 	refused(t, client.Send(ctx, ud.Group(netip.Addr{}), nil), verbs.ErrInvalid) // not to the peer
 }
 
-// TestDiscoverIsForGroups, and Request for queue pairs.
+// TestDiscoverIsForGroups checks that Discover rejects queue pairs, and Request groups.
 func TestDiscoverIsForGroups(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	_, err := a.Discover(guard(t), b.LocalAddr(), nil)
 	refused(t, err, verbs.ErrInvalid)
 	if !strings.Contains(err.Error(), "Request") {
-		t.Errorf("%v does not say what to do", err)
+		t.Errorf("%v: got no remedy", err)
 	}
 	_, err = a.Request(guard(t), ud.Group(group), nil, nil)
 	refused(t, err, verbs.ErrInvalid)
 	if sent := a.Stats().Sent; sent != 0 {
-		t.Errorf("%d sent", sent)
+		t.Errorf("got %d messages sent", sent)
 	}
 }
 
-// TestRequest: the request is repeated until the server replies; what others send, and older
-// answers, are passed over.
+// TestRequest checks that a request is repeated until the server replies, and that messages of other senders and older
+// responses are ignored.
 func TestRequest(t *testing.T) {
 	left, right := wire(t)
 	client, server, other := listen(t, left, ud.Options{}), listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
@@ -80,7 +80,7 @@ func TestRequest(t *testing.T) {
 		answer, err := client.Request(ctx, server.LocalAddr(), number(i+1), func(m *ud.Message) bool { return string(m.Data) == string(number(i+1)) })
 		check(t, err)
 		if answer.From != server.LocalAddr() || string(answer.Data) != string(number(i+1)) {
-			t.Errorf("%x from %v", answer.Data, answer.From)
+			t.Errorf("got %x from %v", answer.Data, answer.From)
 		}
 		answer.Release()
 	}
@@ -89,11 +89,11 @@ func TestRequest(t *testing.T) {
 	_, err := client.Request(over, server.LocalAddr(), nil, nil)
 	refused(t, err, context.Canceled)
 	if lent := client.Stats().Lent; lent != 0 {
-		t.Errorf("%d buffers are lent", lent)
+		t.Errorf("got %d lent buffers", lent)
 	}
 }
 
-// TestErrorsSayItOnce: no word of an error is said again by what it is wrapped in.
+// TestErrorsSayItOnce checks that wrapping does not repeat words of an error.
 func TestErrorsSayItOnce(t *testing.T) {
 	left, _ := wire(t)
 	e := listen(t, left, ud.Options{MaxMessage: 100})
@@ -120,16 +120,16 @@ func TestErrorsSayItOnce(t *testing.T) {
 		refused(t, row.err, row.is)
 		for _, words := range row.once {
 			if strings.Count(row.err.Error(), words) != 1 {
-				t.Errorf("%q says %q %d times", row.err, words, strings.Count(row.err.Error(), words))
+				t.Errorf("%q: got %q %d times, want once", row.err, words, strings.Count(row.err.Error(), words))
 			}
 		}
 		if strings.Contains(row.err.Error(), "create AH") {
-			t.Errorf("%q names the destination again", row.err)
+			t.Errorf("%q: repeats the destination", row.err)
 		}
 	}
 }
 
-// TestConnTakesPointers: an address that was decoded is often a pointer.
+// TestConnTakesPointers checks pointers to addresses, since a decoded address is often a pointer.
 func TestConnTakesPointers(t *testing.T) {
 	a, b := conns(t)
 	to := a.RemoteAddr().(ud.Addr)

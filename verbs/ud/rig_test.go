@@ -34,7 +34,7 @@ var (
 	eventually, guard = waittest.Eventually, waittest.Guard
 )
 
-// wire is two contexts at the ends of a network in memory.
+// wire returns two contexts at the ends of an in-memory network.
 func wire(t testing.TB, options ...hca.Option) (a, b *verbs.Context) {
 	t.Helper()
 	left, right, err := hca.OpenPair(addressesA, addressesB, options...)
@@ -50,7 +50,7 @@ func contextOn(t testing.TB, card provider.Provider) *verbs.Context {
 	return c
 }
 
-// listen makes an endpoint and checks when the test ends that all it made is freed.
+// listen creates an endpoint, and checks at the end of the test that its objects are freed.
 func listen(t testing.TB, c *verbs.Context, o ud.Options) *ud.Endpoint {
 	t.Helper()
 	e, err := ud.New(c, o)
@@ -59,14 +59,14 @@ func listen(t testing.TB, c *verbs.Context, o ud.Options) *ud.Endpoint {
 	return e
 }
 
-// pair is an endpoint at each end of a wire.
+// pair returns an endpoint at each end of a wire.
 func pair(t testing.TB, o ud.Options) (a, b *ud.Endpoint) {
 	t.Helper()
 	left, right := wire(t)
 	return listen(t, left, o), listen(t, right, o)
 }
 
-// receive takes one message, which the test releases.
+// receive receives a message, which the test releases.
 func receive(t testing.TB, e *ud.Endpoint) ud.Message {
 	t.Helper()
 	m, err := e.Recv(guard(t))
@@ -74,12 +74,12 @@ func receive(t testing.TB, e *ud.Endpoint) ud.Message {
 	return m
 }
 
-// said is a message that is checked and released.
+// said receives, checks and releases a message.
 func said(t testing.TB, e *ud.Endpoint, want string) ud.Message {
 	t.Helper()
 	m := receive(t, e)
 	if string(m.Data) != want {
-		t.Fatalf("%q came, want %q", m.Data, want)
+		t.Fatalf("got %q, want %q", m.Data, want)
 	}
 	m.Release()
 	return m

@@ -10,16 +10,16 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Reasons why a message cannot be posted yet, besides transport.ErrFull. The endpoint removes them.
+// Reasons why a message cannot be posted yet, besides transport.ErrFull. The endpoint resolves them.
 var (
 	errUnresolved = errors.New("the destination has no address handle")
 	errRefused    = errors.New("the card has refused an earlier message")
 )
 
-// Send sends a copy of data, which can be reused at once. It waits, until ctx is done, for the message's turn
-// (Options.Rate), for a free buffer, and for a new destination's hardware address; verbs.ErrUnreachable
-// if there is no answer. A nil error means that the message is queued; like any datagram it may be lost.
-// A *SendError is about earlier messages.
+// Send sends a copy of data, which the caller may reuse immediately. Until ctx is done, it waits for the message's turn
+// (Options.Rate), for a free buffer, and for a new destination's hardware address; verbs.ErrUnreachable if the
+// neighbour does not respond. A nil error means that the message is queued; like any datagram it may be lost. A
+// *SendError concerns earlier messages.
 func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
 	if e == nil {
 		return fmt.Errorf("send: %w", errNil)
@@ -29,8 +29,8 @@ func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
 	return err
 }
 
-// SendBatch sends messages, each to its To, as Send does, and returns the number that were queued. A
-// received message whose To has been set to its From is a reply, as with Message.Reply.
+// SendBatch sends messages, each to its To, as Send does, and returns the number of queued messages. A received message
+// whose To has been set to its From is a reply, as with Message.Reply.
 func (e *Endpoint) SendBatch(ctx context.Context, messages []Message) (int, error) {
 	if e == nil {
 		return 0, fmt.Errorf("send batch: %w", errNil)
@@ -47,7 +47,7 @@ func (e *Endpoint) TrySend(ctx context.Context, messages []Message) (int, error)
 	return e.send(ctx, messages, false)
 }
 
-// send posts messages. It removes the reason why the next one cannot be posted, and waits if that is allowed.
+// send posts messages. It resolves the reason why the next one cannot be posted, and waits if that is allowed.
 func (e *Endpoint) send(ctx context.Context, messages []Message, wait bool) (sent int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, e.life.Explain(err)
@@ -91,14 +91,14 @@ func (e *Endpoint) post(now time.Duration, messages []Message) (int, error) {
 	return n, err
 }
 
-// fill makes the request of a message.
+// fill sets the request of a message.
 func (e *Endpoint) fill(wr *verbs.SendWR, m *Message) error {
 	to := e.destination(m)
 	if to.isNoGroup() {
 		return &toError{*to, to.noGroup()}
 	}
 	if longest := e.port.longest.Load(); int64(len(m.Data)) > longest {
-		return &toError{*to, fmt.Errorf("%w: %d bytes, at most %d fit; see MaxMessage", ErrTooLong, len(m.Data), longest)}
+		return &toError{*to, fmt.Errorf("%w: %d bytes; the maximum is %d (see MaxMessage)", ErrTooLong, len(m.Data), longest)}
 	}
 	h := e.handles.find(placeOf(e, m, to))
 	if h == nil {
@@ -118,7 +118,7 @@ func (e *Endpoint) fill(wr *verbs.SendWR, m *Message) error {
 	return nil
 }
 
-// destination returns the address that a message is sent to.
+// destination returns the destination address of a message.
 func (e *Endpoint) destination(m *Message) *Addr {
 	if m.To.GID.IsZero() && m.To.QPN == 0 {
 		return &e.peer
@@ -126,7 +126,7 @@ func (e *Endpoint) destination(m *Message) *Addr {
 	return &m.To
 }
 
-// pollFull polls for free buffers, and returns an error if there are none.
+// pollFull polls for free buffers, and returns an error if none is free.
 func (e *Endpoint) pollFull(now time.Duration) error {
 	if err := e.sends.Poll(now); err != nil {
 		return err

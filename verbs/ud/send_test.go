@@ -26,7 +26,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 	n, err := a.SendBatch(ctx, []ud.Message{{To: b.LocalAddr(), Data: []byte("one")}, {To: b.LocalAddr(), Data: make([]byte, 101)}, {To: b.LocalAddr()}})
 	refused(t, err, ud.ErrTooLong)
 	if n != 1 {
-		t.Errorf("%d sent before the one that is too long, want 1", n)
+		t.Errorf("got %d messages sent before the one that is too long, want 1", n)
 	}
 	said(t, b, "one")
 	check(t, a.Send(ctx, b.LocalAddr(), make([]byte, 100)))
@@ -49,7 +49,7 @@ func TestOptionsRefused(t *testing.T) {
 		verbs.ErrPermission: {QKey: 0x80000001},
 	} {
 		if errors.Is(want, verbs.ErrPermission) && unix.Geteuid() == 0 {
-			continue // the privileged may
+			continue // privileged programs may
 		}
 		_, err := ud.New(left, o)
 		refused(t, err, want)
@@ -64,7 +64,7 @@ func TestOptionsRefused(t *testing.T) {
 	for _, any := range []string{"::", "0.0.0.0"} {
 		e := listen(t, left, ud.Options{Source: netip.MustParseAddr(any)})
 		if e.LocalAddr().IP() != addressesA[0] {
-			t.Errorf("from %s: %v", any, e.LocalAddr())
+			t.Errorf("source %s: got %v", any, e.LocalAddr())
 		}
 	}
 	e := listen(t, left, ud.Options{Source: netip.MustParseAddr("10.0.0.1")})
@@ -73,7 +73,7 @@ func TestOptionsRefused(t *testing.T) {
 	refused(t, err, verbs.ErrUnreachable)
 }
 
-// TestNoRoom has cards that send nothing by themselves.
+// TestNoRoom uses cards that send only when they are run.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t, hca.WithoutWorker(), hca.WithoutInline())
@@ -86,7 +86,7 @@ func TestNoRoom(t *testing.T) {
 	n, err := a.TrySend(ctx, messages)
 	refused(t, err, verbs.ErrQueueFull)
 	if n != 8 {
-		t.Errorf("%d found room, want 8", n)
+		t.Errorf("got %d messages queued, want 8", n)
 	}
 	brief, cancel := context.WithCancel(ctx)
 	result := make(chan error)
@@ -104,7 +104,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestMending has the card refuse a message: a later call tells of it, and the endpoint works on.
+// TestMending makes the card refuse a message: a later call reports it, and the endpoint continues to work.
 func TestMending(t *testing.T) {
 	for _, spin := range []bool{false, true} {
 		a, b := pair(t, ud.Options{Spin: spin})
@@ -117,10 +117,10 @@ func TestMending(t *testing.T) {
 			err := a.Flush(ctx)
 			var failed *ud.SendError
 			if !errors.As(err, &failed) || failed.To != b.LocalAddr() || failed.Lost != 0 {
-				t.Fatalf("flush: %v", err)
+				t.Fatalf("flush: got %v", err)
 			}
 			refused(t, err, unix.EMSGSIZE)
-			refused(t, a.Send(ctx, b.LocalAddr(), make([]byte, 5000)), ud.ErrTooLong) // it knows the MTU again
+			refused(t, a.Send(ctx, b.LocalAddr(), make([]byte, 5000)), ud.ErrTooLong) // the MTU has been read again
 		}
 		check(t, a.Flush(ctx))
 		check(t, a.Send(ctx, b.LocalAddr(), []byte("after")))
@@ -131,8 +131,8 @@ func TestMending(t *testing.T) {
 	}
 }
 
-// TestMendingUnderLoad has many goroutines send while messages are refused: each message is told of
-// as lost, or arrives.
+// TestMendingUnderLoad sends from many goroutines while messages are refused: each message is reported as lost, or
+// arrives.
 func TestMendingUnderLoad(t *testing.T) {
 	const senders, each = 4, 500
 	a, b := pair(t, ud.Options{RecvDepth: senders * each})
@@ -172,14 +172,14 @@ func TestMendingUnderLoad(t *testing.T) {
 	}
 	s := a.Stats()
 	if s.Lost == 0 {
-		t.Error("nothing was refused")
+		t.Error("no message was refused")
 	}
 	for range s.Sent - s.Lost {
 		said(t, b, "short")
 	}
 }
 
-// TestManyDestinations has fewer handles than destinations.
+// TestManyDestinations uses fewer handles than destinations.
 func TestManyDestinations(t *testing.T) {
 	a, b := pair(t, ud.Options{MaxHandles: 3, SendDepth: 16})
 	ctx := guard(t)
@@ -192,7 +192,7 @@ func TestManyDestinations(t *testing.T) {
 			to := ud.Group(netip.AddrFrom4([4]byte{239, 0, 0, byte(i)}))
 			check(t, a.Send(ctx, to, []byte(text(round))))
 			if m := said(t, b, text(round)); m.To != to {
-				t.Fatalf("came to %v, was sent to %v", m.To, to)
+				t.Fatalf("arrived at %v, was sent to %v", m.To, to)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func TestManyDestinations(t *testing.T) {
 	for _, to := range addressesB {
 		check(t, a.Send(ctx, addr(to.String(), b.LocalAddr().QPN, 0), []byte("one of three")))
 		if m := said(t, b, "one of three"); m.From.IP().Is4() != to.Is4() || m.From.IP().IsLinkLocalUnicast() != to.IsLinkLocalUnicast() {
-			t.Errorf("to %v from %v", to, m.From)
+			t.Errorf("sent to %v, arrived from %v", to, m.From)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestManyGoroutines(t *testing.T) {
 			done()
 			takers.Wait()
 			if len(messages) != senders*each {
-				t.Errorf("%d different messages came, want %d", len(messages), senders*each)
+				t.Errorf("got %d different messages, want %d", len(messages), senders*each)
 			}
 		})
 	}
@@ -260,8 +260,8 @@ func collect(t testing.TB, ctx context.Context, e *ud.Endpoint, seen chan<- stri
 	}
 }
 
-// Messages that are refused cost nothing, however many: the queue goes on, and no completion is
-// waited for that does not come.
+// TestRefusedMessagesHoldUpNothing checks that any number of refused messages does not block the queue, and that no
+// call waits for completions that do not come.
 func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 	for _, depth := range []int{1, 4, 64} {
 		left, right := wire(t)
@@ -270,12 +270,12 @@ func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 		nobody.QPN = 0
 		for i := range 4 * depth {
 			if err := a.Send(ctx, nobody, []byte("?")); err == nil {
-				t.Fatal("a message to queue pair 0 was taken")
+				t.Fatal("a message to queue pair 0 was accepted")
 			}
 			if i%3 == 0 {
 				_, err := a.SendBatch(ctx, []ud.Message{{To: b.LocalAddr()}, {To: nobody}})
 				if err == nil {
-					t.Fatal("a message to queue pair 0 was taken")
+					t.Fatal("a message to queue pair 0 was accepted")
 				}
 			}
 			check(t, a.Send(ctx, b.LocalAddr(), []byte("!")))
@@ -284,8 +284,8 @@ func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 	}
 }
 
-// An endpoint with a rate refuses what must not wait, and a message that waits for its time ends with the
-// endpoint, or with the context.
+// TestSendsAreHeldBack checks that an endpoint with a rate refuses messages that must not wait, and that a waiting
+// message ends with the endpoint or the context.
 func TestSendsAreHeldBack(t *testing.T) {
 	left, right := wire(t)
 	for _, o := range []ud.Options{{Rate: -1}, {ByteRate: -1}} {
@@ -302,7 +302,7 @@ func TestSendsAreHeldBack(t *testing.T) {
 	defer cancel()
 	refused(t, a.Send(some, b.LocalAddr(), nil), context.DeadlineExceeded)
 	if n != 0 || a.Stats().Sent != 1 {
-		t.Errorf("%d queued, %d in all", n, a.Stats().Sent)
+		t.Errorf("got %d queued, %d in total", n, a.Stats().Sent)
 	}
 	held := make(chan error)
 	go func() { held <- a.Send(guard(t), b.LocalAddr(), nil) }()

@@ -7,22 +7,22 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Stats are an endpoint's own numbers.
+// Stats are the counters of an endpoint.
 type Stats struct {
 	Sent     uint64 // messages queued
 	Lost     uint64 // of Sent: refused by the card, or queued behind a refused one (see SendError)
-	Received uint64 // messages lent
+	Received uint64 // messages received
 	Strays   uint64 // messages discarded because they were not from the peer of Dial
 
-	Lent     int    // buffers with the program now
-	MostLent int    // at any time
+	Lent     int    // buffers held by the program now
+	MostLent int    // the maximum of Lent
 	Starved  uint64 // times that the program held all buffers, so that the card dropped messages
 
 	Handles int    // destinations that are resolved now
 	Evicted uint64 // destinations dropped because there were more than MaxHandles
 }
 
-// Stats reads the endpoint's numbers.
+// Stats returns the endpoint's counters.
 func (e *Endpoint) Stats() Stats {
 	if e == nil {
 		return Stats{}
@@ -37,9 +37,9 @@ func (e *Endpoint) Stats() Stats {
 	return stats
 }
 
-// Drops counts the packets that the card has dropped since it was opened, for all its programs, by a
-// name such as "engine drop_qkey". Each dropped packet has one name; package hca's Statistics
-// explains them. verbs.ErrUnsupported if the card does not count.
+// Drops returns the packets that the card has dropped since it was opened, for all its programs, by names such as
+// "engine drop_qkey". Each dropped packet is counted under one name; package hca's Statistics documents them.
+// verbs.ErrUnsupported if the card does not count.
 func (e *Endpoint) Drops() (map[string]uint64, error) {
 	if e == nil {
 		return nil, fmt.Errorf("read drops: %w", errNil)

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// TestFakeTime: in a bubble of testing/synctest a message takes exactly the delay of its network, a publisher keeps exactly
-// to its rate, and a call ends exactly at its deadline. None of it takes real time.
+// TestFakeTime checks that in a bubble of testing/synctest a message takes exactly the delay of its network, a
+// publisher has exactly its rate, and a call ends exactly at its deadline. It takes no real time.
 func TestFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(1)
