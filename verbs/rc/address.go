@@ -10,16 +10,18 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// QPAddr is the address of a connection's queue pair, which the other end needs if it uses no connection ids.
+// QPAddr is the address of a connection's queue pair, which the other end needs if the connection is made without
+// connection ids.
 type QPAddr struct {
 	GID verbs.GID
 	QPN verbs.QPN
 	PSN verbs.PSN // of the first packet
-	// Reads is the number of reads and atomics that it answers at once; 0 stands for that of the other end.
+	// Reads is the number of reads and atomics that the queue pair accepts at once; 0 means the number of the other
+	// end.
 	Reads int
 }
 
-// String returns a text for people to read.
+// String returns a text for users.
 func (a QPAddr) String() string { return fmt.Sprintf("%v:%v, PSN %v", a.GID.Addr(), a.QPN, a.PSN) }
 
 // New creates a connection's end without the connection: for programs that exchange their addresses
@@ -51,7 +53,7 @@ func (c *Conn) open() (err error) {
 	return c.postRecvs()
 }
 
-// access is the access of the peer to regions that allow it.
+// access returns the access that the peer is granted to regions that allow it.
 func (o *Options) access() verbs.AccessFlags {
 	if o.Type == verbs.QPTypeUC {
 		return verbs.AccessRemoteWrite
@@ -59,7 +61,8 @@ func (o *Options) access() verbs.AccessFlags {
 	return verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 }
 
-// chooseSource returns the entry of the GID table to send from: that of an address, or the first without one.
+// chooseSource returns the GID table entry of the source address: that of an address, or the first one if source is
+// zero.
 func chooseSource(c *verbs.Context, source netip.Addr) (verbs.GIDEntry, error) {
 	entries, err := c.QueryGIDTable(port)
 	if err != nil {
@@ -71,7 +74,7 @@ func chooseSource(c *verbs.Context, source netip.Addr) (verbs.GIDEntry, error) {
 		at = slices.IndexFunc(entries, func(e verbs.GIDEntry) bool { return e.GID == own })
 	}
 	if at < 0 || at >= len(entries) {
-		return verbs.GIDEntry{}, fmt.Errorf("%w: the device has no address %v (Options.Source), or none at all; ip address add",
+		return verbs.GIDEntry{}, fmt.Errorf("%w: the device has no address, or not %v (Options.Source); add it with ip address add",
 			verbs.ErrNoGID, source)
 	}
 	return entries[at], nil
@@ -105,15 +108,15 @@ func (c *Conn) RemoteQP() QPAddr {
 	return QPAddr{GID: attr.AHAttr.GRH.DGID, QPN: attr.DestQPN, PSN: attr.RQPSN, Reads: int(attr.MaxRDAtomic)}
 }
 
-// The attributes of the connections that ibv_rc_pingpong and perftest make.
+// The attributes of connections of ibv_rc_pingpong and perftest.
 const (
 	retries      = 7
 	foreverRNR   = 7
 	leastRNRTime = 640 * time.Microsecond
 )
 
-// Connect connects an end that New has created to the other, which does the same with this one's address. It
-// returns at once: later requests show whether the other end exists.
+// Connect connects an end created by New to the other end, which does the same with this end's address. It does not
+// wait: later requests show whether the other end exists.
 func (c *Conn) Connect(remote QPAddr) error {
 	if c == nil {
 		return fmt.Errorf("connect: %w", errNil)
@@ -132,7 +135,7 @@ func (c *Conn) connect(remote *QPAddr) error {
 	o := &c.options
 	switch {
 	case c.handshake.id != nil:
-		return fmt.Errorf("%w: Dial or Accept has connected it", verbs.ErrInvalid)
+		return fmt.Errorf("%w: the connection was made by Dial or Accept", verbs.ErrInvalid)
 	case remote.GID.IsIPv4() != c.source.GID.IsIPv4():
 		return fmt.Errorf("%w: this end's address is %v, of the other IP version; see Options.Source",
 			verbs.ErrInvalid, c.source.GID.Addr())
@@ -165,7 +168,7 @@ func (c *Conn) LocalAddr() netip.AddrPort {
 	return netip.AddrPortFrom(c.source.GID.Addr(), 0)
 }
 
-// RemoteAddr returns the other end's address and port, likewise.
+// RemoteAddr returns the other end's address and port; port 0 for a connection of New.
 func (c *Conn) RemoteAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the short way costs beside bare verbs: both in one run, in turns, and how many times as fast as bare
-// verbs it is. One goroutine does all that both cards do, over a wire in memory, and the time is its
-// thread's, so that other programs do not count. go test -run - -bench . ./verbs/rc
+// The speed of package rc relative to package verbs: both in one run, in turns. One goroutine does all the work of both
+// cards, over an in-memory network, and the time is that of its thread, so that other programs do not count. go test
+// -run - -bench . ./verbs/rc
 
 const (
 	benchBatch = 8
@@ -51,7 +51,7 @@ func newBare(t testing.TB, c *verbs.Context, length int) *bare {
 	return b
 }
 
-// bares are two that are connected, and one's requests.
+// bares returns two connected ends, and the requests of one.
 func bares(t testing.TB, opcode verbs.Opcode, length int) (left, right *bare) {
 	one, two := ownWire(t)
 	left, right = newBare(t, one, length), newBare(t, two, length)
@@ -86,14 +86,14 @@ func (b *bare) post(n int) {
 	b.out += n
 }
 
-// copyIn copies what the requests send, into buffers that are free if there is room for requests.
+// copyIn copies the data of the requests into free buffers, if there is room for requests.
 func (b *bare) copyIn(messages []rc.Message) {
 	for i := range messages {
 		copy(b.mr.Bytes()[b.wrs[i].RemoteAddr:], messages[i].Data)
 	}
 }
 
-// reap takes what has completed.
+// reap polls completions of sends.
 func (b *bare) reap() (done int) {
 	n, err := b.send.Poll(b.wcs[:])
 	check(b, err)
@@ -105,7 +105,7 @@ func (b *bare) reap() (done int) {
 	return done
 }
 
-// take receives what is there, and posts the buffers again.
+// take polls received messages, and posts the buffers again.
 func (b *bare) take() int {
 	n, err := b.recv.Poll(b.wcs[:])
 	check(b, err)
@@ -142,7 +142,7 @@ func newShort(t testing.TB, opcode verbs.Opcode, length int) *short {
 	return s
 }
 
-// turn is one of either end: the left one posts, if there is room, and the right one takes what is there.
+// turn runs both ends once: the left one posts, if there is room, and the right one receives.
 func (s *short) turn(post func() error) int {
 	done, outstanding, err := s.left.Completed()
 	check(s, err)
@@ -169,15 +169,15 @@ func (s *short) hop(from, to *rc.Conn) {
 	s.in[0].Release()
 }
 
-// threadTime is what the thread has run.
+// threadTime returns the processor time of the thread.
 func threadTime() time.Duration {
 	var r unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_THREAD, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// beside runs both ways in turns, until each has done b.N requests, and reports the ratio of their speeds. A
-// turn gives how many requests it has completed.
+// beside runs both programs in turns, until each has done b.N requests, and reports the ratio of their speeds. A turn
+// returns the number of completed requests.
 func beside(b *testing.B, bareTurn, shortTurn func() int) {
 	const stint = 2000
 	runtime.LockOSThread()
@@ -229,7 +229,7 @@ func BenchmarkBeside(b *testing.B) {
 	}
 }
 
-// BenchmarkTrip is a message of 64 bytes there and one back.
+// BenchmarkTrip measures a round trip of 64 bytes.
 func BenchmarkTrip(b *testing.B) {
 	left, right := bares(b, verbs.WRSend, 64)
 	s := newShort(b, verbs.WRSend, 64)

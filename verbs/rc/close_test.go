@@ -12,7 +12,8 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// TestAllReceiversLearnOfTheEnd: the completions of the end are taken by one of those who wait.
+// TestAllReceiversLearnOfTheEnd checks that all waiting receivers return, although only one of them polls the
+// completions of the end.
 func TestAllReceiversLearnOfTheEnd(t *testing.T) {
 	a, b := pair(t, rc.Options{})
 	const receivers = 5
@@ -38,7 +39,7 @@ func TestAllReceiversLearnOfTheEnd(t *testing.T) {
 		case err := <-ended:
 			refused(t, err, rc.ErrDisconnected)
 		case <-guard(t).Done():
-			t.Fatal("a receiver waits for ever")
+			t.Fatal("a receiver still waits after the end")
 		}
 	}
 	other, _ := pair(t, rc.Options{})
@@ -50,7 +51,7 @@ func TestAllReceiversLearnOfTheEnd(t *testing.T) {
 	refused(t, <-waits, context.Canceled)
 }
 
-// TestCloseSaysWhatIsLost: a peer that does not receive has not all when the time of Close is over.
+// TestCloseSaysWhatIsLost checks the error of Close when the peer has not received all data in time.
 func TestCloseSaysWhatIsLost(t *testing.T) {
 	left, right := wire(t)
 	a, b := linked(t, left, right, rc.Options{Linger: time.Millisecond}, rc.Options{RecvDepth: 2})
@@ -59,27 +60,27 @@ func TestCloseSaysWhatIsLost(t *testing.T) {
 	}
 	err := a.Close()
 	refused(t, err, rc.ErrUnacknowledged)
-	// The peer has two receives; of these it may not have said in that time that they were taken.
-	if !regexp.MustCompile(`: (8|9|10) requests within 1ms; call Flush before, or raise Options\.Linger$`).MatchString(err.Error()) {
+	// The peer has two receives, and may not have acknowledged them in that time.
+	if !regexp.MustCompile(`: (8|9|10) requests within 1ms; call Flush before, or increase Options\.Linger$`).MatchString(err.Error()) {
 		t.Error(err)
 	}
 	check(t, a.Close())
 	said(t, b, text(0))
 }
 
-// TestAddressesStay: who has gone can still be named.
+// TestAddressesStay checks that the addresses are available after Close.
 func TestAddressesStay(t *testing.T) {
 	a, b := pair(t, rc.Options{})
 	local, peer := a.LocalAddr(), a.RemoteAddr()
 	check(t, a.Close())
 	check(t, b.Close())
 	if a.LocalAddr() != local || a.RemoteAddr() != peer || !local.IsValid() || b.RemoteAddr() != local {
-		t.Errorf("%v and %v are %v and %v after Close", local, peer, a.LocalAddr(), a.RemoteAddr())
+		t.Errorf("after Close: got %[3]v and %[4]v, want %[1]v and %[2]v", local, peer, a.LocalAddr(), a.RemoteAddr())
 	}
 }
 
-// TestClosedRegion: a request that names one is refused, and the connection goes on; one of a connection that is
-// closed is closed already.
+// TestClosedRegion checks that a request with a closed region is refused, and the connection continues; a region of a
+// closed connection is already closed.
 func TestClosedRegion(t *testing.T) {
 	a, b := pair(t, rc.Options{})
 	r, err := a.NewRegion(100, 0)
@@ -94,7 +95,7 @@ func TestClosedRegion(t *testing.T) {
 	check(t, later.Close())
 }
 
-// TestIDsRefuse: what connections by ids cannot have is refused at once, by both ends.
+// TestIDsRefuse checks that both ends refuse options that connections by ids do not support.
 func TestIDsRefuse(t *testing.T) {
 	left, right := wire(t)
 	for _, o := range []rc.Options{
@@ -109,10 +110,10 @@ func TestIDsRefuse(t *testing.T) {
 	refused(t, err, verbs.ErrInvalid)
 }
 
-// TestRejectionIsRead: the client's error has what the server's program says.
+// TestRejectionIsRead checks that the client's error contains the text of the server's program.
 func TestRejectionIsRead(t *testing.T) {
 	e := &rc.RejectedError{Err: errors.New("rejected"), PrivateData: append([]byte("the house is full"), 0, 0)}
-	if got := e.Error(); got != `rejected; it says "the house is full"` {
+	if got := e.Error(); got != `rejected: "the house is full"` {
 		t.Error(got)
 	}
 	for _, data := range [][]byte{nil, {0, 0}, {0xFF, 0xFE}} {

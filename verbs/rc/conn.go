@@ -29,7 +29,7 @@ type Conn struct {
 	ends    atomic.Pointer[[2]netip.AddrPort] // as of Close: the local and the remote address
 
 	sendCQ, recvCQ *verbs.CQ
-	mr             *verbs.MR // receive buffers, unless they are elsewhere, then send buffers
+	mr             *verbs.MR // receive buffers, unless they belong to a region or the domain, then send buffers
 	qp             *verbs.QP
 	source         verbs.GIDEntry // of New
 	psn            verbs.PSN      // of New: of the first packet
@@ -130,12 +130,11 @@ func (c *Conn) RemotePrivateData() []byte {
 	return c.handshake.remoteData
 }
 
-// Close waits until the peer has acknowledged all requests (Options.Linger), ends the connection, and frees
-// its objects. The peer is notified if the connection was made by ids. ErrUnacknowledged means that
-// the wait was too short: unacknowledged data may be lost; Close has done the rest nevertheless. Of a
-// connection that has ended before, Flush reports whether all data arrived. Calls that wait return ErrClosed. Lent
-// buffers must not be used any more, except that those of a Domain's receives are to be released. Closing again
-// does nothing.
+// Close waits until the peer has acknowledged all requests (Options.Linger), ends the connection, and frees its
+// objects. The peer is notified if the connection was made by ids. ErrUnacknowledged means that the wait was too short:
+// unacknowledged data may be lost; the connection is closed nevertheless. If the connection had ended before, Flush
+// reports whether all data arrived. Waiting calls return ErrClosed. Lent buffers must not be used afterwards, except
+// that those of a Domain must be released. Closing again has no effect.
 func (c *Conn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -167,14 +166,14 @@ func (c *Conn) linger() error {
 	left := 0
 	c.sends.Do(func(p transport.Progress) { left = p.Outstanding() })
 	if left > 0 {
-		return fmt.Errorf("close: %w: %d requests within %v; call Flush before, or raise Options.Linger",
+		return fmt.Errorf("close: %w: %d requests within %v; call Flush before, or increase Options.Linger",
 			ErrUnacknowledged, left, c.options.Linger)
 	}
 	return nil
 }
 
-// disconnect notifies the peer, and takes the queue pair to ERR. Receives of a domain that the connection's messages
-// occupy go back there: when the last request has been flushed, all of them have completed.
+// disconnect notifies the peer, and takes the queue pair to ERR. The connection's unreceived messages return their
+// receives to the domain: when the last request has been flushed, all of them have completed.
 func (c *Conn) disconnect() {
 	if id := c.handshake.id; id != nil {
 		_ = id.Disconnect() // an error: it was never connected, or the device has failed

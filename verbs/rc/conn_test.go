@@ -34,27 +34,27 @@ func TestMessages(t *testing.T) {
 		}
 		n, err := b.SendBatch(ctx, []rc.Message{{Data: []byte("one")}, {Imm: 7, HasImm: true}, {Data: make([]byte, 4096)}})
 		if check(t, err); n != 3 {
-			t.Errorf("%d queued", n)
+			t.Errorf("got %d queued", n)
 		}
 		check(t, b.Flush(ctx))
 		var got [8]rc.Message
 		n, err = a.RecvBatch(ctx, got[:])
 		if check(t, err); n != 3 || string(got[0].Data) != "one" || got[0].HasImm || !got[1].HasImm || got[1].Imm != 7 || got[2].Length != 4096 {
-			t.Errorf("%d came: %v", n, got[:n])
+			t.Errorf("got %d messages: %v", n, got[:n])
 		}
 		a.Release(got[:n])
 		a.Release(got[:n])
 		got[0].Release()
 		if n, err := a.Poll(got[:]); n != 0 || err != nil {
-			t.Errorf("%d more, %v", n, err)
+			t.Errorf("got %d more messages, %v", n, err)
 		}
 		if done, left, err := b.Completed(); done != 3 || left != 0 || err != nil {
-			t.Errorf("%d done, %d outstanding, %v", done, left, err)
+			t.Errorf("got %d done, %d outstanding, %v", done, left, err)
 		}
 	}
 }
 
-// TestBothWays has many goroutines send and receive at both ends at once: each message arrives once.
+// TestBothWays sends and receives in many goroutines at both ends concurrently: each message arrives once.
 func TestBothWays(t *testing.T) {
 	t.Parallel()
 	const senders, each, receivers = 3, 400, 2
@@ -82,7 +82,7 @@ func TestBothWays(t *testing.T) {
 					messages[<-seen] = true
 				}
 				if done(); len(messages) != senders*each {
-					t.Errorf("%d different messages came, want %d", len(messages), senders*each)
+					t.Errorf("got %d different messages, want %d", len(messages), senders*each)
 				}
 			})
 		}
@@ -107,7 +107,7 @@ func collect(t testing.TB, ctx context.Context, c *rc.Conn, seen chan<- string) 
 	}
 }
 
-// TestSlowReceiver: a peer that does not receive holds the sender up, and loses nothing.
+// TestSlowReceiver checks that a peer that does not receive blocks the sender, and that no message is lost.
 func TestSlowReceiver(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, rc.Options{RecvDepth: 4, SendDepth: 4})
@@ -149,18 +149,18 @@ func TestAddresses(t *testing.T) {
 		b := accept(t, l)
 		check(t, l.Close())
 		if a.RemoteAddr() != place || b.LocalAddr() != place || a.LocalAddr() != b.RemoteAddr() {
-			t.Errorf("%v to %v, at the other end %v to %v", a.LocalAddr(), a.RemoteAddr(), b.LocalAddr(), b.RemoteAddr())
+			t.Errorf("got %v to %v, at the other end %v to %v", a.LocalAddr(), a.RemoteAddr(), b.LocalAddr(), b.RemoteAddr())
 		}
 		if mine, its := a.LocalQP(), b.RemoteQP(); mine.QPN != its.QPN || mine.GID != its.GID || mine.PSN != its.PSN {
-			t.Errorf("%v is known as %v", mine, its)
+			t.Errorf("got address %v, at the other end %v", mine, its)
 		}
 		if string(a.RemotePrivateData()[:14]) != "hello yourself" || string(b.RemotePrivateData()[:5]) != "hello" {
-			t.Errorf("%q and %q", a.RemotePrivateData(), b.RemotePrivateData())
+			t.Errorf("got private data %q and %q", a.RemotePrivateData(), b.RemotePrivateData())
 		}
 	}
 }
 
-// TestNew connects ends that tell each other their addresses, reliable and not.
+// TestNew connects ends that exchange their addresses, reliable and unreliable.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []verbs.QPType{verbs.QPTypeRC, verbs.QPTypeUC} {
@@ -185,7 +185,7 @@ func TestNew(t *testing.T) {
 				refused(t, err, verbs.ErrInvalid)
 			}
 			if a.RemoteQP().QPN != b.LocalQP().QPN || a.LocalAddr().Addr() != addresses(addressA)[source] || b.RemoteAddr().Addr() != a.LocalAddr().Addr() {
-				t.Errorf("%v, %v", a.RemoteQP(), b.LocalQP())
+				t.Errorf("got addresses %v and %v", a.RemoteQP(), b.LocalQP())
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, verbs.ErrInvalid)
 	_, err = rc.DialAddr(guard(t), left, netip.MustParseAddrPort("10.0.0.77:1"), rc.Options{})
 	if err == nil {
-		t.Error("nobody was reached")
+		t.Error("got no error from a connection without a peer")
 	}
 	domain, err := rc.NewDomain(right, rc.DomainOptions{})
 	closed(t, domain, err)
@@ -235,19 +235,19 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, context.Canceled)
 }
 
-// TestRejected: a peer that does not want the connection says why.
+// TestRejected checks the reason of a rejection.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
 	_, err := rc.DialAddr(guard(t), left, at, rc.Options{})
 	var rejected *rc.RejectedError
 	if !errors.As(err, &rejected) || rejected.Reason != 8 {
-		t.Errorf("nobody listens there: %v", err)
+		t.Errorf("no listener: got %v", err)
 	}
 	refused(t, err, unix.ECONNREFUSED)
 	l := listen(t, right, rc.Options{Admit: func(client netip.AddrPort, said []byte) ([]byte, error) {
 		if client.Addr() != netip.MustParseAddr(addressA) {
-			t.Errorf("client %v", client)
+			t.Errorf("got client %v", client)
 		}
 		if string(said[:6]) != "sesame" {
 			return nil, errors.New("say the word")
@@ -256,7 +256,7 @@ func TestRejected(t *testing.T) {
 	}})
 	_, err = rc.DialAddr(guard(t), left, at, rc.Options{PrivateData: []byte("please")})
 	if !errors.As(err, &rejected) || rejected.Reason != 28 || string(rejected.PrivateData[:12]) != "say the word" {
-		t.Errorf("rejected: %v", err)
+		t.Errorf("got %v, want a rejection", err)
 	}
 	a := dial(t, left, rc.Options{PrivateData: []byte("sesame")})
 	if accept(t, l); string(a.RemotePrivateData()[:7]) != "come in" {
@@ -307,12 +307,12 @@ func TestManyClients(t *testing.T) {
 		}
 		all.Wait()
 		if shared.Bytes()[0] != clients*rounds {
-			t.Errorf("counted %d", shared.Bytes()[0])
+			t.Errorf("got a count of %d", shared.Bytes()[0])
 		}
 	}
 }
 
-// TestNetClosed: calls after Close, and those that wait meanwhile.
+// TestNetClosed checks the errors of calls after Close, and of waiting calls.
 func TestNetClosed(t *testing.T) {
 	t.Parallel()
 	for _, o := range []rc.Options{{}, {Spin: true}, {SendDepth: 1, RecvDepth: 1}} {
@@ -354,7 +354,7 @@ func TestNetClosed(t *testing.T) {
 	}
 }
 
-// TestBriefClient: what a client has sent that has closed the connection before Accept is received.
+// TestBriefClient checks that messages of a client that has disconnected before Accept are received.
 func TestBriefClient(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -371,7 +371,7 @@ func TestBriefClient(t *testing.T) {
 	}
 }
 
-// TestBacklog: as many connections as it says are made before Accept; the next one waits.
+// TestBacklog checks that Backlog connections are established before Accept, and that the next one waits.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -387,7 +387,7 @@ func TestBacklog(t *testing.T) {
 	check(t, <-next)
 }
 
-// TestClosedListener: connections that nobody has accepted are closed, and the others stay.
+// TestClosedListener checks that connections that were not accepted are closed, and the others stay open.
 func TestClosedListener(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -417,7 +417,7 @@ func TestDialByName(t *testing.T) {
 	a, err := rc.Dial(guard(t), cards, at.String(), rc.Options{})
 	closed(t, a, err)
 	if accept(t, l); a.RemoteAddr() != at {
-		t.Errorf("connected to %v", a.RemoteAddr())
+		t.Errorf("got a connection to %v", a.RemoteAddr())
 	}
 	_, err = rc.Dial(guard(t), cards[:1], at.String(), rc.Options{})
 	refused(t, err, verbs.ErrUnreachable, at.String())

@@ -12,7 +12,7 @@ import (
 // copied is a request whose data is copied to or from a slot's buffer.
 type copied struct {
 	opcode       verbs.Opcode
-	data         []byte // to be written, or to be filled
+	data         []byte // source or destination
 	remote       RemoteRegion
 	offset       int
 	compare, add uint64 // of atomics
@@ -30,8 +30,7 @@ func (c *Conn) Write(ctx context.Context, to RemoteRegion, offset int, data []by
 	return err
 }
 
-// Read reads the peer's memory, from an offset, until data is full. It sees all earlier writes over the
-// same connection.
+// Read fills data from the peer's memory at an offset. It observes all earlier writes over the same connection.
 func (c *Conn) Read(ctx context.Context, from RemoteRegion, offset int, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("read: %w", errNil)
@@ -39,8 +38,8 @@ func (c *Conn) Read(ctx context.Context, from RemoteRegion, offset int, data []b
 	return c.do(ctx, &copied{opcode: verbs.WRRDMARead, data: data, remote: from, offset: offset})
 }
 
-// FetchAdd adds to 8 bytes of the peer's memory, at an offset, which are a number in the machine's order, and
-// returns the previous number. Simultaneous atomics come before or after it.
+// FetchAdd adds to the 8-byte number in the peer's memory at an offset, in native byte order, and returns the previous
+// number. Concurrent atomics are ordered before or after it.
 func (c *Conn) FetchAdd(ctx context.Context, at RemoteRegion, offset int, add uint64) (was uint64, err error) {
 	if c == nil {
 		return 0, fmt.Errorf("fetch and add: %w", errNil)
@@ -48,7 +47,8 @@ func (c *Conn) FetchAdd(ctx context.Context, at RemoteRegion, offset int, add ui
 	return c.atomic(ctx, &copied{opcode: verbs.WRAtomicFetchAndAdd, remote: at, offset: offset, add: add})
 }
 
-// CompareSwap is FetchAdd, but writes swap if the number is compare: it has done so if it returns compare.
+// CompareSwap writes swap to the number if it equals compare, and returns the previous number, which equals compare on
+// success. See FetchAdd.
 func (c *Conn) CompareSwap(ctx context.Context, at RemoteRegion, offset int, compare, swap uint64) (was uint64, err error) {
 	if c == nil {
 		return 0, fmt.Errorf("compare and swap: %w", errNil)
@@ -64,7 +64,7 @@ func (c *Conn) atomic(ctx context.Context, r *copied) (uint64, error) {
 	return binary.NativeEndian.Uint64(r.data), nil
 }
 
-// do posts a request, and waits until its answer has been copied.
+// do posts a request, and waits until its response has been copied.
 func (c *Conn) do(ctx context.Context, r *copied) error {
 	_, number, err := c.post(ctx, 1, true, func(_ int, wr *verbs.SendWR) error { return r.fill(c, wr) })
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Conn) do(ctx context.Context, r *copied) error {
 	return nil
 }
 
-// fill makes the request.
+// fill sets the request.
 func (r *copied) fill(c *Conn, wr *verbs.SendWR) error {
 	length := len(r.data)
 	if r.opcode != verbs.WRRDMAWrite {

@@ -12,9 +12,9 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// Dial connects to a peer that listens at a host and port ("name:port", "10.0.0.2:7174", "[fd00::2]:7174"), as
-// net.Dial does. Of the cards it uses the one by which the host's route leads to the peer. If the name has several
-// addresses, it tries them in turn. Cards that have failed or are closed are left out. Otherwise it is DialAddr.
+// Dial connects to a peer that listens at a host and port ("name:port", "10.0.0.2:7174", "[fd00::2]:7174"), as net.Dial
+// does. It uses the card selected by the host's route to the peer, and ignores cards that have failed or are closed. If
+// the name has several addresses, it tries them in turn. Otherwise it is DialAddr.
 func Dial(ctx context.Context, cards []*verbs.Context, address string, o Options) (*Conn, error) {
 	peers, err := lookup(ctx, address)
 	if err != nil {
@@ -40,7 +40,7 @@ func Dial(ctx context.Context, cards []*verbs.Context, address string, o Options
 	return nil, failed
 }
 
-// isDead reports whether a card carries out no more commands.
+// isDead reports whether a card no longer executes commands.
 func isDead(card *verbs.Context) bool {
 	_, err := card.QueryDevice()
 	return errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed)
@@ -63,7 +63,7 @@ func lookup(ctx context.Context, address string) (all []netip.AddrPort, err erro
 	return all, err
 }
 
-// route returns the card by which the host reaches a peer.
+// route returns the card selected by the host's route to a peer.
 func route(ctx context.Context, cards []*verbs.Context, source, to netip.AddrPort) (card *verbs.Context, err error) {
 	channel, err := cm.CreateEventChannel(cards...)
 	if err != nil {
@@ -89,8 +89,8 @@ func route(ctx context.Context, cards []*verbs.Context, source, to netip.AddrPor
 }
 
 // DialAddr connects by a card to a peer that listens at an address and port. It waits until the peer has accepted, or
-// until ctx is done. A *RejectedError contains the reason why the peer refuses the connection. verbs.ErrUnreachable means
-// that there is no route to the peer. A peer that does not answer is unix.ETIMEDOUT after 103 s.
+// until ctx is done. A *RejectedError contains the reason why the peer refuses the connection. verbs.ErrUnreachable
+// means that there is no route to the peer; unix.ETIMEDOUT, that the peer has not responded for 103 s.
 func DialAddr(ctx context.Context, c *verbs.Context, to netip.AddrPort, o Options) (*Conn, error) {
 	conn, err := dial(ctx, c, to, o)
 	if err != nil {

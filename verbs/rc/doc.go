@@ -1,5 +1,5 @@
-// Package rc makes connections. A Conn owns its buffers, posts receives ahead, and polls for completions itself. It
-// is the twin of package ud, and hides work requests, slots, queue pair states and connection ids.
+// Package rc implements connections. A Conn owns its buffers, posts receives ahead, and polls for completions itself.
+// Like package ud for datagrams, it hides work requests, slots, queue pair states and connection ids.
 //
 //	l, err := rc.Listen(c, at, rc.Options{})     // c is a verbs.Context, at an address and a port
 //	server, err := l.Accept(ctx)
@@ -18,21 +18,21 @@
 // Dial and Listen use connection ids (package cm). Programs that exchange queue pair numbers by other means, such as
 // perftest, use New, LocalQP and Connect.
 //
-// A message occupies one of the peer's receive buffers. While the peer has none, its card answers RNR, and this one sends
-// again after 0.64 ms, for ever: Send waits once SendDepth requests are outstanding, and Flush and Read wait too. Close
-// waits for Options.Linger only. Connections that share the receives of a Domain share its buffers: a program that
-// releases no messages of one of them blocks all. A lost packet costs milliseconds, or Options.Timeout if the
-// round trip time is not known yet, if several in a row are lost, or with hca.RecoveryPlain.
+// A message occupies one of the peer's receive buffers. While the peer has none, its card responds with an RNR NAK, and
+// this card retransmits after 0.64 ms, forever: Send waits once SendDepth requests are outstanding, and Flush and Read
+// wait too. Close waits only for Options.Linger. Connections that share the receives of a Domain share its buffers: a
+// program that releases no messages of one of them blocks all. A lost packet costs milliseconds, or Options.Timeout if
+// the round trip time is not known yet, if several in a row are lost, or with hca.RecoveryPlain.
 //
-// A Region is memory that peers use by a handle, a RemoteRegion. The owner's program is not notified. Written data is
-// visible when a later message arrives, or immediate data with it (verbs.WRRDMAWriteWithImm). Send, Write and Read
-// copy, which is best for small data. Post and Do work from a Region without a copy.
+// A Region is memory that peers access by a handle, a RemoteRegion. The owner's program is not notified. Written data
+// is visible when a later message arrives, or immediate data with it (verbs.WRRDMAWriteWithImm). Send, Write and Read
+// copy, which is best for small data. Post and Do use a Region without a copy.
 //
 // A request that fails ends a reliable connection: all requests behind it are flushed, and all calls return the reason.
-// A *RequestError names the request, with EACCES for refused access and ETIMEDOUT for a peer that does not answer.
-// ErrDisconnected means that the peer has closed the connection or that its program has ended; ErrAborted, that this card
-// has refused a request of the peer's. An end that only receives does not notice that the peer's host has failed: it
-// should Send or Read from time to time. Over UC, requests are not acknowledged.
+// A *RequestError identifies the request, with EACCES for refused access and ETIMEDOUT for a peer that does not
+// respond. ErrDisconnected means that the peer has closed the connection or that its program has ended; ErrAborted,
+// that this card has refused a request of the peer. An end that only receives does not detect a failure of the peer's
+// host: it should Send or Read from time to time. Over UC, requests are not acknowledged.
 //
 // A Conn owns two CQs, a queue pair, a connection id, and a memory region for its slots. Its Domain is its own, or the
 // program's: a protection domain, regions, the goroutine that receives the events of ids, and shared receives (an SRQ).

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Domain is what several connections of a program share: a protection domain, so that the peers of all of
-// them can use its regions, and receives, if it has some. A server with many clients has one.
+// Domain contains the resources that several connections of a program share: a protection domain, so that the peers of
+// all of them can access its regions, and optionally receives. A server with many clients uses one.
 type Domain struct {
 	verbs   *verbs.Context
 	options DomainOptions
@@ -21,22 +21,22 @@ type Domain struct {
 	recvs   *transport.Receives // nil: connections have their own
 
 	mu      sync.Mutex
-	users   int // its owner, connections, listeners
+	users   int // the owner, connections and listeners
 	closed  bool
 	regions map[*Region]bool
-	watcher *watcher // nil until there is a connection id
+	watcher *watcher // nil until the first connection id
 }
 
 // DomainOptions are the options of a domain.
 type DomainOptions struct {
-	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each has its
-	// own.
+	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each connection has
+	// its own.
 	RecvDepth int
-	// MaxMessage is their length in bytes; 0 stands for 4096.
+	// MaxMessage is their length in bytes (default 4096).
 	MaxMessage int
 }
 
-// NewDomain makes a domain on a device.
+// NewDomain creates a domain on a device.
 func NewDomain(c *verbs.Context, o DomainOptions) (*Domain, error) {
 	d, err := newDomain(c, o)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *Domain) create() (err error) {
 	return d.recvs.Start(d.mr, depth, stride, d.options.MaxMessage, d.srq.PostRecv)
 }
 
-// enter counts a user, which leaves later.
+// enter adds a user, which calls leave later.
 func (d *Domain) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func (d *Domain) enter() error {
 	return nil
 }
 
-// leave frees the domain with its last user.
+// leave removes a user. The last one frees the domain.
 func (d *Domain) leave() error {
 	d.mu.Lock()
 	d.users--
@@ -99,8 +99,8 @@ func (d *Domain) leave() error {
 	return d.free()
 }
 
-// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing
-// again does nothing.
+// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing again has no
+// effect.
 func (d *Domain) Close() error {
 	if d == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -112,7 +112,7 @@ func (d *Domain) Close() error {
 		return nil
 	case others > 0:
 		d.mu.Unlock()
-		return fmt.Errorf("close domain: %w: connections and listeners that use it: %d; close them first",
+		return fmt.Errorf("close domain: %w: %d connections and listeners use it; close them first",
 			verbs.ErrBusy, others)
 	}
 	d.closed = true

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ends is what calls say when a connection has ended.
+// ends checks the errors of all calls after the end of a connection.
 func ends(t testing.TB, c *rc.Conn, want error) {
 	t.Helper()
 	for _, call := range []func() error{
@@ -29,7 +29,7 @@ func ends(t testing.TB, c *rc.Conn, want error) {
 	}
 }
 
-// TestRefusedAccess: the peer does not allow a request, and says so; those behind it are flushed.
+// TestRefusedAccess checks that a request without permission is refused, and that later requests are flushed.
 func TestRefusedAccess(t *testing.T) {
 	t.Parallel()
 	for _, spin := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestRefusedAccess(t *testing.T) {
 			{Opcode: verbs.WRRDMAWrite, Region: own, Length: 2, Remote: there},
 		})
 		if check(t, err); posted != 3 {
-			t.Errorf("%d posted", posted)
+			t.Errorf("got %d posted", posted)
 		}
 		err = a.Flush(ctx)
 		refused(t, err, unix.EACCES)
@@ -58,19 +58,19 @@ func TestRefusedAccess(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if !strings.Contains(err.Error(), "behind another") || !strings.Contains(err.Error(), there.String()) {
-			t.Errorf("%v does not say that", err)
+			t.Errorf("got %v, want the flush and the reason", err)
 		}
 		if done, _, err := a.Completed(); done != 2 || !errors.Is(err, unix.EACCES) {
-			t.Errorf("%d done, %v", done, err)
+			t.Errorf("got %d done, %v", done, err)
 		}
 		refused(t, <-waits, unix.EACCES)
 		ends(t, a, unix.EACCES)
 		ends(t, b, rc.ErrAborted)
-		check(t, b.Flush(ctx)) // it has sent nothing
+		check(t, b.Flush(ctx)) // it has sent no request
 	}
 }
 
-// TestTooLongForThePeer: a message that is longer than the peer's receives.
+// TestTooLongForThePeer sends a message that is longer than the peer's receives.
 func TestTooLongForThePeer(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -85,7 +85,7 @@ func TestTooLongForThePeer(t *testing.T) {
 	ends(t, b, unix.EMSGSIZE)
 }
 
-// TestDisconnected: the peer closes, or its program dies. What it has sent before is received.
+// TestDisconnected checks the end when the peer closes, or its program is killed. Earlier messages are received.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []int{0, 16} {
@@ -126,7 +126,7 @@ func TestKilled(t *testing.T) {
 	ends(t, a, rc.ErrDisconnected)
 }
 
-// TestCutOff: the peer does not answer any more. Receives of a domain have no flush by which that shows.
+// TestCutOff checks the end when the peer no longer responds. Shared receives of a domain are not flushed then.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []int{0, 16} {
@@ -137,7 +137,7 @@ func TestCutOff(t *testing.T) {
 			a, b := joined(t, left, right, rc.Options{Timeout: 20 * time.Millisecond, Domain: domain, Spin: spin, Linger: time.Millisecond}, rc.Options{})
 			check(t, a.Send(guard(t), []byte("before")))
 			said(t, b, "before")
-			check(t, a.Flush(guard(t))) // its acknowledge has come
+			check(t, a.Flush(guard(t))) // the acknowledgement has arrived
 			cut(true)
 			check(t, a.Send(guard(t), []byte("after")))
 			_, err = a.Recv(guard(t))
@@ -151,8 +151,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestAbortedShared: a request of the peer's that is refused ends a connection of which the receives are
-// shared.
+// TestAbortedShared checks that a refused request of the peer ends a connection with shared receives.
 func TestAbortedShared(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -166,7 +165,7 @@ func TestAbortedShared(t *testing.T) {
 	refused(t, a.Flush(guard(t)), unix.EACCES)
 }
 
-// TestSharedReceivesComeBack: those of messages that nobody has taken are posted again when the connection is
+// TestSharedReceivesComeBack checks that the receives of unreceived messages are posted again when the connection is
 // closed.
 func TestSharedReceivesComeBack(t *testing.T) {
 	t.Parallel()
@@ -186,7 +185,7 @@ func TestSharedReceivesComeBack(t *testing.T) {
 	}
 }
 
-// TestDeviceGone closes the context below a connection and a listener.
+// TestDeviceGone closes the context of a connection and a listener.
 func TestDeviceGone(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -209,12 +208,13 @@ func TestDeviceGone(t *testing.T) {
 	refused(t, err, rc.ErrDisconnected)
 }
 
-// failing is a card that has failed: its commands say so, and it is gone.
+// failing is a card that has failed: its commands return ErrDeviceFatal, and it is closed.
 type failing struct{ provider.Provider }
 
 func (f failing) Err() error { return verbs.ErrDeviceFatal }
 
-// TestDeviceFailed: a device that has failed was closed by nobody, and Close has nothing to free.
+// TestDeviceFailed checks that the failure of a device is not reported as net.ErrClosed, and that Close has no objects
+// to free.
 func TestDeviceFailed(t *testing.T) {
 	t.Parallel()
 	left, right, err := cards()
@@ -233,12 +233,12 @@ func TestDeviceFailed(t *testing.T) {
 		_, err = one.Recv(guard(t))
 		refused(t, err, verbs.ErrDeviceFatal)
 		if errors.Is(err, net.ErrClosed) {
-			t.Errorf("%v is net.ErrClosed", err)
+			t.Errorf("got %v, which is net.ErrClosed", err)
 		}
 	}
 }
 
-// TestNothingIsLeft makes more connections than the device has room for, one after the other; some fail.
+// TestNothingIsLeft creates more connections than the device has room for, one after the other; some fail.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -272,7 +272,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestCloseAmidst closes while everything is going on.
+// TestCloseAmidst closes connections during traffic.
 func TestCloseAmidst(t *testing.T) {
 	t.Parallel()
 	for round := range 12 {

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// ending is how a connection has ended, and why.
+// ending is the end of a connection and its reason.
 type ending struct {
 	down   context.Context // done when the connection has ended
 	cancel context.CancelFunc
@@ -18,7 +18,7 @@ type ending struct {
 	mu      sync.Mutex
 	reason  error
 	waiting bool   // for a better reason than ErrAborted
-	broken  uint64 // number of the first request that was not carried out; 0: none
+	broken  uint64 // number of the first failed request; 0: none
 }
 
 // eventPause is the maximum delay of the event that reports why requests were flushed.
@@ -26,7 +26,7 @@ const eventPause = 20 * time.Millisecond
 
 func (e *ending) init() { e.down, e.cancel = context.WithCancel(context.Background()) }
 
-// set sets the reason, unless it is known already.
+// set sets the reason, unless there is one.
 func (e *ending) set(reason error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,8 +46,8 @@ func (e *ending) flushed() {
 	}
 }
 
-// fail records a request that was not carried out. The first one, unless it was only flushed, is the reason for the
-// end of the connection.
+// fail records a failed request. The first one, unless it was only flushed, is the reason for the end of the
+// connection.
 func (e *ending) fail(wc *verbs.WC, at *slot) {
 	e.mu.Lock()
 	if e.broken == 0 {
@@ -61,7 +61,7 @@ func (e *ending) fail(wc *verbs.WC, at *slot) {
 	e.set(&RequestError{at.opcode, at.length, at.remote, wc.Err()})
 }
 
-// firstBroken returns the number of the first request that was not carried out, 0 without one.
+// firstBroken returns the number of the first failed request, or 0.
 func (e *ending) firstBroken() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +88,7 @@ func (e *ending) await(ctx context.Context) error {
 	}
 }
 
-// outcome returns the error of a completed request: nil if it was carried out. It waits for the reason.
+// outcome returns the error of a completed request, or nil. It waits for the reason.
 func (e *ending) outcome(ctx context.Context, number uint64) error {
 	broken := e.firstBroken()
 	if broken == 0 || broken > number {
@@ -100,12 +100,12 @@ func (e *ending) outcome(ctx context.Context, number uint64) error {
 	return e.ofRequest(broken == number)
 }
 
-// ofRequest returns the error of a request that was not carried out: the first one, or one behind it.
+// ofRequest returns the error of a failed request: the first one, or one behind it.
 func (e *ending) ofRequest(first bool) error {
 	cause := e.cause()
 	var request *RequestError
 	if !first && errors.As(cause, &request) {
-		return fmt.Errorf("not carried out, being behind another request: %w", cause)
+		return fmt.Errorf("flushed behind another request: %w", cause)
 	}
 	return cause
 }

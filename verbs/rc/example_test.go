@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// must and do are for examples: a program looks at its errors.
+// must and do panic on an error. Programs should handle errors.
 func must[T any](value T, err error) T {
 	do(err)
 	return value
@@ -23,8 +23,8 @@ func do(err error) {
 	}
 }
 
-// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a network
-// has hca.Open("eth0"), or client.Dial of the service.
+// hosts returns two cards on an in-memory network, which needs no privileges and no network interface. On a network,
+// use hca.Open("eth0"), or client.Dial of the service.
 func hosts() (left, right *verbs.Context) {
 	a, b, err := cards()
 	do(err)
@@ -47,7 +47,7 @@ func Example() {
 		client := must(listener.Accept(ctx))
 		defer client.Close()
 		m := must(client.Recv(ctx)) // a buffer is lent until Release
-		fmt.Printf("%v says %q\n", client.RemoteAddr().Addr(), m.Data)
+		fmt.Printf("%v sent %q\n", client.RemoteAddr().Addr(), m.Data)
 		m.Release()
 		do(client.Send(ctx, []byte("hello yourself")))
 		_, err := client.Recv(ctx)
@@ -57,17 +57,17 @@ func Example() {
 	server := must(rc.DialAddr(ctx, left, at, rc.Options{}))
 	do(server.Send(ctx, []byte("hello")))
 	m := must(server.Recv(ctx))
-	fmt.Printf("the server says %q\n", m.Data)
+	fmt.Printf("the server sent %q\n", m.Data)
 	m.Release()
 	do(server.Close())
 	fmt.Println(<-served)
 	// Output:
-	// 10.0.0.1 says "hello"
-	// the server says "hello yourself"
+	// 10.0.0.1 sent "hello"
+	// the server sent "hello yourself"
 	// the peer has ended the connection
 }
 
-// The server's memory: a region of a domain, which all its clients use, by a handle that it sends them.
+// The server's memory is a region of a domain. The clients access it by a handle that the server sends.
 func ExampleDomain() {
 	left, right := hosts()
 	defer left.Close()
@@ -98,11 +98,11 @@ func ExampleDomain() {
 		var remote rc.RemoteRegion
 		do(remote.UnmarshalBinary(m.Data))
 		m.Release()
-		visits := must(server.FetchAdd(ctx, remote, 0, 1)) // the server's program does nothing for these
+		visits := must(server.FetchAdd(ctx, remote, 0, 1)) // the server's program is not involved
 		before := make([]byte, 6)
 		do(server.Read(ctx, remote, 8, before))
 		do(server.Write(ctx, remote, 8, []byte(name)))
-		do(server.Flush(ctx)) // it is there
+		do(server.Flush(ctx)) // the write has arrived
 		fmt.Printf("%s: %d before me, %q\n", name, visits, before)
 		do(server.Close())
 		<-served
@@ -114,8 +114,8 @@ func ExampleDomain() {
 	// the server sees "second"
 }
 
-// Many writes at once, from a region and without a copy, over a connection of which the two ends have told
-// each other their addresses by other means.
+// Many writes at once, from a region and without a copy, over a connection whose ends exchange their addresses by other
+// means.
 func ExampleNew() {
 	left, right := hosts()
 	defer left.Close()
@@ -138,7 +138,7 @@ func ExampleNew() {
 		writes = append(writes, rc.Request{Opcode: verbs.WRRDMAWrite, Region: from, Offset: at, Length: part, Remote: to.Remote(), RemoteOffset: at})
 	}
 	must(here.Post(ctx, writes))
-	do(here.Flush(ctx)) // until all are done; Do is both
+	do(here.Flush(ctx)) // until all have completed; Do combines both
 	fmt.Printf("%q\n", to.Bytes()[1<<19:][:13])
 	// Output: "in the middle"
 }
@@ -157,7 +157,7 @@ func ExampleConn_Stream() {
 	go func() {
 		conn := must(listener.Accept())
 		defer conn.Close()
-		must(io.Copy(conn, struct{ io.Reader }{conn})) // what comes goes back, until it ends
+		must(io.Copy(conn, struct{ io.Reader }{conn})) // echo until the end of the data
 	}()
 	stream := must(rc.DialAddr(ctx, left, at, rc.Options{})).Stream()
 	defer stream.Close()
@@ -167,7 +167,7 @@ func ExampleConn_Stream() {
 	// Output: as over TCP
 }
 
-// A handle goes as text, in a file or a message of TCP, and a lock is taken in the memory that it names.
+// A handle is exchanged as text, and a lock is acquired in the memory that it addresses.
 func ExampleConn_CompareSwap() {
 	left, right := hosts()
 	defer left.Close()

@@ -19,9 +19,9 @@ type handshake struct {
 	life   *transport.Life
 	ending *ending
 
-	id         *cm.ID         // that has the queue pair; nil for New
-	news       chan *cm.Event // of the id, until it is connected
-	connected  bool           // as far as the watcher knows, whose field this is
+	id         *cm.ID         // the id of the queue pair; nil for New
+	news       chan *cm.Event // events of the id, until it is connected
+	connected  bool           // as seen by the watcher, which owns this field
 	remoteData []byte         // private data of the peer
 }
 
@@ -82,7 +82,7 @@ func outcome(event *cm.Event, want cm.EventType) error {
 	case event.Err() != nil:
 		return event.Err()
 	}
-	return fmt.Errorf("wait for %v: %w: %v came", want, verbs.ErrInvalid, event.Type)
+	return fmt.Errorf("wait for %v: %w: got %v", want, verbs.ErrInvalid, event.Type)
 }
 
 // handle processes an event of the id, in the watcher's goroutine. When the peer has ended the connection, the
@@ -94,13 +94,13 @@ func (h *handshake) handle(event *cm.Event) {
 		_ = event.ID.Disconnect() // otherwise Close does
 	case event.Type == cm.EventDeviceRemoval:
 		h.ending.set(event.Err())
-	case h.connected && event.Err() != nil: // the peer gave up before it knew that the connection was made
+	case h.connected && event.Err() != nil: // the peer gave up before it received the confirmation
 		h.ending.set(ErrDisconnected)
 	case event.Type != cm.EventTimewaitExit:
 		h.connected = event.Type == cm.EventEstablished
 		select {
 		case h.news <- event:
-		default: // no goroutine waits for it any more
+		default: // no goroutine waits for it
 		}
 	}
 }

@@ -17,19 +17,19 @@ type Listener struct {
 	options Options
 	domain  *Domain
 	life    transport.Life
-	channel *cm.EventChannel // of requests, which wait on the card until they are taken
+	channel *cm.EventChannel // of requests, which stay on the card until they are dequeued
 	id      *cm.ID
 	addr    netip.AddrPort
 
-	room   chan struct{} // full while as many connections wait for Accept as Options.Backlog says
+	room   chan struct{} // full while Options.Backlog connections wait for Accept
 	ready  chan *Conn
-	failed chan struct{} // closed when no more requests come
-	reason error         // of failed
+	failed chan struct{} // closed when no more requests can arrive
+	reason error         // set before failed is closed
 }
 
-// Listen takes connections at an address of the device and a port; at all addresses with ::, at all of IPv4 with
-// 0.0.0.0, at any port that is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a
-// port that needs a privilege (cm.ID.Bind).
+// Listen accepts connections at an address of the device and a port. Address :: means all addresses, 0.0.0.0 all IPv4
+// addresses, and port 0 any free port. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a
+// privileged port (cm.ID.Bind).
 func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
 	l, err := newListener(c, o)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Listener) open(at netip.AddrPort) (err error) {
 	return err
 }
 
-// Addr is the address and port at which the listener is.
+// Addr returns the address and port of the listener.
 func (l *Listener) Addr() netip.AddrPort {
 	if l == nil {
 		return netip.AddrPort{}
@@ -91,8 +91,8 @@ func (l *Listener) Addr() netip.AddrPort {
 	return l.addr
 }
 
-// Accept waits for a connection, until ctx is done. The connection can be used, and its peer may have sent
-// already.
+// Accept waits for a connection, until ctx is done. The connection is established, and its peer may already have sent
+// messages.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	if l == nil {
 		return nil, fmt.Errorf("accept: %w", errNil)
@@ -116,7 +116,7 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// serve takes requests, as long as there is room for connections.
+// serve accepts requests, as long as there is room for connections.
 func (l *Listener) serve() {
 	defer close(l.failed)
 	for {
@@ -138,11 +138,11 @@ func (l *Listener) serve() {
 	}
 }
 
-// take accepts a request. Whether the client confirms the connection, another goroutine waits for.
+// take accepts a request. Another goroutine waits for the client's confirmation.
 func (l *Listener) take(request *cm.Event) {
 	conn, err := l.accept(request)
 	if err != nil {
-		_ = request.ID.Reject(clip(err.Error())) // else the peer has withdrawn
+		_ = request.ID.Reject(clip(err.Error())) // fails if the peer has withdrawn the request
 		l.drop(conn, request.ID)
 		return
 	}
@@ -155,7 +155,7 @@ func (l *Listener) take(request *cm.Event) {
 	})
 }
 
-// accept makes the connection of a request. It gives what there is of it if it fails.
+// accept creates the connection of a request. If it fails, it returns the partial connection.
 func (l *Listener) accept(request *cm.Event) (conn *Conn, err error) {
 	answer := l.options.PrivateData
 	if admit := l.options.Admit; admit != nil {
@@ -186,7 +186,7 @@ func (l *Listener) accept(request *cm.Event) (conn *Conn, err error) {
 	return conn, request.ID.Accept(&param)
 }
 
-// drop forgets a connection that was not made, with the id if it has none.
+// drop closes a connection that was not established, or the id if there is no connection.
 func (l *Listener) drop(conn *Conn, id *cm.ID) {
 	<-l.room
 	if conn != nil && conn.handshake.id != nil {
@@ -200,13 +200,13 @@ func (l *Listener) drop(conn *Conn, id *cm.ID) {
 	}
 }
 
-// maxRejection is how many bytes of private data a rejection has.
+// maxRejection is the maximum length of a rejection's private data in bytes.
 const maxRejection = 148
 
 func clip(text string) []byte { return []byte(text[:min(len(text), maxRejection)]) }
 
-// Close ends listening. Connections that Accept has given stay; others are closed. Calls that wait return
-// ErrClosed. Closing again does nothing.
+// Close ends listening. Connections that Accept has returned stay open; others are closed. Waiting calls return
+// ErrClosed. Closing again has no effect.
 func (l *Listener) Close() error {
 	if l == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -218,7 +218,7 @@ func (l *Listener) Close() error {
 	return errors.Join(l.closeReady(), transport.Free(l.id), transport.Free(l.channel), l.domain.leave())
 }
 
-// closeReady closes the connections that nobody has accepted.
+// closeReady closes the connections that have not been accepted.
 func (l *Listener) closeReady() (err error) {
 	for {
 		select {

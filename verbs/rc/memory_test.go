@@ -23,7 +23,7 @@ func TestMemory(t *testing.T) {
 	there := memory.Remote()
 	check(t, a.Write(ctx, there, 8, []byte("written")))
 	got := make([]byte, 9)
-	check(t, a.Read(ctx, there, 7, got)) // behind the write
+	check(t, a.Read(ctx, there, 7, got)) // after the write
 	if string(got) != "\x00written\x00" {
 		t.Errorf("%q", got)
 	}
@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 		{func() (uint64, error) { return a.FetchAdd(ctx, there, 32, 0) }, 7},
 	} {
 		if was, err := row.do(); err != nil || was != row.want {
-			t.Errorf("was %d, want %d: %v", was, row.want, err)
+			t.Errorf("got %d, want %d: %v", was, row.want, err)
 		}
 	}
 	part, err := there.Slice(8, 7)
@@ -65,7 +65,7 @@ func TestRequests(t *testing.T) {
 	}
 	check(t, a.Do(ctx, writes...))
 	if !bytes.Equal(from.Bytes(), to.Bytes()) {
-		t.Error("not what was written")
+		t.Error("the data read differs from the data written")
 	}
 	clear(from.Bytes())
 	reads := writes
@@ -76,12 +76,12 @@ func TestRequests(t *testing.T) {
 	check(t, err)
 	check(t, a.Flush(ctx))
 	if n != count || !bytes.Equal(from.Bytes(), to.Bytes()) {
-		t.Errorf("%d posted, or not what was read", n)
+		t.Errorf("got %d posted, or the data read differs", n)
 	}
 	if done, left, err := a.Completed(); done != 2*count || left != 0 || err != nil {
-		t.Errorf("%d done, %d outstanding, %v", done, left, err)
+		t.Errorf("got %d done, %d outstanding, %v", done, left, err)
 	}
-	sent := slices.Clone(from.Bytes()[1:61]) // before what is behind it changes them
+	sent := slices.Clone(from.Bytes()[1:61]) // before later requests change it
 	check(t, a.Do(ctx,
 		rc.Request{Opcode: verbs.WRSendWithImm, Region: from, Offset: 1, Length: 60, Imm: 5},
 		rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Region: from, Length: 100, Remote: to.Remote(), Imm: 6, Fence: true},
@@ -98,7 +98,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestChecks refuses what the card would, without an end of the connection.
+// TestChecks checks that invalid requests are refused without ending the connection.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, rc.Options{MaxMessage: 64})
@@ -133,14 +133,14 @@ func TestChecks(t *testing.T) {
 	n, err := a.Post(ctx, []rc.Request{{Opcode: verbs.WRSend}, {Opcode: verbs.WRSend, Length: 1}, {Opcode: verbs.WRSend}})
 	refused(t, err, verbs.ErrInvalid)
 	if said(t, b, ""); n != 1 {
-		t.Errorf("%d posted before the one that is wrong", n)
+		t.Errorf("got %d posted before the invalid one", n)
 	}
 	check(t, a.Flush(ctx))
 }
 
 func only[T any](_ T, err error) error { return err }
 
-// TestManyAsk has goroutines read and add at once, each with its answer, of which some give up.
+// TestManyAsk runs reads and atomics in concurrent goroutines, each of which gets its response; some give up.
 func TestManyAsk(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, rc.Options{SendDepth: 8})
@@ -165,7 +165,7 @@ func TestManyAsk(t *testing.T) {
 					err = a.Read(guard(t), there, 8+8*asker, answer)
 				}
 				if now := binary.NativeEndian.Uint64(answer); err != nil || was != i || now != i+1 {
-					t.Errorf("was %d, is %d, want %d: %v", was, now, i, err)
+					t.Errorf("was %d, got %d, want %d: %v", was, now, i, err)
 					return
 				}
 			}
@@ -174,8 +174,8 @@ func TestManyAsk(t *testing.T) {
 	all.Wait()
 }
 
-// TestWaitersWakeEachOther: who waits for a read has its answer while another waits for a message that the
-// peer does not take.
+// TestWaitersWakeEachOther checks that a read completes while another goroutine waits for a message that the peer does
+// not receive.
 func TestWaitersWakeEachOther(t *testing.T) {
 	t.Parallel()
 	left, right, cut := cutWire(t)

@@ -5,8 +5,8 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Message is a message. To be sent it needs Data, and Imm with HasImm for immediate data. The buffer of a
-// received one is lent until Release.
+// Message is a message. To send it, set Data, and for immediate data Imm and HasImm. The buffer of a received message
+// is lent until Release.
 type Message struct {
 	// Data is the payload. In a received message it is valid until Release, or until the connection is closed.
 	Data   []byte
@@ -16,11 +16,11 @@ type Message struct {
 	Written bool
 	Length  int // bytes of a received message, or bytes written
 
-	buffers *transport.Receives // that lend the buffer; nil if the program made the message
+	buffers *transport.Receives // the owner of the buffer; nil if the program created the message
 	loan    transport.Loan
 }
 
-// receive makes the message of a completion. It assigns field by field: a composite literal would be built on the
+// receive fills the message from a completion. It assigns field by field: a composite literal would be built on the
 // stack and copied.
 func (m *Message) receive(buffers *transport.Receives, wc *verbs.WC, loan transport.Loan) {
 	m.Imm, m.HasImm, m.Length = wc.ImmData, wc.Flags&verbs.WCWithImm != 0, int(wc.ByteLen)
@@ -32,8 +32,8 @@ func (m *Message) receive(buffers *transport.Receives, wc *verbs.WC, loan transp
 	m.buffers, m.loan = buffers, loan
 }
 
-// Release returns a message's buffer, for a new message. Releasing again does nothing. Conn.Release does so
-// for many.
+// Release returns a message's buffer to its connection or domain. Releasing again has no effect. Conn.Release releases
+// many messages.
 func (m *Message) Release() {
 	if m == nil || m.buffers == nil {
 		return
@@ -42,7 +42,7 @@ func (m *Message) Release() {
 	b.Return(1, func(int) transport.Loan { return m.takeLoan(b) })
 }
 
-// takeLoan ends the message's loan, and returns it if it is one of buffers.
+// takeLoan ends the message's loan, and returns it if it belongs to buffers.
 func (m *Message) takeLoan(buffers *transport.Receives) (loan transport.Loan) {
 	if m.buffers == buffers {
 		loan = m.loan

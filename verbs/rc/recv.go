@@ -15,10 +15,10 @@ type receiver struct {
 	conn    *Conn
 	own     transport.Receives
 	buffers *transport.Receives // own, or those of the domain
-	flushed atomic.Bool         // no message comes any more
-	waiting chan struct{}       // a lock: its holder waits for messages. The others notice by it that the connection has ended
+	flushed atomic.Bool         // no more messages arrive
+	waiting chan struct{}       // a lock: its holder waits for messages. The others detect by it that the connection has ended
 
-	// Of awhile, under waiting.
+	// For awhile, under waiting.
 	pause context.Context
 	of    <-chan struct{} // Done of the context that pause ends with
 	end   func()          // ends pause
@@ -117,7 +117,7 @@ func (r *receiver) take(ctx context.Context, wait bool, messages []Message) (n i
 	return 0, c.life.Explain(err)
 }
 
-// fail records that a receive has failed or was flushed, and returns the error of one that has failed.
+// fail records a failed or flushed receive, and returns the error of a failed one.
 func (r *receiver) fail(wc *verbs.WC) error {
 	r.flushed.Store(true)
 	if wc.Status == verbs.WCWRFlushErr {
@@ -128,7 +128,7 @@ func (r *receiver) fail(wc *verbs.WC) error {
 	return err
 }
 
-// flushedBy returns the reason why receives were flushed: a request of this side, or an action of the peer's. The card
+// flushedBy returns the reason why receives were flushed: a request of this end, or an action of the peer. The card
 // flushes both queues, so the wait ends.
 func (r *receiver) flushedBy(ctx context.Context) error {
 	e := &r.conn.ending
@@ -148,12 +148,12 @@ func (r *receiver) flushedBy(ctx context.Context) error {
 const (
 	// sharedPause is the interval at which a connection without receives of its own checks whether it has ended.
 	sharedPause = 100 * time.Millisecond
-	// sharedPolls is the same for one that spins: the number of polls.
+	// sharedPolls is the corresponding number of polls of a connection that spins.
 	sharedPolls = 4096
 )
 
-// fetchShared returns completions of messages in receives of a domain. The end of the connection flushes none of
-// these, so fetchShared checks for it.
+// fetchShared returns completions of messages in receives of a domain. The end of the connection does not flush these,
+// so fetchShared checks for it.
 func (r *receiver) fetchShared(ctx context.Context, wait bool, done []verbs.WC) (n int, err error) {
 	for {
 		over := r.conn.check()
@@ -194,13 +194,13 @@ func (r *receiver) spin(ctx context.Context, done []verbs.WC) (n int, err error)
 func (r *receiver) doze(ctx context.Context, done []verbs.WC) (int, error) {
 	n, err := r.conn.recvCQ.Wait(r.awhile(ctx), done)
 	if n == 0 && err != nil && r.pause.Err() != nil {
-		return 0, ctx.Err() // not the pause's
+		return 0, ctx.Err() // the caller's context, not pause
 	}
 	return n, err
 }
 
-// awhile returns a context that ends with ctx, after at most sharedPause, or when the connection has ended. It serves
-// many waits: a context and a timer for each message would be slow.
+// awhile returns a context that ends with ctx, after at most sharedPause, or when the connection has ended. It is
+// reused for many waits, since a context and a timer for each message would be slow.
 func (r *receiver) awhile(ctx context.Context) context.Context {
 	if r.pause != nil && r.pause.Err() == nil && r.of == ctx.Done() {
 		return r.pause
@@ -214,7 +214,7 @@ func (r *receiver) awhile(ctx context.Context) context.Context {
 	return pause
 }
 
-// checkEnded checks whether a request has failed, or one of the peer's has ended the connection.
+// checkEnded checks whether a request of either end has ended the connection.
 func (r *receiver) checkEnded() error {
 	c := r.conn
 	if err := c.sends.Poll(time.Since(c.begin)); err != nil || c.ending.down.Err() != nil {
@@ -227,7 +227,7 @@ func (r *receiver) checkEnded() error {
 	return err
 }
 
-// discard returns the receives of messages that were not received to the domain.
+// discard returns the receives of unreceived messages to the domain.
 func (r *receiver) discard() {
 	if r.buffers == nil {
 		return

@@ -9,21 +9,21 @@ import (
 	"github.com/roced/roced/verbs/internal/transport"
 )
 
-// Region is memory that peers may use, and that requests send from, or read into, without a copy.
+// Region is memory that peers can access, and that requests send from or read into without a copy.
 type Region struct {
 	domain *Domain
 	mr     *verbs.MR
 	closed atomic.Bool
 }
 
-// NewRegion makes length bytes of zeroed memory. access is what peers may do with it: verbs.AccessRemoteRead,
-// AccessRemoteWrite, AccessRemoteAtomic, or 0. It is closed with the domain, unless Close does so before.
+// NewRegion allocates length bytes of zeroed memory. access is the access that peers have: verbs.AccessRemoteRead,
+// AccessRemoteWrite, AccessRemoteAtomic, or 0. The region is freed by its Close, or with the domain.
 func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if d == nil {
 		return nil, fmt.Errorf("new region: %w", errNil)
 	}
 	if length > math.MaxUint32 {
-		return nil, fmt.Errorf("new region: %w: %d bytes, and a RemoteRegion has at most 4 GiB", verbs.ErrInvalid, length)
+		return nil, fmt.Errorf("new region: %w: %d bytes exceed the maximum of a RemoteRegion, 4 GiB", verbs.ErrInvalid, length)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,9 +39,9 @@ func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error
 	return r, nil
 }
 
-// NewRegion makes a region of the connection's domain. It is freed by its Close, or with the domain: if that is the
-// connection's own by the connection's Close, and for a connection that a listener has accepted when the listener and
-// all that it has accepted are closed.
+// NewRegion allocates a region of the connection's domain. It is freed by its Close, or with the domain. A private
+// domain is freed by the connection's Close; that of a listener, when the listener and all connections that it has
+// accepted are closed.
 func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if c == nil {
 		return nil, fmt.Errorf("new region: %w", errNil)
@@ -49,8 +49,8 @@ func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) 
 	return c.domain.NewRegion(length, access)
 }
 
-// Bytes is the region's memory. Peers may read and write it at any time; what a request of this side names
-// belongs to the card until the request is done.
+// Bytes returns the region's memory. Peers may read and write it at any time; the part that a request of this end uses
+// belongs to the card until the request has completed.
 func (r *Region) Bytes() []byte {
 	if r == nil {
 		return nil
@@ -58,10 +58,10 @@ func (r *Region) Bytes() []byte {
 	return r.mr.Bytes()
 }
 
-// Len is the region's length in bytes.
+// Len returns the region's length in bytes.
 func (r *Region) Len() int { return len(r.Bytes()) }
 
-// Remote is the handle by which peers name the region.
+// Remote returns the handle by which peers address the region.
 func (r *Region) Remote() RemoteRegion {
 	if r == nil {
 		return RemoteRegion{}
@@ -69,8 +69,8 @@ func (r *Region) Remote() RemoteRegion {
 	return RemoteRegion{Addr: r.mr.IOVA(), Length: uint32(r.Len()), Key: r.mr.RKey()}
 }
 
-// Close frees the region: a peer's request that names it is refused from then on, which ends that connection.
-// Closing again does nothing.
+// Close frees the region. A later request of a peer that uses it is refused, which ends that connection. Closing again
+// has no effect.
 func (r *Region) Close() error {
 	if r == nil {
 		return fmt.Errorf("close: %w", errNil)

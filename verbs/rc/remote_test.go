@@ -12,17 +12,17 @@ func TestRemoteAsBytes(t *testing.T) {
 	r := rc.RemoteRegion{Addr: 0x0102030405060708, Length: 0x0d0e0f10, Key: 0x090a0b0c}
 	b, err := r.MarshalBinary()
 	if want := "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"; err != nil || string(b) != want || len(b) != rc.RemoteRegionLen {
-		t.Errorf("%x, %v", b, err)
+		t.Errorf("got %x, %v", b, err)
 	}
 	var again rc.RemoteRegion
 	if err := again.UnmarshalBinary(b); err != nil || again != r {
-		t.Errorf("%v, %v", again, err)
+		t.Errorf("got %v, %v", again, err)
 	}
 	for _, bad := range []string{"", string(b[:15]), string(b) + "x", "\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01"} {
 		refused(t, again.UnmarshalBinary([]byte(bad)), verbs.ErrInvalid)
 	}
 	if again != r {
-		t.Errorf("%v after what is none", again)
+		t.Errorf("got %v after an invalid handle", again)
 	}
 }
 
@@ -36,10 +36,10 @@ func TestRemoteAsText(t *testing.T) {
 		"0x7f0000001000+64,rkey=0x0000002": {Addr: 0x7f0000001000, Length: 64, Key: 2},
 	} {
 		if got, err := rc.ParseRemoteRegion(text); err != nil || got != want {
-			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
+			t.Errorf("%q: got %+v, %v; want %+v", text, got, err, want)
 		}
 		if again, err := rc.ParseRemoteRegion(want.String()); err != nil || again != want {
-			t.Errorf("%+v prints as %v", want, want)
+			t.Errorf("%+v: got text %v", want, want)
 		}
 	}
 	for _, text := range []string{"", "0x0", "0x0+1", "0x0,rkey=1", "+1,rkey=1", "0x0+,rkey=1", "0x0+1,rkey=", "0x0+1,rkey=0x100000000", "0x0+0x100000000,rkey=1", "-1+1,rkey=1",
@@ -47,7 +47,7 @@ func TestRemoteAsText(t *testing.T) {
 		got, err := rc.ParseRemoteRegion(text)
 		refused(t, err, verbs.ErrInvalid)
 		if got != (rc.RemoteRegion{}) {
-			t.Errorf("%q gave %v beside an error", text, got)
+			t.Errorf("%q: got %v together with an error", text, got)
 		}
 	}
 	type config struct{ Memory rc.RemoteRegion }
@@ -56,7 +56,7 @@ func TestRemoteAsText(t *testing.T) {
 	check(t, err)
 	var got config
 	if err := json.Unmarshal(text, &got); err != nil || got != want || string(text) != `{"Memory":"0x8+100,rkey=0x00000003"}` {
-		t.Errorf("%s became %v, %v", text, got, err)
+		t.Errorf("%s: got %v, %v", text, got, err)
 	}
 }
 
@@ -70,10 +70,10 @@ func FuzzParseRemote(f *testing.F) {
 			return
 		}
 		if again, err := rc.ParseRemoteRegion(r.String()); err != nil || again != r {
-			t.Errorf("%q is %+v, which prints as %v, which is %+v, %v", text, r, r, again, err)
+			t.Errorf("%q: got %+v with the text %v, which parses as %+v, %v", text, r, r, again, err)
 		}
 		if part, err := r.Slice(0, int(r.Length)); err != nil || part != r {
-			t.Errorf("all of %v is %v, %v", r, part, err)
+			t.Errorf("whole slice of %v: got %v, %v", r, part, err)
 		}
 	})
 }
@@ -87,7 +87,7 @@ func FuzzUnmarshalRemote(f *testing.F) {
 			return
 		}
 		if again, err := r.MarshalBinary(); err != nil || string(again) != string(b) {
-			t.Errorf("%x is %v, which is %x, %v", b, r, again, err)
+			t.Errorf("%x: got %v, which encodes as %x, %v", b, r, again, err)
 		}
 	})
 }

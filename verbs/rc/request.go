@@ -7,31 +7,31 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Request is one request of Post or Do. Its data are in a region of this side, and not copied: until the
-// request is done, nothing else may change them.
+// Request is a request of Post or Do. Its data is in a region of this end, and is not copied: it must not be changed
+// until the request has completed.
 type Request struct {
 	// Opcode is verbs.WRSend, WRRDMAWrite, both also WithImm, WRRDMARead, WRAtomicFetchAndAdd or
 	// WRAtomicCmpAndSwp.
 	Opcode verbs.Opcode
-	// Region, Offset and Length are what is sent or written, or where what is read goes; of an atomic what was
-	// there before, in 8 bytes in the machine's order. The region is of the connection's domain; nil where
+	// Region, Offset and Length are the source of a send or write, the destination of a read, and the destination of an
+	// atomic's previous value (8 bytes in native byte order). The region belongs to the connection's domain; nil if
 	// Length is 0.
 	Region         *Region
 	Offset, Length int
-	// Remote is the peer's memory, and RemoteOffset where in it the request works: of an atomic at a multiple of
-	// 8. Without use for messages.
+	// Remote is the peer's memory, and RemoteOffset the offset of the request in it: for an atomic a multiple of 8.
+	// Both are ignored for messages.
 	Remote       RemoteRegion
 	RemoteOffset int
 
-	Imm uint32 // immediate data, which take a receive of the peer's
-	// Add is what WRAtomicFetchAndAdd adds. WRAtomicCmpAndSwp writes Swap if Compare is there.
+	Imm uint32 // immediate data, which consumes a receive of the peer
+	// Add is the operand of WRAtomicFetchAndAdd. WRAtomicCmpAndSwp writes Swap if the value equals Compare.
 	Add, Compare, Swap uint64
-	// Fence has the request wait until all reads and atomics before it are done.
+	// Fence makes the request wait until all earlier reads and atomics have completed.
 	Fence bool
 }
 
-// Post queues requests, as Send does messages, and gives the number that were queued. They are carried out in
-// order; Flush waits for that, and Completed returns the number of completed ones.
+// Post queues requests, as Send does messages, and returns the number of queued requests. They are executed in order;
+// Flush waits for them, and Completed returns the number of completed ones.
 func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)
@@ -49,7 +49,7 @@ func (c *Conn) TryPost(requests []Request) (int, error) {
 	return n, err
 }
 
-// Do posts requests, and waits until all have been carried out.
+// Do posts requests, and waits until all have completed.
 func (c *Conn) Do(ctx context.Context, requests ...Request) error {
 	if c == nil {
 		return fmt.Errorf("do: %w", errNil)
@@ -61,7 +61,7 @@ func (c *Conn) Do(ctx context.Context, requests ...Request) error {
 	return c.awaitDone(ctx, last)
 }
 
-// fill makes the request.
+// fill sets the request.
 func (r *Request) fill(c *Conn, wr *verbs.SendWR) error {
 	if err := r.check(c); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r *Request) fill(c *Conn, wr *verbs.SendWR) error {
 
 func isMessage(o verbs.Opcode) bool { return o == verbs.WRSend || o == verbs.WRSendWithImm }
 
-// check refuses a request that the card would refuse, which would end the connection.
+// check detects errors that the card would report by ending the connection.
 func (r *Request) check(c *Conn) error {
 	switch r.Opcode {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
@@ -100,7 +100,7 @@ func (r *Request) check(c *Conn) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("%w: %v (%d) is not an operation of Request", verbs.ErrInvalid, r.Opcode, uint8(r.Opcode))
+		return fmt.Errorf("%w: %v (%d) is not supported by Request", verbs.ErrInvalid, r.Opcode, uint8(r.Opcode))
 	}
 	if err := r.checkLocal(c.domain); err != nil {
 		return err
@@ -114,33 +114,33 @@ func (r *Request) check(c *Conn) error {
 	return nil
 }
 
-// checkAnswered checks a request that the peer's card answers with data.
+// checkAnswered checks a request whose response contains data.
 func (r *Request) checkAnswered(kind verbs.QPType) error {
 	if kind == verbs.QPTypeUC {
-		return fmt.Errorf("%w: %v over an unreliable connection", verbs.ErrInvalid, r.Opcode)
+		return fmt.Errorf("%w: %v is not supported over an unreliable connection", verbs.ErrInvalid, r.Opcode)
 	}
 	if r.Opcode == verbs.WRRDMARead {
 		return nil
 	}
 	if r.Length != answerLen || (r.Remote.Addr+uint64(r.RemoteOffset))%answerLen != 0 {
-		return fmt.Errorf("%w: %v of %d bytes at 0x%x; atomics are of 8 bytes at a multiple of 8",
+		return fmt.Errorf("%w: %v of %d bytes at 0x%x; atomics need 8 bytes at a multiple of 8",
 			verbs.ErrInvalid, r.Opcode, r.Length, r.Remote.Addr+uint64(r.RemoteOffset))
 	}
 	return nil
 }
 
-// checkLocal refuses memory that is not in a region of the domain.
+// checkLocal checks that the memory is in a region of the domain.
 func (r *Request) checkLocal(d *Domain) error {
 	switch {
 	case r.Length == 0:
 		return nil
 	case r.Region == nil || r.Region.domain != d:
-		return fmt.Errorf("%w: %v of %d bytes without a region of the connection's domain",
+		return fmt.Errorf("%w: %v of %d bytes needs a region of the connection's domain",
 			verbs.ErrInvalid, r.Opcode, r.Length)
 	case r.Region.closed.Load():
 		return fmt.Errorf("%w: the region of %v", verbs.ErrObjectClosed, r.Opcode)
 	case r.Offset < 0 || r.Length < 0 || r.Offset > r.Region.Len()-r.Length:
-		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d, of %d bytes",
+		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d exceed the length of %d bytes",
 			r.Opcode, ErrOutside, r.Length, r.Offset, r.Region.Len())
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// at is where these tests listen: on the right.
+// at is the address of the listeners in these tests: on the right.
 var at = netip.MustParseAddrPort(addressB + ":7174")
 
 var (
@@ -22,7 +22,7 @@ var (
 	eventually, guard = waittest.Eventually, waittest.Guard
 )
 
-// closed closes something when the test ends, and checks that this frees all.
+// closed closes an object at the end of the test, and checks that this frees all its objects.
 func closed[T interface{ Close() error }](t testing.TB, one T, err error) T {
 	t.Helper()
 	check(t, err)
@@ -48,7 +48,7 @@ func accept(t testing.TB, l *rc.Listener) *rc.Conn {
 	return closed(t, conn, err)
 }
 
-// linked is a connection from one device to another, by ids.
+// linked connects one device to another, by ids.
 func linked(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b *rc.Conn) {
 	t.Helper()
 	l := listen(t, right, other)
@@ -58,14 +58,14 @@ func linked(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b
 	return a, b
 }
 
-// pair is a connection over a wire, by ids.
+// pair returns a connection over a wire, by ids.
 func pair(t testing.TB, o rc.Options) (a, b *rc.Conn) {
 	t.Helper()
 	left, right := wire(t)
 	return linked(t, left, right, o, o)
 }
 
-// joined is a connection of which the ends have told each other their addresses.
+// joined connects two ends that exchange their addresses.
 func joined(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b *rc.Conn) {
 	t.Helper()
 	a, err := rc.New(left, o)
@@ -77,7 +77,7 @@ func joined(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b
 	return a, b
 }
 
-// receive takes one message, which the test releases.
+// receive receives a message, which the test releases.
 func receive(t testing.TB, c *rc.Conn) rc.Message {
 	t.Helper()
 	m, err := c.Recv(guard(t))
@@ -85,17 +85,17 @@ func receive(t testing.TB, c *rc.Conn) rc.Message {
 	return m
 }
 
-// said is a message that is checked and released.
+// said receives, checks and releases a message.
 func said(t testing.TB, c *rc.Conn, want string) {
 	t.Helper()
 	m := receive(t, c)
 	if string(m.Data) != want {
-		t.Fatalf("%q came, want %q", m.Data, want)
+		t.Fatalf("got %q, want %q", m.Data, want)
 	}
 	m.Release()
 }
 
-// region makes one that peers may do all with.
+// region creates a region with all remote access.
 func region(t testing.TB, c interface {
 	NewRegion(int, verbs.AccessFlags) (*rc.Region, error)
 }, length int) *rc.Region {

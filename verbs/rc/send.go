@@ -17,10 +17,10 @@ type slot struct {
 	into   []byte // copied from the slot's buffer when the request is complete; nil for none
 }
 
-// Send sends a copy of data, which can be reused at once. It waits, until ctx is done, while
-// SendDepth requests are outstanding: so a peer that does not receive blocks the sender. A nil error means that the
-// message is queued: Flush waits until the peer has it. If the connection has ended, the error is the reason,
-// whichever request that concerns.
+// Send sends a copy of data, which the caller may reuse immediately. It waits, until ctx is done, while SendDepth
+// requests are outstanding: a peer that does not receive blocks the sender. A nil error means that the message is
+// queued; Flush waits until the peer has acknowledged it. If the connection has ended, the error is the reason, even if
+// it concerns another request.
 func (c *Conn) Send(ctx context.Context, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("send: %w", errNil)
@@ -30,7 +30,7 @@ func (c *Conn) Send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// SendBatch sends messages as Send does, and returns the number that were queued.
+// SendBatch sends messages as Send does, and returns the number of queued messages.
 func (c *Conn) SendBatch(ctx context.Context, messages []Message) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("send: %w", errNil)
@@ -39,7 +39,7 @@ func (c *Conn) SendBatch(ctx context.Context, messages []Message) (int, error) {
 	return n, err
 }
 
-// fill makes the request that sends a copy of the message.
+// fill sets the request that sends a copy of the message.
 func (m *Message) fill(c *Conn, wr *verbs.SendWR) error {
 	if err := c.options.checkLength(len(m.Data)); err != nil {
 		return err
@@ -53,20 +53,20 @@ func (m *Message) fill(c *Conn, wr *verbs.SendWR) error {
 	return nil
 }
 
-// checkLength refuses data that is too long for a buffer.
+// checkLength checks that data fits into a buffer.
 func (o *Options) checkLength(length int) error {
 	if length > o.MaxMessage {
-		return fmt.Errorf("%w: %d bytes, and Options.MaxMessage is %d; Post sends from a Region",
+		return fmt.Errorf("%w: %d bytes exceed Options.MaxMessage %d; Post sends longer data from a Region",
 			ErrTooLong, length, o.MaxMessage)
 	}
 	return nil
 }
 
-// errFull is made once: a program that posts as fast as it can gets it often.
+// errFull is allocated once: a program that posts as fast as it can gets it often.
 var errFull = fmt.Errorf("post: %w: SendDepth requests are outstanding; try again, or use Post, which waits",
 	verbs.ErrQueueFull)
 
-// post queues n requests, which fill fills in, and returns the number that were queued, and that of the last one.
+// post queues n requests, which fill sets, and returns the number of queued requests, and the number of the last one.
 func (c *Conn) post(ctx context.Context, n int, wait bool, fill func(i int, wr *verbs.SendWR) error) (sent int, last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, c.life.Explain(err)
@@ -89,7 +89,7 @@ func (c *Conn) post(ctx context.Context, n int, wait bool, fill func(i int, wr *
 	return sent, last, c.life.Explain(err)
 }
 
-// check returns the reason why requests cannot be posted any more; nil if they can.
+// check returns the reason why no more requests can be posted, or nil.
 func (c *Conn) check() error {
 	if c.life.Err() != nil {
 		return ErrClosed
@@ -110,7 +110,7 @@ func (c *Conn) settle(wc *verbs.WC) {
 	}
 }
 
-// awaitDone waits until a request, and all before it, have been carried out.
+// awaitDone waits until a request, and all before it, have completed successfully.
 func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 	err := c.sends.Await(ctx, func(p transport.Progress) bool { return p.Completed >= number })
 	if err == nil {
@@ -119,8 +119,8 @@ func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 	return c.life.Explain(err)
 }
 
-// Flush waits until the peer has acknowledged all messages and requests before it; over UC, until they have
-// left. If one was not carried out, the error is the reason for which the connection has ended.
+// Flush waits until the peer has acknowledged all earlier messages and requests; over UC, until they are sent. If one
+// failed, the error is the reason for the end of the connection.
 func (c *Conn) Flush(ctx context.Context) error {
 	if c == nil {
 		return fmt.Errorf("flush: %w", errNil)
@@ -133,8 +133,8 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return c.awaitDone(ctx, last)
 }
 
-// Completed returns the number of requests, including messages, that have been carried out, and of those outstanding. It
-// polls for completions and does not wait. Its error is that of Flush.
+// Completed returns the number of completed requests, including messages, and of outstanding ones. It polls for
+// completions without waiting. Its error is that of Flush.
 func (c *Conn) Completed() (done uint64, outstanding int, err error) {
 	if c == nil {
 		return 0, 0, fmt.Errorf("poll for completions: %w", errNil)

@@ -14,20 +14,20 @@ import (
 	"github.com/roced/roced/internal/deadline"
 )
 
-// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends have to be one. It
-// copies what is written and read, in messages of at most Options.MaxMessage, and tells the end of what is
-// written by an empty message with immediate data.
+// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends must use a Stream. It copies
+// the data in messages of at most Options.MaxMessage, and marks the end of the data by an empty message with immediate
+// data.
 type Stream struct {
 	conn        *Conn
 	read, write *deadline.Deadline
 
 	reading sync.Mutex
-	message Message // of which rest is left
+	message Message // the message that contains rest
 	rest    []byte
-	ended   bool // the peer writes no more
+	ended   bool // the peer has closed its stream for writing
 
 	writing sync.Mutex
-	closed  bool // for writing
+	closed  bool // closed for writing
 }
 
 var _ net.Conn = (*Stream)(nil)
@@ -35,14 +35,14 @@ var _ net.Conn = (*Stream)(nil)
 // endOfStream is the immediate data of the last message.
 const endOfStream = 0x454f46 // EOF
 
-// Stream gives the connection as a stream. Only one should be made, and Send and Recv not be used beside it.
-// Closing it closes the connection.
+// Stream returns the connection as a stream. Create only one, and do not use Send and Recv beside it. Closing it closes
+// the connection.
 func (c *Conn) Stream() *Stream {
 	return &Stream{conn: c, read: deadline.New(), write: deadline.New()}
 }
 
-// Read reads what has come, at least a byte; io.EOF when the peer has closed its stream, or its end of it for
-// writing. After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
+// Read reads at least one byte; io.EOF when the peer has closed its stream, or closed it for writing. After the read
+// deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
 func (s *Stream) Read(b []byte) (int, error) {
 	if s == nil {
 		return 0, fmt.Errorf("read: %w", errNil)
@@ -67,7 +67,7 @@ func (s *Stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next takes the next message.
+// next receives the next message.
 func (s *Stream) next() (err error) {
 	if s.message, err = s.conn.Recv(s.read.Context()); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Stream) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// cut makes messages of the first bytes.
+// cut splits the first bytes into messages.
 func (s *Stream) cut(b []byte, messages []Message) (count, taken int) {
 	for count < len(messages) && taken < len(b) {
 		length := min(len(b)-taken, s.conn.options.MaxMessage)
@@ -115,7 +115,7 @@ func (s *Stream) cut(b []byte, messages []Message) (count, taken int) {
 	return count, taken
 }
 
-// CloseWrite tells the peer that nothing more is written. What it writes can still be read.
+// CloseWrite notifies the peer of the end of the data. Data from the peer can still be read.
 func (s *Stream) CloseWrite() error {
 	if s == nil {
 		return fmt.Errorf("close for writing: %w", errNil)
@@ -128,7 +128,7 @@ func (s *Stream) CloseWrite() error {
 	return nil
 }
 
-// sayEnd tells the peer, once. The caller holds writing.
+// sayEnd notifies the peer, once. The caller holds writing.
 func (s *Stream) sayEnd(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -138,15 +138,15 @@ func (s *Stream) sayEnd(ctx context.Context) error {
 	return err
 }
 
-// Close closes the connection, when the peer's card has what was written, or after Options.Linger. Calls that
-// wait return net.ErrClosed.
+// Close closes the connection after the peer's card has acknowledged all written data, or after Options.Linger. Waiting
+// calls return net.ErrClosed.
 func (s *Stream) Close() error {
 	if s == nil {
 		return fmt.Errorf("close: %w", errNil)
 	}
-	if s.writing.TryLock() { // else a Write waits, and is ended
+	if s.writing.TryLock() { // otherwise a Write waits, and is ended
 		ctx, cancel := context.WithTimeout(context.Background(), s.conn.options.Linger)
-		_ = s.sayEnd(ctx) // a peer that does not take it, or is gone
+		_ = s.sayEnd(ctx) // fails if the peer does not receive it or has disconnected
 		cancel()
 		s.writing.Unlock()
 	}
@@ -156,7 +156,7 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// LocalAddr is this end's address and port.
+// LocalAddr returns the address and port of this end.
 func (s *Stream) LocalAddr() net.Addr {
 	if s == nil {
 		return nil
@@ -164,7 +164,7 @@ func (s *Stream) LocalAddr() net.Addr {
 	return place(s.conn.LocalAddr())
 }
 
-// RemoteAddr is the other end's.
+// RemoteAddr returns the address and port of the other end.
 func (s *Stream) RemoteAddr() net.Addr {
 	if s == nil {
 		return nil
@@ -172,7 +172,8 @@ func (s *Stream) RemoteAddr() net.Addr {
 	return place(s.conn.RemoteAddr())
 }
 
-// SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time is none.
+// SetDeadline sets the deadlines of reading and writing, also for calls that are waiting. The zero time means no
+// deadline.
 func (s *Stream) SetDeadline(t time.Time) error {
 	if s == nil {
 		return fmt.Errorf("set deadline: %w", errNil)
@@ -206,8 +207,8 @@ func (s *Stream) set(t time.Time, deadlines ...*deadline.Deadline) error {
 	return nil
 }
 
-// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if its Err is
-// the deadline's error itself, not one that wraps it.
+// error wraps err as package net does. A net.OpError is a net.Error whose Timeout is true only if its Err is the
+// deadline's error itself, not an error that wraps it.
 func (s *Stream) error(what string, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded
@@ -228,7 +229,7 @@ type StreamListener struct{ listener *Listener }
 
 var _ net.Listener = (*StreamListener)(nil)
 
-// Streams gives the listener as a net.Listener, of which each connection is a Stream.
+// Streams returns the listener as a net.Listener whose connections are Streams.
 func (l *Listener) Streams() *StreamListener { return &StreamListener{l} }
 
 // Accept waits for a connection.
@@ -251,7 +252,7 @@ func (s *StreamListener) Close() error {
 	return s.listener.Close()
 }
 
-// Addr is where the listener is.
+// Addr returns the address of the listener.
 func (s *StreamListener) Addr() net.Addr {
 	if s == nil {
 		return nil

@@ -20,14 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streams are the ends of a stream.
+// streams returns the ends of a stream.
 func streams(t testing.TB, o rc.Options) (a, b *rc.Stream) {
 	t.Helper()
 	left, right := pair(t, o)
 	return left.Stream(), right.Stream()
 }
 
-// TestStreamCopies sends more than fits both ways at once, with io.Copy.
+// TestStreamCopies sends more than fits in both directions concurrently, with io.Copy.
 func TestStreamCopies(t *testing.T) {
 	t.Parallel()
 	for _, o := range []rc.Options{{}, {MaxMessage: 100, RecvDepth: 4, SendDepth: 2}, {Spin: true}} {
@@ -40,7 +40,7 @@ func TestStreamCopies(t *testing.T) {
 			data[i] = byte(random.Uint32())
 		}
 		var all sync.WaitGroup
-		all.Go(func() { // answers what comes, until it ends
+		all.Go(func() { // echoes until the end of the data
 			_, err := io.Copy(b, struct{ io.Reader }{b})
 			if err := errors.Join(err, b.CloseWrite()); err != nil {
 				t.Error(err)
@@ -60,7 +60,7 @@ func TestStreamCopies(t *testing.T) {
 		})
 		got, err := io.ReadAll(a)
 		if all.Wait(); err != nil || !bytes.Equal(got, data) {
-			t.Errorf("%d bytes came back, of %d: %v", len(got), len(data), err)
+			t.Errorf("got %d bytes back, want %d: %v", len(got), len(data), err)
 		}
 		_, err = a.Write([]byte("more"))
 		refused(t, err, net.ErrClosed)
@@ -68,7 +68,7 @@ func TestStreamCopies(t *testing.T) {
 	}
 }
 
-// TestStreamEnds: the peer closes, is killed, or this end does.
+// TestStreamEnds checks the end by the peer's close, the peer's death, and a local close.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
 	left, right := pair(t, rc.Options{})
@@ -78,7 +78,7 @@ func TestStreamEnds(t *testing.T) {
 	check(t, b.Close())
 	got, err := io.ReadAll(a)
 	if err != nil || string(got) != "the last" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 	refused(t, left.Flush(guard(t)), nil)
 	eventually(t, "an error of writing", func() bool { _, err = a.Write([]byte("?")); return err != nil })
@@ -86,7 +86,7 @@ func TestStreamEnds(t *testing.T) {
 
 	left, right = pair(t, rc.Options{})
 	a = left.Stream()
-	check(t, right.Close()) // no stream's
+	check(t, right.Close()) // kills the program, without the end of the stream
 	_, err = a.Read(make([]byte, 1))
 	refused(t, err, rc.ErrDisconnected)
 
@@ -94,7 +94,7 @@ func TestStreamEnds(t *testing.T) {
 	waits := make(chan error)
 	go func() { _, err := a.Read(make([]byte, 1)); waits <- err }()
 	go func() { _, err := a.Write(make([]byte, 100_000)); waits <- err }()
-	if err := a.Close(); err != nil { // what is being written may be on its way
+	if err := a.Close(); err != nil { // written data may be in flight
 		refused(t, err, rc.ErrUnacknowledged)
 	}
 	for range 2 {
@@ -112,42 +112,42 @@ func TestStreamDeadlines(t *testing.T) {
 		refused(t, err, os.ErrDeadlineExceeded)
 		var timeout net.Error
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			t.Errorf("%v is no timeout", err)
+			t.Errorf("got %v, want a timeout", err)
 		}
 	}
 	waits := make(chan error)
 	go func() { _, err := a.Read(make([]byte, 1)); waits <- err }()
-	check(t, a.SetReadDeadline(time.Now().Add(time.Millisecond))) // also of who waits
+	check(t, a.SetReadDeadline(time.Now().Add(time.Millisecond))) // also for a waiting call
 	isTimeout(<-waits)
 	check(t, a.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
-	n, err := a.Write(make([]byte, 1000)) // which nobody reads
+	n, err := a.Write(make([]byte, 1000)) // which is not read
 	isTimeout(err)
 	check(t, a.SetDeadline(time.Time{}))
 	check(t, b.SetDeadline(time.Unix(1, 0)))
 	_, err = b.Read(make([]byte, 10))
 	isTimeout(err)
 	check(t, b.SetDeadline(time.Time{}))
-	_, err = io.ReadFull(b, make([]byte, n)) // all that was written arrives, and nothing twice
+	_, err = io.ReadFull(b, make([]byte, n)) // all written data arrives, once
 	check(t, err)
 	_, err = a.Write([]byte("goes on"))
 	check(t, err)
 	got := make([]byte, 7)
 	if _, err = io.ReadFull(b, got); err != nil || string(got) != "goes on" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 	if n, err := b.Read(nil); n != 0 || err != nil {
-		t.Errorf("read of nothing: %d, %v", n, err)
+		t.Errorf("read into an empty slice: got %d, %v", n, err)
 	}
 }
 
-// TestHTTP has package net/http talk over streams.
+// TestHTTP runs package net/http over streams.
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
 	l := listen(t, right, rc.Options{})
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s asks %s", r.RemoteAddr[:len(addressA)], strings.Repeat(string(body), 1000))
+		fmt.Fprintf(w, "%s sent %s", r.RemoteAddr[:len(addressA)], strings.Repeat(string(body), 1000))
 	})}
 	served := make(chan error)
 	go func() { served <- server.Serve(l.Streams()) }()
@@ -169,8 +169,8 @@ func TestHTTP(t *testing.T) {
 					return
 				}
 				body, err := io.ReadAll(answer.Body)
-				if want := addressA + " asks " + strings.Repeat("how ", 1000); err != nil || string(body) != want {
-					t.Errorf("%d bytes, %v", len(body), err)
+				if want := addressA + " sent " + strings.Repeat("how ", 1000); err != nil || string(body) != want {
+					t.Errorf("got %d bytes, %v", len(body), err)
 				}
 				_ = answer.Body.Close()
 			}

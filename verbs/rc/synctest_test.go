@@ -46,8 +46,8 @@ func connectIn(t *testing.T, network *memnet.Network, options rc.Options) (clien
 	return client, server
 }
 
-// TestRetransmissionInFakeTime: in a bubble of testing/synctest a message that is lost is sent again after its timeout, and
-// neither the timeout nor an hour without messages takes real time.
+// TestRetransmissionInFakeTime checks that in a bubble of testing/synctest a lost message is retransmitted after its
+// timeout, and that neither the timeout nor an hour without messages takes real time.
 func TestRetransmissionInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(1)
@@ -64,12 +64,12 @@ func TestRetransmissionInFakeTime(t *testing.T) {
 		m, err := server.Recv(t.Context())
 		check(t, err)
 		if string(m.Data) != "hello" {
-			t.Errorf("%q was received", m.Data)
+			t.Errorf("got the message %q", m.Data)
 		}
 		m.Release()
 		check(t, <-sent)
 		if took := time.Since(start); took <= 0 {
-			t.Errorf("the message was sent again after %v", took)
+			t.Errorf("the message was retransmitted after %v", took)
 		}
 		time.Sleep(time.Hour)
 		check(t, client.Send(t.Context(), []byte("hello again")))
@@ -80,8 +80,8 @@ func TestRetransmissionInFakeTime(t *testing.T) {
 	})
 }
 
-// TestTimeoutsInFakeTime: when no packet arrives any more, a connection ends after all of its timeouts, and a call ends at
-// its deadline. Neither takes real time.
+// TestTimeoutsInFakeTime checks that when packets no longer arrive, a connection ends after all of its timeouts, and a
+// call ends at its deadline. Neither takes real time.
 func TestTimeoutsInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(1)
@@ -92,7 +92,7 @@ func TestTimeoutsInFakeTime(t *testing.T) {
 		_, err := server.Recv(ctx)
 		refused(t, err, context.DeadlineExceeded)
 		if took := time.Since(start); took != 24*time.Hour {
-			t.Errorf("the deadline came after %v", took)
+			t.Errorf("the call ended after %v", took)
 		}
 		check(t, network.Impair(memnet.Impairment{Loss: 1}))
 		start = time.Now()

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// watcher passes the events of ids to their connections, in a goroutine of its own.
+// watcher delivers the events of ids to their connections, in its own goroutine.
 type watcher struct {
 	channel *cm.EventChannel
 	over    chan struct{}
@@ -33,7 +33,7 @@ func (w *watcher) run() {
 	for {
 		event, err := w.channel.Get(context.Background())
 		if err != nil {
-			return // closed; or the device has failed, which calls notice by their CQs
+			return // closed; or the device has failed, which calls detect by their CQs
 		}
 		if conn, is := event.ID.Context.(*Conn); is {
 			conn.handshake.handle(event)
@@ -41,7 +41,7 @@ func (w *watcher) run() {
 	}
 }
 
-// close ends the goroutine. No id is left.
+// close ends the goroutine. It requires that all ids are closed.
 func (w *watcher) close() error {
 	err := w.channel.Close()
 	if err == nil {

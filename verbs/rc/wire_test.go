@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// All that these tests use of the network in memory.
+// The in-memory network of these tests.
 
 const (
 	addressA = "10.0.0.1"
@@ -21,7 +21,7 @@ func addresses(text string) []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr(text), netip.MustParseAddr("fd00::" + text[len(text)-1:])}
 }
 
-// cards are two cards on a network in memory, which needs no privilege and no other network.
+// cards returns two cards on an in-memory network, which needs no privileges and no network interface.
 func cards(options ...hca.Option) (a, b *hca.Card, err error) {
 	network := memnet.New(1)
 	if a, err = newCard(network, addressA, options...); err != nil {
@@ -31,7 +31,7 @@ func cards(options ...hca.Option) (a, b *hca.Card, err error) {
 	return a, b, err
 }
 
-// newCard is a card on a host with an address.
+// newCard returns a card on a host with an address.
 func newCard(network *memnet.Network, address string, options ...hca.Option) (*hca.Card, error) {
 	host, err := network.AddHost(address, addresses(address)...)
 	if err != nil {
@@ -40,7 +40,7 @@ func newCard(network *memnet.Network, address string, options ...hca.Option) (*h
 	return hca.New(host, options...)
 }
 
-// wire is two contexts at the ends of a network in memory.
+// wire returns two contexts at the ends of an in-memory network.
 func wire(t testing.TB) (a, b *verbs.Context) {
 	t.Helper()
 	left, right, err := cards()
@@ -48,7 +48,7 @@ func wire(t testing.TB) (a, b *verbs.Context) {
 	return contextOn(t, left), contextOn(t, right)
 }
 
-// ownWire is the same, of cards that only the goroutine runs which posts and polls.
+// ownWire is wire with cards that are run only by the goroutine that posts and polls.
 func ownWire(t testing.TB) (a, b *verbs.Context) {
 	t.Helper()
 	left, right, err := cards(hca.WithoutWorker())
@@ -56,7 +56,7 @@ func ownWire(t testing.TB) (a, b *verbs.Context) {
 	return contextOn(t, left), contextOn(t, right)
 }
 
-// cutWire is the same, and what cuts it, or ends that.
+// cutWire is wire with a function that cuts and restores the network.
 func cutWire(t testing.TB) (a, b *verbs.Context, cut func(bool)) {
 	t.Helper()
 	network := memnet.New(1)
@@ -84,7 +84,7 @@ func contextOn(t testing.TB, card provider.Provider) *verbs.Context {
 	return c
 }
 
-// sessionOf is a program of its own on a card, which is killed by its Close.
+// sessionOf returns a separate program on a card, which is killed by its Close.
 func sessionOf(t testing.TB, card *hca.Card) *verbs.Context {
 	t.Helper()
 	session, err := card.NewSession(hca.SessionConfig{})
