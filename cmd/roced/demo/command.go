@@ -9,30 +9,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sizes are payloads in bytes: from nothing to all that an interface MTU of 1500 takes.
+// sizes are payloads in bytes: from 0 to the maximum for an interface MTU of 1500.
 var sizes = []int{0, 1, 64, 256, 1000, 1024}
 
-// New is the command. It logs to log.
+// New returns the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
 	messages := 10000
 	var modes card.ModeFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show that it works: datagrams, connections, groups, the service; needs no set-up",
-		Long: `Makes two network namespaces, joins them by a veth pair, opens a device in each and
-sends unreliable datagrams both ways over IPv4 and IPv6. It connects the two, and
-sends, writes, reads and adds over the connection. Then it puts three such hosts on
-a bridge, and one of them sends to a multicast group that another one is in. Last,
-two programs share the device of a service. Every byte is checked. Nothing on this
-host is touched, and nothing is left behind.
+		Short: "Demonstrate datagrams, connections, groups and the service; needs no setup",
+		Long: `Creates two network namespaces, joins them by a veth pair, opens a device in each and
+sends unreliable datagrams both ways over IPv4 and IPv6. Then it connects the two, and
+runs SEND, WRITE, READ and atomics over the connection. Next it puts three such hosts on
+a bridge, and one of them sends to a multicast group that another one has joined. Last,
+two programs share the device of a service. Every byte is checked. The demo does not
+change this host and leaves nothing behind.
 
-Without root the hosts are in a user namespace and use UDP sockets, or, where the kernel
-gives no user namespace, they are on a network in memory. With --network xdp, or a mode
-of XDP, it needs root.`,
+Without root the hosts are in a user namespace and use UDP sockets; if the kernel does not
+allow user namespaces, they are on an in-memory network. --network xdp and the XDP modes
+need root.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if messages < 1 {
-				return cli.Usage(fmt.Errorf("--count %d: at least 1 message a row", messages))
+				return cli.Usage(fmt.Errorf("--count must be at least 1: %d", messages))
 			}
 			if err := modes.Check(); err != nil {
 				return cli.Usage(err)
@@ -44,7 +44,7 @@ of XDP, it needs root.`,
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().IntVarP(&messages, "count", "n", messages, "`messages` a row")
+	cmd.Flags().IntVarP(&messages, "count", "n", messages, "number of `messages` per row")
 	modes.Add(cmd.Flags())
 	return cmd
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// connection is a reliable connection between the two hosts. Each end has a region, in which there is a place
-// for each request that is outstanding; the left one asks, and checks what comes of it.
+// connection is a reliable connection between the two hosts. Each end has a region with a slot per outstanding request.
+// The left end sends the requests and checks the results.
 type connection struct {
 	left, right *end
 	mtu         verbs.MTU
-	recvs       uint64 // that have been posted at the right end
+	recvs       uint64 // posted at the right end
 }
 
 // end is one end.
@@ -31,11 +31,11 @@ type end struct {
 	mr *verbs.MR
 }
 
-// operation is what one row of the table does, again and again.
+// operation describes one row of the table.
 type operation struct {
 	name   string
 	opcode verbs.Opcode
-	size   int // bytes of each
+	size   int // bytes per request
 }
 
 var operations = []operation{
@@ -46,18 +46,20 @@ var operations = []operation{
 const (
 	outstanding = 16 // requests at once
 	longest     = 65536
-	// notReady is how long the demo's peer waits that finds no receive.
+	// notReady is the RNR timer of the demo's peer.
 	notReady = 10 * time.Millisecond
-	// answerTime is the ACK timeout: both ends are in this process, and a busy host may stop it for longer than usual networks need.
+	// answerTime is the ACK timeout: both ends are in this process, and a busy host may stop it for longer than usual
+	// networks need.
 	answerTime = 537 * time.Millisecond // code 17
 	// completionTime is the time that requests may take with all of their retries.
 	completionTime = 4 * card.StallTimeout
 )
 
-// requestsFor is how many there are of an operation, whose packets are many or wait for one another.
+// requestsFor returns the number of requests per operation. It is small because requests have many packets or depend on
+// each other.
 func (d *demo) requestsFor() int { return max(1, d.messages/10) }
 
-// showConnections connects the two hosts, and has one do to the other all that a connection can do.
+// showConnections connects the two hosts and runs all operations of a connection.
 func (d *demo) showConnections(ctx context.Context) (err error) {
 	c := &connection{left: &end{host: d.lab.left}, right: &end{host: d.lab.right}}
 	defer func() { err = errors.Join(err, c.close()) }()
@@ -76,7 +78,7 @@ func (d *demo) showConnections(ctx context.Context) (err error) {
 		return err
 	}
 	if err := c.sendTooSoon(ctx); err != nil {
-		return fmt.Errorf("a message that came before its receive: %w", err)
+		return fmt.Errorf("a message sent before its receive was posted: %w", err)
 	}
 	after, err := c.left.Counters()
 	if err != nil {
@@ -85,7 +87,7 @@ func (d *demo) showConnections(ctx context.Context) (err error) {
 	return d.printAgain(card.Since(before, after))
 }
 
-// carryOut prints a row for each operation. It is there only if all of it was right.
+// carryOut prints a row for each operation whose results were all correct.
 func (d *demo) carryOut(ctx context.Context, c *connection) error {
 	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "  OPERATION\tBYTES EACH\tREQUESTS\tMB\tREQUESTS/s\tCHECKED\t")
@@ -101,14 +103,14 @@ func (d *demo) carryOut(ctx context.Context, c *connection) error {
 	return w.Flush()
 }
 
-// printAgain says what the left card has sent again, and why.
+// printAgain prints the left card's retransmissions and their cause.
 func (d *demo) printAgain(changed []card.Counter) error {
 	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
 	if count("rnr_naks") == 0 || count("retransmits") == 0 {
-		return fmt.Errorf("a message that came before its receive was not sent again: %d times not ready", count("rnr_naks"))
+		return fmt.Errorf("a message sent before its receive was posted was not retransmitted: %d RNR NAKs", count("rnr_naks"))
 	}
-	_, err := fmt.Fprintf(d.out, "\n%s packets sent, %s of them again: %s after a time-out, %s since one was missing, and one message whose\n"+
-		"receive was not posted yet, on purpose: %s told to wait %v.\n",
+	_, err := fmt.Fprintf(d.out, "\n%s packets sent, %s of them retransmitted: %s after a timeout, %s because of a gap, and one message whose\n"+
+		"receive was not posted yet, on purpose: %s RNR NAKs with a delay of %v.\n",
 		cli.Grouped(count("sent")), cli.Grouped(count("retransmits")), cli.Grouped(count("timeouts")), cli.Grouped(count("sequence_naks")),
 		cli.Several(count("rnr_naks"), "time"), verbs.RNRTimerDuration(verbs.RNRTimerCode(notReady)))
 	return err
@@ -131,7 +133,7 @@ func (e *end) open() (err error) {
 	return err
 }
 
-// connect makes the connection, over IPv6.
+// connect establishes the connection, over IPv6.
 func (c *connection) connect() error {
 	for _, way := range [][2]*end{{c.left, c.right}, {c.right, c.left}} {
 		own, peer := way[0], way[1]
@@ -156,7 +158,7 @@ func (c *connection) connect() error {
 	return err
 }
 
-// run carries out so many requests of an operation, of which as many as can be are outstanding.
+// run executes n requests of an operation, with as many outstanding as allowed.
 func (c *connection) run(ctx context.Context, o *operation, n int) error {
 	for _, e := range []*end{c.left, c.right} {
 		clear(e.mr.Bytes())
@@ -182,7 +184,7 @@ func (c *connection) run(ctx context.Context, o *operation, n int) error {
 	return nil
 }
 
-// post posts requests, the first of a number, with what they need at the right end.
+// post posts n requests, starting with request first, and prepares the right end for them.
 func (c *connection) post(o *operation, first, n int) error {
 	var wrs [outstanding]verbs.SendWR
 	for i := range n {
@@ -200,7 +202,7 @@ func (c *connection) post(o *operation, first, n int) error {
 			RemoteAddr: c.right.mr.IOVA() + uint64(at), RKey: c.right.mr.RKey(), CompareAdd: 1,
 		}
 		if o.opcode == verbs.WRAtomicFetchAndAdd {
-			wrs[i].RemoteAddr = c.right.mr.IOVA() // one counter for all
+			wrs[i].RemoteAddr = c.right.mr.IOVA() // all requests use one counter
 		}
 		if o.opcode == verbs.WRSend {
 			if err := c.receive(at, o.size); err != nil {
@@ -217,7 +219,7 @@ func (c *connection) receive(at, size int) error {
 	return c.right.qp.PostRecv([]verbs.RecvWR{{ID: c.recvs, SGList: []verbs.SGE{c.right.mr.SGE(at, size)}}})
 }
 
-// await takes so many completions of an end.
+// await waits for n completions of an end.
 func (c *connection) await(ctx context.Context, e *end, n int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, completionTime, errors.New("requests do not complete"))
 	defer cancel()
@@ -232,7 +234,7 @@ func (c *connection) await(ctx context.Context, e *end, n int) error {
 	return nil
 }
 
-// check compares what lies where requests should have put it.
+// check compares the memory that the requests should have changed.
 func (c *connection) check(o *operation, first, n int) error {
 	at := c.right
 	if o.opcode == verbs.WRRDMARead {
@@ -243,7 +245,7 @@ func (c *connection) check(o *operation, first, n int) error {
 		var err error
 		if o.opcode == verbs.WRAtomicFetchAndAdd {
 			if was := binary.NativeEndian.Uint64(c.left.mr.Bytes()[i*longest:]); was != uint64(first+i) {
-				err = fmt.Errorf("the counter was %d, should be %d", was, first+i)
+				err = fmt.Errorf("got counter %d, want %d", was, first+i)
 			}
 		} else {
 			err = newPattern(0, uint32(first+i)).check(place)
@@ -255,7 +257,7 @@ func (c *connection) check(o *operation, first, n int) error {
 	return nil
 }
 
-// sendTooSoon sends a message for which there is no receive yet.
+// sendTooSoon sends a message before its receive is posted.
 func (c *connection) sendTooSoon(ctx context.Context) error {
 	hello := []byte("too soon")
 	copy(c.left.mr.Bytes(), hello)
@@ -270,7 +272,7 @@ func (c *connection) sendTooSoon(ctx context.Context) error {
 		now, err := c.left.Counters()
 		return card.Count(card.Since(before, now), "engine", "rnr_naks") > 0, err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("it is not told to wait"))
+	waiting, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("no RNR NAK arrives"))
 	defer cancel()
 	if err := poll(waiting, refused); err != nil {
 		return err
@@ -282,7 +284,7 @@ func (c *connection) sendTooSoon(ctx context.Context) error {
 		return err
 	}
 	if got := c.right.mr.Bytes()[:len(hello)]; !bytes.Equal(got, hello) {
-		return fmt.Errorf("%q came", got)
+		return fmt.Errorf("got message %q", got)
 	}
 	return nil
 }

@@ -21,16 +21,16 @@ type demo struct {
 	messages int
 	modes    card.ModeFlags
 	errOut   io.Writer
-	level    string // of messages, for the demo in a user namespace
+	level    string // log level, for the demo in a user namespace
 	lab      *pairLab
 	rows     []*stream
 
-	memory            bool   // the hosts are on a network in memory
-	preface, rootAdds string // of an ordinary user's: where its hosts are, and what root has besides
+	memory            bool   // the hosts are on an in-memory network
+	preface, rootAdds string // for an unprivileged user: where the hosts are, and the advantages of root
 }
 
 func (d *demo) run(ctx context.Context) error {
-	cli.MakeRoom(4) // three workers at most, and this goroutine
+	cli.MakeRoom(4) // at most three workers, and this goroutine
 	needed := []capability.Capability{capability.SysAdmin, capability.NetAdmin, capability.NetRaw}
 	switch {
 	case os.Getenv(insideVariable) != "":
@@ -48,7 +48,7 @@ func (d *demo) run(ctx context.Context) error {
 	return d.showAll(ctx)
 }
 
-// showAll is the demo, from the first line to the last.
+// showAll runs the whole demo.
 func (d *demo) showAll(ctx context.Context) error {
 	if d.preface != "" {
 		fmt.Fprint(d.out, d.preface, "\n\n")
@@ -75,7 +75,7 @@ func (d *demo) showAll(ctx context.Context) error {
 	return err
 }
 
-// inLab builds the lab, and removes it whatever show does, also when it panics.
+// inLab builds the lab, calls show, and removes the lab, even if show panics.
 func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
 	if d.memory {
 		d.lab, err = newMemoryPair(ctx, d.log)
@@ -89,7 +89,7 @@ func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err
 	return show(ctx)
 }
 
-// show is what there is to see.
+// show runs the parts between the two hosts and prints their tables.
 func (d *demo) show(ctx context.Context) error {
 	if err := d.printHosts(); err != nil {
 		return err

@@ -31,15 +31,15 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{"10.77.0.1, fd77::1", "XDP native, AF_XDP copy", "RDMA MTU 1024", "2,424 messages", "none lost", "Everything is removed"} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("output lacks %q", want)
 		}
 	}
 	if rows := strings.Count(stdout, " ok\n"); rows != 24+4+2 {
 		t.Errorf("%d rows, want 24 of datagrams, 4 of a connection and 2 of the service", rows)
 	}
-	for _, want := range []string{"A reliable connection", "fetch and add", " told to wait 10.24ms", "share its device shared", "10 round trips"} {
+	for _, want := range []string{"A reliable connection", "fetch and add", " with a delay of 10.24ms", "share its device shared", "10 round trips"} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("output lacks %q", want)
 		}
 	}
 	checkRow(t, stdout, "drop_qkey", "engine", "drop_qkey", "0", "1")
@@ -48,7 +48,7 @@ func TestDemo(t *testing.T) {
 	checkGroups(t, stdout, "101")
 	checkNothingLeft(t)
 	if strings.Contains(stdout, "As root") || strings.Contains(stdout, "Without root") {
-		t.Error("root is told what root would add")
+		t.Error("the advantages of root are printed for root")
 	}
 	if t.Failed() {
 		t.Log(stdout)
@@ -152,7 +152,7 @@ func TestDemoIsStoppedWhileBuilding(t *testing.T) {
 	checkNothingLeft(t)
 }
 
-// TestDemoOverXDPWithoutPrivileges: who asks for XDP is told what is missing.
+// TestDemoOverXDPWithoutPrivileges: --network xdp reports the missing capabilities.
 func TestDemoOverXDPWithoutPrivileges(t *testing.T) {
 	needs.Root(t)
 	c := cmdtest.Command(t, "demo", "--network", "xdp")

@@ -15,7 +15,7 @@ type groupDemo struct {
 	lab *switchLab
 }
 
-// inLab builds the lab, and removes it whatever show does, also when it panics.
+// inLab builds the lab, calls show, and removes the lab, even if show panics.
 func (g *groupDemo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
 	if g.memory {
 		g.lab, err = newMemorySwitch(ctx, g.log)
@@ -29,7 +29,7 @@ func (g *groupDemo) inLab(ctx context.Context, show func(context.Context) error)
 	return show(ctx)
 }
 
-// show is what there is to see: the table too of a group where something is wrong.
+// show runs the groups and prints their table, even if a group failed.
 func (g *groupDemo) show(ctx context.Context) error {
 	if err := g.printStations(); err != nil {
 		return err

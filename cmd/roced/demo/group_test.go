@@ -20,7 +20,7 @@ func newGroupDemo(out io.Writer, messages int) *groupDemo {
 	return &groupDemo{demo: &demo{out: out, log: slog.New(slog.DiscardHandler), messages: messages}}
 }
 
-// checkGroups holds the table of groups against what must be there.
+// checkGroups checks the table of groups.
 func checkGroups(t *testing.T, stdout string, messages string) {
 	t.Helper()
 	for _, group := range []struct{ address, protocol string }{{"239.77.0.7", "IGMPv"}, {"ff05::77:7", "MLDv"}} {
@@ -41,12 +41,12 @@ func checkGroups(t *testing.T, stdout string, messages string) {
 			}
 		}
 		if !strings.Contains(lines[1], " report") || !strings.Contains(lines[1], "1 leave") {
-			t.Errorf("%s: %q tells of no report and one leave", group.address, lines[1])
+			t.Errorf("%s: got %q, want reports and one leave", group.address, lines[1])
 		}
 	}
 }
 
-// cancelAt is a writer that cancels a context when a text comes by.
+// cancelAt is a writer that cancels a context when a text is written.
 type cancelAt struct {
 	text   string
 	cancel func()
@@ -95,7 +95,7 @@ func TestGroupDemoPanics(t *testing.T) {
 	checkNothingLeft(t)
 }
 
-// TestGroupRunCheck: a check that lets something wrong through shows nothing.
+// TestGroupRunCheck: the check rejects each kind of wrong traffic.
 func TestGroupRunCheck(t *testing.T) {
 	group := netip.MustParseAddr("239.77.0.7")
 	for _, row := range []struct {
@@ -126,7 +126,7 @@ func TestGroupRunCheck(t *testing.T) {
 	}
 }
 
-// TestWatchFails: a watch that does not see all must not be believed.
+// TestWatchFails: a watch that may have missed frames returns an error.
 func TestWatchFails(t *testing.T) {
 	w, err := newWatch(labtest.Pair(t).A, "eth0")
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switchTimeout is how long a new bridge may take to filter: it floods until answers to
-// its first query could have come.
+// switchTimeout bounds the time until a new bridge filters: it floods until responses to its first
+// query are due.
 const switchTimeout = 20 * time.Second
 
-// awaitSwitch waits until the switch knows the receiver's port, and keeps from others
-// what they have not asked for.
+// awaitSwitch waits until the switch knows the receiver's port and filters the group on other
+// ports.
 func (r *groupRun) awaitSwitch(ctx context.Context) error {
 	member := lab.MDBEntry{Port: r.lab.receiver.port, Group: r.group}
 	err := r.await(ctx, card.StallTimeout, "the switch does not know the receiver", func() (bool, error) {
@@ -37,7 +37,7 @@ func (r *groupRun) awaitSwitch(ctx context.Context) error {
 	})
 }
 
-// await is poll for what the watches see.
+// await is poll for conditions on the watches.
 func (r *groupRun) await(ctx context.Context, timeout time.Duration, failure string, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%s: not within %v: %w", failure, timeout, unix.ETIMEDOUT))
 	defer cancel()
@@ -49,14 +49,14 @@ func (r *groupRun) await(ctx context.Context, timeout time.Duration, failure str
 	})
 }
 
-// flush waits until what was sent has passed every port that it passes: a message
-// to all hosts follows it.
+// flush waits until all sent messages have passed their ports: it sends a message to all hosts
+// after them.
 func (r *groupRun) flush(ctx context.Context) error {
 	if err := r.sendOne(ctx, r.allHosts); err != nil {
 		return err
 	}
 	r.flushes++
-	return r.await(ctx, card.StallTimeout, "a message to all hosts does not come to all", func() (bool, error) {
+	return r.await(ctx, card.StallTimeout, "a message to all hosts does not reach all", func() (bool, error) {
 		return !slices.ContainsFunc(r.lab.stations(), func(s *station) bool {
 			return s.watch.of(r.allHosts).messages < r.flushes
 		}), nil

@@ -4,11 +4,11 @@ import (
 	"fmt"
 )
 
-// check fails unless the group's traffic was as it should be.
+// check returns an error unless the group's traffic was as expected.
 func (r *groupRun) check() error {
 	if r.lab.network != nil {
 		if r.unexpected > 0 {
-			return fmt.Errorf("group %v: the host that is not in it got %d messages", r.group, r.unexpected)
+			return fmt.Errorf("group %v: the host outside the group received %d messages", r.group, r.unexpected)
 		}
 		return nil
 	}
@@ -19,10 +19,10 @@ func (r *groupRun) check() error {
 	case receiver.reports == 0 || receiver.leaves == 0:
 		return fmt.Errorf("group %v: the full member sent %s", r.group, receiver.membership())
 	case outsider != traffic{} || r.unexpected > 0:
-		return fmt.Errorf("group %v: the host that is not in it got %d messages on its wire and %d in its queue pair, and sent %s",
+		return fmt.Errorf("group %v: the host outside the group received %d messages on its wire and %d in its queue pair, and sent %s",
 			r.group, outsider.messages, r.unexpected, outsider.membership())
 	case sender.messages != r.messages || receiver.messages != r.messages:
-		return fmt.Errorf("group %v: %d messages on the sender's wire and %d on the receiver's, not %d", r.group, sender.messages, receiver.messages, r.messages)
+		return fmt.Errorf("group %v: got %d messages on the sender's wire and %d on the receiver's, want %d", r.group, sender.messages, receiver.messages, r.messages)
 	}
 	return nil
 }

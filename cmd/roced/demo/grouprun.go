@@ -11,19 +11,19 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// groupRun is one group of the demo: it is joined, sent to, and left.
+// groupRun runs one group of the demo: join, send, leave.
 type groupRun struct {
 	lab      *switchLab
 	version  string
 	group    netip.Addr
 	nobodys  netip.Addr // a group without members
-	allHosts netip.Addr // a group that switches flood, whoever is in it
+	allHosts netip.Addr // a group that switches flood to all ports
 	size     int
 	messages int
 
 	streams    []*stream // one to each attached queue pair
 	sent       int
-	unexpected int // messages that the outsider got
+	unexpected int // messages that the outsider received
 	flushes    int
 }
 
@@ -81,7 +81,7 @@ func (r *groupRun) sendOne(ctx context.Context, group netip.Addr) error {
 	return from.Finish(ctx)
 }
 
-// sendAll sends all messages, and checks what comes to each attached queue pair.
+// sendAll sends all messages and checks those that arrive at each attached queue pair.
 func (r *groupRun) sendAll(ctx context.Context) error {
 	for slices.ContainsFunc(r.streams, func(s *stream) bool { return s.done() < s.messages }) {
 		if err := r.step(ctx); err != nil {
@@ -91,7 +91,7 @@ func (r *groupRun) sendAll(ctx context.Context) error {
 	return r.lab.sender.hosts[0].Finish(ctx)
 }
 
-// step sends what the window permits and takes what has arrived.
+// step sends as many messages as the window allows and receives arrived ones.
 func (r *groupRun) step(ctx context.Context) error {
 	if err := r.send(ctx); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (r *groupRun) send(ctx context.Context) error {
 	return first.from.SendAll(ctx, first.out[:n])
 }
 
-// leave ends both memberships, the send-only one first: by the time the receiver's
-// leave is seen, the sender's would be.
+// leave ends both memberships, the send-only one first: once the receiver's leave is seen, the
+// sender's would have been.
 func (r *groupRun) leave(ctx context.Context) error {
 	if err := r.lab.sender.hosts[0].Leave(r.group); err != nil {
 		return err

@@ -14,10 +14,10 @@ once. The send-only member was never reported, and the switch did not forward th
 `
 
 const memoryConclusion = `. Queue pairs outside the group
-got none of them.
+received none of them.
 `
 
-// conclusion sums up the tables.
+// conclusion summarises the tables.
 func (g *groupDemo) conclusion(runs []*groupRun) (string, error) {
 	var streams []*stream
 	for _, r := range runs {
@@ -32,7 +32,7 @@ func (g *groupDemo) conclusion(runs []*groupRun) (string, error) {
 	if g.memory {
 		rest = memoryConclusion
 	}
-	return "\nEach attached queue pair got " + got + ", with the right bytes" + outcome + rest, err
+	return "\nEach attached queue pair received " + got + ", with the right bytes" + outcome + rest, err
 }
 
 func (g *groupDemo) printStations() error {
@@ -58,7 +58,8 @@ func (g *groupDemo) printStations() error {
 	return err
 }
 
-// printGroups says who got what, and what each host's port of the switch saw.
+// printGroups prints the messages that each queue pair received, and the packets at each host's
+// port of the switch.
 func (g *groupDemo) printGroups(runs []*groupRun) error {
 	w := tabwriter.NewWriter(g.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "  GROUP\tHOST\tQUEUE PAIR\t%8s\t%8s", "SENT", "GOT")
@@ -77,7 +78,7 @@ func (g *groupDemo) printGroups(runs []*groupRun) error {
 	return w.Flush()
 }
 
-// printRow is of one queue pair. What the port saw is said once a host.
+// printRow prints the row of one queue pair. The port's packets are printed once per host.
 func (r *groupRun) printRow(w *tabwriter.Writer, s *station, index int, group, got, sent string) {
 	name := ""
 	if index == 0 {
@@ -91,7 +92,7 @@ func (r *groupRun) printRow(w *tabwriter.Writer, s *station, index int, group, g
 	fmt.Fprintln(w)
 }
 
-// membership says what the host told the network.
+// membership describes the host's reports and leaves.
 func (t *traffic) membership() string {
 	if t.reports+t.leaves == 0 {
 		return "nothing"

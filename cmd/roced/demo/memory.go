@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// newMemoryPair is two hosts on a network in memory.
+// newMemoryPair creates two hosts on an in-memory network.
 func newMemoryPair(ctx context.Context, log *slog.Logger) (*pairLab, error) {
 	l := &pairLab{left: &host{name: "left"}, right: &host{name: "right"}, network: memnet.New(0)}
 	open := func() (err error) {
@@ -35,7 +35,8 @@ func newMemoryPair(ctx context.Context, log *slog.Logger) (*pairLab, error) {
 	return l, nil
 }
 
-// newMemorySwitch is three hosts on a network in memory, whose frames for groups reach all of them.
+// newMemorySwitch creates three hosts on an in-memory network. All of them receive frames for
+// groups.
 func newMemorySwitch(ctx context.Context, log *slog.Logger) (*switchLab, error) {
 	l := newStations()
 	l.network = memnet.New(0)
@@ -56,7 +57,7 @@ func newMemorySwitch(ctx context.Context, log *slog.Logger) (*switchLab, error) 
 	return l, nil
 }
 
-// openMemory makes a host on a network in memory, and its card.
+// openMemory creates a host on an in-memory network, and opens its card.
 func openMemory(network *memnet.Network, name string, addresses []string, log *slog.Logger) (*card.Device, error) {
 	var own []netip.Addr
 	for _, a := range addresses {
@@ -66,7 +67,7 @@ func openMemory(network *memnet.Network, name string, addresses []string, log *s
 	if err != nil {
 		return nil, err
 	}
-	device, err := hca.New(on, hca.WithMTU(verbs.MTU1024)) // it logs nothing: at the end the hosts go, one after the other
+	device, err := hca.New(on, hca.WithMTU(verbs.MTU1024)) // without a logger: at the end one host is closed after the other
 	if err != nil {
 		return nil, err
 	}

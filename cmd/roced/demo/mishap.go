@@ -14,23 +14,23 @@ import (
 type mishap struct {
 	what   string
 	name   string
-	places []string // where it is counted: by XDP already, if there is XDP
+	places []string // places that count it: XDP first, if there is XDP
 	spoil  func(*ud.Addr)
 }
 
 var mishaps = []mishap{
-	{"one with a wrong Q_Key, on purpose", "drop_qkey", []string{"engine"}, func(to *ud.Addr) { to.QKey ^= 1 }},
-	{"one to a queue pair that does not exist, on purpose", "drop_unknown_qp", []string{"XDP", "engine"}, func(to *ud.Addr) { to.QPN ^= 0x00F000 }},
+	{"message with an invalid Q_Key, on purpose", "drop_qkey", []string{"engine"}, func(to *ud.Addr) { to.QKey ^= 1 }},
+	{"message to a queue pair that does not exist, on purpose", "drop_unknown_qp", []string{"XDP", "engine"}, func(to *ud.Addr) { to.QPN ^= 0x00F000 }},
 }
 
-// send sends the message from one host to where its last stream went, and waits until
-// the receiver has counted it.
+// send sends the message to the destination of the host's last stream, and waits until the receiver
+// has counted it.
 func (m *mishap) send(ctx context.Context, from, to *host) error {
 	if err := m.sendOne(ctx, from); err != nil {
 		return fmt.Errorf("%s: %w", m.what, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout,
-		fmt.Errorf("%s: %s has not counted it in %s", m.what, to.name, m.name))
+		fmt.Errorf("%s: %s did not count it in %s", m.what, to.name, m.name))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		all, err := to.Counters()
@@ -38,7 +38,7 @@ func (m *mishap) send(ctx context.Context, from, to *host) error {
 	})
 }
 
-// poll waits until something is so, or ctx is done.
+// poll waits until is returns true, or ctx is done.
 func poll(ctx context.Context, is func() (bool, error)) error {
 	for {
 		so, err := is()

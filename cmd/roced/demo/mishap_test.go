@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cardtest"
 )
 
-// TestDemoNamesCounters: the balance's, and those that the mishaps must be found in.
+// TestDemoNamesCounters: the counters that the demo reads exist.
 func TestDemoNamesCounters(t *testing.T) {
 	names := []string{"engine sent", "engine delivered"}
 	for _, m := range mishaps {

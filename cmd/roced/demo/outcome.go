@@ -42,7 +42,7 @@ func outcomeOf(streams []*stream, receivers ...*host) (string, error) {
 			counters = append(counters, r.name+": "+cli.List(losses))
 		}
 	}
-	where := "no counter of the devices has them"
+	where := "not counted by the devices"
 	if len(counters) > 0 {
 		where = strings.Join(counters, "; ")
 	}

@@ -18,10 +18,10 @@ import (
 // labPrefix begins the names of the demo's namespaces.
 const labPrefix = "roced-demo"
 
-// pairLab is two hosts on one wire.
+// pairLab consists of two hosts on one wire.
 type pairLab struct {
 	left, right *host
-	network     *memnet.Network // that they are on, if that is in memory
+	network     *memnet.Network // in-memory network of the hosts, if used
 }
 
 // host is a network namespace with a device and a queue pair in it.
@@ -30,15 +30,15 @@ type host struct {
 	*lab.Namespace
 	*card.Device
 	*card.Endpoint
-	peer ud.Addr // of its last stream
+	peer ud.Addr // destination of its last stream
 }
 
-// endpointOptions hold a window each way.
+// endpointOptions returns options with room for a window each way.
 func endpointOptions(qkey verbs.QKey) ud.Options {
 	return ud.Options{QKey: qkey, RecvDepth: 2 * window, SendDepth: window, Spin: true}
 }
 
-// address is one IP version's addresses of the two hosts.
+// address has the addresses of both hosts for one IP version.
 type address struct{ version, left, right, length string }
 
 var addresses = []address{
@@ -46,10 +46,10 @@ var addresses = []address{
 	{"IPv6", "fd77::1", "fd77::2", "/64"},
 }
 
-// newPairLab builds both hosts, after it has removed what killed demos left.
+// newPairLab removes leftovers of killed demos and builds both hosts.
 func newPairLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*pairLab, error) {
 	if err := lab.Prune(labPrefix); err != nil {
-		return nil, fmt.Errorf("remove what an earlier demo left: %w", err)
+		return nil, fmt.Errorf("remove the namespaces of an earlier demo: %w", err)
 	}
 	l := &pairLab{left: &host{name: "left"}, right: &host{name: "right"}}
 	if err := build(ctx, l, l.addNamespaces, l.addLink, func() error { return l.openDevices(log, modes) }); err != nil {
@@ -58,8 +58,8 @@ func newPairLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*pa
 	return l, nil
 }
 
-// build takes the steps, and closes what they have built so far if one of them fails or
-// panics, or ctx is done.
+// build runs the steps. If a step fails or panics, or ctx is done, it closes what, with everything
+// built so far.
 func build(ctx context.Context, what io.Closer, steps ...func() error) error {
 	built := false
 	defer func() {
@@ -138,7 +138,7 @@ func (l *pairLab) Close() (err error) {
 	return err
 }
 
-// source is the host's address of an IP version.
+// source returns the host's address of an IP version.
 func (h *host) source(version string) (verbs.GID, error) {
 	entries, err := h.QueryGIDTable(card.Port)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// service is one as roced run has it, on a network in memory, and two programs that share its device. Programs are
-// sessions; that these are in one process makes no difference to it.
+// service is a service as in roced run, on an in-memory network, with two programs that share its device. Programs
+// are sessions; these happen to be in one process.
 type service struct {
 	folder   string
 	device   *hca.Card
@@ -31,10 +31,10 @@ type service struct {
 	programs [2]*card.Endpoint
 }
 
-// serviceAddress is that of the service's device.
+// serviceAddress is the address of the service's device.
 const serviceAddress = "10.88.0.1"
 
-// showService has the two programs answer each other.
+// showService exchanges messages between the two programs.
 func (d *demo) showService(ctx context.Context) (err error) {
 	if err := memory.CheckKernel(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (d *demo) showService(ctx context.Context) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.out, "\n%s round trips in %v. Neither needs a privilege, or reaches the other's memory.\n", cli.Grouped(uint64(trips)), time.Since(start).Round(time.Millisecond))
+	_, err = fmt.Fprintf(d.out, "\n%s round trips in %v. Neither needs privileges or can access the other's memory.\n", cli.Grouped(uint64(trips)), time.Since(start).Round(time.Millisecond))
 	return err
 }
 
@@ -88,7 +88,7 @@ func (s *service) open() (err error) {
 
 func (s *service) socket() string { return filepath.Join(s.folder, "roced.sock") }
 
-// connect has two programs open the device.
+// connect opens the device in two programs.
 func (s *service) connect(ctx context.Context, d *demo) error {
 	for i := range s.programs {
 		device, err := card.Connect(ctx, s.socket(), "shared", d.log)
@@ -104,9 +104,9 @@ func (s *service) connect(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// exchange sends so many messages there and back.
+// exchange sends trips messages each way.
 func (s *service) exchange(ctx context.Context, trips int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(trips)*card.StallTimeout, errors.New("no message comes"))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(trips)*card.StallTimeout, errors.New("no message arrives"))
 	defer cancel()
 	data := make([]byte, 64)
 	for trip := range trips {
@@ -133,7 +133,7 @@ func (s *service) take(ctx context.Context, p *card.Endpoint, want pattern, from
 	}
 	defer p.Release(messages[:n])
 	if got := messages[0].From.QPN; got != from {
-		return fmt.Errorf("it is from QP %v, sent by %v", got, from)
+		return fmt.Errorf("got source QP %v, want %v", got, from)
 	}
 	return want.check(messages[0].Data)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// station is a host on a port. Its queue pairs are hosts that share the rest.
+// station is a host on a port of the switch, with further queue pairs.
 type station struct {
 	name, role string
 	addresses  []string
@@ -22,8 +22,8 @@ type station struct {
 	watch *watch
 }
 
-// plugIn makes a namespace, joins it to the switch, and watches the port. No train passes the port, since a watch can read trains
-// from Linux 6.2 on only.
+// plugIn creates a namespace, joins it to the switch, and watches the port. Trains are off, since a watch can read them
+// only from Linux 6.2 on.
 func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 	if s.Namespace, err = lab.New(labPrefix); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 	return err
 }
 
-// open makes a card of the host's link. Its memberships are sockets, of which a
-// demo that is killed leaves no record under /run.
+// open opens a card on the host's link. Its memberships are sockets, so a demo that is killed leaves no record under
+// /run.
 func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 	s.Device, err = card.Open("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(hca.MembershipSocket))...)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 	return s.listen()
 }
 
-// listen makes the queue pairs.
+// listen creates the queue pairs.
 func (s *station) listen() error {
 	for range s.queuePairs {
 		e, err := card.OpenEndpoint(s.Device, endpointOptions(verbs.UDPQKey))

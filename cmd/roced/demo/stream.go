@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// stream is messages of one size from one host to another. UD has no flow control:
-// the demo keeps a window, which sockets and receives hold, and checks each message.
+// stream sends messages of one size from one host to another. UD has no flow control, so the demo
+// limits messages in flight to a window that sockets and receives hold. It checks each message.
 type stream struct {
 	arrivals
 	from, to         *host
@@ -25,7 +25,7 @@ type stream struct {
 	version, heading string
 }
 
-// aim makes the sender's messages go from its address of an IP version to the receiver's.
+// aim sets the source address, of an IP version, and the receiver as the destination.
 func (s *stream) aim(ctx context.Context) error {
 	source, err := s.from.source(s.version)
 	if err != nil {
@@ -44,14 +44,14 @@ func (s *stream) aim(ctx context.Context) error {
 	return s.from.Aim(ctx, s.from.peer)
 }
 
-// prepare makes messages to a destination, to be written.
+// prepare creates the messages to a destination, without payload.
 func (s *stream) prepare(to ud.Addr) {
 	for i := range s.out {
 		s.out[i] = ud.Message{To: to, Data: make([]byte, s.size)}
 	}
 }
 
-// run sends all messages and returns when all have arrived or are given up.
+// run sends all messages and returns when all are received or given up.
 func (s *stream) run(ctx context.Context) error {
 	if err := s.aim(ctx); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *stream) run(ctx context.Context) error {
 	return s.from.Finish(ctx)
 }
 
-// step sends what the window permits and takes what has arrived.
+// step sends as many messages as the window allows and receives arrived ones.
 func (s *stream) step(ctx context.Context) error {
 	if err := s.send(ctx); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *stream) send(ctx context.Context) error {
 	return s.from.SendAll(ctx, s.out[:n])
 }
 
-// hasImmediate says which messages carry their number as immediate data: every fourth.
+// hasImmediate reports whether a message carries its number as immediate data: every fourth does.
 func hasImmediate(number uint32) bool { return number%4 == 3 }
 
 func (s *stream) write(m *ud.Message, number uint32) {
@@ -117,19 +117,19 @@ func (s *stream) write(m *ud.Message, number uint32) {
 	}
 }
 
-// check compares a received message, in all that the receiver gets, with what was sent.
+// check compares all parts of a received message with the sent one.
 func (s *stream) check(m *ud.Message, number uint32) error {
 	switch {
 	case len(m.Data) != s.size:
-		return fmt.Errorf("%d bytes, sent were %d", len(m.Data), s.size)
+		return fmt.Errorf("got %d bytes, want %d", len(m.Data), s.size)
 	case m.From.QPN != s.from.QPN():
-		return fmt.Errorf("it is from QP %v, sent by %v", m.From.QPN, s.from.QPN())
+		return fmt.Errorf("got source QP %v, want %v", m.From.QPN, s.from.QPN())
 	case m.From.GID != s.fromGID || m.To.GID != s.toGID:
-		return fmt.Errorf("GRH says from %v to %v, it was from %v to %v", m.From.GID, m.To.GID, s.fromGID, s.toGID)
+		return fmt.Errorf("got GRH from %v to %v, want from %v to %v", m.From.GID, m.To.GID, s.fromGID, s.toGID)
 	case m.HasImm != hasImmediate(number):
-		return fmt.Errorf("with immediate data: %t, sent was %t", m.HasImm, hasImmediate(number))
+		return fmt.Errorf("got immediate data: %t, want %t", m.HasImm, hasImmediate(number))
 	case m.HasImm && m.Imm != number:
-		return fmt.Errorf("immediate data %d, sent was %d", m.Imm, number)
+		return fmt.Errorf("got immediate data %d, want %d", m.Imm, number)
 	}
 	return newPattern(s.direction, number).check(m.Data)
 }

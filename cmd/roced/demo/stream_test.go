@@ -33,7 +33,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamFindsWhatIsWrong: a check that lets a wrong message through shows nothing.
+// TestStreamFindsWhatIsWrong: the checks of a stream reject each kind of wrong message.
 func TestStreamFindsWhatIsWrong(t *testing.T) {
 	left, right := wireHosts(t)
 	s := &stream{from: left, to: right, size: 64, messages: 1000, version: "IPv4"}
@@ -69,7 +69,7 @@ func TestStreamFindsWhatIsWrong(t *testing.T) {
 		m.Data = slices.Clone(good.Data)
 		row.spoil(&m)
 		if err := s.check(&m, number); err == nil || !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%v, want an error that says %q", err, row.want)
+			t.Errorf("%v, want an error with %q", err, row.want)
 		}
 	}
 	if s.check(&good, number+1) == nil || s.check(&good, number+4) == nil {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switchLab is three hosts on the ports of a bridge.
+// switchLab consists of three hosts on the ports of a bridge.
 type switchLab struct {
 	bridge                     *lab.Bridge
 	sender, receiver, outsider *station
-	network                    *memnet.Network // that they are on, if that is in memory: then there is no bridge
+	network                    *memnet.Network // in-memory network of the hosts; then there is no bridge
 }
 
-// newSwitchLab builds all of it.
+// newSwitchLab builds the lab.
 func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*switchLab, error) {
 	l := newStations()
 	steps := []func() error{l.addBridge}
@@ -33,7 +33,7 @@ func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*
 	return l, nil
 }
 
-// newStations are the hosts, of which nothing is made yet.
+// newStations returns the hosts, before anything is created.
 func newStations() *switchLab {
 	return &switchLab{
 		sender:   &station{name: "sender", role: "send-only member", queuePairs: 1, addresses: []string{"10.77.0.1", "fd77::1"}},
@@ -51,7 +51,7 @@ func (l *switchLab) addBridge() (err error) {
 	return nil
 }
 
-// begin has all watches start anew: no watch is read while the hosts are made, so frames may be lost.
+// begin resets all watches. They are not read while the hosts are set up, so frames may be lost then.
 func (l *switchLab) begin() (err error) {
 	for _, s := range l.stations() {
 		if failed := s.watch.look(); !errors.Is(failed, unix.ENOBUFS) {
@@ -62,7 +62,7 @@ func (l *switchLab) begin() (err error) {
 	return err
 }
 
-// look has all watches count what has passed.
+// look makes all watches count the packets since the last look.
 func (l *switchLab) look() (err error) {
 	if l.network != nil {
 		return nil

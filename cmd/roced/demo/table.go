@@ -11,11 +11,11 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// printHosts says what was built, and what the kernel gave.
+// printHosts prints the hosts and the network that each device uses.
 func (d *demo) printHosts() error {
 	title := "Two hosts in network namespaces, joined by a veth pair"
 	if d.memory {
-		title = "Two hosts on a network in memory"
+		title = "Two hosts on an in-memory network"
 	}
 	fmt.Fprint(d.out, title, ":\n\n")
 	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
@@ -39,7 +39,7 @@ func (d *demo) printHosts() error {
 	return err
 }
 
-// nameOf is a namespace's name; a host in memory has none.
+// nameOf returns a namespace's name; a host in memory has none.
 func nameOf(ns *lab.Namespace) string {
 	if ns == nil {
 		return cli.Dash
@@ -47,7 +47,8 @@ func nameOf(ns *lab.Namespace) string {
 	return ns.Name()
 }
 
-// printStreams is the table of what was sent. A row is there only if all of it was right.
+// printStreams prints a table of the streams. A row is printed only if all of its messages were
+// correct.
 func (d *demo) printStreams() error {
 	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "  DIRECTION\tIP\tBYTES EACH\tMESSAGES\tIMMEDIATE\tMB\tMESSAGES/s\tCHECKED\t")
@@ -71,7 +72,7 @@ func (d *demo) printStreams() error {
 	return err
 }
 
-// printCounters is where packets went: all counters that are not zero.
+// printCounters prints all counters that are not zero.
 func (d *demo) printCounters() error {
 	left, err := d.lab.left.Counters()
 	if err != nil {
@@ -104,7 +105,7 @@ func remark(c card.Counter) string {
 	case c.Name == "tx_in_trains":
 		return "packets that left in trains: one system call for many"
 	case c.Name == "pass_not_roce":
-		return "left to the kernel: ARP, neighbour discovery"
+		return "passed to the kernel: ARP, neighbour discovery"
 	case c.Place == "link":
 		return "the interface's own count, of packets of all kinds"
 	}

@@ -18,20 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideVariable says to a demo that it runs in a user namespace that another one has made for it.
+// insideVariable is set for a demo that runs in a user namespace created by another demo.
 const insideVariable = "ROCED_DEMO_INSIDE"
 
-// inUserNamespace says that root here is an ordinary user of the machine: it has no XDP, and may have no /run.
+// inUserNamespace reports whether root here is an unprivileged user of the machine, without XDP and perhaps without
+// /run.
 func inUserNamespace() bool {
 	users, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 }
 
-// runAsUser is the demo of an ordinary user: this program again, as root of a user namespace of its own, in which it may
-// make network namespaces. Where that is refused, hosts are on a network in memory.
+// runAsUser runs the demo for an unprivileged user: this program again, as root of a new user namespace, where it can
+// create network namespaces. If the kernel refuses that, hosts are on an in-memory network.
 func (d *demo) runAsUser(ctx context.Context) error {
 	c := d.inside(ctx)
-	runtime.LockOSThread() // whose end would end the other
+	runtime.LockOSThread() // the child ends with this thread (Pdeathsig)
 	defer runtime.UnlockOSThread()
 	if err := c.Start(); err != nil {
 		d.setMemory(refusal(err))
@@ -45,7 +46,7 @@ func (d *demo) runAsUser(ctx context.Context) error {
 	return err
 }
 
-// inside prepares this program as root of a user namespace. A signal that stops this one is passed on.
+// inside prepares this program to run as root of a user namespace. Signals that stop this process are passed on.
 func (d *demo) inside(ctx context.Context) *exec.Cmd {
 	c := exec.CommandContext(ctx, "/proc/self/exe", "demo", "--network", "udp", "--count", strconv.Itoa(d.messages), "--log-level", cmp.Or(d.level, "warn"))
 	c.Env = append(os.Environ(), insideVariable+"=1")
@@ -60,13 +61,13 @@ func (d *demo) inside(ctx context.Context) *exec.Cmd {
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
-		Setpgid:     true, // a terminal's signals come here alone
+		Setpgid:     true, // signals of the terminal reach only this process
 		Pdeathsig:   unix.SIGKILL,
 	}
 	return c
 }
 
-// refusal says why there is no user namespace.
+// refusal returns the reason why no user namespace was created.
 func refusal(err error) string {
 	var call *os.PathError
 	if errors.As(err, &call) {
@@ -74,33 +75,33 @@ func refusal(err error) string {
 	}
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
-		return "the kernel gives no user namespace: sysctl user.max_user_namespaces"
+		return "the kernel allows no further user namespace (sysctl user.max_user_namespaces)"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return "user namespaces are not permitted here: " + err.Error()
 	}
-	return "there is no user namespace: " + err.Error()
+	return "cannot create a user namespace:  " + err.Error()
 }
 
-// runInside is the demo in the user namespace. What it makes goes with its process, whatever happens.
+// runInside runs the demo in the user namespace. The kernel removes everything when the process ends.
 func (d *demo) runInside(ctx context.Context) error {
 	if err := tryLab(); err != nil {
-		d.setMemory("network namespaces cannot be made here: " + err.Error())
+		d.setMemory("cannot create network namespaces:  " + err.Error())
 	} else {
-		d.preface = "Without root, its hosts are in a user namespace, and use UDP sockets in place of XDP:"
-		d.rootAdds = "As root the devices use XDP: round trips are quicker, and completions have the sender's MAC and VLAN."
+		d.preface = "Without root, its hosts are in a user namespace, and use UDP sockets instead of XDP:"
+		d.rootAdds = "As root the devices use XDP: round trips are faster, and completions have the sender's MAC and VLAN."
 	}
 	return d.showAll(ctx)
 }
 
-// setMemory has the hosts be on a network in memory.
+// setMemory selects an in-memory network for the hosts.
 func (d *demo) setMemory(why string) {
 	d.memory = true
-	d.preface = "Without root, its hosts are on a network in memory (" + why + "):"
+	d.preface = "Without root, its hosts are on an in-memory network (" + why + "):"
 	d.rootAdds = "As root the hosts are in network namespaces, on a veth pair and a bridge, with XDP, IGMP and MLD."
 }
 
-// tryLab makes what a demo needs, once, and removes it. Names of namespaces are below /run, which is the host's: here it
-// is replaced.
+// tryLab creates and removes everything that a demo needs. Names of namespaces are below /run, which belongs to the
+// host, so /run is replaced here.
 func tryLab() (err error) {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount on /run: %w", err)

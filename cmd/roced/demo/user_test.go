@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userDemo prepares a demo of user nobody.
+// userDemo prepares a demo that runs as user nobody.
 func userDemo(t *testing.T, args ...string) *cmdtest.Child {
 	t.Helper()
 	c := cmdtest.Command(t, append([]string{"demo"}, args...)...)
@@ -22,25 +22,25 @@ func userDemo(t *testing.T, args ...string) *cmdtest.Child {
 	return c
 }
 
-// needsUserNamespace skips a test where the kernel gives ordinary users none.
+// needsUserNamespace skips a test if the kernel does not allow unprivileged user namespaces.
 func needsUserNamespace(t *testing.T, stdout string) {
 	t.Helper()
-	for _, reason := range []string{"gives no user namespace", "are not permitted here", "cannot be made here"} {
+	for _, reason := range []string{"allows no further user namespace", "are not permitted here", "cannot create network namespaces"} {
 		if strings.Contains(stdout, reason) {
 			needs.Skip(t, "user namespaces: %s", stdout[:strings.IndexByte(stdout, '\n')])
 		}
 	}
 }
 
-// checkAll insists on what each demo shows, whoever runs it.
+// checkAll checks the output that every demo has.
 func checkAll(t *testing.T, stdout string) {
 	t.Helper()
 	for _, want := range []string{
-		"2,424 messages", "none lost", "A reliable connection", "RDMA WRITE", "RDMA READ", "fetch and add", " told to wait 10.24ms",
+		"2,424 messages", "none lost", "A reliable connection", "RDMA WRITE", "RDMA READ", "fetch and add", " with a delay of 10.24ms",
 		"239.77.0.7", "ff05::77:7", "share its device shared", "10 round trips", "Everything is removed", "\nAs root the ",
 	} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("output lacks %q", want)
 		}
 	}
 	if rows := strings.Count(stdout, " ok\n"); rows != 24+4+2 {
@@ -52,7 +52,7 @@ func checkAll(t *testing.T, stdout string) {
 	}
 }
 
-// whole is what a demo printed that ended well, and had nothing to complain of.
+// whole returns the output of a demo that succeeds without messages on stderr.
 func whole(t *testing.T, c *cmdtest.Child) (stdout string) {
 	t.Helper()
 	code, stdout := c.End(t)
@@ -62,7 +62,7 @@ func whole(t *testing.T, c *cmdtest.Child) (stdout string) {
 	return stdout
 }
 
-// TestDemoAsUser: all of it, without root, over UDP sockets.
+// TestDemoAsUser: the whole demo runs without root, over UDP sockets.
 func TestDemoAsUser(t *testing.T) {
 	t.Parallel()
 	c := userDemo(t, "--count", "101")
@@ -72,28 +72,28 @@ func TestDemoAsUser(t *testing.T) {
 	checkAll(t, stdout)
 	checkGroups(t, stdout, "101")
 	if !strings.HasPrefix(stdout, "Without root, its hosts are in a user namespace") || strings.Count(stdout, "UDP sockets\n") != 2 {
-		t.Errorf("the demo does not say how it runs:\n%s", stdout)
+		t.Errorf("the demo does not print its kind of network:\n%s", stdout)
 	}
 	if left := leftBy(t, c.Process.Pid); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
 
-// TestDemoInMemory: where there is no user namespace, it says so, and shows the same in memory.
+// TestDemoInMemory: without a user namespace the demo runs in memory and prints the reason.
 func TestDemoInMemory(t *testing.T) {
 	t.Parallel()
 	c := userDemo(t, "--count", "101")
 	c.StartConfined(t)
 	stdout := whole(t, c)
 	checkAll(t, stdout)
-	for _, want := range []string{"Without root, its hosts are on a network in memory (user namespaces are not permitted here", "Three hosts on an in-memory network", "Queue pairs outside the group\ngot none"} {
+	for _, want := range []string{"Without root, its hosts are on an in-memory network (user namespaces are not permitted here", "Three hosts on an in-memory network", "Queue pairs outside the group\nreceived none"} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("nothing says %q:\n%s", want, stdout)
+			t.Errorf("output lacks %q:\n%s", want, stdout)
 		}
 	}
 }
 
-// TestDemoWithoutSomeCapabilities: root without them is an ordinary user.
+// TestDemoWithoutSomeCapabilities: root without capabilities is treated as an unprivileged user.
 func TestDemoWithoutSomeCapabilities(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -105,7 +105,8 @@ func TestDemoWithoutSomeCapabilities(t *testing.T) {
 	}
 }
 
-// TestDemoOfRootOfAUserNamespace: it is an ordinary user's, whatever capabilities it seems to have.
+// TestDemoOfRootOfAUserNamespace: root of a user namespace is treated as an unprivileged user,
+// whatever its capabilities.
 func TestDemoOfRootOfAUserNamespace(t *testing.T) {
 	t.Parallel()
 	needs.UserNamespace(t)
@@ -120,7 +121,8 @@ func TestDemoOfRootOfAUserNamespace(t *testing.T) {
 	}
 }
 
-// TestUserDemoIsStopped: a signal ends both processes, and one says so; a kill leaves nothing.
+// TestUserDemoIsStopped: a signal ends both processes with one message; a kill leaves nothing
+// behind.
 func TestUserDemoIsStopped(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGKILL} {

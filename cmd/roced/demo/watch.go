@@ -8,23 +8,23 @@ import (
 	"github.com/roced/roced/internal/lab/capture"
 )
 
-// watch counts what passes a port of the demo's switch. It belongs to one goroutine,
-// which must look before the socket is full: some thousand frames.
+// watch counts the packets at a port of the demo's switch. It belongs to one goroutine, which must
+// call look before the socket is full: some thousand frames.
 type watch struct {
 	*capture.Socket
 	packet wire.Packet
 	groups map[netip.Addr]*traffic
 }
 
-// traffic is what passed a port for one group.
+// traffic counts the packets of one group at a port.
 type traffic struct {
 	messages int    // RoCEv2 datagrams to the group, either way
-	reports  int    // from the host: it is a member
-	leaves   int    // from the host: it is no longer
+	reports  int    // from the host: join the group
+	leaves   int    // from the host: leave the group
 	protocol string // of the last report or leave
 }
 
-// newWatch watches a port, which is in the namespace.
+// newWatch watches a port in a namespace.
 func newWatch(ns *lab.Namespace, port string) (*watch, error) {
 	socket, err := capture.Open(ns, port)
 	if err != nil {
@@ -33,7 +33,7 @@ func newWatch(ns *lab.Namespace, port string) (*watch, error) {
 	return &watch{Socket: socket, groups: map[netip.Addr]*traffic{}}, nil
 }
 
-// of is a group's traffic.
+// of returns a group's traffic.
 func (w *watch) of(group netip.Addr) *traffic {
 	t := w.groups[group]
 	if t == nil {
@@ -43,7 +43,7 @@ func (w *watch) of(group netip.Addr) *traffic {
 	return t
 }
 
-// look counts what has passed since the last look.
+// look counts the packets since the last look.
 func (w *watch) look() error {
 	for frame, err := range w.Frames() {
 		if err != nil {
@@ -56,7 +56,8 @@ func (w *watch) look() error {
 	return nil
 }
 
-// count takes a frame that the switch got from the host, or sent to it. A train is several packets.
+// count counts a frame that the switch received from the host, or sent to it. A train is several
+// packets.
 func (w *watch) count(frame capture.Frame) error {
 	packets, err := frame.Packets()
 	if err != nil {

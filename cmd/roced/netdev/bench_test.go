@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// BenchmarkBesidePlain prints what plain IP carries between two hosts, and what goes through netdev, in one run: a
-// UDP datagram an operation, and 64 KiB of TCP an operation.
+// BenchmarkBesidePlain measures plain IP and netdev between two hosts in one run: one UDP datagram, or 64 KiB of
+// TCP, per operation.
 func BenchmarkBesidePlain(b *testing.B) {
 	for _, way := range []string{"plain", "--network xdp", "--network udp", "--network udp --mtu 9000"} {
 		b.Run(strings.ReplaceAll(way, " ", "_"), func(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkBesidePlain(b *testing.B) {
 	}
 }
 
-// datagrams sends b.N datagrams as fast as it can, and reports how many a second came.
+// datagrams sends b.N datagrams as fast as it can, and reports the number received per second.
 func datagrams(b *testing.B, from, at *lab.Namespace, to string, size int) {
 	receiver := in(b, at, func() (*net.UDPConn, error) { return net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(to)}) })
 	check(b, receiver.SetReadBuffer(8<<20))
@@ -68,7 +68,7 @@ func datagrams(b *testing.B, from, at *lab.Namespace, to string, size int) {
 	<-ended
 }
 
-// settle waits until nothing more comes.
+// settle waits until no more datagrams arrive.
 func settle(came *atomic.Uint64) {
 	for deadline := time.Now().Add(waittest.Limit); time.Now().Before(deadline); {
 		before := came.Load()

@@ -48,7 +48,7 @@ func carry(ctx context.Context, d *card.Device, o *options) (err error) {
 	return printTotals(o.out, dev.Stats())
 }
 
-// printTotals says at the end what was carried, and what was not.
+// printTotals prints the numbers of packets carried and dropped.
 func printTotals(out io.Writer, s netdev.Stats) error {
 	var dropped []string
 	for reason, n := range s.Drops {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options is the command line of netdev.
+// options holds the command line of netdev.
 type options struct {
 	card.Flags
 	name      string
@@ -25,26 +25,26 @@ type options struct {
 	out io.Writer
 }
 
-const help = `Makes an interface (TUN), and carries its IP packets over RoCEv2 to the other hosts that run
-roced netdev with the same --id. Until Ctrl-C; then the interface is gone, and after kill -9 too.
+const help = `Creates a TUN interface and carries its IP packets over RoCEv2 to the other hosts that run
+roced netdev with the same --id. The interface is removed on Ctrl-C, and also after kill -9.
 
-Hosts find each other by a group: 239.192.0.0 plus the id, or ff15::7b6e:0 plus the id where the
-device has no IPv4 address. Multicast and broadcast travel in it. For other packets the group is asked
-who has the address, whatever the IP version. Addresses and routes are set with --address, or with ip(8)
-at any time. Nothing is encrypted, and who is on the network can claim any address in it, as on an Ethernet.
+Hosts discover each other by a multicast group: 239.192.0.0 plus the id, or ff15::7b6e:0 plus the id
+if the device has no IPv4 address. The group carries multicast and broadcast packets, and queries for
+the owner of an address, of either IP version. Set addresses and routes with --address, or with ip(8)
+at any time. Packets are not encrypted, and any host on the network can claim any address, as on Ethernet.
 
-The interface's MTU is what a datagram takes less 4 bytes, but at least 1280, which IPv6 needs. A longer
-packet travels in up to 16 pieces: --mtu 9000 on all hosts makes bulk TCP faster, since the interface
-is asked less often.
+The default MTU is the payload of a datagram less 4 bytes, but at least 1280, the minimum of IPv6. A
+longer packet is split into up to 16 parts. Use --mtu 9000 on all hosts for faster bulk TCP: the
+interface is then read less often.
 
-It needs CAP_NET_ADMIN for the interface. The card may be the service's (--socket), or over UDP sockets.`
+The interface needs CAP_NET_ADMIN. The device may belong to the service (--socket) or use UDP sockets.`
 
-const examples = `  roced netdev -d eth0 --address 192.168.7.1/24            on one host
-  roced netdev -d eth0 --address 192.168.7.2/24            on the other
+const examples = `  roced netdev -d eth0 --address 192.168.7.1/24            on the first host
+  roced netdev -d eth0 --address 192.168.7.2/24            on the second host
   ping 192.168.7.2
   roced netdev -d eth0 --id 5 --name storage --address fd07::1/64 --mtu 9000`
 
-// New is the command. It logs to log.
+// New returns the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
 	o := &options{Flags: card.Flags{Log: log}}
 	cmd := &cobra.Command{
@@ -69,15 +69,15 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.Flags.Add(f)
-	f.StringVar(&o.name, "name", "roce%d", "the interface's `name`; %d is the first free number")
-	f.StringArrayVarP(&o.addresses, "address", "a", nil, "`address` of the interface with its length, such as 192.168.7.1/24; may be repeated")
-	f.IntVar(&o.id, "id", 0, "`network`, 0 to 65535: hosts of one id hear each other")
-	f.StringVar(&o.group, "group", "", "the network's multicast `group`, instead of the one of the id")
-	cli.AddSize(f, &o.device.MTU, "mtu", "", 0, "the interface's MTU in `bytes`, the same on all hosts; 0: a datagram, 1280 at least")
-	f.IntVar(&o.device.MaxNeighbours, "neighbours", 1024, "how many `hosts` are known at most")
+	f.StringVar(&o.name, "name", "roce%d", "interface `name`; %d is replaced by the first free number")
+	f.StringArrayVarP(&o.addresses, "address", "a", nil, "`address` of the interface with prefix length, such as 192.168.7.1/24; may be repeated")
+	f.IntVar(&o.id, "id", 0, "`network` number, 0 to 65535: hosts with the same number communicate")
+	f.StringVar(&o.group, "group", "", "multicast `group` of the network, instead of that of the id")
+	cli.AddSize(f, &o.device.MTU, "mtu", "", 0, "MTU of the interface in `bytes`, the same on all hosts; 0: one datagram, at least 1280")
+	f.IntVar(&o.device.MaxNeighbours, "neighbours", 1024, "maximum number of known `hosts`")
 }
 
-// check finds mistakes before anything is opened.
+// check rejects invalid flags before anything is opened.
 func (o *options) check() (err error) {
 	if err := o.Flags.Check(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (o *options) check() (err error) {
 	for _, text := range o.addresses {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return fmt.Errorf("--address %s: an address with its length, such as 192.168.7.1/24 or fd07::1/64", text)
+			return fmt.Errorf("--address must have a prefix length, such as 192.168.7.1/24 or fd07::1/64: %s", text)
 		}
 		o.device.Addresses = append(o.device.Addresses, p)
 	}
@@ -96,11 +96,11 @@ func (o *options) check() (err error) {
 	}
 	switch {
 	case o.id < 0 || o.id > 0xffff:
-		return fmt.Errorf("--id %d: 0 to 65535", o.id)
+		return fmt.Errorf("--id must be 0 to 65535: %d", o.id)
 	case o.device.MTU != 0 && (o.device.MTU < 68 || o.device.MTU > 65472):
-		return fmt.Errorf("--mtu %d: 68 to 65472 bytes, or 0", o.device.MTU)
+		return fmt.Errorf("--mtu must be 0, or 68 to 65472 bytes: %d", o.device.MTU)
 	case o.device.MaxNeighbours < 1 || o.device.MaxNeighbours > 1<<20:
-		return fmt.Errorf("--neighbours %d: 1 to %d", o.device.MaxNeighbours, 1<<20)
+		return fmt.Errorf("--neighbours must be 1 to %[2]d: %[1]d", o.device.MaxNeighbours, 1<<20)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package netdev is roced netdev: an interface of the host whose IP packets travel over a card, to the other hosts of
-// the same network (verbs/netdev).
+// Package netdev implements roced netdev: a network interface whose IP packets travel over a card to the other hosts
+// of the same network (verbs/netdev).
 //
-//	command.go ── carry.go   opens card and interface, says so, carries packets until the end, says how many
+//	command.go ── carry.go   opens card and interface, carries packets until the end, prints the totals
 package netdev

@@ -25,13 +25,13 @@ const (
 	says     = "interface ip0, MTU "
 )
 
-// hasLink says whether a host has the interface.
+// hasLink reports whether a host has the interface.
 func hasLink(ns *lab.Namespace) bool {
 	_, err := ns.Netlink().LinkByName("ip0")
 	return err == nil
 }
 
-// TestNetdev: ping of both versions, groups, and TCP, over each way to the network; and nothing is left.
+// TestNetdev: ping of both versions, groups, and TCP work over each kind of network; nothing is left behind.
 func TestNetdev(t *testing.T) {
 	needs.Root(t)
 	needs.TUN(t)
@@ -72,7 +72,7 @@ func routeGroups(t *testing.T, ns *lab.Namespace) {
 	check(t, ns.Netlink().RouteAdd(&netlink.Route{LinkIndex: index, Dst: groups}))
 }
 
-// TestKilled: a process that is killed leaves nothing, and one that is started again is found.
+// TestKilled: a killed process leaves nothing behind, and a restarted one is found.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -90,7 +90,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestFlood: while one sends as fast as it can, to hosts that are there and are not, others still get answers.
+// TestFlood: while one host floods known and unknown hosts, others still communicate.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -125,7 +125,8 @@ func TestFlood(t *testing.T) {
 	b.End(t)
 }
 
-// TestMTUFollows: the interface's MTU is what a datagram takes, also when the network below takes longer ones.
+// TestMTUFollows: the interface's MTU follows the maximum datagram, even if the network below has a larger
+// MTU.
 func TestMTUFollows(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -144,7 +145,7 @@ func TestMTUFollows(t *testing.T) {
 	ping(t, hosts.A, "192.168.7.2", 4000)
 }
 
-// TestOverAService: two hosts share nothing but the service's network in memory.
+// TestOverAService: two hosts share only the service's in-memory network.
 func TestOverAService(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)

@@ -75,7 +75,8 @@ func ping(t testing.TB, ns *lab.Namespace, to string, size int) (answers int) {
 	return 0
 }
 
-// bulk copies bytes over TCP from a host to another, and checks them. It gives the bytes a second.
+// bulk copies bytes over TCP from one host to another and checks them. It returns the bytes per
+// second.
 func bulk(t testing.TB, a, b *lab.Namespace, to string, size int64) float64 {
 	t.Helper()
 	listener := in(t, b, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(to, "0")) })
@@ -107,12 +108,12 @@ func bulk(t testing.TB, a, b *lab.Namespace, to string, size int64) float64 {
 	}
 	check(t, conn.Close())
 	if got := <-sum; !bytes.Equal(got, h.Sum(nil)) {
-		t.Fatal("other bytes came")
+		t.Fatal("received other bytes than sent")
 	}
 	return float64(size) / time.Since(begin).Seconds()
 }
 
-// multicast sends to an IP group until a member on the other host hears it.
+// multicast sends to an IP group until a member on the other host receives it.
 func multicast(t testing.TB, a, b *lab.Namespace, device, group string) {
 	t.Helper()
 	at := &net.UDPAddr{IP: net.ParseIP(group), Port: 7777, Zone: device}

@@ -23,7 +23,7 @@ func say(conn io.Writer, messages ...any) {
 	}
 }
 
-// welcome is what a good server says first.
+// welcome is the greeting of a correct server.
 var welcome = protocol.Greeting{Server: card.Side{Device: "fake", Address: "10.77.0.1", MTU: 1024}}
 
 func TestClientOfBadServers(t *testing.T) {
@@ -35,23 +35,23 @@ func TestClientOfBadServers(t *testing.T) {
 		args string
 		want string
 	}{
-		{"goes away at once", func(net.Conn) {}, "--latency", "closed the connection"},
+		{"disconnects at once", func(net.Conn) {}, "--latency", "closed the connection"},
 		{"refuses", func(c net.Conn) { say(c, protocol.Greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
-		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "invalid in roced perf's protocol"},
-		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "invalid in roced perf's protocol"},
+		{"another protocol", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "invalid in roced perf's protocol"},
+		{"sends null", func(c net.Conn) { say(c, nil) }, "--latency", "invalid in roced perf's protocol"},
 		{"refuses in colour", func(c net.Conn) { say(c, protocol.Greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
 		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "refuses: not today"},
 		{"has no MTU", func(c net.Conn) { say(c, protocol.Greeting{}) }, "--latency", "the peer sent an invalid value, server.mtu 0"},
 		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
-		{"goes away before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
-		{"goes away during bandwidth", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
-		{"goes away during latency", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--latency", "closed the connection"},
+		{"disconnects before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
+		{"disconnects during bandwidth", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
+		{"disconnects during latency", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--latency", "closed the connection"},
 		{"fails", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
 		{"fails in colour", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "\x1b[31mno"}) }, "--bandwidth --duration 1ms", `failed: \x1b[31mno`},
-		{"says go again", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Turn{}, protocol.Turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
+		{"sends a turn twice", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Turn{}, protocol.Turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
 		{"received more than was sent", afterTheWord(protocol.Outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer sent an invalid value, received 18,446,744,073,709,551,615 of "},
 		{"dropped too much", afterTheWord(protocol.Outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer sent an invalid value, drops \x1b 18,446`},
-		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer; check that firewalls on both hosts and between them accept UDP port 4791"},
+		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "consecutive round trips; check that firewalls on both hosts and between them accept UDP port 4791"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}
@@ -60,7 +60,7 @@ func TestClientOfBadServers(t *testing.T) {
 	}
 }
 
-// afterTheWord plays a server who gives an outcome when it is due.
+// afterTheWord acts as a server that sends an outcome at the right time.
 func afterTheWord(o protocol.Outcome) func(net.Conn) {
 	return func(c net.Conn) {
 		say(c, welcome, protocol.Turn{})
@@ -70,7 +70,7 @@ func afterTheWord(o protocol.Outcome) func(net.Conn) {
 	}
 }
 
-// TestTextsOfAPeer: a table and JSON have no byte of it that does not print.
+// TestTextsOfAPeer: unprintable bytes from a peer do not reach the table or JSON.
 func TestTextsOfAPeer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -135,7 +135,7 @@ func TestPerfWithoutPrivileges(t *testing.T) {
 	}
 }
 
-// TestClientIsInterrupted: the server goes on to the next one.
+// TestClientIsInterrupted: the server serves the next client.
 func TestClientIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, labtest.Pair(t))
@@ -159,7 +159,7 @@ func TestFinishedSizesArePrinted(t *testing.T) {
 	c := cmdtest.Command(t, s.client("10.77.0.1", "--sizes", "64"+strings.Repeat(",65", 60), "--bandwidth", "--duration", "1s", "--sleep")...)
 	c.Start(t)
 	s.Await(t, "bandwidth of 64 bytes: ")
-	s.Await(t, "bandwidth of 65 bytes: ") // so the client has had the first one's result
+	s.Await(t, "bandwidth of 65 bytes: ") // so the client has received the first result
 	c.Process.Signal(unix.SIGINT)
 	code, stdout := c.End(t)
 	if code != cli.ExitSignal+int(unix.SIGINT) || !strings.Contains(stdout, "RECEIVED/s") || !strings.Contains(stdout, "\n      64 ") {

@@ -15,51 +15,50 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const help = `Without HOST: the server, which answers one client after another until Ctrl-C, and with
---perftest, --rc or --uc ends after one. It gives up a client from whom nothing comes for 30 seconds.
-With HOST: the client, which measures against the server there.
+const help = `Without HOST, perf is the server. It serves one client after another until Ctrl-C; with
+--perftest, --rc or --uc it exits after one. A client that is silent for 30 seconds is dropped.
+With HOST, perf is the client and measures against the server on HOST.
 
-The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
-IP version that HOST is reached with, unless --gid-index says otherwise.
+The two sides meet over TCP, as ibv_ud_pingpong does. Datagrams use the IP version
+of HOST, unless --gid-index selects another.
 
-With --perftest the other end is ib_send_bw -c UD or ib_send_lat -c UD of perftest
-` + perftest.Version + ` (their -V; Debian 12's package perftest 4.5+0.17), client or server. Both sides
-then need --bandwidth or --latency, and the same size and count, which perftest does not tell
-the other (two roced compare all but the count first, and end at once with an error if they differ; a later error names different counts): --sizes (one) as their -s, --count as their -n, by themselves what
-perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
-latency is of full round trips, of which perftest prints half. The first of them makes caches
-warm and is not counted, so that -n 1000 gives 999; perftest measures one fewer too. UD may lose: then
-perftest waits forever, and this side says so and ends. -r there, the receives
-that are posted, should be at least -n, or --rate here low. Each side reports what it has
-measured, and nothing else. What is not spoken, and ends with an error: -b and --reversed
-(the server sends), -D (a time instead of -n), -R (rdma_cm instead of TCP).
+With --perftest the peer is ib_send_bw -c UD or ib_send_lat -c UD of perftest ` + perftest.Version + ` (printed by
+-V; Debian 12's package perftest 4.5+0.17), client or server. Both sides then need --bandwidth or
+--latency, and the same size (--sizes, their -s) and count (--count, their -n), since perftest does not
+exchange them. The defaults are perftest's: 1000 messages of the MTU, or of 2 bytes for latency. Two roced
+compare all settings except the count first and report differences at once; different counts are
+reported by a later error. There is one run. Latency is of full round trips, of which perftest prints half.
+The first trip warms caches and is not counted, so -n 1000 gives 999; perftest omits one too.
+UD may lose messages: then perftest waits forever, and roced perf ends with an error. To reduce losses,
+set their -r (posted receives) to at least -n, or --rate here to a low value. Each side reports only its
+own measurements. Unsupported, and reported as errors: -b and --reversed (the server sends), -D
+(a time instead of -n), -R (rdma_cm instead of TCP).
 
-Multicast, -g there, is --group here, on the sides that receive: the server for bandwidth,
-both for latency, each with a group of its own. Theirs is -M, the MGID byte by
-byte: 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without it they take an IPv6 group that
-stays within the interface.
+For multicast, use --group here (their -g) on the receiving sides: the server for bandwidth,
+both for latency, each with a group of its own. Their -M is the MGID byte by byte:
+0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without -M they use an IPv6 group of interface scope.
 
-With --rc or --uc the two measure over connections: --op send, write, read, atomic (fetch-and-add) or
-swap (compare-and-swap; reads and both atomics with --rc only), messages of up to 8 MiB. Both sides
-need the same flags, and speak as ib_send_bw, ib_write_lat and so on, -c RC or -c UC: each may be
-that program, with the same -s, -n and -q (of swap ib_atomic_bw -A CMP_AND_SWAP). By themselves they
-have perftest's sizes and counts: 65536 bytes for bandwidth, 2 for latency, 8 of an atomic. Of WRITEs,
-reads and atomics the server's card does all by itself: what the server prints is what the client
-tells it. RC loses nothing; packets that were sent again are told of, and cost time, and so is
-congestion (CNPs, marks of ECN) that has slowed the connections down.`
+With --rc or --uc the test uses connections: --op send, write, read, atomic (fetch-and-add) or swap
+(compare-and-swap), with messages of up to 8 MiB; reads and atomics need --rc. Both sides need the
+same flags and use the protocol of ib_send_bw, ib_write_lat and so on with -c RC or -c UC: either side
+may be that program, with the same -s, -n and -q (for swap ib_atomic_bw -A CMP_AND_SWAP). The default
+sizes are perftest's: 65536 bytes for bandwidth, 2 for latency, 8 for atomics. For WRITEs, reads and
+atomics only the server's card takes part, so the server prints the client's result. RC loses no messages;
+the report lists retransmissions, which cost time, and congestion events (CNPs, ECN marks) that
+slowed the connections down.`
 
-const examples = `  roced perf -d eth0                       on one host
-  roced perf -d eth0 10.0.0.1              on the other
+const examples = `  roced perf -d eth0                       on the first host
+  roced perf -d eth0 10.0.0.1              on the second host
   roced perf -d eth0 10.0.0.1 --latency --sleep --json
-  roced perf -d eth0 --rc --bandwidth --op write                on one host
-  roced perf -d eth0 --rc --bandwidth --op write 10.0.0.1       on the other
-  ib_write_bw -c RC -x 1 10.0.0.1                               instead of the second
+  roced perf -d eth0 --rc --bandwidth --op write                on the first host
+  roced perf -d eth0 --rc --bandwidth --op write 10.0.0.1       on the second host
+  ib_write_bw -c RC -x 1 10.0.0.1                               instead, on the second host
   roced perf -d eth0 --perftest --bandwidth -s 1024 -n 500
-  ib_send_bw -c UD -x 1 -s 1024 -n 500 10.0.0.1    on the other
-  ib_send_lat -c UD -x 1                           on one host
-  roced perf -d eth0 --perftest --latency 10.0.0.1 on the other`
+  ib_send_bw -c UD -x 1 -s 1024 -n 500 10.0.0.1    on the second host
+  ib_send_lat -c UD -x 1                           on the first host
+  roced perf -d eth0 --perftest --latency 10.0.0.1 on the second host`
 
-// New is the command. It logs to log.
+// New returns the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
 	o := &options.Options{Flags: meet.Flags{Flags: card.Flags{Log: log}}, Quiet: traffic.QuietLimit}
 	cmd := &cobra.Command{
@@ -82,7 +81,7 @@ func New(log *slog.Logger) *cobra.Command {
 	return cmd
 }
 
-// run opens the card, and is the client or the server of the measurement.
+// run opens the card and runs the client or the server.
 func run(cmd *cobra.Command, o *options.Options) error {
 	d, err := o.Open(cmd.Context())
 	if err != nil {

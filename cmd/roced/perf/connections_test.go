@@ -19,7 +19,7 @@ func connectionArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"perf", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
 
-// connectionsBetween runs both sides with the same flags, and gives the client's report.
+// connectionsBetween runs both sides with the same flags and returns the client's report.
 func connectionsBetween(t *testing.T, hosts *labtest.PairLab, both, host string) (client report.Report, serverText string) {
 	t.Helper()
 	server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, both))
@@ -67,7 +67,7 @@ func TestConnectionsBandwidth(t *testing.T) {
 				t.Errorf("not all arrived: %+v", b)
 			}
 			if row.over.Service == "UC" && (b.Received != nil || b.Lost != nil || b.NotMeasured == "") {
-				t.Errorf("not measured, and told: %+v", b)
+				t.Errorf("reported without a measurement: %+v", b)
 			}
 			cmdtest.CheckSays(t, text, row.over.Operation+" over "+row.over.Service, fmt.Sprintf("path MTU %d", row.over.PathMTU), "not measured")
 		})
@@ -95,23 +95,23 @@ func TestConnectionsLatency(t *testing.T) {
 				t.Fatalf("%d results", len(r.Latency))
 			}
 			checkLatency(t, r.Latency[0], row.size, 299)
-			if says := strings.Contains(text, "full round trip in microseconds") && strings.Contains(text, "The first round trip, which makes caches warm, is not counted."); says != row.twice {
+			if says := strings.Contains(text, "full round trip in microseconds") && strings.Contains(text, "The first round trip, which warms caches, is not counted."); says != row.twice {
 				t.Errorf("the server wrote %q", text)
 			}
 		})
 	}
 }
 
-// TestConnectionsDiffer: both sides end, and at least one says what is wrong.
+// TestConnectionsDiffer: both sides end, and at least one reports the cause.
 func TestConnectionsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, want string }{
-		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); was the peer (roced perf --rc, or ib_send_bw -c RC) given the same -n, -q and --op?"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "); check that the peer (roced perf --rc, or ib_send_bw -c RC) uses the same -n, -q and --op"},
 		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "the peer uses --count 40, this side --count 50"},
-		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
-		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was the peer (roced perf --rc, or ib_send_lat -c RC) given the same -n, -s and -q?; the peer uses --count 40, this side --count 50: use the same on both sides"},
-		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was the peer (roced perf --rc, or ib_write_lat -c RC) given the same -n, -s and -q?"},
+		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "received 60 messages, want 50"},
+		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "check that the peer (roced perf --rc, or ib_send_lat -c RC) uses the same -n, -s and -q; the peer uses --count 40, this side --count 50: use the same on both sides"},
+		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "check that the peer (roced perf --rc, or ib_write_lat -c RC) uses the same -n, -s and -q"},
 	} {
 		server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, row.server))
 		_, _, stderr := cmdtest.Run(t, connectionArgs(hosts.B, row.client+" 10.77.0.1 -p "+port)...)
@@ -122,7 +122,7 @@ func TestConnectionsDiffer(t *testing.T) {
 	}
 }
 
-// TestPathMTUOfTheInterface: a longer one is refused before a peer is there, and the interface's has to grow.
+// TestPathMTUOfTheInterface: a --mtu above the interface's is rejected before the peer is contacted.
 func TestPathMTUOfTheInterface(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -132,7 +132,7 @@ func TestPathMTUOfTheInterface(t *testing.T) {
 	}
 }
 
-// TestUnreliableConnectionsMayLose: the server says how many messages did not come, and ends well, as the client.
+// TestUnreliableConnectionsMayLose: the server reports missing messages and succeeds, as the client does.
 func TestUnreliableConnectionsMayLose(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -144,8 +144,8 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 		code           int
 		want           string
 	}{
-		{"-n 60", "-n 50", 0, "50 messages came, not 60"},
-		{"-n 40", "-n 50", cli.ExitFailed, "50 messages came, not 40"},
+		{"-n 60", "-n 50", 0, "received 50 messages, want 60"},
+		{"-n 40", "-n 50", cli.ExitFailed, "received 50 messages, want 40"},
 	} {
 		server, port := cmdtest.StartWaiting(t, args("-d left "+row.server))
 		if code, _, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1 "+row.client)...); code != 0 {
@@ -157,7 +157,7 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 	}
 }
 
-// TestCongestionIsReported by both sides, over a slow link whose queue marks what waits in it.
+// TestCongestionIsReported by both sides, over a slow link whose queue marks packets.
 func TestCongestionIsReported(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeImpaired(t, memnet.Impairment{Rate: 20e6, Mark: 100 * time.Microsecond}, hca.WithCongestion(hca.CongestionMark))
@@ -173,7 +173,7 @@ func TestCongestionIsReported(t *testing.T) {
 	if p := cmdtest.Value(t, "packets", r.Bandwidth[0].Packets); p.CNPHandled == 0 {
 		t.Errorf("%+v", p)
 	}
-	cmdtest.CheckSays(t, text, "packets came with the mark of a congested queue (ECN)")
+	cmdtest.CheckSays(t, text, "packets received with a congestion mark (ECN)")
 }
 
 func over(service, operation string, pairs, depth, mtu int) report.Over {

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/report"
 )
 
-// TestPerfOverADaemon: both sides are programs of one, and the report says so.
+// TestPerfOverADaemon: both sides are programs of one service, which the report shows.
 func TestPerfOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -31,17 +31,17 @@ func TestPerfOverADaemon(t *testing.T) {
 		t.Errorf("between %+v and %+v", r.Client, r.Server)
 	}
 	if r.Waiting != "sleep" {
-		t.Errorf("both sides %s, though the service needs their processors", r.Waiting)
+		t.Errorf("both sides %s, want sleep: the service needs their processors", r.Waiting)
 	}
 	spun := measured(t, args("-d right --latency -n 10 -s 64 --spin -p "+port+" 127.0.0.1"))
 	if spun.Waiting != "spin" {
-		t.Errorf("both sides %s, and are to spin", spun.Waiting)
+		t.Errorf("both sides %s, want spin", spun.Waiting)
 	}
 	server.End(t)
 	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep and --spin cannot be combined")
 }
 
-// TestConnectionsOverADaemon: a program sees in its memory what the service's card writes there.
+// TestConnectionsOverADaemon: a program sees data that the service's card writes into its memory.
 func TestConnectionsOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)

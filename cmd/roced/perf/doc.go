@@ -1,10 +1,10 @@
-// Package perf is roced perf: bandwidth and latency of datagrams and connections between two hosts.
+// Package perf implements roced perf: bandwidth and latency of datagrams and connections between two hosts.
 //
-//	command.go ──┬─► own ──────────► protocol       the other end is roced perf
-//	             ├─► compatible ───► perftest       it is one of perftest's programs, or speaks as they do
-//	             │        └────────► connection     queue pairs (RC, UC), and what is measured with them
-//	             └─► options, traffic, report       flags; sending and counting datagrams; what is printed
+//	command.go ──┬─► own ──────────► protocol       the peer is roced perf
+//	             ├─► compatible ───► perftest       the peer is one of perftest's programs, or uses their protocol
+//	             │        └────────► connection     queue pairs (RC, UC) and the measurements on them
+//	             └─► options, traffic, report       flags; sending and counting datagrams; output
 //
-// The reader of the control connection has a goroutine, and so has the line that shows progress; everything else
-// runs on the caller's. A number that was not measured is null, never 0.
+// The control connection has a goroutine that reads it, and so has the progress line; everything else runs on
+// the caller's goroutine. A number that was not measured is null, never 0.
 package perf

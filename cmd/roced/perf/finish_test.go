@@ -15,13 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFinishTakesTheAnswer: what the server said before the question is none, unless it has failed.
+// TestFinishTakesTheAnswer: an outcome sent before the client's report is an error, unless it reports
+// a failure.
 func TestFinishTakesTheAnswer(t *testing.T) {
 	for _, row := range []struct {
 		before, after, want string
 	}{
 		{"", `{"received":7,"elapsed_ns":1}`, ""},
-		{`{"received":7,"elapsed_ns":1}`, "", "not asked for"},
+		{`{"received":7,"elapsed_ns":1}`, "", "unexpected outcome"},
 		{`{"sent":0}`, "", `no "received"`},
 		{`{"received":0,"elapsed_ns":0,"error":"out of luck"}`, "", "failed: out of luck"},
 		{"", `{"sent":0}`, `no "received"`},
@@ -34,14 +35,15 @@ func TestFinishTakesTheAnswer(t *testing.T) {
 			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("%+v: %v", row, err)
 			}
-			if row.want == "not asked for" && !errors.Is(err, unix.EBADMSG) {
+			if row.want == "unexpected outcome" && !errors.Is(err, unix.EBADMSG) {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// finishWith is what finish gives of a server who says one line before the question, and one after it.
+// finishWith returns the result of Finish with a server that sends one line before the client's report
+// and one after it.
 func finishWith(t *testing.T, before, after string) (protocol.Outcome, error) {
 	here, there := net.Pipe()
 	c := &own.Client{Control: meet.NewControl(t.Context(), here, "a test")}

@@ -22,7 +22,7 @@ func perftestArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"perf", "--perftest", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
 
-// perftestBetween runs both sides, and gives their reports.
+// perftestBetween runs both sides and returns their reports.
 func perftestBetween(t *testing.T, hosts *labtest.PairLab, serverArgs, clientArgs string) (client report.Report, serverText string) {
 	t.Helper()
 	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, serverArgs))
@@ -62,9 +62,9 @@ func TestPerftestBandwidth(t *testing.T) {
 				t.Errorf("%+v", b)
 			}
 			if b.Received != nil || b.ReceivedPerSec != nil || b.ReceivedBytesSec != nil || b.Lost != nil || b.Unaccounted != nil || b.NotMeasured == "" {
-				t.Errorf("not measured, and told: %+v", b)
+				t.Errorf("reported without a measurement: %+v", b)
 			}
-			cmdtest.CheckSays(t, text, "client: perftest 6.06, "+row.from+", RDMA MTU 1024\n", "server: eth0, "+row.to+", RDMA MTU 1024, XDP ", "not measured: what was sent, and so what was lost")
+			cmdtest.CheckSays(t, text, "client: perftest 6.06, "+row.from+", RDMA MTU 1024\n", "server: eth0, "+row.to+", RDMA MTU 1024, XDP ", "not measured: messages sent, and therefore messages lost")
 			cmdtest.CheckSays(t, strings.Join(strings.Fields(text), " "), fmt.Sprintf("%d - - - 300", row.size))
 		})
 	}
@@ -93,11 +93,11 @@ func TestPerftestLatency(t *testing.T) {
 	}
 }
 
-// TestPerftestJSONServer: its one line for people does not disturb the report.
+// TestPerftestJSONServer: the status line does not go into the report.
 func TestPerftestJSONServer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
-	taken, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--latency")) // a free port, which must be given
+	taken, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--latency")) // a free port, since the flag needs one
 	taken.Stop()
 	taken.Wait()
 	server := cmdtest.Start(t, perftestArgs(hosts.A, "--bandwidth --json -n 5 -p "+port)...)
@@ -115,13 +115,13 @@ func TestPerftestJSONServer(t *testing.T) {
 	}
 }
 
-// TestPerftestCountsDiffer: as messages that are lost, or too many.
+// TestPerftestCountsDiffer: different counts look like lost messages, or too many.
 func TestPerftestCountsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
-		// The server decides; the client, which may still wait for an answer, is stopped then.
-		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none (check the counters of the peer)); was ib_send_bw -c UD given the same -n, and not -D?"},
+		// The server's error counts; the client may still wait for a response, and is stopped.
+		{"--bandwidth", "-n 50", "-n 40", "received 40 messages, want 50 (dropped here: none (check the counters of the peer)); check that ib_send_bw -c UD uses the same -n, and not -D"},
 		{"--bandwidth", "-n 50", "-n 60", "the peer uses --count 60, this side --count 50"},
 		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: use the same --sizes on both sides"},
 		{"--latency --sleep", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40 of 50 each way; no further message received in 3s"},
@@ -133,7 +133,7 @@ func TestPerftestCountsDiffer(t *testing.T) {
 		client.Stop()
 		client.Wait()
 		if code != cli.ExitFailed || !strings.Contains(server.Stderr(), row.want) {
-			t.Errorf("%s: exit code %d, want one that says %q: %s", row.client, code, row.want, server.Stderr())
+			t.Errorf("%s: exit code %d, want an error with %q: %s", row.client, code, row.want, server.Stderr())
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keysAt are those of a peer that is not there, at 10.77.0.x.
+// keysAt returns the keys of a peer that does not exist, at 10.77.0.x.
 func keysAt(x byte) perftest.Keys {
 	return perftest.Keys{
 		Destination: meet.Destination{QPN: 0x11, PSN: 0xf591df, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: x}},
@@ -30,8 +30,8 @@ func keysAt(x byte) perftest.Keys {
 	}
 }
 
-// perftestServer is a fake one, that has the conversation until before its last word, as
-// one does that waits for lost messages.
+// perftestServer is a fake server that completes the exchange except for its last message, like one
+// that waits for lost messages.
 func perftestServer(t *testing.T, hosts *labtest.PairLab) string {
 	t.Helper()
 	listener := cmdtest.ListenOnA(t, hosts)
@@ -56,7 +56,7 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, want string }{
-		{"--bandwidth --sleep", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
+		{"--bandwidth --sleep", "sent 20 messages; ib_send_bw -c UD has not confirmed all within 2s"},
 		{"--latency", "sent 1 messages and received 0 of 20 each way; no further message received in 2s"},
 	} {
 		args := perftestArgs(hosts.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, hosts))
@@ -64,12 +64,11 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 	}
 }
 
-// TestPerftestClientSendsNothing: the server does not wait for its messages forever, nor
-// for one that has gone.
+// TestPerftestClientSendsNothing: the server ends when its client is silent or disconnects.
 func TestPerftestClientSendsNothing(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
-	for want, leave := range map[string]bool{"0 messages came, and nothing more for 2s": false, "closed the connection": true} {
+	for want, leave := range map[string]bool{"received 0 messages, and no further message for 2s": false, "closed the connection": true} {
 		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s --sleep"))
 		conn, err := cmdtest.Dial(hosts.B.Path(), "10.77.0.1:"+port)
 		if err != nil {
@@ -85,7 +84,7 @@ func TestPerftestClientSendsNothing(t *testing.T) {
 			conn.Close()
 		}
 		if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), want) {
-			t.Errorf("exit code %d, want one that says %q: %s", code, want, server.Stderr())
+			t.Errorf("exit code %d, want an error with %q: %s", code, want, server.Stderr())
 		}
 		conn.Close()
 	}
@@ -123,8 +122,8 @@ func TestPerftestEndsOnSignal(t *testing.T) {
 	}
 }
 
-// TestPerftestServerThatSends: ib_send_bw does with -b and --reversed. Then nothing is
-// reported: what made it answer is not what it received.
+// TestPerftestServerThatSends: ib_send_bw -b and --reversed send from the server. Its response then
+// does not mean that it received the messages, so nothing is reported.
 func TestPerftestServerThatSends(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -142,7 +141,7 @@ func TestPerftestServerThatSends(t *testing.T) {
 	}
 }
 
-// sendAsServer is a server of ib_send_bw --reversed.
+// sendAsServer acts as the server of ib_send_bw --reversed.
 func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (err error) {
 	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {

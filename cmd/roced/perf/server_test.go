@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestServerOutlivesClients: one that goes away, and one that is something else.
+// TestServerOutlivesClients: a client that disconnects, or speaks another protocol, does not end
+// the server.
 func TestServerOutlivesClients(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -20,17 +21,17 @@ func TestServerOutlivesClients(t *testing.T) {
 		conn := s.dial(t, hosts)
 		io.WriteString(conn, speech)
 		conn.(*net.TCPConn).CloseWrite()
-		io.Copy(io.Discard, conn) // until the server is done with us
+		io.Copy(io.Discard, conn) // until the server closes the connection
 		conn.Close()
 	}
 	measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))
 	s.End(t)
 	if log := s.Stderr(); strings.Count(log, "client failed") != 5 || !strings.Contains(log, "ibv_ud_pingpong") {
-		t.Errorf("the server's log:\n%s", log)
+		t.Errorf("server's log:\n%s", log)
 	}
 }
 
-// TestServerEndsOnSignal: that is its normal end.
+// TestServerEndsOnSignal: a signal is the normal end of the server.
 func TestServerEndsOnSignal(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

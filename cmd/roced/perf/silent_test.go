@@ -22,7 +22,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// impatientServer serves one client after another in namespace A, and waits for each only so long.
+// impatientServer serves one client after another in namespace A, and waits for each for quiet.
 func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) (s *perfServer, log func() string) {
 	t.Helper()
 	var logged bytes.Buffer
@@ -54,7 +54,7 @@ func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) 
 	return &perfServer{lab: hosts, port: strconv.Itoa(int(netip.MustParseAddrPort(address).Port()))}, log
 }
 
-// TestSilentClient: it is told that it is given up, and the next one is served.
+// TestSilentClient: a silent client is notified and dropped, and the next one is served.
 func TestSilentClient(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -63,17 +63,17 @@ func TestSilentClient(t *testing.T) {
 		conn := s.dial(t, hosts)
 		defer conn.Close()
 		said := askOnce(t, conn, kind)
-		if !strings.Contains(said, "sent nothing for 3s, neither a datagram nor a word") {
-			t.Errorf("%s: the server says %s", kind, said)
+		if !strings.Contains(said, "sent no datagram and no message for 3s") {
+			t.Errorf("%s: the server sent %s", kind, said)
 		}
 	}
 	measured(t, s.client("10.77.0.1", "--sizes", "64", "--duration", "10ms", "-n", "10"))
-	if said := log(); strings.Count(said, "sent nothing for 3s") != 2 {
+	if said := log(); strings.Count(said, "sent no datagram and no message for 3s") != 2 {
 		t.Errorf("the log: %s", said)
 	}
 }
 
-// askOnce asks for one test and says nothing more: it gives all that the server says then.
+// askOnce requests one test, sends nothing more, and returns the server's text.
 func askOnce(t *testing.T, conn net.Conn, kind protocol.TestKind) string {
 	t.Helper()
 	io.WriteString(conn, cmdtest.PingpongAddress)

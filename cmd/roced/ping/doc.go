@@ -1,7 +1,7 @@
-// Package ping is roced ping: datagrams there and back one by one, with roced ping or with
-// ibv_ud_pingpong of rdma-core at the other end.
+// Package ping implements roced ping: it exchanges datagrams one by one with roced ping, or with
+// ibv_ud_pingpong of rdma-core.
 //
-//	command.go ── run.go      meets the peer over TCP (package meet), has package pingpong exchange
-//	                id.go         meets it by connection ids instead (verbs/cm)
-//	                totals.go     what is printed at the end
+//	command.go ── run.go      meets the peer over TCP (package meet) and exchanges messages (package pingpong)
+//	                id.go         meets the peer by connection ids instead (verbs/cm)
+//	                totals.go     the output at the end
 package ping

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ids are what meetByID has opened for datagrams. They live as long as the exchange.
+// ids holds the ids that meetByID has opened for datagrams. They live as long as the exchange.
 type ids struct {
 	channel *cm.EventChannel
-	first   *cm.ID // that listens, or asks
-	asked   *cm.ID // that a request has made
+	first   *cm.ID // listens, or sends the request
+	asked   *cm.ID // created by a request
 }
 
-// Close closes them. A request that was not accepted is rejected by that.
+// Close closes the ids. A pending request is rejected.
 func (i *ids) Close() (err error) {
 	for _, id := range []*cm.ID{i.asked, i.first} {
 		if id != nil {
@@ -35,9 +35,9 @@ func (i *ids) Close() (err error) {
 	return err
 }
 
-// meetByID has the two sides find each other by connection ids (rdma_cm), without TCP. For datagrams the
-// client's request says its queue pair, in the first 4 bytes of the private data, and the answer the
-// server's; a connection's requests and answers say both themselves.
+// meetByID connects the two sides through connection ids (rdma_cm), without TCP. For datagrams the first
+// 4 bytes of the private data carry the queue pair number, in the request and in the response; messages
+// for connections have it anyway.
 func (r *meeting) meetByID(ctx context.Context) (err error) {
 	if r.options.connects() {
 		return r.connectByID(ctx)
@@ -56,7 +56,7 @@ func (r *meeting) meetByID(ctx context.Context) (err error) {
 	return r.ask(ctx)
 }
 
-// connectByID makes a connection.
+// connectByID establishes a connection.
 func (r *meeting) connectByID(ctx context.Context) error {
 	o := r.options
 	own, err := r.ownAddress()
@@ -83,10 +83,10 @@ func (r *meeting) connectByID(ctx context.Context) error {
 	return nil
 }
 
-// maxMAD is the number of bytes of a message of the connection manager.
+// maxMAD is the size of a message of the connection manager, in bytes.
 const maxMAD = 256
 
-// needed is the command that a client needs at the other end.
+// needed returns the command that the peer has to run.
 func (r *meeting) needed() string {
 	command := "roced ping --cm"
 	switch {
@@ -95,10 +95,10 @@ func (r *meeting) needed() string {
 	case r.options.rc:
 		command += " --rc"
 	}
-	return "is the server running there (" + command + " -d DEVICE)? Both sides need --cm, and the same --rc"
+	return "check that the server runs there (" + command + " -d DEVICE), with --cm and the same --rc on both sides"
 }
 
-// refused adds that to the error of a client's request for a connection.
+// refused adds that command to the error of a client's connection request.
 func (r *meeting) refused(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -108,14 +108,14 @@ func (r *meeting) refused(ctx context.Context, err error) error {
 
 // patience bounds the wait for a server.
 func (r *meeting) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD)))
+	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not respond: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD)))
 }
 
 func (r *meeting) announce(at netip.AddrPort) error {
 	return meet.Announce(r.device, r.options.notes(), at, "a client", r.options.GIDIndex)
 }
 
-// find is the server's address and port.
+// find resolves the server's address and port.
 func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort, error) {
 	found, err := cm.GetAddrInfo(ctx, r.options.Host, strconv.Itoa(r.options.TCPPort), &cm.AddrInfo{PortSpace: space})
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort,
 	return netip.AddrPortFrom(address, found[0].Dest.Port()), err
 }
 
-// ownAddress is the address that --gid-index chooses; without that all.
+// ownAddress returns the address that --gid-index selects, or the unspecified one, for all addresses.
 func (r *meeting) ownAddress() (netip.Addr, error) {
 	index := r.options.GIDIndex
 	if index == card.AnyGID {
@@ -151,7 +151,7 @@ func (r *meeting) bind(id *cm.ID, port int) error {
 	return id.Bind(netip.AddrPortFrom(address, uint16(port)))
 }
 
-// serve waits for a client's request, and answers it.
+// serve waits for a client's request and responds.
 func (r *meeting) serve(ctx context.Context) (err error) {
 	id := r.ids.first
 	if err := errors.Join(r.bind(id, r.options.TCPPort), id.Listen(1)); err != nil {
@@ -177,11 +177,11 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 	return r.answer(ctx, request)
 }
 
-// answer has datagrams go to the queue pair that a client's request names.
+// answer directs datagrams to the queue pair in a client's request.
 func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 	qpn := binary.BigEndian.Uint32(request.PrivateData)
 	if qpn <= 1 || qpn >= uint32(verbs.MulticastQPN) {
-		return fmt.Errorf("the client's request names QP 0x%x, which takes no messages; is it roced ping --cm? %w", qpn, unix.EBADMSG)
+		return fmt.Errorf("the client's request has QP 0x%x, which cannot receive; check that the client is roced ping --cm: %w", qpn, unix.EBADMSG)
 	}
 	peer := meet.Destination{QPN: verbs.QPN(qpn), GID: request.AH.GRH.DGID}
 	if err := r.listen(peer.GID); err != nil {
@@ -193,7 +193,7 @@ func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 	return request.ID.Accept(&cm.ConnParam{QPN: r.endpoint.QPN(), QKey: card.TestQKey})
 }
 
-// ask finds the way to the server, and asks for its queue pair.
+// ask resolves the path to the server and requests its queue pair number.
 func (r *meeting) ask(ctx context.Context) error {
 	id := r.ids.first
 	if err := r.resolve(ctx, id); err != nil {
@@ -207,7 +207,7 @@ func (r *meeting) ask(ctx context.Context) error {
 	return r.inquire(ctx, id)
 }
 
-// inquire tells the server this side's queue pair, and is told where datagrams go.
+// inquire sends this side's queue pair number and receives the server's.
 func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (r *meeting) resolve(ctx context.Context, id *cm.ID) error {
 	return err
 }
 
-// await waits for an event, with the cause if the wait is ended.
+// await waits for an event. If the wait is ended it returns the cause.
 func (i *ids) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
 	event, err := i.channel.Expect(ctx, want)
 	if err != nil && ctx.Err() != nil {

@@ -75,16 +75,15 @@ func TestPingTotals(t *testing.T) {
 	cmdtest.CheckSays(t, rest, "\n1400 bytes in ", "\n7 iters in ")
 }
 
-// TestPingServerOfBadClients: each gets an error that says what was wrong, at once or
-// when the first message does not come.
+// TestPingServerOfBadClients: the error for each client names the cause, at once or when the first message is missing.
 func TestPingServerOfBadClients(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	address := func(d meet.Destination) string { return string(d.Message()) }
 	gid := verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: 2}
 	for _, row := range []struct{ name, speech, want string }{
-		{"goes away", "", "closed the connection"},
-		{"goes away halfway", cmdtest.PingpongAddress[:30], "closed the connection"},
+		{"disconnects", "", "closed the connection"},
+		{"disconnects halfway", cmdtest.PingpongAddress[:30], "closed the connection"},
 		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address in the format of ibv_ud_pingpong"},
 		{"perftest", "6.06" + strings.Repeat("\x00", 12), "the client is a perftest program (6.06); start roced perf with --perftest, --rc or --uc: "},
 		{"no GID", address(meet.Destination{QPN: 5}), "start the peer with -g INDEX"},
@@ -106,7 +105,7 @@ func TestPingServerOfBadClients(t *testing.T) {
 			conn.(*net.TCPConn).CloseWrite()
 			code, _ := server.Wait()
 			if stderr := server.Stderr(); code != cli.ExitFailed || !strings.Contains(stderr, row.want) {
-				t.Errorf("exit code %d, want one that says %q: %s", code, row.want, stderr)
+				t.Errorf("exit code %d, want an error with %q: %s", code, row.want, stderr)
 			}
 		})
 	}
@@ -128,7 +127,7 @@ func TestPingClientErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "has another IP version")
 }
 
-// TestPingsDiffer: both sides end at once, and name what the other one runs and what to change.
+// TestPingsDiffer: both sides end at once, and name the peer's setting and the change needed.
 func TestPingsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -144,12 +143,12 @@ func TestPingsDiffer(t *testing.T) {
 		server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, row.server))
 		cmdtest.CheckFailure(t, pingArgs(hosts.B, row.client+" -W 1h 10.77.0.1 -p "+port), cli.ExitFailed, row.wantClient)
 		if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), row.wantServer) {
-			t.Errorf("%q: exit code %d, want one that says %q: %s", row.server, code, row.wantServer, server.Stderr())
+			t.Errorf("%q: exit code %d, want an error with %q: %s", row.server, code, row.wantServer, server.Stderr())
 		}
 	}
 }
 
-// TestPingPeerEndsEarly: what went until then is told.
+// TestPingPeerEndsEarly: the messages exchanged before the end are reported.
 func TestPingPeerEndsEarly(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -165,7 +164,7 @@ func TestPingPeerEndsEarly(t *testing.T) {
 	}
 }
 
-// TestPingBetweenMTUs: a message that the other side's interface does not carry is an error before it is sent.
+// TestPingBetweenMTUs: a message above the peer's MTU is an error before it is sent.
 func TestPingBetweenMTUs(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -180,7 +179,7 @@ func TestPingBetweenMTUs(t *testing.T) {
 	}
 }
 
-// TestPingVerbose: each message is printed, with the time of its round trip on the client.
+// TestPingVerbose: each message is printed, on the client with its round trip time.
 func TestPingVerbose(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -209,7 +208,7 @@ func TestPingEndsOnSignal(t *testing.T) {
 	}
 }
 
-// TestPingTrafficClass: it is the TOS of the IPv4 header of what is sent.
+// TestPingTrafficClass: --tclass sets the TOS of sent IPv4 packets.
 func TestPingTrafficClass(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -236,8 +235,7 @@ func TestPingTrafficClass(t *testing.T) {
 	}
 }
 
-// TestPingLinkLocal: the zone of a link-local address is the device's interface, over TCP and by connection ids; another one is
-// an error.
+// TestPingLinkLocal: the zone of a link-local address must be the device's interface, over TCP and by connection ids.
 func TestPingLinkLocal(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

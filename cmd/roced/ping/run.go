@@ -24,17 +24,17 @@ type meeting struct {
 	device    *card.Device
 	namespace string
 	options   *options
-	endpoint  *card.Endpoint // of datagrams
-	stream    *card.Stream   // or of a connection
-	local     netip.Addr     // of the TCP connection
+	endpoint  *card.Endpoint // for datagrams
+	stream    *card.Stream   // for a connection
+	local     netip.Addr     // address of the TCP connection
 	source    verbs.GIDEntry
 	peer      meet.Destination
 	before    []card.Counter
 	ids       ids        // with --cm
-	terms     meet.Terms // of this side, without --cm
+	terms     meet.Terms // this side's, without --cm
 }
 
-// run meets the peer, exchanges messages, and prints how long that took.
+// run meets the peer, exchanges messages, and prints the times.
 func run(ctx context.Context, d *card.Device, namespace string, o *options) (err error) {
 	if !o.connects() {
 		if err := d.CheckSize(o.size); err != nil {
@@ -57,7 +57,7 @@ func run(ctx context.Context, d *card.Device, namespace string, o *options) (err
 	return r.play(ctx)
 }
 
-// meet exchanges addresses. The connection is not needed after it: ibv_ud_pingpong closes it.
+// meet exchanges addresses. The connection is not needed afterwards: ibv_ud_pingpong closes it.
 func (r *meeting) meet(ctx context.Context) (err error) {
 	conn, err := r.connect(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *meeting) meet(ctx context.Context) (err error) {
 	return c.Handshake(func(conn io.ReadWriter) error { return r.exchange(ctx, conn) })
 }
 
-// Close closes what there is.
+// Close closes everything that was opened.
 func (r *meeting) Close() error {
 	var err error
 	switch {
@@ -117,7 +117,7 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	return r.aim(ctx, peer)
 }
 
-// setTerms sets the settings that both sides need alike, and the number of messages.
+// setTerms sets the settings that must be equal on both sides, and the number of messages.
 func (r *meeting) setTerms() {
 	o, t := r.options, &r.terms
 	*t = meet.Terms{Program: "ping", Payload: o.size, Longest: "--size", MTU: r.device.MTU, Count: o.count}
@@ -128,7 +128,7 @@ func (r *meeting) setTerms() {
 	}
 }
 
-// listen makes the endpoint, with an address that suits the peer's.
+// listen creates the endpoint, with an address of the peer's IP version.
 func (r *meeting) listen(peer verbs.GID) (err error) {
 	o := r.options
 	if r.source, err = r.device.ChooseGID(o.GIDIndex, r.local, peer); err != nil {
@@ -163,7 +163,7 @@ func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	return r.endpoint.Aim(ctx, peer.Addr())
 }
 
-// via is what the messages go through.
+// via returns the endpoint for the messages.
 func (r *meeting) via() pingpong.Endpoint {
 	if r.stream != nil {
 		return r.stream
@@ -171,7 +171,7 @@ func (r *meeting) via() pingpong.Endpoint {
 	return r.endpoint
 }
 
-// play exchanges the messages and prints the result, also if not all messages went.
+// play exchanges the messages and prints the result, even if the exchange failed.
 func (r *meeting) play(ctx context.Context) error {
 	o := r.options
 	if _, err := fmt.Fprintf(o.notes(), "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {
@@ -193,7 +193,7 @@ func (r *meeting) play(ctx context.Context) error {
 	line.End()
 	if errors.Is(failed, pingpong.ErrNothingCame) {
 		failed = p.Explain(r.device, r.before)
-	} else if errors.Is(failed, unix.ETIMEDOUT) && p.Received == 0 { // of a reliable connection
+	} else if errors.Is(failed, unix.ETIMEDOUT) && p.Received == 0 { // over a reliable connection
 		failed = fmt.Errorf("%w; %s", failed, card.Unanswered(min(o.size, o.mtu)))
 	}
 	failed = r.terms.ExplainCount(failed)

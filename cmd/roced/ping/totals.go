@@ -12,7 +12,8 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
 )
 
-// printMessage prints the message that has come last, and its round trip if this side has sent one before it.
+// printMessage prints the last received message, and its round trip time if this side sent the message before
+// it.
 func printMessage(out io.Writer, from netip.Addr, p *pingpong.Exchange) {
 	text := fmt.Sprintf("%d bytes from %v: message %d", p.Size, from.Unmap(), p.Received)
 	if p.Sent > 0 {
@@ -21,7 +22,7 @@ func printMessage(out io.Writer, from netip.Addr, p *pingpong.Exchange) {
 	fmt.Fprintln(out, text)
 }
 
-// printTotals is what ibv_ud_pingpong prints at the end, and the times of the round trips.
+// printTotals prints the totals of ibv_ud_pingpong, and the round trip times.
 func printTotals(out io.Writer, p *pingpong.Exchange) error {
 	bytes := int64(p.Size) * int64(p.Sent+p.Received)
 	seconds, usec := p.Elapsed().Seconds(), float64(p.Elapsed())/1e3
@@ -36,10 +37,10 @@ func printTotals(out io.Writer, p *pingpong.Exchange) error {
 	return err
 }
 
-// result is what came of an exchange, in JSON.
+// result is the result of an exchange, in JSON.
 type result struct {
 	Local    card.Side     `json:"local"`
-	Peer     string        `json:"peer"`    // its address
+	Peer     string        `json:"peer"`    // address
 	Service  string        `json:"service"` // UD, RC or UC
 	Waiting  string        `json:"waiting"` // spin or sleep
 	Size     int           `json:"size"`    // bytes

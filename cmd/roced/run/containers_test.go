@@ -25,8 +25,8 @@ func serviceIn(folder string) *service {
 	return &service{log: slog.New(slog.DiscardHandler), config: &config.Config{Socket: config.Socket{Path: filepath.Join(folder, "roced.sock")}}}
 }
 
-// TestContainerThatWritesToItsFolder: where a container has the folder of its socket to write to, nothing that it puts
-// there has the service change another file, or keeps the socket from being made.
+// TestContainerThatWritesToItsFolder: files that a container places in the folder of its socket neither make the
+// service change other files nor prevent the socket.
 func TestContainerThatWritesToItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestContainerThatWritesToItsFolder(t *testing.T) {
 	}
 }
 
-// TestOthersSocketsFolder: sockets are not made in a folder that is another's, or that leads elsewhere.
+// TestOthersSocketsFolder: sockets are not created in another user's folder, or through a link.
 func TestOthersSocketsFolder(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{
@@ -76,7 +76,7 @@ func TestOthersSocketsFolder(t *testing.T) {
 	}
 }
 
-// TestSocketsAtOnce: who ends the socket of a container does not take away the folder of the next of that name.
+// TestSocketsAtOnce: closing a container's socket does not remove the folder of the next socket of that name.
 func TestSocketsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newContainers(t, t.TempDir())
@@ -124,14 +124,14 @@ func (s *service) restart(t *testing.T) *service {
 // empty waits until a service has no folder of a socket.
 func (s *service) empty(t *testing.T) {
 	t.Helper()
-	waittest.Eventually(t, "nothing is left of the sockets", func() bool {
+	waittest.Eventually(t, "all sockets are removed", func() bool {
 		there, err := os.ReadDir(s.socketsFolder())
 		return err == nil && len(there) == 0
 	})
 }
 
-// TestRemovedSocketIsGone: a container that leaves files in its folder, or a link in place of the socket, does not keep the
-// socket alive. Its mount does not lead to the next socket of that name. The links that it leaves are not followed.
+// TestRemovedSocketIsGone: a container that leaves files in its folder, or a link instead of the socket, does not keep
+// the socket alive. Its mount does not lead to the next socket of that name. Its links are not followed.
 func TestRemovedSocketIsGone(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()
@@ -175,8 +175,8 @@ func TestRemovedSocketIsGone(t *testing.T) {
 	}
 }
 
-// TestSocketsAfterARestart: a socket is there again in its folder. One that its container has replaced is gone, and can be
-// made anew. What an earlier service did not remove is removed.
+// TestSocketsAfterARestart: a socket is restored in its folder. One that its container has replaced is removed, and can
+// be created again. Leftovers of an earlier service are removed.
 func TestSocketsAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newContainers(t, t.TempDir())
@@ -200,7 +200,7 @@ func TestSocketsAfterARestart(t *testing.T) {
 	s.empty(t)
 }
 
-// TestSocketsOfAnotherService: a service leaves the folders whose sockets another service serves.
+// TestSocketsOfAnotherService: a service does not remove folders whose sockets another service serves.
 func TestSocketsOfAnotherService(t *testing.T) {
 	t.Parallel()
 	first := newContainers(t, t.TempDir())
@@ -216,7 +216,7 @@ func TestSocketsOfAnotherService(t *testing.T) {
 	c.Close()
 }
 
-// TestRestartInOthersFolder: a service deletes nothing in a folder that another user has put where its sockets would be.
+// TestRestartInOthersFolder: a service deletes nothing in a folder that another user has placed at its path.
 func TestRestartInOthersFolder(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()

@@ -73,10 +73,10 @@ func sendUntil(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 			return
 		}
 	}
-	t.Fatalf("nothing arrives from %v at %v", from.LocalAddr(), to)
+	t.Fatalf("no message arrives from %v at %v", from.LocalAddr(), to)
 }
 
-// receives says whether a message is among those that come in a moment.
+// receives reports whether a message arrives within a short time.
 func (p *program) receives(ctx context.Context, text string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -93,7 +93,7 @@ func (p *program) receives(ctx context.Context, text string) bool {
 	}
 }
 
-// awaitEvent reads events until one of a type comes.
+// awaitEvent reads events up to one of the type.
 func (p *program) awaitEvent(t *testing.T, want verbs.EventType) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -101,7 +101,7 @@ func (p *program) awaitEvent(t *testing.T, want verbs.EventType) {
 	for {
 		event, err := p.GetAsyncEvent(ctx)
 		if err != nil {
-			t.Fatalf("%v does not come: %v", want, err)
+			t.Fatalf("event %v does not arrive: %v", want, err)
 		}
 		if event.Type == want {
 			return
@@ -109,8 +109,8 @@ func (p *program) awaitEvent(t *testing.T, want verbs.EventType) {
 	}
 }
 
-// TestProgramsWhenTheLinkIsDown: they get an event, and another when it is up; their objects, handles and
-// memberships stay and work again.
+// TestProgramsWhenTheLinkIsDown: programs get an event, and another when the link is up; their objects,
+// handles and memberships remain and work again.
 func TestProgramsWhenTheLinkIsDown(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -132,8 +132,8 @@ func TestProgramsWhenTheLinkIsDown(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestProgramsWhenTheAddressChanges: they get an event; queue pairs and memberships stay. Package ud
-// looks for another source within a second; until then the card drops and counts what it sends.
+// TestProgramsWhenTheAddressChanges: programs get an event; queue pairs and memberships remain. Package ud
+// selects another source within a second; until then the card drops and counts sent packets.
 func TestProgramsWhenTheAddressChanges(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -156,8 +156,8 @@ func TestProgramsWhenTheAddressChanges(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestProgramsWhenQueuesChange: ethtool -L gives the interface more receive queues, and messages arrive on
-// each; fewer is refused by the kernel while a queue to go has a socket.
+// TestProgramsWhenQueuesChange: messages arrive on queues added by ethtool -L; the kernel does not remove
+// a queue that has a socket.
 func TestProgramsWhenQueuesChange(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -183,8 +183,8 @@ func TestProgramsWhenQueuesChange(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestServiceIsStopped (SIGSTOP): a command waits, and is answered when the service goes on; so do
-// messages that the sockets keep.
+// TestServiceIsStopped (SIGSTOP): commands wait until the service continues, and messages wait in the
+// sockets.
 func TestServiceIsStopped(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -223,8 +223,8 @@ func TestServiceIsStopped(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestServiceIsKilled: its programs hear of it at once, those of the other host notice nothing. The next
-// one removes what it has left, and its programs connect again.
+// TestServiceIsKilled: the service's programs are notified at once; those of the other host are not
+// affected. The next service removes leftovers, and programs reconnect.
 func TestServiceIsKilled(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -235,7 +235,7 @@ func TestServiceIsKilled(t *testing.T) {
 	if _, err := f.a.Recv(ctx); !errors.Is(err, verbs.ErrDeviceFatal) {
 		t.Errorf("a wait for messages: %v", err)
 	}
-	_, _ = f.left.End(t) // until then its socket may take connections
+	_, _ = f.left.End(t) // until then its socket may accept connections
 	if _, err := client.Dial(f.left.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrHost) || !strings.Contains(err.Error(), "check that it is running") {
 		t.Errorf("dial: %v", err)
 	}

@@ -38,7 +38,7 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 	conn.Close()
 	first.Close() // the name is another's now
 	if conn, err = net.Dial("unixpacket", c.Path); err != nil {
-		t.Fatalf("the successor's socket has gone: %v", err)
+		t.Fatalf("the successor's socket is removed: %v", err)
 	}
 	conn.Close()
 	if err := second.Close(); err != nil {
@@ -49,7 +49,7 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 	}
 }
 
-// TestListenBesideABusyService: a service at which so many wait to connect that there is no room keeps its socket.
+// TestListenBesideABusyService: a service with a full backlog keeps its socket.
 func TestListenBesideABusyService(t *testing.T) {
 	if _, err := listenUnix("unixpacket", config.Socket{Path: waittest.FullSocket(t), Mode: 0o600}); !errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("%v, want %v", err, unix.EADDRINUSE)
@@ -79,8 +79,8 @@ func TestListenFails(t *testing.T) {
 	}
 }
 
-// TestDirectoryOfASocket: it is made as the socket needs it, and one of others is not taken for a socket
-// of the own user's alone.
+// TestDirectoryOfASocket: the directory is created with the socket's permissions, and another user's directory is
+// rejected for a socket of one user only.
 func TestDirectoryOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
@@ -104,7 +104,7 @@ func TestDirectoryOfASocket(t *testing.T) {
 	}
 }
 
-// A file, a link or a pipe at the socket's path is somebody's, and stays.
+// TestListenLeavesWhatIsNoSocket: a file, a link or a pipe at the socket's path is kept.
 func TestListenLeavesWhatIsNoSocket(t *testing.T) {
 	folder := t.TempDir()
 	for name, make := range map[string]func(path string) error{

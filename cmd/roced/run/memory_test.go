@@ -53,13 +53,13 @@ func TestMemoryOf(t *testing.T) {
 	}
 }
 
-// TestTotalMemory: the configuration's goes before the machine's.
+// TestTotalMemory: the configured limit has priority over the machine's memory.
 func TestTotalMemory(t *testing.T) {
 	if n := totalMemory(7); n != 7 {
 		t.Error(n)
 	}
 	if n := totalMemory(0); n < 1<<20 {
-		t.Errorf("half of what there is: %d", n)
+		t.Errorf("half of the available memory: %d", n)
 	}
 }
 

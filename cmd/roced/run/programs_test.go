@@ -74,7 +74,7 @@ func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	for _, r := range receivers {
 		m, err := r.Recv(ctx)
 		if err != nil {
-			t.Fatalf("%q does not come: %v; sender:%s; receiver:%s", text, err, from.counts(), r.counts())
+			t.Fatalf("message %q does not arrive: %v; sender:%s; receiver:%s", text, err, from.counts(), r.counts())
 		}
 		if string(m.Data) != text || m.From != from.LocalAddr() {
 			t.Errorf("%q from %v, want %q from %v", m.Data, m.From, text, from.LocalAddr())
@@ -83,7 +83,7 @@ func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	}
 }
 
-// TestPrograms: of two hosts, each with a service, and two of one host.
+// TestPrograms: programs of two hosts, each with a service, and two programs of one host.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -106,7 +106,7 @@ func TestPrograms(t *testing.T) {
 	left.terminate(t)
 }
 
-// TestProgramsWhenTheInterfaceComesBack: they hear that the device has failed, and can open it again.
+// TestProgramsWhenTheInterfaceComesBack: programs are notified of the device's failure, and can open it again.
 func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -128,7 +128,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	addVeth(t, hosts.A, "eth0")
 	r.await(t, "eth0 down")
 	connect(t, r.path("roced.sock"), "eth0")
-	for e := range happened { // the last comes after the failure
+	for e := range happened { // the last one follows the failure
 		if e.Type == verbs.EventDeviceFatal {
 			break
 		}
@@ -141,7 +141,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	r.terminate(t)
 }
 
-// follow gives the events of a service, from now on.
+// follow returns the events of a service from now on.
 func follow(t *testing.T, socket string) <-chan proto.Event {
 	t.Helper()
 	c, err := daemon.Dial(t.Context(), socket)
@@ -178,7 +178,7 @@ func follow(t *testing.T, socket string) <-chan proto.Event {
 	}
 }
 
-// TestLimitsAreReloaded: a lower one holds at once for what is new.
+// TestLimitsAreReloaded: a lower limit applies to new objects at once.
 func TestLimitsAreReloaded(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -199,7 +199,8 @@ func TestLimitsAreReloaded(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestLimitsOfAContainer: what limits.container says holds for its socket, also after a reload; else it has a user's.
+// TestLimitsOfAContainer: limits.container applies to a container's socket, also after a reload; without it a user's
+// limits apply.
 func TestLimitsOfAContainer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -255,14 +256,14 @@ func newLoopback(t *testing.T, args ...string) *serviceRig {
 
 func allCapabilities() (list []int) {
 	for c := range unix.CAP_LAST_CAP + 1 {
-		if c != unix.CAP_SETPCAP { // which takes the others
+		if c != unix.CAP_SETPCAP { // which is needed to drop the others
 			list = append(list, c)
 		}
 	}
 	return append(list, unix.CAP_SETPCAP)
 }
 
-// TestLoopback: a process is a host, some hosts have names; unicast, groups, and one address for all sessions of a
+// TestLoopback: each process is a host, some hosts have names; unicast, groups, and one address for all sessions of a
 // process.
 func TestLoopback(t *testing.T) {
 	t.Parallel()
@@ -298,7 +299,7 @@ func TestLoopback(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestSuccessor: a service that ends leaves the sockets of one that has taken its paths over.
+// TestSuccessor: a service that ends keeps the sockets of a service that has taken over its paths.
 func TestSuccessor(t *testing.T) {
 	t.Parallel()
 	first := newLoopback(t)
@@ -323,7 +324,7 @@ func TestSuccessor(t *testing.T) {
 	text := cmdtest.Scrape(t, paths[1])
 	for _, want := range []string{`roced_device_open{device="loop"} 1`, `roced_port_active{device="loop"} 1`, `roced_bytes_total{device="loop",direction="sent"} 0`} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics do not say %s:\n%s", want, text)
+			t.Errorf("the metrics lack %s:\n%s", want, text)
 		}
 	}
 	second.terminate(t)

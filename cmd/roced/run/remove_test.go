@@ -27,7 +27,7 @@ func dig(t *testing.T, path string, depth int) {
 	errtest.Check(t, unix.Close(at))
 }
 
-// TestRemoveFolder: folders that are deeper than any path, and names that the removal itself would choose, are removed.
+// TestRemoveFolder: removes folders deeper than the longest path, and names that the removal itself uses.
 func TestRemoveFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "folder")
@@ -42,7 +42,7 @@ func TestRemoveFolder(t *testing.T) {
 	}
 }
 
-// TestRemovalIsBounded: a removal ends after so many files, and the next one continues.
+// TestRemovalIsBounded: a removal ends after a number of files, and the next one continues.
 func TestRemovalIsBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "folder")
@@ -59,7 +59,7 @@ func TestRemovalIsBounded(t *testing.T) {
 	errtest.Check(t, removeFolder(path, 100))
 }
 
-// TestRemovalOfALink: a link is not a folder to remove, and what it names stays.
+// TestRemovalOfALink: a link is not followed, and its target is not removed.
 func TestRemovalOfALink(t *testing.T) {
 	t.Parallel()
 	victim, link := t.TempDir(), filepath.Join(t.TempDir(), "link")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serviceRig is a roced run in a process of its own, in a namespace, with a service manager that hears it.
+// serviceRig is a roced run in a process of its own, in a namespace, with a fake service manager.
 type serviceRig struct {
 	*cmdtest.Child
 	dir     string // its configuration is roced.toml in it, its socket roced.sock
@@ -75,10 +75,10 @@ func (r *serviceRig) startIn(t *testing.T, ns *lab.Namespace) {
 	}
 }
 
-// patience is how long a test waits for what does not come.
+// patience bounds the wait for expected events.
 const patience = time.Minute
 
-// await waits until the manager hears a message that says all of want.
+// await waits until the manager receives a message that contains all of want.
 func (r *serviceRig) await(t *testing.T, want ...string) string {
 	t.Helper()
 	buffer := make([]byte, 1<<16)
@@ -89,14 +89,14 @@ func (r *serviceRig) await(t *testing.T, want ...string) string {
 	for {
 		n, err := r.manager.Read(buffer)
 		if err != nil {
-			t.Fatalf("%q does not come, but %q: %v; it says %s", want, heard, err, r.Said())
+			t.Fatalf("want notification %q, got %q: %v; log: %s", want, heard, err, r.Said())
 		}
 		message := string(buffer[:n])
 		if saysAll(message, want) {
 			return message
 		}
 		if heard = append(heard, message); strings.Contains(message, "STOPPING=1") {
-			t.Fatalf("%q does not come, but %q; it says %s", want, heard, r.Said())
+			t.Fatalf("want notification %q, got %q; log: %s", want, heard, r.Said())
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (r *serviceRig) stop(t *testing.T) {
 	}
 }
 
-// terminate ends it, insists on its clean end, and gives its log.
+// terminate stops the service, checks that it exits cleanly, and returns its log.
 func (r *serviceRig) terminate(t *testing.T) (log string) {
 	t.Helper()
 	r.signal(t, unix.SIGTERM)

@@ -17,7 +17,8 @@ import (
 
 const oneDevice = "[[device]]\ninterface = \"eth0\"\n"
 
-// TestLife: ready with a status; the socket has its permissions; SIGTERM ends it, and nothing is left.
+// TestLife: the service is ready with a status; the socket has its permissions; SIGTERM ends it, and
+// nothing is left behind.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -36,7 +37,7 @@ func TestLife(t *testing.T) {
 	log := r.terminate(t)
 	for _, want := range []string{"msg=ready", "msg=stopping", "device=eth0", "level=INFO"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %s:\n%s", want, log)
+			t.Errorf("the log lacks %s:\n%s", want, log)
 		}
 	}
 	if _, err := os.Stat(r.path("roced.sock")); !os.IsNotExist(err) {
@@ -47,7 +48,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestInterfaceGoesAndComesBack: the status says so, and in between other devices are served.
+// TestInterfaceGoesAndComesBack: the status reports it, and other devices are served meanwhile.
 func TestInterfaceGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -73,7 +74,7 @@ func TestInterfaceGoesAndComesBack(t *testing.T) {
 	}
 }
 
-// addVeth makes an interface that is up, and whose other end is not.
+// addVeth creates an interface that is up, with the other end down.
 func addVeth(t *testing.T, ns *lab.Namespace, name string) {
 	t.Helper()
 	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}
@@ -111,12 +112,12 @@ func TestReload(t *testing.T) {
 		"device.spin: invalid number 20; use a duration", `keys="access, eth0.spin"`, `keys=eth0.xdp`, "removing device",
 	} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %s:\n%s", want, log)
+			t.Errorf("the log lacks %s:\n%s", want, log)
 		}
 	}
 }
 
-// TestSocketActivation: systemd's socket is served, and left when the service ends.
+// TestSocketActivation: systemd's socket is served, and kept when the service ends.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -138,7 +139,7 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
-// TestWatchdog: it is told again and again.
+// TestWatchdog: the watchdog is notified repeatedly.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -152,7 +153,7 @@ func TestWatchdog(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestMetrics: on a unix socket, which comes and goes at reload.
+// TestMetrics: metrics on a unix socket, added and removed by a reload.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -168,7 +169,7 @@ func TestMetrics(t *testing.T) {
 		`roced_packets_total{counter="pass_not_roce",device="eth0",place="XDP"}`, `roced_bytes_total{device="eth0",direction="sent"} 0`,
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics do not say %s:\n%s", want, text)
+			t.Errorf("the metrics lack %s:\n%s", want, text)
 		}
 	}
 	r.configure(t, oneDevice)
@@ -181,7 +182,8 @@ func TestMetrics(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestNoDevice: it runs, as after it is installed, and says where devices are named.
+// TestNoDevice: the service runs without a device, as after installation, and names the configuration
+// file.
 func TestNoDevice(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -195,7 +197,7 @@ func TestNoDevice(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestFailures: each ends with a line that says what to do.
+// TestFailures: each failure ends with a line that has a remedy.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	cmdtest.CheckFailure(t, []string{"run", "x"}, cli.ExitUsage, "no argument")
@@ -204,7 +206,7 @@ func TestFailures(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"run", "-d", "nope0", "--log-level", "x"}, cli.ExitUsage, "log-level")
 }
 
-// TestMissingCapabilities: it ends, and does not try again for ever.
+// TestMissingCapabilities: the service ends without retrying.
 func TestMissingCapabilities(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -217,7 +219,7 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
-// TestFailsWithSystemdsSocket: before the socket is served, too, it ends.
+// TestFailsWithSystemdsSocket: it also ends before systemd's socket is served.
 func TestFailsWithSystemdsSocket(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -243,7 +245,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPermissionsOfTheSocket: --group and --mode go before the file and what is usual.
+// TestPermissionsOfTheSocket: --group and --mode have priority over the file and the defaults.
 func TestPermissionsOfTheSocket(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

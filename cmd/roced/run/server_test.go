@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/config"
 )
 
-// TestEveryLimitIsSet: one that the server has and the configuration has not would be none.
+// TestEveryLimitIsSet: every limit of the server has a key in the configuration.
 func TestEveryLimitIsSet(t *testing.T) {
 	list := limits(config.Default())
 	for _, v := range []reflect.Value{reflect.ValueOf(list), reflect.ValueOf(list.Limits), reflect.ValueOf(list.Container.Limits)} {

@@ -58,7 +58,7 @@ func TestOrdinaryUser(t *testing.T) {
 			user.await(t, "READY=1", "eth0 active, 10.77.0.1, RDMA MTU 1024, UDP sockets")
 			checkPeers(t, user, root)
 			if log := user.terminate(t); !strings.Contains(log, row.says) || row.says == "" && strings.Contains(log, "level=WARN") {
-				t.Errorf("the log, which should say %q:\n%s", row.says, log)
+				t.Errorf("want %q in the log:\n%s", row.says, log)
 			}
 			root.terminate(t)
 		})
@@ -91,7 +91,7 @@ func checkPeers(t *testing.T, a, b *serviceRig) {
 	right.close()
 }
 
-// TestOrdinaryUserNeedsAPath: where the usual socket cannot be, it says what to do, and how.
+// TestOrdinaryUserNeedsAPath: if the default socket is not permitted, the error suggests another path.
 func TestOrdinaryUserNeedsAPath(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -121,7 +121,7 @@ func TestPortIsTaken(t *testing.T) {
 	second.terminate(t)
 }
 
-// TestNetworkFlag: what it is not for.
+// TestNetworkFlag: combinations that are rejected.
 func TestNetworkFlag(t *testing.T) {
 	t.Parallel()
 	checkUsage(t, "--network udp", "--network requires --device")

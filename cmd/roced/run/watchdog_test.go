@@ -29,14 +29,14 @@ func TestWatchdogOfAStuckThread(t *testing.T) {
 		stuck.Store(false)
 		time.Sleep(10 * time.Second)
 		if n := notified.Swap(0); n != 0 {
-			t.Errorf("nothing responds: notified %d times", n)
+			t.Errorf("no response: notified %d times", n)
 		}
 		stuck.Store(true)
 		for range 5 {
 			close(<-w.probes)
 		}
 		if n := notified.Swap(0); n != 0 {
-			t.Errorf("the loop responds: notified %d times besides", n)
+			t.Errorf("the loop responds: notified %d more times", n)
 		}
 		stop()
 		synctest.Wait()

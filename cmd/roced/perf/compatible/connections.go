@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connections are the traffic of ib_send_bw, ib_write_lat and so on, -c RC or -c UC.
+// connections implements the traffic of ib_send_bw, ib_write_lat and so on, with -c RC or -c UC.
 type connections struct {
 	*perftestRun
 	pairs *connection.Pairs
-	next  int // whose keys are to be given
+	next  int // index of the next keys to send
 }
 
-// Close closes the queue pairs, if there are some yet.
+// Close closes the queue pairs that were created.
 func (c *connections) Close() error {
 	if c.pairs == nil {
 		return nil
@@ -32,7 +32,7 @@ func (c *connections) Close() error {
 	return c.pairs.Close()
 }
 
-// perftestBandwidthSize is what perftest's programs of bandwidth send over a connection, in bytes.
+// perftestBandwidthSize is the default message size of perftest's bandwidth programs over a connection, in bytes.
 const perftestBandwidthSize = 65536
 
 func (c *connections) size() (int, error) {
@@ -47,7 +47,7 @@ func (c *connections) size() (int, error) {
 	return perftestBandwidthSize, nil
 }
 
-// prepare makes all queue pairs with the first.
+// prepare creates all queue pairs with the first.
 func (c *connections) prepare(peer *perftest.Keys) (own perftest.Keys, err error) {
 	if c.pairs == nil {
 		if err := c.open(peer); err != nil {
@@ -88,12 +88,12 @@ func (c *connections) measure(line *cli.Progress) error {
 	return c.awaitResult()
 }
 
-// sees: the server's card takes WRITEs, reads and atomics by itself, and only for latency its program looks for WRITEs.
+// sees: the server's card handles WRITEs, reads and atomics alone. Only for latency its program polls for WRITEs.
 func (c *connections) sees() bool {
 	return c.exchange.Client || c.options.Operation == connection.Send || c.options.SeesWrites()
 }
 
-// takeTurns is latency. The client begins, except with WRITEs, where perftest's server does.
+// takeTurns measures latency. The client begins, except with WRITEs, where perftest's server does.
 func (c *connections) takeTurns(line *cli.Progress) error {
 	operation := c.options.Operation
 	begins := c.exchange.Client != (operation == connection.Write)
@@ -103,12 +103,12 @@ func (c *connections) takeTurns(line *cli.Progress) error {
 	}
 	c.report.Latency = append(c.report.Latency, report.NewLatencyResult(c.test.Size, 0, times))
 	if operation == connection.Write {
-		return nil // as perftest's, which part without a word
+		return nil // as in perftest, which ends without a message
 	}
 	return c.finish()
 }
 
-// explain says what a silence may come from.
+// explain adds the likely causes of a timeout.
 func (c *connections) explain(err error) error {
 	if !errors.Is(err, unix.ETIMEDOUT) {
 		return err
@@ -116,23 +116,23 @@ func (c *connections) explain(err error) error {
 	drops := c.device.DropsSince(c.before)
 	changed, _ := c.changed()
 	if card.Count(changed, "engine", "drop_path_mtu") > 0 {
-		return fmt.Errorf("%w (%s): packets are longer than the path carries now, since an interface's MTU has fallen; connect again", err, drops)
+		return fmt.Errorf("%w (%s): packets exceed the path MTU, since an interface's MTU was reduced; reconnect", err, drops)
 	}
-	return fmt.Errorf("%w (%s)%s; %s; was the peer (%s) given the same -n, -s and -q?", err, drops, ofLink(changed), card.Unanswered(min(c.test.Size, c.mtu.Bytes())), c.options.Peer())
+	return fmt.Errorf("%w (%s)%s; %s; check that the peer (%s) uses the same -n, -s and -q", err, drops, ofLink(changed), card.Unanswered(min(c.test.Size, c.mtu.Bytes())), c.options.Peer())
 }
 
-// ofLink says that packets were lost on this side's way out, if some were.
+// ofLink describes packets that were lost on this side's own link, if any.
 func ofLink(changed []card.Counter) (text string) {
 	if n := card.Count(changed, "engine", "drop_link_down"); n > 0 {
 		text = fmt.Sprintf("; this side's link was down, and dropped %s packets", cli.Grouped(n))
 	}
 	if n := card.Count(changed, "engine", "drop_interface"); n > 0 {
-		text += fmt.Sprintf("; this side's interface dropped %s packets: it has no carrier or no room, or at the other end of its link the MTU has fallen", cli.Grouped(n))
+		text += fmt.Sprintf("; this side's interface dropped %s packets: no carrier, a full queue, or a reduced MTU at the other end of its link", cli.Grouped(n))
 	}
 	return text
 }
 
-// await is the server of reads and atomics, whose card answers by itself.
+// await is the server of reads and atomics, whose card responds alone.
 func (c *connections) await() error {
 	if err := c.untilEnd(c.watchCard); err != nil {
 		return err
@@ -160,7 +160,8 @@ func (c *connections) request(line *cli.Progress) error {
 	})
 }
 
-// receive is the server of SENDs. It takes what comes until the client says that it has sent all, and then the rest.
+// receive is the server of SENDs. It receives until the client reports that it has sent all messages, and then drains
+// the rest.
 func (c *connections) receive(line *cli.Progress) error {
 	take := traffic.Take(c.pairs.Receive).Shown(&c.pairs.Received, line)
 	w := traffic.Watch{Take: take, Taken: &c.pairs.Received, Limit: c.options.Quiet}
@@ -168,7 +169,7 @@ func (c *connections) receive(line *cli.Progress) error {
 	if err != nil {
 		return err
 	}
-	// the client has not said how many it sent
+	// the client does not report the number of messages
 	if err := traffic.Drain(c.Context(), w.Take, w.Taken, math.MaxUint64, w.Limit); err != nil {
 		return err
 	}
@@ -178,8 +179,8 @@ func (c *connections) receive(line *cli.Progress) error {
 	return errors.Join(c.checkReceived(), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
 }
 
-// awaitResult is the server of bandwidth whose card does all by itself. Of messages of another size than it was given it
-// reports nothing, and parts without a word, which is the one way to tell the client that perftest's protocol has.
+// awaitResult is the server of a bandwidth test in which only the card takes part. If the messages had another size, it
+// reports nothing and closes the connection: perftest's protocol has no other way to notify the client.
 func (c *connections) awaitResult() error {
 	var told perftest.Result
 	step := func() (err error) { told, err = c.exchange.AwaitResult(); return err }
@@ -187,7 +188,7 @@ func (c *connections) awaitResult() error {
 		return err
 	}
 	if told.Size != uint64(c.test.Size) {
-		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s and --op: %w", told.Size, c.test.Size, unix.EMSGSIZE)
+		return fmt.Errorf("messages have %d bytes, want %d; use the same -s and --op on both sides: %w", told.Size, c.test.Size, unix.EMSGSIZE)
 	}
 	if err := c.checkOperation(told); err != nil {
 		return err
@@ -201,8 +202,8 @@ func (c *connections) awaitResult() error {
 	return c.checkCount(told.Messages)
 }
 
-// checkReceived says how many SENDs are missing. That is a failure of a reliable connection alone: others may lose,
-// and their client ends well too.
+// checkReceived reports missing SENDs. That is an error with a reliable connection only; others may lose messages, and
+// their client succeeds too.
 func (c *connections) checkReceived() error {
 	missing := c.checkCount(c.pairs.Received)
 	if missing == nil || c.options.RC || c.pairs.Received == 0 || c.pairs.Received > c.all() {
@@ -212,17 +213,17 @@ func (c *connections) checkReceived() error {
 	return err
 }
 
-// all is how many messages there are to be.
+// all returns the expected number of messages.
 func (c *connections) all() uint64 { return uint64(c.options.Trips * c.options.Pairs) }
 
 func (c *connections) checkCount(messages uint64) error {
 	if messages == c.all() {
 		return nil
 	}
-	return fmt.Errorf("%d messages came, not %d (%s); was the peer (%s) given the same -n, -q and --op?", messages, c.all(), c.device.DropsSince(c.before), c.options.Peer())
+	return fmt.Errorf("received %d messages, want %d (%s); check that the peer (%s) uses the same -n, -q and --op", messages, c.all(), c.device.DropsSince(c.before), c.options.Peer())
 }
 
-// over says what the connections are.
+// over describes the connections.
 func (c *connections) over() *report.Over {
 	o := c.options
 	return &report.Over{Service: o.Service().String(), Operation: string(o.Operation), Pairs: o.Pairs, Depth: o.Depth, PathMTU: c.mtu.Bytes()}

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/traffic"
 )
 
-// packets are those of connections; of datagrams there are none.
+// packets returns the packet counters of connections, or nil for datagrams.
 func (r *perftestRun) packets(changed []card.Counter) *report.Packets {
 	if !r.options.Connects() {
 		return nil
@@ -23,7 +23,7 @@ func (r *perftestRun) packets(changed []card.Counter) *report.Packets {
 	}
 }
 
-// addRequested reports what a client knows: of a reliable connection, all was carried out.
+// addRequested reports a client's result. With a reliable connection all requests have completed.
 func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthResult, err error) {
 	b = report.BandwidthResult{Size: c.test.Size, NotMeasured: c.notTold("received")}
 	b.AddSent(c.all(), elapsed)
@@ -41,9 +41,9 @@ func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthRes
 	return b, err
 }
 
-// addTold reports what a client has told of what this side's card did.
+// addTold reports the result that the client has sent to this server.
 func (c *connections) addTold(told perftest.Result) error {
-	b := report.BandwidthResult{Size: c.test.Size, NotMeasured: "not measured here: the numbers are the client's, as the card did all by itself"}
+	b := report.BandwidthResult{Size: c.test.Size, NotMeasured: "not measured here: the values are the client's, since only the card of this side took part"}
 	b.Sent, b.SentPerSecond = new(told.Messages), new(told.PerSecond())
 	if c.options.RC {
 		b.Received, b.ReceivedPerSec, b.ReceivedBytesSec = b.Sent, b.SentPerSecond, new(told.BytesPerSecond())

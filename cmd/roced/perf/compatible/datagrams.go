@@ -9,13 +9,13 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// datagrams are the traffic of ib_send_bw -c UD and ib_send_lat -c UD.
+// datagrams implements the traffic of ib_send_bw -c UD and ib_send_lat -c UD.
 type datagrams struct {
 	*perftestRun
 	endpoint *card.Endpoint
 }
 
-// Close detaches, and leaves the group.
+// Close detaches from the group and leaves it.
 func (d *datagrams) Close() error {
 	if d.endpoint == nil {
 		return nil
@@ -31,13 +31,13 @@ func (d *datagrams) size() (int, error) {
 	case d.test.Kind == protocol.Latency:
 		return perftestLatencySize, nil
 	}
-	return mtu, nil // its 65536 do not fit
+	return mtu, nil // perftest's default, 65536, does not fit
 }
 
-// perftestLatencySize is what perftest's programs of latency send, in bytes.
+// perftestLatencySize is the default message size of perftest's latency programs, in bytes.
 const perftestLatencySize = 2
 
-// prepare makes the queue pair, and attaches it to the group.
+// prepare creates the queue pair and attaches it to the group.
 func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) {
 	source, err := d.chooseGID(peer)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) 
 	return own, d.endpoint.Join(group)
 }
 
-// chooseGID chooses a source address that suits the peer's, if that is known.
+// chooseGID chooses a source address of the peer's IP version, if that is known.
 func (r *perftestRun) chooseGID(peer *perftest.Keys) (verbs.GIDEntry, error) {
 	var gid verbs.GID
 	if peer != nil {
@@ -69,10 +69,10 @@ func (r *perftestRun) chooseGID(peer *perftest.Keys) (verbs.GIDEntry, error) {
 	return r.device.ChooseGID(r.options.GIDIndex, r.local, gid)
 }
 
-// sends says whether this side sends: the client, and for latency both.
+// sends reports whether this side sends: the client, and for latency both.
 func (d *datagrams) sends() bool { return d.exchange.Client || d.test.Kind == protocol.Latency }
 
-// aim finds the way to the peer's queue pair, or to the group it is in.
+// aim resolves the path to the peer's queue pair, or to its group.
 func (d *datagrams) aim() error {
 	if !d.sends() {
 		return nil

@@ -1,8 +1,8 @@
-// Package compatible has the measurements whose other end is one of perftest's programs, or speaks as they do:
+// Package compatible implements the measurements whose peer is one of perftest's programs, or uses their protocol:
 //
-//	run.go          meets the other end, with the words of package perftest
+//	run.go          connects to the peer with the protocol of package perftest
 //	datagrams.go    ib_send_bw and ib_send_lat -c UD: send.go, receive.go
-//	connections.go  the others, and -c RC and UC; package connection does what is measured
-//	watchcard.go    gives up a client whose messages the card alone receives, and rejects another operation's result
-//	report.go, connectionsreport.go    what is known of it
+//	connections.go  the other programs, and -c RC and UC; package connection runs the measurement
+//	watchcard.go    drops a client whose messages only the card receives, and rejects the result of another operation
+//	report.go, connectionsreport.go    the results
 package compatible

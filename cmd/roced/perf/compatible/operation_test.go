@@ -18,8 +18,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestOtherOperation: a server of WRITEs or reads ends with an error that names --op when its client, which exchanges no
-// terms, does something else or nothing.
+// TestOtherOperation: a server of WRITEs or reads returns an error that names --op if its client, which exchanges no
+// terms, is silent or uses another operation.
 func TestOtherOperation(t *testing.T) {
 	t.Parallel()
 	const none = connection.Operation("")
@@ -32,7 +32,7 @@ func TestOtherOperation(t *testing.T) {
 		{"--bandwidth --op=write", none, "no packet of the client was delivered for 1s", "dropped here: none"},
 		{"--latency --op=read", none, "no packet of the client was delivered for 1s", "dropped here: none"},
 		{"--bandwidth --op=write", connection.Send, "no packet of the client was delivered for 1s", "engine drop_no_receive"},
-		{"--bandwidth --op=send", none, "has sent nothing for 1s", "dropped here: none"},
+		{"--bandwidth --op=send", none, "has sent no datagram and no message for 1s", "dropped here: none"},
 		{"--bandwidth --op=write", connection.Read, "it has not measured --op write", "delivered_bytes"},
 		{"--bandwidth --op=read", connection.Write, "it has not measured --op read", "sent_bytes"},
 	} {
@@ -83,7 +83,7 @@ func connected(t *testing.T, socket, name string) *card.Device {
 	return d
 }
 
-// startOther is a client of perftest's kind on device right, which makes requests of an operation, if of any, and reports them.
+// startOther is a perftest client on device right that makes requests of an operation, if any, and reports them.
 func startOther(t *testing.T, socket, address string, reports bool, operation connection.Operation) (stop func()) {
 	t.Helper()
 	d := connected(t, socket, "right")

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveAll is the server of ib_send_bw. If messages are lost, ib_send_bw's own server waits
-// forever. This one lets the client end normally, and reports an error.
+// receiveAll implements the server of ib_send_bw. If messages are lost, ib_send_bw's own server
+// waits forever. This one lets the client end normally and returns an error.
 func (d *datagrams) receiveAll(line *cli.Progress) error {
 	a := traffic.Arrivals{Size: d.test.Size, Line: line}
 	if err := d.receiveUntilEnd(&a); err != nil {
 		return err
 	}
 	count := uint64(d.options.Trips)
-	// the client has not said how many it sent
+	// the client does not report the number of messages
 	if err := a.DrainFor(d.Context(), d.endpoint, math.MaxUint64, d.Timeout); err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (d *datagrams) receiveAll(line *cli.Progress) error {
 	}
 	err := d.Handshake(func(io.ReadWriter) error { return d.exchange.End() })
 	if a.Packets != count {
-		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n, and not -D?", a.Packets, count, d.device.DropsSince(d.before), d.options.Program()), err)
+		err = errors.Join(fmt.Errorf("received %d messages, want %d (%s); check that %s uses the same -n, and not -D", a.Packets, count, d.device.DropsSince(d.before), d.options.Program()), err)
 	}
 	return err
 }
 
-// receiveUntilEnd counts until the client says that it has sent all.
+// receiveUntilEnd counts until the client reports that it has sent all messages.
 func (d *datagrams) receiveUntilEnd(a *traffic.Arrivals) error {
 	return d.untilEnd(func(ctx context.Context) error {
 		for ctx.Err() == nil {
@@ -45,19 +45,19 @@ func (d *datagrams) receiveUntilEnd(a *traffic.Arrivals) error {
 				return err
 			}
 			if ctx.Err() == nil && a.Packets == packets {
-				return fmt.Errorf("%d messages came, and nothing more for %v (%s)%s: %w", a.Packets, d.Timeout, d.device.DropsSince(d.before), d.suspicion(a.Packets), unix.ETIMEDOUT)
+				return fmt.Errorf("received %d messages, and no further message for %v (%s)%s: %w", a.Packets, d.Timeout, d.device.DropsSince(d.before), d.suspicion(a.Packets), unix.ETIMEDOUT)
 			}
 		}
 		return nil
 	})
 }
 
-// untilEnd has a server count messages until the client's last keys end the context.
+// untilEnd runs count until the client's last keys arrive, which ends its context.
 func (r *perftestRun) untilEnd(count func(context.Context) error) error {
 	return r.until(r.exchange.AwaitEnd, count)
 }
 
-// until has a server count until a step of the conversation is complete, which ends the context.
+// until runs count until a step of the conversation is complete, which ends its context.
 func (r *perftestRun) until(step func() error, count func(context.Context) error) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -78,7 +78,8 @@ func (r *perftestRun) until(step func() error, count func(context.Context) error
 	return nil
 }
 
-// suspicion is a possible reason for a client's silence: that it waits for messages itself.
+// suspicion returns a possible reason for a client's silence: that the client itself waits for
+// messages.
 func (d *datagrams) suspicion(packets uint64) string {
 	option := ""
 	switch packets {
@@ -89,7 +90,7 @@ func (d *datagrams) suspicion(packets uint64) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", d.options.Program(), option)
+	return fmt.Sprintf("; check that %s was not started with %s: as a server roced perf does not send", d.options.Program(), option)
 }
 
 func (d *datagrams) countFor(ctx context.Context, a *traffic.Arrivals, duration time.Duration) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/report"
 )
 
-// addSent reports what a sender knows.
+// addSent reports the sender's part of a result.
 func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
 	b := report.BandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("received")}
 	b.AddSent(sent, elapsed)
@@ -23,7 +23,7 @@ func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
 	return nil
 }
 
-// addReceived reports what a receiver of messages of a size knows.
+// addReceived reports the receiver's part of a result.
 func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
 	b := report.BandwidthResult{Size: size, NotMeasured: r.notTold("sent")}
 	b.AddReceived(o)
@@ -37,12 +37,12 @@ func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
 	return nil
 }
 
-// notTold says why half of a result is missing.
+// notTold returns the reason why half of a result is missing.
 func (r *perftestRun) notTold(what string) string {
-	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody except who reads what %s prints", what, r.options.Program())
+	return fmt.Sprintf("not measured: messages %s, and therefore messages lost; see the output of %s, which does not send them", what, r.options.Program())
 }
 
-// changed is what this side has counted since the conversation began.
+// changed returns the counters that changed since the start of the conversation.
 func (r *perftestRun) changed() ([]card.Counter, error) {
 	after, err := r.device.Counters()
 	if err != nil {

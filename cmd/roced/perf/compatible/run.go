@@ -27,27 +27,27 @@ type perftestRun struct {
 	test     protocol.Test
 	exchange perftest.Conversation
 	measured measured
-	mtu      verbs.MTU // of the path, for both
+	mtu      verbs.MTU // path MTU of both sides
 	local    netip.Addr
 	before   []card.Counter
 	report   report.Report
 }
 
-// measured is what is measured: datagrams, or what goes over connections.
+// measured is the traffic of a measurement: datagrams or connections.
 type measured interface {
-	// size is that of the messages: what was asked for, else what perftest takes by itself.
+	// size returns the message size in bytes: the flag's, or else perftest's default.
 	size() (int, error)
-	// prepare makes the next queue pair, before the peer learns its address.
+	// prepare creates the next queue pair, before its address is sent to the peer.
 	prepare(peer *perftest.Keys) (perftest.Keys, error)
-	// aim has messages go where the peer receives.
+	// aim resolves the path to the peer.
 	aim() error
-	// sees says whether this side's program has a part in the messages, and so can count them.
+	// sees reports whether this side's program takes part in the messages, and so can count them.
 	sees() bool
 	measure(line *cli.Progress) error
 	Close() error
 }
 
-// RunPerftest measures, and prints what was measured.
+// RunPerftest runs one test and prints the result.
 func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
 	r := newRun(d, o)
 	if err := d.CheckPathMTU(o.MTU); err != nil {
@@ -67,14 +67,14 @@ func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *optio
 	return r.measure()
 }
 
-// terms are the settings that both sides need alike, and the number of messages.
+// terms returns the settings that must be equal on both sides, and the number of messages.
 func (r *perftestRun) terms() meet.Terms {
 	o := r.options
 	t := meet.Terms{Program: "perf", Longest: "--sizes", MTU: r.device.MTU, Count: o.Trips}
 	t.Flag(o.Mode(), true).Flag("--"+string(o.Kind()), true)
 	switch {
 	case o.Connects():
-		size, _ := r.measured.size() // which knows no error
+		size, _ := r.measured.size() // which returns no error
 		t.Value("--op", o.Operation).Value("--sizes", size).Value("--qps", o.Pairs)
 	case o.OwnSizes:
 		t.Value("--sizes", o.Sizes[0]).Payload = o.Sizes[0]
@@ -111,7 +111,7 @@ func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, 
 	return meet.Accept(ctx, listener)
 }
 
-// meet exchanges all that comes before the messages.
+// meet completes the exchange that precedes the messages.
 func (r *perftestRun) meet(io.ReadWriter) (err error) {
 	if r.local, err = r.LocalAddr(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (r *perftestRun) meet(io.ReadWriter) (err error) {
 	return r.exchange.Prepare()
 }
 
-// greet agrees on the path's MTU: the smaller one, of what --mtu says or the port has.
+// greet negotiates the path MTU: the smaller one of the two sides, each --mtu or the port's.
 func (r *perftestRun) greet() (peer verbs.MTU, err error) {
 	attr, err := r.device.QueryPort(card.Port)
 	if err != nil {
@@ -156,13 +156,13 @@ func (r *perftestRun) greet() (peer verbs.MTU, err error) {
 func (r *perftestRun) aim() error {
 	own, peer := r.exchange.Own[0], r.exchange.Peer[0]
 	if own.GID.IsIPv4() != peer.GID.IsIPv4() {
-		return fmt.Errorf("the peer is %v, this side %v: one is IPv4, the other IPv6; perftest's -x, or --gid-index here, chooses: %w",
+		return fmt.Errorf("the peer is %v, this side %v: one is IPv4, the other IPv6; choose with perftest's -x, or --gid-index here: %w",
 			peer.GID.Addr(), own.GID.Addr(), unix.EAFNOSUPPORT)
 	}
 	return r.measured.aim()
 }
 
-// measure prints the report also of what failed, if there is one.
+// measure runs the test and prints its report, even if the test failed.
 func (r *perftestRun) measure() error {
 	line := r.progress()
 	err := r.exchange.Terms.ExplainCount(r.measured.measure(line))
@@ -170,7 +170,7 @@ func (r *perftestRun) measure() error {
 	return errors.Join(err, r.report.Print(r.options))
 }
 
-// progress is nil, which shows nothing, where only the card sees the messages.
+// progress returns the progress line. It is nil, which prints nothing, if only the card sees the messages.
 func (r *perftestRun) progress() *cli.Progress {
 	if !r.measured.sees() {
 		return nil
@@ -178,16 +178,16 @@ func (r *perftestRun) progress() *cli.Progress {
 	return cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
 }
 
-// explainEnd says where to look when the peer has gone: why is in its output alone, and mostly that both sides were
-// given other flags.
+// explainEnd adds the likely cause when the peer has closed the connection: mostly the two sides were given
+// different flags.
 func (r *perftestRun) explainEnd(err error) error {
 	if !errors.Is(err, meet.ErrPeerGone) {
 		return err
 	}
-	return fmt.Errorf("%w; its output may say why; give both sides the same %s", err, r.options.Shared())
+	return fmt.Errorf("%w; check the peer's output, and that both sides use the same %s", err, r.options.Shared())
 }
 
-// finish exchanges the last words.
+// finish completes the exchange after the messages.
 func (r *perftestRun) finish() error {
 	return r.Handshake(func(io.ReadWriter) error {
 		if !r.exchange.Client {
@@ -199,7 +199,7 @@ func (r *perftestRun) finish() error {
 	})
 }
 
-// describe fills in who the two sides are.
+// describe sets the descriptions of both sides.
 func (r *perftestRun) describe(mtu int) {
 	own := r.device.Side(r.exchange.Own[0].GID.Addr().String())
 	peer := card.Side{Device: r.options.Either("perftest " + perftest.Version), Address: r.exchange.Peer[0].GID.Addr().String(), MTU: mtu}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestProgressIsSeen: a side whose card does all by itself has no line, which would count nothing.
+// TestProgressIsSeen: a side of which only the card takes part has no progress line.
 func TestProgressIsSeen(t *testing.T) {
 	for _, row := range []struct {
 		flags          []string
@@ -43,12 +43,12 @@ func TestProgressIsSeen(t *testing.T) {
 	}
 }
 
-// TestOwnLinkIsSuspected only of what it has dropped.
+// TestOwnLinkIsSuspected: the side's own link is named only if it dropped packets.
 func TestOwnLinkIsSuspected(t *testing.T) {
 	for want, changed := range map[string][]card.Counter{
 		"": {{Place: "engine", Name: "drop_duplicate", Packets: 7}, {Place: "engine", Name: "drop_interface"}},
-		"; this side's link was down, and dropped 5 packets":                           {{Place: "engine", Name: "drop_link_down", Packets: 5}},
-		"; this side's interface dropped 1,234 packets: it has no carrier or no room,": {{Place: "engine", Name: "drop_interface", Packets: 1234}},
+		"; this side's link was down, and dropped 5 packets":                       {{Place: "engine", Name: "drop_link_down", Packets: 5}},
+		"; this side's interface dropped 1,234 packets: no carrier, a full queue,": {{Place: "engine", Name: "drop_interface", Packets: 1234}},
 	} {
 		if text := ofLink(changed); !strings.HasPrefix(text, want) || want == "" && text != "" {
 			t.Errorf("%q, want %q", text, want)
@@ -56,7 +56,7 @@ func TestOwnLinkIsSuspected(t *testing.T) {
 	}
 }
 
-// parse gives the options of a command line.
+// parse returns the options of a command line.
 func parse(t *testing.T, flags ...string) *options.Options {
 	t.Helper()
 	o := &options.Options{ErrOut: io.Discard}

@@ -16,30 +16,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeMessages is either side of ib_send_lat.
+// exchangeMessages implements either side of ib_send_lat.
 func (d *datagrams) exchangeMessages(line *cli.Progress) error {
 	p := &pingpong.Exchange{
 		Endpoint: d.endpoint, To: d.exchange.Peer[0].Addr(), Data: make([]byte, d.test.Size), Begins: d.exchange.Client, Size: d.test.Size, Count: d.options.Trips, Timeout: d.Timeout, Sleep: d.test.Sleep,
 	}
 	if !d.exchange.Peer[0].IsGroup() {
-		p.Peer = d.exchange.Peer[0].QPN // else it is not told
+		p.Peer = d.exchange.Peer[0].QPN // not exchanged otherwise
 	}
 	err := p.Run(d.Context(), line)
 	if errors.Is(err, pingpong.ErrNothingCame) {
-		err = fmt.Errorf("%w; was %s given the same -n and -s, and not -D? It waits forever, and must be stopped", p.Explain(d.device, d.before), d.options.Program())
+		err = fmt.Errorf("%w; check that %s uses the same -n and -s, and not -D; it waits forever and must be stopped", p.Explain(d.device, d.before), d.options.Program())
 	}
 	if err != nil {
 		return err
 	}
 	trips := p.Trips
 	if d.exchange.Client {
-		trips = trips[1:] // until the first answer, perftest measures its processor's clock
+		trips = trips[1:] // until the first reply perftest measures its processor's clock
 	}
 	d.report.Latency = append(d.report.Latency, report.NewLatencyResult(d.test.Size, 0, trips))
 	return d.finish()
 }
 
-// sendAll is the client of ib_send_bw. The server answers when it has received all.
+// sendAll implements the client of ib_send_bw. The server responds when it has received all
+// messages.
 func (d *datagrams) sendAll(line *cli.Progress) error {
 	count := uint64(d.options.Trips)
 	elapsed, err := traffic.SendSome(d.Context(), d.endpoint, d.exchange.Peer[0].Addr(), d.test, count, d.options.Rate, line)
@@ -51,8 +52,8 @@ func (d *datagrams) sendAll(line *cli.Progress) error {
 		return sends
 	}
 	if meet.IsTimeout(err) || errors.Is(err, unix.ETIMEDOUT) {
-		return fmt.Errorf("sent %d messages; %s has not said within %v that it has them all (%s): was it given the same -n, and not -D? It waits forever for lost ones, and must be "+
-			"stopped; fewer are lost with --rate, or with its -r as high as -n: %w", count, d.options.Program(), d.Timeout, d.device.DropsSince(d.before), unix.ETIMEDOUT)
+		return fmt.Errorf("sent %d messages; %s has not confirmed all within %v (%s): check that it uses the same -n, and not -D; it waits forever for lost ones and must be "+
+			"stopped; --rate, or its -r at least -n, reduces losses: %w", count, d.options.Program(), d.Timeout, d.device.DropsSince(d.before), unix.ETIMEDOUT)
 	}
 	if err != nil {
 		return err
@@ -60,9 +61,9 @@ func (d *datagrams) sendAll(line *cli.Progress) error {
 	return d.addSent(count, elapsed)
 }
 
-// checkSilence checks that the server has sent no messages, as ib_send_bw does with -b and with
-// --reversed. If it has, its answer does not mean that it received all messages. The server's last
-// messages may still be on their way when its answer is there, so this waits for a moment.
+// checkSilence checks that the server has sent no messages. ib_send_bw does so with -b and
+// --reversed, and then its response does not mean that it received all messages. Messages may still
+// be in flight after the response, so checkSilence waits briefly.
 func (d *datagrams) checkSilence() error {
 	quiet, cancel := context.WithTimeout(d.Context(), traffic.QuietTime)
 	defer cancel()
@@ -74,6 +75,6 @@ func (d *datagrams) checkSilence() error {
 	case n == 0:
 		return err
 	}
-	return fmt.Errorf("%s sends messages itself: it was started with -b or --reversed, which roced perf does not have; start it without them: %w",
+	return fmt.Errorf("%s sends messages itself: it was started with -b or --reversed, which roced perf does not support; start it without them: %w",
 		d.options.Program(), unix.EPROTONOSUPPORT)
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchCard waits until ctx is done while the card alone takes part in the messages. It returns ETIMEDOUT if the card has
-// delivered no packet for Options.Quiet. On a service's device the packets of other programs count too.
+// watchCard waits until ctx is done while only the card takes part in the messages. It returns ETIMEDOUT if the card
+// has delivered no packet for Options.Quiet. On a service's device the packets of other programs count too.
 func (c *connections) watchCard(ctx context.Context) error {
 	var delivered uint64
 	observe := func(ctx context.Context, _ bool) error {
@@ -34,16 +34,16 @@ func (c *connections) watchCard(ctx context.Context) error {
 	return c.explainQuiet(err)
 }
 
-// explainQuiet adds to the error of a client that was given up what the card has dropped, and the flag that may differ.
+// explainQuiet adds the card's drops to the error of a silent client, and the flag that may differ.
 func (c *connections) explainQuiet(err error) error {
 	if !errors.Is(err, unix.ETIMEDOUT) {
 		return err
 	}
-	return fmt.Errorf("%w (%s); was the client (%s) given the same --op? SENDs, which only --op send receives, are dropped as no_receive", err, c.device.DropsSince(c.before), c.options.Peer())
+	return fmt.Errorf("%w (%s); check that the client (%s) uses the same --op: SENDs are dropped as no_receive with any other", err, c.device.DropsSince(c.before), c.options.Peer())
 }
 
-// checkOperation rejects a result whose messages the card has not carried: WRITEs have all their bytes delivered here, and
-// reads have them sent. It returns EPROTO. A client of UC tells nothing about what arrived.
+// checkOperation returns EPROTO for a result whose messages the card has not carried. All bytes of WRITEs must have
+// been delivered here, and all bytes of reads sent. A client of UC does not report what arrived.
 func (c *connections) checkOperation(told perftest.Result) error {
 	counter := map[connection.Operation]string{connection.Write: "delivered_bytes", connection.Read: "sent_bytes"}[c.options.Operation]
 	if counter == "" || !c.options.RC || told.Messages > 1<<40 {
@@ -54,7 +54,7 @@ func (c *connections) checkOperation(told perftest.Result) error {
 		return err
 	}
 	if carried, all := card.Count(changed, "engine", counter), told.Size*told.Messages; carried < all {
-		return fmt.Errorf("the client reports %s messages of %d bytes, but the counter %s of this side has grown by %s only: it has not measured --op %s; give both sides the same --op: %w",
+		return fmt.Errorf("the client reports %s messages of %d bytes, but the counter %s of this side grew by only %s: it has not measured --op %s; use the same --op on both sides: %w",
 			cli.Grouped(told.Messages), told.Size, counter, cli.Grouped(carried), c.options.Operation, unix.EPROTO)
 	}
 	return nil

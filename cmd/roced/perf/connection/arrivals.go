@@ -26,14 +26,14 @@ func (p *Pairs) Receive(ctx context.Context, sleep bool) error {
 	return err
 }
 
-// arrived counts a message, whose receive another one takes the place of.
+// arrived counts a message and replaces its receive.
 func (p *Pairs) arrived(q *pair, wc *verbs.WC) error {
 	p.Received++
 	if size := int(wc.ByteLen); size != p.options.Size {
-		return fmt.Errorf("a message of %d bytes, not %d; give both sides the same -s: %w", size, p.options.Size, unix.EMSGSIZE)
+		return fmt.Errorf("received a message of %d bytes, want %d; use the same -s on both sides: %w", size, p.options.Size, unix.EMSGSIZE)
 	}
 	return q.replace()
 }
 
-// Elapsed is from the first message that was received to the last.
+// Elapsed returns the time from the first to the last received message.
 func (p *Pairs) Elapsed() time.Duration { return p.last.Sub(p.first) }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Operation is what a measurement does.
+// Operation is the RDMA operation of a measurement.
 type Operation string
 
-// The operations, by the names of the command line.
+// The operations, by their names on the command line.
 const (
 	Send   Operation = "send"
 	Write  Operation = "write"
@@ -21,26 +21,27 @@ const (
 	Swap   Operation = "swap"   // compare-and-swap, the other atomic
 )
 
-// AtomicSize is how many bytes an atomic is of.
+// AtomicSize is the size of an atomic's operand in bytes.
 const AtomicSize = 8
 
-// Operations are their names.
+// Operations returns the names of all operations.
 func Operations() []string {
 	return []string{string(Send), string(Write), string(Read), string(Atomic), string(Swap)}
 }
 
-// ParseOperation is the operation of a name.
+// ParseOperation returns the operation with a name, or EINVAL.
 func ParseOperation(name string) (Operation, error) {
 	if slices.Contains(Operations(), name) {
 		return Operation(name), nil
 	}
-	return "", errno.New(fmt.Sprintf("--op %s: send, write, read, atomic or swap", name), unix.EINVAL)
+	return "", errno.New(fmt.Sprintf("--op must be send, write, read, atomic or swap: %s", name), unix.EINVAL)
 }
 
-// HasAnswer says whether the peer's card answers with data, as only that of a reliable connection does.
+// HasAnswer reports whether the peer's card responds with data. Only reliable connections have such
+// operations.
 func (o Operation) HasAnswer() bool { return o == Read || o.IsAtomic() }
 
-// IsAtomic says that it works on AtomicSize bytes.
+// IsAtomic reports whether the operation is an atomic, on AtomicSize bytes.
 func (o Operation) IsAtomic() bool { return o == Atomic || o == Swap }
 
 func (o Operation) opcode() verbs.Opcode {

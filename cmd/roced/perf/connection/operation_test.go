@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestParseOperation: an error says what there is, and what kind of error it is only to programs.
+// TestParseOperation: the error lists the operations, and is EINVAL.
 func TestParseOperation(t *testing.T) {
 	for _, o := range []Operation{Send, Write, Read, Atomic, Swap} {
 		if got, err := ParseOperation(string(o)); got != o || err != nil {
@@ -15,7 +15,7 @@ func TestParseOperation(t *testing.T) {
 		}
 	}
 	_, err := ParseOperation("wirte")
-	if !errors.Is(err, unix.EINVAL) || err.Error() != "--op wirte: send, write, read, atomic or swap" {
+	if !errors.Is(err, unix.EINVAL) || err.Error() != "--op must be send, write, read, atomic or swap: wirte" {
 		t.Error(err)
 	}
 }

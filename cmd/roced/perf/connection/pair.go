@@ -6,27 +6,27 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pair is this side's half of a pair of queue pairs.
+// pair is one queue pair of this side.
 type pair struct {
 	qp           *verbs.QP
 	psn          verbs.PSN // of the first packet
 	posted, done uint64    // requests
 	burst        []verbs.SendWR
 	receives     [recvBatch]verbs.RecvWR
-	owed         int // receives to be posted
+	owed         int // receives to post
 }
 
-// mostOfBurst is how much a burst carries at most, in bytes: many queue pairs may share a slow way, and that something
-// completes says that they are not stuck.
+// mostOfBurst is the maximum payload of a burst, in bytes. Many queue pairs may share a slow path, and completions show
+// that they make progress.
 const mostOfBurst = 4 << 20
 
-// burstOf is how many requests of a size, in bytes, are posted together, of which the last is signaled: a quarter of what
-// may be outstanding, so that the others keep the card busy.
+// burstOf returns the number of requests of size bytes that are posted together, of which the last is signaled: a
+// quarter of depth, so that the other requests keep the card busy.
 func burstOf(depth, size int) int {
 	return min(card.Batch, max(1, min(depth/4, mostOfBurst/max(1, size))))
 }
 
-// prepare makes the requests, which are all alike.
+// prepare builds the requests, which are all equal.
 func (q *pair) prepare(p *Pairs, peer perftest.Keys) {
 	o := &p.options
 	wr := verbs.SendWR{
@@ -43,10 +43,10 @@ func (q *pair) prepare(p *Pairs, peer perftest.Keys) {
 	}
 }
 
-// outstanding is how many requests are not known to be done.
+// outstanding returns the number of requests that are not known to be complete.
 func (q *pair) outstanding() int { return int(q.posted - q.done) }
 
-// fill posts requests until so many are outstanding, or have been posted in all.
+// fill posts requests until depth are outstanding, or total have been posted.
 func (q *pair) fill(depth int, total uint64) error {
 	for {
 		n := min(len(q.burst), depth-q.outstanding(), int(total-q.posted))
@@ -59,7 +59,7 @@ func (q *pair) fill(depth int, total uint64) error {
 	}
 }
 
-// post posts requests. The completion of the last says how many are done.
+// post posts n requests. The completion of the last one completes all.
 func (q *pair) post(n int) error {
 	q.posted += uint64(n)
 	wrs := q.burst[len(q.burst)-n:]
@@ -67,7 +67,7 @@ func (q *pair) post(n int) error {
 	return q.qp.PostSend(wrs)
 }
 
-// replace posts a receive for one that has been used, several at once.
+// replace posts receives for used ones, several at once.
 func (q *pair) replace() error {
 	if q.owed++; q.owed < recvBatch {
 		return nil

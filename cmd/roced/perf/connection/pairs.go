@@ -12,28 +12,29 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Options say what is measured.
+// Options describes a measurement.
 type Options struct {
 	Type      verbs.QPType // RC or UC
 	Operation Operation
 	Size      int           // bytes of each message
-	Count     int           // pairs of queue pairs
-	Depth     int           // requests of a queue pair that are outstanding at most
+	Count     int           // number of queue pairs
+	Depth     int           // maximum number of outstanding requests per queue pair
 	Spin      bool          // while waiting
-	Timeout   time.Duration // for the next of what is to come
+	Timeout   time.Duration // for the next completion or message
 }
 
 const (
-	// recvDepth is how many receives a queue pair has posted, and recvBatch how many are posted at once.
+	// recvDepth is the number of receives that a queue pair has posted, recvBatch the number posted at
+	// once.
 	recvDepth = 512
 	recvBatch = 16
-	// leastRoom is what a peer may write to and read from: perftest goes through a page of its own
-	// machine's, which has at most this many bytes, with messages that are shorter.
+	// leastRoom is the minimum size of the memory that the peer writes and reads. With short messages
+	// perftest moves through one page of its own machine, and a page has at most this size.
 	leastRoom = 64 << 10
 )
 
-// Pairs are queue pairs of one side. The first half of their memory is what requests send, or bring; the
-// second is what the peer sends, writes or reads.
+// Pairs holds the queue pairs of one side. Requests send from, or read into, the first half of their
+// memory. The second half is for the peer's SENDs, WRITEs and READs.
 type Pairs struct {
 	options  Options
 	device   *card.Device
@@ -50,7 +51,7 @@ type Pairs struct {
 	first, last time.Time
 }
 
-// Open makes queue pairs whose packets leave from a line of the GID table.
+// Open creates queue pairs with a source address of the GID table.
 func Open(d *card.Device, source verbs.GIDEntry, o Options) (*Pairs, error) {
 	if o.Spin {
 		card.MakeRoomToSpin()
@@ -81,7 +82,7 @@ func (p *Pairs) open() (err error) {
 	return nil
 }
 
-// add makes a queue pair.
+// add creates one queue pair.
 func (p *Pairs) add() error {
 	qp, err := p.pd.CreateQP(&verbs.QPInitAttr{
 		Type: p.options.Type, SendCQ: p.cq, RecvCQ: p.cq,
@@ -96,7 +97,7 @@ func (p *Pairs) add() error {
 	return nil
 }
 
-// Close frees what there is.
+// Close releases everything that was created.
 func (p *Pairs) Close() (err error) {
 	for _, q := range p.all {
 		err = errors.Join(err, q.qp.Close())
@@ -113,7 +114,7 @@ func (p *Pairs) Close() (err error) {
 	return err
 }
 
-// room is how long each half of the memory is.
+// room returns the size of each half of the memory in bytes.
 func (p *Pairs) room() int { return max(p.options.Size, leastRoom) }
 
 func (p *Pairs) recvDepth() int {
@@ -123,7 +124,8 @@ func (p *Pairs) recvDepth() int {
 	return 0
 }
 
-// outReads is how many reads and atomics a queue pair of this side answers, and has outstanding.
+// outReads returns the maximum number of outstanding reads and atomics of a queue pair, in each
+// direction.
 func (p *Pairs) outReads() uint16 {
 	if p.options.Operation.HasAnswer() {
 		return uint16(p.device.Attr.MaxQPRDAtom)
@@ -131,7 +133,7 @@ func (p *Pairs) outReads() uint16 {
 	return 1
 }
 
-// Keys are what the peer has to know of a queue pair.
+// Keys returns the address of queue pair i for the peer.
 func (p *Pairs) Keys(i int) perftest.Keys {
 	q := p.all[i]
 	return perftest.Keys{
@@ -140,7 +142,7 @@ func (p *Pairs) Keys(i int) perftest.Keys {
 	}
 }
 
-// Connect makes the connections to the peer's queue pairs, one for each, and posts receives.
+// Connect connects each queue pair to one of the peer's, and posts receives.
 func (p *Pairs) Connect(peers []perftest.Keys, mtu verbs.MTU) error {
 	for i, q := range p.all {
 		peer := peers[i]

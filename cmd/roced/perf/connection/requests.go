@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Request has each queue pair make so many requests, as many at once as Depth allows, and gives how long
-// that took. Of a reliable connection all of them have been carried out by the peer then.
+// Request makes each queue pair post count requests, with up to Depth outstanding, and returns the
+// elapsed time. With a reliable connection the peer has then executed all of them.
 func (p *Pairs) Request(ctx context.Context, count uint64, line *cli.Progress) (elapsed time.Duration, err error) {
 	ctx, w := watch(ctx, p.options.Timeout)
 	defer w.stop()
@@ -32,7 +32,7 @@ func (p *Pairs) Request(ctx context.Context, count uint64, line *cli.Progress) (
 	return time.Since(start), nil
 }
 
-// take waits for completions, and counts them.
+// take waits for completions and counts them.
 func (p *Pairs) take(ctx context.Context, sleep bool) error {
 	n, err := p.device.Completions(ctx, p.cq, sleep, p.wcs[:])
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Pairs) count(wcs []verbs.WC) error {
 	return nil
 }
 
-// watchdog ends a context when nothing has happened for a while.
+// watchdog cancels a context when there is no progress for limit.
 type watchdog struct {
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
@@ -66,11 +66,11 @@ type watchdog struct {
 
 func watch(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	bark := func() { cancel(fmt.Errorf("nothing completes for %v: %w", limit, unix.ETIMEDOUT)) }
+	bark := func() { cancel(fmt.Errorf("no completion for %v: %w", limit, unix.ETIMEDOUT)) }
 	return ctx, &watchdog{time.AfterFunc(limit, bark), cancel, limit}
 }
 
-// feed says that something has happened.
+// feed records progress.
 func (w *watchdog) feed() { w.timer.Reset(w.limit) }
 
 func (w *watchdog) stop() {

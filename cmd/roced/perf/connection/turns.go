@@ -7,18 +7,18 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
-// turns are messages there and back, one at a time: SENDs that are received, WRITEs that the other side
-// sees in its memory. A read or an atomic goes there and back by itself.
+// turns exchanges messages one at a time: SENDs that are received, or WRITEs that the other side sees in its memory. A
+// read or an atomic is a round trip alone.
 type turns struct {
 	*Pairs
 	q     *pair
-	wait  func(ctx context.Context, k uint64) error // until what the kth turn brings is here
+	wait  func(ctx context.Context, k uint64) error // returns when the effect of turn k is visible
 	sent  time.Time                                 // the last request
 	trips []time.Duration
 }
 
-// Turns takes so many turns, begun by this side or by the other, and gives the times of the round trips:
-// from each request to what came after it. The first is left out, which makes caches warm.
+// Turns makes count round trips, begun by this side or by the peer, and returns their times: from each request to the
+// following arrival. The first, which warms caches, is omitted.
 func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.Progress) ([]time.Duration, error) {
 	ctx, w := watch(ctx, p.options.Timeout)
 	defer w.stop()
@@ -40,7 +40,7 @@ func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.
 	return t.trips, t.awaitDone(ctx, count)
 }
 
-// request posts the kth request. Of a WRITE the last byte says which it is.
+// request posts request k. The last byte of a WRITE identifies the request.
 func (t *turns) request(ctx context.Context, k uint64) error {
 	if t.q.outstanding() == t.options.Depth {
 		if err := t.take(ctx, !t.options.Spin); err != nil {
@@ -76,10 +76,10 @@ func (t *turns) awaitDone(ctx context.Context, k uint64) (err error) {
 	return err
 }
 
-// looks is how often the memory is looked at before the completions are.
+// looks is the number of polls of the memory for each poll of the completions.
 const looks = 64
 
-// awaitByte waits for the last byte of a WRITE: the others are there before it.
+// awaitByte waits for the last byte of a WRITE. The other bytes precede it.
 func (t *turns) awaitByte(ctx context.Context, k uint64) error {
 	last := &t.mr.Bytes()[t.room()+t.options.Size-1]
 	for n := 1; load(last) != byte(k); n++ {
@@ -93,21 +93,21 @@ func (t *turns) awaitByte(ctx context.Context, k uint64) error {
 	return nil
 }
 
-// load reads what the card may be writing: a card does not synchronise with its program, which the race
-// detector cannot know.
+// load reads memory that the card may be writing. A card does not synchronise with its program, so the race detector
+// must not check it.
 //
 //go:norace
 //go:noinline
 func load(b *byte) byte { return *b }
 
-// store writes what the card has read for the request before: the peer's WRITE, which came after that, says so, and the
-// race detector does not see it.
+// store writes memory that the card has read for the previous request. The peer's WRITE, which followed that, orders
+// the two, but the race detector does not see it.
 //
 //go:norace
 //go:noinline
 func store(b *byte, value byte) { *b = value }
 
-// glance counts what has completed, without waiting: a peer that is gone is noticed by that.
+// glance polls completions without waiting, which detects a dead peer.
 func (t *turns) glance(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

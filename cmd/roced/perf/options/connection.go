@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxMessage = 8 << 20 // perftest's, over a connection
+	maxMessage = 8 << 20 // perftest's limit for connections
 	maxPairs   = 256
 	maxDepth   = 16384
 )
 
-// Connects says that there are connections, and not datagrams.
+// Connects reports whether the test uses connections instead of datagrams.
 func (o *Options) Connects() bool { return o.RC || o.uc }
 
 func (o *Options) Service() verbs.QPType {
@@ -30,12 +30,13 @@ func (o *Options) Service() verbs.QPType {
 	return verbs.QPTypeUD
 }
 
-// Reports says whether the client tells a server, whose program has nothing to do, what it has measured.
+// Reports reports whether the client sends its results to a server whose program takes no part in the
+// test.
 func (o *Options) Reports() bool {
 	return o.Connects() && o.Kind() == protocol.Bandwidth && o.Operation != connection.Send
 }
 
-// Program is perftest's, as it has to be called at the other end.
+// Program returns the perftest command that the peer has to run.
 func (o *Options) Program() string {
 	kind, operation := "bw", connection.Send
 	if o.Kind() == protocol.Latency {
@@ -50,7 +51,8 @@ func (o *Options) Program() string {
 	return fmt.Sprintf("ib_%s_%s -c %v", operation, kind, o.Service())
 }
 
-// Either says who the other end may be. Over connections roced perf speaks as perftest does.
+// Either returns the programs that the peer may be. Over connections roced perf speaks perftest's
+// protocol.
 func (o *Options) Either(perftest string) string {
 	if o.Connects() {
 		return "roced perf or " + perftest
@@ -58,7 +60,7 @@ func (o *Options) Either(perftest string) string {
 	return perftest
 }
 
-// Peer is what may have been called at the other end.
+// Peer returns the commands that the peer may have been started with.
 func (o *Options) Peer() string {
 	if o.Connects() {
 		return fmt.Sprintf("roced perf %s, or %s", o.Mode(), o.Program())
@@ -66,7 +68,7 @@ func (o *Options) Peer() string {
 	return o.Program()
 }
 
-// Shared are the flags that both sides have to be given alike, since nothing tells one side the other's.
+// Shared returns the flags that must be equal on both sides, because they are not exchanged.
 func (o *Options) Shared() string {
 	if o.Connects() {
 		return "-s, -n, -q and -m"
@@ -74,7 +76,7 @@ func (o *Options) Shared() string {
 	return "-s and -n"
 }
 
-// checkConnections finds what does not go with connections, or with one kind of them.
+// checkConnections rejects flags that do not go with connections, or with one kind of them.
 func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 	if o.Operation, err = connection.ParseOperation(o.op); err != nil {
 		return err
@@ -86,15 +88,15 @@ func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 	}
 	switch {
 	case o.RC && o.uc:
-		return errors.New("--uc excludes --rc: a connection is reliable or not")
+		return errors.New("--uc and --rc cannot be used together")
 	case o.Group != "" || o.Rate != 0:
-		return errors.New("--group and --rate are for datagrams")
+		return errors.New("--group and --rate can only be used with datagrams")
 	case o.uc && o.Operation.HasAnswer():
-		return fmt.Errorf("--op %s needs --rc: unreliable connections have no answers", o.Operation)
+		return fmt.Errorf("--op %s needs --rc: unreliable connections have no responses", o.Operation)
 	case o.Pairs < 1 || o.Pairs > maxPairs:
-		return fmt.Errorf("--qps %d: 1 to %d", o.Pairs, maxPairs)
+		return fmt.Errorf("--qps must be 1 to %[2]d: %[1]d", o.Pairs, maxPairs)
 	case o.Depth < 1 || o.Depth > maxDepth:
-		return fmt.Errorf("--depth %d: 1 to %d requests", o.Depth, maxDepth)
+		return fmt.Errorf("--depth must be 1 to %[2]d requests: %[1]d", o.Depth, maxDepth)
 	}
 	if err := o.checkPerftest(cmd); err != nil {
 		return err
@@ -102,23 +104,23 @@ func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 	return o.checkOperation()
 }
 
-// SeesWrites says that the command waits for what a peer writes into its memory.
+// SeesWrites reports whether the command waits for data that the peer writes into its memory.
 func (o *Options) SeesWrites() bool {
 	return o.Connects() && o.Operation == connection.Write && o.Kind() == protocol.Latency
 }
 
-// checkOperation finds what one operation cannot do.
+// checkOperation rejects flags that do not go with the operation.
 func (o *Options) checkOperation() error {
 	write := o.SeesWrites()
 	switch {
 	case o.Kind() == protocol.Latency && o.Pairs > 1:
-		return errors.New("--latency takes one queue pair: leave out --qps")
+		return errors.New("--latency uses one queue pair: omit --qps")
 	case o.Operation.IsAtomic() && o.OwnSizes && o.Sizes[0] != connection.AtomicSize:
-		return fmt.Errorf("--sizes %d: an atomic has %d bytes", o.Sizes[0], connection.AtomicSize)
+		return fmt.Errorf("--sizes must be %[2]d for atomics: %[1]d", o.Sizes[0], connection.AtomicSize)
 	case write && o.Waiting.Sleep:
-		return errors.New("--sleep: nothing wakes a program whose memory is written; leave it out, or measure --op send")
+		return errors.New("--sleep cannot be used here: a WRITE does not wake up the peer's program; omit it, or measure --op send")
 	case write && o.OwnSizes && o.Sizes[0] == 0:
-		return errors.New("--sizes 0: the peer cannot see a WRITE of no bytes; give 1 or more")
+		return errors.New("--sizes must be 1 or more for WRITEs: the peer cannot detect an empty one")
 	}
 	return nil
 }

@@ -1,3 +1,3 @@
-// Package options is roced perf's flags, which of them go together, and what follows from them: the flags of
-// datagrams, of connections (connection.go), and of --perftest (perftest.go).
+// Package options defines and checks the flags of roced perf: for datagrams, for connections (connection.go)
+// and for --perftest (perftest.go). It also derives the list of tests.
 package options

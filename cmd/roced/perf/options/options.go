@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options is the command line of perf.
+// Options holds the command line of perf.
 type Options struct {
 	meet.Flags
 
-	// of the server
+	// server
 	Once  bool
-	Quiet time.Duration // traffic.QuietLimit, but for tests
+	Quiet time.Duration // traffic.QuietLimit, except in tests
 
-	// of the client
+	// client
 	Sizes     []int
 	Duration  time.Duration
 	Trips     int
@@ -42,15 +42,15 @@ type Options struct {
 	// with connections
 	RC, uc    bool
 	op        string
-	Operation connection.Operation // of op
-	Pairs     int                  // of queue pairs
-	Depth     int                  // requests of each that are outstanding at most
-	MTU       int                  // of the path; 0: what both ports have
+	Operation connection.Operation // parsed op
+	Pairs     int                  // number of queue pairs
+	Depth     int                  // maximum number of outstanding requests of each
+	MTU       int                  // path MTU; 0: that of both ports
 
 	Out, ErrOut io.Writer
 }
 
-// The flags that only one side has.
+// Flags of only one side.
 var (
 	clientFlags = []string{"sizes", "duration", "count", "bandwidth", "latency", "sleep", "json"}
 	serverFlags = []string{"once"}
@@ -59,7 +59,7 @@ var (
 	connectionFlags = []string{"op", "qps", "depth", "mtu"}
 )
 
-// Check finds mistakes before anything is opened.
+// Check rejects invalid flags before anything is opened.
 func (o *Options) Check(cmd *cobra.Command) error {
 	if err := errors.Join(o.Flags.Check(), o.Waiting.Check()); err != nil {
 		return err
@@ -69,14 +69,14 @@ func (o *Options) Check(cmd *cobra.Command) error {
 	}
 	switch {
 	case o.Duration <= 0 || o.Duration > cli.MaxDuration:
-		return fmt.Errorf("--duration %v: more than 0, at most %v", o.Duration, cli.MaxDuration)
+		return fmt.Errorf("--duration must be more than 0 and at most %[2]v: %[1]v", o.Duration, cli.MaxDuration)
 	case o.Trips < 1 || o.Trips > pingpong.MaxTrips:
-		return fmt.Errorf("--count %d: 1 to %d %s", o.Trips, pingpong.MaxTrips, o.counted())
+		return fmt.Errorf("--count must be 1 to %[2]d %[3]s: %[1]d", o.Trips, pingpong.MaxTrips, o.counted())
 	}
 	return o.checkSizes()
 }
 
-// counted is what --count is a number of.
+// counted returns the unit of --count.
 func (o *Options) counted() string {
 	if o.oneRun() && o.Kind() == protocol.Bandwidth {
 		return "messages"
@@ -84,14 +84,14 @@ func (o *Options) counted() string {
 	return "round trips"
 }
 
-// checkSides finds flags that are for another side or peer.
+// checkSides rejects flags that belong to the other side or to another kind of peer.
 func (o *Options) checkSides(cmd *cobra.Command) error {
 	if o.Connects() {
 		return o.checkConnections(cmd)
 	}
 	for _, flag := range connectionFlags {
 		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for --rc and --uc", flag)
+			return fmt.Errorf("--%s can only be used with --rc or --uc", flag)
 		}
 	}
 	if o.Perftest {
@@ -99,16 +99,16 @@ func (o *Options) checkSides(cmd *cobra.Command) error {
 	}
 	for _, flag := range perftestFlags {
 		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for --perftest", flag)
+			return fmt.Errorf("--%s can only be used with --perftest", flag)
 		}
 	}
-	others, side := clientFlags, "client: name the HOST to measure against"
+	others, side := clientFlags, "client: add the HOST of the server"
 	if o.Host != "" {
-		others, side = serverFlags, "server: leave out HOST"
+		others, side = serverFlags, "server: omit HOST"
 	}
 	for _, flag := range others {
 		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for the %s", flag, side)
+			return fmt.Errorf("--%s can only be used on the %s", flag, side)
 		}
 	}
 	return nil
@@ -116,20 +116,20 @@ func (o *Options) checkSides(cmd *cobra.Command) error {
 
 func (o *Options) checkSizes() error {
 	if len(o.Sizes) == 0 || 2*len(o.Sizes) > protocol.MaxTests {
-		return fmt.Errorf("--sizes: give 1 to %d sizes", protocol.MaxTests/2)
+		return fmt.Errorf("--sizes must have 1 to %d sizes", protocol.MaxTests/2)
 	}
 	for _, size := range o.Sizes {
 		switch {
 		case o.Connects() && (size < 0 || size > maxMessage):
-			return fmt.Errorf("--sizes %d: 0 to %d bytes", size, maxMessage)
+			return fmt.Errorf("--sizes must be 0 to %[2]d bytes: %[1]d", size, maxMessage)
 		case !o.Connects() && (size < 0 || size > 4096):
-			return fmt.Errorf("--sizes %d: 0 to 4096 bytes, the largest RDMA MTU; more with --rc and --uc", size)
+			return fmt.Errorf("--sizes must be 0 to 4096 bytes, the maximum RDMA MTU (--rc and --uc allow more): %d", size)
 		}
 	}
 	return nil
 }
 
-// Tests is the list of what to measure.
+// Tests returns the measurements to run.
 func (o *Options) Tests() (tests []protocol.Test) {
 	for _, kind := range []protocol.TestKind{protocol.Bandwidth, protocol.Latency} {
 		if !o.wants(kind) {
@@ -142,7 +142,7 @@ func (o *Options) Tests() (tests []protocol.Test) {
 	return tests
 }
 
-// wants says whether to measure something: both, if neither was asked for.
+// wants reports whether to measure kind. Without --bandwidth and --latency both are measured.
 func (o *Options) wants(kind protocol.TestKind) bool {
 	if o.bandwidth == o.latency {
 		return true

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// perftestCount is perftest's own number of messages, and perftestWrites ib_write_bw's.
+// Default numbers of messages of perftest, and of its ib_write_bw.
 const (
 	perftestCount  = 1000
 	perftestWrites = 5000
 )
 
-// TakePerftest puts perftest's defaults in place of perf's own.
+// TakePerftest replaces perf's defaults with those of perftest.
 func (o *Options) TakePerftest(cmd *cobra.Command) {
 	o.OwnSizes = cmd.Flags().Changed("sizes")
 	if !o.oneRun() || cmd.Flags().Changed("count") {
@@ -29,10 +29,11 @@ func (o *Options) TakePerftest(cmd *cobra.Command) {
 	}
 }
 
-// oneRun says that there is one run, as perftest's programs have it: of one kind and size, with a number of messages.
+// oneRun reports whether there is exactly one run, as with perftest's programs: one kind, one size, a number of
+// messages.
 func (o *Options) oneRun() bool { return o.Perftest || o.Connects() }
 
-// Mode is the flag that has the other end be perftest, or speak as it does.
+// Mode returns the flag that selects perftest, or its protocol, for the peer.
 func (o *Options) Mode() string {
 	switch {
 	case o.RC:
@@ -43,7 +44,7 @@ func (o *Options) Mode() string {
 	return "--perftest"
 }
 
-// Kind is what is measured, where that is one thing.
+// Kind returns the kind of measurement if there is only one.
 func (o *Options) Kind() protocol.TestKind {
 	if o.latency {
 		return protocol.Latency
@@ -51,29 +52,29 @@ func (o *Options) Kind() protocol.TestKind {
 	return protocol.Bandwidth
 }
 
-// checkPerftest finds what does not go with perftest.
+// checkPerftest rejects flags that do not go with perftest.
 func (o *Options) checkPerftest(cmd *cobra.Command) error {
 	for _, flag := range []string{"duration", "once"} {
 		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s does not go with --perftest, --rc and --uc, which do --count messages and end", flag)
+			return fmt.Errorf("--%s cannot be used with --perftest, --rc and --uc, which send --count messages and end", flag)
 		}
 	}
 	sender := o.Kind() == protocol.Bandwidth && o.Host != ""
 	switch {
 	case o.bandwidth && o.latency:
-		return fmt.Errorf("%s measures one thing: give --bandwidth or --latency, not both", o.Mode())
+		return fmt.Errorf("%s makes one measurement: use --bandwidth or --latency, not both", o.Mode())
 	case o.bandwidth == o.latency:
 		return fmt.Errorf("%s needs --bandwidth or --latency", o.Mode())
 	case o.OwnSizes && len(o.Sizes) != 1:
-		return errors.New("--perftest, --rc and --uc measure one size: give --sizes one number")
+		return errors.New("--perftest, --rc and --uc measure one message size: use --sizes with one number")
 	case o.Timeout <= 0 || o.Timeout > cli.MaxDuration:
-		return fmt.Errorf("--timeout %v: more than 0, at most %v", o.Timeout, cli.MaxDuration)
+		return fmt.Errorf("--timeout must be more than 0 and at most %[2]v: %[1]v", o.Timeout, cli.MaxDuration)
 	case o.Rate < 0 || o.Rate > cli.MaxRate:
-		return fmt.Errorf("--rate %d: 0 to %d messages a second", o.Rate, cli.MaxRate)
+		return fmt.Errorf("--rate must be 0 to %[2]d messages per second: %[1]d", o.Rate, cli.MaxRate)
 	case o.Rate > 0 && !sender:
-		return errors.New("--rate is for the client of --bandwidth, which sends")
+		return errors.New("--rate is only for the client of --bandwidth, which is the sender")
 	case o.Group != "" && sender:
-		return errors.New("--group: the client of --bandwidth receives nothing; the server names the group")
+		return errors.New("--group is only for receivers: use it on the server with --bandwidth")
 	}
 	if o.Group != "" {
 		_, err := card.ParseGroup("--group", o.Group, o.Device)

@@ -28,7 +28,7 @@ type Client struct {
 	report   report.Report
 }
 
-// RunClient measures, and prints what was measured, also if not all could be.
+// RunClient runs all tests and prints the results, even if some tests failed.
 func RunClient(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
 	for _, size := range o.Sizes {
 		if err := d.CheckSize(size); err != nil {
@@ -47,7 +47,7 @@ func RunClient(ctx context.Context, d *card.Device, namespace string, o *options
 	return errors.Join(c.measureAll(), c.report.Print(o))
 }
 
-// meet exchanges addresses, and has the server agree.
+// meet exchanges addresses and sends the request to the server.
 func (c *Client) meet() error {
 	local, err := c.LocalAddr()
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Client) meet() error {
 	return c.ask(source)
 }
 
-// ask says what is to be measured.
+// ask sends the request: the list of tests.
 func (c *Client) ask(source verbs.GIDEntry) error {
 	err := c.Send(protocol.Request{Version: protocol.Version, Tests: c.options.Tests()})
 	if err != nil {
@@ -85,14 +85,14 @@ func (c *Client) ask(source verbs.GIDEntry) error {
 		return err
 	}
 	if g.Error != "" {
-		return fmt.Errorf("the server refuses: %s", meet.Printable(g.Error))
+		return fmt.Errorf("the server rejects the request: %s", meet.Printable(g.Error))
 	}
 	c.report.Client = c.device.Side(source.GID.Addr().String())
 	c.report.Server, err = g.Checked()
 	return err
 }
 
-// Close closes the endpoint, if there is one yet, and the connection.
+// Close closes the endpoint, if it is open, and the connection.
 func (c *Client) Close() (err error) {
 	if c.endpoint != nil {
 		err = c.endpoint.Close()
@@ -109,7 +109,7 @@ func (c *Client) measureAll() error {
 	return nil
 }
 
-// lastWord is what the server said before it closed the connection, if it did, else err.
+// lastWord returns the error that the server sent before it closed the connection, or else err.
 func (c *Client) lastWord(err error) error {
 	var o protocol.Outcome
 	if errors.Is(err, meet.ErrPeerGone) && c.Receive(c.Context(), &o) == nil && o.Error != "" {
@@ -180,8 +180,8 @@ func (c *Client) measureLatency(t protocol.Test, p *cli.Progress) error {
 	return nil
 }
 
-// Finish tells the server that all was sent, and takes what it saw: the answer to that, and nothing
-// that was said before.
+// Finish reports the number of messages sent and returns the server's outcome for it. An outcome
+// that was sent earlier is an error.
 func (c *Client) Finish(sent uint64) (o protocol.Outcome, err error) {
 	came, err := c.Early(&o)
 	if !came {
@@ -196,7 +196,7 @@ func (c *Client) Finish(sent uint64) (o protocol.Outcome, err error) {
 	case o.Error != "":
 		return o, serverFailed(o)
 	case came:
-		return o, fmt.Errorf("the peer gives an outcome that it was not asked for: %w", unix.EBADMSG)
+		return o, fmt.Errorf("unexpected outcome from the peer: %w", unix.EBADMSG)
 	}
 	return o, nil
 }

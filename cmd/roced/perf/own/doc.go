@@ -1,4 +1,3 @@
-// Package own has the measurements whose other end is roced perf too. The client (client.go) says what is measured.
-// The server (server.go; session.go serves one client) receives, counts, and sends back (echo.go). pinger.go
-// measures latency.
+// Package own implements the measurements between two roced perf. The client (client.go) chooses the tests. The
+// server (server.go; one session.go per client) receives, counts, and echoes (echo.go). pinger.go measures latency.
 package own

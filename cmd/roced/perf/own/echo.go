@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// echo is the server's half of latency: it answers the peer with what comes. An answer has the
-// message's immediate data.
+// echo is the server's half of a latency test: it returns each message to the peer, with the same
+// immediate data.
 type echo struct {
 	packets uint64
 	in, out [card.Batch]ud.Message
@@ -17,7 +17,7 @@ type echo struct {
 
 func newEcho(to ud.Addr, size int) *echo { return &echo{out: traffic.Copies(to, size)} }
 
-// take waits for messages until wait is done, and answers them until ctx is.
+// take receives messages until wait is done, and returns them to the peer until ctx is done.
 func (x *echo) take(ctx, wait context.Context, e *card.Endpoint, sleep bool) error {
 	n, err := e.Receive(wait, sleep, x.in[:])
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// tripTimeout is when a round trip counts as lost, and the next one starts.
+	// tripTimeout is the time after which a round trip counts as lost and the next one starts.
 	tripTimeout = 100 * time.Millisecond
-	// maxLostTrips in a row are a peer that does not answer.
+	// maxLostTrips is the number of consecutive losses after which the peer counts as unreachable.
 	maxLostTrips = 30
-	// warmUpTrips come first and are not measured: they fault pages in and wake everything.
+	// warmUpTrips is the number of unmeasured trips at the start. They fault pages in and wake up
+	// all threads.
 	warmUpTrips = 100
 )
 
-// errTripLost is not an error of the run.
-var errTripLost = errors.New("no answer in time")
+// errTripLost does not end the run.
+var errTripLost = errors.New("response timeout")
 
-// pinger is the client's half of a latency test: one message at a time, with its
-// number as immediate data. What the server sends back has the same number, so that
-// an answer that comes late, or twice, is known as such.
+// pinger is the client's half of a latency test: one message at a time, with its sequence number as
+// immediate data. The server returns the same number, so late and duplicate replies are recognised.
 type pinger struct {
 	e      *card.Endpoint
 	peer   ud.Addr
@@ -38,7 +38,7 @@ type pinger struct {
 	in     [card.Batch]ud.Message
 }
 
-// measure gives the times of full round trips.
+// measure returns the times of full round trips.
 func (p *pinger) measure(ctx context.Context, size, trips int, progress *cli.Progress) ([]time.Duration, error) {
 	p.shape(size)
 	if _, err := p.trips(ctx, min(warmUpTrips, trips), progress); err != nil {
@@ -48,7 +48,7 @@ func (p *pinger) measure(ctx context.Context, size, trips int, progress *cli.Pro
 	return p.trips(ctx, trips, progress)
 }
 
-// shape makes all messages so long.
+// shape sets the size of all messages, in bytes.
 func (p *pinger) shape(size int) {
 	p.out[0] = ud.Message{To: p.peer, Data: make([]byte, size), HasImm: true}
 }
@@ -66,7 +66,7 @@ func (p *pinger) trips(ctx context.Context, trips int, progress *cli.Progress) (
 			p.lost++
 			inARow++
 		case errors.Is(err, errTripLost):
-			return times, fmt.Errorf("%d round trips in a row without an answer; %s: %w", inARow, card.Unanswered(len(p.out[0].Data)), unix.ETIMEDOUT)
+			return times, fmt.Errorf("no response to %d consecutive round trips; %s: %w", inARow, card.Unanswered(len(p.out[0].Data)), unix.ETIMEDOUT)
 		default:
 			return times, err
 		}
@@ -75,7 +75,7 @@ func (p *pinger) trips(ctx context.Context, trips int, progress *cli.Progress) (
 	return times, nil
 }
 
-// trip makes one round trip. What is not part of it stays outside of the measured time.
+// trip makes one round trip. Setup is outside of the measured time.
 func (p *pinger) trip(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tripTimeout, errTripLost)
 	defer cancel()
@@ -91,7 +91,7 @@ func (p *pinger) trip(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// await waits for the answer, and passes over late ones, second ones, and other senders'.
+// await waits for the reply. It ignores late and duplicate replies, and messages of other senders.
 func (p *pinger) await(ctx context.Context) error {
 	for {
 		n, err := p.e.Receive(ctx, p.sleep, p.in[:])

@@ -9,14 +9,15 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/options"
 )
 
-// server answers clients of perf, one after another.
+// server serves clients of perf one after another.
 type server struct {
 	device   *card.Device
 	listener net.Listener
 	options  *options.Options
 }
 
-// RunServer serves clients until ctx is done, which is its normal end; with Once it serves one client, and ctx interrupts it.
+// RunServer serves clients until ctx is done, and then returns nil. With Once it serves one client, and returns an
+// error if ctx ends first.
 func RunServer(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
 	s := &server{device: d, options: o}
 	if s.listener, err = meet.Listen(ctx, namespace, o.TCPPort); err != nil {
@@ -39,8 +40,7 @@ func RunServer(ctx context.Context, d *card.Device, namespace string, o *options
 	return err
 }
 
-// acceptOne waits for a client and serves it. What goes wrong with one client does not end
-// the server, unless it was there for that one.
+// acceptOne waits for a client and serves it. The failure of one client does not end the server, except with Once.
 func (s *server) acceptOne(ctx context.Context) error {
 	conn, err := s.listener.Accept()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// session is one client being served.
+// session serves one client.
 type session struct {
 	*meet.Control
 	device   *card.Device
@@ -26,7 +26,7 @@ type session struct {
 	peer     ud.Addr
 	source   verbs.GIDEntry
 	gidIndex int
-	quiet    time.Duration // until a silent client is given up
+	quiet    time.Duration // time without a message after which the client is dropped
 	out      io.Writer
 }
 
@@ -49,7 +49,8 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	return nil
 }
 
-// terms have no settings: the client's are the request. Its longest message has to fit both sides.
+// terms returns the terms for the client. They contain no settings, since the request has them; its
+// longest message must fit both sides.
 func terms(d *card.Device, sizes []int) *meet.Terms {
 	t := &meet.Terms{Program: "perf", Longest: "--sizes", MTU: d.MTU}
 	if len(sizes) > 0 {
@@ -58,7 +59,7 @@ func terms(d *card.Device, sizes []int) *meet.Terms {
 	return t
 }
 
-// Close closes the endpoint, if there is one yet, and the connection.
+// Close closes the endpoint, if it is open, and the connection.
 func (c *session) Close() (err error) {
 	if c.endpoint != nil {
 		err = c.endpoint.Close()
@@ -66,7 +67,7 @@ func (c *session) Close() (err error) {
 	return errors.Join(err, c.Control.Close())
 }
 
-// prepare aims at a client, from an address of the IP version that it has.
+// prepare opens the endpoint for a client, on an address of the client's IP version.
 func (c *session) prepare(peer meet.Destination) (own meet.Destination, err error) {
 	local, err := c.LocalAddr()
 	if err != nil {
@@ -85,11 +86,11 @@ func (c *session) prepare(peer meet.Destination) (own meet.Destination, err erro
 	return meet.Destination{QPN: c.endpoint.QPN(), GID: c.source.GID}, nil
 }
 
-// greet takes the client's list of tests, or says why not.
+// greet reads the client's list of tests, and accepts it or returns the reason for the refusal.
 func (c *session) greet() (r protocol.Request, err error) {
 	if err := c.ReceiveSoon(&r); err != nil {
 		if errors.Is(err, meet.ErrPeerGone) {
-			return r, fmt.Errorf("%w after the exchange of addresses; is the client ibv_ud_pingpong? roced perf without --perftest serves only roced perf", err)
+			return r, fmt.Errorf("%w after the exchange of addresses; the client may be ibv_ud_pingpong: roced perf without --perftest serves only roced perf", err)
 		}
 		return r, err
 	}
@@ -105,7 +106,8 @@ func (c *session) greet() (r protocol.Request, err error) {
 	return r, err
 }
 
-// serveTest counts or echoes until the client says that all was sent, and tells it what came.
+// serveTest counts or echoes messages until the client reports that all are sent, and then sends
+// the outcome.
 func (c *session) serveTest(t protocol.Test) error {
 	if !t.Sleep {
 		card.MakeRoomToSpin()
@@ -137,8 +139,8 @@ func (c *session) serveTest(t protocol.Test) error {
 	return c.Send(o)
 }
 
-// carryOut runs the server's half of a test until the client's word comes: a goroutine
-// waits for that.
+// carryOut runs the server's half of a test until the client reports its end. A goroutine reads
+// that report.
 func (c *session) carryOut(t protocol.Test) (o protocol.Outcome, err error) {
 	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
@@ -161,16 +163,16 @@ func (c *session) carryOut(t protocol.Test) (o protocol.Outcome, err error) {
 	return protocol.Outcome{Received: a.Packets, Elapsed: a.Elapsed()}, err
 }
 
-// drainLimit leaves the server time to answer before the client has waited for ReplyTimeout.
+// drainLimit leaves the server time to respond before the client's ReplyTimeout.
 const drainLimit = meet.ReplyTimeout / 2
 
-// watch takes messages until ctx is done.
+// watch receives messages until ctx is done.
 func (c *session) watch(ctx context.Context, t protocol.Test, taken *uint64, take func(ctx context.Context, sleep bool) error) error {
 	w := traffic.Watch{Take: take, Taken: taken, Limit: c.quiet}
 	return w.Until(ctx, t.Sleep)
 }
 
-// afterWord is the error of a test, or of the client's word after it.
+// afterWord returns the error of a test, or of the client's report after it.
 func afterWord(word <-chan error, err error) error {
 	if err != nil {
 		return err

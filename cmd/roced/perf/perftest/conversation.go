@@ -13,28 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Version is what is spoken: that of Debian 12's package perftest 4.5+0.17. What
-// its programs tell each other over TCP has no description, and changes.
+// Version is the supported version of perftest's TCP protocol, that of Debian 12's package perftest 4.5+0.17. The
+// protocol is undocumented and changes between versions.
 const Version = "6.06"
 
-// The two sides send each other messages of the same kind in turn, the client first:
+// The two sides exchange messages of the same kind in turn, the client first:
 //
-//	version, 16 bytes          6.06 and NULs; of a roced marked, and its terms follow (package meet)
-//	page size, cache line      4 bytes each, big endian; they shape buffers of the peer's
-//	MTU, 2 bytes               1 to 5 as a digit, NUL: the smaller one counts
-//	keys, 108 bytes            where messages go to; of each queue pair
-//	keys                       connected; of each queue pair
-//	keys, twice                of the first; printed; receives are posted, go
+//	version, 16 bytes          6.06 and NULs; roced adds a mark, and its terms follow (package meet)
+//	page size, cache line      4 bytes each, big endian; they determine buffers of the peer
+//	MTU, 2 bytes               1 to 5 as a digit, NUL: the smaller one is used
+//	keys, 108 bytes            the address of each queue pair
+//	keys                       connected; for each queue pair
+//	keys, twice                of the first queue pair: printed; receives posted, start
 //	messages
-//	keys                       of the first: all sent, or all received
-//	"done", NUL                nobody waits for it
+//	keys                       of the first queue pair: all sent, or all received
+//	"done", NUL                neither side waits for it
 //
-// In a test of bandwidth whose server's program does nothing (Reports), the messages are before the last
-// of the keys that say go, and after those the client tells what it has measured (result.go). The two of
-// ib_write_lat say nothing after the messages.
+// In a bandwidth test where the server's program takes no part (Reports), the messages precede the last of the
+// keys that mean "start", and the client then sends its result (result.go). ib_write_lat exchanges nothing after
+// the messages.
 //
-// The kind of test, the size and the count are not exchanged: both sides have them from their command
-// lines.
+// The kind of test, the size and the count are not exchanged: both sides have them from their command lines.
 const (
 	page        = 4096
 	cacheLine   = 64
@@ -42,11 +41,11 @@ const (
 	doneMessage = "done\x00"
 )
 
-// Conversation is the conversation of one side.
+// Conversation is one side of the exchange.
 type Conversation struct {
 	Conn    io.ReadWriter
 	Client  bool
-	Pairs   int  // of queue pairs; 0 is one
+	Pairs   int  // number of queue pairs; 0 means 1
 	Reports bool // ib_write_bw, ib_read_bw and ib_atomic_bw
 	Terms   meet.Terms
 
@@ -82,7 +81,7 @@ func (x *Conversation) read(length int) ([]byte, error) {
 	return message, nil
 }
 
-// Greet exchanges what does not concern the queue pairs, and gives the peer's MTU.
+// Greet exchanges versions and sizes and returns the peer's MTU.
 func (x *Conversation) Greet(mtu wire.MTU) (wire.MTU, error) {
 	if err := x.greetVersion(); err != nil {
 		return 0, err
@@ -98,12 +97,13 @@ func (x *Conversation) Greet(mtu wire.MTU) (wire.MTU, error) {
 	}
 	peer := wire.MTU(digit[0] - '0')
 	if peer < wire.MTU256 || peer > wire.MTU4096 || digit[1] != 0 {
-		return 0, fmt.Errorf("%q is not an MTU as perftest %s sends it: %w", digit, Version, unix.EBADMSG)
+		return 0, fmt.Errorf("%q is not an MTU of perftest %s: %w", digit, Version, unix.EBADMSG)
 	}
 	return peer, nil
 }
 
-// greetVersion insists on the version that is spoken. Another is EPROTONOSUPPORT. Another roced's terms must suit.
+// greetVersion returns EPROTONOSUPPORT unless the peer has this version. If the peer is roced, its terms must
+// match.
 func (x *Conversation) greetVersion() error {
 	own := x.Terms.Version(Version)
 	var peer []byte
@@ -125,14 +125,14 @@ func (x *Conversation) greetVersion() error {
 	case kind == meet.Pingpong:
 		return fmt.Errorf("the client is ibv_*_pingpong of rdma-core; start roced ping for it: %w", unix.EPROTONOSUPPORT)
 	case string(version) != Version:
-		return fmt.Errorf("the peer's first words are %q; roced speaks with perftest %s, as its programs call themselves with -V (Debian 12's package perftest 4.5+0.17): %w",
+		return fmt.Errorf("the peer's first bytes are %q; roced supports perftest %s, the version that -V prints (Debian 12's package perftest 4.5+0.17): %w",
 			version, Version, unix.EPROTONOSUPPORT)
 	}
 	return nil
 }
 
-// Meet exchanges keys, of one queue pair after the other. The server makes its own when it knows the
-// client's; the client is given nil.
+// Meet exchanges the keys of one queue pair after the other. The server creates its keys when it has the client's;
+// on the client, self is called with nil.
 func (x *Conversation) Meet(self func(peer *Keys) (Keys, error)) error {
 	for range max(1, x.Pairs) {
 		if err := x.meet(self); err != nil {
@@ -177,7 +177,7 @@ func (x *Conversation) readPeer() error {
 	return keys.check()
 }
 
-// Prepare takes the rounds until both sides are ready.
+// Prepare runs the rounds until both sides are ready.
 func (x *Conversation) Prepare() error {
 	for i := range x.Own {
 		if err := x.round(i); err != nil {
@@ -190,7 +190,7 @@ func (x *Conversation) Prepare() error {
 	return x.round(0)
 }
 
-// round exchanges keys again, of a queue pair that the client chooses.
+// round exchanges keys again, for a queue pair that the client chooses.
 func (x *Conversation) round(i int) error {
 	if x.Client {
 		if err := x.write(x.Own[i].message()); err != nil {
@@ -206,7 +206,7 @@ func (x *Conversation) round(i int) error {
 	return x.write(x.Own[i].message())
 }
 
-// recognise reads keys, insists on the peer's as they were, and says of which queue pair they are.
+// recognise reads keys, checks that they are unchanged, and returns the index of their queue pair.
 func (x *Conversation) recognise() (int, error) {
 	message, err := x.read(keysLen)
 	if err != nil {
@@ -218,18 +218,18 @@ func (x *Conversation) recognise() (int, error) {
 	}
 	i := slices.Index(x.Peer, keys)
 	if i < 0 {
-		err = fmt.Errorf("the peer's address was %v and is %v; were both sides given the same number of queue pairs (-q)? %w", x.Peer[0].Destination, keys.Destination, unix.EBADMSG)
+		err = fmt.Errorf("the peer's address changed from %v to %v; use the same number of queue pairs (-q) on both sides: %w", x.Peer[0].Destination, keys.Destination, unix.EBADMSG)
 	}
 	return i, err
 }
 
-// AwaitEnd is the server's wait for the client's last keys.
+// AwaitEnd waits, on the server, for the client's last keys.
 func (x *Conversation) AwaitEnd() error {
 	_, err := x.recognise()
 	return err
 }
 
-// End is the last exchange. A server has awaited the client's half before.
+// End completes the conversation. A server must have called AwaitEnd before.
 func (x *Conversation) End() error {
 	err := x.write(x.Own[0].message())
 	if err == nil && x.Client {
@@ -239,7 +239,7 @@ func (x *Conversation) End() error {
 		return err
 	}
 	if _, err := io.WriteString(x.Conn, doneMessage); err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
-		return fmt.Errorf("say done to perftest: %w", err)
+		return fmt.Errorf("send the final message to perftest: %w", err)
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// own is this side's in the conversations with a recorded peer.
+// own contains this side's keys in the conversations with a recorded peer.
 var own = Keys{Destination: meet.Destination{QPN: 2, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 15: 9}}, OutReads: 1}
 
-// converse has the whole conversation, and gives the peer's MTU.
+// converse runs the whole conversation and returns the peer's MTU.
 func converse(x *Conversation) (mtu wire.MTU, err error) {
 	if mtu, err = x.Greet(wire.MTU4096); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func converse(x *Conversation) (mtu wire.MTU, err error) {
 	return mtu, x.End()
 }
 
-// TestPerftestBytes holds each half against the bytes of perftest's other half.
+// TestPerftestBytes compares each side with the bytes of perftest's other side.
 func TestPerftestBytes(t *testing.T) {
 	lengths := []int{16, 4, 4, 2, 108, 108, 108, 108, 108}
 	ours := strings.Replace(goldenGreeting, "3\x00", "5\x00", 1) + strings.Repeat(string(own.message()), 5)
@@ -65,7 +65,7 @@ func TestPerftestBytes(t *testing.T) {
 				result <- err
 			}()
 			ours, theirs := ours, row.theirs
-			for _, length := range lengths { // one of each in turn, the client's first
+			for _, length := range lengths { // one message of each in turn, the client's first
 				say := func() { io.WriteString(there, theirs[:length]) }
 				if !row.client {
 					say()
@@ -92,12 +92,12 @@ func expectBytes(t *testing.T, conn io.Reader, want string) {
 	}
 }
 
-// TestFirstWords: another kind of client is named, and what has no name is quoted without the NULs behind it.
+// TestFirstWords: another known client is named; other text is quoted without trailing NULs.
 func TestFirstWords(t *testing.T) {
 	for speech, want := range map[string]string{
 		cmdtest.PingpongAddress:     "the client is ibv_*_pingpong of rdma-core; start roced ping for it: ",
-		"GET / HTTP/1.1\r\n":        `the peer's first words are "GET / HTTP/1.1\r\n"; `,
-		"6.20" + goldenGreeting[4:]: `the peer's first words are "6.20"; roced speaks with perftest 6.06`,
+		"GET / HTTP/1.1\r\n":        `the peer's first bytes are "GET / HTTP/1.1\r\n"; `,
+		"6.20" + goldenGreeting[4:]: `the peer's first bytes are "6.20"; roced supports perftest 6.06`,
 	} {
 		x := &Conversation{Conn: struct {
 			io.Reader
@@ -123,7 +123,7 @@ func TestPerftestStrangers(t *testing.T) {
 		"an MTU of 6":      {goldenGreeting[:24] + "6\x00", unix.EBADMSG, "not an MTU"},
 		"an MTU of 0":      {goldenGreeting[:24] + "0\x00", unix.EBADMSG, "not an MTU"},
 		"an MTU of digits": {goldenGreeting[:24] + "33", unix.EBADMSG, "not an MTU"},
-		"other keys":       {goldenGreeting + strings.Replace(clientKeys, ":", "-", 1), unix.EBADMSG, "not an address as perftest 6.06"},
+		"other keys":       {goldenGreeting + strings.Replace(clientKeys, ":", "-", 1), unix.EBADMSG, "not an address of perftest 6.06"},
 		"no GID":           {goldenGreeting + strings.NewReplacer("ff", "00", "0a", "00", "42", "00", "02", "00").Replace(clientKeys), unix.EBADMSG, "no GID"},
 		"two queue pairs":  {goldenGreeting + clientKeys + changed, unix.EBADMSG, "-q"},
 		"goes before end":  {goldenGreeting + strings.Repeat(clientKeys, 4), io.EOF, ""},
@@ -135,7 +135,7 @@ func TestPerftestStrangers(t *testing.T) {
 				io.Writer
 			}{strings.NewReader(row.speech), io.Discard}, Client: client}
 			if _, err := converse(x); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("%s, client %t: %v, want %v that says %q", name, client, err, row.want, row.says)
+				t.Errorf("%s, client %t: %v, want %v with %q", name, client, err, row.want, row.says)
 			}
 		}
 	}

@@ -8,27 +8,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keys are a side's queue pair, in the text of perftest's KEY_PRINT_FMT_GID:
+// Keys is the address of a side's queue pair, in the text format of perftest's KEY_PRINT_FMT_GID:
 //
 //	0000:0001:000011:f591df:00001234:000055d8fe2c0000:00:…:0a:42:00:02:00000000: NUL
 //	LID  out  QPN    PSN    R_Key    address          GID, 16 bytes    SRQ
 //
-// A group's member gives the group instead, with QPN ffffff. What datagrams have no
-// use for is kept as it is: out, R_Key and address are of connections.
+// A member of a group sends the group instead, with QPN ffffff. The fields out, R_Key and address
+// are for connections; with datagrams they are returned unchanged.
 type Keys struct {
 	meet.Destination
-	OutReads uint16 // reads and atomics that it has outstanding, and answers, at most
+	OutReads uint16 // maximum number of outstanding reads and atomics, in each direction
 	RKey     uint32
-	Address  uint64 // where the peer may write and read
+	Address  uint64 // memory that the peer may write and read
 	SRQ      uint32
 }
 
 const keysLen = 108
 
-// fields are the widths of the fields, in digits. A colon ends each.
+// fields contains the widths of the fields, in digits. A colon ends each.
 var fields = [...]int{4, 4, 6, 6, 8, 16, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8}
 
-// The fields by number.
+// The indexes of the fields.
 const (
 	fieldLID = iota
 	fieldOutReads
@@ -40,7 +40,7 @@ const (
 	fieldSRQ = fieldGID + 16
 )
 
-// message is the text.
+// message returns the text.
 func (k Keys) message() []byte {
 	m := fmt.Appendf(nil, "%04x:%04x:%06x:%06x:%08x:%016x:", k.LID, k.OutReads, uint32(k.QPN), uint32(k.PSN), k.RKey, k.Address)
 	for _, b := range k.GID {
@@ -49,11 +49,11 @@ func (k Keys) message() []byte {
 	return fmt.Appendf(m, "%08x:\x00", k.SRQ)
 }
 
-// parseKeys is strict: each field has its width. Any other text is EBADMSG.
+// parseKeys parses the text. A field of the wrong width, or any other text, is EBADMSG.
 func parseKeys(m []byte) (k Keys, err error) {
 	values, ok := values(m)
 	if !ok {
-		return k, fmt.Errorf("%q is not an address as perftest %s sends it: %w", m, Version, unix.EBADMSG)
+		return k, fmt.Errorf("%q is not an address of perftest %s: %w", m, Version, unix.EBADMSG)
 	}
 	k.LID, k.OutReads = uint16(values[fieldLID]), uint16(values[fieldOutReads])
 	k.QPN, k.PSN = verbs.QPN(values[fieldQPN]), verbs.PSN(values[fieldPSN])
@@ -77,7 +77,7 @@ func values(m []byte) (values [len(fields)]uint64, ok bool) {
 	return values, true
 }
 
-// check rejects what no message can be sent to, neither a queue pair nor a group. It is EBADMSG.
+// check returns EBADMSG for an address that cannot receive messages.
 func (k *Keys) check() error {
 	if k.IsGroup() {
 		return nil
@@ -85,5 +85,5 @@ func (k *Keys) check() error {
 	return k.Destination.Check()
 }
 
-// IsGroup says whether they are of a group and not of a queue pair.
+// IsGroup reports whether the keys are of a group instead of a queue pair.
 func (k *Keys) IsGroup() bool { return k.QPN == verbs.MulticastQPN && k.GID.IsMulticast() }

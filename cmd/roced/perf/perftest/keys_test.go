@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What ib_send_bw of Debian 12 (perftest 4.5+0.17) wrote to its socket in a run, as
-// strace(1) showed it: "-c UD -x 0 -s 32 -n 8", the client at 10.66.0.2, the server
-// at 10.66.0.1.
+// Messages that ib_send_bw of Debian 12 (perftest 4.5+0.17) wrote to its socket, as shown by
+// strace(1): "-c UD -x 0 -s 32 -n 8", the client at 10.66.0.2, the server at 10.66.0.1.
 const (
 	goldenGreeting = "6.06\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // version
 		"\x00\x00\x10\x00" + // page size
@@ -100,7 +99,7 @@ func TestPerftestKeysCheck(t *testing.T) {
 		k := clientKeysParsed
 		spoil(&k)
 		if err := k.check(); !errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want one that says %q", k, err, want)
+			t.Errorf("%v: %v, want an error with %q", k, err, want)
 		}
 	}
 }

@@ -8,41 +8,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Result is what a client has measured, as it tells a server whose program took no part: five numbers of 8
-// bytes each, big endian, the last three of them float64.
+// Result is the client's result, as sent to a server whose program took no part: five numbers of 8 bytes
+// each, big endian, the last three of them float64.
 type Result struct {
-	Size        uint64  // bytes of each message
-	Messages    uint64  // of all queue pairs
-	Peak        float64 // MiB a second
+	Size        uint64  // bytes per message
+	Messages    uint64  // total of all queue pairs
+	Peak        float64 // MiB per second
 	Average     float64
-	MessageRate float64 // millions a second
+	MessageRate float64 // millions per second
 }
 
 const mebibyte = 1 << 20
 
-// NewResult is of so many messages of a size, at so many a second.
+// NewResult returns the result of a number of messages of size bytes, at perSecond.
 func NewResult(size int, messages, perSecond uint64) Result {
 	average := float64(perSecond) * float64(size) / mebibyte
 	return Result{Size: uint64(size), Messages: messages, Peak: average, Average: average, MessageRate: float64(perSecond) / 1e6}
 }
 
-// PerSecond is how many messages there were a second.
+// PerSecond returns the number of messages per second.
 func (r Result) PerSecond() uint64 { return uint64(r.MessageRate * 1e6) }
 
-// BytesPerSecond is how many bytes of messages there were a second.
+// BytesPerSecond returns the number of bytes per second.
 func (r Result) BytesPerSecond() uint64 { return uint64(r.Average * mebibyte) }
 
-// check rejects what cannot have been measured. It is EBADMSG.
+// check returns EBADMSG for an impossible result.
 func (r Result) check() error {
 	for _, number := range []float64{r.Peak, r.Average, r.MessageRate} {
 		if math.IsNaN(number) || number < 0 || number > 1e9 {
-			return fmt.Errorf("the peer says that it has measured %v: %w", r, unix.EBADMSG)
+			return fmt.Errorf("the peer's result is invalid: %v: %w", r, unix.EBADMSG)
 		}
 	}
 	return nil
 }
 
-// TellResult is the client's, after the messages.
+// TellResult sends the client's result, after the messages.
 func (x *Conversation) TellResult(r Result) error {
 	if err := x.round(0); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (x *Conversation) TellResult(r Result) error {
 	return err
 }
 
-// AwaitResult is the server's wait until the messages are over, and for the result. What a server itself
-// sends is of no use to anybody.
+// AwaitResult waits, on the server, for the end of the messages and the client's result. Both sides send a
+// result; the server's is ignored.
 func (x *Conversation) AwaitResult() (r Result, err error) {
 	if err := x.round(0); err != nil {
 		return r, err

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What ib_write_bw's two sides said in a run, "-q 2 -s 64 -n 5", after the greeting.
+// Messages of ib_write_bw's two sides in a run with "-q 2 -s 64 -n 5", after the greeting.
 const (
 	pairKeys0 = "0000:0001:000022:58bd9e:000013d4:00005640f9419000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:63:00:03:00000000:\x00"
 	pairKeys1 = "0000:0001:000023:941a30:000013d4:00005640f941a000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:63:00:03:00000000:\x00"
-	// What was measured: 64 bytes, 10 messages, 0.31 and 0.18 MiB/s, 0.002928 million a second.
+	// The result: 64 bytes, 10 messages, 0.31 and 0.18 MiB/s, 0.002928 million per second.
 	pairResult = "\x00\x00\x00\x00\x00\x00\x00\x40" + "\x00\x00\x00\x00\x00\x00\x00\x0a" +
 		"\x3f\xd3\x8a\xfe\xa6\x14\x20\x12" + "\x3f\xc6\xdf\xcc\x5f\x38\xcf\x0b" + "\x3f\x67\xfc\x3f\xe4\xf8\x3f\x18"
 )
 
-// TestPairsBytes holds a server's half against the bytes of ib_write_bw's client with two queue pairs, and a
-// client's half against a server's.
+// TestPairsBytes compares a server with the bytes of ib_write_bw's client with two queue pairs, and a client
+// with the bytes of its server.
 func TestPairsBytes(t *testing.T) {
 	keys := strings.Repeat(pairKeys0+pairKeys1, 2) + pairKeys0 + pairKeys0
 	whole := goldenGreeting + keys + pairResult + pairKeys0
@@ -52,7 +52,7 @@ func TestPairsBytes(t *testing.T) {
 			theirs = theirs[length:]
 		}
 		want := whole
-		if !client { // whose numbers say nothing
+		if !client { // a server's values are ignored
 			want = goldenGreeting + keys + strings.Repeat("\x00", len(pairResult)) + pairKeys0
 		}
 		if heard != want {
@@ -66,7 +66,7 @@ func TestPairsBytes(t *testing.T) {
 	}
 }
 
-// conversePairs is a side with the keys and the result of the run.
+// conversePairs runs one side with the keys and the result of the run.
 func conversePairs(t *testing.T, x *Conversation) error {
 	if _, err := x.Greet(3); err != nil {
 		return err

@@ -10,17 +10,18 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/meet"
 )
 
-// What a server says is a claim: numbers that cannot be are an error that names them, and
-// texts are made printable before they are in a report.
+// Values from a server are not trusted: an impossible number is an error that names it, and texts
+// are made printable before they go into a report.
 
 const (
-	// maxPackets is beyond what a test can drop, and what JSON's readers take as a whole number.
+	// maxPackets exceeds the drops of any test, and is the largest integer that JSON readers
+	// represent exactly.
 	maxPackets = 1 << 53
-	// maxNames bounds how many counters a server may have.
+	// maxNames is the maximum number of counters that a server may send.
 	maxNames = 1000
 )
 
-// Checked is the greeting's device, as it may be shown.
+// Checked returns the greeting's device with printable texts.
 func (g *Greeting) Checked() (card.Side, error) {
 	s := g.Server
 	if s.MTU < 256 || s.MTU > 4096 {
@@ -31,8 +32,8 @@ func (g *Greeting) Checked() (card.Side, error) {
 	return s, nil
 }
 
-// Check holds an outcome of bandwidth against what was sent, which took so long. Its names
-// are printable afterwards.
+// Check validates the outcome of a bandwidth test against the number of messages sent and the time
+// that sending took. It makes names printable.
 func (o *Outcome) Check(sent uint64, took time.Duration) (err error) {
 	switch {
 	case o.Received > sent:
@@ -48,11 +49,11 @@ func (o *Outcome) Check(sent uint64, took time.Duration) (err error) {
 	return errors.Join(dropped, linkDropped)
 }
 
-// longest is how long messages can take to arrive: until the server must have answered. Twice
-// what sending took is for clocks that differ.
+// longest returns the maximum time between first and last arrival: until the server must have
+// responded. Sending time counts twice because clocks differ.
 func longest(took time.Duration) time.Duration { return 2*took + meet.ReplyTimeout }
 
-// checkDrops gives the drops with names that may be shown.
+// checkDrops returns drops with printable names.
 func checkDrops(field string, drops map[string]uint64) (map[string]uint64, error) {
 	if drops == nil {
 		return nil, nil // not known

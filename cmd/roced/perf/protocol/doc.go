@@ -1,3 +1,3 @@
-// Package protocol is what two roced perf say to each other, one JSON object a line (protocol.go), and which of the
-// other end's words are not believed (claims.go).
+// Package protocol defines the messages between two roced perf, one JSON object per line (protocol.go), and
+// validates those of the peer (claims.go).
 package protocol

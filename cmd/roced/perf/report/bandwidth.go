@@ -8,29 +8,29 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/protocol"
 )
 
-// BandwidthResult is of one size. Rates are of payload, without headers. What was not
-// measured is nil: null in JSON, a dash in the table.
+// BandwidthResult is the result for one size. Rates are of payload, without headers. A value that
+// was not measured is nil: null in JSON, a dash in the table.
 type BandwidthResult struct {
 	Size             int               `json:"size"` // bytes
 	Duration         *time.Duration    `json:"duration_ns"`
 	Sent             *uint64           `json:"sent"`
 	InTrains         *uint64           `json:"sent_in_trains"`      // of those sent; see hca.SendMode
-	NoTrains         string            `json:"no_trains,omitempty"` // why none of them
+	NoTrains         string            `json:"no_trains,omitempty"` // the reason if none was
 	Received         *uint64           `json:"received"`
 	Lost             *uint64           `json:"lost"`
 	SentPerSecond    *uint64           `json:"sent_per_second"`
 	ReceivedPerSec   *uint64           `json:"received_per_second"`
 	ReceivedBytesSec *uint64           `json:"received_bytes_per_second"`
 	Drops            map[string]uint64 `json:"drops"`       // by side, place and name
-	Unaccounted      *uint64           `json:"unaccounted"` // lost, and in none of Drops
-	LinkDrops        map[string]uint64 `json:"link_drops"`  // the interfaces' own counts; may repeat Drops
+	Unaccounted      *uint64           `json:"unaccounted"` // lost, but not counted in Drops
+	LinkDrops        map[string]uint64 `json:"link_drops"`  // counted by the interfaces; may repeat Drops
 
-	Packets *Packets `json:"packets,omitempty"` // of connections: what this side's card did
+	Packets *Packets `json:"packets,omitempty"` // with connections: packets of this side's card
 
-	NotMeasured string `json:"not_measured,omitempty"` // why something is nil
+	NotMeasured string `json:"not_measured,omitempty"` // the reason for nil values
 }
 
-// NewBandwidthResult puts together what both sides saw.
+// NewBandwidthResult combines the results of both sides.
 func NewBandwidthResult(size int, sent uint64, elapsed time.Duration, o protocol.Outcome) BandwidthResult {
 	b := BandwidthResult{Size: size}
 	b.AddSent(sent, elapsed)
@@ -50,7 +50,7 @@ func (b *BandwidthResult) AddReceived(o protocol.Outcome) {
 	}
 }
 
-// rate is n a second; nil if no time has passed, as with one message.
+// rate returns n per second, or nil if elapsed is 0, as with one message.
 func rate(n uint64, elapsed time.Duration) *uint64 {
 	if elapsed <= 0 {
 		return nil
@@ -58,7 +58,7 @@ func rate(n uint64, elapsed time.Duration) *uint64 {
 	return new(cli.PerSecond(n, elapsed))
 }
 
-// AddDrops says where the lost packets were lost, as far as either side knows.
+// AddDrops records where packets were lost, as far as the two sides counted them.
 func (b *BandwidthResult) AddDrops(client, server map[string]uint64) {
 	b.Drops = BySide(client, server)
 	if b.Lost != nil {
@@ -66,7 +66,7 @@ func (b *BandwidthResult) AddDrops(client, server map[string]uint64) {
 	}
 }
 
-// BySide is nil if neither side's are known.
+// BySide combines the drops of both sides. It returns nil if neither side's are known.
 func BySide(client, server map[string]uint64) map[string]uint64 {
 	if client == nil && server == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package report is what roced perf prints: the bandwidth (bandwidth.go) and latency (latency.go) that were
-// measured, and over which connections (connections.go), as tables (table.go) or JSON. A number that was not
-// measured is null, never 0.
+// Package report prints the results of roced perf: bandwidth (bandwidth.go), latency (latency.go) and the
+// connections used (connections.go), as tables (table.go) or JSON. A number that was not measured is null,
+// never 0.
 package report

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
-// LatencyResult is of one size. Times are of full round trips.
+// LatencyResult is the result for one size. Times are of full round trips.
 type LatencyResult struct {
 	Size  int           `json:"size"` // bytes
 	Trips int           `json:"round_trips"`

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/options"
 )
 
-// Report is what perf prints, as a table or as JSON.
+// Report is the output of perf, as a table or as JSON.
 type Report struct {
 	Client    card.Side         `json:"client"`
 	Server    card.Side         `json:"server"`
@@ -21,14 +21,14 @@ type Report struct {
 	Bandwidth []BandwidthResult `json:"bandwidth,omitempty"`
 	Latency   []LatencyResult   `json:"latency,omitempty"`
 
-	leavesFirst bool // the first round trip is not among those of Latency
+	leavesFirst bool // Latency does not contain the first round trip
 }
 
 func NewReport(o *options.Options) Report {
 	return Report{Waiting: o.Waiting.String(), leavesFirst: o.Connects() || o.Perftest}
 }
 
-// Print prints what was measured, if anything was.
+// Print prints the results, if there are any.
 func (r *Report) Print(o *options.Options) error {
 	switch {
 	case len(r.Bandwidth)+len(r.Latency) == 0:
@@ -70,7 +70,7 @@ func (r *Report) writeLatency(out io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	if r.leavesFirst {
-		fmt.Fprintln(w, "\nThe first round trip, which makes caches warm, is not counted. perftest measures one fewer too.")
+		fmt.Fprintln(w, "\nThe first round trip, which warms caches, is not counted. perftest omits one too.")
 	}
 	return w.Flush()
 }

@@ -31,7 +31,7 @@ func TestLossesAddUp(t *testing.T) {
 	}
 }
 
-// TestNothingArrived: the advice is for messages of which no counter tells.
+// TestNothingArrived: the advice is printed if no counter explains the loss.
 func TestNothingArrived(t *testing.T) {
 	for _, row := range []struct {
 		sent, received uint64
@@ -50,7 +50,7 @@ func TestNothingArrived(t *testing.T) {
 	}
 }
 
-// TestBandwidthNotes: what is lost has a place, and an empty list is no place.
+// TestBandwidthNotes: lost packets are listed by place; empty places are omitted.
 func TestBandwidthNotes(t *testing.T) {
 	for _, row := range []struct {
 		drops, link map[string]uint64
@@ -74,20 +74,20 @@ func TestBandwidthNotes(t *testing.T) {
 	}
 	all := NewBandwidthResult(64, 100, time.Second, protocol.Outcome{Received: 100, Elapsed: time.Second})
 	if all.AddDrops(nil, nil); all.losses() != "" {
-		t.Errorf("nothing was lost: %q", all.losses())
+		t.Errorf("no loss: got %q", all.losses())
 	}
 }
 
-// TestUnmeasuredIsNull: a number in the report is one that was measured.
+// TestUnmeasuredIsNull: only measured values are numbers.
 func TestUnmeasuredIsNull(t *testing.T) {
-	b := BandwidthResult{Size: 64, NotMeasured: "nobody told"}
+	b := BandwidthResult{Size: 64, NotMeasured: "not reported"}
 	b.AddSent(10, time.Second)
 	r := Report{Bandwidth: []BandwidthResult{b}}
 	var out strings.Builder
 	if err := r.writeJSON(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"sent": 10`, `"received": null`, `"lost": null`, `"received_per_second": null`, `"unaccounted": null`, `"drops": null`, `"not_measured": "nobody told"`} {
+	for _, want := range []string{`"sent": 10`, `"received": null`, `"lost": null`, `"received_per_second": null`, `"unaccounted": null`, `"drops": null`, `"not_measured": "not reported"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in %s", want, out.String())
 		}
@@ -96,30 +96,30 @@ func TestUnmeasuredIsNull(t *testing.T) {
 	if err := r.writeTable(&out); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "64 10 10 - - - - - - 64 bytes: nobody told") {
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "64 10 10 - - - - - - 64 bytes: not reported") {
 		t.Errorf("the table: %s", out.String())
 	}
 }
 
-// TestSentAgain: each cause is named.
+// TestSentAgain: each cause of a retransmission is reported.
 func TestSentAgain(t *testing.T) {
 	p := &Packets{Sent: 1234, Again: 15, Timeouts: 1, Probes: 2, SequenceNAKs: 3, RNRNAKs: 4}
-	want := "15 of 1,234 packets were sent again: 1 time-outs, 2 sooner than that since answers were late, 3 times the peer missed one, 4 times it was not ready"
+	want := "15 of 1,234 packets were retransmitted: 1 timeouts, 2 earlier because of late ACKs, 3 sequence NAKs, 4 RNR NAKs"
 	if got := p.again(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := (&Packets{Sent: 7}).again(); got != "" {
-		t.Errorf("nothing was sent again: %q", got)
+		t.Errorf("no retransmission: got %q", got)
 	}
 }
 
-// TestCongestionIsTold of the side that sends, and of the one that sees the marks.
+// TestCongestionIsTold checks the report of the sender, and of the receiver of marked packets.
 func TestCongestionIsTold(t *testing.T) {
 	for want, p := range map[string]*Packets{
 		"": {Sent: 7},
-		"slowed down by congestion: 1,200 CNPs came":                                                                                {CNPHandled: 1200},
-		"34 packets came with the mark of a congested queue (ECN), and 5 CNPs told the peer":                                        {ECNMarked: 34, CNPSent: 5},
-		"slowed down by congestion: 1 CNPs came; 2 packets came with the mark of a congested queue (ECN), and 3 CNPs told the peer": {CNPHandled: 1, ECNMarked: 2, CNPSent: 3},
+		"slowed down by congestion: 1,200 CNPs received":                                                                       {CNPHandled: 1200},
+		"34 packets received with a congestion mark (ECN), 5 CNPs sent to the peer":                                            {ECNMarked: 34, CNPSent: 5},
+		"slowed down by congestion: 1 CNPs received; 2 packets received with a congestion mark (ECN), 3 CNPs sent to the peer": {CNPHandled: 1, ECNMarked: 2, CNPSent: 3},
 	} {
 		b := BandwidthResult{Size: 64, Packets: p}
 		b.AddSent(10, time.Second)
@@ -139,7 +139,7 @@ func TestCongestionIsTold(t *testing.T) {
 	}
 }
 
-// TestTrainsOfAServer: its packets are answers, whose share is not that of the messages.
+// TestTrainsOfAServer: a server's packets are responses, which are not compared with messages.
 func TestTrainsOfAServer(t *testing.T) {
 	b := BandwidthResult{Size: 64, Packets: &Packets{Sent: 4, InTrains: 1}}
 	if got := b.inTrains(); got != cli.Dash {

@@ -25,7 +25,7 @@ func (r *Report) writeBandwidth(out io.Writer) error {
 	return r.writeNotes(out)
 }
 
-// known is the text of a number, if it was measured.
+// known formats a number, or returns a dash if it was not measured.
 func known(n *uint64, text func(uint64) string) string {
 	if n == nil {
 		return cli.Dash
@@ -41,7 +41,7 @@ func percent(some, all uint64) string {
 	return fmt.Sprintf("%.2f", 100*float64(some)/float64(max(all, 1)))
 }
 
-// writeNotes says where the lost packets were lost, and what was not measured.
+// writeNotes prints where packets were lost, and which values were not measured.
 func (r *Report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
@@ -57,8 +57,8 @@ func (r *Report) writeNotes(w io.Writer) error {
 	return nil
 }
 
-// inTrains is the share of packets that left in trains: of messages, where each is a packet. The packets of a server,
-// who has not measured for how long messages were sent, are not those of the messages.
+// inTrains returns the share of packets that left in trains, in percent of the messages, where each message is one
+// packet. A server does not measure sending, so its packets are not compared with messages.
 func (b *BandwidthResult) inTrains() string {
 	if b.Packets != nil && b.Duration != nil {
 		return percent(b.Packets.InTrains, b.Packets.Sent)
@@ -66,15 +66,15 @@ func (b *BandwidthResult) inTrains() string {
 	return known(b.InTrains, b.percentOfSent)
 }
 
-// eachByItself says why no packet left in a train.
+// eachByItself returns the reason why no packet left in a train.
 func (b *BandwidthResult) eachByItself() string {
 	if b.NoTrains == "" {
 		return ""
 	}
-	return "no trains, each packet left by itself: " + b.NoTrains
+	return "no trains, all packets were sent individually: " + b.NoTrains
 }
 
-// advice returns what to check if messages were sent, none arrived, and no counter tells why; else the empty string.
+// advice returns what to check if messages were sent, none arrived, and no counter explains it; else the empty string.
 func (b *BandwidthResult) advice() string {
 	if b.Sent == nil || b.Received == nil || *b.Sent == 0 || *b.Received > 0 || card.Sum(b.Drops) > 0 {
 		return ""
@@ -82,8 +82,8 @@ func (b *BandwidthResult) advice() string {
 	return "nothing arrived: " + card.Unanswered(b.Size)
 }
 
-// losses is empty if nothing was lost, as far as is known. Where that is not known, as of duplicates, which nobody has
-// lost, packets were dropped.
+// losses lists the places where packets were lost; it is empty if none are known to be. If the number of lost messages
+// is unknown, packets are listed as dropped: duplicates, for example, are drops without a loss.
 func (b *BandwidthResult) losses() string {
 	if b.Lost != nil && *b.Lost == 0 {
 		return ""
@@ -95,7 +95,7 @@ func (b *BandwidthResult) losses() string {
 	if b.Unaccounted != nil && *b.Unaccounted > 0 {
 		elsewhere := "elsewhere " + cli.Grouped(*b.Unaccounted)
 		if len(b.LinkDrops) > 0 {
-			elsewhere += fmt.Sprintf(" (the interfaces count: %s)", cli.List(b.LinkDrops))
+			elsewhere += fmt.Sprintf(" (counted by the interfaces: %s)", cli.List(b.LinkDrops))
 		}
 		parts = append(parts, elsewhere)
 	}

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// QuietTime is how long nothing must arrive until the rest is given up as lost.
+// QuietTime is the time without arrivals after which missing messages count as lost.
 const QuietTime = 100 * time.Millisecond
 
-// quietWaits is the number of waits that make up QuietTime. A busy host may stop the process for longer than QuietTime; it then has
-// some waits left in which messages arrive.
+// quietWaits is the number of waits that make up QuietTime. A busy host may stop the process for longer than QuietTime;
+// it then has some waits left in which messages arrive.
 const quietWaits = 5
 
-// Drain takes the messages in flight when the client has sent all, until as many are taken or nothing comes. Strangers
-// who go on sending do not keep it for longer than limit.
+// Drain receives the messages in flight after the client has sent all: until sent are received, or none arrives for
+// QuietTime. Messages of other senders do not extend it beyond limit.
 func Drain(ctx context.Context, take Take, taken *uint64, sent uint64, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -43,9 +43,9 @@ func Drain(ctx context.Context, take Take, taken *uint64, sent uint64, limit tim
 	return nil
 }
 
-// Arrivals is the server's half: it counts.
+// Arrivals counts the server's messages.
 type Arrivals struct {
-	Size        int           // of each message; another is EMSGSIZE
+	Size        int           // of each message; another size is EMSGSIZE
 	Line        *cli.Progress // nil for none
 	Packets     uint64
 	first, last time.Time
@@ -92,7 +92,7 @@ func (a *Arrivals) Take(ctx context.Context, e *card.Endpoint, sleep bool) error
 
 func (a *Arrivals) check(m *ud.Message) error {
 	if size := len(m.Data); size != a.Size {
-		return fmt.Errorf("a message of %d bytes, not %d; give both sides the same -s: %w", size, a.Size, unix.EMSGSIZE)
+		return fmt.Errorf("received a message of %d bytes, want %d; use the same -s on both sides: %w", size, a.Size, unix.EMSGSIZE)
 	}
 	return nil
 }

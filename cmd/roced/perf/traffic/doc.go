@@ -1,3 +1,3 @@
-// Package traffic is what every measurement of datagrams needs: to send (send.go), to count what arrives (arrivals.go),
-// and to give up where nothing comes (watch.go).
+// Package traffic has the parts shared by all measurements of datagrams: sending (send.go), counting arrivals
+// (arrivals.go), and timeouts (watch.go).
 package traffic

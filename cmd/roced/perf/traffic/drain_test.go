@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestDrainWaits: messages that come after some waits are taken, and a silence ends the drain.
+// TestDrainWaits: messages that arrive after some empty waits are received, and silence ends the
+// drain.
 func TestDrainWaits(t *testing.T) {
 	for silent, want := range map[int]uint64{0: 10, quietWaits - 1: 10, quietWaits: 0} {
 		var taken uint64

@@ -6,15 +6,15 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// depth is how many messages a queue pair of perf can hold each way.
+// depth is the capacity of perf's queue pairs in each direction, in messages.
 const depth = 1024
 
-// EndpointOptions are those of both sides.
+// EndpointOptions returns the options of both sides.
 func EndpointOptions(source verbs.GID, spin bool) ud.Options {
 	return ud.Options{QKey: card.TestQKey, RecvDepth: depth, SendDepth: depth, Source: source.Addr(), Spin: spin}
 }
 
-// WhyNoTrains is what a card says now; empty if it says nothing.
+// WhyNoTrains returns the card's reason for not sending trains, or the empty string.
 func WhyNoTrains(d *card.Device) string {
 	attr, err := d.QueryDevice()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copies are messages of one size to one destination.
+// Copies returns a batch of messages of size bytes to one destination.
 func Copies(to ud.Addr, size int) (messages [card.Batch]ud.Message) {
 	data := make([]byte, size)
 	for i := range messages {
@@ -21,8 +21,8 @@ func Copies(to ud.Addr, size int) (messages [card.Batch]ud.Message) {
 	return messages
 }
 
-// SendFor is the client's half of a bandwidth test: it sends as fast as the card takes
-// it, and returns when all has left.
+// SendFor is the client's half of a bandwidth test: it sends as fast as the card accepts messages,
+// and returns when all are sent.
 func SendFor(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test, duration time.Duration, p *cli.Progress) (sent uint64, elapsed time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, duration+card.StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
 	defer cancel()
@@ -40,8 +40,8 @@ func SendFor(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test,
 	return sent, time.Since(start), err
 }
 
-// SendSome sends so many messages, at a rate or as fast as the card takes them, and
-// returns when all have left.
+// SendSome sends count messages, at rate or as fast as the card accepts them, and returns when all
+// are sent.
 func SendSome(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test, count uint64, rate int, p *cli.Progress) (elapsed time.Duration, err error) {
 	messages := Copies(to, t.Size)
 	pace := pace{start: time.Now(), rate: rate}
@@ -63,15 +63,15 @@ func SendSome(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test
 // pace spreads messages over time.
 type pace struct {
 	start time.Time
-	rate  int // messages a second
+	rate  int // messages per second
 }
 
-// wait rests until a message is due, for a while at most, and says how many are.
+// wait sleeps until a message is due, for maxRest at most, and returns the number of messages due.
 func (p *pace) wait(sent uint64) uint64 {
 	due := time.Duration(float64(sent) / float64(p.rate) * float64(time.Second))
 	time.Sleep(min(due-time.Since(p.start), maxRest))
 	return uint64(max(0, time.Since(p.start).Seconds()*float64(p.rate)+1-float64(sent)))
 }
 
-// maxRest bounds for how long the end of a context goes unnoticed.
+// maxRest bounds the delay until the end of a context is noticed.
 const maxRest = 10 * time.Millisecond

@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// QuietLimit is how long a client may send nothing until the server turns to the next one.
+	// QuietLimit is the time without messages after which the server drops a client and serves the
+	// next one.
 	QuietLimit = 30 * time.Second
-	// spinLimit is how long nothing comes until the server sleeps, though it was to spin.
+	// spinLimit is the time without messages after which a spinning server sleeps.
 	spinLimit = time.Second
-	// glance is how often the server looks how long it has been quiet.
+	// glance is the interval at which the server checks these limits.
 	glance = 100 * time.Millisecond
 )
 
 // Take waits for messages, asleep or spinning, and counts them.
 type Take func(ctx context.Context, sleep bool) error
 
-// Shown is a Take whose messages, as it counts them in taken, a line shows too.
+// Shown returns a Take that also shows the count, taken, on a progress line.
 func (take Take) Shown(taken *uint64, line *cli.Progress) Take {
 	return func(ctx context.Context, sleep bool) error {
 		before := *taken
@@ -32,20 +33,20 @@ func (take Take) Shown(taken *uint64, line *cli.Progress) Take {
 	}
 }
 
-// Watch has the server wait for messages, but not forever.
+// Watch limits the time that a server waits for messages.
 type Watch struct {
 	Take  Take
-	Taken *uint64       // what it counts in
-	Limit time.Duration // QuietLimit, but for tests
+	Taken *uint64       // the count of messages
+	Limit time.Duration // QuietLimit, except in tests
 }
 
-// Until takes messages until ctx is done. The error of a silent client is ETIMEDOUT.
+// Until receives messages until ctx is done. It returns ETIMEDOUT if the client is silent.
 func (w *Watch) Until(ctx context.Context, sleep bool) error {
 	last := time.Now()
 	for ctx.Err() == nil {
 		quiet, before := time.Since(last), *w.Taken
 		if quiet >= w.Limit {
-			return fmt.Errorf("the client has sent nothing for %v, neither a datagram nor a word: %w", w.Limit, unix.ETIMEDOUT)
+			return fmt.Errorf("the client has sent no datagram and no message for %v: %w", w.Limit, unix.ETIMEDOUT)
 		}
 		if err := w.takeFor(ctx, sleep || quiet >= spinLimit); err != nil {
 			return err
@@ -57,7 +58,7 @@ func (w *Watch) Until(ctx context.Context, sleep bool) error {
 	return nil
 }
 
-// takeFor takes messages for a glance. The end of a context is no error.
+// takeFor receives messages for one glance. The end of its own context is not an error.
 func (w *Watch) takeFor(ctx context.Context, sleep bool) (err error) {
 	wait, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()

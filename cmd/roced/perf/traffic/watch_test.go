@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callers is a card to which messages come at some times after the start, in order.
+// callers acts as a card that receives messages at fixed times after the start, in order.
 type callers struct {
 	start         time.Time
 	times         []time.Duration
 	taken         uint64
-	spins, sleeps time.Duration // for how long it was waited so
+	spins, sleeps time.Duration // total time waited each way
 }
 
 func (c *callers) take(ctx context.Context, sleep bool) error {
@@ -50,7 +50,7 @@ func (c *callers) watch(ctx context.Context, sleep bool) error {
 	return w.Until(ctx, sleep)
 }
 
-// TestWatchGivesUp: after the last message, not after the first.
+// TestWatchGivesUp: the limit counts from the last message.
 func TestWatchGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &callers{times: []time.Duration{time.Second, 30 * time.Second, 59 * time.Second}}
@@ -64,7 +64,7 @@ func TestWatchGivesUp(t *testing.T) {
 	})
 }
 
-// TestWatchEnds: the word of the client, and its end, are no errors of the wait.
+// TestWatchEnds: the end of the context is not an error.
 func TestWatchEnds(t *testing.T) {
 	gone := errors.New("gone")
 	for _, cause := range []error{nil, gone} {
@@ -79,7 +79,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchFails: an error of the card is not taken for the end of a glance, whenever it comes.
+// TestWatchFails: a card's error at the end of a glance is returned.
 func TestWatchFails(t *testing.T) {
 	take := func(ctx context.Context, _ bool) error { <-ctx.Done(); return unix.EMSGSIZE }
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestWatchFails(t *testing.T) {
 	})
 }
 
-// TestTakenIsShown: the line of progress has what came, and not 0.
+// TestTakenIsShown: the progress line shows the count of messages.
 func TestTakenIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown strings.Builder
@@ -109,7 +109,7 @@ func TestTakenIsShown(t *testing.T) {
 	})
 }
 
-// TestDrain: what comes without a pause; and a stranger does not keep it.
+// TestDrain: a drain ends with silence, with the last message, or at its limit.
 func TestDrain(t *testing.T) {
 	for name, row := range map[string]struct {
 		every time.Duration
@@ -129,7 +129,7 @@ func TestDrain(t *testing.T) {
 					c.times = append(c.times, time.Duration(i+1)*row.every)
 				}
 				if err := Drain(t.Context(), c.take, &c.taken, math.MaxUint64, QuietLimit); err != nil || c.taken != row.taken {
-					t.Errorf("%d messages, not %d, %v", c.taken, row.taken, err)
+					t.Errorf("got %d messages, want %d, %v", c.taken, row.taken, err)
 				}
 			})
 		})

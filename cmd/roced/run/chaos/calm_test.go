@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTenPrograms of ten users on two services: unicast to others on both hosts and to themselves, and
-// a group. Nothing is lost or mixed up, every message is in the counters, and when the programs have
-// gone, so has all that they had.
+// TestTenPrograms of ten users on two services: unicast to other programs on both hosts and to themselves, and a group.
+// Nothing is lost or mixed up, every message is counted, and when the programs end all of their resources are freed.
 func TestTenPrograms(t *testing.T) {
 	for name, row := range map[string]struct {
 		networks [2]string
@@ -48,7 +47,7 @@ func testTenPrograms(t *testing.T, networks [2]string, workers int) {
 }
 
 // TestRoundsAfterAChangeOfMTU: the service is stopped while it reads that the interface has a smaller MTU for a moment,
-// and reads the next change only as long after it as it was stopped. Rounds of long messages begin after that.
+// so it reads the next change late. Rounds of long messages begin after that.
 func TestRoundsAfterAChangeOfMTU(t *testing.T) {
 	w := newWorld(t, xdp, 1)
 	w.startAll()

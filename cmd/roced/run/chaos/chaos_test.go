@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// chaosVariable is for how long TestChaos goes on: ten minutes in "make chaos". Without it every actor
-	// takes four steps if ROCED_ROUNDS is all, else two.
+	// chaosVariable sets the duration of TestChaos: ten minutes in "make chaos". Without it every actor makes four
+	// steps if ROCED_ROUNDS is all, else two.
 	chaosVariable = "ROCED_CHAOS"
-	// seedVariable repeats what a seed gave, as far as time lets it.
+	// seedVariable repeats the run of a seed, except for timing.
 	seedVariable = "ROCED_CHAOS_SEED"
 	chaosSteps   = 4
-	// networksVariable is how the two hosts reach the network, as in "xdp,udp". Without it the seed decides.
+	// networksVariable sets the networks of the two hosts, such as "xdp,udp". Without it the seed decides.
 	networksVariable = "ROCED_CHAOS_NETWORKS"
-	// workersVariable is how many workers each service has over XDP. Without it the seed decides: one, or several.
+	// workersVariable sets the number of workers of each service over XDP. Without it the seed decides.
 	workersVariable = "ROCED_CHAOS_WORKERS"
 )
 
@@ -44,9 +44,9 @@ type actor struct {
 	step func(r *rand.Rand)
 }
 
-// TestChaos has programs and services killed, stopped and started again, links flap, go and come back,
-// addresses, queues and limits change, while all programs do all that they can. Then everything works
-// as before, every packet is in a counter, and nothing is left.
+// TestChaos kills, stops and restarts programs and services, changes and replaces links, addresses, queues and limits,
+// while all programs make random calls. Afterwards everything must work, every packet must be counted, and nothing may
+// leak.
 func TestChaos(t *testing.T) {
 	c := &chaos{world: &world{T: t}, seed: rand.Uint64()}
 	if text := os.Getenv(seedVariable); text != "" {
@@ -95,8 +95,7 @@ func (c *chaos) networks() (networks [2]string) {
 	return networks
 }
 
-// calm has programs, which may be wild, exchange messages of which none is lost, and end. It gives what
-// the services have then.
+// calm makes programs exchange messages without losses and exit. It returns the resources that the services then hold.
 func (c *chaos) calm() (now [2]holds) {
 	c.Helper()
 	if c.programs[0] == nil {
@@ -116,7 +115,7 @@ func (c *chaos) calm() (now [2]holds) {
 	return now
 }
 
-// workers is how many workers a service has, where it has XDP.
+// workers returns the number of workers of a service over XDP.
 func (c *chaos) workers() int {
 	if text := os.Getenv(workersVariable); text != "" {
 		n, err := strconv.Atoi(text)
@@ -218,7 +217,7 @@ func (c *chaos) flap(r *rand.Rand, h *host) error {
 	return errors.Join(err, h.addAddresses()) // IPv6's went with the link
 }
 
-// addAddresses gives the link those of its addresses that it does not have.
+// addAddresses adds the missing addresses to the link.
 func (h *host) addAddresses() (err error) {
 	for _, cidr := range h.cidrs {
 		if failed := h.AddAddress("eth0", cidr); !errors.Is(failed, unix.EEXIST) {
@@ -252,15 +251,15 @@ func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
 	return errors.Join(err, h.Netlink().LinkSetMTU(link, 1500), h.addAddresses())
 }
 
-// changeQueues is ethtool -L. What UDP sockets send leaves through the queue that the kernel chooses by how many there
-// are: where that changes, packets overtake each other. So it stays.
+// changeQueues changes the number of queues (ethtool -L), except with UDP sockets: the kernel chooses their send queue
+// by the number of queues, so a change reorders packets.
 func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
 	receive, send := 1+r.IntN(queues), 1+r.IntN(queues)
 	if h.network == "udp" {
 		send = queues
 	}
 	err := setQueues(h.Namespace, "eth0", receive, send)
-	if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
+	if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be removed
 		return nil
 	}
 	return err
@@ -278,13 +277,13 @@ func setQueues(host *lab.Namespace, name string, receive, send int) error {
 	})
 }
 
-// withQueues gives both ends of a new link their queues, of which there can be one more: a service that
-// opens a device that can have more than it has holds a spare program, and what services hold is compared.
+// withQueues sets the queues of both ends of a new link, one of which may have one more. A service that opens a device
+// below its maximum holds a spare XDP program, which would change the comparison of its resources.
 func withQueues(name string, a, b *lab.Namespace) error {
 	return errors.Join(setQueues(a, name, queues, queues), setQueues(b, name, queues, queues))
 }
 
-// rename gives a new link its name, for which it has to be down.
+// rename sets the name of a new link, which must be down.
 func rename(host *lab.Namespace) error {
 	link, err := host.Netlink().LinkByName("new0")
 	if err != nil {
@@ -293,8 +292,8 @@ func rename(host *lab.Namespace) error {
 	return errors.Join(host.Netlink().LinkSetDown(link), host.Netlink().LinkSetName(link, "eth0"), host.Netlink().LinkSetUp(link))
 }
 
-// replaceLink takes the whole link away, and makes another. It has another name until it has its queues: a service
-// that opens it before that keeps them all.
+// replaceLink deletes the link and creates another. It gets its final name last: a service that opened it before it
+// has its queues would keep them all.
 func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
 	link, err := h.eth0()
 	if err != nil {

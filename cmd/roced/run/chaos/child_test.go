@@ -22,7 +22,7 @@ type child struct {
 	*exec.Cmd
 	id      int
 	stdin   io.WriteCloser
-	answers chan answer   // of those to orders; closed when it has ended
+	answers chan answer   // answers to orders; closed when the process has ended
 	faults  chan<- string // of all
 }
 
@@ -54,13 +54,13 @@ func startProgram(t testing.TB, id int, socket, folder string, faults chan<- str
 	return c
 }
 
-// listen reads what the program says, until it ends.
+// listen reads the program's answers until it ends.
 func (c *child) listen(stdout io.Reader) {
 	defer close(c.answers)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		var a answer
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			a.Fault = fmt.Sprintf("program %d says %q", c.id, lines.Text())
+			a.Fault = fmt.Sprintf("program %d wrote %q", c.id, lines.Text())
 		}
 		if a.Fault != "" {
 			c.faults <- a.Fault
@@ -71,7 +71,7 @@ func (c *child) listen(stdout io.Reader) {
 	}
 }
 
-// order gives an order. The answer is to be awaited.
+// order sends an order. The caller must read the answer.
 func (c *child) order(o order) error {
 	line, err := json.Marshal(o)
 	if err == nil {
@@ -92,7 +92,7 @@ func (c *child) await() (answer, error) {
 	}
 }
 
-// ask gives an order and awaits the answer.
+// ask sends an order and returns the answer.
 func (c *child) ask(o order) (answer, error) {
 	if err := c.order(o); err != nil {
 		return answer{}, fmt.Errorf("program %d: %w", c.id, err)
@@ -106,7 +106,7 @@ func (c *child) kill() {
 	c.reap()
 }
 
-// reap waits for the process and for what it said.
+// reap waits for the process and the end of its output.
 func (c *child) reap() error {
 	_ = c.stdin.Close()
 	for range c.answers {
@@ -122,7 +122,7 @@ func (c *child) end() error {
 	return nil
 }
 
-// descriptors counts those of a process by their kinds.
+// descriptors counts the descriptors of a process by kind.
 func descriptors(t testing.TB, pid int) map[string]int {
 	t.Helper()
 	kinds := map[string]int{}
@@ -136,7 +136,7 @@ func descriptors(t testing.TB, pid int) map[string]int {
 	return kinds
 }
 
-// protocolOf is what a descriptor's socket speaks; empty if it is none.
+// protocolOf returns the protocol of a descriptor's socket, or the empty string.
 func protocolOf(path string) string {
 	var name [32]byte
 	n, err := unix.Getxattr(path, "system.sockprotoname", name[:])

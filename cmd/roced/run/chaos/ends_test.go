@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestServiceEndsUnderLoad: it is ended again and again while its programs do all that they can. It ends
-// cleanly, and they connect to the next. That is four times, and eight times in "make chaos".
+// TestServiceEndsUnderLoad: the service is stopped repeatedly under random load. It stops cleanly, and
+// programs connect to the next one: four times, or eight times in "make chaos".
 func TestServiceEndsUnderLoad(t *testing.T) {
 	w := newWorld(t, xdp, queues)
 	w.startAll()

@@ -9,8 +9,8 @@ import (
 
 var testName = regexp.MustCompile("`Test[A-Za-z]+`")
 
-// TestFaultsAreTested: docs/FAULTS.md names a test at least for each fault. That they are there is
-// hack/structure's to check.
+// TestFaultsAreTested: docs/FAULTS.md names at least one test for each fault. hack/structure checks
+// that they exist.
 func TestFaultsAreTested(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/FAULTS.md")
 	check(t, err)

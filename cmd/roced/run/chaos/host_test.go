@@ -33,7 +33,7 @@ type host struct {
 	service *exec.Cmd
 }
 
-// queues is how many receive and send queues the links have; see withQueues.
+// queues is the number of receive and send queues of the links; see withQueues.
 const queues = 3
 
 // limits are low enough for a program to reach them.
@@ -64,7 +64,7 @@ func newHost(t *testing.T, ns *lab.Namespace, name, network string, workers int,
 	t.Cleanup(func() {
 		h.kill()
 		if t.Failed() {
-			t.Logf("the end of what the service on %s said:\n%s", h.name, h.said(8000))
+			t.Logf("end of the log of the service on %s:\n%s", h.name, h.said(8000))
 		}
 	})
 	return h
@@ -113,7 +113,7 @@ func (h *host) listens(t testing.TB) {
 const marker = "10.77.9.1/32"
 
 // catchUp waits until the service has read every earlier change of the host. It adds an address and removes it again:
-// the look at the host that finds it removed began after the look that found it added, and reads the rest anew.
+// the service reads the removal after it has read the addition, and reads all state each time.
 func (h *host) catchUp(t testing.TB) {
 	t.Helper()
 	link, err := h.eth0()
@@ -151,7 +151,7 @@ func (h *host) pid() int {
 	return h.service.Process.Pid
 }
 
-// signal sends the service a signal, if there is one.
+// signal sends the service a signal, if it runs.
 func (h *host) signal(s unix.Signal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,17 +197,17 @@ func (h *host) stacks(t testing.TB) string {
 	return string(text)
 }
 
-// said is the end of the service's log, and why it crashed if it did.
+// said returns the end of the service's log, and the cause of a crash.
 func (h *host) said(length int) string {
 	text, _ := os.ReadFile(h.path("log"))
 	said := string(text[max(0, len(text)-length):])
 	if at := crashed.FindIndex(text); at != nil {
-		said += "\n\nIt crashed:\n" + string(text[at[0]:min(len(text), at[0]+length)])
+		said += "\n\nCrash:\n" + string(text[at[0]:min(len(text), at[0]+length)])
 	}
 	return strings.TrimSpace(said)
 }
 
-// crashed is how Go begins to say why a process ends.
+// crashed matches the first line that Go prints when a process crashes.
 var crashed = regexp.MustCompile(`(?m)^(panic: |fatal error: |unexpected fault address|WARNING: DATA RACE|SIG[A-Z]+: )`)
 
 // pause is a random time up to a longest one.

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKilledProgramLeavesItsGroups: the host is a member while a program is, and no longer when the last
-// one has been killed. Nothing else of it is left, and the others notice nothing.
+// TestKilledProgramLeavesItsGroups: the host is a member until its last member program is killed.
+// Nothing is left of it, and other programs are not affected.
 func TestKilledProgramLeavesItsGroups(t *testing.T) {
 	w := newWorld(t, xdp, 1)
 	w.startAll()
@@ -18,7 +18,7 @@ func TestKilledProgramLeavesItsGroups(t *testing.T) {
 		}
 	}
 	if groups := w.hosts[0].memberships(t); len(groups) == 0 {
-		t.Fatal("the host of members is none")
+		t.Fatal("the host is not a member")
 	}
 	before := w.hosts[1].holds(t)
 	onA(func(c *child) {
@@ -36,7 +36,8 @@ func TestKilledProgramLeavesItsGroups(t *testing.T) {
 }
 
 // TestStoppedProgramsCostNobodyAnything: some programs are stopped while others send to them and to the
-// group; those lose nothing. Nor do the stopped ones, when they go on, of what fits into their queues.
+// group. No messages of other programs are lost, nor messages for stopped programs that fit into their
+// queues.
 func TestStoppedProgramsCostNobodyAnything(t *testing.T) {
 	w := newWorld(t, xdp, queues)
 	w.startAll()

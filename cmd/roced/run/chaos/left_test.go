@@ -14,13 +14,13 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// numbers are what tells a descriptor's target from others of its kind.
+// numbers matches the parts that distinguish descriptors of the same kind.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
 // kindOf is the kind of a descriptor, by its target in /proc.
 func kindOf(target string) string { return numbers.ReplaceAllString(target, "#") }
 
-// holds is what a service has of the kernel and of its own.
+// holds counts the resources of a service, in the kernel and its own.
 type holds struct {
 	descriptors map[string]int
 	goroutines  int
@@ -29,7 +29,7 @@ type holds struct {
 
 var profiled = regexp.MustCompile(`^goroutine profile: total (\d+)`)
 
-// holds is what the service has, once that does not change any more.
+// holds returns the service's resources once they no longer change.
 func (h *host) holds(t testing.TB) (now holds) {
 	t.Helper()
 	const enough = 5
@@ -77,7 +77,7 @@ func (h *host) holdsNoMore(t testing.TB, before, now holds) {
 	}
 }
 
-// holdsNothing insists that a service whose programs have gone keeps nothing of them.
+// holdsNothing checks that a service holds no resources of programs that have ended.
 func (h *host) holdsNothing(t testing.TB) {
 	t.Helper()
 	eventually(t, "no memory of programs at the service on "+h.name, func() bool {

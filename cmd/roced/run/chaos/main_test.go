@@ -19,11 +19,11 @@ import (
 const (
 	// childVariable makes the test binary be a service or a program.
 	childVariable = "ROCED_CHAOS_CHILD"
-	// stacksVariable is where a service writes its goroutines to at each SIGUSR1.
+	// stacksVariable is the file to which a service writes its goroutines at each SIGUSR1.
 	stacksVariable = "ROCED_CHAOS_STACKS"
 )
 
-// patience is how long the tests wait for what does not come.
+// patience bounds the wait for expected events.
 const patience = waittest.Limit
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	cli.Main(func(*slog.Logger) []*cobra.Command { return []*cobra.Command{run.New(), programCommand()} })
 }
 
-// writeStacks writes at each SIGUSR1 how many goroutines there are, and what each does.
+// writeStacks writes the number and the stacks of all goroutines at each SIGUSR1.
 func writeStacks(path string) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGUSR1)

@@ -9,10 +9,10 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// head is what stands at the front of a message: who sent it, to whom, and which it is. It is
-// followed by bytes that only this message has.
+// head is the header of a message: sender, receiver and number. A payload that is unique to the
+// message follows.
 type head struct {
-	Program uint32    // who sent it
+	Program uint32    // sender
 	PID     uint32    // in which life
 	From    verbs.QPN // and queue pair
 	Round   uint32    // 0 outside of rounds
@@ -59,8 +59,8 @@ type checker struct {
 	last map[flow]uint64 // the numbers of the last
 }
 
-// check says what is wrong with a message: it is not as it was sent, it is for somebody else, it was
-// not sent by who it came from, or it came after a later one.
+// check returns an error for a damaged message, one for another receiver, one from another address
+// than its sender's, or one that is out of order.
 func (c *checker) check(m *ud.Message) (h head, err error) {
 	if len(m.Data) < headLength {
 		return h, fmt.Errorf("a message of %d bytes", len(m.Data))
@@ -73,13 +73,13 @@ func (c *checker) check(m *ud.Message) (h head, err error) {
 	f := flow{h.Program, h.PID, h.From, h.To, h.ToQPN}
 	switch {
 	case !bytes.Equal(m.Data[headLength:], want):
-		return h, fmt.Errorf("the bytes of %+v are not those that were sent", h)
+		return h, fmt.Errorf("%+v has wrong payload", h)
 	case h.From != m.From.QPN:
-		return h, fmt.Errorf("%+v came from %v", h, m.From)
+		return h, fmt.Errorf("%+v arrived from %v", h, m.From)
 	case h.ToQPN != c.own && h.ToQPN != verbs.MulticastQPN:
-		return h, fmt.Errorf("%+v came to %v", h, c.own)
+		return h, fmt.Errorf("%+v arrived at %v", h, c.own)
 	case h.Number <= c.last[f]:
-		return h, fmt.Errorf("%+v came after number %d", h, c.last[f])
+		return h, fmt.Errorf("%+v arrived after number %d", h, c.last[f])
 	}
 	c.last[f] = h.Number
 	return h, nil

@@ -21,17 +21,17 @@ import (
 // commonGroup is the group that all programs are members of.
 var commonGroup = netip.MustParseAddr("239.77.0.1")
 
-// order is what the test tells a program, a line each.
+// order is a command of the test to a program, one per line.
 type order struct {
 	Do     string    // settle, round, wild, counters
 	Round  uint32    // of a round
 	To     []ud.Addr // where it sends
-	Count  int       // so many messages to each
-	Expect int       // how many it is to receive
+	Count  int       // messages to each destination
+	Expect int       // messages to receive
 	Seed   uint64    // of wild
 }
 
-// answer is what a program says: one to each order, and faults at any time.
+// answer is a program's output: one for each order, and faults at any time.
 type answer struct {
 	Done     bool            `json:",omitempty"`
 	Fault    string          `json:",omitempty"`
@@ -53,7 +53,7 @@ type program struct {
 	mu       sync.Mutex
 	say      *json.Encoder
 	received map[uint32]int // by round
-	more     *sync.Cond     // there is
+	more     *sync.Cond     // messages arrived
 }
 
 func programCommand() *cobra.Command {
@@ -114,7 +114,7 @@ func (p *program) tell(a answer) {
 	_ = p.say.Encode(a)
 }
 
-// fault tells of something that must not be.
+// fault reports a violation.
 func (p *program) fault(err error) {
 	p.tell(answer{Fault: fmt.Sprintf("program %d, process %d: %v", p.id, os.Getpid(), err)})
 }
@@ -127,7 +127,7 @@ func (p *program) note(round uint32) {
 	p.more.Broadcast()
 }
 
-// wildlyReceived is how many messages have arrived outside of rounds.
+// wildlyReceived returns the number of messages received outside of rounds.
 func (p *program) wildlyReceived() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,14 +158,14 @@ func (p *program) connect() error {
 	}
 }
 
-// flush waits for what the wildness has posted, some of which cannot be sent.
+// flush waits for the completion of random requests, some of which cannot be sent.
 func (p *program) flush() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return p.expected(p.session.Flush(ctx))
 }
 
-// awaitPort waits until the device sends: a service learns of its link's changes after they are made.
+// awaitPort waits until the device sends: a service is notified of changes after they are made.
 func (p *program) awaitPort() error {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		port, err := p.session.verbs.QueryPort(1)
@@ -178,15 +178,15 @@ func (p *program) awaitPort() error {
 	}
 }
 
-// awaitLength waits until messages as long as those of rounds can be sent. The endpoint looks for another MTU when
-// something is sent, once a second: here it is what is always too long, so that nothing leaves.
+// awaitLength waits until messages of the size of rounds can be sent. The endpoint reads the MTU when it sends,
+// once per second; this uses a message that is always too long, so that nothing is sent.
 func (p *program) awaitLength() error {
 	tooLong := []ud.Message{{To: p.session.LocalAddr(), Data: make([]byte, 2*roundLength)}}
 	for end := time.Now().Add(patience); p.session.MaxMessage() < roundLength; time.Sleep(5 * time.Millisecond) {
 		if _, err := p.session.SendBatch(context.Background(), tooLong); !errors.Is(err, ud.ErrTooLong) {
 			return p.expected(err)
 		}
-		if _, err := p.session.verbs.QueryPort(1); err != nil { // the service has ended, and the length stays
+		if _, err := p.session.verbs.QueryPort(1); err != nil { // the service has ended
 			return p.expected(err)
 		}
 		if time.Now().After(end) {
@@ -212,7 +212,7 @@ func (p *program) publish() error {
 // roundLength is more than the length of each message of a round.
 const roundLength = 1024
 
-// round sends, and waits until it has received what it is to.
+// round sends, and waits until it has received the expected messages.
 func (p *program) round(o *order) (received int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// session is what a program has of the service: it lasts until the program closes it, or the service
-// or its device is gone.
+// session is a program's connection to the service. It lasts until the program closes it, or the
+// service or its device ends.
 type session struct {
 	*ud.Endpoint
 	client  *client.Client
@@ -26,7 +26,7 @@ type session struct {
 	readers sync.WaitGroup
 }
 
-// dial opens a device, joins the common group, and begins to receive.
+// dial opens a device, joins the common group, and starts to receive.
 func (p *program) dial() (*session, error) {
 	c, err := client.Dial(p.socket, "eth0")
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *session) close() error {
 	return err
 }
 
-// receive checks what arrives, until the session ends.
+// receive checks arriving messages until the session ends.
 func (s *session) receive() {
 	c := checker{own: s.LocalAddr().QPN, last: map[flow]uint64{}}
 	for {
@@ -73,7 +73,7 @@ func (s *session) receive() {
 		switch {
 		case err == nil:
 			s.program.note(h.Round)
-		case !s.ends(): // with it the message's memory goes
+		case !s.ends(): // the message's memory is freed with the session
 			s.program.fault(err)
 		}
 		m.Release()
@@ -96,7 +96,7 @@ func (s *session) readEvents() {
 	}
 }
 
-// ends says whether the session comes to its end, before which requests are flushed.
+// ends reports whether the session is ending. Requests are flushed before that.
 func (s *session) ends() bool {
 	select {
 	case <-s.client.Done():
@@ -106,14 +106,14 @@ func (s *session) ends() bool {
 	}
 }
 
-// isOver says whether an error means that the session has ended.
+// isOver reports whether an error means that the session has ended.
 func (s *session) isOver(err error) bool {
 	return errors.Is(err, verbs.ErrDeviceFatal) || s.closed.Load() && (errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrObjectClosed))
 }
 
 // send sends messages to a place.
 func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
-	messages, from := make([]ud.Message, count), s.LocalAddr().QPN // Addr asks the service
+	messages, from := make([]ud.Message, count), s.LocalAddr().QPN // Addr would call the service
 	for i := range messages {
 		h := head{
 			Program: s.program.id, PID: uint32(os.Getpid()), From: from, Round: round,

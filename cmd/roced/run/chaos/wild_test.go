@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goWild does all that a program can do, in any order, until settle.
+// goWild makes random calls until settle.
 func (p *program) goWild(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(p.id)))
 	p.calm = make(chan struct{})
@@ -35,8 +35,8 @@ func (p *program) goWild(seed uint64) {
 	})
 }
 
-// breath is the time between two steps: none where chaos is looked for as long as it takes. Else ten programs would
-// keep all processors busy beside the tests of other packages, with the same steps over and over.
+// breath is the time between two steps; 0 in "make chaos". Otherwise ten programs would keep all processors busy,
+// which other packages' tests need.
 func breath() time.Duration {
 	if os.Getenv(chaosVariable) != "" || waittest.AllRounds() {
 		return 0
@@ -55,7 +55,7 @@ func (p *program) step(r *rand.Rand, rare []func(*rand.Rand) error) error {
 	return p.sendToOthers(r)
 }
 
-// settle ends the wildness.
+// settle ends the random calls.
 func (p *program) settle() {
 	if p.calm != nil {
 		close(p.calm)
@@ -73,8 +73,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// expected drops the errors that a host gives on which everything changes. That the session is over is
-// one: the next step begins with another.
+// expected filters errors that are normal on a changing host. The end of the session is one: the next step opens
+// another.
 func (p *program) expected(err error) error {
 	for _, usual := range []error{
 		verbs.ErrDeviceFatal, verbs.ErrUnreachable, verbs.ErrNoGID, verbs.ErrLimit, context.DeadlineExceeded, ud.ErrTooLong,
@@ -90,7 +90,7 @@ func (p *program) expected(err error) error {
 	return err
 }
 
-// moment is how long a step waits for something that may not come.
+// moment is the time that a step waits for an uncertain event.
 const moment = 50 * time.Millisecond
 
 func (p *program) sendTo(r *rand.Rand, to ud.Addr) error {
@@ -103,7 +103,7 @@ func (p *program) sendTo(r *rand.Rand, to ud.Addr) error {
 	return err
 }
 
-// sendToOthers sends to where a program said that it is; it may be dead by now.
+// sendToOthers sends to addresses that programs have published. Their owners may no longer exist.
 func (p *program) sendToOthers(r *rand.Rand) error {
 	names, err := filepath.Glob(filepath.Join(p.folder, "*"))
 	if err != nil || len(names) == 0 {
@@ -111,7 +111,7 @@ func (p *program) sendToOthers(r *rand.Rand) error {
 	}
 	text, err := os.ReadFile(names[r.IntN(len(names))])
 	if err != nil {
-		return nil // the name of a file that is not complete yet has gone
+		return nil // an incomplete file was renamed meanwhile
 	}
 	to, err := ud.ParseAddr(string(text))
 	if err != nil {
@@ -192,7 +192,7 @@ func (p *program) makeQueues(pd *verbs.PD) (err error) {
 	return qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)
 }
 
-// exhaustQPs makes queue pairs until there are no more to be had, and frees them.
+// exhaustQPs creates queue pairs up to the limit, and frees them.
 func (p *program) exhaustQPs(*rand.Rand) (err error) {
 	pd, err := p.session.verbs.AllocPD()
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *program) exhaustQPs(*rand.Rand) (err error) {
 	return errors.Join(err, cq.Close(), pd.Close())
 }
 
-// exhaustMemory takes memory until there is no more.
+// exhaustMemory allocates memory up to the limit.
 func (p *program) exhaustMemory(r *rand.Rand) (err error) {
 	pd, err := p.session.verbs.AllocPD()
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *program) exhaustMemory(r *rand.Rand) (err error) {
 	return errors.Join(err, pd.Close())
 }
 
-// dialAnew closes the session, in the middle of its traffic, or just has another one besides.
+// dialAnew closes the session during traffic, or opens a second one.
 func (p *program) dialAnew(r *rand.Rand) error {
 	if r.IntN(2) == 0 {
 		other, err := p.dial()

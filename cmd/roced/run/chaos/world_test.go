@@ -20,7 +20,7 @@ type world struct {
 	hosts  [2]*host
 	folder string // of the programs' addresses
 	faults chan string
-	all    sync.WaitGroup // who collects the faults
+	all    sync.WaitGroup // goroutines that collect faults
 	round  uint32
 
 	programs [10]*child
@@ -65,7 +65,7 @@ func newFolder(t testing.TB) string {
 	return folder
 }
 
-// maxFaults is how many faults are told.
+// maxFaults is the number of faults that are logged.
 const maxFaults = 20
 
 func (w *world) collect() {
@@ -77,7 +77,7 @@ func (w *world) collect() {
 	}
 }
 
-// hostOf is the host whose service a program uses.
+// hostOf returns the host whose service a program uses.
 func (w *world) hostOf(id int) *host { return w.hosts[id%2] }
 
 func (w *world) startProgram(id int) {
@@ -100,7 +100,7 @@ func (w *world) endAll() {
 	}
 }
 
-// askAll gives each program an order, all at once, and gives the answers.
+// askAll sends an order to each program concurrently, and returns the answers.
 func (w *world) askAll(programs []*child, orderOf func(id int) order) []answer {
 	w.Helper()
 	var all sync.WaitGroup
@@ -113,7 +113,7 @@ func (w *world) askAll(programs []*child, orderOf func(id int) order) []answer {
 	return answers
 }
 
-// settle has all programs connect, if they are not, when their services have read all changes of their hosts. It
+// settle waits until the services have read all changes of their hosts, and makes all programs connect. It
 // returns the programs' addresses.
 func (w *world) settle() (addresses []ud.Addr) {
 	w.Helper()
@@ -129,12 +129,12 @@ func (w *world) settle() (addresses []ud.Addr) {
 	return addresses
 }
 
-// burst is how many messages a program sends to each destination in a round. What all send fits into
-// the receive queues.
+// burst is the number of messages from a program to each destination in a round. All of them fit into the
+// receive queues.
 const burst = 32
 
-// rounds has every program send to every program, itself included, and to the group, and insists that
-// all receive all: nothing is lost, at this pace.
+// rounds makes every program send to every program, including itself, and to the group, and requires that all
+// receive all: at this pace nothing is lost.
 func (w *world) rounds(n int) {
 	w.Helper()
 	to := w.settle()
@@ -143,8 +143,7 @@ func (w *world) rounds(n int) {
 	}
 }
 
-// exchange is a round: some programs send to these addresses and to the group, and receive what they
-// send to each other.
+// exchange runs one round: programs send to these addresses and to the group, and receive each other's messages.
 func (w *world) exchange(programs []*child, to []ud.Addr) {
 	w.Helper()
 	w.round++
@@ -152,7 +151,7 @@ func (w *world) exchange(programs []*child, to []ud.Addr) {
 	w.receive(programs, order{Do: "round", Round: w.round, To: to, Count: burst, Expect: 2 * len(programs) * burst})
 }
 
-// receive gives programs the order of a round, and insists that each receives what it is to.
+// receive orders a round and checks that each program receives the expected messages.
 func (w *world) receive(programs []*child, o order) {
 	w.Helper()
 	for i, a := range w.askAll(programs, func(int) order { return o }) {
@@ -178,7 +177,7 @@ func (c counted) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// counters asks a program for those of its host. Programs 0 and 1 are on the hosts of these numbers.
+// counters returns the counters of a host. Programs 0 and 1 are on the hosts of the same number.
 func (w *world) counters(host int) counted {
 	w.Helper()
 	a, err := w.programs[host].ask(order{Do: "counters"})
@@ -190,8 +189,8 @@ func (w *world) counters(host int) counted {
 	return all
 }
 
-// addsUp insists that every packet is in one counter: what XDP redirected is the sockets' or the
-// engine's, and what the engine has received was delivered or dropped by name.
+// addsUp checks that every packet is counted once: packets that XDP redirected are in the sockets' or the
+// engine's counters, and packets that the engine received were delivered or dropped by name.
 func (w *world) addsUp(network string, c counted) {
 	w.Helper()
 	var dropped uint64
@@ -203,7 +202,7 @@ func (w *world) addsUp(network string, c counted) {
 	if received := c["engine received"] + c["engine copies"]; received != c["engine delivered"]+dropped {
 		w.Errorf("%d received and copied, %d delivered and %d dropped: %s", received, c["engine delivered"], dropped, c)
 	}
-	if network == "udp" { // the kernel does not say how many packets sockets were given
+	if network == "udp" { // the kernel does not count packets for sockets
 		return
 	}
 	inSockets := c["socket rx_dropped"] + c["socket rx_ring_full"] + c["socket malformed"]

@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// kept is a device that runs, and news of its state.
+// kept is a running device, with the notifications of its state.
 type kept struct {
 	*Device
 	news  chan struct{}
 	stop  func()
-	first chan error // what came of the first attempt
+	first chan error // result of the first attempt
 }
 
 func keep(t *testing.T, open Open) *kept {
@@ -48,7 +48,7 @@ func keep(t *testing.T, open Open) *kept {
 	return k
 }
 
-// await waits for a state that says so.
+// await waits for a state with a text.
 func (k *kept) await(t *testing.T, text string) State {
 	t.Helper()
 	for {
@@ -59,7 +59,7 @@ func (k *kept) await(t *testing.T, text string) State {
 	}
 }
 
-// TestAttemptsUntilItOpens: each reason is shown; sessions are refused with it.
+// TestAttemptsUntilItOpens: each failure is shown, and returned by new sessions.
 func TestAttemptsUntilItOpens(t *testing.T) {
 	network := memnet.New(1)
 	defer network.Close()
@@ -76,7 +76,7 @@ func TestAttemptsUntilItOpens(t *testing.T) {
 	})
 	<-d.first
 	if _, err := d.NewSession(hca.SessionConfig{}); !errors.Is(err, verbs.ErrDeviceFatal) || !errors.Is(err, unix.ENODEV) {
-		t.Errorf("a session on a card that there is not: %v", err)
+		t.Errorf("a session without a card: %v", err)
 	}
 	d.LinkChanged()
 	state := d.await(t, "active, 10.0.0.1, RDMA MTU 4096")
@@ -102,7 +102,7 @@ func TestAttemptsUntilItOpens(t *testing.T) {
 	}
 }
 
-// TestMissingCapabilities: waiting does not bring them.
+// TestMissingCapabilities: the device does not retry without capabilities.
 func TestMissingCapabilities(t *testing.T) {
 	d := keep(t, func() (*hca.Card, error) { return nil, unix.EPERM })
 	if err := <-d.first; !errors.Is(err, unix.EPERM) {
@@ -133,7 +133,7 @@ func TestInterfaceGoesAndComesBack(t *testing.T) {
 	}
 	d.await(t, "no interface")
 	if err := session.Err(); err == nil {
-		t.Error("the session goes on")
+		t.Error("the session continues")
 	}
 	again := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "peer"}
 	if err := handle.LinkAdd(again); err != nil {
@@ -150,7 +150,7 @@ func TestInterfaceGoesAndComesBack(t *testing.T) {
 	d.stop()
 }
 
-// TestOptions: the names of the configuration are those of package hca.
+// TestOptions: names of the configuration are those of package hca.
 func TestOptions(t *testing.T) {
 	for bytes, want := range map[int]verbs.MTU{256: verbs.MTU256, 512: verbs.MTU512, 1024: verbs.MTU1024, 2048: verbs.MTU2048, 4096: verbs.MTU4096} {
 		if got := mtu(bytes); got != want || got.Bytes() != bytes {

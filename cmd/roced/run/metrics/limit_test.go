@@ -87,7 +87,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestFullServerKeepsNoConnections: while all places are taken, a connection ends after its answer, whatever requests follow.
+// TestFullServerKeepsNoConnections: while the limit is reached, connections are closed after their response.
 func TestFullServerKeepsNoConnections(t *testing.T) {
 	address := serve(t, io.Discard)
 	for range maxConnections - 1 {
@@ -99,7 +99,7 @@ func TestFullServerKeepsNoConnections(t *testing.T) {
 	}
 }
 
-// TestBodiesAreNotAwaited: a request whose body does not come is refused.
+// TestBodiesAreNotAwaited: a request whose body does not arrive is rejected.
 func TestBodiesAreNotAwaited(t *testing.T) {
 	conn := dial(t, serve(t, io.Discard), strings.TrimSuffix(request, "\r\n")+"Content-Length: 10\r\n\r\n")
 	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
@@ -107,7 +107,7 @@ func TestBodiesAreNotAwaited(t *testing.T) {
 	}
 }
 
-// TestActiveConnectionsStay: no connection with a request is closed for another, which waits.
+// TestActiveConnectionsStay: connections with a request are not closed in favour of others.
 func TestActiveConnectionsStay(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,7 +142,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 	l.track(open[1], http.StateIdle)
 	last := connect()
 	if wait, entered := l.tryEnter(last); entered || wait != nil {
-		t.Errorf("a connection whose data are not read yet: entered %v, wait %v", entered, wait)
+		t.Errorf("a connection with unread data: entered %v, wait %v", entered, wait)
 	}
 	go func() { _, _ = open[1].Read(make([]byte, 1)) }()
 	if !l.enter(last) || len(l.open) != maxConnections {
@@ -206,7 +206,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// TestHostsOfRequests: names that are not the service's are refused.
+// TestHostsOfRequests: other host names than the service's are rejected.
 func TestHostsOfRequests(t *testing.T) {
 	address := serve(t, io.Discard)
 	machine, err := os.Hostname()

@@ -24,7 +24,7 @@ var used = []peer.User{
 	{UID: 2, Used: peer.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
-// programs have what used says, and connected too often five times.
+// programs has the users of used, and five refused connections.
 type programs struct{}
 
 func (programs) Users() []peer.User { return used }
@@ -81,7 +81,7 @@ func registry(t *testing.T) *prometheus.Registry {
 
 var metricName = regexp.MustCompile(`\broced_[a-z_]+\b`)
 
-// names are those of the package's own metrics.
+// names returns the names of the package's metrics.
 func names() (list []string) {
 	for _, m := range all {
 		list = append(list, m.name)
@@ -89,7 +89,7 @@ func names() (list []string) {
 	return list
 }
 
-// TestLint: Prometheus' own rules for names and helps.
+// TestLint: names and help texts follow Prometheus' rules.
 func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(registry(t), names()...)
 	if err != nil || len(problems) > 0 {
@@ -111,7 +111,7 @@ func TestEveryMetricIsThere(t *testing.T) {
 	}
 }
 
-// TestDocumented: docs/METRICS.md has each metric with its help and labels, and no other.
+// TestDocumented: docs/METRICS.md lists exactly the metrics, with their help and labels.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/METRICS.md")
 	if err != nil {

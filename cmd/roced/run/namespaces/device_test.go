@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// newDevice makes a device with so many cards, of any users, until the test ends.
+// newDevice creates a device with a limit of cards, for any user, until the test ends.
 func newDevice(t *testing.T, cards int) *Device {
 	t.Helper()
 	d, err := New(config.Namespaces{Device: "net0", Network: hca.NetworkUDP, Cards: cards, UserCards: cards}, slog.New(slog.DiscardHandler))
@@ -39,7 +39,7 @@ func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *peer.Caller {
 	return &peer.Caller{UID: user, Owner: user, Namespace: peer.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: ns.Path()}
 }
 
-// TestProgramsInARow: a program that comes while the last one's card is closed gets the next card, not an error.
+// TestProgramsInARow: a program that connects while the previous card is being closed gets the next card.
 func TestProgramsInARow(t *testing.T) {
 	t.Parallel()
 	host := labtest.Pair(t).A
@@ -64,7 +64,7 @@ func TestProgramsInARow(t *testing.T) {
 	programs.Wait()
 }
 
-// TestCardsAreKept: a user cannot have the last eighth of all cards, of which another one gets one.
+// TestCardsAreKept: one user cannot have the last eighth of all cards; another user can.
 func TestCardsAreKept(t *testing.T) {
 	t.Parallel()
 	const cards = 8

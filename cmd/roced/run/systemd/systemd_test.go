@@ -114,7 +114,7 @@ func TestIsJournal(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	if t.Setenv("JOURNAL_STREAM", "1:2"); isJournal(w) {
-		t.Error("another file is taken for the journal")
+		t.Error("another file is accepted as the journal")
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(w.Fd()), &stat); err != nil {
