@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// TestCompletion: a shell completes commands, and the values of the flags whose values are known.
+// TestCompletion: the shell completes commands and the values of flags with a known set.
 func TestCompletion(t *testing.T) {
 	socket := cmdtest.ServeMemory(t)
 	for _, row := range []struct{ args, want string }{

@@ -21,7 +21,7 @@ func startDaemon(t *testing.T) (flag string) {
 	return "--socket=" + socket
 }
 
-// TestCommandsOverTheService: ping, perf and mcast do the same over the service's devices.
+// TestCommandsOverTheService: ping, perf and mcast work over the service's devices.
 func TestCommandsOverTheService(t *testing.T) {
 	t.Parallel()
 	daemon := startDaemon(t)

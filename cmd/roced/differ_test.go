@@ -8,7 +8,8 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// TestProgramsDiffer: both sides know at once what the other one runs, and which flag to give.
+// TestProgramsDiffer: both sides report at once which command the peer runs, and which flag is
+// needed.
 func TestProgramsDiffer(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -29,7 +30,7 @@ func TestProgramsDiffer(t *testing.T) {
 		server, port := cmdtest.StartWaiting(t, args(row.server))
 		cmdtest.CheckFailure(t, append(args(row.client), "-d", "right", "-p", port, "127.0.0.1"), cli.ExitFailed, row.wantClient)
 		if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), row.wantServer) {
-			t.Errorf("%s: exit code %d, want one that says %q: %s", row.server, code, row.wantServer, server.Stderr())
+			t.Errorf("%s: exit code %d, want an error with %q: %s", row.server, code, row.wantServer, server.Stderr())
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // memberIsReady is in the last line that mcast prints before messages.
 const memberIsReady = "RDMA MTU"
 
-// TestInterfaceGoes: each command that runs ends with what has happened, and has not told of
-// anything that was not. What waits for TCP ends too.
+// TestInterfaceGoes: when the interface is removed, running commands end with the cause and without
+// false reports. Commands that wait for TCP end too.
 func TestInterfaceGoes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, args, until string }{
@@ -39,7 +39,7 @@ func TestInterfaceGoes(t *testing.T) {
 			}
 			for _, line := range strings.Split(rest, "\n") {
 				if strings.Contains(line, " bytes to ") && !strings.Contains(line, "10.77.0.1 QP") {
-					t.Errorf("a message that never came: %q", line)
+					t.Errorf("a message that was not received: %q", line)
 				}
 			}
 			if strings.Contains(row.args, "--count 10") && !strings.Contains(rest, "received 0 messages") {

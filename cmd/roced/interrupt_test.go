@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStatusAfterASignal: a command that has no other end than SIGINT or SIGTERM ends with 0, every other one with 128 and
-// the signal's number. The tests of netdev and demo, which need namespaces, cover these two.
+// TestStatusAfterASignal: a command that ends only by SIGINT or SIGTERM exits with 0, every other one with 128 plus the
+// signal number. The tests of netdev and demo, which need namespaces, cover these two.
 func TestStatusAfterASignal(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
 	const interrupted = cli.ExitSignal
 	for _, row := range []struct {
-		args, begun string // what the command prints when it has begun; empty: run, which offers a device then
+		args, begun string // output that shows that the command has started; empty: run, which then offers a device
 		status      int    // 0, or interrupted and the signal's number is added
 	}{
 		{"run --loopback --socket " + filepath.Join(t.TempDir(), "roced.sock"), "", 0},

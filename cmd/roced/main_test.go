@@ -87,29 +87,29 @@ func TestWrongCommandLines(t *testing.T) {
 		{"perf -d nowhere0 --perftest --latency --sizes 4097", "largest RDMA MTU"},
 		{"perf -d nowhere0 --perftest --latency --timeout 0s", "timeout"},
 		{"perf -d nowhere0 ::1 --perftest --bandwidth --rate -1", "rate"},
-		{"perf -d nowhere0 --perftest --bandwidth --rate 1", "which sends"},
-		{"perf -d nowhere0 ::1 --perftest --latency --rate 1", "which sends"},
-		{"perf -d nowhere0 ::1 --perftest --bandwidth --group 239.1.2.3", "receives nothing"},
+		{"perf -d nowhere0 --perftest --bandwidth --rate 1", "is the sender"},
+		{"perf -d nowhere0 ::1 --perftest --latency --rate 1", "is the sender"},
+		{"perf -d nowhere0 ::1 --perftest --bandwidth --group 239.1.2.3", "is only for receivers"},
 		{"perf -d nowhere0 --perftest --bandwidth --group 10.0.0.1", "not a multicast address"},
-		{"perf -d nowhere0 --op read", "for --rc and --uc"},
-		{"perf -d nowhere0 --perftest --bandwidth --qps 2", "for --rc and --uc"},
+		{"perf -d nowhere0 --op read", "with --rc or --uc"},
+		{"perf -d nowhere0 --perftest --bandwidth --qps 2", "with --rc or --uc"},
 		{"perf -d nowhere0 --rc", "--rc needs --bandwidth or --latency"},
-		{"perf -d nowhere0 --rc --uc --bandwidth", "excludes"},
+		{"perf -d nowhere0 --rc --uc --bandwidth", "cannot be used together"},
 		{"perf -d nowhere0 --rc --bandwidth --op add", "send, write, read, atomic or swap"},
 		{"perf -d nowhere0 --uc --bandwidth --op read", "needs --rc"},
 		{"perf -d nowhere0 --uc --latency --op atomic", "needs --rc"},
-		{"perf -d nowhere0 --rc --bandwidth --op atomic -s 16", "an atomic has 8 bytes"},
+		{"perf -d nowhere0 --rc --bandwidth --op atomic -s 16", "must be 8 for atomics"},
 		{"perf -d nowhere0 --rc --bandwidth --sizes 8388609", "sizes"},
 		{"perf -d nowhere0 --rc --bandwidth --mtu 1500", "2048 or 4096: "},
 		{"perf -d nowhere0 --rc --bandwidth --count 0", "1 to 10000000 messages"},
 		{"perf -d nowhere0 --rc --latency --count 0", "1 to 10000000 round trips"},
-		{"perf -d nowhere0 --uc --latency --bandwidth", "--uc measures one thing"},
+		{"perf -d nowhere0 --uc --latency --bandwidth", "--uc makes one measurement"},
 		{"perf -d nowhere0 --rc --bandwidth --qps 0", "qps"},
-		{"perf -d nowhere0 --rc --latency --qps 2", "--latency takes one queue pair"},
+		{"perf -d nowhere0 --rc --latency --qps 2", "--latency uses one queue pair"},
 		{"perf -d nowhere0 --rc --bandwidth --depth 0", "depth"},
-		{"perf -d nowhere0 --rc --latency --op write --sleep", "nothing wakes"},
-		{"perf -d nowhere0 --rc --latency --op write -s 0", "a WRITE of no bytes"},
-		{"perf -d nowhere0 --rc --bandwidth --rate 5", "for datagrams"},
+		{"perf -d nowhere0 --rc --latency --op write --sleep", "does not wake up"},
+		{"perf -d nowhere0 --rc --latency --op write -s 0", "cannot detect an empty one"},
+		{"perf -d nowhere0 --rc --bandwidth --rate 5", "with datagrams"},
 		{"perf -d nowhere0 --rc --bandwidth --duration 1s", "--duration does not go"},
 		{"ping", "no interface given"},
 		{"ping -d nowhere0 a b", "one HOST"},
@@ -178,7 +178,7 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-// TestErrorsAreOneLine: errors.Join puts each on its own.
+// TestErrorsAreOneLine: joined errors are printed on one line.
 func TestErrorsAreOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pages writes the manual, and gives its folder.
+// pages writes the manual and returns its folder.
 func pages(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "man")
@@ -32,7 +32,7 @@ func readPage(t *testing.T, dir, name string) string {
 	return strings.NewReplacer(`\-`, "-", `\fB`, "", `\fI`, "", `\fR`, "").Replace(string(text))
 }
 
-// TestPagesAreForEverybody: they say nothing of whoever makes them, and so are the same bytes for all.
+// TestPagesAreForEverybody: pages do not depend on the user or machine that generates them.
 func TestPagesAreForEverybody(t *testing.T) {
 	all := func(dir string) (text string) {
 		names, err := os.ReadDir(dir)
@@ -52,7 +52,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasAPage: with each flag that its --help shows, and roced(8) lists those of the first
+// TestEveryCommandHasAPage: each page has all flags of --help, and roced(8) lists the commands of the first
 // level.
 func TestEveryCommandHasAPage(t *testing.T) {
 	dir := pages(t)
@@ -67,14 +67,14 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		_, help, _ := cmdtest.Run(t, append(strings.Fields(command), "--help")...)
 		for _, word := range strings.Fields(help) {
 			if flag := strings.Trim(word, ",.;()\""); flag != "--help" && strings.HasPrefix(flag, "--") && !strings.Contains(page, flag) {
-				t.Errorf("the page of %s does not say %s", command, flag)
+				t.Errorf("the page of %s lacks %s", command, flag)
 			}
 		}
 		if !strings.Contains(command, " ") && !strings.Contains(overview, "roced-"+command+"(8)") {
 			t.Errorf("roced(8) does not list %s", command)
 		}
 	}
-	// No command without being named above: each page is of one, or of the two others.
+	// Each page is of a command checked above, or one of the two others.
 	names, err := os.ReadDir(dir)
 	if err != nil || len(names) != len(commands)+2 {
 		t.Errorf("%d pages: %v, %v", len(names), names, err)
@@ -86,12 +86,12 @@ func TestTOMLPageHasEveryLine(t *testing.T) {
 	page := readPage(t, pages(t), "roced.toml.5")
 	for _, line := range strings.Split(config.Reference, "\n") {
 		if key, commented := strings.CutPrefix(line, "#"); commented && strings.Contains(key, " = ") && !strings.HasPrefix(key, " ") && !strings.Contains(page, key) {
-			t.Errorf("roced.toml(5) does not say %s", key)
+			t.Errorf("roced.toml(5) lacks %s", key)
 		}
 	}
 }
 
-// TestPagesAreRoff: each page begins as one, and groff reports nothing.
+// TestPagesAreRoff: each page has a title, and groff reports no errors.
 func TestPagesAreRoff(t *testing.T) {
 	dir := pages(t)
 	names, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -122,7 +122,7 @@ func TestManShowsAPage(t *testing.T) {
 	}
 }
 
-// TestManOfABrokenPipe: man(1) can end by SIGPIPE, which this process ignores, and then nothing is printed.
+// TestManOfABrokenPipe: man(1) can end by SIGPIPE, which this process ignores; nothing is printed then.
 func TestManOfABrokenPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "man"), []byte("#!/bin/sh\nwhile :; do echo line; done\n"), 0o755); err != nil {
@@ -138,7 +138,7 @@ func TestManOfABrokenPipe(t *testing.T) {
 	}
 }
 
-// TestVersionOfEveryCommand: --version says the same everywhere.
+// TestVersionOfEveryCommand: --version prints the same text for every command.
 func TestVersionOfEveryCommand(t *testing.T) {
 	_, want, _ := cmdtest.Run(t, "version")
 	for _, args := range []string{"--version", "ping --version", "show gid --version", "config check --version"} {
@@ -148,7 +148,7 @@ func TestVersionOfEveryCommand(t *testing.T) {
 	}
 }
 
-// TestBrokenPipe: a command whose reader has gone says nothing, and ends as one that the signal has ended.
+// TestBrokenPipe: a command whose reader has closed the pipe is silent, and exits as if killed by SIGPIPE.
 func TestBrokenPipe(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -164,7 +164,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestFullDevice: a failed write is an error, also where cobra or man(1) writes.
+// TestFullDevice: a failed write is an error, even in cobra or man(1).
 func TestFullDevice(t *testing.T) {
 	for _, args := range []string{"", "show", "show --help", "help ping", "ping --version", "version", "config example", "man run"} {
 		t.Run(args, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// outside is a service in a namespace of its own, whose programs are in two others that a bridge joins.
+// outside is a service in a namespace of its own. Its programs are in two others, joined by a bridge.
 type outside struct {
 	*labtest.SwitchLab
 	own     *lab.Namespace
@@ -67,7 +67,7 @@ func (o *outside) roced(t *testing.T, ns *lab.Namespace, args string) *cmdtest.C
 	return in(t, ns, cmdtest.Command(t, append(fields, "--service="+o.socket)...))
 }
 
-// says runs a command to its end, and gives all that it said.
+// says runs a command to its end and returns all of its output.
 func (o *outside) says(t *testing.T, ns *lab.Namespace, args string) (code int, said string) {
 	t.Helper()
 	c := o.roced(t, ns, args)
@@ -82,7 +82,7 @@ func hasXDP(t *testing.T, ns *lab.Namespace) bool {
 	return link.Attrs().Xdp != nil && link.Attrs().Xdp.Attached
 }
 
-// exchange has programs of both namespaces ping each other.
+// exchange runs a ping between programs of both namespaces.
 func (o *outside) exchange(t *testing.T) {
 	t.Helper()
 	server := o.roced(t, o.A, "ping -d net0 -p 18999 -n 20")
@@ -96,8 +96,8 @@ func (o *outside) exchange(t *testing.T) {
 	}
 }
 
-// TestCardsInCallersNamespaces: a service outside of two namespaces gives the programs of each a card there, with the
-// addresses of the namespace, and closes it after the last.
+// TestCardsInCallersNamespaces: a service outside of two namespaces opens a card in each for its programs, with the
+// namespace's addresses, and closes it after the last program.
 func TestCardsInCallersNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"xdp", "udp"} {
@@ -107,7 +107,7 @@ func TestCardsInCallersNamespaces(t *testing.T) {
 			for range 2 { // the card is opened anew
 				o.exchange(t)
 				for _, ns := range []*lab.Namespace{o.A, o.B} {
-					waittest.Eventually(t, "nothing is attached after the last program", func() bool { return !hasXDP(t, ns) })
+					waittest.Eventually(t, "no program is attached after the last program", func() bool { return !hasXDP(t, ns) })
 				}
 			}
 			if _, said := o.says(t, o.A, "show dev"); !strings.Contains(said, "net0") {
@@ -120,7 +120,7 @@ func TestCardsInCallersNamespaces(t *testing.T) {
 	}
 }
 
-// TestMetricsOfNamespaces: cards in namespaces count in the metrics, together and also when they are closed.
+// TestMetricsOfNamespaces: metrics contain the sum of cards in namespaces, including closed ones.
 func TestMetricsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "metrics.sock")
@@ -157,8 +157,8 @@ func TestMetricsOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestOthersNamespaces: a program gets only the card of its own namespace, and only if the configuration lets it; it
-// sees nothing of the others, though all are root.
+// TestOthersNamespaces: a program gets only the card of its own namespace, and only if the configuration permits it;
+// it does not see other namespaces, even as root.
 func TestOthersNamespaces(t *testing.T) {
 	t.Parallel()
 	o := startOutside(t, `network = "udp"`)
@@ -182,7 +182,7 @@ func TestOthersNamespaces(t *testing.T) {
 	}
 }
 
-// TestWhoGetsACard: users and namespaces that the configuration does not name get none, and there are limits.
+// TestWhoGetsACard: users and namespaces that are not configured get no card, and there are limits.
 func TestWhoGetsACard(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ keys, want string }{
@@ -198,11 +198,11 @@ func TestWhoGetsACard(t *testing.T) {
 	server := o.roced(t, o.A, "ping -d net0 -p 18999")
 	server.Await(t, "waiting")
 	if code, said := o.says(t, o.B, "ping -d net0"); code == 0 || !strings.Contains(said, "namespaces.cards") {
-		t.Errorf("a card too many: exit code %d: %s", code, said)
+		t.Errorf("a card above the limit: exit code %d: %s", code, said)
 	}
 }
 
-// TestEndsInNamespaces: when the service is killed, or an interface goes with its namespace, nothing is left.
+// TestEndsInNamespaces: nothing is left when the service is killed, or an interface is destroyed with its namespace.
 func TestEndsInNamespaces(t *testing.T) {
 	t.Parallel()
 	o := startOutside(t, `network = "xdp"`)
@@ -222,5 +222,5 @@ func TestEndsInNamespaces(t *testing.T) {
 	if err := o.service.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	waittest.Eventually(t, "the killed service has left nothing attached", func() bool { return !hasXDP(t, o.A) })
+	waittest.Eventually(t, "no XDP program of the killed service is attached", func() bool { return !hasXDP(t, o.A) })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestSocketsOfContainers: each is a user of its own that sees nothing of others and manages nothing, though all are
-// root; it goes when it is removed, and is there again when the service is.
+// TestSocketsOfContainers: each container's socket is a separate user that cannot see or manage others, even as
+// root; it is closed when removed, and restored after a restart of the service.
 func TestSocketsOfContainers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestSocketsOfContainers(t *testing.T) {
 	server, port := cmdtest.StartWaiting(t, []string{"ping", "-d", "a", "--service=" + first, "-n", "10"})
 	for path, sees := range map[string]bool{first: true, own: true, second: false} {
 		_, said, _ := cmdtest.Run(t, "show", "client", "--service="+path)
-		if others := strings.Count(said, "\n") > 2; others != sees { // a heading, and who looks
+		if others := strings.Count(said, "\n") > 2; others != sees { // heading, and this command
 			t.Errorf("by %s: %s", path, said)
 		}
 	}
@@ -60,7 +60,7 @@ func TestSocketsOfContainers(t *testing.T) {
 		}
 	}
 	if code, _, said := cmdtest.Run(t, "socket", "add", "third", "--service="+first); code == 0 || !strings.Contains(said, "not permitted") {
-		t.Errorf("a container makes a socket: exit code %d: %s", code, said)
+		t.Errorf("a container created a socket: exit code %d: %s", code, said)
 	}
 	if code, _, said := cmdtest.Run(t, "socket", "remove", "second", "--service="+own); code != 0 {
 		t.Errorf("remove: exit code %d: %s", code, said)
@@ -104,7 +104,7 @@ func makeSocket(t *testing.T, folder string) {
 	t.Cleanup(func() { listener.Close() })
 }
 
-// TestCDI: what the specification of the Container Device Interface asks of one.
+// TestCDI: the output follows the specification of the Container Device Interface.
 func TestCDI(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,8 +139,8 @@ func TestCDI(t *testing.T) {
 	}
 }
 
-// TestSocketOfTheEnvironment: commands without --socket take the one that ROCED_SOCKET names, also those that only
-// make its name into others. A container engine needs paths that hold anywhere.
+// TestSocketOfTheEnvironment: commands without --socket use ROCED_SOCKET, including those that only derive other
+// names from it. A container engine needs absolute paths.
 func TestSocketOfTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sockets", "web1")

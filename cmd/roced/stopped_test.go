@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSignalWhileTheServiceIsStopped: commands that wait for its answer end by a signal, with the code that
-// roced(8) says; the doctor prints what it has found.
+// TestSignalWhileTheServiceIsStopped: commands that wait for the service end by a signal, with the exit
+// code of roced(8); the doctor prints its findings.
 func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "silent.sock")
@@ -33,11 +33,11 @@ func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 		}
 		c := cmdtest.Command(t, append(strings.Fields(args), "--socket", socket)...)
 		c.Start(t)
-		connection, _, err := unix.Accept(listener) // and never a word: as of a service that hangs
+		connection, _, err := unix.Accept(listener) // accept and never respond, like a service that hangs
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := unix.Read(connection, make([]byte, 1)); err != nil { // it has asked, and waits
+		if _, err := unix.Read(connection, make([]byte, 1)); err != nil { // the command has sent its query and waits
 			t.Fatal(err)
 		}
 		if err := c.Process.Signal(s); err != nil {

@@ -80,7 +80,7 @@ func TestOrdinaryUserBesideXDP(t *testing.T) {
 	code, _ := c.End(t)
 	for _, want := range []string{"missing CAP_NET_RAW", "there is an XDP program", "on eth0", "--network udp"} {
 		if said := c.Said(); code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
-			t.Errorf("exit code %d: %q does not say %q", code, said, want)
+			t.Errorf("exit code %d: %q lacks %q", code, said, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func endpoint(t *testing.T, socket, device string) *ud.Endpoint {
 	return e
 }
 
-// TestDump: a file grows with each packet, while it is written, with what became of it.
+// TestDump: each packet is written at once, with its outcome.
 func TestDump(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)

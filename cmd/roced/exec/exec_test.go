@@ -29,7 +29,7 @@ func newLibraries(t *testing.T) string {
 	return dir
 }
 
-// newMuslToo is a folder with those for musl too.
+// newMuslToo returns a folder that also has the libraries for musl.
 func newMuslToo(t *testing.T) string {
 	t.Helper()
 	dir := newLibraries(t)
@@ -49,13 +49,13 @@ func newStrangers(t *testing.T) string {
 	return dir
 }
 
-// ran is how a command line of exec has ended.
+// ran is the result of a command line of exec.
 type ran struct {
 	code        int
 	out, errOut string
 }
 
-// run runs roced exec in a process of its own. No service is there, except what the environment names.
+// run runs roced exec in a process of its own, without a service unless the environment names one.
 func run(t *testing.T, environment []string, args ...string) ran {
 	t.Helper()
 	return runChild(cmdtest.Command(t, append([]string{"exec"}, args...)...), t.TempDir(), environment)
@@ -156,11 +156,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The libraries come before what the program's loader would look through.
+// TestEnvironment: roced's libraries precede the loader's other directories.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	dir, both := newLibraries(t), newMuslToo(t)
-	preload := []string{"--preload"} // the loader says that the files are no libraries
+	preload := []string{"--preload"} // the loader reports that the files are not libraries
 	rows := map[string]struct {
 		dir   string
 		flags []string
@@ -188,7 +188,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A command inside of another one finds the outer one's service, which has gone afterwards with its folder.
+// TestOwnService: a nested command uses the outer one's service, which is removed at the end with its folder.
 func TestOwnService(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -204,7 +204,7 @@ func TestOwnService(t *testing.T) {
 	}
 }
 
-// A folder for temporary files that cannot be used is said with its name.
+// TestTemporaryFolder: an unusable folder for temporary files is reported by name.
 func TestTemporaryFolder(t *testing.T) {
 	t.Parallel()
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 90))
@@ -268,7 +268,7 @@ func TestSysfs(t *testing.T) {
 	}
 }
 
-// TestSysfsInAChroot: it needs no / that is a mount point.
+// TestSysfsInAChroot: --sysfs works if / is not a mount point.
 func TestSysfsInAChroot(t *testing.T) {
 	t.Parallel()
 	child := cmdtest.Command(t, "exec", "--network", "loopback", "--sysfs", "--libraries", newLibraries(t), "cat", "/sys/class/infiniband/loop/node_type")
@@ -278,7 +278,7 @@ func TestSysfsInAChroot(t *testing.T) {
 	}
 }
 
-// The program has no more rights than it would have without --sysfs.
+// TestSysfsGivesNoRights: --sysfs gives the program no additional privileges.
 func TestSysfsGivesNoRights(t *testing.T) {
 	t.Parallel()
 	needs.UserNamespace(t)
@@ -308,7 +308,7 @@ func TestStrangersService(t *testing.T) {
 	}
 }
 
-// The installed service runs as a user of its own, whose folder it is in.
+// TestInstalledService: the installed service runs as a user of its own, in a folder of that user.
 func TestInstalledService(t *testing.T) {
 	needs.Root(t)
 	t.Setenv("ROCED_SOCKET", "")
@@ -327,7 +327,7 @@ func TestInstalledService(t *testing.T) {
 	}
 }
 
-// A program that goes to another folder finds the service all the same.
+// TestRelativeSocket: a program that changes its directory still finds the service.
 func TestRelativeSocket(t *testing.T) {
 	t.Parallel()
 	s, err := (&options{}).openService()
@@ -356,7 +356,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A program that stops for its terminal is a job that has stopped, and goes on as one.
+// TestStoppedJob: a program that the terminal stops is a stopped job, and continues as one.
 func TestStoppedJob(t *testing.T) {
 	t.Parallel()
 	needs.Tools(t, "script", "bash")

@@ -24,7 +24,7 @@ type kill struct {
 	place string
 }
 
-// startToBeKilled starts a command whose program stays until its input ends, which it does not before the test does.
+// startToBeKilled starts a command whose program runs until its input ends, which is after the test.
 func startToBeKilled(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) kill {
 	t.Helper()
 	child := cmdtest.Command(t, append(append([]string{"exec", "--libraries", newLibraries(t)}, args...), "sh", "-c", "echo up; read x; echo still here")...)
@@ -54,7 +54,7 @@ func (k kill) leavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Process.Wait()
-	waittest.Eventually(t, "nothing is left of a killed command", func() bool {
+	waittest.Eventually(t, "a killed command leaves nothing behind", func() bool {
 		files, err := os.ReadDir(k.place)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func (k kill) leavesNothing(t *testing.T) {
 	})
 }
 
-// namedIn says whether the folder's name is in one of the files.
+// namedIn reports whether the folder's name occurs in one of the files.
 func (k kill) namedIn(pattern string) bool { return isIn(pattern, k.place) }
 
 func isIn(pattern, text string) bool {
@@ -76,7 +76,8 @@ func isIn(pattern, text string) bool {
 	return false
 }
 
-// TestKilledLeavesNothing: with the command go its program, its socket and the folder of that, its mounts and its port.
+// TestKilledLeavesNothing: the kill of a command also ends its program, and removes its socket, folder, mounts and
+// port.
 func TestKilledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -106,7 +107,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyMoment: also while it starts.
+// TestKilledAtAnyMoment: a kill during the start leaves nothing behind.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -123,7 +124,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestGroupKilled: a guard is not of the group that a command and its program are in.
+// TestGroupKilled: the guard is in another process group than the command and its program.
 func TestGroupKilled(t *testing.T) {
 	t.Parallel()
 	place := t.TempDir()
@@ -143,8 +144,8 @@ func TestGroupKilled(t *testing.T) {
 	}
 }
 
-// TestLeftFolders: what a command and its guard have left when both were killed is removed by the next command; what
-// one that runs has is not.
+// TestLeftFolders: the next command removes leftovers of a command that was killed together with its guard, but not the
+// folder of a running command.
 func TestLeftFolders(t *testing.T) {
 	t.Parallel()
 	place := t.TempDir()
@@ -166,7 +167,7 @@ func TestLeftFolders(t *testing.T) {
 	}
 }
 
-// TestGuardRemovesOnlySuchFolders: it is a flag of the command line, after all.
+// TestGuardRemovesOnlySuchFolders: the guard's flag, given by a user, must not remove other folders.
 func TestGuardRemovesOnlySuchFolders(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "precious")

@@ -20,7 +20,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// started is a roced exec whose program says where the service is, and ends when its input does.
+// started is a roced exec whose program prints the service's socket and ends with its input.
 type started struct {
 	*cmdtest.Child
 	socket string
@@ -88,7 +88,7 @@ func listen(t *testing.T, c *verbs.Context) *ud.Endpoint {
 	return e
 }
 
-// An ordinary user's programs reach those of root on another host, over the interface that there is.
+// TestInterface: unprivileged programs communicate with programs of root on another host, over the existing interface.
 func TestInterface(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -103,7 +103,7 @@ func TestInterface(t *testing.T) {
 	}
 }
 
-// Hosts with names have addresses that are known before, which no process gets.
+// TestHosts: named hosts have fixed addresses, which no process gets.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2")
@@ -115,8 +115,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestPrivateNetworks: hosts of two commands have different addresses, from which the other's is unreachable at once, and
-// 10.88.0.1 is the first host of each.
+// TestPrivateNetworks: hosts of two commands have different addresses, each unreachable from the other, and 10.88.0.1
+// is the first host of each.
 func TestPrivateNetworks(t *testing.T) {
 	t.Parallel()
 	var addresses [2]netip.Addr
@@ -147,8 +147,8 @@ func TestPrivateNetworks(t *testing.T) {
 	}
 }
 
-// TestWaitsAlone: a program that has a device, and sends and receives nothing, is told that programs of other commands
-// cannot reach it.
+// TestWaitsAlone: a program that has a device but sends and receives nothing causes a note that programs of other
+// commands cannot reach it.
 func TestWaitsAlone(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback")
@@ -165,7 +165,7 @@ func TestWaitsAlone(t *testing.T) {
 	}
 }
 
-// What was dropped is said at the end, and is in the capture with its reason.
+// TestReportAndCapture: drops are reported at the end, and are in the capture with their reason.
 func TestReportAndCapture(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(cmdtest.NobodysDir(t), "x.pcapng")

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// TestMcastOverADaemon: a receiver and a sender are programs of one, without privileges.
+// TestMcastOverADaemon: a receiver and a sender are unprivileged programs of one service.
 func TestMcastOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)

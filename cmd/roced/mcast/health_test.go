@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMTUIsLowered: the numbers are those of now, and what cannot be sent any more says so.
+// TestMTUIsLowered: the current MTU is reported, and sends above it fail with the cause.
 func TestMTUIsLowered(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -26,7 +26,7 @@ func TestMTUIsLowered(t *testing.T) {
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1000"), cli.ExitFailed, "exceed the RDMA MTU, which is 512 because the MTU of the interface is 700")
 }
 
-// TestMTUChangeIsLogged: also by a command that sends nothing.
+// TestMTUChangeIsLogged: also by a command that does not send.
 func TestMTUChangeIsLogged(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -48,7 +48,7 @@ func TestMTUChangeIsLogged(t *testing.T) {
 	}
 }
 
-// lines is a writer whose texts can be waited for.
+// lines is a writer whose lines can be awaited.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

@@ -37,7 +37,7 @@ func listen(t *testing.T, ns *lab.Namespace, args string) *cmdtest.Background {
 	return b
 }
 
-// send sends to a group, and gives what the sender printed.
+// send sends to a group and returns the sender's output.
 func send(t *testing.T, ns *lab.Namespace, args string) string {
 	t.Helper()
 	code, stdout, stderr := cmdtest.Run(t, append(mcastArgs(ns, args), "--send")...)
@@ -77,8 +77,8 @@ func TestMcast(t *testing.T) {
 	}
 }
 
-// TestMcastOnTheWire compares what is sent with what mckey sends (its packets are among
-// the captures that package wire is tested with).
+// TestMcastOnTheWire compares sent packets with those of mckey, which are among the captures of
+// package wire's tests.
 func TestMcastOnTheWire(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -128,7 +128,7 @@ func TestMcastDrops(t *testing.T) {
 	cmdtest.CheckSays(t, got, "received 1 message, 100 bytes", "dropped: engine drop_qkey 3", "--qkey 0x11111111")
 }
 
-// TestMcastZeroQKey: 0 is a Q_Key as any other.
+// TestMcastZeroQKey: 0 is a valid Q_Key.
 func TestMcastZeroQKey(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -150,7 +150,7 @@ func TestMcastLoopback(t *testing.T) {
 	got = send(t, hosts.A, testGroup6+" -n 5 --loopback=false")
 	cmdtest.CheckSays(t, got, "dropped: engine drop_self_loopback 5")
 	if strings.Contains(got, "received") {
-		t.Errorf("own messages came back:\n%s", got)
+		t.Errorf("own messages received:\n%s", got)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestMcastJSON(t *testing.T) {
 	checkSummary(t, summary, totals{Group: testGroup4, Sent: 1, Size: 100, Received: 1, Own: 1, Bytes: 100})
 }
 
-// TestMcastJSONOfReceivers: a receiver says which address the interface has, of either IP version.
+// TestMcastJSONOfReceivers: a receiver reports the interface's address, of either IP version.
 func TestMcastJSONOfReceivers(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -219,7 +219,7 @@ func TestXDPMode(t *testing.T) {
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --zerocopy"), cli.ExitFailed, "zero-copy")
 }
 
-// TestHintsNameCounters: a hint is about a counter that there is.
+// TestHintsNameCounters: hints are for existing counters.
 func TestHintsNameCounters(t *testing.T) {
 	for _, h := range dropHints {
 		cardtest.CheckCounters(t, h.drop)

@@ -58,7 +58,8 @@ func TestMcastRuntimeErrors(t *testing.T) {
 	receiver.End(t)
 }
 
-// TestMcastWithoutAddress: ports that capture often have none. A sender needs one.
+// TestMcastWithoutAddress: a receiver works without an address, as on capture ports. A sender needs
+// one.
 func TestMcastWithoutAddress(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -74,7 +75,7 @@ func TestMcastWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestMcastZone: ff02::1 is another group on each interface, and the zone says which.
+// TestMcastZone: ff02::1 is a different group on each interface, selected by the zone.
 func TestMcastZone(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -95,7 +96,7 @@ func TestMcastWithoutPrivileges(t *testing.T) {
 	}
 }
 
-// TestMcastIsInterrupted: that is the normal end, unless another one was asked for.
+// TestMcastIsInterrupted: an interrupt is the normal end, unless a count or time was given.
 func TestMcastIsInterrupted(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// TestMonitor: of one device, in lines and in JSON, until it is stopped.
+// TestMonitor: prints events of one device, in lines and in JSON, until it is stopped.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -58,7 +58,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestLines: what each kind of event says.
+// TestLines: the line for each kind of event.
 func TestLines(t *testing.T) {
 	for _, row := range []struct {
 		event proto.Event

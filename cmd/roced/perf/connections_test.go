@@ -117,7 +117,7 @@ func TestConnectionsDiffer(t *testing.T) {
 		_, _, stderr := cmdtest.Run(t, connectionArgs(hosts.B, row.client+" 10.77.0.1 -p "+port)...)
 		code, _ := server.Wait()
 		if says := stderr + server.Stderr(); code != cli.ExitFailed || !strings.Contains(says, row.want) {
-			t.Errorf("%s: exit code %d, want one that says %q: %s", row.client, code, row.want, says)
+			t.Errorf("%s: exit code %d, want an error with %q: %s", row.client, code, row.want, says)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func guest(t *testing.T, socket, device string) *verbs.QP {
 
 var check = errtest.Check
 
-// TestShowObjects: each noun has the line of what a program has, in columns and in JSON.
+// TestShowObjects: each noun lists the program's object, in columns and in JSON.
 func TestShowObjects(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -110,7 +110,7 @@ func TestShowStat(t *testing.T) {
 	}
 }
 
-// TestShowGIDOfTheDaemon: those of all its devices, or of one.
+// TestShowGIDOfTheDaemon: the GIDs of all devices, or of one.
 func TestShowGIDOfTheDaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -122,7 +122,7 @@ func TestShowGIDOfTheDaemon(t *testing.T) {
 	}
 }
 
-// TestShowWatch: it looks again until it is stopped.
+// TestShowWatch: it refreshes until it is stopped.
 func TestShowWatch(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -147,7 +147,7 @@ func (absent) Do(context.Context, provider.Code, any, any) error {
 	return &admin.NoCardError{Device: "absent", Cause: errors.New("it is not plugged in")}
 }
 
-// TestShowWithoutCard: the reason stands once, behind the columns; what is no reason is an error.
+// TestShowWithoutCard: the reason is printed once, in the last column; other failures are errors.
 func TestShowWithoutCard(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.Serve(t, absent{})
@@ -166,7 +166,7 @@ func TestShowWithoutCard(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "dev", "--socket", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only programs that open")
 }
 
-// mute is a device that does not say what it is.
+// mute is a device that does not report its attributes.
 type mute struct{ server.Source }
 
 func (mute) Name() string { return "mute" }
@@ -180,7 +180,7 @@ func TestShowDaemonErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `unknown command "nothing" of roced show`)
 }
 
-// TestShowTheWay: to the network, and why packets do not leave in trains.
+// TestShowTheWay: the kind of network, and the reason for sending no trains.
 func TestShowTheWay(t *testing.T) {
 	t.Parallel()
 	for way, want := range map[hca.Network]string{hca.NetworkUDP: "ACTIVE udp none udp trains", hca.NetworkXDP: "ACTIVE xdp native copy af_xdp"} {

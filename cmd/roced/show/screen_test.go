@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestScreen: nothing above it is erased, it shows what fits, and the screen of before comes back.
+// TestScreen: the screen keeps the lines above it, shows as much as fits, and restores the previous screen.
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := openScreen(&out)
@@ -29,7 +29,7 @@ type cells []string
 
 func (c cells) cells() []string { return c }
 
-// TestTable: numbers end in one column, all else begins in one.
+// TestTable: numbers are right-aligned, other columns left-aligned.
 func TestTable(t *testing.T) {
 	got := table([]string{"NAME", "VALUE", ""}, []row{cells{"a", "1,234", ""}, cells{"longer", "5", "lost"}}, 0)
 	want := "NAME    VALUE\na       1,234\nlonger      5  lost\n"
@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableOfAWidth: columns that do not fit continue on further lines, and so do words of a long cell; nothing is left out.
+// TestTableOfAWidth: columns that do not fit continue on further lines, as do words of a long cell; nothing is omitted.
 func TestTableOfAWidth(t *testing.T) {
 	got := table([]string{"NAME", "FIRST", "SECOND", ""}, []row{cells{"a", "1", "x", "one two three four"}, cells{"b", "22", "yy", ""}}, 14)
 	want := "NAME  FIRST\n  SECOND\na         1\n  x\n  one two\n  three four\nb        22\n  yy\n"
@@ -50,7 +50,7 @@ func TestTableOfAWidth(t *testing.T) {
 	}
 }
 
-// TestWidthOfTheLists: of all kinds, with the longest usual values, each line fits 80 columns.
+// TestWidthOfTheLists: with the longest usual values, each line of all lists fits 80 columns.
 func TestWidthOfTheLists(t *testing.T) {
 	const address = "fd77:1234:5678:9abc:def0:1234:5678:9abc"
 	o := owner{"enp193s0f1np1", 12345, 1234567, "ib_write_bw-long", "systemd-network"}

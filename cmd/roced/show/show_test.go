@@ -17,7 +17,7 @@ func TestShowGID(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	args := []string{"show", "gid", "-d", "eth0", "--netns", hosts.A.Path()}
-	other, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler)) // nothing is opened: it goes beside another
+	other, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler)) // opens no card, so it can coexist with another
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestShowGIDErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "eth0", "--netns", "no-such-namespace"}, cli.ExitFailed, "ip netns list")
 }
 
-// TestShowGIDAgreesWithADevice: each line that is shown is one that -g takes.
+// TestShowGIDAgreesWithADevice: each printed index is valid for -g.
 func TestShowGIDAgreesWithADevice(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOthersAreHidden: an ordinary user is told that a list is not whole, where it may not be. The test's thread
-// is another user's.
+// TestOthersAreHidden: an unprivileged user is notified that a list may be incomplete. The test's thread has
+// another uid.
 func TestOthersAreHidden(t *testing.T) {
 	needs.Root(t)
 	socket := cmdtest.ServeMemory(t)
@@ -31,7 +31,7 @@ func TestOthersAreHidden(t *testing.T) {
 		return stdout, stderr
 	}
 	if _, stderr := run("qp"); stderr != "" {
-		t.Errorf("root is told %q", stderr)
+		t.Errorf("root gets the note %q", stderr)
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

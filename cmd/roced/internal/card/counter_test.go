@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLossesOfAnInterfaceThatIsGone: its own counters are absent, not 0.
+// TestLossesOfAnInterfaceThatIsGone: the counters of a removed interface are absent, not 0.
 func TestLossesOfAnInterfaceThatIsGone(t *testing.T) {
 	before := []Counter{{Place: "engine", Name: "sent", Packets: 1}, {Place: "link", Name: "rx_dropped", Packets: 4}}
 	after := []Counter{{Place: "engine", Name: "sent", Packets: 3}}
@@ -14,11 +14,12 @@ func TestLossesOfAnInterfaceThatIsGone(t *testing.T) {
 		t.Errorf("%v", changed)
 	}
 	if link := LinkLosses(changed); link != nil {
-		t.Errorf("what is not known is %v", link)
+		t.Errorf("got %v for unknown losses", link)
 	}
 }
 
-// TestSinceOfACounterThatStartsAnew: it has counted nothing, rather than 2^64 less some.
+// TestSinceOfACounterThatStartsAnew: the difference of a counter that was reset is 0, without
+// wrapping.
 func TestSinceOfACounterThatStartsAnew(t *testing.T) {
 	changed := Since([]Counter{{Place: "link", Name: "rx_dropped", Packets: 4}}, []Counter{{Place: "link", Name: "rx_dropped", Packets: 1}})
 	if changed[0].Packets != 0 {

@@ -53,8 +53,8 @@ func flagsOf(t *testing.T, ns *lab.Namespace, args string) *Flags {
 	return f
 }
 
-// TestOpenFindsTheDaemon: when it has the interface, and not one of the same name elsewhere, and
-// nothing is asked for that only a card of the own process does.
+// TestOpenFindsTheDaemon: the service is used if it owns the interface, not one of the same name
+// elsewhere, and no flag needs a card of this process.
 func TestOpenFindsTheDaemon(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -84,14 +84,14 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 		t.Fatalf("a free interface: %v, of the service %q", err, d.Daemon)
 	}
 	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the service has another
-		t.Errorf("the other namespace's eth0 is taken for this one's: %v", err)
+		t.Errorf("opened eth0 of the other namespace: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestOpenFindsTheDaemonOverUDP: a card over XDP would take its packets.
+// TestOpenFindsTheDaemonOverUDP: a card over XDP would receive its packets.
 func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -113,7 +113,8 @@ func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
 	}
 }
 
-// TestOpenOfADaemonThatRefuses: what it says stands beside why the interface is busy.
+// TestOpenOfADaemonThatRefuses: the error contains the service's refusal, and the reason why the
+// interface is busy.
 func TestOpenOfADaemonThatRefuses(t *testing.T) {
 	t.Parallel()
 	f := &Flags{InterfaceFlags: InterfaceFlags{Device: "eth0"}, Log: slog.New(slog.DiscardHandler)}
@@ -129,7 +130,7 @@ func TestOpenOfADaemonThatRefuses(t *testing.T) {
 	}
 }
 
-// TestDaemonFlag: with it there is no interface to be named, and none to be opened.
+// TestDaemonFlag: with the flag, -d names a device of the service, and no interface is opened.
 func TestDaemonFlag(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCloseWaitsForSends: what is queued is not lost.
+// TestCloseWaitsForSends: queued messages are sent.
 func TestCloseWaitsForSends(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	e, err := card.OpenEndpoint(left.Device, cardtest.Options)
@@ -27,14 +27,15 @@ func TestCloseWaitsForSends(t *testing.T) {
 	for got := 0; got < cardtest.Depth; {
 		n, err := right.Receive(t.Context(), true, messages)
 		if err != nil {
-			t.Fatalf("%d of %d came: %v", got, cardtest.Depth, err)
+			t.Fatalf("received %d of %d: %v", got, cardtest.Depth, err)
 		}
 		got += n
 		right.Release(messages[:n])
 	}
 }
 
-// TestMessagesBeforeAFailure: what has come before the device is closed is told, and then that.
+// TestMessagesBeforeAFailure: messages received before a failure are returned first, then the
+// failure.
 func TestMessagesBeforeAFailure(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	to := right.LocalAddr()
@@ -54,7 +55,7 @@ func TestMessagesBeforeAFailure(t *testing.T) {
 	}
 }
 
-// TestAimNamesTheSource: a peer of the other IP version cannot be sent to from it.
+// TestAimNamesTheSource: a source address cannot send to a peer of the other IP version.
 func TestAimNamesTheSource(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	o := cardtest.Options

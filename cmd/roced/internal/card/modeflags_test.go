@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestModeFlags: which exclude each other, before anything is opened.
+// TestModeFlags: conflicting flags are rejected before anything is opened.
 func TestModeFlags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -14,12 +14,13 @@ func TestProgressLine(t *testing.T) {
 	line := p.line(start.Add(3 * time.Second))
 	for _, want := range []string{"\r", "bandwidth of 64 bytes", "3s", "3,000 messages", "1,000/s"} {
 		if !strings.Contains(line, want) {
-			t.Errorf("%q does not say %q", line, want)
+			t.Errorf("%q lacks %q", line, want)
 		}
 	}
 }
 
-// Where there is no terminal, a line is written every ten seconds, and nothing of a short test.
+// TestProgressWithoutATerminal: without a terminal a line is written every ten seconds, and none
+// for a short test.
 func TestProgressWithoutATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

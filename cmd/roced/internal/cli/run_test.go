@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCure: an error of too few descriptors says what to do, once.
+// TestCure: the error for too few descriptors has one remedy.
 func TestCure(t *testing.T) {
 	for text, want := range map[string]int{"listen": 1, "raise ulimit -n": 1, "": 0} {
 		var stderr bytes.Buffer

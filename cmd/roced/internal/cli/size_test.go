@@ -14,7 +14,7 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q: %d, %v", row.text, got, err)
 		}
 	}
-	if got, err := ParseSize("-2k"); err != nil || got != -2048 { // the command says what the least is
+	if got, err := ParseSize("-2k"); err != nil || got != -2048 { // the command checks the minimum
 		t.Errorf("%d, %v", got, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A wrong value is named in plain words, with its flag and where to read on.
+// TestWrongValues: an invalid value is reported with its flag and a pointer to the help.
 func TestWrongValues(t *testing.T) {
 	for _, row := range []struct{ argument, want string }{
 		{"--count=x", `--count: "x" is not an integer; see roced --help`},

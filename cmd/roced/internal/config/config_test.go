@@ -21,8 +21,8 @@ func uncommented() string {
 	return regexp.MustCompile(`(?m)^#([[a-z])`).ReplaceAllString(Reference, "$1")
 }
 
-// TestReferenceHasEveryKeyAndItsDefault: in the order of the table, and in force it says what an empty
-// file with that device says.
+// TestReferenceHasEveryKeyAndItsDefault: the reference lists the keys in the order of the table. It is
+// equal to an empty file with that device.
 func TestReferenceHasEveryKeyAndItsDefault(t *testing.T) {
 	items, mistakes := read([]byte(uncommented()))
 	if mistakes != nil {
@@ -47,11 +47,11 @@ func TestReferenceHasEveryKeyAndItsDefault(t *testing.T) {
 	want.Devices = []Device{NewDevice("eth0")}
 	got.Devices[0].line = 0
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the reference says %+v, and the defaults are %+v", got, want)
+		t.Errorf("got reference values %+v, want defaults %+v", got, want)
 	}
 }
 
-// TestReferenceAsItIs: it stands for the defaults, with no device.
+// TestReferenceAsItIs: the reference has the defaults and no device.
 func TestReferenceAsItIs(t *testing.T) {
 	got, err := Parse("reference", []byte(Reference))
 	if err != nil || !reflect.DeepEqual(got, Default()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestDialWaitsInTurn: commands that look wait while others wait to connect, as programs do.
+// TestDialWaitsInTurn: commands that query the service wait in the backlog, as programs do.
 func TestDialWaitsInTurn(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, enough)

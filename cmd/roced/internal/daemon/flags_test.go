@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestSocketFlag: it takes a value in both ways of writing, and nothing else for one.
+// TestSocketFlag: the flag accepts its value in both forms, and rejects values that are not paths.
 func TestSocketFlag(t *testing.T) {
 	for args, want := range map[string]string{
 		"": client.DefaultPath, "--socket /a/b": "/a/b", "--socket=./b": "./b",
@@ -27,7 +27,7 @@ func TestSocketFlag(t *testing.T) {
 	}
 }
 
-// TestFormerFlags: what the flag was called before is still taken.
+// TestFormerFlags: earlier names of the flag are still accepted.
 func TestFormerFlags(t *testing.T) {
 	for _, args := range []string{"--service /a/b", "--daemon=/a/b"} {
 		if got, err := parse(args); err != nil || got != "/a/b" {
@@ -36,7 +36,7 @@ func TestFormerFlags(t *testing.T) {
 	}
 }
 
-// TestSocketOfTheEnvironment: it is used where the command line names none.
+// TestSocketOfTheEnvironment: ROCED_SOCKET is used if the command line names no socket.
 func TestSocketOfTheEnvironment(t *testing.T) {
 	t.Setenv("ROCED_SOCKET", "/named/by/it")
 	for args, want := range map[string]string{"": "/named/by/it", "--socket /a/b": "/a/b"} {

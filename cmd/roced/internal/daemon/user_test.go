@@ -2,7 +2,7 @@ package daemon
 
 import "testing"
 
-// TestPrintable: a program's name moves no cursor.
+// TestPrintable: control characters in a program's name are escaped.
 func TestPrintable(t *testing.T) {
 	if got := Printable("a\x1b[2Jb\tc\n"); got != "a?[2Jb\tc?" {
 		t.Errorf("%q", got)

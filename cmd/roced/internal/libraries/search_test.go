@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// newProgram writes a program of which there is no more than the name of its loader.
+// newProgram writes a program that contains only the name of its loader.
 func newProgram(t *testing.T, loader string) string {
 	t.Helper()
 	const headers = 64 + 56 // of the file, and of one segment

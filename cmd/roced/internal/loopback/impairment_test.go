@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newBadNetwork has hosts a (10.1.0.1) and b (10.1.0.2), and what flags say.
+// newBadNetwork returns a network with hosts a (10.1.0.1) and b (10.1.0.2) and the impairments of
+// flags.
 func newBadNetwork(t *testing.T, flags ...string) *Network {
 	t.Helper()
 	var w ImpairmentFlags
@@ -152,7 +153,8 @@ func TestNetworkThatMarks(t *testing.T) {
 	}
 }
 
-// A connection over a bad network loses nothing, and sends again what the network loses.
+// TestConnectionIsWhole: a connection over a bad network loses nothing and retransmits lost
+// packets.
 func TestConnectionIsWhole(t *testing.T) {
 	t.Parallel()
 	const messages = 500
@@ -207,7 +209,7 @@ func TestConnectionIsWhole(t *testing.T) {
 	}
 }
 
-// Programs are told of what the schedule has happen to their host.
+// TestSchedule: programs are notified of the events of their host in the schedule.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	list, err := parseSchedule("x", strings.NewReader("# what happens\n20ms a up\n0s a down # first\n\n40ms a address 10.1.0.9,fd01::9\n50ms gone down\n"))

@@ -40,8 +40,7 @@ func newNetwork(t *testing.T, pools, hosts []string) *Network {
 	return n
 }
 
-// TestPoolIsUsedUp: the addresses of hosts with names are not given away, and those of sessions that
-// ended are there again.
+// TestPoolIsUsedUp: addresses of named hosts are not assigned, and those of ended sessions are reused.
 func TestPoolIsUsedUp(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/30", "fd00::/64"}, []string{"server=10.0.0.2"})
 	device := n.Devices()[0]
@@ -82,7 +81,7 @@ func TestPoolIsUsedUp(t *testing.T) {
 	}
 }
 
-// TestRefusedSession: its addresses and its host are gone.
+// TestRefusedSession: its addresses and its host are released.
 func TestRefusedSession(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/31"}, nil)
 	device := n.Devices()[0]
@@ -111,8 +110,8 @@ func TestNamesOfDevices(t *testing.T) {
 	}
 }
 
-// TestLoopIsSeen: without a program the device says what it is; with some, their addresses; and what they
-// have counted stays when they have ended.
+// TestLoopIsSeen: without a program the device describes itself, otherwise it lists the programs' addresses; counters
+// survive their programs.
 func TestLoopIsSeen(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/24"}, []string{"server=10.0.0.9"})
 	loop := n.Devices()[0]
@@ -144,7 +143,7 @@ func TestLoopIsSeen(t *testing.T) {
 	}
 	before := loopback(t, loop)
 	if before == 0 {
-		t.Fatal("nothing is counted")
+		t.Fatal("no packets are counted")
 	}
 	for sendToGroup(t, n.Devices()[1]); count(t, loop, "drop_no_group") == 0; {
 		time.Sleep(time.Millisecond)
@@ -173,7 +172,7 @@ func receive(t *testing.T, e *ud.Endpoint) error {
 	return err
 }
 
-// gidsOf are the hosts and addresses that a device says it has.
+// gidsOf returns the hosts and addresses of a device.
 func gidsOf(t *testing.T, d Device) (list []string) {
 	t.Helper()
 	table, err := provider.Do(d, provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
@@ -228,8 +227,8 @@ func count(t *testing.T, d Device, name string) uint64 {
 	return 0
 }
 
-// TestHostOfAProcess: all sessions of a process are on one host, which it has been told of before it opens it. The host
-// stays while the process lives, and goes with its sessions when it has ended.
+// TestHostOfAProcess: all sessions of a process are on one host, with the attributes that were queried before. The host
+// exists until the process and its sessions have ended.
 func TestHostOfAProcess(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/29"}, nil)
 	device := n.guests
@@ -258,7 +257,7 @@ func TestHostOfAProcess(t *testing.T) {
 	one, first := open(process)
 	two, second := open(process)
 	if first.NodeGUID != told.NodeGUID || second.NodeGUID != told.NodeGUID {
-		t.Errorf("%x and %x, told %x", first.NodeGUID, second.NodeGUID, told.NodeGUID)
+		t.Errorf("got %x and %x, queried %x", first.NodeGUID, second.NodeGUID, told.NodeGUID)
 	}
 	other, third := open(server.Process{PID: program.Process.Pid, UID: 8})
 	if third.NodeGUID == told.NodeGUID {
@@ -271,21 +270,21 @@ func TestHostOfAProcess(t *testing.T) {
 		t.Error(err)
 	}
 	_ = program.Wait()
-	waittest.Eventually(t, "the other process's host is gone", func() bool { return len(gidsOf(t, device)) == 1 })
+	waittest.Eventually(t, "the other process's host is closed", func() bool { return len(gidsOf(t, device)) == 1 })
 	if err := two.Close(); err != nil {
 		t.Error(err)
 	}
-	waittest.Eventually(t, "all hosts are gone", func() bool { return len(gidsOf(t, device)) == 0 })
+	waittest.Eventually(t, "all hosts are closed", func() bool { return len(gidsOf(t, device)) == 0 })
 }
 
-// A process whose end cannot be awaited for lack of descriptors gets no host: it would have another one for
-// each query.
+// TestHostWithoutDescriptors: without a descriptor to await its end, a process gets no host; otherwise it would get
+// another host for each query.
 func TestHostWithoutDescriptors(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/30"}, nil)
 	process := server.Process{PID: os.Getpid()}
 	for more, served := uint64(0), false; !served; more++ {
 		if more > 100 {
-			t.Fatal("there is no host with many descriptors either")
+			t.Fatal("no host even with many descriptors")
 		}
 		err := belowDescriptor(t, more, func() error {
 			_, err := n.guests.QueryDeviceOf(process)
@@ -301,7 +300,7 @@ func TestHostWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// belowDescriptor runs something while descriptors have numbers below the next one's and so many more.
+// belowDescriptor runs a function with a limit of more further descriptors.
 func belowDescriptor(t *testing.T, more uint64, run func() error) error {
 	t.Helper()
 	var was unix.Rlimit
@@ -316,7 +315,7 @@ func belowDescriptor(t *testing.T, more uint64, run func() error) error {
 	return run()
 }
 
-// TestAlone: the only process on the network is alone until it has sent, or another has been there.
+// TestAlone: the only process on the network is alone until it has sent, or another has existed.
 func TestAlone(t *testing.T) {
 	session := func(n *Network) *hca.Session {
 		t.Helper()

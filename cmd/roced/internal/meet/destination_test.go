@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// golden is what ibv_ud_pingpong sends from 10.77.0.1, put together after its source
+// golden is the address that ibv_ud_pingpong sends from 10.77.0.1, composed from its source
 // (rdma-core, libibverbs/examples/ud_pingpong.c at 1d07d99b813f, not a capture):
 // sizeof "0000:000000:000000:00000000000000000000000000000000" bytes.
 const golden = "0000:" + // LID

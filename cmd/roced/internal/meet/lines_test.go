@@ -18,7 +18,7 @@ type word struct {
 
 func (*word) Required() []string { return []string{"sent"} }
 
-// listening is a Control whose peer says something.
+// listening returns a Control whose peer sends a text.
 func listening(t *testing.T, speech string) *Control {
 	t.Helper()
 	here, there := net.Pipe()
@@ -67,7 +67,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestEarly: what has come is there once, and nothing is waited for.
+// TestEarly: a line that has arrived is returned once, without waiting.
 func TestEarly(t *testing.T) {
 	var w word
 	c := listening(t, "{\"sent\":1}\n{\"sent\":2}\n")

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTermsOfStrangers: what is no line of terms is an error, and a line without an end is read no further than its limit.
+// TestTermsOfStrangers: a line that is not terms is an error, and a line without an end is read only up to its limit.
 func TestTermsOfStrangers(t *testing.T) {
 	for _, row := range []struct {
 		line string
@@ -35,8 +35,8 @@ func TestTermsOfStrangers(t *testing.T) {
 	}
 }
 
-// TestMarksAreRead: rdma-core's programs and perftest's, which exchange no terms, get the messages that they expect, and their
-// answers are read whole.
+// TestMarksAreRead: programs of rdma-core and perftest, which exchange no terms, receive the expected messages, and
+// their responses are read completely.
 func TestMarksAreRead(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()

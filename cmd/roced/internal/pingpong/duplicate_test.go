@@ -21,7 +21,7 @@ func TestPingOfAnswersThatComeTwice(t *testing.T) {
 	cardtest.CheckTrips(t, p.Trips, count)
 }
 
-// TestPingOfQuestionsThatComeTwice: the server answers each once.
+// TestPingOfQuestionsThatComeTwice: the server responds once to a duplicate.
 func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	server := &Exchange{Endpoint: right, To: left.LocalAddr(), Data: make([]byte, 8), Peer: left.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
@@ -41,8 +41,8 @@ func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 	}
 }
 
-// TestPingWithoutNumbers: a peer as ibv_ud_pingpong gives none, and is sent none after its
-// first answer. What is there when nothing is due counts for nothing.
+// TestPingWithoutNumbers: a peer without numbers, like ibv_ud_pingpong, gets none after its first
+// response. Unexpected messages are ignored.
 func TestPingWithoutNumbers(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	p := &Exchange{Endpoint: left, To: right.LocalAddr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}

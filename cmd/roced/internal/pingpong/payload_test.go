@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestPingPayload: as ibv_ud_pingpong's capture with -c has it.
+// TestPingPayload: the payload equals that of a capture of ibv_ud_pingpong -c.
 func TestPingPayload(t *testing.T) {
 	if got := string(Payload(4)); got != "\x00{{{" {
 		t.Errorf("%q", got)

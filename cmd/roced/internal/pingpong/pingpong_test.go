@@ -76,7 +76,7 @@ func TestPingpongFindsWhatIsWrong(t *testing.T) {
 		clientErr, serverErr := runBoth(t, client, server)
 		err := errors.Join(clientErr, serverErr)
 		if !errors.Is(err, unix.EBADMSG) || !strings.Contains(err.Error(), "message 1: "+row.want) {
-			t.Errorf("%v, want one that says %q", err, row.want)
+			t.Errorf("%v, want an error with %q", err, row.want)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func fillWith(p *Exchange, offset int, value byte) {
 	p.Data = payload
 }
 
-// TestPingpongPassesOverStrangers: a message of another queue pair counts for nothing.
+// TestPingpongPassesOverStrangers: messages of other queue pairs are ignored.
 func TestPingpongPassesOverStrangers(t *testing.T) {
 	client, server := pingpongPair(t, 8, 1)
 	server.Peer++
