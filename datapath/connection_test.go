@@ -229,7 +229,7 @@ func TestLongPacketsOnTheirWay(t *testing.T) {
 		expect(t, ofA, ib.WCRemInvReqErr)
 		expect(t, ofB, ib.WCLocLenErr)
 		if end := 2 << 10; !bytes.Equal(into[:end], source[:end]) || !bytes.Equal(into[end:], make([]byte, 8<<10)) {
-			t.Errorf("long %v: a message that is too long has written other bytes", long)
+			t.Errorf("long %v: a message that is too long has written different bytes", long)
 		}
 	}
 }

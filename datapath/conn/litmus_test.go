@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-// write is a WRITE of two words to a program that polls the last one: the target of a stream (rs_can_send and take_room in
-// verbs/c/cm).
+// write models a WRITE of two words to a program that polls the last one: the target of a stream (rs_can_send and
+// take_room in verbs/c/cm).
 func write(keepOrder func(t *litmus.Thread)) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("engine", func(t *litmus.Thread) {
@@ -32,12 +32,12 @@ func TestLitmusWrite(t *testing.T) {
 		t.Change("keepOrder", "order", litmus.Atomic, func(n int) int { return n + 1 })
 	})
 	if litmus.Fault(added) == nil {
-		t.Error("an addition is enough")
+		t.Error("an addition suffices")
 	}
 }
 
-// TestLitmusCredit returns the room of a stream's bytes by a WRITE with immediate data (rs_give_credits). The peer reads its
-// target after the completion, and then writes to that room.
+// TestLitmusCredit: a WRITE with immediate data returns the room of a stream's bytes (rs_give_credits). The peer reads
+// its target after the completion, and then writes to that room.
 func TestLitmusCredit(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"SendConsumer.Available: load acquire": "message passing",

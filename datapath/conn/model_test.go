@@ -14,31 +14,31 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// model is what a side's requests do if nothing is ever lost: each once, in order.
+// model is the expected effect of a side's requests without loss: each executes once, in order.
 type model struct {
-	posted   []request // and not completed
-	expected []request // that take a receive of the peer's, and have not
+	posted   []request // not completed yet
+	expected []request // that consume a receive request of the peer, and have not
 	number   uint32    // of the next request
-	target   []byte    // the peer's target area when all are carried out
+	target   []byte    // the peer's target area when all are executed
 	numbers  [numberCount]uint64
-	history  [1 << 10]request // of an unreliable connection: what may arrive, by number
-	original []byte           // the areas that nobody writes to
-	taken    int              // receives, in all
+	history  [1 << 10]request // of an unreliable connection: possible messages, by number
+	original []byte           // the areas that are never written
+	taken    int              // number of receive requests consumed
 }
 
-// request is one of a side's.
+// request is a request of a side.
 type request struct {
 	ring.SendConnected
 	number   uint32
 	slot     uint32
-	data     []byte // what it sends
+	data     []byte // the data that it sends
 	length   int
-	from     int    // of a READ: where in the peer's area; of an atomic: which number
+	from     int    // of a READ: offset in the peer's area; of an atomic: index of the operand
 	found    uint64 // by an atomic
 	signaled bool
 }
 
-// learn has the model begin with what is in the peer's memory.
+// learn initializes the model with the peer's memory.
 func (s *side) learn() {
 	s.posted, s.expected = s.posted[:0], s.expected[:0]
 	s.target = append(s.target[:0], s.peer.memory[targetArea:][:targetLen]...)
@@ -62,7 +62,7 @@ func (s *side) post() {
 		q.Opcode = ib.WRSendWithImm
 	}
 	if s.Service == wire.ServiceUC && q.Opcode == ib.WRSend {
-		q.Opcode = ib.WRSendWithImm // which says its number
+		q.Opcode = ib.WRSendWithImm // which contains its number
 	}
 	if s.IntN(4) == 0 {
 		q.length = s.IntN(mostBytes)
@@ -87,7 +87,7 @@ func (s *side) post() {
 	s.posted = append(s.posted, q)
 }
 
-// place puts the request with its memory into the queue, and has the model carry it out.
+// place puts the request with its memory into the queue, and executes it in the model.
 func (s *side) place(q *request) {
 	var operands ring.Atomic
 	switch means := q.Opcode.Means(); {
@@ -111,13 +111,13 @@ func (s *side) place(q *request) {
 	s.put1(q, operands)
 }
 
-// gatherModel chooses what is sent.
+// gatherModel chooses the data to send.
 func (s *side) gatherModel(q *request) {
 	from := s.IntN(sourceLen - q.length)
 	q.data = s.memory[sourceArea+from:][:q.length] // which never changes
 }
 
-// operands are an atomic's, half of which change the number.
+// operands returns an atomic's operands, half of which change the value.
 func (s *side) operands(q *request) (a ring.Atomic) {
 	number := &s.numbers[q.from]
 	q.found = *number
@@ -169,7 +169,7 @@ func (s *side) put1(q *request, operands ring.Atomic) {
 	s.queue.Publish()
 }
 
-// postRecv posts a receive of one of the slots that are free.
+// postRecv posts a receive request for one of the free slots.
 func (s *side) postRecv() {
 	if len(s.slots) == 0 {
 		return
@@ -182,7 +182,7 @@ func (s *side) postRecv() {
 	s.recvs.Publish()
 }
 
-// A side is the QueuePair of its halves.
+// A side implements QueuePair for its requester and responder.
 
 func (s *side) part(addr uint64, length uint32) []byte {
 	if addr > memoryLen || uint64(length) > memoryLen-addr {
@@ -191,7 +191,7 @@ func (s *side) part(addr uint64, length uint32) []byte {
 	return s.memory[addr:][:length]
 }
 
-// Memory gives it in pieces that end at multiples of a number.
+// Memory returns pieces that end at multiples of pieceLen.
 func (s *side) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	if write && sge.Addr < sinkArea {
 		s.Fatalf("a request writes to %d", sge.Addr)
@@ -201,7 +201,7 @@ func (s *side) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte,
 	return s.part(from, uint32(n)), n, s.part(sge.Addr, sge.Length) != nil
 }
 
-const pieceLen = 88 // of bytes that lie together; a multiple of an atomic's number
+const pieceLen = 88 // contiguous bytes; a multiple of an atomic's operand
 
 func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	for one, rest, ok := list.Next(); ok; one, rest, ok = rest.Next() {
@@ -214,7 +214,7 @@ func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	return true
 }
 
-// Target: of each queue that there is, the memory has a key of its own.
+// Target: each shared receive queue has its own key to the memory.
 func (s *side) Target(number wire.SRQN) bool {
 	if s.Service != wire.ServiceXRC || number < 1 || number > targets {
 		s.Fatalf("the peer names queue %v", number)
@@ -231,7 +231,7 @@ func (s *side) Remote(k ib.RKey, addr uint64, length uint32, access ib.AccessFla
 	return s.part(addr, min(length, uint32(pieceLen-addr%pieceLen))), ok
 }
 
-// Bind is of a request that is carried out here: all before it are completed.
+// Bind is called for a local request: all earlier requests must be completed.
 func (s *side) Bind(_ ib.RKey, _ uint64, b ring.Bind) ib.WCStatus {
 	s.isOldest(uint32(b.Length))
 	return ib.WCSuccess
@@ -245,14 +245,14 @@ func (s *side) MoveRemote(ib.RKey, uint64, []byte, bool) bool { return false }
 
 func (s *side) Invalidate(ib.RKey, bool) bool { return true }
 
-// isOldest insists that all requests before one are completed.
+// isOldest checks that all earlier requests are completed.
 func (s *side) isOldest(number uint32) {
 	for _, q := range s.posted {
 		if q.number == number {
 			return
 		}
 		if q.signaled {
-			s.Fatalf("request %d is carried out before %d", number, q.number)
+			s.Fatalf("request %d was executed before %d", number, q.number)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (s *side) Fail(state ib.QPState) {
 	}
 }
 
-// Note is of a queue pair that has drained, which is said once.
+// Note is called once for a queue pair that has drained.
 func (s *side) Note(event ib.EventType) {
 	if event != ib.EventSQDrained || s.state != ib.QPStateSQD || s.requester.Begun() != 0 || s.drained {
 		s.Fatalf("event %v; drained %v, %s", event, s.drained, s.describe())
@@ -281,7 +281,7 @@ func (s *side) Note(event ib.EventType) {
 	s.drained = true
 }
 
-// overrun says that the completion finds no room: the queue pair ends.
+// overrun decides whether the completion overruns the CQ, which ends the queue pair.
 func (s *side) overrun() bool {
 	if !s.overruns || s.IntN(5000) > 0 {
 		return false
@@ -291,7 +291,7 @@ func (s *side) overrun() bool {
 	return true
 }
 
-// CompleteSend checks what a request has done. Those before it were not signaled, and have succeeded.
+// CompleteSend checks the result of a request. Earlier requests without completions were unsignaled and have succeeded.
 func (s *side) CompleteSend(c Completion) {
 	for len(s.posted) > 0 {
 		q := s.posted[0]
@@ -320,20 +320,20 @@ func (s *side) status(q *request, c *Completion) {
 	}
 }
 
-// carriedOut checks what a request that has succeeded has brought. A WRITE that arrived is in the peer's memory
-// until another one is.
+// carriedOut checks the effect of a successful request. A WRITE that arrived is in the peer's memory until another one
+// is.
 func (s *side) carriedOut(q *request, succeeded bool) {
 	sink := s.memory[sinkArea+int(q.slot)*mostBytes:][:q.length]
 	switch means := q.Opcode.Means(); {
 	case !succeeded:
 	case means.Is(wire.MeansRead) && !bytes.Equal(sink, s.peer.memory[readArea+q.from:][:q.length]):
-		s.Fatalf("request %d: a READ of %d bytes gave others", q.number, q.length)
+		s.Fatalf("request %d: a READ of %d bytes returned different bytes", q.number, q.length)
 	case means.Is(wire.MeansAtomic) && binary.NativeEndian.Uint64(sink) != q.found:
-		s.Fatalf("request %d: the number was %d, not %d", q.number, binary.NativeEndian.Uint64(sink), q.found)
+		s.Fatalf("request %d: got original value %d, want %d", q.number, binary.NativeEndian.Uint64(sink), q.found)
 	}
 }
 
-// CompleteRecv checks a receive: of a reliable connection each message takes one, in order.
+// CompleteRecv checks a receive completion: on a reliable connection each message consumes one request, in order.
 func (s *side) CompleteRecv(c Completion) bool {
 	s.slots = append(s.slots, c.ID)
 	if c.Status != ib.WCSuccess {
@@ -342,12 +342,12 @@ func (s *side) CompleteRecv(c Completion) bool {
 	from, q := s.peer, request{}
 	if s.Reliable() {
 		if len(from.expected) == 0 {
-			s.Fatalf("a receive of no message: %+v", c)
+			s.Fatalf("unexpected receive completion: %+v", c)
 		}
 		q = from.expected[0]
 		from.expected = append(from.expected[:0], from.expected[1:]...)
 	} else if q = from.history[c.Imm%uint32(len(from.history))]; q.number != c.Imm {
-		s.Fatalf("a receive of a message long ago: %+v", c)
+		s.Fatalf("receive completion of an old message: %+v", c)
 	}
 	means := q.Opcode.Means()
 	imm, inv := means.Is(wire.MeansImmediate), means.Is(wire.MeansInvalidate)
@@ -359,20 +359,20 @@ func (s *side) CompleteRecv(c Completion) bool {
 		s.Fatalf("message %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
 	}
 	if into := s.memory[recvArea+int(c.ID)*mostBytes:][:q.length]; means.Is(wire.MeansSend) && !bytes.Equal(into, q.data) {
-		s.Fatalf("message %d: other bytes", q.number)
+		s.Fatalf("message %d: the bytes differ", q.number)
 	}
 	s.taken++
 	return !s.overrun()
 }
 
-// sane checks what is always true of the two halves.
+// sane checks invariants of requester and responder.
 func (s *side) sane() {
 	r, reads, owed := &s.requester, 0, 0
 	for i := range r.works.count {
 		w := r.works.at(i)
 		reads += w.outstanding(r.newest)
 		if asked := w.askedBefore(r.PSN); asked > 0 && w.Opcode == ib.WRRDMARead && r.afterRead.Ahead(w.missing().Plus(uint32(asked))) < 0 {
-			s.Fatalf("responses up to PSN %d were asked for, and %d is where these end", w.missing().Plus(uint32(asked)), r.afterRead)
+			s.Fatalf("responses up to PSN %d were requested, but afterRead is %d", w.missing().Plus(uint32(asked)), r.afterRead)
 		}
 	}
 	for i := range s.responder.responses.kept {
@@ -390,12 +390,12 @@ func (s *side) sane() {
 	case begun && (r.window.size < minWindow || r.window.size > maxWindow):
 		s.Fatalf("a window of %d packets", r.window.size)
 	case waits && r.deadline.IsZero():
-		s.Fatalf("nothing ends the wait for PSN %d", r.oldest)
+		s.Fatalf("no timer for PSN %d", r.oldest)
 	}
 }
 
-// mayBegin insists that the last request taken may be under way: not in SQD, and a fenced one not before READs and
-// atomics are answered.
+// mayBegin checks that the last request taken may be in progress: not in SQD, and a fenced one not before READs and
+// atomics are complete.
 func (s *side) mayBegin() {
 	r := &s.requester
 	last := r.works.at(r.works.count - 1)
@@ -405,11 +405,11 @@ func (s *side) mayBegin() {
 	}
 }
 
-// do does one random thing.
+// do performs one random action.
 func (w *world) do() {
 	s := []*side{w.a, w.b}[w.IntN(2)]
 	switch n := w.IntN(1000); {
-	case s.state == ib.QPStateErr && n < 100: // the program begins anew
+	case s.state == ib.QPStateErr && n < 100: // the program starts again
 		w.deaths++
 		w.begin()
 	case n < 150:
@@ -425,7 +425,7 @@ func (w *world) do() {
 	case n < 980:
 		w.untilDue()
 	case n < 981:
-		w.sleep(time.Duration(w.IntN(48)-1) * time.Hour) // the clock jumps, forward or back
+		w.sleep(time.Duration(w.IntN(48)-1) * time.Hour) // the clock jumps, forward or backward
 	case n < 992:
 	case s.state == ib.QPStateRTS:
 		s.NotifyDrained, s.drained = w.IntN(2) == 0, false
@@ -436,10 +436,10 @@ func (w *world) do() {
 	s.sane()
 }
 
-// manyRetries are enough for what was lost before the network loses nothing any more.
+// manyRetries suffice for earlier losses after the network stops losing packets.
 const manyRetries = 3
 
-// calm has the network lose nothing until all that was posted is carried out, and compares with the model.
+// calm runs without loss until all posted requests are executed, and compares with the model.
 func (w *world) calm() {
 	mayEnd := w.a.mayEnd() || w.b.mayEnd()
 	for rounds := 0; ; rounds++ {
@@ -447,7 +447,7 @@ func (w *world) calm() {
 		for _, s := range []*side{w.a, w.b} {
 			if s.state == ib.QPStateErr {
 				if !mayEnd && !w.a.overran && !w.b.overran {
-					w.Fatalf("a network that loses nothing has ended %s %s", w.a.describe(), w.b.describe())
+					w.Fatalf("a connection ended without loss: %s %s", w.a.describe(), w.b.describe())
 				}
 				w.deaths++
 				w.begin()
@@ -468,14 +468,14 @@ func (w *world) calm() {
 			break
 		}
 		if rounds > 20_000 {
-			w.Fatalf("no end: %s %s", w.a.describe(), w.b.describe())
+			w.Fatalf("requests do not complete: %s %s", w.a.describe(), w.b.describe())
 		}
 	}
 	w.a.compare()
 	w.b.compare()
 }
 
-// mayEnd says that the connection may end, or has, for what was lost before.
+// mayEnd reports whether the connection may end, or has, because of earlier losses.
 func (s *side) mayEnd() bool {
 	return s.state == ib.QPStateErr || s.requester.retries < manyRetries || s.RNRRetry != foreverRNR
 }
@@ -487,7 +487,7 @@ func (s *side) describe() string {
 	return fmt.Sprintf("%v, %d begun, %d waiting, PSNs %d, %d, %d, deadline %v, rnrWait %v, again %v;", s.state, r.works.count, r.Queue.Waiting(), r.oldest, r.PSN, r.newest, r.deadline, r.rnrWait, r.again)
 }
 
-// compare insists that all requests of a side are carried out: exactly once, and nothing else.
+// compare checks that all requests of a side are executed exactly once, without other effects.
 func (s *side) compare() {
 	for _, q := range s.posted {
 		if q.signaled {
@@ -497,7 +497,7 @@ func (s *side) compare() {
 	}
 	s.posted = s.posted[:0]
 	if !bytes.Equal(s.memory[:targetArea], s.original) {
-		s.Fatal("memory was written that is only read")
+		s.Fatal("read-only memory was written")
 	}
 	if s.Service == wire.ServiceUC {
 		return
@@ -512,12 +512,12 @@ func (s *side) compare() {
 	}
 }
 
-// stepsVariable is how many random steps TestModel takes.
+// stepsVariable is the number of random steps of TestModel.
 const stepsVariable = "ROCED_CONN"
 
-// TestModel takes random steps of two connected machines, and compares what they have done with a model that knows
-// no packets: requests, receives, packets that are lost, come twice and overtake, links without room, completion
-// queues without room, time that passes and clocks that jump, and queue pairs that drain.
+// TestModel takes random steps of two connected sides, and compares the results with a model without packets: requests,
+// receive requests, packets that are lost, duplicated and reordered, full links, full completion queues, time that
+// passes, clocks that jump, and queue pairs that drain.
 func TestModel(t *testing.T) {
 	steps, seed := waittest.Wanted(t, stepsVariable, waittest.Often(3_000_000)), rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParts divides a response into parts of sizes that change, and compares with a list of their ends.
+// TestParts divides a response into parts of changing sizes, and compares with a list of their ends.
 func TestParts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -30,18 +30,18 @@ func TestParts(t *testing.T) {
 				count++
 				for place := max(ends[i], w.answered); place < end; place++ {
 					if left := w.partLeft(place); left != end-place || w.parts.ends(place) != (place == ends[i]) {
-						t.Fatalf("place %d of a part that ends at %d: %d are left; %+v", place, end, left, w.parts)
+						t.Fatalf("place %d of a part that ends at %d: got %d packets left; %+v", place, end, left, w.parts)
 					}
 				}
 			}
 			if n := w.parts.count(w.answered, asked); n != count {
-				t.Fatalf("%d parts are outstanding, not %d; %+v", count, n, w.parts)
+				t.Fatalf("got %d outstanding parts, want %d; %+v", count, n, w.parts)
 			}
 		}
 	}
 }
 
-// TestPartsGrow: a READ that began with short parts goes on with longer ones while the short ones are outstanding.
+// TestPartsGrow: a READ that began with short parts continues with longer ones while the short ones are outstanding.
 func TestPartsGrow(t *testing.T) {
 	s := newSlowPeer(t, 0)
 	s.requester.atOnce, s.limits.Part = 4, 4

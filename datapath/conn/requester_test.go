@@ -19,7 +19,7 @@ var (
 	ample  = flight.Limits{Window: 1 << 10, Grant: flight.Unlimited, Reads: flight.Unlimited}
 )
 
-// longPair is a queue pair of which only the memory is asked for.
+// longPair is a queue pair that implements only Memory.
 type longPair struct {
 	QueuePair
 	memory []byte
@@ -51,10 +51,10 @@ func TestLongestRequest(t *testing.T) {
 	}
 }
 
-// Requests whose packets are more than half of all PSNs are not under way together.
+// Requests whose packets exceed half of all PSNs are not in progress together.
 func TestHalfOfThePSNs(t *testing.T) {
 	const quarter = ring.MaxMessage / 4
-	for less, want := range []Step{Idle, Ready} { // two of the longest are one packet too many
+	for less, want := range []Step{Idle, Ready} { // two requests of maximum length exceed it by one packet
 		w := newWorld(t, rand.New(rand.NewPCG(1, 0)), wire.ServiceRC)
 		s := w.a
 		s.MTU, s.requester.QP = wire.MTU256, &longPair{}
@@ -77,13 +77,13 @@ func TestHalfOfThePSNs(t *testing.T) {
 	}
 }
 
-// An unreliable connection, which nobody acknowledges, sends on and on: also beyond half of all PSNs, which a
-// reliable one may have on its way, and round all of them.
+// An unreliable connection, which gets no acknowledgements, continues to send beyond half of all PSNs, the limit of a
+// reliable one, and wraps around.
 func TestUnreliableGoesOn(t *testing.T) {
 	w := newWorld(t, rand.New(rand.NewPCG(1, 0)), wire.ServiceUC)
 	s := w.a
 	s.requester.SigAll = false
-	for i := range waittest.Often(1<<24 + 5) { // CI goes all the way
+	for i := range waittest.Often(1<<24 + 5) { // CI sends all of them
 		s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ib.WRSend, Flags: ib.SendInline})
 		s.queue.Publish()
 		if s.requester.Next(&single, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {

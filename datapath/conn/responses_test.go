@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// readPair is a queue pair of which only a peer's READs are asked for.
+// readPair is a queue pair that implements only Remote, for READs.
 type readPair struct {
 	QueuePair
 	revoked bool
@@ -22,8 +22,8 @@ func (q *readPair) Credits() wire.Syndrome  { return wire.SyndromeACK }
 func (q *readPair) Fail(state ib.QPState)   { q.failed = state }
 func (q *readPair) Note(event ib.EventType) {}
 
-// TestReadAfterItsKeyIsRevoked: a READ that was not answered yet is refused, and ends the queue pair. One that was, and
-// is asked for again, is left: its peer may have had the answer, and the program may have revoked the key for that.
+// TestReadAfterItsKeyIsRevoked: a READ without a complete response is refused, and ends the queue pair. A repeated one
+// is ignored: its peer may have had the response, and the program may have revoked the key for that reason.
 func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		q := &readPair{}
@@ -53,8 +53,8 @@ func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 	}
 }
 
-// TestPeerAsksForTooMuch: of a peer's READs and atomics as many are kept as it may have outstanding, those that
-// have been answered among them.
+// TestPeerAsksForTooMuch: up to the peer's maximum number of outstanding READs and atomics are kept, including those
+// with complete responses.
 func TestPeerAsksForTooMuch(t *testing.T) {
 	const most = 4
 	var r responses
@@ -65,24 +65,24 @@ func TestPeerAsksForTooMuch(t *testing.T) {
 	}
 	for range 3 {
 		if r.add(&response{packets: 2}, most) {
-			t.Fatal("one more is taken")
+			t.Fatal("one more was accepted")
 		}
 	}
 	r.kept[0].sent = 1
 	if r.add(&response{packets: 2}, most) {
-		t.Error("one more is taken while the oldest is being answered")
+		t.Error("one more was accepted while the oldest response is being repeated")
 	}
 	r.kept[0].sent, r.kept[0].whole = 2, true
 	if !r.add(&response{packets: 2}, most) || r.add(&response{packets: 2}, most) || len(r.kept) != most {
-		t.Errorf("when the oldest was answered: %d are kept", len(r.kept))
+		t.Errorf("after the oldest response: %d are kept", len(r.kept))
 	}
 }
 
-// Of responses as many are kept as the peer may have outstanding, and all that were not sent yet.
+// Up to the peer's maximum number of outstanding requests, and all unsent responses are kept.
 func TestResponsesAreKept(t *testing.T) {
 	var r responses
 	for i := range 4 {
-		r.add(&response{psn: wire.PSN(10 * i), packets: 2 - uint32(i)/3}, 6) // the last is of one
+		r.add(&response{psn: wire.PSN(10 * i), packets: 2 - uint32(i)/3}, 6) // the last has one packet
 	}
 	for _, psn := range []wire.PSN{0, 10} {
 		one := r.find(psn + 1)
@@ -101,7 +101,7 @@ func TestResponsesAreKept(t *testing.T) {
 		}
 	}
 	if r.find(31) != nil || r.find(19) != nil || r.find(0) != nil {
-		t.Error("a response to nothing")
+		t.Error("found a response without a request")
 	}
 	r.first().sent, r.first().whole = 1, true // it is repeated
 	if !r.add(&response{psn: 40, packets: 1}, 2) || r.pending != 2 || r.first().psn != 30 {

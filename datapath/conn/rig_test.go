@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// world is two connected sides with a bad network between them, in simulated time.
+// world is two connected sides and a bad network between them, in simulated time.
 type world struct {
 	testing.TB
 	*rand.Rand
@@ -20,10 +20,10 @@ type world struct {
 	a, b   *side
 	flying []sentFrame
 	free   [][]byte
-	// how probable each is of a packet that arrives
+	// probabilities for a packet that arrives
 	loss, twice, overtakes float64
 	ahead                  *Ahead
-	overruns               bool // now and then a completion finds no room
+	overruns               bool // completions sometimes overrun the CQ
 	deaths                 int
 }
 
@@ -34,17 +34,17 @@ type sentFrame struct {
 }
 
 const (
-	depth     = 16 // requests, and receives, that a side has posted at most
+	depth     = 16 // maximum number of posted requests, and receive requests, of a side
 	mostBytes = 4000
 	inlineMax = 64
-	manyFly   = 400  // packets; what comes on top is lost
+	manyFly   = 400  // maximum number of packets in flight; further ones are lost
 	mostLong  = 4096 // bytes of a long packet's payload
 	frameLen  = wire.MaxHeaders + mostLong + wire.MaxTrailer
 	key       = ib.RKey(0x777)
-	targets   = 3 // shared receive queues of a side, of XRC
+	targets   = 3 // of XRC: shared receive queues of a side
 
-	// The areas of a side's memory. Two never change: what requests send, and what the peer reads. The peer
-	// writes to a third; and a slot each have receives, and what READs and atomics bring.
+	// The areas of a side's memory. Two never change: the data that requests send, and the data that the peer reads.
+	// The peer writes to a third; receive requests, and the results of READs and atomics, have a slot each.
 	sourceArea  = 0
 	sourceLen   = 16 << 10
 	readArea    = sourceArea + sourceLen
@@ -60,7 +60,7 @@ const (
 
 var start = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
-// newWorld makes a world whose attributes and network are random too.
+// newWorld returns a world with random attributes and a random network.
 func newWorld(t testing.TB, r *rand.Rand, service wire.Service) *world {
 	w := &world{TB: t, Rand: r, now: start}
 	if r.IntN(4) > 0 {
@@ -104,7 +104,7 @@ func (w *world) begin() {
 	w.b.learn()
 }
 
-// put sends a packet: it is lost if there are too many.
+// put sends a packet: it is lost if too many are in flight.
 func (w *world) put(from *side, p *Packet) {
 	frame := w.frame()
 	copy(frame[from.template.PayloadOffsetOf(p.Opcode):], from.payload[:p.Length])
@@ -126,7 +126,7 @@ func (w *world) frame() []byte {
 	return make([]byte, frameLen)
 }
 
-// arrive has a packet that flies arrive, or not.
+// arrive delivers a packet in flight, or loses it.
 func (w *world) arrive(loss, twice, overtakes float64) {
 	if len(w.flying) == 0 {
 		return
@@ -148,7 +148,7 @@ func (w *world) arrive(loss, twice, overtakes float64) {
 	}
 }
 
-// sleep lets time pass, and has happen what is due. A clock that goes back does no harm either.
+// sleep advances the time, and handles expired deadlines. A clock that goes back is harmless too.
 func (w *world) sleep(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, s := range []*side{w.a, w.b} {
@@ -158,7 +158,7 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
-// untilDue lets time pass until something is due; false if nothing is.
+// untilDue advances the time to the next deadline; false if there is none.
 func (w *world) untilDue() bool {
 	var next time.Time
 	for _, s := range []*side{w.a, w.b} {
@@ -173,7 +173,7 @@ func (w *world) untilDue() bool {
 	return true
 }
 
-// side is one of the two: requester and responder, what their queue pair has, and a model of what it asks for.
+// side is one of the two: requester and responder, the state of their queue pair, and a model of its requests.
 type side struct {
 	*world
 	Attr
@@ -186,14 +186,14 @@ type side struct {
 	payload   [mostLong]byte
 
 	state    ib.QPState
-	drained  bool      // it was said
-	overran  bool      // a completion found no room
-	targeted wire.SRQN // of XRC: the queue that the packet in hand is for
+	drained  bool      // it was reported
+	overran  bool      // a completion overran the CQ
+	targeted wire.SRQN // of XRC: the queue of the current packet
 	queue    *ring.SendProducer
 	polled   uint32
 	recvs    *ring.RecvProducer
 	posts    *ring.RecvConsumer
-	slots    []uint64 // of receives that are not posted
+	slots    []uint64 // of receive requests that are not posted
 	memory   []byte
 	model
 }
@@ -235,7 +235,7 @@ func newSide(w *world, attr Attr) *side {
 	return s
 }
 
-// enter is what SetState of the engine does.
+// enter corresponds to SetState of the engine.
 func (s *side) enter(state ib.QPState) {
 	s.requester.Enter(state)
 	s.responder.Enter(state)
@@ -253,11 +253,11 @@ func (s *side) clear() {
 	}
 }
 
-// hear takes a frame, as an engine does that has found whose it is.
+// hear handles a frame, as an engine does after it has found the queue pair.
 func (s *side) hear(frame []byte) {
 	var p wire.Packet
 	if fault := wire.Parse(frame, &p); fault != wire.FaultNone {
-		s.Fatalf("what was sent is wrong: %v", fault)
+		s.Fatalf("malformed packet sent: %v", fault)
 	}
 	switch {
 	case !s.state.Receives():
@@ -268,7 +268,7 @@ func (s *side) hear(frame []byte) {
 	}
 }
 
-// turn sends some packets, as many as are one's turn at most.
+// turn sends some packets, up to the limit of a turn.
 func (s *side) turn(most int) (moved bool) {
 	limits := flight.Limits{Window: []int{1, 16, 1 << 10}[s.IntN(3)], Few: 8 * s.IntN(2), Begun: s.IntN(2) == 0, Paced: s.IntN(8) == 0}
 	if s.Long {
@@ -290,7 +290,7 @@ func (s *side) turn(most int) (moved bool) {
 			if step = s.requester.Next(&limits, p); step == Limited {
 				limits.Grant, limits.Begun, limits.Reads = flight.Unlimited, false, flight.Unlimited
 				if step = s.requester.Next(&limits, p); step == Limited {
-					s.Fatal("a packet is more than no limits allow")
+					s.Fatal("a packet exceeds unlimited limits")
 				}
 			}
 			if step == Ready && s.IntN(50) > 0 { // else the link has no room

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// slowPeer answers READs one after another, each as often and as wholly as it is asked for it, as Soft-RoCE does, and
-// takes its time for each packet. It is the requester's queue pair too.
+// slowPeer responds to READs one after another, to each as often and as completely as requested, like Soft-RoCE, with a
+// delay for each packet. It is the requester's queue pair too.
 type slowPeer struct {
 	QueuePair
 	*testing.T
@@ -22,10 +22,10 @@ type slowPeer struct {
 	memory    []byte
 	template  wire.Template
 	now       time.Time
-	owed      []Packet // READs that are not answered yet
+	owed      []Packet // READs without a complete response
 	sent      uint32   // responses to the first of them
 	all       int      // responses
-	loses     int      // every so many of them; 0: none
+	loses     int      // interval of lost responses; 0: none
 	completed int
 	status    ib.WCStatus
 }
@@ -33,7 +33,7 @@ type slowPeer struct {
 const (
 	slowReads  = 16
 	slowLength = 2 << 20
-	slowPace   = 40 * time.Microsecond // for a packet
+	slowPace   = 40 * time.Microsecond // per packet
 )
 
 func newSlowPeer(t *testing.T, loses int) *slowPeer {
@@ -76,7 +76,7 @@ func (s *slowPeer) CompleteSend(c Completion) {
 func (s *slowPeer) Fail(state ib.QPState) { s.requester.Enter(state) }
 func (s *slowPeer) Note(ib.EventType)     {}
 
-// ask has the requester send what it has.
+// ask makes the requester send.
 func (s *slowPeer) ask() {
 	for {
 		var p Packet
@@ -91,7 +91,7 @@ func (s *slowPeer) ask() {
 	}
 }
 
-// answer sends a response, or nothing comes until the requester does something.
+// answer sends a response, or advances the time until the requester acts.
 func (s *slowPeer) answer() {
 	if len(s.owed) == 0 {
 		s.now = s.requester.Deadline()
@@ -110,7 +110,7 @@ func (s *slowPeer) answer() {
 	s.hear(&h, length)
 }
 
-// hear has the requester take a packet.
+// hear delivers a packet to the requester.
 func (s *slowPeer) hear(h *wire.Transport, length int) {
 	frame := make([]byte, frameLen)
 	var p wire.Packet
@@ -120,7 +120,7 @@ func (s *slowPeer) hear(h *wire.Transport, length int) {
 	s.requester.Receive(s.now, &p)
 }
 
-// TestResponseOfTwoParts: a response ends with what was asked for, also where the packets behind it were asked for too.
+// TestResponseOfTwoParts: a response ends with the requested part, also if the packets behind it were requested too.
 func TestResponseOfTwoParts(t *testing.T) {
 	for packets, want := range map[uint32]ib.WCStatus{2: ib.WCSuccess, 3: ib.WCBadRespErr} {
 		s := newSlowPeer(t, 0)
@@ -140,33 +140,33 @@ func TestResponseOfTwoParts(t *testing.T) {
 	}
 }
 
-// TestPartsAreNoMoreThanReads: a peer may keep as many requests as READs come at once, and no more.
+// TestPartsAreNoMoreThanReads: a peer may keep only as many requests as there are concurrent READs.
 func TestPartsAreNoMoreThanReads(t *testing.T) {
 	s := newSlowPeer(t, 0)
 	s.limits.Part = 2
 	if s.ask(); len(s.owed) != 1 {
 		t.Errorf("%d parts of the first READ at once", len(s.owed))
 	}
-	for ; s.completed < slowReads; s.ask() { // then the next READ comes beside the last part
+	for ; s.completed < slowReads; s.ask() { // then the next READ is outstanding together with the last part
 		if s.answer(); len(s.owed) > 2 {
 			t.Fatalf("%d parts at once, %d READs have completed", len(s.owed), s.completed)
 		}
 	}
 }
 
-// TestSlowPeerIsNotAskedAgain: a peer that is busy with what it was asked for is left in peace. What is lost is asked for
-// once. Else each time that it has no time for an answer would have it send more of them.
+// TestSlowPeerIsNotAskedAgain: a peer that is busy with earlier requests gets no retransmissions. Lost responses are
+// requested once. Otherwise each delay of a response would make it send more responses.
 func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 	const whole = slowReads * slowLength / 1024
 	for name, row := range map[string]struct {
 		part        int
 		loses, most int
 	}{
-		"nothing is lost":           {0, 0, whole},
-		"a response is":             {0, whole / 2, 2 * whole},
-		"some are":                  {0, 9001, 6 * whole},
-		"nothing is lost, in parts": {256, 0, whole},
-		"some are, in parts":        {256, 9001, 2 * whole},
+		"no loss":                           {0, 0, whole},
+		"one response is lost":              {0, whole / 2, 2 * whole},
+		"some are":                          {0, 9001, 6 * whole},
+		"no loss, in parts":                 {256, 0, whole},
+		"some responses are lost, in parts": {256, 9001, 2 * whole},
 	} {
 		s := newSlowPeer(t, row.loses)
 		s.limits.Part = row.part
@@ -176,7 +176,7 @@ func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 			}
 		}
 		if n := s.requester.Counters.Timeouts; s.status != ib.WCSuccess || n > 0 || s.all > row.most {
-			t.Errorf("%s: %v, %d responses of %d that are needed, %d time-outs", name, s.status, s.all, whole, n)
+			t.Errorf("%s: %v, got %d responses, want %d, %d timeouts", name, s.status, s.all, whole, n)
 		}
 	}
 }

@@ -23,14 +23,15 @@ func TestTailSize(t *testing.T) {
 	}
 }
 
-// A program that polls for a message's last byte answers there, as riostream does: nothing is stored over the answer.
+// A program that polls for a message's last byte writes its response there, as riostream does: the response is not
+// overwritten.
 func TestLastByteIsStoredOnce(t *testing.T) {
 	for _, length := range []int{1, 2, 7, 8, 24, 63, 64} {
 		t.Run(fmt.Sprint(length, " bytes"), func(t *testing.T) { answerInPlace(t, length) })
 	}
 }
 
-// answerInPlace has as many WRITEs answered as there is time for.
+// answerInPlace has as many WRITEs answered as the time permits.
 func answerInPlace(t *testing.T, length int) {
 	var answers atomic.Int64
 	memory, payload := ring.Alloc(length), make([]byte, length)
@@ -58,7 +59,7 @@ func answerInPlace(t *testing.T, length int) {
 			runtime.Gosched()
 		}
 		if b := byteOf(last); b != answer(n) {
-			t.Errorf("the answer %d was stored over with %d, at WRITE %d", answer(n), b, n)
+			t.Errorf("the response %d was overwritten with %d, at WRITE %d", answer(n), b, n)
 		}
 	}
 	close(over)

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Requests that are under way are found, however many, in the order in which they were taken.
+// Requests in progress are found, however many, in the order in which they were taken.
 func TestWorks(t *testing.T) {
 	var w works
 	for i := range uint32(40) {
@@ -22,6 +22,6 @@ func TestWorks(t *testing.T) {
 		}
 	}
 	if w.find(99) != 30 || w.find(400) != 30 {
-		t.Error("a request with no such PSN")
+		t.Error("found a request without that PSN")
 	}
 }

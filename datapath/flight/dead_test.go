@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Thousands of flows whose peers are dead and have never answered: the sum of what is sent to them is bounded, and flows
-// whose peers live have their turn soon, whether the peers have answered before or not.
+// Thousands of flows with dead peers that have never responded: the packets sent to them are bounded, and flows with
+// live peers have their turn soon, whether these peers have responded before or not.
 func TestDeadPeersThatHaveNeverAnswered(t *testing.T) {
 	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}, "both": {500, 500}, "little": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -22,8 +22,8 @@ func TestDeadPeersThatHaveNeverAnswered(t *testing.T) {
 	}
 }
 
-// What is in flight to peers that have not answered is no more, in a patience, than a card may have, and what the first
-// flows had while they were few.
+// The packets in flight to peers that have not responded, within one patience, do not exceed the card's maximum plus
+// that of the first flows while they were few.
 func TestFirstPacketsAreBounded(t *testing.T) {
 	for _, k := range []Kind{Sends, Reads} {
 		w, tenant := newWorld(t), new(Tenant)
@@ -42,12 +42,12 @@ func TestFirstPacketsAreBounded(t *testing.T) {
 			}
 		}
 		if served < maxFlight/4 {
-			t.Errorf("kind %d: only %d flows have sent something", k, served)
+			t.Errorf("kind %d: only %d flows have sent packets", k, served)
 		}
 	}
 }
 
-// Flows whose peers have died, having answered before, hold all grants once. Others wait for one patience.
+// Flows whose peers have died after a response hold all grants once. Others wait for one patience.
 func TestDeadPeersThatHaveAnswered(t *testing.T) {
 	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestDeadPeersThatHaveAnswered(t *testing.T) {
 	}
 }
 
-// Dead peers of one tenant are no reason for another to wait, beyond its part.
+// Dead peers of one tenant do not delay another tenant, beyond its part.
 func TestDeadPeersOfAnotherTenant(t *testing.T) {
 	w, one, other := newWorld(t), new(Tenant), new(Tenant)
 	died(known(w.many(one, 1000, 1000, 1000)))
@@ -69,7 +69,7 @@ func TestDeadPeersOfAnotherTenant(t *testing.T) {
 	w.run(40*time.Millisecond, finished(live)) // less than a patience
 }
 
-// A flow that is answered again has grants again, and those that wait behind a slow peer wait longer each time.
+// A flow whose peer responds again has grants again, and flows that wait behind a slow peer wait longer each time.
 func TestPatienceDoubles(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := died(known(w.many(tenant, 200, 1000, 0)))
@@ -90,6 +90,6 @@ func TestPatienceDoubles(t *testing.T) {
 	s := all[0]
 	s.answered(event{of: s, kind: Sends, packets: s.inFlight[Sends]})
 	if p.vain != 0 {
-		t.Errorf("an answer leaves it at %d", p.vain)
+		t.Errorf("after a response vain is %d, want 0", p.vain)
 	}
 }

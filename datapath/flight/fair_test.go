@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// fairness is Jain's index: 1 if all are equal, 1/n if one has everything.
+// fairness returns Jain's index: 1 if all are equal, 1/n if one has everything.
 func fairness(all []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range all {
@@ -17,7 +17,7 @@ func fairness(all []float64) float64 {
 // endless is more packets than any test takes.
 const endless = 1 << 40
 
-// measure has senders send for a time, and returns how many bytes and packets each has sent.
+// measure lets senders send for a time, and returns the number of bytes and packets that each has sent.
 func (w *world) measure(all []*sender, k Kind, d time.Duration) (bytes, packets []float64) {
 	w.Helper()
 	end := w.now.Add(d)
@@ -28,8 +28,7 @@ func (w *world) measure(all []*sender, k Kind, d time.Duration) (bytes, packets 
 	return bytes, packets
 }
 
-// Flows of long packets and flows of short ones that have much to send have the same number of bytes, of sends and of
-// READs.
+// Flows of long packets and flows of short ones with much to send have the same number of bytes, of sends and of READs.
 func TestFairByBytes(t *testing.T) {
 	for _, k := range []Kind{Sends, Reads} {
 		for _, frames := range [][]int{{1082, 4154}, {314, 1082, 4154}, {314, 570, 1082, 2106, 4154}} {
@@ -49,7 +48,7 @@ func TestFairByBytes(t *testing.T) {
 	}
 }
 
-// Flows of short messages have as many packets as each other, and not fewer than those of long messages beside them.
+// Flows of short messages have equal numbers of packets, and not fewer than flows of long messages.
 func TestFairByPackets(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := known(w.many(tenant, 60, endless, 0))
@@ -62,7 +61,7 @@ func TestFairByPackets(t *testing.T) {
 	}
 }
 
-// Two tenants have the same, though one has many flows, or flows of longer packets.
+// Two tenants have equal parts, even if one has many flows, or flows of longer packets.
 func TestTenantsAreFair(t *testing.T) {
 	for _, length := range []int{frame, 4154} {
 		w, few, many := newWorld(t), new(Tenant), new(Tenant)
@@ -84,7 +83,7 @@ func TestTenantsAreFair(t *testing.T) {
 	}
 }
 
-// Of thousands of flows that write and read, much and little, all are done, and none waits for long.
+// Thousands of flows with READs and WRITEs of all sizes finish, and none waits for long.
 func TestNoStarvation(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	var all []*sender
@@ -106,7 +105,7 @@ func TestNoStarvation(t *testing.T) {
 	}
 }
 
-// The link is in use as long as a flow has something to send, among flows that take turns and readers.
+// The link is busy as long as a flow has packets to send, among flows that take turns and readers.
 func TestWorkConserving(t *testing.T) {
 	for _, count := range []int{1, 4, 8, 16, 64, 1000} {
 		w, tenant := newWorld(t), new(Tenant)

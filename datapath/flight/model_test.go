@@ -12,8 +12,8 @@ import (
 // stepsVariable is the number of random steps; see TestModel.
 const stepsVariable = "ROCED_FLIGHT"
 
-// model is what a scheduler has to be, said simply: the flows that wait in each pool, in order, and what each flow has in
-// flight. Everything else is added up anew after each step.
+// model is a simple specification of a scheduler: the waiting flows of each pool, in order, and the packets in flight
+// of each flow. All sums are computed again after each step.
 type model struct {
 	testing.TB
 	*rand.Rand
@@ -26,13 +26,13 @@ type model struct {
 	restarts  int
 }
 
-// modelled is a connection that does anything at any time.
+// modelled is a connection that performs any action at any time.
 type modelled struct {
 	*model
 	flow         Flow
 	condition    Condition
 	sent, coming int
-	requests     bool // it requests a grant right now
+	requests     bool // it is requesting a grant
 }
 
 func newModel(t testing.TB, r *rand.Rand) *model {
@@ -66,22 +66,22 @@ func (s *modelled) Ready() {
 			return
 		}
 	}
-	if !s.requests { // else what it returned has made room for it at once
-		s.Fatal("a flow is ready that has not waited")
+	if !s.requests { // else it returned a grant that made room at once
+		s.Fatal("a flow became ready without waiting")
 	}
 }
 
-// pass has the flows before one pass their turn, which they do only if they have had too many bytes.
+// pass lets the flows before one pass their turn, which they do only if they exceeded their bytes.
 func (m *model) pass(p *pool, f *Flow) {
 	for all := m.waiting[p]; len(all) > 0 && &all[0].flow != f; all = m.waiting[p] {
 		if p.first || all[0].flow.grants[p.kind].deficit > 0 {
-			m.Fatal("a flow is before one that has waited longer")
+			m.Fatal("a flow precedes one that has waited longer")
 		}
 		m.waiting[p] = append(slices.Clone(all[1:]), all[0])
 	}
 }
 
-// joins notes that a flow waits, if it does not yet.
+// joins records that a flow waits, if it does not yet.
 func (s *modelled) joins(k Kind) {
 	p := s.flow.grants[k].queue
 	all := s.waiting[p]
@@ -97,7 +97,7 @@ func (s *modelled) joins(k Kind) {
 	s.waiting[p] = slices.Insert(s.waiting[p], place, s)
 }
 
-// leaves notes that a flow does not wait.
+// leaves records that a flow does not wait.
 func (s *modelled) leaves(k Kind) {
 	for p, all := range s.waiting {
 		if i := slices.Index(all, s); i >= 0 && p.kind == k {
@@ -106,7 +106,7 @@ func (s *modelled) leaves(k Kind) {
 	}
 }
 
-// turn sends at random as much as the limits allow, or less.
+// turn sends a random number of packets within the limits.
 func (s *modelled) turn() {
 	s.condition.Paced, s.condition.Memory = s.IntN(20) == 0, s.IntN(30) == 0
 	s.flow.Begin(s.now, &s.condition)
@@ -179,7 +179,7 @@ func (s *modelled) sends(responses int) {
 	s.flow.Fly(true)
 }
 
-// counts insists that the pools count what the flow has in flight, and what is left of its grants.
+// counts checks the amount that the pools count for the flow: packets in flight, and the rest of its grants.
 func (s *modelled) counts() {
 	sent, coming := s.Unanswered()
 	for k, flying := range [kinds]int{sent, coming} {
@@ -195,7 +195,7 @@ func (s *modelled) counts() {
 	}
 }
 
-// answered is for some packets that are acknowledged, or responses that have come.
+// answered acknowledges some packets, or delivers responses.
 func (s *modelled) answered() {
 	s.condition.Awaits = true
 	s.sent -= s.IntN(s.sent + 1)
@@ -210,7 +210,7 @@ func (s *modelled) answered() {
 	s.counts()
 }
 
-// ends is for a flow that has nothing any more: its peer is late, or the connection is destroyed.
+// ends ends all of a flow: its peer is late, or the connection is destroyed.
 func (s *modelled) ends(late bool) {
 	for k := range kinds {
 		s.leaves(k)
@@ -226,7 +226,7 @@ func (s *modelled) ends(late bool) {
 	}
 }
 
-// step does something to a flow, or has time pass.
+// step performs an action on a flow, or advances the time.
 func (m *model) step() {
 	s := m.flows[m.IntN(len(m.flows))]
 	switch n := m.IntN(100); {
@@ -250,7 +250,7 @@ func (m *model) step() {
 	m.check()
 }
 
-// check adds up what the flows have, and compares.
+// check sums up the flows' amounts, and compares.
 func (m *model) check() {
 	granted, flows, tenants, waits := map[*pool]Amount{}, map[*Tenant]int{}, 0, false
 	for _, s := range m.flows {
@@ -268,35 +268,36 @@ func (m *model) check() {
 			tenants++
 		}
 		if t.flows != flows[t] {
-			m.Fatalf("%d flows in flight, not %d", flows[t], t.flows)
+			m.Fatalf("got %d flows in flight, want %d", flows[t], t.flows)
 		}
 		if t.scheduler == nil {
 			continue
 		}
 		t.pools(func(p *pool) {
 			if p.granted != granted[p] {
-				m.Fatalf("%+v is granted, not %+v", granted[p], p.granted)
+				m.Fatalf("got %+v granted, want %+v", granted[p], p.granted)
 			}
 			n := 0
 			m.pass(p, p.head)
 			for f := p.head; f != nil; f = f.grants[p.kind].after {
 				if n >= len(m.waiting[p]) || &m.waiting[p][n].flow != f {
-					m.Fatalf("place %d of the flows that wait is another's", n)
+					m.Fatalf("place %d of the waiting flows differs", n)
 				}
 				n++
 			}
 			if n != p.waiting || n != len(m.waiting[p]) {
-				m.Fatalf("%d flows wait, not %d or %d", n, p.waiting, len(m.waiting[p]))
+				m.Fatalf("got %d waiting flows, want %d or %d", n, p.waiting, len(m.waiting[p]))
 			}
 			waits = waits || n > 0
 		})
 	}
 	if m.scheduler.tenants != tenants || waits && m.scheduler.Deadline().IsZero() {
-		m.Fatalf("%d tenants in flight, not %d; some wait: %v, until %v", tenants, m.scheduler.tenants, waits, m.scheduler.Deadline())
+		m.Fatalf("got %d tenants in flight, want %d; some wait: %v, until %v", tenants, m.scheduler.tenants, waits, m.scheduler.Deadline())
 	}
 }
 
-// TestModel does millions of random things to flows, and compares with sums and lists that are made anew each time.
+// TestModel performs millions of random actions on flows, and compares with sums and lists that are computed again each
+// time.
 func TestModel(t *testing.T) {
 	steps, seed := waittest.Wanted(t, stepsVariable, waittest.Often(1_000_000)), rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -313,7 +314,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d worlds, %d grants, %d pools started again", worlds, granted, restarts)
 }
 
-// Nothing is allocated for a turn, an answer, a wait and its end.
+// A turn, a response, a wait and its end do not allocate.
 func TestNothingIsAllocated(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := known(w.many(tenant, 200, endless, endless))

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// world is a card with connections, and their peers, in simulated time. Its link delivers packets one after another, at a
-// rate, and answers come a trip later.
+// world is a card with connections, and their peers, in simulated time. Its link delivers packets one after another, at
+// a rate, and responses arrive one trip later.
 type world struct {
 	testing.TB
 	scheduler Scheduler
 	now       time.Time
 	ready     []*sender // have a turn, in this order
 	events    []event   // in flight, in the order of their times
-	pending   []event   // time-outs of dead peers, likewise
+	pending   []event   // timeouts of dead peers, in the order of their times
 	free      time.Time // when the link is free again
 	tenants   []*Tenant
-	most      [kinds]int // packets in flight to peers that have not answered, at most
+	most      [kinds]int // maximum number of packets in flight to peers that have not responded
 	strangers [kinds]int
 }
 
-// event is that packets of a sender are acknowledged, or that its peer has not answered in time.
+// event is an acknowledgement of a sender's packets, or its timeout.
 type event struct {
 	at      time.Time
 	of      *sender
@@ -33,7 +33,7 @@ type event struct {
 const (
 	tick    = 10 * time.Microsecond
 	trip    = 100 * time.Microsecond
-	rate    = 5e9 // bytes a second
+	rate    = 5e9 // bytes per second
 	timeout = 500 * time.Millisecond
 	burst   = 64 // packets of a turn
 	frame   = 1024 + 58
@@ -43,7 +43,7 @@ var start = time.Date(2026, 11, 30, 5, 0, 0, 0, time.UTC)
 
 func newWorld(t testing.TB) *world { return &world{TB: t, now: start, free: start} }
 
-// sender is a connection that sends packets, or READs, or both.
+// sender is a connection that sends packets, READs, or both.
 type sender struct {
 	*world
 	flow      Flow
@@ -51,18 +51,18 @@ type sender struct {
 	length    int        // bytes of its packets, with headers
 	left      [kinds]int // packets to send, and to read
 	inFlight  [kinds]int
-	packets   [kinds]int // that were acknowledged, or read
+	packets   [kinds]int // acknowledged or read packets
 	bytes     [kinds]int
-	dead      bool // its peer never answers
-	heard     bool // its peer has answered
-	silent    bool // the peer has not answered in time
+	dead      bool // its peer never responds
+	heard     bool // its peer has responded
+	silent    bool // the peer has timed out
 	turn      bool // it is in ready
 	begun     time.Time
-	longest   time.Duration // between two answers, or before the first
-	since     time.Time     // the last answer
+	longest   time.Duration // time between two responses, or before the first
+	since     time.Time     // time of the last response
 }
 
-// sender adds a sender of a tenant's, with packets to send and to read.
+// sender adds a sender of a tenant, with packets to send and to read.
 func (w *world) sender(t *Tenant, sends, reads int) *sender {
 	s := &sender{world: w, length: frame, left: [kinds]int{sends, reads}, begun: w.now, since: w.now}
 	s.condition = Condition{Reliable: true, Frame: frame}
@@ -81,7 +81,7 @@ func (w *world) many(t *Tenant, count, sends, reads int) (all []*sender) {
 	return all
 }
 
-// known has peers have answered before.
+// known makes peers appear to have responded before.
 func known(all []*sender) []*sender {
 	for _, s := range all {
 		s.heard = true
@@ -111,7 +111,7 @@ func (s *sender) Ready() {
 	}
 }
 
-// send is a turn: what package datapath does with package conn.
+// send is one turn, as package datapath does it with package conn.
 func (s *sender) send() {
 	s.condition.Awaits = !s.silent
 	s.flow.Begin(s.now, &s.condition)
@@ -127,7 +127,7 @@ func (s *sender) send() {
 				return
 			}
 			if k, packets, next = s.next(s.flow.Limits(s.inFlight[Sends], s.inFlight[Reads])); !next {
-				s.Fatalf("a grant is not enough for %d packets", packets)
+				s.Fatalf("a grant does not suffice for %d packets", packets)
 			}
 		}
 		if !next {
@@ -140,7 +140,7 @@ func (s *sender) send() {
 	s.Ready()
 }
 
-// next is the next packet, or request of a READ, under limits. Without next they allow none, or none is left.
+// next returns the next packet, or READ request, under limits. Without next the limits allow none, or none is left.
 func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	switch part := min(l.Part, s.left[Reads]); {
 	case s.left[Reads] > 0 && l.Part == 0:
@@ -157,7 +157,7 @@ func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	return Sends, 1, false
 }
 
-// leave has packets leave, or be asked for.
+// leave sends packets, or requests them.
 func (s *sender) leave(k Kind, packets int) {
 	s.left[k] -= packets
 	s.inFlight[k] += packets
@@ -182,7 +182,7 @@ func (s *sender) leave(k Kind, packets int) {
 	}
 }
 
-// answered is for packets that are acknowledged, or were read.
+// answered handles acknowledged or read packets.
 func (s *sender) answered(e event) {
 	s.inFlight[e.kind] -= e.packets
 	s.packets[e.kind] += e.packets
@@ -203,7 +203,7 @@ func (s *sender) answered(e event) {
 	s.Ready()
 }
 
-// expired is for a peer that has not answered in time. Its connection goes on to try, which does not concern others.
+// expired handles a timeout. The connection continues to retry, which does not concern others.
 func (s *sender) expired() {
 	if s.silent {
 		return
@@ -220,7 +220,7 @@ func (s *sender) expired() {
 	s.flow.Fly(false)
 }
 
-// run has time pass until done, and fails if that takes too long.
+// run advances the time until done, and fails if that takes too long.
 func (w *world) run(limit time.Duration, done func() bool) {
 	w.Helper()
 	for end := w.now.Add(limit); !done(); w.now = w.now.Add(tick) {
@@ -231,7 +231,7 @@ func (w *world) run(limit time.Duration, done func() bool) {
 	}
 }
 
-// step is what happens at one time.
+// step handles the events of one time.
 func (w *world) step() {
 	for len(w.events) > 0 && !w.events[0].at.After(w.now) {
 		e := w.events[0]
@@ -255,7 +255,7 @@ func (w *world) step() {
 	w.conserves()
 }
 
-// conserves insists that no flow waits for which there is room.
+// conserves checks that no flow waits while there is room for it.
 func (w *world) conserves() {
 	for _, tenant := range w.tenants {
 		tenant.pools(func(p *pool) {

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestPutOffWakes: a sender helps with a few short frames; for more, for long ones, and for those of who cannot be
-// helped, a worker that sleeps is woken, once it is.
+// TestPutOffWakes: a sender helps with a few short frames. For more or long frames, and for receivers without help, it
+// wakes a sleeping worker.
 func TestPutOffWakes(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	a, b := list[0], list[1]
@@ -31,14 +31,14 @@ func TestPutOffWakes(t *testing.T) {
 	}
 	b.SetAsleep(true)
 	if owed := sending(1, false); len(owed) != 0 || !woken() {
-		t.Errorf("%d are to be helped that cannot be", len(owed))
+		t.Errorf("got %d ports to help, want 0: they have no help", len(owed))
 	}
 	receive(b)
 	b.SetHelp(1000, func() bool { helped++; return done })
-	for _, user := range []any{nil, 1001} { // nobody says who, or another user
+	for _, user := range []any{nil, 1001} { // no user, or another user
 		a.SetHelp(user, nil)
 		if owed := sending(1, false); len(owed) != 0 || !woken() {
-			t.Errorf("%v: %d are to be helped of another user", user, len(owed))
+			t.Errorf("%v: got %d ports of another user to help, want 0", user, len(owed))
 		}
 		receive(b)
 	}
@@ -46,7 +46,7 @@ func TestPutOffWakes(t *testing.T) {
 	for _, done = range []bool{true, false} {
 		owed := sending(fewFrames, false)
 		if len(owed) != 1 || woken() {
-			t.Fatalf("%d are to be helped; or it was woken", len(owed))
+			t.Fatalf("got %d ports to help, or the worker was woken", len(owed))
 		}
 		before := helped
 		if owed[0].Help() != done || helped != before+1 || woken() == done {
@@ -60,19 +60,19 @@ func TestPutOffWakes(t *testing.T) {
 			frames = 0
 		}
 		if owed := sending(frames, long); len(owed) != 0 || !woken() {
-			t.Errorf("%d frames, long %v: %d are to be helped", frames, long, len(owed))
+			t.Errorf("%d frames, long %v: got %d ports to help", frames, long, len(owed))
 		}
 		receive(b)
 	}
-	send(a, macB, 1) // nothing is put off any more
+	send(a, macB, 1) // wakes are not delayed any more
 	a.Flush()
 	if !woken() {
-		t.Error("it is not woken")
+		t.Error("the worker was not woken")
 	}
 	receive(b)
 	b.SetAsleep(false)
 	if owed := sending(1, false); len(owed) != 0 || woken() {
-		t.Error("one that is awake is to be helped, or is woken")
+		t.Error("an awake worker is to be helped, or was woken")
 	}
 }
 
@@ -100,24 +100,24 @@ func TestHelpTwoHosts(t *testing.T) {
 	}
 }
 
-// TestHelpOfWhoIsAwake: one that has woken meanwhile, or was woken for more, runs its rounds itself.
+// TestHelpOfWhoIsAwake: a worker that is awake, or was woken for more frames, runs its rounds itself.
 func TestHelpOfWhoIsAwake(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	a, b := list[0], list[1]
 	a.SetHelp("one", nil)
-	b.SetHelp("one", func() bool { t.Error("it is helped"); return true })
+	b.SetHelp("one", func() bool { t.Error("help was called"); return true })
 	b.SetAsleep(true)
 	wakes := 0
 	b.SetWake(func() { wakes++ })
 	a.PutOffWakes()
-	for i := range fewFrames + 1 { // to two in turns, so that each frame is noticed by itself
+	for i := range fewFrames + 1 { // to two receivers in turns, so that each frame is noticed separately
 		send(a, macB, i)
 		send(a, macC, i)
 		a.Flush()
 	}
 	owed := a.TakeWakes()
 	if len(owed) != 1 || wakes == 0 || !owed[0].Help() {
-		t.Errorf("%d are to be helped, or none is woken", len(owed))
+		t.Errorf("got %d ports to help, or no worker was woken", len(owed))
 	}
 	receive(b)
 	b.SetAsleep(false)
@@ -128,6 +128,6 @@ func TestHelpOfWhoIsAwake(t *testing.T) {
 	owed = a.TakeWakes()
 	b.SetAsleep(false)
 	if len(owed) != 1 || !owed[0].Help() {
-		t.Errorf("%d are to be helped", len(owed))
+		t.Errorf("got %d ports to help", len(owed))
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// burst sends so many frames without a receive in between.
+// burst sends a number of frames without a receive in between.
 func burst(t *testing.T, from Port, count int) {
 	t.Helper()
 	for number := range count {
 		if !send(from, macB, number) || !from.Flush() {
-			t.Fatalf("held up after %d frames", number)
+			t.Fatalf("blocked after %d frames", number)
 		}
 	}
 }
 
-// await receives until so many frames have arrived, and what else is there.
+// await receives until a number of frames have arrived, and any further ones.
 func await(t *testing.T, p Port, count int) (numbers []int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); len(numbers) < count; time.Sleep(time.Millisecond) {
@@ -28,8 +28,8 @@ func await(t *testing.T, p Port, count int) (numbers []int) {
 	return append(numbers, receive(p)...)
 }
 
-// A burst far longer than a port has room for: all of it arrives that is not to be lost, in order,
-// and the seed alone says what that is.
+// A burst far longer than a port's capacity: all frames that are not lost arrive, in order, and the losses depend only
+// on the seed.
 func TestImpairedBurst(t *testing.T) {
 	const count = 5000
 	for name, i := range map[string]Impairment{
@@ -49,18 +49,18 @@ func TestImpairedBurst(t *testing.T) {
 		got, c := run(1)
 		again, _ := run(1)
 		if !slices.IsSorted(got) || !slices.Equal(got, again) {
-			t.Errorf("%s: not in order, or not the same again", name)
+			t.Errorf("%s: not in order, or not reproducible", name)
 		}
 		if len(got) != count-int(c.Lost)+int(c.Duplicated) || c.Overflowed != 0 {
 			t.Errorf("%s: %d arrived, %+v", name, len(got), c)
 		}
 		if i.Loss == 0 && len(slices.Compact(got)) != count {
-			t.Errorf("%s: some did not arrive", name)
+			t.Errorf("%s: some frames did not arrive", name)
 		}
 	}
 }
 
-// What is sent after an impairment has ended does not overtake what waits for room.
+// Frames sent after an impairment has ended do not overtake frames that wait for room.
 func TestLateFramesGoFirst(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -69,7 +69,7 @@ func TestLateFramesGoFirst(t *testing.T) {
 	n.Impair(Impairment{})
 	send(list[0], macB, 4711)
 	if list[0].Flush() {
-		t.Error("found room before those that wait")
+		t.Error("a frame found room before the waiting ones")
 	}
 	var got []int
 	for !list[0].Flush() {
@@ -83,7 +83,7 @@ func TestLateFramesGoFirst(t *testing.T) {
 	}
 }
 
-// So many frames wait for a port, and no more; the others are counted.
+// The number of frames that wait for a port is limited; further ones are counted.
 func TestTooManyWait(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -94,7 +94,7 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// A frame that comes due wakes a worker that sleeps.
+// A frame that comes due wakes a sleeping worker.
 func TestLateFrameWakes(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -110,7 +110,7 @@ func TestLateFrameWakes(t *testing.T) {
 	}
 }
 
-// What waits for room in a port that goes down is dropped; what is in the port stays, as ever.
+// Frames that wait for room in a port that goes down are dropped; frames in the port stay.
 func TestLateFramesOfAPortThatIsDown(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -126,7 +126,7 @@ func TestLateFramesOfAPortThatIsDown(t *testing.T) {
 	await(t, list[1], 10)
 }
 
-// Without an impairment nothing is allocated.
+// Without an impairment no memory is allocated.
 func TestNoAllocation(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	if n := testing.AllocsPerRun(1000, func() {
@@ -135,6 +135,6 @@ func TestNoAllocation(t *testing.T) {
 		list[1].Receive()
 		list[1].Release()
 	}); n != 0 {
-		t.Errorf("%v allocations for a frame", n)
+		t.Errorf("got %v allocations per frame, want 0", n)
 	}
 }

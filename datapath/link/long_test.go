@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// sendLong commits a long frame that is full of a byte, if there is room for it.
+// sendLong commits a long frame filled with one byte value, if there is room for it.
 func sendLong(p Port, to wire.MAC, fill byte) []byte {
 	frame := p.ReserveLong()
 	if frame == nil {
@@ -23,7 +23,7 @@ func sendLong(p Port, to wire.MAC, fill byte) []byte {
 	return bytes.Clone(frame)
 }
 
-// Long frames arrive whole and in order among short ones, also delayed. Then all are free again.
+// Long frames arrive complete and in order among short ones, also delayed. Then all are free again.
 func TestLongFrames(t *testing.T) {
 	for name, macs := range map[string][]wire.MAC{"two ports": {macA, macB}, "three": {macA, macB, macC}} {
 		dest, n := macB, NewNetwork(0)
@@ -41,7 +41,7 @@ func TestLongFrames(t *testing.T) {
 					for k := b.Receive(); k > 0; k-- {
 						frame := b.Next()
 						if isLong := arrived == 0; isLong && !bytes.Equal(frame, long) || !isLong && len(frame) != 10 {
-							t.Fatalf("%s, %+v, round %d: a frame of %d bytes, or others", name, i, round, len(frame))
+							t.Fatalf("%s, %+v, round %d: got a frame of %d bytes, or different bytes", name, i, round, len(frame))
 						}
 						arrived++
 					}
@@ -50,12 +50,12 @@ func TestLongFrames(t *testing.T) {
 			}
 		}
 		if used := n.long.inUse.Load(); used != 0 {
-			t.Errorf("%s: %d long frames are not given back", name, used)
+			t.Errorf("%s: %d long frames were not returned", name, used)
 		}
 	}
 }
 
-// There is a bound to long frames, and then there are none until some were received, or their port is closed.
+// The number of long frames is limited; at the limit there are none until some were received, or their port is closed.
 func TestLongFramesHaveABound(t *testing.T) {
 	n := NewNetwork(0)
 	macD := wire.MAC{2, 0xD}
@@ -75,24 +75,24 @@ func TestLongFramesHaveABound(t *testing.T) {
 		receive(p)
 	}
 	if a.Longest() == 0 {
-		t.Error("none, though all were received")
+		t.Error("no long frame, though all were received")
 	}
 	sendLong(a, macB, 1)
 	a.Flush()
 	a.ReserveLong()
-	a.Flush() // it is not committed
+	a.Flush() // the reserved frame is not committed
 	if used := n.long.inUse.Load(); used != 1 {
-		t.Errorf("%d are in use, not the one that has arrived", used)
+		t.Errorf("got %d long frames in use, want the one that has arrived", used)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if used := n.long.inUse.Load(); used != 0 {
-		t.Errorf("%d are in use after their port was closed", used)
+		t.Errorf("got %d long frames in use after their port was closed", used)
 	}
 }
 
-// A long frame for a port that is not there any more is dropped, and not copied to all others.
+// A long frame for a port that no longer exists is dropped, not copied to all others.
 func TestLongFrameForNobody(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB, macC)
@@ -106,7 +106,7 @@ func TestLongFrameForNobody(t *testing.T) {
 	}
 }
 
-// While somebody looks, or the network is impaired, packets are as long as elsewhere.
+// During a capture, or on an impaired network, packets are as long as elsewhere.
 func TestShortOnly(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)

@@ -43,7 +43,7 @@ func send(p Port, to wire.MAC, number int) bool {
 	return true
 }
 
-// receive takes all that has arrived, by number.
+// receive receives all frames that have arrived, by number.
 func receive(p Port) (numbers []int) {
 	for n := p.Receive(); n > 0; n = p.Receive() {
 		for range n {
@@ -68,7 +68,7 @@ func TestInOrderWithoutLoss(t *testing.T) {
 			next++
 		}
 		if a.Flush() && next-got > 2*portFrames {
-			t.Fatalf("%d frames are on the way", next-got)
+			t.Fatalf("%d frames are in flight", next-got)
 		}
 		for _, number := range receive(b) {
 			if number != got {
@@ -79,8 +79,8 @@ func TestInOrderWithoutLoss(t *testing.T) {
 	}
 }
 
-// A frame arrives at the port that has its MAC; a group's, and one for a MAC that nobody has, at
-// all others; none at its sender.
+// A frame arrives at the port that has its MAC; one for a group's MAC, or for an unknown MAC, at all other ports; none
+// at its sender.
 func TestWhereFramesArrive(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	for i, row := range []struct {
@@ -94,7 +94,7 @@ func TestWhereFramesArrive(t *testing.T) {
 	} {
 		send(list[0], row.to, i)
 		if !list[0].Flush() {
-			t.Fatal("something is left")
+			t.Fatal("a frame is left")
 		}
 		for k, p := range list {
 			if got := receive(p); slices.Contains(got, i) != row.want[k] {
@@ -104,7 +104,7 @@ func TestWhereFramesArrive(t *testing.T) {
 	}
 }
 
-// One member of a group without room holds the group up, and nobody gets anything twice.
+// A member of a group without room blocks the group, and no port receives a frame twice.
 func TestGroupWaitsForRoom(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	for i := range portFrames {
@@ -113,21 +113,20 @@ func TestGroupWaitsForRoom(t *testing.T) {
 	list[1].Flush()
 	send(list[0], macGroup, 4711)
 	if list[0].Flush() || len(receive(list[1])) != 0 {
-		t.Error("a group's frame went out though one had no room")
+		t.Error("a group's frame was sent although one member had no room")
 	}
 	if got := receive(list[2]); len(got) != portFrames {
 		t.Errorf("%d frames", len(got))
 	}
 	if !list[0].Flush() {
-		t.Error("still held up")
+		t.Error("still blocked")
 	}
 	if b, c := receive(list[1]), receive(list[2]); !slices.Equal(b, []int{4711}) || !slices.Equal(c, []int{4711}) {
 		t.Errorf("%v, %v", b, c)
 	}
 }
 
-// What is sent to or from a port that is down is gone; so is what is for one that is closed, and
-// nobody is held up by either.
+// Frames sent to or from a port that is down, or to a closed port, are dropped, and neither blocks senders.
 func TestPortsThatAreDown(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB, macC)
@@ -136,7 +135,7 @@ func TestPortsThatAreDown(t *testing.T) {
 		down.SetUp(false)
 		for i := range 3 * portFrames {
 			if !send(a, macB, i) || !a.Flush() {
-				t.Fatal("held up")
+				t.Fatal("blocked")
 			}
 		}
 		down.SetUp(true)
@@ -149,7 +148,7 @@ func TestPortsThatAreDown(t *testing.T) {
 	}
 	for i := range 3 * portFrames {
 		if send(a, macB, i) && len(receive(list[2])) > 1 {
-			t.Fatal("frames come twice")
+			t.Fatal("frames arrive twice")
 		}
 		a.Flush()
 	}
@@ -158,7 +157,7 @@ func TestPortsThatAreDown(t *testing.T) {
 	}
 }
 
-// outcome is what arrives of a thousand frames through a network that is impaired.
+// outcome returns the frames that arrive of a thousand through an impaired network.
 func outcome(t *testing.T, seed uint64, i Impairment) ([]int, NetworkCounters) {
 	t.Helper()
 	n := NewNetwork(seed)
@@ -173,28 +172,27 @@ func outcome(t *testing.T, seed uint64, i Impairment) ([]int, NetworkCounters) {
 	return got, n.Counters()
 }
 
-// The same seed loses and doubles the same frames, another one others; each that did not arrive
-// is counted.
+// The same seed loses and duplicates the same frames, another one different frames; each lost frame is counted.
 func TestImpairedBySeed(t *testing.T) {
 	i := Impairment{Loss: 0.2, Duplication: 0.1}
 	first, counted := outcome(t, 1, i)
 	again, _ := outcome(t, 1, i)
 	other, _ := outcome(t, 2, i)
 	if !slices.Equal(first, again) {
-		t.Error("the same seed gives something else")
+		t.Error("the same seed gives a different result")
 	}
 	if slices.Equal(first, other) {
-		t.Error("another seed gives the same")
+		t.Error("another seed gives the same result")
 	}
 	if uint64(len(first)) != 1000-counted.Lost+counted.Duplicated || counted.Lost < 100 || counted.Lost > 300 || counted.Duplicated < 40 || counted.Duplicated > 160 {
 		t.Errorf("%d arrived, %+v", len(first), counted)
 	}
 	if got, counted := outcome(t, 3, Impairment{Loss: 1}); got != nil || counted.Lost != 1000 {
-		t.Errorf("%d arrived though all are lost, %+v", len(got), counted)
+		t.Errorf("got %d frames, want 0: all are lost; %+v", len(got), counted)
 	}
 }
 
-// What happens to the frames of a path does not depend on other paths, nor on what else is wrong with the network.
+// The effects on the frames of a path do not depend on other paths, nor on other impairments.
 func TestImpairedByPath(t *testing.T) {
 	lost := func(i Impairment, others bool) (got []int) {
 		n := NewNetwork(7)
@@ -222,17 +220,17 @@ func TestImpairedByPath(t *testing.T) {
 	}
 	alone := lost(Impairment{Loss: 0.1}, false)
 	if among := lost(Impairment{Loss: 0.1}, true); !slices.Equal(alone, among) {
-		t.Error("other paths change what is lost")
+		t.Error("other paths change the losses")
 	}
 	if doubled := lost(Impairment{Loss: 0.1, Duplication: 0.3}, false); !slices.Equal(alone, doubled) {
-		t.Error("duplication changes what is lost")
+		t.Error("duplication changes the losses")
 	}
 	if len(alone) < 800 || len(alone) == 1000 {
 		t.Errorf("%d of 1000 arrive", len(alone))
 	}
 }
 
-// A frame that is reordered comes after the next one; the last one comes too.
+// A reordered frame arrives after the next one; the last frame arrives too.
 func TestReordering(t *testing.T) {
 	n := NewNetwork(1)
 	list := ports(t, n, macA, macB)
@@ -254,7 +252,7 @@ func TestReordering(t *testing.T) {
 	}
 }
 
-// At a rate each frame waits for those before it.
+// With a rate each frame waits for the earlier ones.
 func TestRate(t *testing.T) {
 	p, now := &port{}, time.Now()
 	if leaves := p.queueing(now, 0, 1000); leaves != now {
@@ -267,7 +265,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Frames stay in order at a rate, and those that wait for long are marked if their senders heed that.
+// Frames stay in order with a rate, and ECN-capable frames that wait for long are marked.
 func TestMark(t *testing.T) {
 	n := NewNetwork(1)
 	list := ports(t, n, macA, macB)
@@ -301,8 +299,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// Frames that are delayed arrive later, also at a port that sleeps, and with jitter in another
-// order; what does not fit into the port then waits.
+// Delayed frames arrive later, also at a sleeping port, and with jitter in another order; frames that do not fit into
+// the port then wait.
 func TestDelay(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -340,11 +338,11 @@ func TestDelay(t *testing.T) {
 	send(list[0], macB, 1)
 	list[0].Flush()
 	if got := receive(list[1]); len(got) != 1 {
-		t.Errorf("%v after all is well again", got)
+		t.Errorf("got %v after the impairment", got)
 	}
 }
 
-// Frames keep their bytes: buffers change hands, and nobody writes to one that he gave away.
+// Frames keep their bytes: buffers change owners, and a previous owner does not write to them.
 func TestBuffersChangeHands(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	for round := range 3 * portFrames {
@@ -364,8 +362,7 @@ func TestBuffersChangeHands(t *testing.T) {
 	}
 }
 
-// Many senders, and ports that come and go: nothing crashes, and nothing is lost between those
-// that stay.
+// Many senders, and ports that are added and removed: no crash, and no losses between the ports that stay.
 func TestPortsComeAndGo(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB, macC)
@@ -414,7 +411,7 @@ func TestPortsComeAndGo(t *testing.T) {
 	group.Wait()
 }
 
-// TestBehind: what is behind the next frame is what comes after it.
+// TestBehind: the frames behind the next one are those that follow it.
 func TestBehind(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	const frames = 5
@@ -433,7 +430,7 @@ func TestBehind(t *testing.T) {
 			}
 		}
 		if b.Behind(frames-taken) != nil {
-			t.Errorf("after %d, there is a frame behind the last", taken)
+			t.Errorf("after %d: got a frame behind the last", taken)
 		}
 		b.Next()
 	}

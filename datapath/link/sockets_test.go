@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// socket opens a further socket on the queue of the link, or waits for its turn.
+// socket opens another socket on the queue of the link, or waits until the queue is free.
 func (l *wireLab) socket(config xsk.Config) *xsk.Socket {
 	l.Helper()
 	index, err := l.A.Index("eth0")
@@ -32,26 +32,26 @@ func (l *wireLab) drained(s *xsk.Socket) {
 	}
 }
 
-// replace has the link use another socket of its queue.
+// replace replaces the socket of the link's queue.
 func (l *wireLab) replace(config xsk.Config) {
 	l.Helper()
 	was, next := l.link.sockets[0], l.socket(config)
 	l.drained(was)
 	if l.link.Reserve() != nil {
-		l.Error("a frame is reserved in a socket that is about to go")
+		l.Error("a frame was reserved in a socket that is being removed")
 	}
 	l.link.Remove(was)
 	check(l, was.Close())
 	if l.link.Reserve() != nil || !l.link.Flush() || l.link.Receive() != 0 || len(l.link.Descriptors()) != 0 {
-		l.Error("a link without sockets does something")
+		l.Error("a link without sockets reserved or received a frame")
 	}
 	l.link.TakeBack()
 	check(l, next.Bind())
 	l.link.Add(next)
 }
 
-// What was committed before the socket is replaced has left, what comes after leaves through the new
-// one, in order; a frame that was reserved is not. The counters go on.
+// Frames committed before the socket is replaced have left, later ones leave through the new one, in order; a frame
+// that was only reserved is dropped. The counters continue.
 func TestReplaceSocket(t *testing.T) {
 	l := newWireLab(t)
 	f := newFlow(0, "10.77.0.1", "10.77.0.2")
@@ -60,7 +60,7 @@ func TestReplaceSocket(t *testing.T) {
 		for _, frame := range before {
 			l.link.Commit(copy(l.link.Reserve(), frame))
 		}
-		l.link.Reserve() // and never committed
+		l.link.Reserve() // never committed
 		l.replace(xsk.Config{ChunkSize: 4096})
 		after := f.packets(64, 200, 64)
 		l.send(after...)
@@ -72,11 +72,11 @@ func TestReplaceSocket(t *testing.T) {
 	statistics, err := l.link.Statistics()
 	check(t, err)
 	if statistics.TxRingEmpty < 5 {
-		t.Errorf("the counters of sockets that went are lost: %+v", statistics)
+		t.Errorf("the counters of removed sockets are lost: %+v", statistics)
 	}
 }
 
-// What cannot leave, because the interface is down, is counted as taken back when the socket goes.
+// Frames that cannot leave because the interface is down are counted as taken back when the socket is removed.
 func TestReplaceSocketWhileDown(t *testing.T) {
 	for _, trains := range []bool{false, true} {
 		l := newWireLab(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// flow makes packets from one queue pair to another, as the engine does.
+// flow builds packets from one queue pair to another, as the engine does.
 type flow struct {
 	wire.Datagram
 	template wire.Template
@@ -28,7 +28,7 @@ func newFlow(vlan uint16, source, dest string) *flow {
 	}
 }
 
-// flows are the kinds of headers.
+// flows returns one flow for each kind of headers.
 func flows() map[string]*flow {
 	return map[string]*flow{
 		"IPv4": newFlow(0, "10.77.0.1", "10.77.0.2"), "IPv4 in a VLAN": newFlow(42, "10.77.0.1", "10.77.0.2"),
@@ -36,7 +36,7 @@ func flows() map[string]*flow {
 	}
 }
 
-// next writes the next packet, with so many bytes of payload, and gives its length.
+// next writes the next packet with a payload of length bytes, and returns its length.
 func (f *flow) next(frame []byte, length int) int {
 	payload := frame[f.template.PayloadOffset(false):][:length]
 	for i := range payload {
@@ -53,8 +53,8 @@ func (f *flow) packet(length int) []byte {
 	return frame[:f.next(frame, length)]
 }
 
-// cut makes packets of a train as the kernel does (udp_gso_segment, inet_gso_segment), but for the UDP
-// checksum: 0 as in a frame.
+// cut segments a train as the kernel does (udp_gso_segment, inet_gso_segment), except for the UDP checksum: 0 as in a
+// frame.
 func cut(train []byte, segment int) (packets [][]byte) {
 	at := headersOf(train)
 	header, payload := train[:at.payload], train[at.payload:]
@@ -78,7 +78,7 @@ func cut(train []byte, segment int) (packets [][]byte) {
 	return packets
 }
 
-// train is what the kernel gets for packets.
+// train returns the message that the kernel gets for packets.
 func train(packets [][]byte) []byte {
 	at := headersOf(packets[0])
 	whole := bytes.Clone(packets[0][:at.payload])
@@ -89,7 +89,7 @@ func train(packets [][]byte) []byte {
 	return whole
 }
 
-// Packets that follow each other are what becomes of their train.
+// Packets that follow each other equal the segments of their train.
 func TestTrainIsItsPackets(t *testing.T) {
 	for name, f := range flows() {
 		for _, lengths := range [][]int{{64, 64, 64}, {1024, 1024, 1000}, {256, 0}, {3, 3, 1}} {
@@ -102,14 +102,14 @@ func TestTrainIsItsPackets(t *testing.T) {
 			}
 			for i, got := range cut(train(packets), len(packets[0])-headersOf(packets[0]).payload) {
 				if !bytes.Equal(got, packets[i]) {
-					t.Errorf("%s, %v: packet %d is\n% x, not\n% x", name, lengths, i, got, packets[i])
+					t.Errorf("%s, %v: packet %d: got\n% x, want\n% x", name, lengths, i, got, packets[i])
 				}
 			}
 		}
 	}
 }
 
-// The checksums of a train's headers are right: a device that takes trains checks IPv4's.
+// The checksums of a train's headers are correct: a device that accepts trains checks IPv4's.
 func TestTrainChecksums(t *testing.T) {
 	for name, f := range flows() {
 		whole := train([][]byte{f.packet(64), f.packet(64)})
@@ -129,7 +129,7 @@ func TestTrainChecksums(t *testing.T) {
 	}
 }
 
-// A change of any byte of the headers ends a train, if the kernel would not make the same change.
+// A change of any byte of the headers ends a train, unless the kernel would make the same change.
 func TestFollowsLooksAtEveryByte(t *testing.T) {
 	for name, f := range flows() {
 		first, second := f.packet(64), f.packet(64)
@@ -138,23 +138,23 @@ func TestFollowsLooksAtEveryByte(t *testing.T) {
 			changed := bytes.Clone(second)
 			changed[place] ^= 0x10
 			if headersOf(changed) != at {
-				continue // not a packet that the engine makes
+				continue // not a packet of the engine
 			}
 			same := bytes.Equal(cut(train([][]byte{first, changed}), len(first)-at.payload)[1], changed)
 			if follows := at.follows(first, changed); follows && !same && !writtenByKernel(at, place) {
-				t.Errorf("%s: a change of byte %d goes unseen", name, place)
+				t.Errorf("%s: a change of byte %d is not detected", name, place)
 			} else if !follows && same {
-				t.Errorf("%s: a change of byte %d ends the train for nothing", name, place)
+				t.Errorf("%s: a change of byte %d ends the train unnecessarily", name, place)
 			}
 		}
 		if third := f.packet(64); !at.six && at.follows(first, third) {
-			t.Errorf("%s: a gap in the identification goes unseen", name)
+			t.Errorf("%s: a gap in the identification is not detected", name)
 		}
 	}
 }
 
-// writtenByKernel says that a byte is part of a length or checksum. The engine writes those by the
-// same rules as the kernel.
+// writtenByKernel reports whether a byte is part of a length or checksum, which the engine writes by the same rules as
+// the kernel.
 func writtenByKernel(at headers, place int) bool {
 	if at.six {
 		return place >= at.ip+4 && place < at.ip+6 || place >= at.udp+4
@@ -162,7 +162,7 @@ func writtenByKernel(at headers, place int) bool {
 	return place >= at.ip+2 && place < at.ip+4 || place >= at.ip+10 && place < at.ip+12 || place >= at.udp+4
 }
 
-// Whatever is sent in whatever order, the runs are the frames, in order, and each is a train.
+// Whatever frames are sent in whatever order, the runs contain the frames in order, and each is a valid train.
 func TestRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	list := []*flow{newFlow(0, "10.77.0.1", "10.77.0.2"), newFlow(0, "10.77.0.1", "10.77.0.2"), newFlow(42, "fd77::1", "fd77::2")}
@@ -180,7 +180,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// checkRuns has frames wait, and compares them with what becomes of the runs.
+// checkRuns queues frames, and compares them with the segments of the runs.
 func checkRuns(frames [][]byte) error {
 	var w waiting
 	for _, frame := range frames {
@@ -198,7 +198,7 @@ func checkRuns(frames [][]byte) error {
 		}
 		for _, packet := range cut(whole, len(packets[0])-headersOf(packets[0]).payload) {
 			if !bytes.Equal(packet, frames[0]) {
-				return fmt.Errorf("with %d packets to come, one is another", len(frames))
+				return fmt.Errorf("with %d packets to come, a packet differs", len(frames))
 			}
 			frames = frames[1:]
 		}

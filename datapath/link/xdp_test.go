@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 
 var check = errtest.Check
 
-// wireLab is a link on eth0 of one host, and what arrives at the other.
+// wireLab is a link on eth0 of one host, and the frames that arrive at the other.
 type wireLab struct {
 	testing.TB
 	*labtest.PairLab
@@ -31,8 +31,7 @@ type wireLab struct {
 	arrived *capture.Socket
 }
 
-// newWireLab makes a link with trains. The other end has an XDP program, so that the kernel makes
-// packets of them.
+// newWireLab returns a link with trains. The other end has an XDP program, so that the kernel segments them.
 func newWireLab(t testing.TB) *wireLab {
 	t.Helper()
 	l := &wireLab{TB: t, PairLab: labtest.Pair(t)}
@@ -94,13 +93,12 @@ func (l *wireLab) send(frames ...[]byte) {
 	}
 	for deadline := time.Now().Add(time.Minute); !l.link.Flush(); {
 		if time.Now().After(deadline) {
-			l.Fatal("the link takes nothing")
+			l.Fatal("the link accepts no frames")
 		}
 	}
 }
 
-// expect waits for frames, in order, and nothing else for UDP port 4791 or in a VLAN. UDP checksums are
-// not compared.
+// expect waits for frames, in order, and no others for UDP port 4791 or in a VLAN. UDP checksums are not compared.
 func (l *wireLab) expect(want ...[]byte) {
 	l.Helper()
 	for i, deadline := 0, time.Now().Add(time.Minute); i < len(want); {
@@ -113,7 +111,7 @@ func (l *wireLab) expect(want ...[]byte) {
 			continue
 		}
 		if got, want := plain(frame.Data), plain(want[i]); !bytes.Equal(got, want) {
-			l.Fatalf("frame %d is\n% x, not\n% x", i, got, want)
+			l.Fatalf("frame %d: got\n% x, want\n% x", i, got, want)
 		}
 		i++
 	}
@@ -127,7 +125,7 @@ func isRoCE(frame []byte) bool {
 	return len(frame) > at.payload && binary.BigEndian.Uint16(frame[at.udp+2:]) == wire.UDPPort
 }
 
-// plain is a frame without its UDP checksum and VLAN tag, which the kernel takes out before a capture.
+// plain returns a frame without its UDP checksum and VLAN tag, which the kernel removes before a capture.
 func plain(frame []byte) []byte {
 	frame = bytes.Clone(frame)
 	at := headersOf(frame)
@@ -135,7 +133,7 @@ func plain(frame []byte) []byte {
 	return slices.Delete(frame, 12, at.ip-2)
 }
 
-// packets makes one packet for each length.
+// packets returns one packet for each length.
 func (f *flow) packets(lengths ...int) (all [][]byte) {
 	for _, length := range lengths {
 		all = append(all, f.packet(length))
@@ -143,9 +141,9 @@ func (f *flow) packets(lengths ...int) (all [][]byte) {
 	return all
 }
 
-// What the kernel makes of a train is what would have been sent without trains, byte for byte but for
-// the UDP checksum: IPv4 identifications count up, across their wrap too, the ICRC is right, the last
-// packet may be shorter. Before Linux 6.2 the kernel refuses trains, and the same packets leave as frames.
+// The kernel segments a train into the packets that would have been sent without trains, except for the UDP checksum:
+// IPv4 identifications are incremented, also across their wrap, the ICRC is correct, and the last packet may be
+// shorter. Before Linux 6.2 the kernel refuses trains, and the same packets leave as frames.
 func TestKernelCutsTrains(t *testing.T) {
 	for name, f := range flows() {
 		t.Run(name, func(t *testing.T) {
@@ -169,12 +167,12 @@ func TestKernelCutsTrains(t *testing.T) {
 				l.send(frames...)
 				l.expect(frames...)
 				after := l.link.Sent()
-				// While frames are on their way, a later run leaves as frames too.
+				// While frames are in flight, a later run leaves as frames too.
 				if got, most := after.Trains-before.Trains, onlyCut(row.trains); got > most || got < min(most, 1) {
-					t.Errorf("%s: %d trains, not %d", row.name, got, most)
+					t.Errorf("%s: got %d trains, want %d", row.name, got, most)
 				}
 				if got := after.InTrains + after.Frames - before.InTrains - before.Frames; got != uint64(len(frames)) {
-					t.Errorf("%s: %d packets are counted, not %d", row.name, got, len(frames))
+					t.Errorf("%s: counted %d packets, want %d", row.name, got, len(frames))
 				}
 			}
 			if unable := l.link.TrainsUnable(); unable == KernelCutsTrains() || l.link.Refused() != 0 {
@@ -184,7 +182,7 @@ func TestKernelCutsTrains(t *testing.T) {
 	}
 }
 
-// onlyCut is a number of trains on a kernel that makes packets of them; 0 on others.
+// onlyCut returns a number of trains on a kernel that segments them; 0 on others.
 func onlyCut(trains uint64) uint64 {
 	if KernelCutsTrains() {
 		return trains
@@ -202,14 +200,14 @@ func TestOrderAcrossWays(t *testing.T) {
 		l.send(frames...)
 		l.expect(frames...)
 	}
-	// Of a train, one packet may leave by itself; and all of one, while frames are on their way.
+	// One packet of a train may leave as a frame, and all of one while frames are in flight.
 	if sent := l.link.Sent(); sent.Trains > onlyCut(150) || sent.InTrains < onlyCut(50*25) || sent.Frames+sent.InTrains != 50*56 {
 		t.Errorf("%+v", sent)
 	}
 }
 
-// A veth whose other end has no XDP program hands trains on as they are: why trains are automatic only
-// where there is one. Before Linux 6.2 the kernel refuses a train.
+// A veth whose other end has no XDP program passes trains on unchanged, so trains are used automatically only with such
+// a program. Before Linux 6.2 the kernel refuses a train.
 func TestTrainPassesAVethWhole(t *testing.T) {
 	hosts := labtest.Pair(t)
 	index, err := hosts.A.Index("eth0")
@@ -226,7 +224,7 @@ func TestTrainPassesAVethWhole(t *testing.T) {
 	}
 	if errno := p.sendTrain(run); !KernelCutsTrains() {
 		if errno != unix.EINVAL {
-			t.Errorf("a kernel that cannot cut trains says %v", errno)
+			t.Errorf("a kernel that cannot segment trains returned %v", errno)
 		}
 		return
 	} else if errno != 0 {
@@ -240,10 +238,10 @@ func TestTrainPassesAVethWhole(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nothing arrives")
+	t.Error("no packet arrived")
 }
 
-// While the interface is down, trains wait; TakeBack drops them, and says how many packets they were.
+// While the interface is down, trains wait; TakeBack drops them, and TakenBack returns the number of their packets.
 func TestTrainsWhileDown(t *testing.T) {
 	l := newWireLab(t)
 	eth0, err := l.A.Netlink().LinkByName("eth0")
@@ -254,11 +252,11 @@ func TestTrainsWhileDown(t *testing.T) {
 		l.link.Commit(copy(l.link.Reserve(), frame))
 	}
 	if l.link.Flush() {
-		t.Error("the interface is down, and all is sent")
+		t.Error("the interface is down, but all packets were sent")
 	}
 	l.link.TakeBack()
 	if n := l.link.TakenBack(); n != 20 {
-		t.Errorf("%d packets taken back, not 20", n)
+		t.Errorf("got %d packets taken back, want 20", n)
 	}
 	check(t, l.A.Netlink().LinkSetUp(eth0))
 	frames := f.packets(slices.Repeat([]int{64}, 20)...)
@@ -269,8 +267,8 @@ func TestTrainsWhileDown(t *testing.T) {
 	}
 }
 
-// Without a carrier every packet of a train is counted: by the link as refused, or by the interface
-// as dropped. None of them is in both books, and none in neither.
+// Without a carrier every packet of a train is counted exactly once: by the link as refused, or by the interface as
+// dropped.
 func TestTrainsWithoutCarrier(t *testing.T) {
 	l := newWireLab(t)
 	other, err := l.B.Netlink().LinkByName("eth0")
@@ -297,12 +295,12 @@ func TestTrainsWithoutCarrier(t *testing.T) {
 	}
 }
 
-// A kernel that makes no packets of trains gets frames from then on, and nothing is lost.
+// A kernel that does not segment trains gets frames from then on, and no packets are lost.
 func TestKernelWithoutTrains(t *testing.T) {
 	l := newWireLab(t)
 	f := newFlow(0, "10.77.0.1", "10.77.0.2")
 	frames := f.packets(slices.Repeat([]int{200}, 40)...)
-	// A socket that takes no message of that length stands in for the kernel's refusal.
+	// A socket that accepts no message of that length replaces the kernel's refusal.
 	small, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	check(t, err)
 	defer unix.Close(small[1])

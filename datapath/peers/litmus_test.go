@@ -28,7 +28,7 @@ func TestLitmusInbox(t *testing.T) {
 	})
 }
 
-// TestLitmusFull has an engine find an inbox full while its owner empties it.
+// TestLitmusFull: an engine finds an inbox full while its owner empties it.
 func TestLitmusFull(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"peek, count: store plain": "the swap fails if waited is stored meanwhile",

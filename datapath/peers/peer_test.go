@@ -10,7 +10,7 @@ import (
 
 var group = wire.GID{0xff, 0x12, 15: 1}
 
-// join makes a card of n engines. called counts the calls of each.
+// join returns a card of n engines. called counts the calls of each.
 func join(t *testing.T, n int, wake func()) (all []*Peer, called []int) {
 	t.Helper()
 	card, called := new(Card), make([]int, n)
@@ -25,7 +25,7 @@ func join(t *testing.T, n int, wake func()) (all []*Peer, called []int) {
 	return all, called
 }
 
-// take takes all packets, as the first bytes of their frames.
+// take takes all packets, and returns the first bytes of their frames.
 func take(p *Peer) (first []byte) {
 	for packet := p.Take(); packet != nil; packet = p.Take() {
 		first = append(first, packet.Frame[0])
@@ -73,7 +73,7 @@ func TestRoute(t *testing.T) {
 		t.Errorf("routes that were removed lead to %v", got)
 	}
 	if len(all[2].groups) != 0 {
-		t.Error("an engine remembers a group without members")
+		t.Error("an engine has a route to a group without members")
 	}
 }
 
@@ -142,13 +142,13 @@ func TestWake(t *testing.T) {
 	all[0].Hand(all[1:], false, Packet{Frame: []byte{0}})
 	all[1].Relay([]byte{0})
 	if readable(fds[0]) || readable(fds[1]) {
-		t.Error("an engine that is awake is woken")
+		t.Error("an awake engine was woken")
 	}
 	all[1].SetAsleep(true)
 	all[0].Hand(all[1:], false, Packet{Frame: []byte{0}})
 	all[1].Relay([]byte{0})
 	if !readable(fds[0]) || !readable(fds[1]) {
-		t.Error("an engine that is asleep is not woken")
+		t.Error("a sleeping engine was not woken")
 	}
 	all[1].SetAsleep(false)
 	if readable(fds[0]) || readable(fds[1]) {
@@ -168,7 +168,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestRelay: a frame is the next one until it is done; a full inbox takes no more.
+// TestRelay: a frame is the next one until it is done; a full inbox accepts no more.
 func TestRelay(t *testing.T) {
 	all, called := join(t, 2, nil)
 	p := all[0]
@@ -178,7 +178,7 @@ func TestRelay(t *testing.T) {
 		}
 	}
 	if p.Relay([]byte{0}) {
-		t.Error("more than its room")
+		t.Error("an inbox accepted more frames than its capacity")
 	}
 	for n := range Room {
 		for range 2 {

@@ -12,7 +12,7 @@ const testPD PD = 1
 
 func testKey(number uint32) ib.LKey { return ib.LKey(number<<8 | 0x5A) }
 
-// found is all that an SGE names; nil if it may not be accessed.
+// found returns the bytes of an SGE; nil if the access is not permitted.
 func found(s *Table, sge ib.SGE, pd PD, write bool) []byte {
 	piece, n, ok := s.Find(sge, 0, int(sge.Length), pd, write)
 	if !ok || n != int(sge.Length) {
@@ -21,8 +21,8 @@ func found(s *Table, sge ib.SGE, pd PD, write bool) []byte {
 	return piece
 }
 
-// FuzzMemory holds the check of an SGE to plain arithmetic without overflow: the bytes from address to
-// address plus length lie in the region, which is at its base, or there is no access.
+// FuzzMemory compares the check of an SGE with arithmetic without overflow: either the bytes from address to address
+// plus length are in the region, which starts at its base, or access is refused.
 func FuzzMemory(f *testing.F) {
 	for _, base := range []uint64{0, 1, 4096, 1<<63 - 1, math.MaxUint64 - 100} {
 		f.Add(base, base, uint32(100))
@@ -49,13 +49,13 @@ func FuzzMemory(f *testing.F) {
 			t.Fatalf("%d bytes at %#x of a region at %#x: got %d bytes, inside %v", length, address, base, len(got), inside)
 		}
 		if inside && length > 0 && &got[0] != &memory[address-base] {
-			t.Errorf("other memory")
+			t.Errorf("got different memory")
 		}
 	})
 }
 
-// A region of another PD, one that receives may not write to, and a key whose last part differs give
-// no access, whatever the address.
+// A region of another PD, one without local write access, and a key with another low byte give no access, whatever the
+// address.
 func TestMemoryIsChecked(t *testing.T) {
 	s := &Table{}
 	s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})

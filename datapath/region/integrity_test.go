@@ -58,8 +58,8 @@ func difOf(app uint16) (d ib.SigDomain) {
 	return d
 }
 
-// What is sent again, from any place on, is what was sent, and blocks that come in another order are stored where they
-// belong. Bytes that neither go on nor begin a block are refused. Nothing of this is a wrong field.
+// A repeated read from any place returns the same bytes, and blocks in another order are stored in their places. Bytes
+// that neither continue nor begin a block are refused. No field check fails.
 func TestSignaturesAtAnyPlace(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -74,7 +74,7 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 		"stripped":     {difOf(1), ib.SigDomain{}, true},
 		"made anew":    {difOf(1), difOf(2), true},
 	} {
-		full := newSignedMR(t, ib.SigAttrs{Mem: ib.SigDomain{}, Wire: row.mem}, false) // makes memory's fields
+		full := newSignedMR(t, ib.SigAttrs{Mem: ib.SigDomain{}, Wire: row.mem}, false) // generates memory's fields
 		for i := range full.data {
 			full.data[i] = byte(random.Uint32())
 		}
@@ -100,10 +100,10 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 			from := random.IntN(len(wire))
 			got := make([]byte, 1+random.IntN(len(wire)-from))
 			if !x.mr.move(uint64(from), got, false) || !bytes.Equal(got, wire[from:][:len(got)]) {
-				t.Fatalf("%s: %d bytes from %d on are others", name, len(got), from)
+				t.Fatalf("%s: %d bytes from %d on differ", name, len(got), from)
 			}
 		}
-		if name == "made anew" { // the wire's fields are checked against the wire's domain, memory's are made
+		if name == "made anew" { // the wire's fields are checked against the wire's domain, memory's are generated
 			clear(field)
 		}
 		clear(x.data)
@@ -116,10 +116,10 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(x.data, data) || name != "made anew" && row.apart && !bytes.Equal(x.field, field) {
-			t.Errorf("%s: other bytes in memory", name)
+			t.Errorf("%s: memory differs", name)
 		}
 		if x.mr.move(uint64(block+1), wire[block+1:][:10], true) {
-			t.Errorf("%s: bytes within a block are taken", name)
+			t.Errorf("%s: bytes within a block were accepted", name)
 		}
 		if err, failed := x.mr.SigStatus(); failed {
 			t.Errorf("%s: %+v", name, err)
@@ -127,7 +127,8 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 	}
 }
 
-// Blocks of which there is no place soon where both sides begin one are refused: to begin anywhere could cost a round.
+// Blocks are refused if both sides do not begin one together often enough: an access in between could take a whole
+// round.
 func TestBlocksAreAligned(t *testing.T) {
 	for intervals, want := range map[[2]uint16]bool{{512, 4096}: true, {4096, 512}: true, {512, 512}: true, {512, 768}: false, {65535, 65534}: false} {
 		n := &integrity{settings: make([]byte, ring.SigAttrsLen)}

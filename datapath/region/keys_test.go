@@ -7,7 +7,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Keys are found after others have come and gone, and no others are. The table is never more than half full.
+// Keys are found after others have been added and removed, and no other keys are. The table is never more than half
+// full.
 func TestKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -34,7 +35,7 @@ func TestKeys(t *testing.T) {
 			break
 		}
 		if n := len(regions) + len(windows); s.count != n || 2*n > len(s.slots) || len(s.slots) > max(8, 8*n) {
-			t.Fatalf("%d keys are counted, %d are there, in %d slots", s.count, n, len(s.slots))
+			t.Fatalf("counted %d keys, want %d, in %d slots", s.count, n, len(s.slots))
 		}
 	}
 	for key, mr := range regions {
@@ -47,14 +48,14 @@ func TestKeys(t *testing.T) {
 			t.Fatalf("window %#x: %v", key, s.window(ib.RKey(key)))
 		}
 	}
-	s.ClearKey(0x12345678) // there is none
+	s.ClearKey(0x12345678) // a key that does not exist
 }
 
 // A key's index is not 0, and its slot is free.
 func TestDrawnKeys(t *testing.T) {
 	s := new(Table)
 	s.SetMR(&MR{LKey: 0x155})
-	next := []uint32{0x55, 0x1AA, 0x9AA, 0x2AA} // no index, taken, its slot is, free
+	next := []uint32{0x55, 0x1AA, 0x9AA, 0x2AA} // invalid index, used key, used slot, free
 	key := s.DrawKey(func() (one uint32) {
 		one, next = next[0], next[1:]
 		return one
@@ -64,19 +65,19 @@ func TestDrawnKeys(t *testing.T) {
 	}
 	s.SetMW(0x2AA, new(MW))
 	if s.window(0x2BB) == nil || s.window(0xAAA) != nil || s.window(0x1AA) != nil {
-		t.Error("a window's key is another's")
+		t.Error("a window's key was assigned to another object")
 	}
 	if s.region(0x9AA) != nil || s.region(0x155) == nil || s.region(0x156) != nil {
-		t.Error("a key is another's")
+		t.Error("a key was assigned to another object")
 	}
 }
 
-// Keys are counted once, whatever is done to them.
+// Keys are counted once, whatever the operations.
 func TestKeysAreCounted(t *testing.T) {
 	s := new(Table)
 	s.ClearKey(0x155)
 	if s.region(0x155) != nil || s.window(0x155) != nil {
-		t.Error("a key of an empty table")
+		t.Error("got a key of an empty table")
 	}
 	for i, step := range []struct {
 		do    func()

@@ -2,7 +2,7 @@ package ring
 
 import "testing"
 
-// A wait and a notification are armed apart, and each has its own event.
+// A wait and a notification are armed independently, and each has its own event.
 func TestWaitAndNotificationAreApart(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	c.ArmWait()
@@ -19,7 +19,7 @@ func TestWaitAndNotificationAreApart(t *testing.T) {
 	}
 }
 
-// One notification ends all armings for one, whichever was due.
+// One notification ends all armings for a notification, whichever was due.
 func TestOneNotificationForAllArmings(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	c.SetThreshold(5)
@@ -31,7 +31,7 @@ func TestOneNotificationForAllArmings(t *testing.T) {
 	}
 }
 
-// The count is of what is unread, whenever it came, and follows what the program reads.
+// The count includes all unread completions, and follows what the program reads.
 func TestArmCount(t *testing.T) {
 	for _, start := range starts {
 		p, c, _ := completionEnds(t, CompletionGeometry(testEntries), start)
@@ -53,12 +53,12 @@ func TestArmCount(t *testing.T) {
 		c.SetThreshold(0)
 		c.ArmCount()
 		if !takeArmed(p, false) {
-			t.Error("none is asked for, and none is enough")
+			t.Error("got no event with a threshold of 0")
 		}
 	}
 }
 
-// A consumer's index that cannot be makes the queue look full.
+// An invalid consumer's index makes the queue appear full.
 func TestUnreadOfALiar(t *testing.T) {
 	for _, start := range starts {
 		for _, lie := range lies {
@@ -71,7 +71,7 @@ func TestUnreadOfALiar(t *testing.T) {
 	}
 }
 
-// Armings go along when the card leaves a queue; those that come too late are found by the program.
+// Armings are moved when the card leaves a queue; later ones are found by the program.
 func TestArmingsGoAlong(t *testing.T) {
 	from, old, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	to, fresh, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
@@ -91,7 +91,7 @@ func TestArmingsGoAlong(t *testing.T) {
 	}
 }
 
-// Timestamps are in slots that have room for them, and nowhere else.
+// Timestamps are only in slots with room for them.
 func TestStamps(t *testing.T) {
 	stamped := testCQE
 	stamped.Timestamp, stamped.Wallclock = 0x1112131415161718, 0x2122232425262728
@@ -117,7 +117,7 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// Threads that sleep on the index are armed apart from all others.
+// Threads that sleep on the index are armed independently.
 func TestFutexIsApart(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	c.arm(ArmedFutex)
@@ -126,6 +126,6 @@ func TestFutexIsApart(t *testing.T) {
 		t.Errorf("ended %b, armed %b", ended, p.Armed())
 	}
 	if ended := p.Disarm(p.Due(true)); ended != 0 {
-		t.Errorf("ended %b, and nothing was armed", ended)
+		t.Errorf("ended %b, want 0: nothing was armed", ended)
 	}
 }

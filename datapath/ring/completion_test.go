@@ -14,7 +14,7 @@ var testCQE = CQE{
 	SMAC: wire.MAC{0x02, 0x03, 0x04, 0x05, 0x06, 0x07}, VLAN: 0xF1F2, NetworkHeader: 0x0A, SL: 0x0B, Port: 0x0C,
 }
 
-// goldenCQE is testCQE as it lies in a slot.
+// goldenCQE is testCQE in its slot.
 var goldenCQE = []byte{
 	0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, // 0 id
 	0x11,       // 8 status
@@ -53,7 +53,7 @@ func TestCompletionLayout(t *testing.T) {
 	}
 }
 
-// TestCompletionSetsAllFields: nothing is left of the entry before.
+// TestCompletionSetsAllFields: Set leaves no fields of the previous entry.
 func TestCompletionSetsAllFields(t *testing.T) {
 	got := testCQE
 	got.Set(1, 2, 3, 4, 5)
@@ -105,8 +105,8 @@ func TestCompletionAcrossWrap(t *testing.T) {
 	}
 }
 
-// TestCompletionOverrun: a full queue takes nothing and keeps what it has; slots
-// are free again when the program publishes.
+// TestCompletionOverrun: a full queue accepts no entry and keeps the existing ones; slots are free again when the
+// program publishes.
 func TestCompletionOverrun(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-3)
 	for id := range uint64(testEntries) {
@@ -115,10 +115,10 @@ func TestCompletionOverrun(t *testing.T) {
 		}
 	}
 	if p.Put(&CQE{ID: 99}) {
-		t.Error("an entry more than there are slots")
+		t.Error("the queue accepted more entries than slots")
 	}
 	if c.Failed() {
-		t.Error("failed before it was said")
+		t.Error("Failed before Fail")
 	}
 	p.Fail()
 	p.Publish()
@@ -132,10 +132,10 @@ func TestCompletionOverrun(t *testing.T) {
 		}
 	}
 	if p.Put(&CQE{}) {
-		t.Error("a slot is free before the program gave it back")
+		t.Error("a slot is free before the program returned it")
 	}
 	if c.Publish(); !p.Put(&CQE{}) {
-		t.Error("no slot is free after the program gave them back")
+		t.Error("no slot is free after the program returned them")
 	}
 }
 
@@ -156,7 +156,7 @@ func TestCompletionLyingPeers(t *testing.T) {
 	}
 }
 
-// TestArm is the table of what is asked for and what happens.
+// TestArm checks the events of each arming.
 func TestArm(t *testing.T) {
 	next := func(c *CompletionConsumer) { c.Arm(false) }
 	solicited := func(c *CompletionConsumer) { c.Arm(true) }
@@ -169,8 +169,8 @@ func TestArm(t *testing.T) {
 		{"not armed", nil, false, false, false},
 		{"armed for the next", []func(*CompletionConsumer){next}, true, true, false},
 		{"armed for solicited", []func(*CompletionConsumer){solicited}, false, true, true},
-		{"the next goes before solicited", []func(*CompletionConsumer){next, solicited}, true, true, false},
-		{"the next goes over solicited", []func(*CompletionConsumer){solicited, next}, true, true, false},
+		{"the next, then solicited", []func(*CompletionConsumer){next, solicited}, true, true, false},
+		{"the next overrides solicited", []func(*CompletionConsumer){solicited, next}, true, true, false},
 		{"armed twice is once", []func(*CompletionConsumer){next, next}, true, true, false},
 	} {
 		armed := func() *CompletionProducer {
@@ -196,7 +196,7 @@ func TestArm(t *testing.T) {
 	}
 }
 
-// TestArmLie: a word that is none of the three wakes once, as any word but 0 does.
+// TestArmLie: a word with unknown bits wakes once, as any word except 0.
 func TestArmLie(t *testing.T) {
 	p, _, memory := completionEnds(t, CompletionGeometry(1), 0)
 	word(memory, 132).Store(math.MaxUint32)

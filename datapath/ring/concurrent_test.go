@@ -10,9 +10,9 @@ import (
 
 const total = 100_000 // requests in each of these tests; their indices pass 2³²
 
-// TestSendAndCompletionConcurrent has a program and a card pass requests and
-// completions, three in four of them signaled. A producer that respects Outstanding writes no slot
-// too early, and a CQ as large as the queue does not overrun.
+// TestSendAndCompletionConcurrent has a program and a card exchange requests and completions, three in four of them
+// signaled. A producer that respects Outstanding writes no slot too early, and a CQ as large as the queue does not
+// overrun.
 func TestSendAndCompletionConcurrent(t *testing.T) {
 	p, c, _ := sendEnds(t, SendGeometry(testEntries, 1, 0), math.MaxUint32-total/2)
 	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-total/2)
@@ -69,7 +69,7 @@ func TestSendAndCompletionConcurrent(t *testing.T) {
 
 func isSignaled(id uint64) bool { return id%4 != 1 }
 
-// signaledAfter gives the first signaled request from id on.
+// signaledAfter returns the first signaled request from id on.
 func signaledAfter(id uint64) uint64 {
 	for !isSignaled(id) {
 		id++
@@ -77,8 +77,8 @@ func signaledAfter(id uint64) uint64 {
 	return id
 }
 
-// TestRecvConcurrent has a program post and a card take; the program learns of
-// free slots by completions, as the queue's own words do not tell.
+// TestRecvConcurrent has a program post and a card consume; the program detects free slots by completions, as the
+// queue's own words do not report them.
 func TestRecvConcurrent(t *testing.T) {
 	p, c, _ := recvEnds(t, RecvGeometry(testEntries, 2), math.MaxUint32-total/2)
 	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
@@ -120,8 +120,8 @@ func TestRecvConcurrent(t *testing.T) {
 	}
 }
 
-// TestCompletionWakeUp: the program arms, looks once more and sleeps; the card
-// publishes, then takes the arm. A wake-up that is lost would hang the test.
+// TestCompletionWakeUp: the program arms, polls once more and sleeps; the card publishes, then disarms. A lost wake-up
+// would hang the test.
 func TestCompletionWakeUp(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-total/2)
 	wake := make(chan struct{}, 1)
@@ -134,7 +134,7 @@ func TestCompletionWakeUp(t *testing.T) {
 			if takeArmed(p, false) {
 				select {
 				case wake <- struct{}{}:
-				default: // one waits already
+				default: // a wake-up is already pending
 				}
 			}
 			runtime.Gosched()
@@ -159,8 +159,8 @@ func TestCompletionWakeUp(t *testing.T) {
 	}
 }
 
-// TestFlushFlagConcurrent: the flag is set before the last look, so a program that
-// does not see it has its request seen.
+// TestFlushFlagConcurrent: the flag is set before the last poll, so a request of a program that does not see the flag
+// is seen.
 func TestFlushFlagConcurrent(t *testing.T) {
 	for range 2000 {
 		p, c, _ := recvEnds(t, RecvGeometry(1, 1), 0)
@@ -173,7 +173,7 @@ func TestFlushFlagConcurrent(t *testing.T) {
 		p.Put(1, nil)
 		p.Publish()
 		if mustRing := p.MustRing(); !<-seen && !mustRing {
-			t.Fatal("the request was not seen, and nobody rings")
+			t.Fatal("the request was not seen, and the program does not ring")
 		}
 	}
 }

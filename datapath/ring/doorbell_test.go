@@ -13,7 +13,7 @@ func newDoorbell() (*Doorbell, []byte) {
 	return NewDoorbell(memory), memory
 }
 
-// collected gives the queue pairs that Collect calls for, in order.
+// collected returns the queue pairs that Collect reports, in order.
 func collected(d *Doorbell) (queuePairs []uint32) {
 	d.Collect(MaxQueuePairs, func(queuePair uint32) { queuePairs = append(queuePairs, queuePair) })
 	return queuePairs
@@ -27,10 +27,10 @@ func TestDoorbell(t *testing.T) {
 	want := []uint32{0, 1, 63, 64, 65, 4095, 4096, 40000, MaxQueuePairs - 1}
 	for _, queuePair := range slices.Backward(want) {
 		d.Ring(queuePair)
-		d.Ring(queuePair) // twice is once
+		d.Ring(queuePair) // twice counts once
 	}
 	if !d.Pending() {
-		t.Error("nothing pending")
+		t.Error("Pending is false")
 	}
 	if got := collected(d); !slices.Equal(got, want) {
 		t.Errorf("work for %v, want %v", got, want)
@@ -78,8 +78,7 @@ func TestDoorbellLayout(t *testing.T) {
 	}
 }
 
-// TestDoorbellOutOfRange: a number beyond the last rings for another one, never
-// outside the memory.
+// TestDoorbellOutOfRange: a number beyond the last rings for another one, never outside the memory.
 func TestDoorbellOutOfRange(t *testing.T) {
 	d, _ := newDoorbell()
 	d.Ring(MaxQueuePairs + 5)
@@ -89,8 +88,7 @@ func TestDoorbellOutOfRange(t *testing.T) {
 	}
 }
 
-// TestDoorbellInParts: with a limit nothing is lost, and those that ring again and again
-// do not keep the others from their turn.
+// TestDoorbellInParts: with a limit no ring is lost, and queue pairs that ring repeatedly do not starve the others.
 func TestDoorbellInParts(t *testing.T) {
 	d, _ := newDoorbell()
 	busy := []uint32{0, 1, 70, 130, 5000}
@@ -128,15 +126,15 @@ func TestDoorbellInParts(t *testing.T) {
 	}
 }
 
-// TestDoorbellSpuriousBits: whatever the program writes, the work is for numbers
-// below MaxQueuePairs, and collecting comes to an end.
+// TestDoorbellSpuriousBits: whatever the program writes, the reported numbers are below MaxQueuePairs, and Collect
+// terminates.
 func TestDoorbellSpuriousBits(t *testing.T) {
 	d, memory := newDoorbell()
 	d.summary[3].Store(1 << 9) // a summary bit without bits
 	if got := collected(d); got != nil {
 		t.Errorf("work for %v without a bit", got)
 	}
-	d.bits[5].Store(1) // a bit without summary: not looked at, until somebody rings
+	d.bits[5].Store(1) // a bit without a summary bit: ignored until it is rung
 	if got := collected(d); got != nil || d.Pending() {
 		t.Errorf("work for %v without a summary bit", got)
 	}
@@ -160,24 +158,22 @@ func TestDoorbellAsleep(t *testing.T) {
 	}
 	d.SetAsleep(true)
 	if !d.Asleep() || !d.Ring(1) || !d.Ring(2) {
-		t.Error("sleeps, and need not be woken")
+		t.Error("the card sleeps, but Ring does not request a wake-up")
 	}
 	d.SetAsleep(false)
 	if d.Asleep() || d.Ring(1) {
-		t.Error("awake, and must be woken")
+		t.Error("the card is awake, but Ring requests a wake-up")
 	}
 }
 
-// TestDoorbellLosesNothing: two programs ring while the card collects. A word of
-// bits is rung for again only when its last ring was seen, so that no later one
-// makes up for a lost one; and each ring is seen once.
+// TestDoorbellLosesNothing: two programs ring while the card collects. Each word of bits is rung again only when its
+// last ring was seen, so that no later ring hides a lost one; and each ring is seen once.
 func TestDoorbellLosesNothing(t *testing.T) {
 	const programs, laps = 2, 200
 	d, _ := newDoorbell()
 	var seen [bitWords]atomic.Uint32
 	var passes, left atomic.Uint32
-	// wait waits until the word's rings were all seen. Of two passes that end after
-	// a ring, one began after it.
+	// wait waits until the word's rings were all seen. Of two passes that end after a ring, one began after it.
 	wait := func(w, rings uint32) bool {
 		start := passes.Load()
 		for passes.Load()-start < 2 && seen[w].Load() != rings {
@@ -208,8 +204,8 @@ func TestDoorbellLosesNothing(t *testing.T) {
 	}
 }
 
-// TestDoorbellShowsWhatWasPublished: a bit that is set already is not set again, yet
-// the card sees all that was published before Ring.
+// TestDoorbellShowsWhatWasPublished: a bit that is already set is not set again, but the card sees all that was
+// published before Ring.
 func TestDoorbellShowsWhatWasPublished(t *testing.T) {
 	const total = 200_000
 	d, _ := newDoorbell()
@@ -236,8 +232,8 @@ func TestDoorbellShowsWhatWasPublished(t *testing.T) {
 	}
 }
 
-// TestDoorbellWakesTheSleeper: the card sets its flag, looks once more and sleeps;
-// the program wakes it when Ring says so. A wake-up that is lost would hang the test.
+// TestDoorbellWakesTheSleeper: the card sets its flag, polls once more and sleeps; the program wakes it when Ring
+// requests it. A lost wake-up would hang the test.
 func TestDoorbellWakesTheSleeper(t *testing.T) {
 	const rounds = 20_000
 	d, _ := newDoorbell()
@@ -263,7 +259,7 @@ func TestDoorbellWakesTheSleeper(t *testing.T) {
 		if d.Ring(i) {
 			select {
 			case wake <- struct{}{}:
-			default: // one waits already
+			default: // a wake-up is already pending
 			}
 		}
 		if got := <-answers; got != i+1 {
@@ -272,7 +268,7 @@ func TestDoorbellWakesTheSleeper(t *testing.T) {
 	}
 }
 
-// A card that serves few queue pairs does not look for others, whatever a program sets.
+// A card that serves few queue pairs does not poll the bits of others, whatever a program sets.
 func TestDoorbellServes(t *testing.T) {
 	d := NewDoorbell(Alloc(DoorbellSize))
 	for served, want := range map[int][]uint32{1: {0, 4095}, 4096: {0, 4095}, 4097: {0, 4095, 4096, 8191}, MaxQueuePairs: {0, 4095, 4096, 8191, 60000}} {
@@ -288,7 +284,7 @@ func TestDoorbellServes(t *testing.T) {
 			t.Errorf("serving %d: %v, want %v", served, got, want)
 		}
 		if d.Pending() {
-			t.Errorf("serving %d: something is left", served)
+			t.Errorf("serving %d: work is left", served)
 		}
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// FuzzPeerLies opens the card's ends, and the program's of a completion queue, on
-// memory of any content, and lets the peer change its words: nothing fails, and
-// nothing is more than the queue.
+// FuzzPeerLies opens the card's ends, and the program's end of a completion queue, on memory with any content, and lets
+// the peer change its words: no call fails, and no number exceeds the queue.
 func FuzzPeerLies(f *testing.F) {
 	f.Add(uint8(3), uint8(4), uint32(0), uint32(8), uint32(9), uint64(1))
 	f.Add(uint8(0), uint8(4), uint32(math.MaxUint32), uint32(0), uint32(1), uint64(2))
@@ -113,7 +112,7 @@ func lieToCompletionProducer(t *testing.T, memory []byte, g Geometry, lies []uin
 	}
 }
 
-// FuzzRoundTrip: what one end writes, the other reads.
+// FuzzRoundTrip: one end reads what the other writes.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), uint32(2), uint32(3), uint32(4), uint32(5), uint16(6), uint8(7), uint8(8), uint32(math.MaxUint32))
 	f.Add(uint64(math.MaxUint64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32),

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// structures are ring.h's, with the offset of each member as this package has it.
+// structures are those of ring.h, with the offset of each member in this package.
 var structures = map[string]map[string]int{
 	"roced_sge": {"addr": 0, "length": 8, "lkey": 12, "": SGELen},
 	"roced_send_wqe": {
@@ -35,7 +35,7 @@ var structures = map[string]map[string]int{
 	"roced_doorbell":    {"asleep": 0, "ended": endedWord, "reserved": 8, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
 }
 
-// layout are the numbers of ring.h that are no numbers of libibverbs.
+// layout holds the numbers of ring.h that are not in libibverbs.
 var layout = map[string]int{
 	"ROCED_PRODUCER_WORDS": 0, "ROCED_CONSUMER_WORDS": consumerWords, "ROCED_SLOTS": slotsOffset,
 	"ROCED_MAX_ENTRIES": MaxEntries, "ROCED_MAX_SGE": MaxSGE, "ROCED_MAX_INLINE": MaxInline, "ROCED_MAX_QUEUE_PAIRS": MaxQueuePairs,
@@ -44,7 +44,7 @@ var layout = map[string]int{
 	"ROCED_CQ_ARMED_FUTEX": int(ArmedFutex),
 }
 
-// header is the text of ring.h, and its enums' names.
+// header returns the text of ring.h, and the names of its enums.
 func header(t *testing.T) (text string, names map[string][]string) {
 	t.Helper()
 	raw, err := os.ReadFile("ring.h")
@@ -61,7 +61,7 @@ func header(t *testing.T) (text string, names map[string][]string) {
 	return text, names
 }
 
-// assertions are what the compiler is to check.
+// assertions returns static assertions for the compiler.
 func assertions(t *testing.T) (all []string) {
 	t.Helper()
 	text, names := header(t)
@@ -78,7 +78,7 @@ func assertions(t *testing.T) (all []string) {
 		}
 	}
 	if n := strings.Count(text, "\nstruct "); n != len(structures) {
-		t.Errorf("ring.h has %d structures, the test knows %d", n, len(structures))
+		t.Errorf("ring.h has %d structures, want %d", n, len(structures))
 	}
 	for _, name := range names[""] {
 		if _, ok := layout[name]; !ok {
@@ -89,8 +89,7 @@ func assertions(t *testing.T) (all []string) {
 	return all
 }
 
-// The header says what the Go side does: sizes, offsets, numbers, and where libibverbs is
-// installed its numbers too.
+// The header matches the Go side: sizes, offsets, numbers, and where libibverbs is installed its numbers too.
 func TestHeader(t *testing.T) {
 	needs.Tools(t, "cc", "/usr/include/stdio.h")
 	source := "#include <stddef.h>\n#include \"ring.h\"\n" +
@@ -99,7 +98,7 @@ func TestHeader(t *testing.T) {
 	compile(t, "cc", "c", "gnu11", source)
 }
 
-// Strict compilers of older standards take the header too, and C++'s.
+// Strict compilers of older standards, and of C++, accept the header too.
 func TestHeaderIsStrict(t *testing.T) {
 	for _, row := range []struct {
 		compilers []string

@@ -9,16 +9,15 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// starts are indices at which queues begin in these tests: 2³² is never far.
+// starts are the initial indices of queues in these tests, some close to 2³².
 var starts = []uint32{0, 1, 100, math.MaxUint32 - 20, math.MaxUint32}
 
-// lies are distances that an index of the peer cannot have, with the 8 slots of
-// the queues here.
+// lies are invalid distances of the peer's index, for the 8 slots of the queues here.
 var lies = []uint32{9, 1000, 1 << 31, math.MaxUint32 - 8, math.MaxUint32}
 
 const testEntries = 8
 
-// memoryFor makes a queue's memory, whose indices begin at start.
+// memoryFor returns a queue's memory, whose indices begin at start.
 func memoryFor(g Geometry, start uint32) []byte {
 	memory := Alloc(g.Size())
 	word(memory, 0).Store(start)
@@ -68,10 +67,10 @@ func completionEnds(t testing.TB, g Geometry, start uint32) (*CompletionProducer
 	return p, c, memory
 }
 
-// takeArmed ends what is due after a publish, and reports whether an event is owed.
+// takeArmed ends the due armings after a publish, and reports whether an event is owed.
 func takeArmed(p *CompletionProducer, solicited bool) bool { return p.Disarm(p.Due(solicited)) != 0 }
 
-// garbage fills memory by chance, the same at each run.
+// garbage fills memory with pseudo-random bytes.
 func garbage(memory []byte, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	for i := 0; i+8 <= len(memory); i += 8 {
@@ -79,7 +78,7 @@ func garbage(memory []byte, seed uint64) {
 	}
 }
 
-// sgesOf are a receive's.
+// sgesOf returns the SGEs of a receive request.
 func sgesOf(r *Recv) (all []ib.SGE) {
 	for sge, rest, ok := r.List().Next(); ok; sge, rest, ok = rest.Next() {
 		all = append(all, sge)

@@ -9,15 +9,15 @@ import (
 func TestEntries(t *testing.T) {
 	for asked, want := range map[uint32]uint32{
 		0: 1, 1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 1000: 1024, 1024: 1024, 1025: 2048, 1 << 31: 1 << 31,
-		1<<31 + 1: 0, math.MaxUint32: 0, // no such power of two: refused when the queue is made
+		1<<31 + 1: 0, math.MaxUint32: 0, // no such power of two: refused when the queue is created
 	} {
 		if got := Entries(asked); got != want {
-			t.Errorf("%d entries asked for: %d, want %d", asked, got, want)
+			t.Errorf("Entries(%d): got %d, want %d", asked, got, want)
 		}
 	}
 }
 
-// TestGeometry gives each kind of queue what was asked for, and not much more.
+// TestGeometry: each kind of queue has the requested room, and not much more.
 func TestGeometry(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -41,8 +41,7 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
-// TestRoomIsWhatWasAskedFor sees to it that a slot holds what it was made for,
-// and grants nothing that the card's copy of a slot does not hold.
+// TestRoomIsWhatWasAskedFor: a slot has the requested room, and never more than the card's copy of a slot.
 func TestRoomIsWhatWasAskedFor(t *testing.T) {
 	for sges := range uint32(MaxSGE + 1) {
 		for inline := uint32(0); inline <= MaxInline; inline += 16 {
@@ -104,7 +103,7 @@ func TestLayoutRefused(t *testing.T) {
 	}
 }
 
-// TestLayoutOfTheMostEntries takes as many slots as a queue may have.
+// TestLayoutOfTheMostEntries creates a queue with the maximum number of slots.
 func TestLayoutOfTheMostEntries(t *testing.T) {
 	g := Geometry{MaxEntries, 16}
 	if err := g.check(Alloc(g.Size()), 16); err != nil {
@@ -128,15 +127,14 @@ func TestLayoutHoldsTheHeader(t *testing.T) {
 	}
 }
 
-// TestSlotsOfTheLargestQueue finds the slots of a queue of the largest geometry
-// within 32 bits, apart from each other.
+// TestSlotsOfTheLargestQueue checks that the slots of the largest queue are within 32 bits, and do not overlap.
 func TestSlotsOfTheLargestQueue(t *testing.T) {
 	if last := uint64(MaxEntries) * maxStride; last > math.MaxUint32 {
 		t.Errorf("the last slot ends at %d", last)
 	}
 }
 
-// pair makes both bare ends of a queue of 8, whose indices begin at start.
+// pair returns both bare ends of a queue of 8, whose indices begin at start.
 func pair(start uint32) (*producer, *consumer) {
 	g := Geometry{testEntries, 64}
 	memory := memoryFor(g, start)
@@ -170,7 +168,7 @@ func TestIndices(t *testing.T) {
 	}
 }
 
-// TestIndexIsLookedAtWhenNeeded: a view that suffices is not renewed.
+// TestIndexIsLookedAtWhenNeeded: the peer's index is loaded only if the last one does not suffice.
 func TestIndexIsLookedAtWhenNeeded(t *testing.T) {
 	p, c := pair(math.MaxUint32)
 	if free := p.free(testEntries); free != testEntries {
@@ -195,7 +193,7 @@ func TestIndexIsLookedAtWhenNeeded(t *testing.T) {
 	c.next += 4
 	c.publish()
 	if free := p.free(2); free != 4 {
-		t.Errorf("%d free, all 4 that were given back are news", free)
+		t.Errorf("got %d free slots, want the 4 returned ones", free)
 	}
 	c.next += 4
 	c.publish()
@@ -214,7 +212,7 @@ func TestLyingIndexSaysNothing(t *testing.T) {
 			}
 			c.peer.Store(start + 3)
 			if n := c.available(1); n != 3 {
-				t.Errorf("true again after %d: %d available", lie, n)
+				t.Errorf("valid again after %d: %d available", lie, n)
 			}
 			p.peer.Store(start - lie)
 			if n := p.free(1); n != 0 {
@@ -222,14 +220,14 @@ func TestLyingIndexSaysNothing(t *testing.T) {
 			}
 			p.peer.Store(start)
 			if n := p.free(testEntries); n != testEntries {
-				t.Errorf("true again after %d: %d free", lie, n)
+				t.Errorf("valid again after %d: %d free", lie, n)
 			}
 		}
 	}
 }
 
-// TestAnyIndexIsBounded tries words all around the own index: what is seen is
-// never more than the queue, and 0 exactly for those that cannot be.
+// TestAnyIndexIsBounded tries words around the own index: the result never exceeds the queue, and is 0 exactly for
+// invalid ones.
 func TestAnyIndexIsBounded(t *testing.T) {
 	for _, start := range starts {
 		for ahead := uint32(0); ahead < 40; ahead++ {
@@ -255,8 +253,8 @@ func TestAnyIndexIsBounded(t *testing.T) {
 	}
 }
 
-// What a consumer has seen may be under way in it, so a producer's index that goes back, or too far, takes none of it
-// away and adds nothing.
+// A consumer may be processing the entries that it has seen, so a producer's index that decreases, or is out of bounds,
+// neither removes nor adds entries.
 func TestWhatWasSeenStays(t *testing.T) {
 	for _, start := range starts {
 		for _, ahead := range []uint32{0, 1, 2, testEntries + 1, 1 << 31} {

@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-// TestLitmusQueue uses a queue of one slot, so that the second entry wraps. The labels name Go's functions; verbs/c/queue.h
-// does the same, with memory_order_acquire for the card's index.
+// TestLitmusQueue uses a queue of one slot, so that the second entry wraps. The labels are Go's functions;
+// verbs/c/queue.h does the same, with memory_order_acquire for the card's index.
 func TestLitmusQueue(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"consumer.available: load acquire": "C has that",
@@ -36,7 +36,7 @@ func TestLitmusDoorbell(t *testing.T) {
 	litmus.Check(t, nil, postAgain, postTwo)
 }
 
-// postAgain is a post to a queue pair whose bit is set, by an earlier post.
+// postAgain models a post to a queue pair whose bit was set by an earlier post.
 func postAgain(p *litmus.Program) {
 	for _, place := range []string{"produced", "bits", "summary"} {
 		p.Set(place, 1)
@@ -56,7 +56,8 @@ func postAgain(p *litmus.Program) {
 	})
 }
 
-// postTwo is two posts to queue pairs whose bits are in one word. The model has only the summary bit of the other one.
+// postTwo models two posts to queue pairs whose bits are in one word. The model has only the summary bit of the other
+// one.
 func postTwo(p *litmus.Program) {
 	p.Thread("program", func(t *litmus.Thread) {
 		set(t, "bits")
@@ -76,19 +77,19 @@ func postTwo(p *litmus.Program) {
 	p.Never("a bit, and the card is not woken", left.And(p.Memory("woken").Is(0)))
 }
 
-// set is set of doorbell.go, or roced_set_bit.
+// set models set of doorbell.go, or roced_set_bit.
 func set(t *litmus.Thread, word string) {
 	was := t.Load("set "+word, word, litmus.Atomic)
 	t.If(was.Is(0), func() { t.Change("set "+word, word, litmus.Atomic, litmus.To(1)) })
 }
 
-// wake is the end of Ring.
+// wake models the end of Ring.
 func wake(t *litmus.Thread) {
 	asleep := t.Load("Ring", "asleep", litmus.Atomic)
 	t.If(asleep.Is(1), func() { t.Store("Wake", "woken", litmus.Plain, 1) })
 }
 
-// collect is Doorbell.Collect, and the look at the queue of a bit.
+// collect models Doorbell.Collect, and the load of the queue's index for a bit.
 func collect(t *litmus.Thread) (produced litmus.Reg) {
 	take := func(word string, then func()) {
 		some := t.Load("take "+word, word, litmus.Atomic)
@@ -103,7 +104,7 @@ func collect(t *litmus.Thread) (produced litmus.Reg) {
 	return produced
 }
 
-// arm is a program that arms a queue, looks once more, and sleeps. again is the order of that look's load.
+// arm models a program that arms a queue, polls once more, and sleeps. again is the order of the load in that poll.
 func arm(again litmus.Order) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("card", func(t *litmus.Thread) {
@@ -127,7 +128,7 @@ func arm(again litmus.Order) func(p *litmus.Program) {
 	}
 }
 
-// TestLitmusArm shows that the load after an arming has to be sequentially consistent in C, too: acquire is too weak.
+// TestLitmusArm shows that the load after an arming must be sequentially consistent in C, too: acquire is too weak.
 func TestLitmusArm(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"Disarm: load plain":  "nothing depends on it",
@@ -136,11 +137,11 @@ func TestLitmusArm(t *testing.T) {
 		"Notify: store plain": "the loads before it litmus.Acquire, and the index was published before them",
 	}, arm(litmus.Atomic))
 	if litmus.Fault(arm(litmus.Acquire)) == nil {
-		t.Error("acquire is enough")
+		t.Error("acquire suffices")
 	}
 }
 
-// TestLitmusFlush posts a receive to a queue pair that enters ERR: the card flushes it, or the post rings.
+// TestLitmusFlush posts a receive request to a queue pair that enters ERR: the card flushes it, or the post rings.
 func TestLitmusFlush(t *testing.T) {
 	litmus.Check(t, nil, func(p *litmus.Program) {
 		var flushed, rings litmus.Reg
@@ -156,8 +157,8 @@ func TestLitmusFlush(t *testing.T) {
 	})
 }
 
-// ends is a queue that fails, or whose session ends. The card publishes its completions first if publishes is set, and the
-// program, whose poll was empty, looks once more after the end if looks is set.
+// ends models a queue that fails, or whose session ends. If publishes is set the card publishes its completions first,
+// and if looks is set the program, whose poll was empty, polls once more after the end.
 func ends(publishes, looks bool) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("card", func(t *litmus.Thread) {
@@ -181,10 +182,10 @@ func ends(publishes, looks bool) func(p *litmus.Program) {
 	}
 }
 
-// TestLitmusEnds shows that both are needed: the order of the card, and the second look of the program.
+// TestLitmusEnds shows that both are needed: the order of the card, and the second poll of the program.
 func TestLitmusEnds(t *testing.T) {
 	litmus.Check(t, map[string]string{
-		"Available: load acquire": "the second look follows a load that acquires",
+		"Available: load acquire": "the second poll follows a load that acquires",
 		"Available: load plain":   "likewise",
 		"Failed: load acquire":    "nothing is stored before it",
 		"Publish: store plain":    "Fail releases",

@@ -38,7 +38,7 @@ enum roced_operation {
 static const unsigned char roced_operations[] = {
 `
 
-// operations returns the text of operations.h: the opcodes of numbers.h that programs in C have, which are below 32.
+// operations returns the text of operations.h: the opcodes of numbers.h for C programs, which are below 32.
 func operations(t *testing.T) string {
 	t.Helper()
 	numbers, err := os.ReadFile("numbers.h")
@@ -80,7 +80,7 @@ func operation(o ib.Opcode) (bits []string) {
 	return bits
 }
 
-// TestOperations holds operations.h to the Go side.
+// TestOperations compares operations.h with the Go side.
 func TestOperations(t *testing.T) {
 	want := operations(t)
 	if *update {
@@ -93,6 +93,6 @@ func TestOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(raw) != want {
-		t.Error("operations.h differs from the Go side; go test ./datapath/ring -run Operations -update, and review the change")
+		t.Error("operations.h differs from the Go side; run go test ./datapath/ring -run Operations -update and review the change")
 	}
 }

@@ -30,7 +30,7 @@ func TestRDMAFields(t *testing.T) {
 	}
 }
 
-// An XRC initiator's slot has the number of the peer's SRQ, and then what an RC queue pair's has.
+// An XRC initiator's slot contains the number of the peer's SRQ, followed by the fields of an RC queue pair.
 func TestXRCFields(t *testing.T) {
 	for entries := range uint32(3) {
 		for sges := uint32(0); sges <= MaxSGE; sges++ {
@@ -70,6 +70,6 @@ func TestXRCFields(t *testing.T) {
 		t.Errorf("% x", memory[slotsOffset+32:][:16])
 	}
 	if _, err := NewXRCSendProducer(memory, Geometry{2, 32}); err == nil {
-		t.Error("a slot without room for the number")
+		t.Error("accepted a slot without room for the number")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// goldenRecv is a request with testSGEs as it lies in a slot.
+// goldenRecv is a request with testSGEs in its slot.
 var goldenRecv = []byte{
 	0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, // 0 id
 	0x02, 0x00, 0x00, 0x00, // 8 SGE count
@@ -71,7 +71,7 @@ func TestRecvAcrossWrap(t *testing.T) {
 	}
 }
 
-// TestRecvPeekStays: a request that is looked at is not taken.
+// TestRecvPeekStays: Peek does not consume a request.
 func TestRecvPeekStays(t *testing.T) {
 	p, c, _ := recvEnds(t, RecvGeometry(2, 1), 0)
 	p.Put(1, nil)
@@ -88,7 +88,7 @@ func TestRecvPeekStays(t *testing.T) {
 	}
 }
 
-// TestRecvCountIsCut gives counts of SGEs that no slot holds.
+// TestRecvCountIsCut: SGE counts that exceed the slot are reduced.
 func TestRecvCountIsCut(t *testing.T) {
 	for _, row := range []struct {
 		maxSGE, says, want uint32
@@ -185,8 +185,8 @@ func TestRecvLyingProducer(t *testing.T) {
 	}
 }
 
-// TestRecvWaiting: both ends of a shared queue count what has not been taken, the program what the card
-// has published; an index that cannot be counts as full to the program, and as empty to the card.
+// TestRecvWaiting: both ends of a shared queue count the requests that are not consumed, the program as last published
+// by the card. For an invalid index the queue appears full to the program, and empty to the card.
 func TestRecvWaiting(t *testing.T) {
 	for _, start := range starts {
 		p, c, memory := recvEnds(t, RecvGeometry(testEntries, 1), start)
@@ -199,7 +199,7 @@ func TestRecvWaiting(t *testing.T) {
 		var r Recv
 		c.Peek(&r)
 		if c.Advance(); p.Waiting() != testEntries || c.Waiting() != testEntries-1 {
-			t.Fatalf("one taken: %d and %d wait", p.Waiting(), c.Waiting())
+			t.Fatalf("one consumed: %d and %d wait", p.Waiting(), c.Waiting())
 		}
 		if c.Publish(); p.Waiting() != testEntries-1 {
 			t.Fatalf("published: %d wait", p.Waiting())

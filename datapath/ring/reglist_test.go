@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The parts of an address come out as they went in; an offset that is too long does not reach the key.
+// The parts of an address are returned unchanged; an offset that is too long does not affect the key.
 func TestDMAAddr(t *testing.T) {
 	for _, d := range []ib.DMADirection{ib.DMABidirectional, ib.DMAToDevice, ib.DMAFromDevice, ib.DMANone} {
 		a := ib.NewDMAAddr(0xABCDEF12, 0x3F_FFFF_FFFF, d)
@@ -26,7 +26,7 @@ func TestDMAAddr(t *testing.T) {
 	}
 }
 
-// A registration's fields stand where the drawing has them.
+// A registration's fields have the documented offsets.
 func TestRegLayout(t *testing.T) {
 	list := make([]byte, 2*RegEntryLen)
 	PutRegEntry(list, 1, RegEntry{0x1122334455667788, 0x99AABBCCDDEEFF00})

@@ -19,7 +19,7 @@ var testSGEs = []ib.SGE{
 	{Addr: 1, Length: 2, LKey: 3},
 }
 
-// goldenSend is testSend with its SGEs as it lies in a slot.
+// goldenSend is testSend with its SGEs in its slot.
 var goldenSend = []byte{
 	0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, // 0 id
 	0x03,       // 8 opcode
@@ -71,8 +71,8 @@ func TestSendLayout(t *testing.T) {
 	}
 }
 
-// TestSendGetCopies: what the program does to a slot later does not reach the copy of
-// the fixed part, nor an SGE that was read.
+// TestSendGetCopies: later changes of a slot by the program affect neither the copy of the fixed part nor an SGE that
+// was read.
 func TestSendGetCopies(t *testing.T) {
 	p, c, memory := sendEnds(t, SendGeometry(2, 1, 64), 0)
 	PutSGE(p.Put(&testSend), testSGEs[0])
@@ -114,7 +114,7 @@ func TestSendAcrossWrap(t *testing.T) {
 	}
 }
 
-// takeSends takes a batch of unsignaled requests and checks that they are those of the round.
+// takeSends consumes a batch of unsignaled requests and checks that they are those of the round.
 func takeSends(t *testing.T, c *SendConsumer, round uint64, batch uint32) {
 	t.Helper()
 	var s Send
@@ -132,14 +132,13 @@ func takeSends(t *testing.T, c *SendConsumer, round uint64, batch uint32) {
 	}
 }
 
-// TestOutstanding: unsignaled requests free their slots when taken, signaled ones
-// when polled.
+// TestOutstanding: unsignaled requests free their slots when consumed, signaled ones when polled.
 func TestOutstanding(t *testing.T) {
 	for _, start := range starts {
 		t.Run(fmt.Sprint(start), func(t *testing.T) {
 			g := SendGeometry(testEntries, 1, 0)
 			memory := memoryFor(g, start)
-			word(memory, 132).Store(start) // completions, counted through 2³² too
+			word(memory, 132).Store(start) // number of completions, counted through 2³² too
 			p, err := NewSendProducer(memory, g)
 			if err != nil {
 				t.Fatal(err)
@@ -168,7 +167,7 @@ func TestOutstanding(t *testing.T) {
 			for i := range 6 {
 				c.Advance(i%2 == 0) // three of them signaled
 			}
-			expect("six taken, not published", 8)
+			expect("six consumed, not published", 8)
 			c.Publish()
 			expect("six taken", 2+3)
 			if n := p.Signaled() - start; n != 3 {
@@ -188,8 +187,8 @@ func TestOutstanding(t *testing.T) {
 	}
 }
 
-// TestOutstandingIsBounded: whatever the card's words and the count say, it is
-// never more than the queue; and words that cannot be make it full.
+// TestOutstandingIsBounded: whatever the card's words and the count are, the result never exceeds the queue, and is
+// full for invalid words.
 func TestOutstandingIsBounded(t *testing.T) {
 	values := []uint32{0, 1, 7, 8, 9, 16, 1000, 1 << 31, math.MaxUint32 - 8, math.MaxUint32 - 7, math.MaxUint32}
 	for _, start := range starts {

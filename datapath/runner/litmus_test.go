@@ -6,9 +6,9 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-// TestLitmusRest has the worker park while a program begins to wait, and a leader fall asleep while its completion arrives.
-// Each side first stores its own word, and then loads the other's. The leader's events are a Go channel, which its sender
-// changes under a lock.
+// TestLitmusRest: the worker parks while a program begins to wait, and a leader falls asleep while its completion
+// arrives. Each side first stores its own word, and then loads the other's. The leader's events are a Go channel, which
+// its sender changes under a lock.
 func TestLitmusRest(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"BeginWait: load plain": "the store counts",
@@ -16,7 +16,7 @@ func TestLitmusRest(t *testing.T) {
 	}, announce("BeginWait", "Runner.State", "turnTo", "park"), announce("notify", "WakeLeader", "runAsLeader", "Waiter.over"))
 }
 
-// announce is a program with work, and a sleeper that falls asleep.
+// announce models a program with work, and a sleeper that falls asleep.
 func announce(comes, wakes, rests, looks string) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("program", func(t *litmus.Thread) {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// spinTime lets a worker that was woken hear of a program that polls, where both have one processor.
+// spinTime lets a worker that was woken detect a program that polls, on a single processor.
 const spinTime = 50 * time.Microsecond
 
-// TestStates: in each state of the worker, what happens, who runs the round of it, and the state after it.
+// TestStates: in each state of the worker, an event, the goroutine that runs its round, and the next state.
 func TestStates(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		alone bool
 		run   func(w *work)
 	}{
-		{"nothing to do", false, func(w *work) { w.is(Asleep) }},
+		{"no work", false, func(w *work) { w.is(Asleep) }},
 		{"a frame", false, func(w *work) { w.frameFor("worker") }},
 		{"a frame, alone", true, func(w *work) { w.frameFor("worker") }},
 		{"a call", false, func(w *work) { w.postFor("worker") }},
@@ -26,20 +26,20 @@ func TestStates(t *testing.T) {
 		{"a call of another process", false, heard},
 		{"a call of another process, alone", true, heard},
 		{"a timer", false, func(w *work) { w.alarmFor(&w.timers) }},
-		{"an event that was put off", false, func(w *work) { w.alarmFor(&w.events) }},
+		{"a delayed event", false, func(w *work) { w.alarmFor(&w.events) }},
 		{"a timer, alone", true, func(w *work) { w.alarmFor(&w.timers) }},
-		{"work that the link does not take", false, stuck},
-		{"frames that no round takes, and there are none any more", false, ended},
+		{"work that the link does not accept", false, stuck},
+		{"frames that no round receives, without further rounds", false, ended},
 		{"a program polls", false, polled},
 		{"a program polls, and another waits", false, polledAndWaited},
-		{"a program posts again and again", false, kicked},
-		{"a program posts again and again, and another waits", false, kickedAndWaited},
-		{"polls of long ago", false, polledLongAgo},
+		{"a program posts repeatedly", false, kicked},
+		{"a program posts repeatedly, and another waits", false, kickedAndWaited},
+		{"old polls", false, polledLongAgo},
 		{"a program waits", false, led},
-		{"a program waits, and its time is over", false, over},
+		{"a program waits, and its wait ends", false, over},
 		{"two programs wait", false, twoWait},
 		{"a leader has left", false, left},
-		{"completions are there each time", false, alwaysReady},
+		{"completions are always present", false, alwaysReady},
 		{"other descriptors", false, replaced},
 		{"other descriptors for a leader", false, replacedForLeader},
 	} {
@@ -54,13 +54,13 @@ func TestStates(t *testing.T) {
 					return
 				}
 				w.is(Asleep)
-				w.postFor("worker") // it works on
+				w.postFor("worker") // it is still working
 			})
 		}
 	}
 }
 
-// frame has a frame come.
+// frame writes a frame.
 func (w *work) frame() {
 	w.Helper()
 	write(w.T, w.frames)
@@ -89,7 +89,7 @@ func (w *work) alarmFor(due *time.Time) {
 	w.foundBy("worker")
 }
 
-// heard: each write wakes the worker, and is taken for a call; after EndCalls none is.
+// heard: each write wakes the worker, and counts as a call; after EndCalls none does.
 func heard(w *work) {
 	fd := newEventfd(w.T)
 	if err := w.HearCalls(fd, func() { w.posted.Add(1) }); err != nil {
@@ -104,7 +104,7 @@ func heard(w *work) {
 	write(w.T, fd)
 	w.postFor("worker")
 	if len(w.found) != 0 || w.posted.Load() != 0 {
-		w.Error("a call was heard after EndCalls")
+		w.Error("got a call after EndCalls")
 	}
 }
 
@@ -120,14 +120,14 @@ func stuck(w *work) {
 	w.foundBy("worker")
 }
 
-// ended: the worker does not run for frames that nobody takes.
+// ended: the worker does not run for frames that no round receives.
 func ended(w *work) {
 	w.End()
 	w.frame()
 	select {
 	case <-w.worker.done:
 	case <-time.After(30 * time.Second):
-		w.Fatal("the worker runs on")
+		w.Fatal("the worker keeps running")
 	}
 }
 
@@ -143,7 +143,7 @@ func (w *work) park() {
 	})
 }
 
-// polled: a parked worker comes back by itself, and at once when it is called.
+// polled: a parked worker becomes busy again after a time, and at once when it is called.
 func polled(w *work) {
 	w.park()
 	w.is(Asleep)
@@ -171,7 +171,7 @@ func polledAndWaited(w *work) {
 	}
 }
 
-// kick is a program that posts, and runs the round itself.
+// kick posts, and runs the round in the caller's thread.
 func (w *work) kick() {
 	w.Helper()
 	w.posted.Add(1)
@@ -199,7 +199,7 @@ func kickedAndWaited(w *work) {
 	}
 }
 
-// polledLongAgo: a worker that a frame wakes does not step back for one that polled before it slept.
+// polledLongAgo: a worker that a frame wakes does not park for a program that polled before the worker slept.
 func polledLongAgo(w *work) {
 	w.poll()
 	w.frameFor("worker")
@@ -212,18 +212,18 @@ func polledLongAgo(w *work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.Contains(w.rests, Parked) {
-		w.Error("parked for polls of long ago")
+		w.Error("parked for old polls")
 	}
 }
 
-// lead is a program that waits, until a round has found work.
+// lead waits as a program does, until a round has found work.
 func (w *work) lead(ctx context.Context) (result chan bool) {
 	result = make(chan bool, 1)
 	events := make(chan struct{}, 1)
 	go func() {
 		w.BeginWait()
 		over := w.Lead(Waiter{Context: ctx, Events: events})
-		w.EndWait() // before another waits: of two none leads
+		w.EndWait() // before another program waits: of two none leads
 		result <- over
 	}()
 	w.wait("leader that sleeps", func() bool { return w.LeaderSleeps() })
@@ -243,12 +243,12 @@ func led(w *work) {
 	w.frameFor("leader")
 	cancel()
 	if !<-result {
-		w.Error("it did not lead")
+		w.Error("the program did not lead")
 	}
 	w.frameFor("worker")
 }
 
-// over: a leader ends with its context, by an event, or when what it waits on is closed.
+// over: a leader's wait ends with its context, by an event, or when one of its channels is closed.
 func over(w *work) {
 	closed, events := make(chan struct{}), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(w.Context())
@@ -271,14 +271,14 @@ func over(w *work) {
 		row.end()
 		w.WakeLeader()
 		if !<-ended {
-			w.Error("it did not lead")
+			w.Error("the program did not lead")
 		}
 		w.EndWait()
 	}
 }
 
 func twoWait(w *work) {
-	w.BeginWait() // a program that has gone to sleep already
+	w.BeginWait() // a program that already sleeps
 	defer w.EndWait()
 	w.BeginWait()
 	defer w.EndWait()
@@ -288,8 +288,8 @@ func twoWait(w *work) {
 	w.frameFor("worker")
 }
 
-// left: a leader that has gone leaves its frames to the worker, also if leaders have come and gone so quickly that the
-// worker left them a while.
+// left: a leader that leaves hands frames over to the worker, also after short waits in quick succession, at the end of
+// the grace.
 func left(w *work) {
 	for _, times := range []int{1, 2, 50} {
 		for range times {
@@ -305,12 +305,12 @@ func left(w *work) {
 	}
 }
 
-// alwaysReady: a program that never needs to sleep is not told of frames; when it does something else, the worker
-// finds them.
+// alwaysReady: a program that never needs to sleep is not woken by frames; when it does other work, the worker finds
+// them.
 func alwaysReady(w *work) {
 	for range 20 {
 		w.is(Asleep)
-		w.BeginWait() // forgets what was noted
+		w.BeginWait() // resets the number of ready waits
 		w.EndWait()
 		for range manyReady {
 			w.NoteReady()
@@ -350,14 +350,14 @@ func replacedForLeader(w *work) {
 
 func (w *work) replace() {
 	fd := newEventfd(w.T)
-	w.Cleanup(w.Stop) // before it is closed: other tests get descriptors of that number
+	w.Cleanup(w.Stop) // before it is closed: other tests may get the same descriptor numbers
 	w.mu.Lock()
 	w.frames = fd
 	w.mu.Unlock()
 	w.SleepOn([]int{fd})
 }
 
-// TestStop: a runner ends in each state, and calls after that do nothing.
+// TestStop: a runner ends in each state, and later calls do nothing.
 func TestStop(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -384,7 +384,7 @@ func TestStop(t *testing.T) {
 				for range 2 {
 					w.BeginWait()
 					if w.Lead(Waiter{Context: t.Context()}) {
-						t.Error("a runner that was stopped has a leader")
+						t.Error("a stopped runner has a leader")
 					}
 					w.EndWait()
 				}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Spinning that never pays is tried ever less, and again after it has paid.
+// Spinning that never pays off is tried less and less often, and more often again after it has paid off.
 func TestSpin(t *testing.T) {
 	var s spin
 	tries := func(hit bool, most time.Duration) (n int) {

@@ -13,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// work is rounds that find what is written to an eventfd, which stands for the link's frames, and what was posted.
+// work implements Rounds that find writes to an eventfd, which represents the link's frames, and posts.
 type work struct {
 	*testing.T
 	*Runner
 	frames   int  // eventfd
-	inMemory bool // Arrived tells of it
+	inMemory bool // Arrived reports frames
 	posted   atomic.Int32
-	stuck    atomic.Bool // the link does not take what was posted: a round leaves it
+	stuck    atomic.Bool // the link does not accept posted work: a round leaves it
 	events   time.Time   // for SetAlarm
 	timers   time.Time
 
 	mu     sync.Mutex // the lease
 	rounds int
-	found  chan string // who ran each round that found work: the worker, the leader or the test
+	found  chan string // the goroutine that ran each round with work: the worker, the leader or the test
 	rest   State
-	rests  []State // in their order
-	idle   bool    // the worker found nothing in its last round before it sleeps
+	rests  []State // in order
+	idle   bool    // the worker found no work in its last round before it sleeps
 }
 
 func newWork(t *testing.T, c Config) *work {
@@ -114,7 +114,7 @@ func (w *work) round() (worked, more bool) {
 	return worked, w.stuck.Load() && w.posted.Load() > 0
 }
 
-// runs says who runs the round: whose function is on the stack.
+// runs returns the goroutine that runs the round, according to the stack.
 func runs() string {
 	stack := debug.Stack()
 	switch {
@@ -134,7 +134,8 @@ func (w *work) Rest(s State) {
 	w.rests = append(w.rests, s)
 }
 
-// is waits for the worker's state. One that has only said that it will sleep may still find work, and be busy again.
+// is waits for a state of the worker. A worker that has announced that it will sleep may still find work, and be busy
+// again.
 func (w *work) is(s State) {
 	w.Helper()
 	w.wait("worker "+s.String(), func() bool {
@@ -144,37 +145,37 @@ func (w *work) is(s State) {
 	})
 }
 
-// wait runs until done. The limit is only there to end a test that hangs.
+// wait runs until done. The limit only ends a test that hangs.
 func (w *work) wait(what string, done func() bool) {
 	w.Helper()
 	for start := time.Now(); !done(); {
 		if time.Since(start) > 30*time.Second {
-			w.Fatalf("%s did not come", what)
+			w.Fatalf("timeout waiting for %s", what)
 		}
 		runtime.Gosched()
 	}
 }
 
-// foundBy waits for a round that has found work, and checks who ran it.
+// foundBy waits for a round that has found work, and checks which goroutine ran it.
 func (w *work) foundBy(who string) {
 	w.Helper()
 	select {
 	case got := <-w.found:
 		if got != who {
-			w.Errorf("the round was the %s's, not the %s's", got, who)
+			w.Errorf("the round was run by the %s, want the %s", got, who)
 		}
 	case <-time.After(30 * time.Second):
 		w.Fatal("no round found the work")
 	}
 }
 
-// poll is a round of a program that polls.
+// poll runs a round of a program that polls.
 func (w *work) poll() {
 	w.Round()
 	w.NotePolling()
 }
 
-// post is a program that posts. It calls if that is needed, and the worker runs the round.
+// post posts as a program does. It calls if needed, and the worker runs the round.
 func (w *work) post() {
 	w.posted.Add(1)
 	w.mu.Lock()

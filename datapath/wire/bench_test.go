@@ -18,7 +18,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(100, func() {
 			if Parse(frame[:], &p) != FaultNone || !p.CheckICRC() {
-				t.Fatal("not what was sealed")
+				t.Fatal("the parsed packet differs from the sealed one")
 			}
 			p.PutGRH(&grh)
 			_, _, _, _ = p.Source(), p.Destination(), p.Payload(), p.DETH().QKey()
@@ -53,7 +53,7 @@ func BenchmarkParseCheckICRC(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if Parse(frame, &p) != FaultNone || !p.CheckICRC() {
-						b.Fatal("not what was sealed")
+						b.Fatal("the parsed packet differs from the sealed one")
 					}
 				}
 			})

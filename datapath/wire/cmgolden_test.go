@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// goldenMessages are written out by hand, with a bit set in each field that no capture has, and in
-// the reserved bits beside it none.
+// goldenMessages are written by hand. A bit is set in each field that no capture contains, and no bit in adjacent
+// reserved fields.
 var goldenMessages = []struct {
 	attribute Attribute
 	contents  any
@@ -86,7 +86,7 @@ var (
 
 func zeros(n int) string { return strings.Repeat("00", n) }
 
-// TestGoldenMessages holds reading and writing against bytes written out by hand.
+// TestGoldenMessages compares reading and writing with bytes written by hand.
 func TestGoldenMessages(t *testing.T) {
 	for _, golden := range goldenMessages {
 		header := fmt.Sprintf("0107020300000000%016x%04x000000000000", uint64(0xA1A2A3A4A5A6A7A8), uint16(golden.attribute))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// private is private data that begins with these bytes, in hexadecimal.
+// private returns private data that begins with these bytes, in hexadecimal.
 func private(t testing.TB, size int, begin string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(begin)
@@ -15,12 +15,12 @@ func private(t testing.TB, size int, begin string) []byte {
 	return append(b, make([]byte, size-len(b))...)
 }
 
-// The private data of a request from 10.99.0.3 to 10.99.0.2.
+// addressHeader returns the private data of a request from 10.99.0.3 to 10.99.0.2.
 func addressHeader(port string) string {
 	return "0040" + port + "000000000000000000000000" + "0a630003" + "000000000000000000000000" + "0a630002"
 }
 
-// peerPath is the path in the peer's requests for connections.
+// peerPath returns the path in the peer's requests for connections.
 func peerPath(label uint32) CMPath {
 	return CMPath{
 		LocalLID: 0xFFFF, RemoteLID: 0xFFFF, Local: gid("10.99.0.3"), Remote: gid("10.99.0.2"),
@@ -28,7 +28,7 @@ func peerPath(label uint32) CMPath {
 	}
 }
 
-// peerREQ is what the peer's requests for connections have in common.
+// peerREQ returns the common fields of the peer's requests for connections.
 func peerREQ(t *testing.T, id CommID, port uint16, qpn QPN, psn PSN, label uint32, sourcePort string) REQ {
 	return REQ{
 		LocalID: id, ServiceID: ServiceIDFor(PortSpaceTCP, port), LocalCAGUID: 0x505400fffe906ca2, LocalQPN: qpn, StartingPSN: psn,
@@ -38,7 +38,7 @@ func peerREQ(t *testing.T, id CommID, port uint16, qpn QPN, psn PSN, label uint3
 	}
 }
 
-// TestPeerMessages holds what is read against what ran (testdata/peer/README.md).
+// TestPeerMessages compares the messages with the programs that ran (testdata/peer/README.md).
 func TestPeerMessages(t *testing.T) {
 	udp, sidr := ServiceIDFor(PortSpaceUDP, 7174), func(id uint32, port string) SIDRReq {
 		return SIDRReq{
@@ -87,7 +87,7 @@ func TestPeerMessages(t *testing.T) {
 	}
 }
 
-// ucmatoseREQ is ucmatose's, which sets other retry counts than rping.
+// ucmatoseREQ returns ucmatose's request, which has other retry counts than rping's.
 func ucmatoseREQ(t *testing.T) REQ {
 	f := peerREQ(t, 0x485586ee, 7471, 35, 0x8be7c3, 0x0194e, "8401")
 	f.RetryCount, f.RNRRetryCount = 5, 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A congestion notification, byte by byte behind UDP: opcode 0x81, BECN, PSN 0, 16 reserved bytes, ICRC.
+// A congestion notification, byte by byte after the UDP header: opcode 0x81, BECN, PSN 0, 16 reserved bytes, ICRC.
 func TestCNP(t *testing.T) {
 	for _, shape := range shapes {
 		template := NewTemplate(shape.path)
@@ -35,7 +35,7 @@ func TestCNP(t *testing.T) {
 	}
 }
 
-// Who heeds reports says so, in packets that are else the same; only theirs are marked; and the ICRC stays right.
+// ECN-capable packets are otherwise unchanged; only they are marked; and the ICRC stays correct.
 func TestMark(t *testing.T) {
 	for _, shape := range shapes {
 		for class := range 256 {
@@ -55,7 +55,7 @@ func TestMark(t *testing.T) {
 			}
 			var p Packet
 			if !Mark(frame) || Parse(frame, &p) != FaultNone || !p.Marked() || !p.CheckICRC() {
-				t.Fatalf("%s, class %#x: not marked, or not right: % x", shape.name, class, frame)
+				t.Fatalf("%s, class %#x: not marked, or wrong: % x", shape.name, class, frame)
 			}
 			frame = a[:plain.Seal(a[:], &d, 0)]
 			if Mark(frame) != (class&ecnBits != 0) || Parse(frame, &p) != FaultNone || p.Marked() != (class&ecnBits != 0) {

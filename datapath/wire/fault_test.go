@@ -19,7 +19,7 @@ const (
 	sentLong = 8 // bytes of payload in the frames that rows change
 )
 
-// put16 gives a change that writes two bytes.
+// put16 returns a change that writes two bytes.
 func put16(offset int, value uint16) func([]byte) []byte {
 	return func(frame []byte) []byte {
 		binary.BigEndian.PutUint16(frame[offset:], value)
@@ -27,7 +27,7 @@ func put16(offset int, value uint16) func([]byte) []byte {
 	}
 }
 
-// put gives a change that writes bytes.
+// put returns a change that writes bytes.
 func put(offset int, value ...byte) func([]byte) []byte {
 	return func(frame []byte) []byte {
 		copy(frame[offset:], value)
@@ -35,12 +35,12 @@ func put(offset int, value ...byte) func([]byte) []byte {
 	}
 }
 
-// cut gives a change that ends the frame early, so that nothing lies behind its end.
+// cut returns a change that ends the frame early, without bytes behind its end.
 func cut(length int) func([]byte) []byte {
 	return func(frame []byte) []byte { return bytes.Clone(frame[:length]) }
 }
 
-// lengths gives a change that sets the IPv4 and UDP lengths.
+// lengths returns a change that sets the IPv4 and UDP lengths.
 func lengths(ip, udp uint16) func([]byte) []byte {
 	return func(frame []byte) []byte {
 		binary.BigEndian.PutUint16(frame[atIP+2:], ip)
@@ -49,7 +49,7 @@ func lengths(ip, udp uint16) func([]byte) []byte {
 	}
 }
 
-// tags gives a change that puts VLAN tags of some kind in.
+// tags returns a change that inserts VLAN tags of some kinds.
 func tags(kinds ...uint16) func([]byte) []byte {
 	return func(frame []byte) []byte {
 		var tags []byte
@@ -61,8 +61,8 @@ func tags(kinds ...uint16) func([]byte) []byte {
 	}
 }
 
-// faults are changes to a good frame with 8 bytes of payload, and what Parse says
-// then. The IPv4 checksum is put right after the change, except where it is the fault.
+// faults are changes to a valid frame with 8 bytes of payload, and the result of Parse. The IPv4 checksum is corrected
+// after the change, except where it is the fault.
 var faults = []struct {
 	name   string
 	path   Path
@@ -160,7 +160,7 @@ var faults = []struct {
 }
 
 func TestFaults(t *testing.T) {
-	seen := map[Fault]bool{FaultIPChecksum: true} // has a test of its own
+	seen := map[Fault]bool{FaultIPChecksum: true} // has a separate test
 	for _, row := range faults {
 		frame := row.change(build(t, row.path, datagram(false), filler(sentLong)))
 		if at := bytes.Index(frame, []byte{0x08, 0x00}); at >= 0 && row.path.Dest.IsIPv4() && len(frame) >= at+2+IPv4Len {
@@ -195,18 +195,17 @@ func TestFaultNames(t *testing.T) {
 	seen := map[string]bool{}
 	for fault := FaultNone; fault <= FaultPad; fault++ {
 		if name := fault.String(); name == "" || seen[name] {
-			t.Errorf("fault %d is called %q", fault, name)
+			t.Errorf("fault %d has the name %q", fault, name)
 		} else {
 			seen[name] = true
 		}
 	}
 	if name := (FaultPad + 1).String(); name != "fault(10)" {
-		t.Errorf("a fault that is none is called %q", name)
+		t.Errorf("an invalid fault has the name %q", name)
 	}
 }
 
-// TestTruncated cuts frames of every shape at every length: none parses, and none
-// is looked at beyond its end.
+// TestTruncated cuts frames of every shape at every length: none parses, and no byte beyond the end is read.
 func TestTruncated(t *testing.T) {
 	var frames [][]byte
 	for _, shape := range shapes {
@@ -223,7 +222,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestEthernetPaddingIsCut lets short frames be padded, as Ethernet does.
+// TestEthernetPaddingIsCut pads short frames, as Ethernet does.
 func TestEthernetPaddingIsCut(t *testing.T) {
 	for _, shape := range shapes {
 		frame := build(t, shape.path, datagram(false), filler(3))

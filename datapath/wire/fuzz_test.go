@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: whatever Parse accepts has accessors that do not fail and stay in
-// the packet, and CheckICRC leaves it as it was.
+// FuzzParse: the accessors of a packet that Parse accepts do not fail and stay within the packet, and CheckICRC does
+// not change it.
 func FuzzParse(f *testing.F) {
 	for _, frame := range peerPackets(f) {
 		f.Add(frame)
@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, tagged := p.VLAN(); !tagged && guess != p.BTH().DestQP() {
-			t.Errorf("QP %d is guessed, %d it is", guess, p.BTH().DestQP())
+			t.Errorf("guessed QP %d, want %d", guess, p.BTH().DestQP())
 		}
 		p.CheckICRC()
 		useAccessors(t, &p)
@@ -37,12 +37,12 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("changed:\n% x\n% x", before, frame)
 		}
 		if frame = reseal(t, frame[:len(p.frame)]); !mustParse(t, frame).CheckICRC() {
-			t.Errorf("the ICRC written is not the one that is right")
+			t.Errorf("the written ICRC is wrong")
 		}
 	})
 }
 
-// useAccessors calls everything that a parsed packet offers.
+// useAccessors calls all accessors of a parsed packet.
 func useAccessors(t *testing.T, p *Packet) {
 	t.Helper()
 	bth := p.BTH()
@@ -75,7 +75,7 @@ func useAccessors(t *testing.T, p *Packet) {
 	}
 }
 
-// FuzzSeal: what was sealed parses into what it was made of, and its ICRC is right.
+// FuzzSeal: a sealed packet parses into its fields, and its ICRC is correct.
 func FuzzSeal(f *testing.F) {
 	add := func(path Path, d Datagram, payload []byte) {
 		f.Add(!path.Dest.IsIPv4(), path.VLAN, path.Source[:], path.Dest[:], path.TrafficClass, path.HopLimit, path.FlowLabel,
@@ -109,7 +109,7 @@ func FuzzSeal(f *testing.F) {
 	})
 }
 
-// fuzzGID makes an address of the version asked for.
+// fuzzGID returns an address of the requested version.
 func fuzzGID(v6 bool, address []byte) (g GID) {
 	copy(g[:], address)
 	if v6 {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// field is one field of a frame as it stands on the wire, in hexadecimal.
+// field is a field of a frame on the wire, in hexadecimal.
 type field struct{ name, bytes string }
 
-// goldens are frames written out by hand; their ICRCs come from zlib's crc32 over
-// the masked bytes, outside this package.
+// goldens are frames written by hand; their ICRCs were computed by zlib's crc32 over the masked bytes, outside this
+// package.
 var goldens = []struct {
 	name    string
 	path    Path
@@ -267,7 +267,7 @@ func TestGoldenParsed(t *testing.T) {
 	}
 }
 
-// checkParsed holds a packet against what it was built from.
+// checkParsed compares a packet with the values that it was built from.
 func checkParsed(t *testing.T, p *Packet, path Path, d Datagram, payload []byte) {
 	t.Helper()
 	bth, deth := p.BTH(), p.DETH()

@@ -16,8 +16,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// TestPutGRHAsThePeer gives the 40 bytes that the peer's program found before its
-// message, as it printed them.
+// TestPutGRHAsThePeer compares with the 40 bytes that the peer's program printed before its message.
 func TestPutGRHAsThePeer(t *testing.T) {
 	want := []string{
 		"0000000000000000000000000000000000000000456a0044a5e9400040117f8b0a6300030a630002",
@@ -41,11 +40,11 @@ func TestPutGRHIPv6IsTheHeader(t *testing.T) {
 	}
 }
 
-// IP headers as they lie in a GRH.
+// IP headers in a GRH.
 const (
 	ipv4Right  = "456a0044a5e9400040117f8b0a6300030a630002"
 	ipv4Wrong  = "456a0044a5e9400040117f8c0a6300030a630002" // checksum
-	ipv4Words6 = "466a0044a5e9400040117e8b0a6300030a630002" // options; the checksum is right
+	ipv4Words6 = "466a0044a5e9400040117e8b0a6300030a630002" // options; the checksum is correct
 	notIP      = "000000000000000000000000000000000000ffff"
 	zeros20    = "0000000000000000000000000000000000000000"
 	garbage6   = "6fffffffffffffffffffffffffffffffffffffff" // looks like the start of IPv6
@@ -54,8 +53,8 @@ const (
 	ipv6End    = "beef0003fd990000000000000000000000000002"
 )
 
-// TestGRHVersion is the rule of the kernel's ib_get_rdma_header_version: the
-// first 20 bytes may be anything when IPv4 lies behind them.
+// TestGRHVersion tests the rule of the kernel's ib_get_rdma_header_version: the first 20 bytes may have any value
+// before an IPv4 header.
 func TestGRHVersion(t *testing.T) {
 	for _, row := range []struct {
 		name, first, second string
@@ -104,7 +103,7 @@ func TestGRHFields(t *testing.T) {
 	}
 }
 
-// TestGRHBehindAnyGarbage reads the peer's IPv4 header behind 20 bytes of chance.
+// TestGRHBehindAnyGarbage reads the peer's IPv4 header after 20 random bytes.
 func TestGRHBehindAnyGarbage(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))

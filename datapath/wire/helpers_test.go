@@ -8,7 +8,7 @@ import (
 
 func gid(address string) GID { return GIDFromAddr(netip.MustParseAddr(address)) }
 
-// The paths that built frames take in these tests: every shape of headers.
+// The paths of built frames in these tests: every shape of headers.
 var (
 	pathIPv4 = Path{
 		SourceMAC: MAC{0x02, 0, 0, 0, 0, 0x01}, DestMAC: MAC{0x02, 0, 0, 0, 0, 0x02},
@@ -34,7 +34,7 @@ func tagged(path Path) Path {
 	return path
 }
 
-// datagram has another byte in each byte of its fields.
+// datagram returns a datagram with a different value in each byte of its fields.
 func datagram(hasImm bool) Datagram {
 	return Datagram{
 		DestQP: 0x123456, SourceQP: 0x789ABC, QKey: 0x11223344, PSN: 0xDEF012, PKey: PKeyDefault, ID: 0xBEEF,
@@ -42,11 +42,11 @@ func datagram(hasImm bool) Datagram {
 	}
 }
 
-// filler is a payload that no dissector takes for something.
+// filler returns a payload that no dissector recognizes.
 func filler(length int) []byte { return bytes.Repeat([]byte{0x7B}, length) }
 
-// build seals a packet in a buffer of 0xA5, in which forgotten bytes show, and
-// sees to it that nothing behind the packet is written.
+// build seals a packet in a buffer of 0xA5, which shows bytes that were not written, and checks that no byte behind the
+// packet is written.
 func build(t testing.TB, path Path, d Datagram, payload []byte) []byte {
 	t.Helper()
 	template := NewTemplate(path)
@@ -74,7 +74,7 @@ func sealed(t testing.TB, payload []byte, offset int, seal func(frame []byte) in
 	return buffer[:n:n]
 }
 
-// mustParse parses a frame that is in order.
+// mustParse parses a valid frame.
 func mustParse(t testing.TB, frame []byte) *Packet {
 	t.Helper()
 	p := new(Packet)

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
-// variant reports whether the bit of a frame is one that routers may change, or
-// lies below IP: what the ICRC does not cover, by WIRE.md's list.
+// variant reports whether a bit of a frame is one that routers may change, or is below IP: the bits that the ICRC does
+// not cover, according to WIRE.md.
 func variant(p *Packet, offset int, bit uint) bool {
 	ip, bth := p.ip, p.bth
 	switch {
@@ -29,8 +29,8 @@ func variant(p *Packet, offset int, bit uint) bool {
 		offset == ip+10 || offset == ip+11 // header checksum
 }
 
-// TestICRCCoverage flips every bit of every frame of the peer, and of ours: the
-// ICRC is wrong exactly where it covers the bit.
+// TestICRCCoverage flips every bit of every frame of the peer, and of our own: the ICRC is wrong exactly if it covers
+// the bit.
 func TestICRCCoverage(t *testing.T) {
 	frames := peerPackets(t)
 	for _, shape := range shapes {
@@ -54,8 +54,8 @@ func TestICRCCoverage(t *testing.T) {
 	}
 }
 
-// TestFlippedBitIsNotDelivered parses each frame anew after the flip: what Parse
-// lets through is unharmed, or has a wrong ICRC.
+// TestFlippedBitIsNotDelivered parses each frame after a flip: a frame that Parse accepts is unchanged in its covered
+// bits, or has a wrong ICRC.
 func TestFlippedBitIsNotDelivered(t *testing.T) {
 	for _, shape := range shapes {
 		frame := build(t, shape.path, datagram(false), filler(6))
@@ -76,7 +76,7 @@ func TestFlippedBitIsNotDelivered(t *testing.T) {
 	}
 }
 
-// TestRoutersMayChange does to a packet what routers and switches do on its way.
+// TestRoutersMayChange changes a packet as routers and switches do.
 func TestRoutersMayChange(t *testing.T) {
 	for _, shape := range shapes {
 		frame := build(t, shape.path, datagram(true), filler(64))
@@ -91,12 +91,12 @@ func TestRoutersMayChange(t *testing.T) {
 		frame[p.bth-2], frame[p.bth-1] = 0xAB, 0xCD // UDP checksum
 		frame[p.bth+4] = 0xC0                       // FECN, BECN
 		if after := mustParse(t, frame); !after.CheckICRC() {
-			t.Errorf("%s: ICRC wrong after what routers may do", shape.name)
+			t.Errorf("%s: wrong ICRC after permitted changes", shape.name)
 		}
 	}
 }
 
-// TestICRCOfAnyLength compares it with package crc32's, whatever the packet's length leaves behind whole blocks.
+// TestICRCOfAnyLength compares with package crc32, for all lengths of the rest behind whole blocks.
 func TestICRCOfAnyLength(t *testing.T) {
 	all := make([]byte, 300)
 	for i := range all {

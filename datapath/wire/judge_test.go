@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// exhibit is a frame of ours and what it was built from.
+// exhibit is a frame of this package and the values that it was built from.
 type exhibit struct {
 	path    Path
 	d       Datagram
@@ -15,7 +15,7 @@ type exhibit struct {
 	frame   []byte
 }
 
-// exhibits are frames of every shape and pad, some of them with unlike fields.
+// exhibits returns frames of every shape and pad, some of them with distinct fields.
 func exhibits(t *testing.T, v6 bool) (all []exhibit) {
 	t.Helper()
 	for _, shape := range shapes {
@@ -41,7 +41,7 @@ func frames(all []exhibit) (frames [][]byte) {
 	return frames
 }
 
-// judge runs a program and gives the lines that it prints.
+// judge runs a program and returns the lines that it prints.
 func judge(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	var stderr strings.Builder

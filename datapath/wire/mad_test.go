@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// message is what a MAD's methods read and write: one of the structs, and how it is written.
+// message is a message that a MAD's methods read and write: one of the structs, and its Put method.
 type message struct {
 	contents any
 	put      func(m MAD, transactionID uint64)
@@ -54,10 +54,10 @@ func read(m MAD) message {
 	return message{}
 }
 
-// dirty is a MAD in which forgotten bytes show.
+// dirty returns a MAD that shows bytes that were not written.
 func dirty() MAD { return MAD(bytes.Repeat([]byte{0xA5}, MADLen)) }
 
-// managed gives the MADs of a capture, in order.
+// managed returns the MADs of a capture, in order.
 func managed(t testing.TB, capture string) (all []MAD) {
 	t.Helper()
 	for _, frame := range peerFrames(t, capture) {
@@ -74,7 +74,7 @@ func managed(t testing.TB, capture string) (all []MAD) {
 	return all
 }
 
-// allMessages gives the MADs of all captures.
+// allMessages returns the MADs of all captures.
 func allMessages(t testing.TB) (all []MAD) {
 	for capture := range captures {
 		all = append(all, managed(t, capture)...)
@@ -82,7 +82,7 @@ func allMessages(t testing.TB) (all []MAD) {
 	return all
 }
 
-// TestPeerMessagesRebuilt: what was read of the peer's message is the whole of it.
+// TestPeerMessagesRebuilt: a message written from the fields of the peer's message equals it.
 func TestPeerMessagesRebuilt(t *testing.T) {
 	seen := map[Attribute]bool{}
 	for _, m := range allMessages(t) {
@@ -120,7 +120,7 @@ func TestMADHeader(t *testing.T) {
 	}
 }
 
-// TestParseMAD: a MAD has one length, whatever it says.
+// TestParseMAD: a MAD has a fixed length.
 func TestParseMAD(t *testing.T) {
 	for _, length := range []int{0, 23, 24, 255, 256, 257, 296} {
 		if _, ok := ParseMAD(make([]byte, length)); ok != (length == MADLen) {
@@ -152,7 +152,7 @@ func TestCMAddress(t *testing.T) {
 			other := bytes.Clone(header)
 			other[at] = value
 			if _, ok := CMAddressOf(other); ok {
-				t.Errorf("taken with %#x at %d", value, at)
+				t.Errorf("accepted with %#x at %d", value, at)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func TestServiceID(t *testing.T) {
 	}
 }
 
-// FuzzMAD: no accessor fails on any 256 bytes, and a message that is written is read as it was.
+// FuzzMAD: no accessor fails on any 256 bytes, and a written message is read unchanged.
 func FuzzMAD(f *testing.F) {
 	for _, m := range allMessages(f) {
 		f.Add([]byte(m))
@@ -205,7 +205,7 @@ func FuzzMAD(f *testing.F) {
 		}
 		for i, b := range built[madData:] {
 			if b&^m[madData+i] != 0 {
-				t.Errorf("%v: byte %d has bits %#x that nobody set", h.Attribute, i, b&^m[madData+i])
+				t.Errorf("%v: byte %d has unexpected bits %#x", h.Attribute, i, b&^m[madData+i])
 			}
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMeanings: an operation means what its name in the specification says.
+// TestMeanings: the meaning of an operation matches its name in the specification.
 func TestMeanings(t *testing.T) {
 	for opcode, row := range specified {
 		service, name, _ := strings.Cut(row.name, "_")
@@ -36,11 +36,11 @@ func TestMeanings(t *testing.T) {
 		}
 	}
 	if Opcode(0x1F).Means() != 0 {
-		t.Error("an opcode that there is not means something")
+		t.Error("an invalid opcode has a meaning")
 	}
 }
 
-// TestSequences: the packets of messages of one, two and four packets, by what they do.
+// TestSequences: the packets of messages of one, two and four packets.
 func TestSequences(t *testing.T) {
 	for _, row := range []struct {
 		means Meaning

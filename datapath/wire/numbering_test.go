@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Correcting an ICRC for another identification gives what sealing with that identification gives.
+// An ICRC corrected for another identification equals that of a packet sealed with it.
 func TestEffect(t *testing.T) {
 	var n Numbering
 	for _, length := range []int{0, 1, 4, 63, 1024, 4096} {
@@ -22,12 +22,12 @@ func TestEffect(t *testing.T) {
 			}
 		}
 	}
-	for _, length := range []int{-4, 0, 3, 1 << 20} { // no packet has such a length; 0 has no ICRC
+	for _, length := range []int{-4, 0, 3, 1 << 20} { // no packet has such a length; with 0 it has no ICRC
 		_ = n.Effect(length, 0xFFFF)
 	}
 }
 
-// Whatever identification a packet was sealed with, and with or without Don't Fragment, it is found.
+// The identification and Don't Fragment of a sealed packet are found, whatever they are.
 func TestSolve(t *testing.T) {
 	var n Numbering
 	random := rand.New(rand.NewPCG(1, 2))
@@ -42,9 +42,9 @@ func TestSolve(t *testing.T) {
 		}
 		want := bytes.Clone(frame)
 		p := mustParse(t, frame)
-		p.changeID(uint16(random.Uint32()), random.IntN(2) == 0) // what a receiver guesses
+		p.changeID(uint16(random.Uint32()), random.IntN(2) == 0) // the receiver's guess
 		if !p.CheckICRC() && !n.Solve(p) {
-			t.Fatalf("%d bytes, identification %#x is not found", len(p.Payload()), d.ID)
+			t.Fatalf("%d bytes, identification %#x was not found", len(p.Payload()), d.ID)
 		}
 		if !bytes.Equal(frame, want) || !p.CheckICRC() {
 			t.Fatalf("%d bytes, identification %#x: another was found:\n% x\n% x", len(p.Payload()), d.ID, want[:40], frame[:40])
@@ -52,7 +52,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// Damage is taken for another identification once in 2^15 packets, and then changes nothing else.
+// Damage is taken for another identification once in 2^15 packets, and then no other field is changed.
 func TestSolveDamaged(t *testing.T) {
 	var n Numbering
 	random := rand.New(rand.NewPCG(3, 4))
@@ -70,16 +70,16 @@ func TestSolveDamaged(t *testing.T) {
 		if !p.CheckICRC() && n.Solve(p) {
 			taken++
 			if p.computeICRC() != p.ICRC() || !bytes.Equal(payload, p.Payload()) {
-				t.Fatal("what was taken is not right, or was changed")
+				t.Fatal("an accepted packet has a wrong ICRC, or was changed")
 			}
 		}
 	}
 	if taken > 16 { // 4 are expected
-		t.Errorf("%d of %d damaged packets were taken", taken, tries)
+		t.Errorf("%d of %d damaged packets were accepted", taken, tries)
 	}
 }
 
-// IPv6 has no identification: nothing is weaker there.
+// IPv6 has no identification: its check is not weaker.
 func TestSolveIPv6(t *testing.T) {
 	var n Numbering
 	for bit := range 60 * 8 {
@@ -87,12 +87,12 @@ func TestSolveIPv6(t *testing.T) {
 		at := EthernetLen + IPv6Len + UDPLen + BTHLen + DETHLen
 		frame[at+bit/8] ^= 1 << (bit % 8)
 		if p := mustParse(t, frame); p.CheckICRC() || n.Solve(p) {
-			t.Fatalf("bit %d may be another", bit)
+			t.Fatalf("a changed bit %d was accepted", bit)
 		}
 	}
 }
 
-// FuzzSolve: whatever Parse accepts, Solve leaves it a packet with a right ICRC, or as it was.
+// FuzzSolve: after Solve, a packet that Parse accepts has a correct ICRC, or is unchanged.
 func FuzzSolve(f *testing.F) {
 	for _, frame := range peerPackets(f) {
 		f.Add(frame)
@@ -115,7 +115,7 @@ func FuzzSolve(f *testing.F) {
 	})
 }
 
-// Headers that are written in front of what UDP carried are those that the packet was sealed with.
+// Headers written in front of a UDP payload equal those that the packet was sealed with.
 func TestPutHeaders(t *testing.T) {
 	for _, path := range []Path{pathIPv4, pathIPv6} {
 		d := datagram(false)
@@ -130,7 +130,7 @@ func TestPutHeaders(t *testing.T) {
 	}
 }
 
-// Where there are source ports, a packet's is one of them, and the queue pairs decide which.
+// With source ports, a packet has one of them, selected by the queue pairs.
 func TestSourcePorts(t *testing.T) {
 	path := pathIPv4
 	path.SourcePorts = SourcePorts{0xC001, 0xC002, 0xC003, 0xC004}

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
-// specified is the specification's table of opcodes (IBA table 38 and A17.9.3;
-// XRC: A14): the headers that follow the BTH. Dashes: nothing may follow those.
+// specified is the specification's table of opcodes (IBA table 38 and A17.9.3; XRC: A14): the headers that follow the
+// BTH. A dash means that there is no payload.
 var specified = map[Opcode]struct{ name, headers string }{
 	0x00: {"RC_SEND_FIRST", ""},
 	0x01: {"RC_SEND_MIDDLE", ""},
@@ -130,7 +130,7 @@ func TestOpcodeTable(t *testing.T) {
 		}
 		if !exists {
 			if name := fmt.Sprintf("opcode(0x%02x)", code); opcode.String() != name {
-				t.Errorf("%#02x is called %v, want %s", code, opcode, name)
+				t.Errorf("%#02x has the name %v, want %s", code, opcode, name)
 			}
 			continue
 		}
@@ -157,8 +157,8 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// frameOf makes a packet of any opcode, with zeros in its headers and the payload
-// given: a UD packet under another opcode.
+// frameOf returns a packet of any opcode, with zeros in its headers and the given payload: a UD packet with another
+// opcode.
 func frameOf(t testing.TB, path Path, opcode Opcode, payload []byte) []byte {
 	t.Helper()
 	row := opcodes[opcode]
@@ -172,7 +172,7 @@ func frameOf(t testing.TB, path Path, opcode Opcode, payload []byte) []byte {
 	return reseal(t, frame)
 }
 
-// shorten takes bytes off the end of a packet, and puts its lengths right.
+// shorten removes bytes from the end of a packet, and corrects its lengths.
 func shorten(t testing.TB, frame []byte, by int) []byte {
 	t.Helper()
 	p := mustParse(t, frame)
@@ -186,7 +186,7 @@ func shorten(t testing.TB, frame []byte, by int) []byte {
 	return frame
 }
 
-// reseal puts the ICRC of a changed packet right.
+// reseal corrects the ICRC of a changed packet.
 func reseal(t testing.TB, frame []byte) []byte {
 	t.Helper()
 	p := mustParse(t, frame)
@@ -197,8 +197,8 @@ func reseal(t testing.TB, frame []byte) []byte {
 	return frame
 }
 
-// TestEveryOpcodeParses makes the shortest packet of every opcode, over both IP
-// versions. One word shorter it does not parse; with payload it does where there may be one.
+// TestEveryOpcodeParses builds the shortest packet of every opcode, over both IP versions. One word shorter it does not
+// parse; with payload it parses if the opcode permits one.
 func TestEveryOpcodeParses(t *testing.T) {
 	for opcode := range specified {
 		row := opcodes[opcode]

@@ -15,12 +15,12 @@ const (
 	pcapRecord    = 16
 	pcapSnapLen   = 1 << 18
 	pcapEthernet  = 1
-	pcapCaptured  = 8  // 4 bytes, in a record: bytes that follow
-	pcapOriginal  = 12 // 4 bytes, in a record: bytes there were
+	pcapCaptured  = 8  // 4 bytes, in a record: captured bytes that follow
+	pcapOriginal  = 12 // 4 bytes, in a record: original number of bytes
 	pcapLinkLayer = 20 // 4 bytes, in the header
 )
 
-// readPcap gives the frames of a capture file.
+// readPcap returns the frames of a capture file.
 func readPcap(t testing.TB, path string) (frames [][]byte) {
 	t.Helper()
 	file, err := os.ReadFile(path)
@@ -47,7 +47,7 @@ func readPcap(t testing.TB, path string) (frames [][]byte) {
 	return frames
 }
 
-// writePcap writes frames into a capture file that goes with the test.
+// writePcap writes frames to a temporary capture file.
 func writePcap(t testing.TB, frames [][]byte) (path string) {
 	t.Helper()
 	file := binary.LittleEndian.AppendUint32(nil, pcapMagic)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// captures says what each capture of testdata/peer holds: frames by opcode, or
-// by the fault that Parse gives. What is not RoCE is ARP, IGMP, MLD and ICMP.
+// captures lists the frames of each capture of testdata/peer by opcode, or by the fault that Parse returns. Frames that
+// are not RoCE are ARP, IGMP, MLD and ICMP.
 var captures = map[string]map[string]int{
 	"atomic_lat_rc":       {"RC_FETCH_ADD": 5, "RC_ATOMIC_ACKNOWLEDGE": 5},
 	"mckey_m":             {"UD_SEND_ONLY_WITH_IMMEDIATE": 4, "not_roce": 7},
@@ -46,7 +46,7 @@ func peerFrames(t testing.TB, capture string) [][]byte {
 	return readPcap(t, filepath.Join("testdata", "peer", capture+".pcap"))
 }
 
-// peerPackets gives the RoCE frames of all captures.
+// peerPackets returns the RoCE frames of all captures.
 func peerPackets(t testing.TB) (frames [][]byte) {
 	t.Helper()
 	var p Packet
@@ -63,8 +63,7 @@ func peerPackets(t testing.TB) (frames [][]byte) {
 	return frames
 }
 
-// TestPeerCaptures parses every frame that the peer sent, by name and number,
-// and finds its ICRC right.
+// TestPeerCaptures parses every frame that the peer sent, by name and number, and checks its ICRC.
 func TestPeerCaptures(t *testing.T) {
 	files, err := filepath.Glob("testdata/peer/*.pcap")
 	if err != nil || len(files) != len(captures) {
@@ -104,7 +103,7 @@ func checkPeerPacket(t *testing.T, capture string, number int, frame []byte, p *
 	}
 }
 
-// TestPeerFields holds what the accessors say against what ran (testdata/peer/README.md).
+// TestPeerFields compares the accessors with the programs that ran (testdata/peer/README.md).
 func TestPeerFields(t *testing.T) {
 	t.Run("payload lengths", func(t *testing.T) {
 		payloads, pads := payloadLengths(t, "ud_sizes")
@@ -134,7 +133,7 @@ func TestPeerFields(t *testing.T) {
 		}
 	})
 	t.Run("immediate data and solicited", func(t *testing.T) {
-		// The script handed 1, 0xdeadbeef, … to libibverbs without turning them into network order.
+		// The script passed 1, 0xdeadbeef, … to libibverbs without converting them to network order.
 		imms := []uint32{0x01000000, 0xEFBEADDE, 0xBEBAFECA, 0x04030201, 0xFFFFFFFF}
 		for i, frame := range peerFrames(t, "ud_imm") {
 			p := mustParse(t, frame)
@@ -179,7 +178,7 @@ func TestPeerFields(t *testing.T) {
 	})
 }
 
-// payloadLengths are those of the payloads of a capture, and of what pads them.
+// payloadLengths returns the lengths of the payloads and pads of a capture.
 func payloadLengths(t *testing.T, capture string) (payloads, pads []int) {
 	t.Helper()
 	for _, frame := range peerFrames(t, capture) {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// rxePort is Soft-RoCE's own rule for the UDP source port (hash_32 of the sending
-// queue pair's number to 14 bits, in rxe_qp_init_req): not that of the flow label.
+// rxePort is Soft-RoCE's rule for the UDP source port (hash_32 of the sending queue pair's number to 14 bits, in
+// rxe_qp_init_req), which differs from that for a flow label.
 func rxePort(sender QPN) uint16 { return uint16(uint32(sender)*0x61C88647>>18) + 0xC000 }
 
-// TestPeerRebuilt builds every datagram of the peer again, from its parsed fields.
-// The bytes are the same where the peer's choices are fixed: Soft-RoCE sends no
-// MigReq (cards and we do), AckReq on MADs, and flow label 0.
+// TestPeerRebuilt builds every datagram of the peer again, from its parsed fields. The bytes are equal if the peer's
+// choices are applied: Soft-RoCE does not set MigReq (NICs and this package do), sets AckReq on MADs, and uses flow
+// label 0.
 func TestPeerRebuilt(t *testing.T) {
 	rebuilt := 0
 	for _, frame := range peerPackets(t) {
@@ -28,7 +28,7 @@ func TestPeerRebuilt(t *testing.T) {
 		ours := build(t, path, d, p.Payload())
 		likePeer(t, ours, p)
 		if !bytes.Equal(ours, frame) {
-			t.Fatalf("not the same:\n% x\n% x", ours, frame)
+			t.Fatalf("got\n% x, want\n% x", ours, frame)
 		}
 	}
 	if rebuilt != 127 {
@@ -38,7 +38,7 @@ func TestPeerRebuilt(t *testing.T) {
 
 func udpSourcePort(p *Packet) uint16 { return binary.BigEndian.Uint16(p.frame[p.bth-UDPLen:]) }
 
-// parsedPath gives the path that a packet was built for. The flow label is chosen for its source port.
+// parsedPath returns the path that a packet was built for. The flow label is chosen for its source port.
 func parsedPath(p *Packet) Path {
 	var grh [GRHLen]byte
 	p.PutGRH(&grh)
@@ -48,7 +48,7 @@ func parsedPath(p *Packet) Path {
 	}
 }
 
-// parsedFields gives what a datagram was built from.
+// parsedFields returns the values that a datagram was built from.
 func parsedFields(p *Packet) (Path, Datagram) {
 	d := Datagram{
 		DestQP: p.BTH().DestQP(), SourceQP: p.DETH().SrcQP(), QKey: p.DETH().QKey(), PSN: p.BTH().PSN(), PKey: p.BTH().PKey(),
@@ -63,12 +63,12 @@ func parsedFields(p *Packet) (Path, Datagram) {
 	return parsedPath(p), d
 }
 
-// likePeer takes over the peer's choices in our packet, and makes its ICRC anew.
+// likePeer applies the peer's choices to our packet, and computes its ICRC again.
 func likePeer(t *testing.T, ours []byte, peer *Packet) {
 	t.Helper()
 	p := mustParse(t, ours)
 	if datagram := p.Has(HeaderDETH); !p.BTH().MigReq() || datagram && p.BTH().AckReq() || !p.CheckICRC() {
-		t.Errorf("MigReq %v, AckReq %v, ICRC right %v in our packet", p.BTH().MigReq(), p.BTH().AckReq(), p.CheckICRC())
+		t.Errorf("MigReq %v, AckReq %v, ICRC correct %v in our packet", p.BTH().MigReq(), p.BTH().AckReq(), p.CheckICRC())
 	}
 	ours[p.bth+bthFlags] &^= bthMigReq
 	if peer.BTH().AckReq() {

@@ -2,7 +2,7 @@ package wire
 
 import "testing"
 
-// TestRejectReasons: each reason that the kernel has says what it is, in the kernel's words.
+// TestRejectReasons: each reason of the kernel has the kernel's description.
 func TestRejectReasons(t *testing.T) {
 	for reason := RejectReason(1); reason <= 35; reason++ {
 		if words := reason.String(); (words == "" || words[0] == 'u' && reason != RejectUnsupported) && reason != 34 {

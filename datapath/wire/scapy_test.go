@@ -7,11 +7,11 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// python is the system's interpreter: the one that Debian's python3-scapy serves.
+// python is the system's interpreter, for which Debian installs python3-scapy.
 const python = "/usr/bin/python3"
 
-// TestScapyAgrees has scapy read our datagrams and build them anew: fields,
-// lengths, IPv4 checksum and ICRC. It has no ICRC over IPv6; there the captures judge.
+// TestScapyAgrees has scapy read our datagrams and build them again: fields, lengths, IPv4 checksum and ICRC. Scapy
+// computes no ICRC over IPv6; the captures test that.
 func TestScapyAgrees(t *testing.T) {
 	needs.Tools(t, python, "/usr/lib/python3/dist-packages/scapy/contrib/roce.py")
 	all := exhibits(t, false)

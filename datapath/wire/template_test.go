@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
-// TestFieldsAreCut gives values wider than their fields: the neighbours stay whole.
+// TestFieldsAreCut sets values wider than their fields: adjacent fields do not change.
 func TestFieldsAreCut(t *testing.T) {
 	path := pathIPv6
 	path.VLAN, path.FlowLabel = 0x123, 0xABCDE
@@ -20,7 +20,7 @@ func TestFieldsAreCut(t *testing.T) {
 	}
 }
 
-// TestVLANPriority: the tag has the priority before the VLAN's number.
+// TestVLANPriority: the tag contains the priority before the VLAN ID.
 func TestVLANPriority(t *testing.T) {
 	path := pathIPv6
 	path.VLAN, path.Priority = 0x123, 5
@@ -29,7 +29,7 @@ func TestVLANPriority(t *testing.T) {
 	}
 }
 
-// TestFold holds the sum of RFC 1071 against arithmetic modulo 0xFFFF.
+// TestFold compares the sum of RFC 1071 with arithmetic modulo 0xFFFF.
 func TestFold(t *testing.T) {
 	for _, sum := range []uint64{0, 1, 0xFFFF, 0x10000, 0x1FFFF, 0xFFFFFFFF, 0x1_0000_0000, 0x1_0000_0002, 0x1_0000_FFFF,
 		0x4_FFFF_FFFB, 0x1_0000_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF} {
@@ -43,8 +43,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestIPv4ChecksumEveryID builds with every identification: the incremental sum
-// is right for all of them, the two zeros of one's complement among them.
+// TestIPv4ChecksumEveryID builds with every identification: the incremental sum is correct for all of them, including
+// the two zeros of one's complement.
 func TestIPv4ChecksumEveryID(t *testing.T) {
 	template := NewTemplate(pathIPv4)
 	var frame [MaxHeaders + MaxTrailer]byte
@@ -59,8 +59,7 @@ func TestIPv4ChecksumEveryID(t *testing.T) {
 	}
 }
 
-// TestTemplateIsReused seals different packets with one template: nothing of one
-// is left in the next.
+// TestTemplateIsReused seals different packets with one template: no bytes of one are left in the next.
 func TestTemplateIsReused(t *testing.T) {
 	for _, shape := range shapes {
 		template := NewTemplate(shape.path)

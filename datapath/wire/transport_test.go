@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// transport is one in which each field differs from the others.
+// transport returns a Transport with distinct fields.
 func transport(o Opcode) Transport {
 	return Transport{
 		Opcode: o, DestQP: 0x123456, SourceQP: 0x789ABC, PSN: 0xDEF012, PKey: PKeyDefault, ID: 0xBEEF, Solicited: true, AckReq: true, SRQN: 0x313233,
@@ -16,7 +16,7 @@ func transport(o Opcode) Transport {
 	}
 }
 
-// parsedTransport gives what a packet was built from; zero for what its opcode has not.
+// parsedTransport returns the values that a packet was built from; zero for headers that its opcode does not have.
 func parsedTransport(p *Packet) Transport {
 	bth := p.BTH()
 	h := Transport{Opcode: bth.Opcode(), DestQP: bth.DestQP(), PSN: bth.PSN(), PKey: bth.PKey(), Solicited: bth.Solicited(), AckReq: bth.AckReq()}
@@ -48,7 +48,7 @@ func parsedTransport(p *Packet) Transport {
 	return h
 }
 
-// cleared leaves the fields whose headers the opcode has.
+// cleared keeps only the fields whose headers the opcode has.
 func cleared(h Transport) Transport {
 	mask := opcodes[h.Opcode].Mask
 	h.SourceQP = 0
@@ -79,7 +79,7 @@ func cleared(h Transport) Transport {
 	return h
 }
 
-// connectedOpcodes are all of RC, UC and XRC.
+// connectedOpcodes returns all opcodes of RC, UC and XRC.
 func connectedOpcodes() (all []Opcode) {
 	for _, s := range []Service{ServiceRC, ServiceUC, ServiceXRC} {
 		for operation := range Opcode(0x20) {
@@ -129,7 +129,7 @@ func TestPeerTransportRebuilt(t *testing.T) {
 		ours := buildTransport(t, parsedPath(p), parsedTransport(p), p.Payload())
 		likePeer(t, ours, p)
 		if !bytes.Equal(ours, frame) {
-			t.Fatalf("not the same:\n% x\n% x", ours, frame)
+			t.Fatalf("got\n% x, want\n% x", ours, frame)
 		}
 	}
 	if rebuilt != 96 {
@@ -137,7 +137,7 @@ func TestPeerTransportRebuilt(t *testing.T) {
 	}
 }
 
-// FuzzSealTransport: what was sealed parses into what it was made of, and its ICRC is right.
+// FuzzSealTransport: a sealed packet parses into its fields, and its ICRC is correct.
 func FuzzSealTransport(f *testing.F) {
 	for _, frame := range peerPackets(f) {
 		if p := mustParse(f, frame); p.BTH().Opcode().Service() <= ServiceUC {
@@ -179,7 +179,7 @@ func TestSyndromes(t *testing.T) {
 	}
 	for receives, want := range map[uint32]Syndrome{0: 0, 1: 1, 4: 4, 5: 4, 6: 5, 7: 5, 191: 14, 192: 15, 32767: 29, 32768: 30, 1 << 31: 30} {
 		if got := AckCredits(receives); got != want {
-			t.Errorf("%d receives: code %d, not %d", receives, got, want)
+			t.Errorf("%d receives: got code %d, want %d", receives, got, want)
 		}
 	}
 	for code, want := range map[uint8]time.Duration{0: 0, 1: 8192, 14: 67108864, 31: 8796093022208, 32: 0} {
@@ -192,7 +192,7 @@ func TestSyndromes(t *testing.T) {
 	}
 }
 
-// The XRCETH follows the BTH of a request: 8 reserved bits, and the number. All else is as in RC.
+// The XRCETH follows the BTH of a request: 8 reserved bits, and the number. The rest is as in RC.
 func TestXRCETH(t *testing.T) {
 	for _, o := range connectedOpcodes() {
 		if o.Service() != ServiceXRC {
@@ -212,7 +212,7 @@ func TestXRCETH(t *testing.T) {
 			body = body[4:]
 		}
 		if !bytes.Equal(body[:len(body)-ICRCLen], want[:len(want)-ICRCLen]) {
-			t.Errorf("%v:\n% x, RC has\n% x", o, body, want)
+			t.Errorf("%v: got\n% x, want as in RC\n% x", o, body, want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// tsharkFields are what TestTsharkAgrees asks of tshark, in this order.
+// tsharkFields are the fields that TestTsharkAgrees requests from tshark, in this order.
 var tsharkFields = []string{
 	"_ws.malformed", "vlan.id", "ip.checksum.status", "ip.dsfield", "ipv6.tclass", "ipv6.flow", "ip.ttl", "ipv6.hlim",
 	"ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.id", "ip.flags.df", "udp.srcport", "udp.dstport", "udp.length",
@@ -19,7 +19,7 @@ var tsharkFields = []string{
 	"infiniband.deth.q_key", "infiniband.deth.srcqp", "infiniband.immdt", "infiniband.invariant.crc", "data.data",
 }
 
-// decode gives tshark's fields of each frame, by name.
+// decode returns tshark's fields of each frame, by name.
 func decode(t *testing.T, fields []string, frames [][]byte) (decoded []map[string]string) {
 	t.Helper()
 	needs.Tools(t, "tshark")
@@ -40,8 +40,8 @@ func decode(t *testing.T, fields []string, frames [][]byte) (decoded []map[strin
 	return decoded
 }
 
-// TestTsharkAgrees has tshark decode our datagrams. It verifies no ICRC, counts the
-// pad to the data, and wrongly calls datagrams without payload malformed.
+// TestTsharkAgrees has tshark decode our datagrams. It does not verify ICRCs, counts the pad as data, and wrongly
+// reports datagrams without payload as malformed.
 func TestTsharkAgrees(t *testing.T) {
 	all := append(exhibits(t, false), exhibits(t, true)...)
 	for i, got := range decode(t, tsharkFields, frames(all)) {
@@ -53,7 +53,7 @@ func TestTsharkAgrees(t *testing.T) {
 	}
 }
 
-// expected says what tshark's fields should be for a frame.
+// expected returns the expected tshark fields of a frame.
 func expected(e exhibit) map[string]string {
 	want := map[string]string{
 		"vlan.id":               "",
@@ -137,14 +137,14 @@ func expectedIPv6(e exhibit) map[string]string {
 	}
 }
 
-// tsharkHeaders are the fields by which tshark shows an extended header.
+// tsharkHeaders are the tshark fields of the extended headers.
 var tsharkHeaders = map[HeaderMask]string{
 	HeaderDETH: "infiniband.deth", HeaderRETH: "infiniband.reth", HeaderAtomicETH: "infiniband.atomiceth", HeaderAETH: "infiniband.aeth",
 	HeaderAtomicAckETH: "infiniband.atomicacketh", HeaderImm: "infiniband.immdt", HeaderIETH: "infiniband.ieth",
 }
 
-// TestTsharkAgreesOnOpcodes has tshark find the extended headers and the payload
-// of the connected opcodes. It has no XRC, and takes the RDETH for 0 bytes.
+// TestTsharkAgreesOnOpcodes has tshark find the extended headers and the payload of the connected opcodes. It does not
+// support XRC, and assumes an RDETH of 0 bytes.
 func TestTsharkAgreesOnOpcodes(t *testing.T) {
 	fields := append(slices.Collect(maps.Values(tsharkHeaders)), "_ws.malformed", "infiniband.invariant.crc", "data.data")
 	var codes []Opcode
@@ -169,8 +169,8 @@ func TestTsharkAgreesOnOpcodes(t *testing.T) {
 	}
 }
 
-// TestTsharkReadsXRC has tshark read what it knows of a packet of XRC: the BTH. What follows the XRCETH is what RC has
-// there (TestXRCETH), which tshark reads.
+// TestTsharkReadsXRC has tshark read the part of an XRC packet that it supports: the BTH. The bytes after the XRCETH
+// equal those of RC (TestXRCETH), which tshark reads.
 func TestTsharkReadsXRC(t *testing.T) {
 	fields := []string{"infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.p_key"}
 	var codes []Opcode
@@ -194,8 +194,7 @@ func TestTsharkReadsXRC(t *testing.T) {
 	}
 }
 
-// payloadOf is a payload that the opcode may have, longer than the headers that
-// tshark would like to find in it.
+// payloadOf returns a payload that the opcode may have, longer than the headers that tshark expects in it.
 func payloadOf(opcode Opcode) []byte {
 	if opcodes[opcode].Mask&HeaderNoPayload != 0 {
 		return nil

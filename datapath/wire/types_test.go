@@ -27,7 +27,7 @@ func TestPKeyMatches(t *testing.T) {
 			t.Errorf("%s: %v and %v match: %v", row.name, row.a, row.b, got)
 		}
 		if got := row.b.Matches(row.a); got != row.want {
-			t.Errorf("%s, the other way: %v and %v match: %v", row.name, row.b, row.a, got)
+			t.Errorf("%s, reversed: %v and %v match: %v", row.name, row.b, row.a, got)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// TestFlowLabel holds the kernel's two formulas against values worked out by hand.
+// TestFlowLabel compares the kernel's two formulas with values computed by hand.
 func TestFlowLabel(t *testing.T) {
 	for _, row := range []struct {
 		local, remote QPN

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnsealed: a packet without an ICRC, completed, is the packet with one. Nothing else is changed by that.
+// TestUnsealed: Complete turns a packet without an ICRC into the packet with one, and does not change others.
 func TestUnsealed(t *testing.T) {
 	for _, path := range []Path{pathIPv4, pathIPv6} {
 		payload := []byte("a payload with a pad")
@@ -22,7 +22,7 @@ func TestUnsealed(t *testing.T) {
 		want[len(want)-1] ^= 1
 		copy(got, want)
 		if Complete(got); !bytes.Equal(got, want) {
-			t.Error("a wrong ICRC was mended")
+			t.Error("a wrong ICRC was corrected")
 		}
 		got = got[:len(got)/2]
 		if Complete(got); !bytes.Equal(got, want[:len(got)]) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeKernel is the other side of a Socket's rings, all on plain memory.
+// fakeKernel is the other side of a Socket's rings, all in plain memory.
 type fakeKernel struct {
 	t          testing.TB
 	umem       []byte
@@ -17,7 +17,7 @@ type fakeKernel struct {
 	completion *producer[uint64]
 }
 
-// newFake makes a socket that has no descriptor, and its kernel.
+// newFake returns a socket without a descriptor, and its kernel.
 func newFake(t testing.TB, config Config) (*Socket, *fakeKernel) {
 	t.Helper()
 	config.Interface = 1
@@ -42,7 +42,7 @@ func newFake(t testing.TB, config Config) (*Socket, *fakeKernel) {
 	return s, k
 }
 
-// deliver puts a frame into the RX ring, each part into a chunk of its own.
+// deliver puts a frame into the RX ring, each part into a separate chunk.
 func (k *fakeKernel) deliver(parts ...[]byte) {
 	k.t.Helper()
 	for i, part := range parts {
@@ -55,7 +55,7 @@ func (k *fakeKernel) deliver(parts ...[]byte) {
 	k.rx.publish()
 }
 
-// place copies a part into a chunk of the fill ring, behind the headroom.
+// place copies a part into a chunk of the fill ring, after the headroom.
 func (k *fakeKernel) place(part []byte) unix.XDPDesc {
 	k.t.Helper()
 	if k.fill.available() == 0 || k.rx.room() == 0 {
@@ -66,7 +66,7 @@ func (k *fakeKernel) place(part []byte) unix.XDPDesc {
 	return unix.XDPDesc{Addr: addr, Len: uint32(copy(k.umem[addr:], part))}
 }
 
-// lie puts a descriptor into the RX ring as it is.
+// lie puts a descriptor into the RX ring unchecked.
 func (k *fakeKernel) lie(desc unix.XDPDesc) {
 	k.rx.put(desc)
 	k.rx.publish()

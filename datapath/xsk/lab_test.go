@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// etherType is IEEE 802's for local experiments: the hosts' own packets have others.
+// etherType is the IEEE 802 type for local experiments: the hosts' own packets have others.
 const etherType = 0x88b5
 
-// testFrame is an Ethernet frame with a number in it, and bytes that follow from it.
+// testFrame returns an Ethernet frame with a number and bytes derived from it.
 func testFrame(buffer []byte, number uint32) {
 	for i := range buffer {
 		buffer[i] = byte(i) ^ byte(number)
@@ -61,7 +61,7 @@ func steer(t testing.TB, ns *lab.Namespace, sockets ...*Socket) {
 	}))
 }
 
-// redirect sends frames of the ether type to the ring of their queue, and passes others.
+// redirect sends frames of the EtherType to the ring of their queue, and passes others.
 func redirect(rings *ebpf.Map) asm.Instructions {
 	const data, dataEnd, rxQueue = 0, 4, 16 // struct xdp_md
 	wire := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, etherType))
@@ -75,7 +75,7 @@ func redirect(rings *ebpf.Map) asm.Instructions {
 		asm.JNE.Imm(asm.R5, int32(wire), "pass"),
 		asm.LoadMem(asm.R2, asm.R1, rxQueue, asm.Word),
 		asm.LoadMapPtr(asm.R1, rings.FD()),
-		asm.Mov.Imm(asm.R3, 0), // a queue without ring: XDP_ABORTED
+		asm.Mov.Imm(asm.R3, 0), // a queue without a ring: XDP_ABORTED
 		asm.FnRedirectMap.Call(),
 		asm.Return(),
 		asm.Mov.Imm(asm.R0, 2).WithSymbol("pass"), // XDP_PASS
@@ -117,10 +117,10 @@ func mustOpen(t testing.TB, ns *lab.Namespace, config Config) *Socket {
 	return s
 }
 
-// within bounds how long a test waits for what must happen.
+// within bounds how long a test waits.
 const within = 20 * time.Second
 
-// collect polls until n frames came, calls seen with each, and gives them back.
+// collect polls until n frames have arrived, calls seen with each, and returns them to the kernel.
 func collect(t testing.TB, s *Socket, n int, seen func(data []byte)) {
 	t.Helper()
 	burst := make([]Received, 64)
@@ -141,7 +141,7 @@ func collect(t testing.TB, s *Socket, n int, seen func(data []byte)) {
 	}
 }
 
-// sendAll sends frames of the numbers from first to last-1, burst by burst.
+// sendAll sends frames with the numbers from first to last-1, burst by burst.
 func sendAll(t testing.TB, s *Socket, first, last uint32, length int) {
 	t.Helper()
 	for number := first; number < last; {
@@ -165,7 +165,7 @@ func flushAll(t testing.TB, s *Socket) {
 	}
 }
 
-// inOrder checks that frames come with numbers that count from first.
+// inOrder checks that frames arrive with consecutive numbers from first.
 func inOrder(t testing.TB, first uint32, length int) func([]byte) {
 	want := make([]byte, length)
 	return func(data []byte) {

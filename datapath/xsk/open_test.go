@@ -36,12 +36,12 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Interface: 1, MaxFrame: math.MaxUint32, MultiBuffer: true}, "MaxFrame 4294967295"},
 		{Config{Interface: 1, BusyPoll: time.Nanosecond}, "BusyPoll 1ns"},
 		{Config{Interface: 1, BusyPoll: -time.Second}, "BusyPoll -1s"},
-		{Config{Interface: 1, BusyPollBudget: 64}, "BusyPollBudget 64 without"},
+		{Config{Interface: 1, BusyPollBudget: 64}, "BusyPollBudget 64 requires"},
 		{Config{Interface: 1, BusyPoll: time.Second, BusyPollBudget: 65536}, "BusyPollBudget 65536"},
 	} {
 		s, err := Open(test.config)
 		if s != nil || !errors.Is(err, unix.EINVAL) || !strings.Contains(fmt.Sprint(err), test.wrong) {
-			t.Errorf("%+v: %v, want one that tells of %q", test.config, err, test.wrong)
+			t.Errorf("%+v: got error %v, want one with %q", test.config, err, test.wrong)
 		}
 	}
 }
@@ -62,14 +62,14 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// impatient has Bind wait for a busy queue only shortly, until the function that it gives is called.
+// impatient makes Bind wait for a busy queue only briefly, until the returned function is called.
 func impatient() (patient func()) {
 	was := bindTimeout
 	bindTimeout = 100 * time.Millisecond
 	return func() { bindTimeout = was }
 }
 
-// TestOpenErrors expects each to have the right sentinel, and nothing to be left.
+// TestOpenErrors expects the correct sentinel for each error, and no leaks.
 func TestOpenErrors(t *testing.T) {
 	hosts := labtest.Pair(t)
 	mustOpen(t, hosts.B, Config{})
@@ -117,7 +117,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestOpenErrorUnmaps fails often enough to be seen if the UMEM stayed mapped.
+// TestOpenErrorUnmaps fails often enough to detect a UMEM that stays mapped.
 func TestOpenErrorUnmaps(t *testing.T) {
 	hosts := labtest.Pair(t)
 	const rounds, frames = 20, 1 << 14 // 32 MiB each
@@ -132,8 +132,8 @@ func TestOpenErrorUnmaps(t *testing.T) {
 	}
 }
 
-// TestMultiBufferSupported holds the probe and Open against the version of the kernel:
-// before Linux 6.6 the error is expected.
+// TestMultiBufferSupported compares the probe and Open with the version of the kernel: before Linux 6.6 the error is
+// expected.
 func TestMultiBufferSupported(t *testing.T) {
 	hosts := labtest.Pair(t)
 	var uname unix.Utsname
@@ -157,7 +157,7 @@ func TestMultiBufferSupported(t *testing.T) {
 	}
 }
 
-// without runs f on a thread that lacks a capability, and gives it back.
+// without runs f on a thread without a capability, and restores it.
 func without(t *testing.T, capability int, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -203,7 +203,7 @@ func mappedRings(t *testing.T) int {
 	return bytes.Count(maps, []byte("socket:["))
 }
 
-// virtualMemory is the number of bytes that the process has mapped.
+// virtualMemory returns the number of bytes that the process has mapped.
 func virtualMemory(t *testing.T) int {
 	t.Helper()
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -217,7 +217,7 @@ func virtualMemory(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// TestPrepare opens a socket while another has its queue, and binds it when that has gone.
+// TestPrepare opens a socket while another has its queue, and binds it when the other is closed.
 func TestPrepare(t *testing.T) {
 	hosts := labtest.Pair(t)
 	was := mustOpen(t, hosts.A, Config{})
@@ -233,11 +233,11 @@ func TestPrepare(t *testing.T) {
 	defer next.Close()
 	patient := impatient()
 	if err := next.Bind(); !errors.Is(err, ErrQueueBusy) {
-		t.Errorf("the queue is taken: %v", err)
+		t.Errorf("a busy queue: %v", err)
 	}
 	patient()
 	if err := other.Bind(); !errors.Is(err, ErrNoQueue) {
-		t.Errorf("there is no queue 7: %v", err)
+		t.Errorf("a missing queue: %v", err)
 	}
 	if err := errors.Join(other.Close(), was.Close(), next.Bind()); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveLies gives descriptors that would reach beyond the chunks for receiving.
+// TestReceiveLies provides descriptors that exceed the chunks for receiving.
 func TestReceiveLies(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 16, TxFrames: 4})
 	rx := s.rxSize()
@@ -57,14 +57,14 @@ func TestReceiveLies(t *testing.T) {
 	k.deliver(frame(7, 60))
 	burst := make([]Received, 16)
 	if n := s.Receive(burst); n != 1 || !bytes.Equal(burst[0].Data, frame(7, 60)) {
-		t.Errorf("%d frames, want the good one alone", n)
+		t.Errorf("got %d frames, want only the valid one", n)
 	}
 	if n := s.malformed.Load(); n != uint64(len(lies)) {
 		t.Errorf("%d counted as malformed, want %d", n, len(lies))
 	}
 }
 
-// TestReceiveMoreThanThereIs has the kernel hand out one chunk again and again.
+// TestReceiveMoreThanThereIs has the kernel deliver one chunk repeatedly.
 func TestReceiveMoreThanThereIs(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 4, RxFrames: 4})
 	burst := make([]Received, 8)
@@ -112,7 +112,7 @@ func TestReceiveSplit(t *testing.T) {
 	}
 }
 
-// TestReceiveHalfSplit shows the socket the first part of a frame alone.
+// TestReceiveHalfSplit delivers only the first part of a frame.
 func TestReceiveHalfSplit(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 8, MultiBuffer: true})
 	burst := make([]Received, 8)
@@ -133,7 +133,7 @@ func TestReceiveHalfSplit(t *testing.T) {
 	}
 }
 
-// TestReceiveManySplit has more split frames than there is memory to join.
+// TestReceiveManySplit has more split frames than fit into the memory for joined frames.
 func TestReceiveManySplit(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 256, MultiBuffer: true})
 	const frames = 60
@@ -193,7 +193,7 @@ func TestReceiveSplitWithoutMultiBuffer(t *testing.T) {
 	}
 }
 
-// BenchmarkReceive is one frame through Receive and Release, in bursts of 64.
+// BenchmarkReceive passes one frame through Receive and Release, in bursts of 64.
 func BenchmarkReceive(b *testing.B) {
 	for _, length := range []int{64, 1024} {
 		b.Run(fmt.Sprint(length), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ringOn makes both sides of a ring on plain memory, whose indices begin at start.
+// ringOn returns both sides of a ring in plain memory, whose indices begin at start.
 func ringOn[T any](size, start uint32) (*producer[T], *consumer[T]) {
 	entries := make([]T, size)
 	produced, consumed, flags := new(atomic.Uint32), new(atomic.Uint32), new(atomic.Uint32)
@@ -19,8 +19,7 @@ func ringOn[T any](size, start uint32) (*producer[T], *consumer[T]) {
 		&consumer[T]{entries, size - 1, start, consumed, produced}
 }
 
-// TestRingAcrossWrap passes numbers in bursts of every size while the indices go
-// through 2^32.
+// TestRingAcrossWrap passes numbers in bursts of every size while the indices pass 2^32.
 func TestRingAcrossWrap(t *testing.T) {
 	const size = 8
 	for burst := uint32(1); burst <= size; burst++ {
@@ -70,7 +69,7 @@ func TestRingPartialRelease(t *testing.T) {
 	}
 }
 
-// TestRingLyingPeer gives each side indices that cannot be.
+// TestRingLyingPeer sets invalid indices for each side.
 func TestRingLyingPeer(t *testing.T) {
 	for _, start := range []uint32{0, 100, math.MaxUint32 - 1} {
 		for _, lie := range []uint32{9, 1000, 1 << 31, math.MaxUint32 - 8} {
@@ -98,7 +97,7 @@ func TestRingNeedWakeup(t *testing.T) {
 	}
 }
 
-// TestRingConcurrent has the race detector watch the entries change hands.
+// TestRingConcurrent has the race detector check the transfer of entries.
 func TestRingConcurrent(t *testing.T) {
 	const total = 100_000
 	p, c := ringOn[unix.XDPDesc](64, math.MaxUint32-total/2)
@@ -130,7 +129,7 @@ func TestRingConcurrent(t *testing.T) {
 	}
 }
 
-// BenchmarkRing is one entry through the ring, in bursts of 64.
+// BenchmarkRing passes one entry through the ring, in bursts of 64.
 func BenchmarkRing(b *testing.B) {
 	const burst = 64
 	p, c := ringOn[unix.XDPDesc](2048, 0)
@@ -147,6 +146,6 @@ func BenchmarkRing(b *testing.B) {
 		c.release(n)
 	}
 	if sum == 0 {
-		b.Error("nothing came through")
+		b.Error("no entry was received")
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestBothWays sends through small rings many times around, in bursts that take more
-// than one kick.
+// TestBothWays sends through small rings many times around, in bursts that need more than one kick.
 func TestBothWays(t *testing.T) {
 	hosts := labtest.Pair(t)
 	config := Config{RxSize: 128, RxFrames: 200, TxFrames: 100}
@@ -37,7 +36,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestOneFlushIsManyKicks expects all of a long burst to leave with one call.
+// TestOneFlushIsManyKicks expects one call to send all of a long burst.
 func TestOneFlushIsManyKicks(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := mustOpen(t, hosts.A, Config{TxFrames: 200})
@@ -85,11 +84,11 @@ func TestMultiBuffer(t *testing.T) {
 		collect(t, a, 1, inOrder(t, i, 60))
 	}
 	if !a.Attached().MultiBuffer {
-		t.Error("Attached does not tell of multi-buffer")
+		t.Error("Attached does not report multi-buffer")
 	}
 }
 
-// TestLongFrameWithoutMultiBuffer is lost, and counted.
+// TestLongFrameWithoutMultiBuffer expects the frame to be lost, and counted.
 func TestLongFrameWithoutMultiBuffer(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithMTU(9000))
 	if !multiBuffer(t) {
@@ -123,7 +122,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// TestEveryFrameIsCounted lets the fill ring, then the RX ring run out.
+// TestEveryFrameIsCounted exhausts the fill ring, then the RX ring.
 func TestEveryFrameIsCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		config Config
@@ -182,7 +181,7 @@ func TestPoll(t *testing.T) {
 	steer(t, hosts.B, b)
 	sendAll(t, a, 0, 1, 60)
 	if !waittest.Readable(t, b.FD(), within) {
-		t.Fatal("nothing comes")
+		t.Fatal("no frame arrived")
 	}
 	collect(t, b, 1, inOrder(t, 0, 60))
 }
@@ -250,7 +249,7 @@ func TestClosed(t *testing.T) {
 	mustPanic(t, "Flush after Close", func() { s.Flush() })
 }
 
-// TestStatsWhileClosing has the race detector watch the one method that others may call.
+// TestStatsWhileClosing has the race detector check the method that other goroutines may call.
 func TestStatsWhileClosing(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s := mustOpen(t, hosts.A, Config{})
@@ -283,7 +282,7 @@ func multiBuffer(t *testing.T) bool {
 	return ok
 }
 
-// BenchmarkVeth is one frame from a socket to another, in bursts of 64, on one thread.
+// BenchmarkVeth sends one frame from a socket to another, in bursts of 64, on one thread.
 func BenchmarkVeth(b *testing.B) {
 	hosts := labtest.Pair(b)
 	from, to := mustOpen(b, hosts.A, Config{}), mustOpen(b, hosts.B, Config{})

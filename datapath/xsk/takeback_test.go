@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// Frames that waited while the link was down do not go out when it is up: they are told,
-// their slots are free, and what is sent afterwards arrives.
+// Frames that waited while the link was down are not sent when it is up: they are reported, their slots are free, and
+// later frames arrive.
 func TestTakeBack(t *testing.T) {
 	const stale, fresh = 100, 300
 	hosts := labtest.Pair(t)
@@ -27,9 +27,9 @@ func TestTakeBack(t *testing.T) {
 			a.Submit(r, 60)
 		}
 		a.TakeBack()
-		a.TakeBack() // again is nothing
+		a.TakeBack() // no effect
 		if n := a.TakenBack(); n != 0 {
-			t.Errorf("%d frames are told before the kernel has gone by them", n)
+			t.Errorf("%d frames were reported before the kernel has skipped them", n)
 		}
 		if err := hosts.A.Netlink().LinkSetUp(link); err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// While the link is up nothing is taken back.
+// While the link is up no frames are taken back.
 func TestTakeBackOfASocketThatSends(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a, b := mustOpen(t, hosts.A, Config{}), mustOpen(t, hosts.B, Config{})

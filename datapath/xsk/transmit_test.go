@@ -55,7 +55,7 @@ func TestTransmit(t *testing.T) {
 	}
 }
 
-// TestTransmitReuse expects the slots that were used last to be used again.
+// TestTransmitReuse expects the most recently used slots to be used again.
 func TestTransmitReuse(t *testing.T) {
 	s, k := newFake(t, Config{TxFrames: 64})
 	var addrs []uint64
@@ -72,7 +72,7 @@ func TestTransmitReuse(t *testing.T) {
 	}
 	slices.Sort(addrs)
 	if used := len(slices.Compact(addrs)); used != 2 {
-		t.Errorf("%d slots used where two are enough", used)
+		t.Errorf("used %d slots, want two", used)
 	}
 }
 
@@ -82,13 +82,13 @@ func TestReserveUntilDry(t *testing.T) {
 		s.Submit(mustReserve(t, s), 64)
 	}
 	if _, ok := s.Reserve(); ok {
-		t.Fatal("a fifth slot of four")
+		t.Fatal("got a fifth slot of four")
 	}
 	s.Flush()
 	k.complete(k.take()[2].Addr)
 	mustReserve(t, s)
 	if _, ok := s.Reserve(); ok {
-		t.Fatal("two slots for one completion")
+		t.Fatal("got two slots for one completion")
 	}
 }
 
@@ -171,14 +171,14 @@ func TestTransmitSplit(t *testing.T) {
 	}
 }
 
-// TestCompletionLies completes what is not in flight.
+// TestCompletionLies completes addresses that are not in flight.
 func TestCompletionLies(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 4, TxFrames: 4})
 	held := mustReserve(t, s)
 	s.Submit(mustReserve(t, s), 64)
 	s.Flush()
 	sent := k.take()[0].Addr
-	k.complete(0, s.rxSize()-1, s.size(), 1<<64-1) // no slot at all
+	k.complete(0, s.rxSize()-1, s.size(), 1<<64-1) // not in a slot
 	s.Flush()
 	k.complete(s.start(held.slot), s.start(3), sent, sent) // reserved, free, right, twice
 	s.Flush()
@@ -218,7 +218,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkTransmit is one frame through Reserve, Submit and Flush, in bursts of 64.
+// BenchmarkTransmit passes one frame through Reserve, Submit and Flush, in bursts of 64.
 func BenchmarkTransmit(b *testing.B) {
 	const burst = 64
 	s, k := newFake(b, Config{})

@@ -8,7 +8,7 @@ import (
 )
 
 // bottleneck is a link that many flows share, in simulated time: a queue that marks packets with a probability that
-// grows with its length, as switches do.
+// grows with its length, as in switches.
 type bottleneck struct {
 	*rand.Rand
 	p        Parameters
@@ -16,18 +16,18 @@ type bottleneck struct {
 	rate     float64   // bits per second
 	free     time.Time // when the last packet in the queue has left
 	flows    []*source
-	longest  time.Duration // of the queue
-	mark, to time.Duration // from where on packets are marked, and from where on all are
+	longest  time.Duration // maximum length of the queue
+	mark, to time.Duration // queue lengths from which packets, and all packets, are marked
 	marked   int
 }
 
-// source is a flow that always has something to send.
+// source is a flow that always has packets to send.
 type source struct {
 	Flow
 	Notifier
-	due   []time.Time // of notifications on their way
+	due   []time.Time // of notifications in flight
 	bytes int
-	gap   time.Duration // the longest in which nothing left
+	gap   time.Duration // longest time without a packet
 	last  time.Time
 }
 
@@ -35,22 +35,22 @@ const (
 	packet = 4096 + 58
 	trip   = 20 * us // of a packet and its notification
 
-	mostMarked = 0.1 // of the packets, up to where all are
+	mostMarked = 0.1 // of the packets, below the length at which all are marked
 
-	// buffer is the longest that the queue may be, as switches have it (2.5 MB at 10 Gbit/s): what comes on top is lost.
-	// Without, the queue of flows that begin one after the other may get so long, once in very many runs, that
-	// notifications come too late to ever shorten it.
+	// buffer is the maximum length of the queue, as in switches (2.5 MB at 10 Gbit/s): further packets are lost.
+	// Without it, the queue of flows that begin one after the other may very rarely get so long that notifications come
+	// too late to ever shorten it.
 	buffer = 2 * time.Millisecond
 )
 
-// next sends the packet whose time comes first.
+// next sends the packet with the earliest time.
 func (b *bottleneck) next() {
 	at, first := b.now.Add(time.Hour), (*source)(nil)
 	for _, s := range b.flows {
 		when := b.now
 		if s.Slowed() && s.Next().After(b.now) {
 			when = s.Next()
-		} else if !s.Slowed() { // as quick as the machine can
+		} else if !s.Slowed() { // as fast as the machine can
 			when = s.last.Add(time.Duration(packet * 8 / float64(b.p.LineRate) * 1e9))
 		}
 		if when.Before(at) || when.Equal(at) && b.IntN(2) == 0 {
@@ -93,7 +93,7 @@ func (b *bottleneck) enqueue(s *source) {
 	s.bytes += packet
 }
 
-// Two to sixteen flows share a link: each has about the same, the link is used, its queue stays short, and nobody
+// Two to sixteen flows share a link: each has about the same rate, the link is used, its queue stays short, and no flow
 // starves.
 func TestFairShares(t *testing.T) {
 	for _, count := range []int{2, 3, 4, 8, 16} {
@@ -128,7 +128,7 @@ func TestFairShares(t *testing.T) {
 			t.Logf("seed %d: used %.3f, fairness %.3f, least share %.2f, queue at most %v, %d marked, longest gap %v",
 				seed, sum/float64(count), fairness, least, b.longest, b.marked, gap)
 			if used := sum / float64(count); used < 0.85 || fairness < 0.9 || least < 0.5 || b.longest > time.Millisecond || gap > 5*time.Millisecond {
-				t.Error("that is not fair, or does not use the link, or its queue is long")
+				t.Error("not fair, or the link is not used, or the queue is long")
 			}
 		})
 	}

@@ -12,18 +12,18 @@ var start = time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
 
 const us = time.Microsecond
 
-// The published steps: halved at first, then by half of alpha; halfway back in each of five steps; then the target
-// rises.
+// The published steps: the rate is halved at first, then reduced by half of alpha; it rises halfway back in each of
+// five steps; then the target rises.
 func TestSteps(t *testing.T) {
 	p, now := Defaults(), start
 	var f Flow
 	if f.Slowed() || f.Holds(&p, now) || !math.IsInf(f.Rate(), 1) {
-		t.Fatalf("a flow that is free: %+v", f)
+		t.Fatalf("the flow has no rate limit: %+v", f)
 	}
 	is := func(what string, want float64) {
 		t.Helper()
 		if got := f.Rate(); math.Abs(got-want) > 1 {
-			t.Fatalf("%s: %.0f, not %.0f", what, got, want)
+			t.Fatalf("%s: got %.0f, want %.0f", what, got, want)
 		}
 	}
 	f.Notified(&p, now)
@@ -45,13 +45,13 @@ func TestSteps(t *testing.T) {
 	}
 	want := math.Pow(1-p.Gain, 7)
 	if math.Abs(f.alpha-want) > 1e-9 {
-		t.Errorf("alpha %f, not %f", f.alpha, want)
+		t.Errorf("got alpha %f, want %f", f.alpha, want)
 	}
 	f.Notified(&p, now)
 	is("a third", rate*(1-want/2))
 }
 
-// By bytes and time together the target rises quicker and quicker, and the flow is free in the end.
+// By bytes and time together the target rises faster and faster, and finally the flow has no limit.
 func TestHyperRise(t *testing.T) {
 	p, now := Defaults(), start
 	p.LineRate, p.RiseBytes = 100e9, 1000
@@ -67,12 +67,12 @@ func TestHyperRise(t *testing.T) {
 		f.Sent(&p, now, 1000)
 	}
 	if steps < 2*p.Stages || steps > 60 {
-		t.Errorf("free after %d steps", steps)
+		t.Errorf("no limit after %d steps", steps)
 	}
 }
 
-// Forged notifications without end leave the minimal rate, and what is sent at it is sent evenly. When they end the
-// flow recovers by time alone.
+// Continuous forged notifications leave the minimum rate, and packets are sent evenly. When they end the flow recovers
+// by time alone.
 func TestFlood(t *testing.T) {
 	p, now := Defaults(), start
 	var f Flow
@@ -87,18 +87,18 @@ func TestFlood(t *testing.T) {
 			sent, last = sent+1, now
 		}
 		if now.Sub(last) > 4*time.Millisecond {
-			t.Fatal("nothing has left for 4 ms")
+			t.Fatal("no packet was sent for 4 ms")
 		}
 	}
 	if bits := sent * 8 * 4096; bits < int(p.MinRate)*9/10 || bits > 2*int(p.MinRate) {
 		t.Errorf("%d bits in a second", bits)
 	}
 	if f.Holds(&p, now.Add(time.Second)) || f.Slowed() {
-		t.Errorf("not free a second later: %+v", f)
+		t.Errorf("still limited a second later: %+v", f)
 	}
 }
 
-// A clock that jumps does no harm.
+// A clock that jumps is harmless.
 func TestClockJumps(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This kernel numbers packets as the package relies on it. Where that cannot be tried, it says so.
+// This kernel assigns the identifications that the package expects. If that cannot be tested, the error reports it.
 func TestProbe(t *testing.T) {
 	host := labtest.New(t, "probe")
 	check(t, host.Do(func() error {
@@ -35,7 +35,7 @@ func TestProbe(t *testing.T) {
 	check(t, host.Do(untried))
 }
 
-// The filter lets through what has the number that it says, and nothing else.
+// The filter passes only packets whose identification matches their payload.
 func TestProbeFilter(t *testing.T) {
 	host := labtest.New(t, "probe")
 	check(t, host.Do(func() error {
@@ -52,13 +52,13 @@ func TestProbeFilter(t *testing.T) {
 		check(t, err)
 		defer unix.Close(other.fd)
 		check(t, unix.Sendto(other.fd, []byte("not the card's"), 0, p.self))
-		check(t, p.try(0)) // what others send does not count
+		check(t, p.try(0)) // packets of others do not count
 		check(t, unix.SetsockoptInt(p.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT))
 		if err := p.try(0); !errors.Is(err, ErrNumbering) {
 			t.Errorf("without Don't Fragment: %v", err)
 		}
 		if err := p.arrives(0); !errors.Is(err, unix.ETIMEDOUT) {
-			t.Errorf("what does not come: %v", err)
+			t.Errorf("a missing packet: %v", err)
 		}
 		return nil
 	}))

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arrived is a datagram, or packets in a row, as the kernel gives them.
+// arrived is a datagram, or a row of packets, as the kernel delivers it.
 type arrived struct {
 	data    []byte
 	control []byte
@@ -18,7 +18,7 @@ type arrived struct {
 	six     bool
 }
 
-// put has a receiver find datagrams in its buffers, as after a call of recvmmsg.
+// put stores datagrams in a receiver's buffers, as after a call of recvmmsg.
 func (r *receiver) put(t testing.TB, lost *losses, list ...arrived) (packets int) {
 	t.Helper()
 	if r.memory == nil {
@@ -44,7 +44,7 @@ func (r *receiver) put(t testing.TB, lost *losses, list ...arrived) (packets int
 	return packets
 }
 
-// controls are what the kernel tells of a datagram for 10.0.0.1.
+// controls returns the ancillary data of a datagram for 10.0.0.1.
 func controls(segment int) []byte {
 	control := make([]byte, controlRoom)
 	data, rest := putControl(control, unix.IPPROTO_IP, unix.IP_PKTINFO, unix.SizeofInet4Pktinfo)
@@ -58,8 +58,8 @@ func controls(segment int) []byte {
 	return control[:len(control)-len(rest)]
 }
 
-// packets are datagrams of one length in a row, from the BTH on, and the frames that they are of. They are numbered
-// from first on.
+// packets returns a row of datagrams of one length, from the BTH on, and their frames. Their identifications increase
+// from first.
 func packets(count, length int, first uint16) (row []byte, frames [][]byte) {
 	path := wire.Path{Source: gid("10.0.0.2"), Dest: gid("10.0.0.1"), TrafficClass: 0x68, HopLimit: 7, SourcePorts: wire.SourcePorts{0xC001, 0xC001, 0xC001, 0xC001}}
 	template := wire.NewTemplate(path)
@@ -79,7 +79,7 @@ func packets(count, length int, first uint16) (row []byte, frames [][]byte) {
 
 func gid(address string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(address)) }
 
-// next gives frames as an engine would: it finds identifications that are not as guessed.
+// nextChecked returns frames as an engine sees them: it computes identifications that differ from the guess.
 func (r *receiver) nextChecked(t testing.TB, n *wire.Numbering) (frame []byte, solved bool) {
 	t.Helper()
 	frame = r.Next()
@@ -96,9 +96,9 @@ func (r *receiver) nextChecked(t testing.TB, n *wire.Numbering) (frame []byte, s
 	return frame, true
 }
 
-// Packets in a row are taken apart, and get the headers that they were sent with: the identification too. It is
-// guessed if it begins with 0, or goes on where the last row ended; otherwise the first of a row is found, and the
-// others follow.
+// The packets of a row are separated, and get the headers that they were sent with, including the identification. It is
+// guessed if the row begins with 0, or continues the last row; otherwise the first one is computed, and the others
+// follow.
 func TestRows(t *testing.T) {
 	for _, row := range []struct {
 		name          string
@@ -108,12 +108,12 @@ func TestRows(t *testing.T) {
 		solved        int
 	}{
 		{"one packet", 1, 100, 0, []uint16{0, 0, 0}, 0},
-		{"a train as Linux numbers it", 60, 1024, 0, []uint16{0, 0}, 0},
+		{"a train as sent by Linux", 60, 1024, 0, []uint16{0, 0}, 0},
 		{"the last is shorter", 40, 1024, 900, []uint16{0, 0}, 0},
 		{"without payload", 64, 0, 0, []uint16{0}, 0},
 		{"4096 bytes", 15, 4096, 0, []uint16{0, 0}, 0},
 		{"a sender that counts", 3, 64, 0, []uint16{0xFFFE, 1, 4, 7}, 1},
-		{"a sender that draws", 2, 64, 0, []uint16{0x1234, 0x4321, 0x1111}, 3},
+		{"a sender with random identifications", 2, 64, 0, []uint16{0x1234, 0x4321, 0x1111}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var r receiver
@@ -147,13 +147,13 @@ func TestRows(t *testing.T) {
 				r.Release()
 			}
 			if solved != row.solved {
-				t.Errorf("%d identifications had to be found, want %d", solved, row.solved)
+				t.Errorf("computed %d identifications, want %d", solved, row.solved)
 			}
 		})
 	}
 }
 
-// Rows of several senders, of both versions of IP, come in turns.
+// Rows of several senders, with both IP versions, are interleaved.
 func TestRowsInTurns(t *testing.T) {
 	var r receiver
 	var lost losses
@@ -186,8 +186,8 @@ func controlsIPv6() []byte {
 	return control[:len(control)-len(rest)]
 }
 
-// What the kernel says of a datagram may be cut off, missing, or odd. Nothing of it is taken for a packet that it
-// is not, and what is lost is counted.
+// The kernel's data about a datagram may be truncated, missing, or unusual. No invalid packet is delivered, and lost
+// datagrams are counted.
 func TestOddMessages(t *testing.T) {
 	data, _ := packets(4, 100, 0)
 	one := len(data) / 4
@@ -214,14 +214,14 @@ func TestOddMessages(t *testing.T) {
 			var r receiver
 			var lost losses
 			if got := r.put(t, &lost, row.a); got != row.packets || lost.truncated.Load() != row.truncated || lost.control.Load() != row.told {
-				t.Errorf("%d packets, %d truncated, %d untold", got, lost.truncated.Load(), lost.control.Load())
+				t.Errorf("got %d packets, %d truncated, %d without ancillary data", got, lost.truncated.Load(), lost.control.Load())
 			}
 			total := 0
 			for range row.packets {
 				frame := r.Next()
 				total += len(frame) - 42
 				var p wire.Packet
-				wire.Parse(frame, &p) // whatever it is, it does not fail
+				wire.Parse(frame, &p) // must not fail
 			}
 			if r.Release(); row.packets > 0 && total != len(row.a.data) {
 				t.Errorf("%d bytes of %d", total, len(row.a.data))
@@ -230,7 +230,7 @@ func TestOddMessages(t *testing.T) {
 	}
 }
 
-// FuzzRow: whatever arrives, all of its bytes are handed on once, in frames that Parse can look at.
+// FuzzRow: all received bytes are delivered once, in frames that Parse can check.
 func FuzzRow(f *testing.F) {
 	data, frames := packets(3, 100, 0)
 	f.Add(data, controls(len(frames[0])-42), 0, false)

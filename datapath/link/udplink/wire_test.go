@@ -63,13 +63,13 @@ func (e *end) listen(address netip.Addr) *Socket {
 	return s
 }
 
-// ends are two hosts on a wire.
+// ends returns two hosts on a wire.
 func ends(t testing.TB) (a, b *end) {
 	hosts := labtest.Pair(t)
 	return newEnd(t, hosts.A, "10.77.0.1", "fd77::1"), newEnd(t, hosts.B, "10.77.0.2", "fd77::2")
 }
 
-// send commits a datagram, and returns the frame that it is.
+// send commits a datagram, and returns its frame.
 func (e *end) send(path wire.Path, qpn wire.QPN, psn int, length int) []byte {
 	e.Helper()
 	path.SourcePorts = e.SourcePorts()
@@ -88,7 +88,7 @@ func (e *end) send(path wire.Path, qpn wire.QPN, psn int, length int) []byte {
 	return sent
 }
 
-// receive gives packets until there are so many, or none has come for a while.
+// receive returns packets until there are count of them, or none arrives for a while.
 func (e *end) receive(count int) (frames [][]byte) {
 	e.Helper()
 	for end := time.Now().Add(10 * time.Second); len(frames) < count && time.Now().Before(end); {
@@ -115,8 +115,8 @@ var (
 	v6 = wire.Path{Source: gid("fd77::1"), Dest: gid("fd77::2"), TrafficClass: 0x6A, HopLimit: 9}
 )
 
-// Packets of all lengths arrive as they were sent, in order, with the headers that were asked for. Of IPv4 they have the
-// identification that the ICRC was made for: 0, or the place in a train.
+// Packets of all lengths arrive unchanged, in order, with the requested headers. The IPv4 identification is the one
+// that the ICRC was computed for: 0, or the index in a train.
 func TestAcross(t *testing.T) {
 	a, b := ends(t)
 	for _, row := range []struct {
@@ -143,7 +143,7 @@ func TestAcross(t *testing.T) {
 				sent = append(sent, a.send(row.path, 7, i, length))
 			}
 			if !a.Flush() {
-				t.Fatal("not all was sent")
+				t.Fatal("not all packets were sent")
 			}
 			got := b.receive(len(sent))
 			if len(got) != len(sent) {
@@ -166,7 +166,7 @@ func repeat(length, count int) (all []int) {
 	return all
 }
 
-// sameButID compares frames, except for the identification, and what follows from it.
+// sameButID compares frames, except for the identification and dependent fields.
 func sameButID(t *testing.T, got, want []byte) {
 	t.Helper()
 	got, want = bytes.Clone(got), bytes.Clone(want)
@@ -182,7 +182,7 @@ func sameButID(t *testing.T, got, want []byte) {
 	}
 }
 
-// Packets of several flows in turns stay in order, each flow by itself, and leave from the ports that they say.
+// Interleaved packets of several flows stay in order within each flow, and leave from the ports in their headers.
 func TestFlows(t *testing.T) {
 	a, b := ends(t)
 	for i := range 200 {
@@ -207,7 +207,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// Packets of many queue pairs in turns leave in a train a port, over either protocol, and each queue pair's in order.
+// Interleaved packets of many queue pairs leave in one train per port, over either protocol, in order for each queue
+// pair.
 func TestManyShareTrains(t *testing.T) {
 	a, b := ends(t)
 	before := a.Sent()
@@ -236,7 +237,7 @@ func TestManyShareTrains(t *testing.T) {
 	}
 }
 
-// What is longer than the link's MTU is refused, in a train too, and what fits arrives.
+// Packets longer than the link's MTU are refused, also in a train; others arrive.
 func TestTooLong(t *testing.T) {
 	a, b := ends(t)
 	for i := range 3 {
@@ -249,11 +250,11 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("done %v", done)
 	}
 	if a.TrainsUnable() {
-		t.Error("no trains any more")
+		t.Error("trains are disabled")
 	}
 }
 
-// What nobody can send is refused and counted: no route, a dead interface.
+// Packets that cannot be sent are refused and counted: no route, a dead interface.
 func TestRefused(t *testing.T) {
 	a, _ := ends(t)
 	nowhere := v4
@@ -262,17 +263,17 @@ func TestRefused(t *testing.T) {
 		a.send(nowhere, 7, i, 64)
 	}
 	if !a.Flush() || a.Refused() != 5 {
-		t.Error("a packet without a route is not refused")
+		t.Error("a packet without a route was not refused")
 	}
 	foreign := v4
 	foreign.Source = gid("10.77.0.99")
 	a.send(foreign, 7, 0, 64)
 	if !a.Flush() || a.Refused() != 1 {
-		t.Error("a packet from another's address is not refused")
+		t.Error("a packet with another host's source address was not refused")
 	}
 	a.send(v4, 7, 0, 64)
 	if a.TakeBack(); a.TakenBack() != 1 || a.TakenBack() != 0 || !a.Flush() {
-		t.Error("a packet that was taken back is left")
+		t.Error("a packet that was taken back was sent")
 	}
 }
 
@@ -289,7 +290,7 @@ func TestWithoutTrains(t *testing.T) {
 	}
 }
 
-// A port that another program has is refused; two hosts' links do not disturb each other.
+// A port that another program uses is refused; the links of two hosts do not interfere.
 func TestTakenPort(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := newEnd(t, hosts.A, "10.77.0.1")
@@ -304,7 +305,7 @@ func TestTakenPort(t *testing.T) {
 	}))
 }
 
-// A group's packets come to who has joined, and is not muted; on the interface, not elsewhere.
+// A group's packets arrive at sockets that have joined it and are not muted, only on the interface.
 func TestGroups(t *testing.T) {
 	a, b := ends(t)
 	for _, address := range []string{"239.1.2.3", "ff15::5"} {
@@ -325,7 +326,7 @@ func TestGroups(t *testing.T) {
 			t.Helper()
 			count++
 			a.send(path, 7, count, 100)
-			a.send(v4, 7, count, 50) // comes behind it
+			a.send(v4, 7, count, 50) // arrives after the others
 			a.Flush()
 			if got := b.receive(want + 1); len(got) != want+1 {
 				t.Errorf("%v, %s: %d packets", group, what, len(got)-1)
@@ -343,17 +344,17 @@ func TestGroups(t *testing.T) {
 		waittest.Eventually(t, "a packet in the socket", func() bool { return has(s) })
 		check(t, s.Mute())
 		check(t, s.Hear())
-		sends(1, "what had come before it was muted is gone")
+		sends(1, "packets that arrived before Mute are dropped")
 		check(t, s.Leave(b.index))
 		sends(0, "left")
 		if !b.Remove(s) {
-			t.Error("the socket is not the link's")
+			t.Error("Remove did not find the socket")
 		}
 		check(t, s.Close())
 	}
 }
 
-// A socket that is full drops, and that is counted, also after it was removed.
+// A full socket drops packets, which are counted, also after its removal.
 func TestNoRoom(t *testing.T) {
 	a, b := ends(t)
 	check(t, unix.SetsockoptInt(b.first.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
@@ -374,7 +375,7 @@ func TestNoRoom(t *testing.T) {
 	if lost == 0 || arrived == 0 || arrived == sent {
 		t.Errorf("%d arrived, %d were dropped", arrived, lost)
 	}
-	for range 2 { // what it has dropped counts once, also when it is added again
+	for range 2 { // dropped packets count once, even if the socket is added again
 		b.Remove(b.first)
 		if got := b.Counters().NoRoom; got != lost {
 			t.Errorf("%d were dropped, then %d", lost, got)
@@ -388,29 +389,29 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// A link sleeps on one descriptor, which can be read while a packet is there.
+// A link sleeps on one descriptor, which is readable while a packet is waiting.
 func TestSleep(t *testing.T) {
 	a, b := ends(t)
 	if b.wakes(0) {
-		t.Error("there is nothing")
+		t.Error("readable without a packet")
 	}
 	a.send(v6, 7, 0, 8)
 	a.Flush()
 	if !b.wakes(10*time.Second) || len(b.receive(1)) != 1 {
-		t.Error("there is something")
+		t.Error("not readable with a packet")
 	}
 	if b.wakes(0) {
-		t.Error("there is nothing any more")
+		t.Error("readable after the packet was received")
 	}
 }
 
-// wakes says whether who sleeps on the link is woken in that time.
+// wakes reports whether a sleeper on the link is woken within a time.
 func (e *end) wakes(within time.Duration) bool {
 	e.Helper()
 	return waittest.Readable(e, e.Descriptors()[0], within)
 }
 
-// RDMA cards send no UDP checksum: over IPv6, too, such a packet is taken.
+// RDMA NICs send no UDP checksum: such packets are accepted over IPv6, too.
 func TestWithoutChecksum(t *testing.T) {
 	a, b := ends(t)
 	frame := a.send(v6, 7, 1, 100)
@@ -424,7 +425,7 @@ func TestWithoutChecksum(t *testing.T) {
 	}))
 	for end := time.Now().Add(10 * time.Second); b.Receive() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it does not come")
+			t.Fatal("the packet does not arrive")
 		}
 	}
 	if got := b.Next(); !bytes.Equal(got[62:], frame[62:]) {
@@ -433,7 +434,7 @@ func TestWithoutChecksum(t *testing.T) {
 	b.Release()
 }
 
-// A socket that always has packets does not keep another one's waiting.
+// A socket that always has packets does not starve another one.
 func TestSocketsTakeTurns(t *testing.T) {
 	a, b := ends(t)
 	for seen, end := false, time.Now().Add(time.Minute); !seen; {
@@ -453,12 +454,12 @@ func TestSocketsTakeTurns(t *testing.T) {
 	}
 }
 
-// A packet from an address of the link finds its way to one that is not.
+// A packet from a link-local address arrives at an address of another scope.
 func TestFromLinkLocal(t *testing.T) {
 	a, b := ends(t)
 	link, err := a.host.Netlink().LinkByName("eth0")
 	check(t, err)
-	for own := (netip.Addr{}); !own.IsValid(); time.Sleep(time.Millisecond) { // until it may be used
+	for own := (netip.Addr{}); !own.IsValid(); time.Sleep(time.Millisecond) { // until the address is usable
 		addresses, err := a.host.Netlink().AddrList(link, unix.AF_INET6)
 		check(t, err)
 		for _, one := range addresses {
@@ -471,11 +472,11 @@ func TestFromLinkLocal(t *testing.T) {
 		}
 	}
 	if a.Flush(); a.Refused() != 0 || len(b.receive(1)) != 1 {
-		t.Error("it was refused, or did not come")
+		t.Error("the packet was refused, or did not arrive")
 	}
 }
 
-// What routers are said to report does not make packets shorter: the kernel does not learn from it.
+// Forged router reports do not reduce the packet size: the kernel ignores them.
 func TestReportsAreNotBelieved(t *testing.T) {
 	a, _ := ends(t)
 	for _, row := range []struct{ fd, level, option, want int }{
@@ -488,7 +489,7 @@ func TestReportsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// Whatever makes the descriptor readable is found by the next Receive: who sleeps on it is not woken again.
+// The next Receive finds the packet that made the descriptor readable: a sleeper is not woken again.
 func TestReceiveFindsWhatWakes(t *testing.T) {
 	a, b := ends(t)
 	for i := range 100 {
@@ -499,35 +500,35 @@ func TestReceiveFindsWhatWakes(t *testing.T) {
 		a.send(path, 7, i, 8)
 		a.Flush()
 		if !b.wakes(10 * time.Second) {
-			t.Fatal("nobody is woken")
+			t.Fatal("the sleeper was not woken")
 		}
-		for range i % 5 { // by others, before
+		for range i % 5 { // by other calls before
 			b.calls++
 		}
 		if n := b.Receive(); n != 1 {
-			t.Fatalf("packet %d: %d packets are found", i, n)
+			t.Fatalf("packet %d: found %d packets", i, n)
 		}
 		b.Next()
 		b.Release()
 	}
 }
 
-// Glance finds what comes through the socket that had packets last, and leaves what comes through others to Receive. It does
-// without a socket that has been removed.
+// Glance finds packets of the socket that had packets last, and leaves those of others to Receive. It works without a
+// socket that has been removed.
 func TestGlance(t *testing.T) {
 	a, b := ends(t)
 	send := func(path wire.Path) {
 		a.send(path, 7, 1, 8)
 		a.Flush()
 		if !b.wakes(10 * time.Second) {
-			t.Fatal("nothing comes")
+			t.Fatal("no packet arrives")
 		}
 	}
 	takes := func(name string, look func() int, want int) {
 		t.Helper()
 		n := look()
 		if n != want {
-			t.Errorf("%s finds %d packets, not %d", name, n, want)
+			t.Errorf("%s: got %d packets, want %d", name, n, want)
 		}
 		for range n {
 			b.Next()
@@ -535,26 +536,26 @@ func TestGlance(t *testing.T) {
 		b.Release()
 	}
 	send(v4)
-	takes("the first look", b.Glance, 1)
-	takes("a look at nothing", b.Glance, 0)
+	takes("the first poll", b.Glance, 1)
+	takes("an empty poll", b.Glance, 0)
 	send(v4)
-	takes("a look at the last socket", b.Glance, 1)
-	takes("a look at nothing", b.Glance, 0)
+	takes("a poll of the last socket", b.Glance, 1)
+	takes("an empty poll", b.Glance, 0)
 	send(v6)
-	takes("a look at another socket", b.Glance, 0)
+	takes("a poll of another socket", b.Glance, 0)
 	takes("Receive", b.Receive, 1)
 	send(v6)
 	b.Remove(b.first) // the address of IPv4
-	takes("a look at the last socket", b.Glance, 1)
+	takes("a poll of the last socket", b.Glance, 1)
 	check(t, b.first.Close())
 	for _, s := range b.sockets {
 		b.Remove(s)
 		check(t, s.Close())
 	}
-	takes("a look at no socket", b.Glance, 0)
+	takes("a poll without a socket", b.Glance, 0)
 }
 
-// A socket whose errors do not end does not keep Receive from ending.
+// A socket with a permanent error does not keep Receive from returning.
 func TestErrorsThatStay(t *testing.T) {
 	a, b := ends(t)
 	no, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // no socket: ENOTSOCK
@@ -562,23 +563,23 @@ func TestErrorsThatStay(t *testing.T) {
 	defer unix.Close(no)
 	b.pending = []*Socket{{fd: no}}
 	if b.Receive() != 0 {
-		t.Error("packets of what is no socket")
+		t.Error("got packets of a descriptor that is no socket")
 	}
 	b.pending = []*Socket{{fd: no}}
 	a.send(v4, 7, 1, 8)
 	if a.Flush(); len(b.receive(1)) != 1 {
-		t.Error("the others are not heard")
+		t.Error("the other sockets are not polled")
 	}
 }
 
-// has says whether a packet waits in a socket.
+// has reports whether a packet waits in a socket.
 func has(s *Socket) bool {
 	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 0)
 	return err == nil && ready > 0
 }
 
-// BenchmarkManyQueuePairs sends packets of 100 bytes of as many queue pairs in turns, each to one that is not there, beside
-// those of one.
+// BenchmarkManyQueuePairs sends interleaved packets of 100 bytes of many queue pairs, each to a missing one, compared
+// with those of one queue pair.
 func BenchmarkManyQueuePairs(b *testing.B) {
 	a, _ := ends(b)
 	for _, pairs := range []int{1, 64} {
