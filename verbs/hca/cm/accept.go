@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// connectionRequest takes a REQ.
+// connectionRequest handles a REQ.
 func (m *Manager) connectionRequest(now time.Time, path Path, mad wire.MAD) {
 	req := mad.REQ()
 	if known := m.connections.byPeer[peerID{path.Remote, req.LocalID}]; known != nil {
@@ -38,7 +38,7 @@ func (m *Manager) connectionRequest(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// unacceptable says why the listener cannot take a request; 0 if it can, or there is none.
+// unacceptable returns the reason why the listener cannot accept a request; 0 if it can or if l is nil.
 func (l *Listener) unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 	switch {
 	case l == nil:
@@ -61,7 +61,8 @@ const (
 	extendedXRC       = 1
 )
 
-// transportOf is how a REQ says of which type queue pairs are. Those of XRC are of one transport, at both ends.
+// transportOf returns the transport service of queue pairs of a type in a REQ. XRC has one transport service at both
+// ends.
 func transportOf(kind verbs.QPType) (service, extended uint8) {
 	switch kind {
 	case verbs.QPTypeUC:
@@ -72,13 +73,13 @@ func transportOf(kind verbs.QPType) (service, extended uint8) {
 	return transportRC, 0
 }
 
-// asksFor says whether a REQ is for queue pairs of a type.
+// asksFor reports whether a REQ is for queue pairs of a type.
 func asksFor(req *wire.REQ, kind verbs.QPType) bool {
 	service, extended := transportOf(kind)
 	return req.TransportService == service && (service != transportExtended || req.ExtendedTransport == extended)
 }
 
-// requested makes the connection that a REQ asks for.
+// requested creates the connection that a REQ requests.
 func (m *Manager) requested(path Path, mad wire.MAD, req *wire.REQ) *Connection {
 	c := m.newConnection(path.answer())
 	c.state, c.requestTID, c.Service, c.MTU = stateREQReceived, mad.Header().TransactionID, req.ServiceID, req.PathMTU
@@ -95,7 +96,7 @@ func (m *Manager) requested(path Path, mad wire.MAD, req *wire.REQ) *Connection 
 	return c
 }
 
-// requestedAgain answers a REQ that has been repeated.
+// requestedAgain answers a repeated REQ.
 func (c *Connection) requestedAgain(now time.Time, path Path, mad wire.MAD) {
 	switch c.state {
 	case stateREQReceived:
@@ -107,8 +108,8 @@ func (c *Connection) requestedAgain(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// refuseStale refuses a REQ or a REP of a queue pair that has a connection here: the peer has lost that one,
-// which ends. It returns false if the queue pair has none.
+// refuseStale refuses a REQ or a REP of a queue pair that has a connection here: the peer has lost that connection,
+// which ends. It returns false if the queue pair has no connection.
 func (m *Manager) refuseStale(now time.Time, path Path, mad wire.MAD, qpn wire.QPN, rejected wire.Answered) bool {
 	old := m.connections.byQP[peerQP{path.Remote, qpn}]
 	if old == nil {
@@ -122,8 +123,9 @@ func (m *Manager) refuseStale(now time.Time, path Path, mad wire.MAD, qpn wire.Q
 	return true
 }
 
-// Accept accepts the connection that was asked for, with as many READs and atomics as asked for, or fewer.
-// EventEstablished, EventRejected or EventTimeout follows. verbs.ErrInvalid for too much private data, and if the request was answered before or has been withdrawn.
+// Accept accepts the requested connection, with at most the requested READs and atomics. EventEstablished,
+// EventRejected or EventTimeout follows. It returns verbs.ErrInvalid for too much private data, and if the request was
+// answered or withdrawn before.
 func (c *Connection) Accept(now time.Time, guid uint64, p ib.ConnParam) error {
 	switch n := len(p.PrivateData); {
 	case n > AcceptData:
@@ -137,7 +139,7 @@ func (c *Connection) Accept(now time.Time, guid uint64, p ib.ConnParam) error {
 		CommIDs: c.ids(), LocalQPN: p.QPN, StartingPSN: c.RQPSN, ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		TargetAckDelay: ackDelay, EndToEndFlowControl: p.FlowControl, RNRRetryCount: min(p.RNRRetryCount, maxRetryCount), SRQ: p.SRQ, LocalCAGUID: guid,
 	}
-	if c.Type == verbs.QPTypeXRCRecv { // its number stands elsewhere, as in the kernel
+	if c.Type == verbs.QPTypeXRCRecv { // its number has another place, as in the kernel
 		rep.LocalQPN, rep.LocalEECN, rep.EndToEndFlowControl, rep.SRQ = 0, uint32(p.QPN), false, true
 	}
 	copy(rep.PrivateData[:], p.PrivateData)
@@ -145,7 +147,7 @@ func (c *Connection) Accept(now time.Time, guid uint64, p ib.ConnParam) error {
 	return nil
 }
 
-// ready takes an RTU.
+// ready handles an RTU.
 func (m *Manager) ready(path Path, mad wire.MAD) {
 	switch c := m.connectionOf(path, mad.CommIDs()); {
 	case c == nil:
@@ -158,8 +160,8 @@ func (m *Manager) ready(path Path, mad wire.MAD) {
 	}
 }
 
-// Establish is for a packet of the peer's queue pair that came before the peer's RTU: the connection is there.
-// verbs.ErrInvalid if it was not accepted, or has ended.
+// Establish establishes the connection because a packet of the peer's queue pair arrived before the peer's RTU. It
+// returns verbs.ErrInvalid if the connection was not accepted, or has ended.
 func (c *Connection) Establish() error {
 	switch c.state {
 	case stateREPSent:
@@ -171,7 +173,7 @@ func (c *Connection) Establish() error {
 	return nil
 }
 
-// establish tells the owner. Private data of a RTU is not passed on, as by the kernel.
+// establish notifies the owner. Private data of an RTU is not passed on, as in the kernel.
 func (c *Connection) establish() {
 	c.answered()
 	c.state = stateEstablished

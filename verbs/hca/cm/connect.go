@@ -11,32 +11,32 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The room for private data of connections, in bytes: of a request behind the address header, of a reply,
-// and of a rejection.
+// The maximum private data of connections, in bytes: of a request after the address header, of a reply, and of a
+// rejection.
 const (
 	ConnectData = len(wire.REQ{}.PrivateData) - wire.CMAddressLen
 	AcceptData  = len(wire.REP{}.PrivateData)
 	RejectData  = len(wire.REJ{}.PrivateData)
 )
 
-// maxRetryCount is that of a queue pair, 3 bits. Of RNR retries it means without an end.
+// maxRetryCount is the maximum of a queue pair, 3 bits. As a count of RNR retries it means unlimited.
 const maxRetryCount = 7
 
-// ConnectConfig is what Connect asks for.
+// ConnectConfig has the parameters of Connect.
 type ConnectConfig struct {
 	Path         Path           // of the queue pair's packets; messages have no flow label
 	Service      wire.ServiceID // with the peer's port
-	Source, Dest netip.AddrPort // for the address header: who asks, and whom
+	Source, Dest netip.AddrPort // for the address header: this side and the peer
 	GUID         uint64         // of the card
 	MTU          wire.MTU       // of the path
 	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC or verbs.QPTypeXRCSend, else RC
 	SL           uint8          // of the path
-	AckTimeout   uint8          // of the queue pairs, a code; 0 for the path's
+	AckTimeout   uint8          // of the queue pairs, encoded; 0 for the path's
 	Param        ib.ConnParam
 	Owner        any // of the events
 }
 
-// Connect asks for a connection. EventResponse, EventRejected or EventTimeout follows, the last after 103 s.
+// Connect requests a connection. EventResponse, EventRejected or EventTimeout follows, the last after 103 s. It returns
 // verbs.ErrInvalid for too much private data, or addresses of two IP versions.
 func (m *Manager) Connect(now time.Time, config ConnectConfig) (*Connection, error) {
 	config.Source, config.Dest = unmap(config.Source), unmap(config.Dest)
@@ -57,7 +57,7 @@ func (m *Manager) Connect(now time.Time, config ConnectConfig) (*Connection, err
 	return c, nil
 }
 
-// request is the REQ, as the kernel's rdma_cm writes it.
+// request returns the REQ, as the kernel's rdma_cm writes it.
 func (c *Connection) request(config *ConnectConfig) wire.REQ {
 	param := &config.Param
 	req := wire.REQ{
@@ -72,7 +72,7 @@ func (c *Connection) request(config *ConnectConfig) wire.REQ {
 		},
 	}
 	req.TransportService, req.ExtendedTransport = transportOf(config.Type)
-	if config.Type == verbs.QPTypeXRCSend { // it serves nobody: the kernel says none of these
+	if config.Type == verbs.QPTypeXRCSend { // an initiator has no responder: the kernel sets none of these
 		req.ResponderResources, req.RetryCount, req.RNRRetryCount, req.SRQ = 0, 0, 0, false
 	}
 	header := wire.CMAddress{Source: c.Source, Destination: c.Dest.Addr()}
@@ -81,13 +81,13 @@ func (c *Connection) request(config *ConnectConfig) wire.REQ {
 	return req
 }
 
-// noLID stands in a path where InfiniBand has addresses of its own.
+// noLID is the value in a path for InfiniBand's own addresses.
 const noLID = 0xFFFF
 
-// FlowLabel is that of a connection's packets, as the kernel chooses it: by the ports.
+// FlowLabel returns the flow label of a connection's packets, which the kernel derives from the ports.
 func FlowLabel(source, dest uint16) uint32 { return (uint32(source)*31 + uint32(dest)) & (1<<20 - 1) }
 
-// accepted takes a REP.
+// accepted handles a REP.
 func (m *Manager) accepted(now time.Time, path Path, mad wire.MAD) {
 	rep := mad.REP()
 	c := m.connectionOf(path, rep.CommIDs)
@@ -107,7 +107,7 @@ func (m *Manager) accepted(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// numberIn is the number of the peer's queue pair in a REP: of an XRC target where other services have an EE context.
+// numberIn returns the number of the peer's queue pair in a REP: for an XRC target in the field for the EE context.
 func (c *Connection) numberIn(rep *wire.REP) wire.QPN {
 	if c.Type == verbs.QPTypeXRCSend {
 		return wire.QPN(rep.LocalEECN)
@@ -115,7 +115,7 @@ func (c *Connection) numberIn(rep *wire.REP) wire.QPN {
 	return rep.LocalQPN
 }
 
-// take copies what a REP says.
+// take copies the peer's parameters from a REP.
 func (c *Connection) take(rep *wire.REP) {
 	c.knowsPeer(rep.CommIDs.Local, c.numberIn(rep))
 	c.SQPSN, c.RNRRetryCount = rep.StartingPSN, rep.RNRRetryCount
@@ -127,7 +127,7 @@ func (c *Connection) take(rep *wire.REP) {
 	}
 }
 
-// acceptedAgain answers a REP that has been repeated.
+// acceptedAgain answers a repeated REP.
 func (c *Connection) acceptedAgain() {
 	switch c.state {
 	case stateREPReceived:
@@ -139,7 +139,8 @@ func (c *Connection) acceptedAgain() {
 	}
 }
 
-// Confirm takes the peer's acceptance: its queue pair can send. verbs.ErrInvalid if there is none.
+// Confirm confirms the peer's acceptance, so that its queue pair can send. It returns verbs.ErrInvalid if the peer has
+// not accepted.
 func (c *Connection) Confirm() error {
 	if c.state != stateREPReceived {
 		return fmt.Errorf("%w: confirm a connection that the peer has not accepted, or that has ended", verbs.ErrInvalid)

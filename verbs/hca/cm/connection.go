@@ -11,50 +11,50 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Connection is one side of a connection, from its request until no packet of it is on its way any more.
+// Connection is one side of a connection, from its request until no packet of it is in flight.
 //
 //	Connect ─► REQ sent ──────── REP ─► REP received ── Confirm ─┐        Disconnect ─► DREQ sent ─ DREP ─┐
 //	               │ REJ, no answer          │ Reject            ├─► established                          ├─► timewait ─► gone
 //	REQ ─► REQ received ── Accept ─► REP sent ─ RTU, data ───────┘        DREQ ─► DREQ received ─ Disconnect ─┘
 //
-// Close ends it at any time, with the message that this takes. A connection whose owner has closed it
-// stays until the peer has been told, or has not answered.
+// Close ends it at any time, with the required message. A connection that its owner has closed remains until the peer
+// has been notified, or has not responded.
 type Connection struct {
 	Terms
-	Type         verbs.QPType // of the queue pairs, as asked for
+	Type         verbs.QPType // of the queue pairs, as requested
 	Service      wire.ServiceID
-	Source, Dest netip.AddrPort // who asked, and who was asked
-	// Peer is what the peer says of its queue pair, seen from here: ResponderResources is what is asked of
-	// this side, InitiatorDepth what this side may ask for.
+	Source, Dest netip.AddrPort // the active and the passive side
+	// Peer has the peer's parameters, from this side's view: ResponderResources is requested from this side,
+	// InitiatorDepth is the limit of this side's requests.
 	Peer  ib.ConnParam
-	Owner any // of the events; who takes a connection from a listener sets it
+	Owner any // of the events; set by the side that dequeues a connection from a listener
 
 	manager       *Manager
 	listener      *Listener // at which it waits, or has waited
 	state         connectionState
 	local, remote wire.CommID
 	localQPN      wire.QPN
-	requestTID    uint64 // of the REQ, and of what answers it
+	requestTID    uint64 // of the REQ, and of its answers
 	tid           uint64 // of a DREQ from here
 
-	message  *[wire.MADLen]byte // that is repeated until it is answered
-	retries  int                // that are left
+	message  *[wire.MADLen]byte // repeated until it is answered
+	retries  int                // remaining retries
 	timeout  time.Duration      // of a try
 	patience int                // retries of a message
-	delayed  bool               // the peer has said that the answer to this try takes longer
+	delayed  bool               // the peer has announced that its answer to this try takes longer
 	timer    timers.Timer[func(now time.Time)]
 	place    *list.Element // among those without an owner
 }
 
-// Terms are what the queue pairs of both sides are set to.
+// Terms has the parameters of the queue pairs of both sides.
 type Terms struct {
 	Path                               Path
 	MTU                                wire.MTU
 	RemoteQPN                          wire.QPN
-	SQPSN, RQPSN                       wire.PSN // the first of what this side sends, and of what it receives
+	SQPSN, RQPSN                       wire.PSN // first PSN that this side sends, and that it receives
 	AckTimeout                         uint8    // 4.096 µs × 2ⁿ
 	RetryCount, RNRRetryCount          uint8
-	ResponderResources, InitiatorDepth uint8 // READs and atomics at once: that this side serves, and asks for
+	ResponderResources, InitiatorDepth uint8 // outstanding READs and atomics that this side serves, and requests
 }
 
 type connectionState uint8
@@ -68,36 +68,36 @@ const (
 	stateDREQSent
 	stateDREQReceived
 	stateTimewait
-	stateRejected // by this side, which rejects again if it is asked again
+	stateRejected // by this side, which rejects repeated messages again
 	stateGone
 )
 
-// The times of a connection are the kernel's: within 4.096 µs × 2²⁰ (4 s) a side answers, and a packet
-// takes 2¹⁸ (1 s) at most.
+// The times of a connection are the kernel's: a side responds within 4.096 µs × 2²⁰ (4 s), and a packet takes at most
+// 2¹⁸ (1 s).
 const (
 	responseTimeout = 20
 	packetLifetime  = 18
 	ackDelay        = 15 // of a card, as Soft-RoCE's
 	ackTimeout      = packetLifetime + 1
-	mraTimeout      = 24 // within which a program decides (69 s)
+	mraTimeout      = 24 // time for a program's decision (69 s)
 	maxCMRetries    = 15
 )
 
-// duration is 4.096 µs × 2ⁿ. What a peer may choose is between 67 ms and 69 s: nobody has this side send
-// without a pause, or wait for hours.
+// duration returns 4.096 µs × 2ⁿ. A time chosen by a peer is limited to between 67 ms and 69 s, so that no peer can
+// make this side send without a pause, or wait for hours.
 func duration(exponent uint8) time.Duration {
 	return 4096 * time.Nanosecond << min(max(exponent, 14), mraTimeout)
 }
 
-// connections are a manager's, as messages name them.
+// connections holds a manager's connections, by the names in messages.
 type connections struct {
 	byID    map[wire.CommID]*Connection // by this side's id
 	byPeer  map[peerID]*Connection
 	byQP    map[peerQP]*Connection
-	orphans *list.List // those without an owner, in the order in which they lost it
+	orphans *list.List // those without an owner, in the order of losing it
 }
 
-// peerID and peerQP name a connection as its peer does.
+// peerID and peerQP are the names of a connection at its peer.
 type (
 	peerID struct {
 		peer wire.GID
@@ -113,7 +113,7 @@ func newConnections() connections {
 	return connections{map[wire.CommID]*Connection{}, map[peerID]*Connection{}, map[peerQP]*Connection{}, list.New()}
 }
 
-// newConnection gives a connection its numbers. The caller sets the rest.
+// newConnection assigns a connection its numbers. The caller sets the rest.
 func (m *Manager) newConnection(path Path) *Connection {
 	c := &Connection{manager: m, tid: m.random(), patience: maxCMRetries}
 	c.Path, c.AckTimeout = path, ackTimeout
@@ -126,15 +126,15 @@ func (m *Manager) newConnection(path Path) *Connection {
 	return c
 }
 
-// knowsPeer enters the peer's names.
+// knowsPeer adds the peer's names.
 func (c *Connection) knowsPeer(id wire.CommID, qpn wire.QPN) {
 	c.remote, c.RemoteQPN = id, qpn
 	c.manager.connections.byPeer[peerID{c.Path.Remote, id}] = c
 	c.manager.connections.byQP[peerQP{c.Path.Remote, qpn}] = c
 }
 
-// connectionOf finds the connection that a message is about; nil if there is none, or it is not from its
-// peer.
+// connectionOf returns the connection of a message, or nil if there is no such connection or the message is not from
+// its peer.
 func (m *Manager) connectionOf(path Path, ids wire.CommIDs) *Connection {
 	c := m.connections.byID[ids.Remote]
 	if c == nil || c.Path.Remote != path.Remote || c.Path.Local != path.Local || c.state != stateREQSent && c.remote != ids.Local {
@@ -144,7 +144,8 @@ func (m *Manager) connectionOf(path Path, ids wire.CommIDs) *Connection {
 	return c
 }
 
-// Agreed says whether Terms are complete: both sides have named their queue pairs, and none has ended it.
+// Agreed reports whether Terms are complete: both sides have named their queue pairs, and neither has ended the
+// connection.
 func (c *Connection) Agreed() bool {
 	return c.state >= stateREQReceived && c.state <= stateEstablished
 }
@@ -155,14 +156,14 @@ func (c *Connection) turnAway(now time.Time) { c.reject(now, wire.RejectConsumer
 
 func (c *Connection) ids() wire.CommIDs { return wire.CommIDs{Local: c.local, Remote: c.remote} }
 
-// send sends a message. Its path has no flow label, so that it is the same for all connections with a peer.
+// send sends a message. Its path has no flow label, so it is the same for all connections with a peer.
 func (c *Connection) send(write func(wire.MAD)) {
 	path := c.Path
 	path.FlowLabel = 0
 	c.manager.send(path, write)
 }
 
-// keep sends a message, which resend sends again.
+// keep sends a message, and keeps it for resend.
 func (c *Connection) keep(write func(wire.MAD)) {
 	c.message = new([wire.MADLen]byte)
 	write(c.message[:])
@@ -171,20 +172,20 @@ func (c *Connection) keep(write func(wire.MAD)) {
 
 func (c *Connection) resend() { c.send(func(mad wire.MAD) { copy(mad, c.message[:]) }) }
 
-// ask sends a message, and repeats it until answered, or until the retries are used up.
+// ask sends a message, and repeats it until answered, or until no retries remain.
 func (c *Connection) ask(now time.Time, write func(wire.MAD)) {
 	c.retries = c.patience
 	c.manager.timers.Set(&c.timer, now.Add(c.timeout))
 	c.keep(write)
 }
 
-// answered ends the repetition.
+// answered stops the repetition.
 func (c *Connection) answered() {
 	c.manager.timers.Stop(&c.timer)
 	c.message = nil
 }
 
-// expire repeats a message, or gives up, or ends the timewait.
+// expire repeats a message, gives up, or ends the timewait.
 func (c *Connection) expire(now time.Time) {
 	c.manager.hand = c.Owner
 	counters := &c.manager.counters
@@ -206,7 +207,7 @@ func (c *Connection) expire(now time.Time) {
 	}
 }
 
-// giveUp is for a peer that does not answer.
+// giveUp handles a peer that does not respond.
 func (c *Connection) giveUp(now time.Time) {
 	if c.state == stateDREQSent {
 		c.end(now, true)
@@ -223,7 +224,7 @@ func (c *Connection) tell(e Event) {
 	}
 }
 
-// Close ends the connection, and its events. Nothing happens if it has ended.
+// Close ends the connection, and its events. It has no effect if the connection has ended.
 func (c *Connection) Close(now time.Time) {
 	switch c.state {
 	case stateREQSent:
@@ -237,8 +238,7 @@ func (c *Connection) Close(now time.Time) {
 	c.abandon()
 }
 
-// abandon takes the connection from its owner. Of those that are left without, the oldest are forgotten
-// when there are many.
+// abandon removes the connection from its owner. If there are too many without an owner, the oldest are forgotten.
 func (c *Connection) abandon() {
 	c.Owner = nil
 	if c.state == stateGone || c.place != nil {
@@ -267,7 +267,7 @@ func (c *Connection) forget() {
 	}
 }
 
-// forgetPeer lets the peer's queue pair have another connection.
+// forgetPeer allows the peer's queue pair to have another connection.
 func (c *Connection) forgetPeer() {
 	if key := (peerQP{c.Path.Remote, c.RemoteQPN}); c.manager.connections.byQP[key] == c {
 		delete(c.manager.connections.byQP, key)

@@ -13,7 +13,7 @@ import (
 
 var connections7174 = wire.ServiceIDFor(wire.PortSpaceTCP, 7174)
 
-// connect asks for a connection along a path.
+// connect returns the configuration of a connection along a path.
 func connect(from Path, qpn wire.QPN, owner any) ConnectConfig {
 	return ConnectConfig{
 		Path: from, Service: connections7174, MTU: wire.MTU1024, Owner: owner,
@@ -22,7 +22,7 @@ func connect(from Path, qpn wire.QPN, owner any) ConnectConfig {
 	}
 }
 
-// sides are two managers, and a connection's two ends as soon as they are there.
+// sides is two managers, and the two ends of a connection once they exist.
 type sides struct {
 	testing.TB
 	client, server *Manager
@@ -40,7 +40,7 @@ func newSides(t testing.TB) *sides {
 	return s
 }
 
-// ask has the client ask, and gives its REQ, which has not arrived.
+// ask makes the client connect, and returns its REQ, which has not arrived.
 func (s *sides) ask() Datagram {
 	s.Helper()
 	var err error
@@ -49,7 +49,7 @@ func (s *sides) ask() Datagram {
 	return one(s, sent(s.client))
 }
 
-// take has the server's owner take the request.
+// take makes the server's owner dequeue the request.
 func (s *sides) take() {
 	s.Helper()
 	if e := one(s, told(s.server)); e.Kind != EventRequest || e.Owner != "listener" {
@@ -62,7 +62,7 @@ func (s *sides) take() {
 func (s *sides) toServer(d Datagram) { s.server.Receive(s.now, there, d.MAD[:]) }
 func (s *sides) toClient(d Datagram) { s.client.Receive(s.now, back, d.MAD[:]) }
 
-// exchange has all messages arrive until there are none.
+// exchange delivers all messages until none are left.
 func (s *sides) exchange() {
 	for {
 		up, down := sent(s.client), sent(s.server)
@@ -78,7 +78,7 @@ func (s *sides) exchange() {
 	}
 }
 
-// established gives sides that have a connection.
+// established returns sides with an established connection.
 func established(t testing.TB) *sides {
 	s := newSides(t)
 	s.toServer(s.ask())
@@ -92,7 +92,7 @@ func established(t testing.TB) *sides {
 	return s
 }
 
-// tells checks which events there are.
+// tells checks the kinds of the events.
 func (s *sides) tells(m *Manager, kinds ...EventKind) (events []Event) {
 	s.Helper()
 	events = told(m)
@@ -107,7 +107,7 @@ func (s *sides) tells(m *Manager, kinds ...EventKind) (events []Event) {
 	return events
 }
 
-// empty checks that nothing is left of connections.
+// empty checks that no state of connections is left.
 func (s *sides) empty() {
 	s.Helper()
 	for _, m := range []*Manager{s.client, s.server} {
@@ -118,15 +118,15 @@ func (s *sides) empty() {
 	}
 }
 
-// pass has time pass on both sides.
+// pass advances the time on both sides.
 func (s *sides) pass(d time.Duration) {
 	s.now = s.now.Add(d)
 	s.client.Expire(s.now)
 	s.server.Expire(s.now)
 }
 
-// TestConnectionsAreTheKernels: all messages of a connection are byte for byte those of two kernels, whose
-// numbers the managers have.
+// TestConnectionsAreTheKernels: all messages of a connection are byte for byte those of two kernels, with the kernels'
+// numbers.
 func TestConnectionsAreTheKernels(t *testing.T) {
 	for _, row := range []struct {
 		capture    string
@@ -189,10 +189,10 @@ func TestConnectionsAreTheKernels(t *testing.T) {
 	}
 }
 
-// from is the path of what a connection's peer sends.
+// from is the path of the messages of a connection's peer.
 func (c *Connection) from() Path { return c.Path.answer() }
 
-// reversed is the path as the other side sees it.
+// reversed returns the path from the other side's view.
 func (p Path) reversed() Path { return Path{Local: p.Remote, Remote: p.Local} }
 
 func listed(numbers *[]uint64) func() uint64 {
@@ -210,7 +210,7 @@ func (s *sides) is(all []Datagram, along Path, want wire.MAD) Datagram {
 	return d
 }
 
-// TestTerms: both sides set their queue pairs to what belongs together.
+// TestTerms: both sides set their queue pairs to matching parameters.
 func TestTerms(t *testing.T) {
 	s := newSides(t)
 	config := connect(back, 11, "active")
@@ -221,7 +221,7 @@ func TestTerms(t *testing.T) {
 	s.active, err = s.client.Connect(s.now, config)
 	check(t, err)
 	if s.active.Agreed() {
-		t.Error("agreed, before the peer has answered")
+		t.Error("agreed before the peer has answered")
 	}
 	s.toServer(one(t, sent(s.client)))
 	s.take()
@@ -231,14 +231,14 @@ func TestTerms(t *testing.T) {
 	}
 	asked.PrivateData = nil
 	if want := (ib.ConnParam{QPN: 11, ResponderResources: 3, InitiatorDepth: 2, RetryCount: 7, RNRRetryCount: 6, FlowControl: true, SRQ: true}); !same(asked, want) {
-		t.Errorf("the request says %+v, want %+v", asked, want)
+		t.Errorf("request: got %+v, want %+v", asked, want)
 	}
 	want := Terms{
 		Path: Path{Local: there.Local, Remote: there.Remote, TrafficClass: 0x68, FlowLabel: 77, HopLimit: 9}, MTU: wire.MTU1024, RemoteQPN: 11,
 		SQPSN: s.active.RQPSN, RQPSN: s.passive.RQPSN, AckTimeout: 19, RetryCount: 7, RNRRetryCount: 6, ResponderResources: 3, InitiatorDepth: 2,
 	}
 	if !s.passive.Agreed() || s.passive.Terms != want {
-		t.Errorf("%+v, want %+v", s.passive.Terms, want)
+		t.Errorf("terms: got %+v, want %+v", s.passive.Terms, want)
 	}
 	refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{PrivateData: make([]byte, AcceptData+1)}), verbs.ErrInvalid, "197 bytes")
 	refused(t, s.passive.Confirm(), verbs.ErrInvalid, "not accepted")
@@ -250,14 +250,14 @@ func TestTerms(t *testing.T) {
 	}
 	e.Peer.PrivateData = nil
 	if want := (ib.ConnParam{QPN: 12, ResponderResources: 1, InitiatorDepth: 3, RNRRetryCount: 5}); !same(e.Peer, want) {
-		t.Errorf("the response says %+v, want %+v", e.Peer, want)
+		t.Errorf("response: got %+v, want %+v", e.Peer, want)
 	}
 	want = Terms{
 		Path: config.Path, MTU: wire.MTU1024, RemoteQPN: 12, SQPSN: s.passive.RQPSN, RQPSN: s.active.RQPSN,
 		AckTimeout: 19, RetryCount: 7, RNRRetryCount: 5, ResponderResources: 1, InitiatorDepth: 3,
 	}
 	if !s.active.Agreed() || s.active.Terms != want {
-		t.Errorf("%+v, want %+v", s.active.Terms, want)
+		t.Errorf("terms: got %+v, want %+v", s.active.Terms, want)
 	}
 	refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{}), verbs.ErrInvalid, "answered already")
 	refused(t, s.passive.Reject(s.now, nil), verbs.ErrInvalid, "has been answered")
@@ -269,7 +269,7 @@ func same(a, b ib.ConnParam) bool {
 		bytes.Equal(a.PrivateData, b.PrivateData)
 }
 
-// TestConnectRefuses what no request can say.
+// TestConnectRefuses: parameters that no request can carry are rejected.
 func TestConnectRefuses(t *testing.T) {
 	m, config := newManager(t), connect(back, 11, nil)
 	config.Param.PrivateData = make([]byte, ConnectData+1)
@@ -278,6 +278,6 @@ func TestConnectRefuses(t *testing.T) {
 	_, err = m.Connect(start, ConnectConfig{})
 	refused(t, err, verbs.ErrInvalid, "one IP version")
 	if len(m.connections.byID) != 0 {
-		t.Error("a connection is left")
+		t.Error("the connection was not freed")
 	}
 }

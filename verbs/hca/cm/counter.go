@@ -1,37 +1,37 @@
 package cm
 
-// Counter is something that a manager counts. Each datagram that Receive takes is counted once, by one
-// of the first group. To the card it was delivered, also if it is dropped here.
+// Counter identifies a count of a manager. Each datagram passed to Receive is counted once, by a counter of the first
+// group. For the card it was delivered, even if it is dropped here.
 type Counter uint8
 
 // The counters.
 const (
-	Requests              Counter = iota // requests for datagram services that a listener took
+	Requests              Counter = iota // requests for datagram services accepted by a listener
 	Duplicates                           // retries of such a request
-	NoListener                           // requests that nobody listens for, refused
-	BadAddress                           // requests with an address header that is not understood or not true, refused
-	BacklogFull                          // requests that found no room at the listener, dropped
+	NoListener                           // requests without a listener, refused
+	BadAddress                           // requests with an unknown or wrong address header, refused
+	BacklogFull                          // requests without room at the listener, dropped
 	Replies                              // replies to an inquiry
-	ConnectionRequests                   // requests for connections that a listener took
-	ConnectionDuplicates                 // messages of connections that had arrived before
-	ConnectionBacklogFull                // requests for connections that found no room at the listener, dropped
-	ConnectionMessages                   // answers and ends of connections that are here
+	ConnectionRequests                   // requests for connections accepted by a listener
+	ConnectionDuplicates                 // repeated messages of connections
+	ConnectionBacklogFull                // requests for connections without room at the listener, dropped
+	ConnectionMessages                   // answers and ends of existing connections
 	ConnectionsRejected                  // requests for connections, refused
-	StaleConnections                     // requests and replies of a queue pair that a connection here has already, refused
-	DisconnectsConfirmed                 // ends of connections that are not there, confirmed
+	StaleConnections                     // requests and replies of a queue pair that has a connection here, refused
+	DisconnectsConfirmed                 // ends of unknown connections, confirmed
 	PathsRefused                         // alternate paths for connections, refused
 	Unsupported                          // Get and Set of any class, refused
-	Stray                                // answers to what was not asked, or not any more
+	Stray                                // answers to unknown or completed requests
 	Unknown                              // other methods, attributes and classes, dropped
-	BadVersion                           // versions that are not known; refused where there is a message for it
-	BadLength                            // not the length of a MAD, dropped
+	BadVersion                           // unknown versions; refused if there is a message for it
+	BadLength                            // length other than that of a MAD, dropped
 
 	Sent            // messages of all kinds
-	Retries         // of these, requests that were repeated
+	Retries         // repeated requests, included in Sent
 	Timeouts        // inquiries and connections that ended without an answer
-	RefusalsLimited // refusals that were not sent, because there were many
-	SendOverflow    // messages that were not sent, because many waited
-	Unroutable      // messages of Sent that have no way to the peer; the owner of QP 1 counts them
+	RefusalsLimited // refusals not sent because of the rate limit
+	SendOverflow    // messages not sent because the queue was full
+	Unroutable      // messages of Sent without a path to the peer, counted by the owner of QP 1
 
 	counters
 )
@@ -46,8 +46,8 @@ var counterNames = [counters]string{
 // String is the counter's name.
 func (c Counter) String() string { return counterNames[c] }
 
-// Counters are all of a manager's.
+// Counters holds the counts of a manager.
 type Counters [counters]uint64
 
-// Counters gives the counters as they are.
+// Counters returns the current counts.
 func (m *Manager) Counters() Counters { return m.counters }

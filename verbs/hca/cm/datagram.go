@@ -2,7 +2,7 @@ package cm
 
 import "github.com/roced/roced/datapath/wire"
 
-// Path is the way of a datagram between the two QP 1, seen from this card, whichever way it goes.
+// Path is the path of a datagram between the two QP 1, from this card's view, in both directions.
 type Path struct {
 	Local, Remote wire.GID
 	TrafficClass  uint8
@@ -10,7 +10,7 @@ type Path struct {
 	FlowLabel     uint32 // 20 bits
 }
 
-// answer is the path of an answer. Like the kernel's it is of traffic class 0.
+// answer returns the path of an answer. Its traffic class is 0, as in the kernel.
 func (p Path) answer() Path { return Path{Local: p.Local, Remote: p.Remote} }
 
 // Datagram is a message with its path.

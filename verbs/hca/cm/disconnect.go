@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Disconnect ends the connection, or agrees to the peer's end. EventDisconnected follows in the first case,
-// when the peer agrees or does not answer; then, in both, EventTimewaitExit. Nothing happens in other states.
+// Disconnect ends the connection, or agrees to the peer's end. EventDisconnected follows in the first case, when the
+// peer agrees or does not respond; then, in both cases, EventTimewaitExit. In other states it has no effect.
 func (c *Connection) Disconnect(now time.Time) {
 	switch c.state {
 	case stateEstablished:
@@ -19,7 +19,7 @@ func (c *Connection) Disconnect(now time.Time) {
 	}
 }
 
-// ended takes a DREQ.
+// ended handles a DREQ.
 func (m *Manager) ended(now time.Time, path Path, mad wire.MAD) {
 	dreq := mad.DREQ()
 	c := m.connectionOf(path, dreq.CommIDs)
@@ -52,7 +52,7 @@ func (c *Connection) sendDREP(tid uint64) {
 	c.send(func(mad wire.MAD) { mad.PutDREP(tid, &wire.DREP{CommIDs: c.ids()}) })
 }
 
-// agreed takes a DREP.
+// agreed handles a DREP.
 func (m *Manager) agreed(now time.Time, path Path, mad wire.MAD) {
 	switch c := m.connectionOf(path, mad.CommIDs()); {
 	case c == nil:
@@ -65,14 +65,14 @@ func (m *Manager) agreed(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// end is the end that this side wanted; unanswered if the peer has not agreed to it.
+// end completes the end that this side requested; unanswered is true if the peer has not agreed to it.
 func (c *Connection) end(now time.Time, unanswered bool) {
 	c.timewait(now)
 	c.tell(Event{Kind: EventDisconnected, Unanswered: unanswered})
 }
 
-// timewait has the connection wait until no packet of it can be on its way. Its peer's queue pair may have
-// another one.
+// timewait keeps the connection until no packet of it can be in flight. Its peer's queue pair may have another
+// connection.
 func (c *Connection) timewait(now time.Time) {
 	c.answered()
 	c.state = stateTimewait
@@ -80,10 +80,10 @@ func (c *Connection) timewait(now time.Time) {
 	c.manager.timers.Set(&c.timer, now.Add(duration(min(c.AckTimeout, maxTimewait))))
 }
 
-// maxTimewait bounds what a peer's timeout may ask for: 17 s.
+// maxTimewait limits the timewait that a peer's timeout can cause: 17 s.
 const maxTimewait = 22
 
-// refuseLAP refuses an alternate path: there are none.
+// refuseLAP refuses an alternate path, which is not supported.
 func (m *Manager) refuseLAP(now time.Time, path Path, mad wire.MAD) {
 	m.counters[PathsRefused]++
 	apr := wire.APR{CommIDs: swapped(mad), Status: wire.APRCommID}

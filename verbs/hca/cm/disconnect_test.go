@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestDisconnect: either side ends the connection, or both at once; each is told so once, and that the
-// time to wait is over.
+// TestDisconnect: either side ends the connection, or both at once; each gets one event for the end, and one for the
+// end of timewait.
 func TestDisconnect(t *testing.T) {
 	for name, row := range map[string]struct {
 		act            func(*sides)
@@ -32,7 +32,7 @@ func TestDisconnect(t *testing.T) {
 			row.act(s)
 			s.exchange()
 			if s.active.Agreed() || s.passive.Agreed() {
-				t.Error("it has not ended")
+				t.Error("the connection has not ended")
 			}
 			s.pass(duration(ackTimeout))
 			none(t, "answers", sent(s.client))
@@ -43,12 +43,12 @@ func TestDisconnect(t *testing.T) {
 				c.Disconnect(s.now)
 				c.Close(s.now)
 			}
-			none(t, "messages of what has ended", append(sent(s.client), sent(s.server)...))
+			none(t, "messages of an ended connection", append(sent(s.client), sent(s.server)...))
 		})
 	}
 }
 
-// TestLostEnds: what was lost of an end is repeated, and repeated ends are agreed to again.
+// TestLostEnds: lost DREQs and DREPs are repeated, and repeated DREQs are answered again.
 func TestLostEnds(t *testing.T) {
 	s := established(t)
 	s.active.Disconnect(s.now)
@@ -69,12 +69,12 @@ func TestLostEnds(t *testing.T) {
 	if again := one(t, sent(s.client)); again != dreq {
 		t.Errorf("%x, then %x", dreq.MAD, again.MAD)
 	}
-	s.toServer(dreq) // which has forgotten it
+	s.toServer(dreq) // a side that has forgotten it
 	s.exchange()
 	s.tells(s.client, EventDisconnected)
 }
 
-// TestSilentPeer: a connection whose peer does not answer ends all the same, also without an owner.
+// TestSilentPeer: a connection whose peer does not respond still ends, also without an owner.
 func TestSilentPeer(t *testing.T) {
 	for _, owned := range []bool{true, false} {
 		s := established(t)
@@ -98,21 +98,21 @@ func TestSilentPeer(t *testing.T) {
 			s.tells(s.client)
 		}
 		if len(s.client.connections.byID) != 0 {
-			t.Error("it is left")
+			t.Error("the connection was not freed")
 		}
 		s.passive.Close(s.now)
-		s.toClient(one(t, sent(s.server))) // which has forgotten it
+		s.toClient(one(t, sent(s.server))) // a side that has forgotten it
 		s.toServer(one(t, sent(s.client)))
 		s.pass(time.Minute)
 		s.empty()
 	}
 }
 
-// TestStale: a peer that asks with a queue pair which has a connection here has lost that one: it ends,
-// and the peer is told to ask again.
+// TestStale: a peer that connects a queue pair that has a connection here has lost that connection: it ends, and the
+// peer is rejected so that it retries.
 func TestStale(t *testing.T) {
 	s := established(t)
-	other := newManager(t) // of the client's host, which has begun anew
+	other := newManager(t) // of the client's host, which has restarted
 	again, err := other.Connect(s.now, connect(back, 11, "again"))
 	check(t, err)
 	s.toServer(one(t, sent(other)))
@@ -139,7 +139,7 @@ func TestStale(t *testing.T) {
 	s.take()
 }
 
-// TestForgedMessages: of a connection, only its peer's messages with both ids count.
+// TestForgedMessages: only messages from the connection's peer with both ids are accepted.
 func TestForgedMessages(t *testing.T) {
 	s := established(t)
 	s.active.Disconnect(s.now)
@@ -153,7 +153,7 @@ func TestForgedMessages(t *testing.T) {
 	} {
 		for _, attribute := range []wire.Attribute{wire.AttributeDREQ, wire.AttributeDREP, wire.AttributeREJ, wire.AttributeMRA, wire.AttributeRTU} {
 			if attribute != wire.AttributeDREQ && name == "queue pair" {
-				continue // which others do not name
+				continue // other messages do not name it
 			}
 			came, forged := there, dreq
 			binary.BigEndian.PutUint16(forged.mad()[16:], uint16(attribute)) // the ids stay where they are
@@ -167,7 +167,7 @@ func TestForgedMessages(t *testing.T) {
 	none(t, "events", told(s.server))
 }
 
-// TestOrphansAreBounded: connections whose owners have gone are remembered for a time, and in a number.
+// TestOrphansAreBounded: connections without an owner are kept for a limited time and in a limited number.
 func TestOrphansAreBounded(t *testing.T) {
 	s := newSides(t)
 	for i := range maxKept + 5 {
@@ -184,6 +184,6 @@ func TestOrphansAreBounded(t *testing.T) {
 	}
 	s.server.Expire(s.now.Add(keepReply))
 	if c.orphans.Len()+len(c.byID)+len(c.byPeer)+len(s.server.timers) != 0 {
-		t.Error("some are left")
+		t.Error("some connections were not freed")
 	}
 }

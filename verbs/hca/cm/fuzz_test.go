@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// FuzzReceive: whatever arrives is counted once and has one answer at most; and what answers it
-// sends to another manager end there, after one exchange more.
+// FuzzReceive: each datagram is counted once and has at most one answer; and answers sent to another manager end there,
+// after at most one further exchange.
 func FuzzReceive(f *testing.F) {
 	for _, capture := range []string{"udaddy", "ucmatose", "rping", "rdmacm_nolistener", "sidr_nolistener"} {
 		for _, m := range peerMessages(f, capture) {
@@ -45,13 +45,13 @@ func FuzzReceive(f *testing.F) {
 		for _, m := range []*Manager{a, b} {
 			m.Expire(start.Add(time.Hour))
 			if at, some := m.Deadline(); some && at.Before(start.Add(time.Hour)) {
-				t.Errorf("something was due at %v", at)
+				t.Errorf("got a timer at %v, want none", at)
 			}
 		}
 	})
 }
 
-// counting gives the numbers from 1 on.
+// counting returns the numbers from 1 on.
 func counting() func() uint64 {
 	n := uint64(0)
 	return func() uint64 { n++; return n }

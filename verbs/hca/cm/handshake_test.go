@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// TestStartingPSNs: a REQ and a REP say with which PSN the peer is to begin. The kernels' captures say so.
+// TestStartingPSNs: a REQ and a REP state the first PSN that the peer has to use, as in the kernels' captures.
 func TestStartingPSNs(t *testing.T) {
 	messages := peerMessages(t, "rping")
 	req, rep := messages[0].REQ(), messages[1].REP()
@@ -30,7 +30,7 @@ func TestStartingPSNs(t *testing.T) {
 	}
 }
 
-// TestConnectRetries: a REQ is repeated as often and as fast as the kernel does; then the peer is told.
+// TestConnectRetries: a REQ is repeated as often and as fast as by the kernel; then the peer gets a REJ.
 func TestConnectRetries(t *testing.T) {
 	s := newSides(t)
 	first := s.ask()
@@ -55,7 +55,7 @@ func TestConnectRetries(t *testing.T) {
 	counted(t, s.client, map[Counter]uint64{Sent: 17, Retries: 15, Timeouts: 1})
 }
 
-// TestWithdrawn: a REJ of who has asked ends a request, whether it waits or was taken.
+// TestWithdrawn: a REJ from the sender of a request ends the request, whether it waits or was dequeued.
 func TestWithdrawn(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		s := newSides(t)
@@ -71,15 +71,15 @@ func TestWithdrawn(t *testing.T) {
 			}
 			refused(t, s.passive.Accept(s.now, 2, ib.ConnParam{}), verbs.ErrInvalid, "withdrawn")
 		} else if s.tells(s.server, EventRequest, EventWithdrawn); s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
-			t.Error("the request waits still")
+			t.Error("the request still waits")
 		}
 		none(t, "events of a closed connection", told(s.client))
 		s.empty()
 	}
 }
 
-// TestPostponed: while the program decides, a repeated REQ is answered by a MRA, which stops the repetition
-// for so long, once for each try.
+// TestPostponed: while the program decides, a repeated REQ is answered by an MRA, which delays the next repetition,
+// once for each try.
 func TestPostponed(t *testing.T) {
 	s := newSides(t)
 	req := s.ask()
@@ -95,11 +95,11 @@ func TestPostponed(t *testing.T) {
 	s.pass(time.Second)
 	s.toClient(mra) // a duplicate
 	if at, _ := s.client.Deadline(); at != want {
-		t.Errorf("repeated at %v, want %v", at, want)
+		t.Errorf("repetition due at %v, want %v", at, want)
 	}
 	s.pass(want.Sub(s.now))
 	if again := one(t, sent(s.client)); again != req {
-		t.Error("it was not repeated")
+		t.Error("the REQ was not repeated")
 	}
 	s.toClient(mra)
 	if at, _ := s.client.Deadline(); at != s.now.Add(want.Sub(start)) {
@@ -122,7 +122,7 @@ func TestPostponed(t *testing.T) {
 	counted(t, s.client, map[Counter]uint64{ConnectionMessages: 3, ConnectionDuplicates: 2, Sent: 3, Retries: 1})
 }
 
-// TestLostAnswers: each message that was lost is made good by a repetition of that before it.
+// TestLostAnswers: a lost message is recovered by a repetition of the message before it.
 func TestLostAnswers(t *testing.T) {
 	s := newSides(t)
 	req := s.ask()
@@ -148,7 +148,7 @@ func TestLostAnswers(t *testing.T) {
 	none(t, "events of duplicates", append(told(s.client), told(s.server)...))
 }
 
-// TestEstablishedByData: the first packet of the queue pair stands for a RTU that was lost.
+// TestEstablishedByData: the first packet of the queue pair replaces a lost RTU.
 func TestEstablishedByData(t *testing.T) {
 	s := newSides(t)
 	s.toServer(s.ask())
@@ -167,7 +167,7 @@ func TestEstablishedByData(t *testing.T) {
 	}
 }
 
-// TestRejected: either side can refuse, with private data, and says so again if it is asked again.
+// TestRejected: either side can reject, with private data, and rejects repeated messages again.
 func TestRejected(t *testing.T) {
 	data := bytes.Repeat([]byte{9}, RejectData)
 	s := newSides(t)
@@ -206,7 +206,7 @@ func TestRejected(t *testing.T) {
 	s.empty()
 }
 
-// TestUnacceptable: what no listener can take is rejected, with the reason.
+// TestUnacceptable: requests that no listener can accept are rejected, with the reason.
 func TestUnacceptable(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*wire.REQ)
@@ -237,7 +237,7 @@ func TestUnacceptable(t *testing.T) {
 	}
 }
 
-// TestListenersOfBothKinds: requests for connections and those for datagrams do not meet the other's listener.
+// TestListenersOfBothKinds: requests for connections do not reach listeners for datagrams, and vice versa.
 func TestListenersOfBothKinds(t *testing.T) {
 	s := newSides(t)
 	datagrams, err := s.server.Listen(ListenConfig{Service: connections7174})
@@ -260,8 +260,7 @@ func TestListenersOfBothKinds(t *testing.T) {
 	}
 }
 
-// TestConnectionBacklog: listeners hold as many requests for connections as those for datagrams, and reject
-// them when they close.
+// TestConnectionBacklog: listeners queue as many requests for connections as for datagrams, and reject them on Close.
 func TestConnectionBacklog(t *testing.T) {
 	s := newSides(t)
 	s.listener.Close(s.now)
@@ -280,13 +279,13 @@ func TestConnectionBacklog(t *testing.T) {
 		knock(1)
 	}
 	if n := len(told(s.server)); n != senderShare {
-		t.Errorf("%d of one sender wait", n)
+		t.Errorf("got %d waiting requests of one sender", n)
 	}
 	for sender := range byte(100) {
 		knock(100 + sender)
 	}
 	if n := len(told(s.server)); n != 20-senderShare || len(s.server.connections.byID) != 20 {
-		t.Errorf("%d of others wait; %d connections", n, len(s.server.connections.byID))
+		t.Errorf("got %d waiting requests of others; %d connections", n, len(s.server.connections.byID))
 	}
 	counted(t, s.server, map[Counter]uint64{ConnectionRequests: 20, ConnectionBacklogFull: 180})
 	taken := s.listener.NextConnection()
@@ -296,6 +295,6 @@ func TestConnectionBacklog(t *testing.T) {
 	}
 	check(t, taken.Accept(s.now, 2, ib.ConnParam{QPN: 5}))
 	if s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
-		t.Error("some wait at a closed listener")
+		t.Error("requests wait at a closed listener")
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// stage is two managers with connections between them, whose owners, network and time are played by bytes.
+// stage is two managers with connections between them; bytes determine the actions of owners, network and time.
 type stage struct {
 	sides
-	all  []*Connection // that owners have
-	seen []flight      // messages that were sent, to come again or changed
+	all  []*Connection // with an owner
+	seen []flight      // sent messages, to be repeated or changed
 }
 
 func newStage(t testing.TB) *stage {
@@ -23,7 +23,7 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-// play does what three bytes say.
+// play executes the action that three bytes describe.
 func (s *stage) play(what, which, how byte) {
 	switch what % 10 {
 	case 0:
@@ -49,7 +49,7 @@ func (s *stage) play(what, which, how byte) {
 	s.collect()
 }
 
-// act has an owner act, in whatever state the connection is.
+// act makes an owner act, in any state of the connection.
 func (s *stage) act(c *Connection, how byte) {
 	switch how % 6 {
 	case 0:
@@ -67,7 +67,7 @@ func (s *stage) act(c *Connection, how byte) {
 	}
 }
 
-// arrive has a message arrive, not for the first time perhaps, or with another attribute.
+// arrive delivers a message, possibly again, or with another attribute.
 func (s *stage) arrive(which int, how byte, changed bool) {
 	if len(s.seen) == 0 {
 		return
@@ -91,14 +91,14 @@ func (s *stage) arrive(which int, how byte, changed bool) {
 	s.counts(m, &before)
 }
 
-// counts checks that a message was counted once, by what became of it.
+// counts checks that a message was counted once, by its outcome.
 func (s *stage) counts(m *Manager, before *Counters) {
 	if after := m.Counters(); after.received() != before.received()+1 {
 		s.Errorf("a message was counted %d times", after.received()-before.received())
 	}
 }
 
-// collect takes what is sent, and checks what is left.
+// collect receives the sent messages, and checks the remaining state.
 func (s *stage) collect() {
 	for _, d := range sent(s.client) {
 		s.seen = append(s.seen, flight{toServer: true, Datagram: d})
@@ -112,7 +112,7 @@ func (s *stage) collect() {
 	s.consistent(s.server)
 }
 
-// consistent checks that what a manager has of connections fits together.
+// consistent checks that a manager's state of connections is consistent.
 func (s *stage) consistent(m *Manager) {
 	timed := 0
 	for id, c := range m.connections.byID {
@@ -142,7 +142,7 @@ func (s *stage) consistent(m *Manager) {
 	}
 }
 
-// leave has all owners go; in time nothing is left.
+// leave closes all owners; in time no state is left.
 func (s *stage) leave() {
 	for _, c := range s.all {
 		c.Close(s.now)
@@ -155,7 +155,7 @@ func (s *stage) leave() {
 	s.empty()
 }
 
-// TestHostileConnections plays at random: whatever the order, nothing breaks and nothing is left.
+// TestHostileConnections plays random actions: in any order, nothing breaks and no state is left.
 func TestHostileConnections(t *testing.T) {
 	random := seeded(t)
 	for range 300 {
@@ -167,7 +167,7 @@ func TestHostileConnections(t *testing.T) {
 	}
 }
 
-// FuzzConnections is the same, with the fuzzer's bytes.
+// FuzzConnections does the same with the fuzzer's bytes.
 func FuzzConnections(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 3, 0, 0, 1, 0, 0, 6, 1, 0, 3, 1, 0, 6, 0, 1, 3, 2, 0, 6, 0, 3, 3, 3, 0, 6, 1, 3})
 	f.Fuzz(func(t *testing.T, moves []byte) {
@@ -179,8 +179,8 @@ func FuzzConnections(f *testing.F) {
 	})
 }
 
-// TestWithdrawnLeavesNothing: a request that is withdrawn before anybody has taken it leaves nothing behind,
-// whatever the reason that its sender gives, and pushes nothing out.
+// TestWithdrawnLeavesNothing: a request that is withdrawn before it is dequeued leaves no state, whatever its reason,
+// and displaces no other.
 func TestWithdrawnLeavesNothing(t *testing.T) {
 	s := newSides(t)
 	for i := range 3 * maxKept {

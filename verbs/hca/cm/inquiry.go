@@ -10,43 +10,42 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// RequestData and ReplyData are the room for private data, in bytes: of a request behind the address
-// header, and of a reply.
+// RequestData and ReplyData are the maximum lengths of private data, in bytes: of a request after the address header,
+// and of a reply.
 const (
 	RequestData = len(wire.SIDRReq{}.PrivateData) - wire.CMAddressLen
 	ReplyData   = len(wire.SIDRRep{}.PrivateData)
 )
 
-// The kernel's, for AskConfig: 16 tries of 2¹² ms.
+// Defaults of AskConfig, as in the kernel: 16 tries of 2¹² ms.
 const (
 	DefaultTimeout = 4096 * time.Millisecond
 	DefaultRetries = 15
 )
 
-// AskConfig is what Ask asks, and how.
+// AskConfig has the parameters of Ask.
 type AskConfig struct {
 	Path         Path
 	Service      wire.ServiceID // with the peer's port
-	Source, Dest netip.AddrPort // for the address header: who asks, and whom
+	Source, Dest netip.AddrPort // for the address header: this side and the peer
 	PrivateData  []byte         // at most RequestData bytes
-	Timeout      time.Duration  // of a try; 0 stands for DefaultTimeout
-	Retries      int            // tries after the first; 0 stands for DefaultRetries, below 0 there are none
+	Timeout      time.Duration  // per try; 0 stands for DefaultTimeout
+	Retries      int            // tries after the first; 0 stands for DefaultRetries, a negative value for none
 	Owner        any            // of the events
 }
 
-// Inquiry is a request that was sent and has not been answered yet: for the queue pair of a peer that
-// serves datagrams.
+// Inquiry is a request without an answer yet, for the queue pair of a peer that serves datagrams.
 type Inquiry struct {
 	manager *Manager
 	config  AskConfig
 	tid     uint64
 	message wire.SIDRReq
-	retries int // that are left
+	retries int // remaining retries
 	timer   timers.Timer[func(now time.Time)]
 }
 
-// Ask sends a request, and repeats it until it is answered. It ends with one event, EventReply or
-// EventTimeout, or by Cancel. verbs.ErrInvalid for too much private data, or addresses of two IP versions.
+// Ask sends a request, and repeats it until it is answered. It ends with one event, EventReply or EventTimeout, or by
+// Cancel. It returns verbs.ErrInvalid for too much private data, or addresses of two IP versions.
 func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	c.Source, c.Dest = unmap(c.Source), unmap(c.Dest)
 	if len(c.PrivateData) > RequestData {
@@ -60,7 +59,7 @@ func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	header := wire.CMAddress{Source: c.Source, Destination: c.Dest.Addr()}
 	header.Put(q.message.PrivateData[:])
 	copy(q.message.PrivateData[wire.CMAddressLen:], c.PrivateData)
-	q.config.PrivateData = nil // it is the caller's
+	q.config.PrivateData = nil // it belongs to the caller
 	m.inquiries[q.message.RequestID] = q
 	q.timer.Of = q.expire
 	m.timers.Set(&q.timer, now.Add(q.timeout()))
@@ -68,7 +67,7 @@ func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	return q, nil
 }
 
-// oneVersion refuses addresses that no request can have.
+// oneVersion rejects addresses of two IP versions.
 func oneVersion(source, dest netip.AddrPort) error {
 	if !source.IsValid() || source.Addr().Is4() != dest.Addr().Is4() || !dest.IsValid() {
 		return fmt.Errorf("%w: a request from %v to %v, which are not of one IP version", verbs.ErrInvalid, source, dest)
@@ -76,7 +75,7 @@ func oneVersion(source, dest netip.AddrPort) error {
 	return nil
 }
 
-// unmap makes an IPv4-mapped address one of IPv4.
+// unmap converts an IPv4-mapped address to IPv4.
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
 func (c *AskConfig) retries() int {
@@ -93,7 +92,7 @@ func (q *Inquiry) timeout() time.Duration {
 	return q.config.Timeout
 }
 
-// newRequestID finds an id that no inquiry has.
+// newRequestID returns an unused id.
 func (m *Manager) newRequestID() uint32 {
 	for {
 		id := uint32(m.random())
@@ -107,8 +106,8 @@ func (q *Inquiry) send() {
 	q.manager.send(q.config.Path, func(mad wire.MAD) { mad.PutSIDRReq(q.tid, &q.message) })
 }
 
-// Cancel ends the inquiry without an event, except one that NextEvent will give because it was there
-// already. Nothing happens if it has ended.
+// Cancel ends the inquiry without an event, except one that is already queued. It has no effect if the inquiry has
+// ended.
 func (q *Inquiry) Cancel() {
 	q.manager.timers.Stop(&q.timer)
 	if q.manager.inquiries[q.message.RequestID] == q {
@@ -136,7 +135,7 @@ func (q *Inquiry) expire(now time.Time) {
 	q.send()
 }
 
-// reply takes a SIDR_REP. It counts if the peer that was asked repeats both numbers of the request.
+// reply handles a SIDR_REP. It is valid if it comes from the peer and has both numbers of the request.
 func (m *Manager) reply(path Path, mad wire.MAD) {
 	rep := mad.SIDRRep()
 	q := m.inquiries[rep.RequestID]

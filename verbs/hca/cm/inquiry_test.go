@@ -10,8 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestExchangeIsTheKernels: an inquiry and its reply are byte for byte those of udaddy, whose
-// numbers the managers have.
+// TestExchangeIsTheKernels: an inquiry and its reply are byte for byte those of udaddy, with the same numbers.
 func TestExchangeIsTheKernels(t *testing.T) {
 	peer := peerMessages(t, "udaddy")
 	numbers := []uint64{0x2ee86554d, 0x4d5586ee}
@@ -54,7 +53,7 @@ func TestExchangeIsTheKernels(t *testing.T) {
 	counted(t, client, map[Counter]uint64{Replies: 1, Stray: 1, Sent: 1})
 	counted(t, server, map[Counter]uint64{Requests: 1, Sent: 1})
 	if _, some := client.Deadline(); some {
-		t.Error("something is due, with nothing to do")
+		t.Error("got a timer on an idle manager")
 	}
 }
 
@@ -102,7 +101,7 @@ func TestPrivateData(t *testing.T) {
 	refused(t, err, verbs.ErrInvalid, "one IP version")
 }
 
-// TestRetries: a request that nobody answers is repeated as often and as fast as it was asked for.
+// TestRetries: an unanswered request is repeated as often and as fast as requested.
 func TestRetries(t *testing.T) {
 	for _, row := range []struct {
 		timeout time.Duration
@@ -139,7 +138,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		if _, some := m.Deadline(); some || len(m.inquiries) != 0 {
-			t.Error("it has not ended")
+			t.Error("the inquiry has not ended")
 		}
 		want := map[Counter]uint64{Timeouts: 1, Sent: uint64(row.tries)}
 		if row.tries > 1 {
@@ -179,7 +178,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// replyTo is a reply to a request.
+// replyTo returns a reply to a request.
 func replyTo(request wire.MAD, status wire.SIDRStatus) wire.MAD {
 	asked := request.SIDRReq()
 	m := make(wire.MAD, wire.MADLen)
@@ -187,7 +186,7 @@ func replyTo(request wire.MAD, status wire.SIDRStatus) wire.MAD {
 	return m
 }
 
-// TestForgedReplies: a reply counts only from who was asked, with both numbers of the request.
+// TestForgedReplies: a reply is accepted only from the peer, with both numbers of the request.
 func TestForgedReplies(t *testing.T) {
 	m := newManager(t)
 	_, err := m.Ask(start, ask(back, nil))
@@ -212,7 +211,7 @@ func TestForgedReplies(t *testing.T) {
 	}
 }
 
-// TestSendOverflow: what nobody takes to send does not grow.
+// TestSendOverflow: the queue of messages to send is limited.
 func TestSendOverflow(t *testing.T) {
 	m := newManager(t)
 	for range maxOut + 10 {

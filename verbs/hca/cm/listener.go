@@ -11,43 +11,43 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// senderShare is how many requests of one sender may always wait, if there is room: a small backlog is no
-// reason to have the clients of one host wait for each other.
+// senderShare is the number of requests that one sender can always have queued, if there is room, so that with a small
+// backlog the clients of one host need not wait for each other.
 const senderShare = 8
 
 // MaxBacklog is the largest backlog, as in the kernel (rdma_ucm's max_backlog).
 const MaxBacklog = 1024
 
-// ListenConfig says which requests a listener takes.
+// ListenConfig selects the requests of a listener.
 type ListenConfig struct {
 	Service     wire.ServiceID
-	Connections bool         // it takes requests for connections, not for queue pairs of datagrams
+	Connections bool         // it accepts requests for connections, not for queue pairs of datagrams
 	Type        verbs.QPType // of connections: verbs.QPTypeUC or verbs.QPTypeXRCRecv, else RC
-	// Address is the one that a request must ask for. The zero Addr takes any; 0.0.0.0 takes any of
-	// IPv4, and :: any of IPv6.
+	// Address is the required destination of a request. The zero Addr accepts any; 0.0.0.0 accepts any of IPv4, and ::
+	// any of IPv6.
 	Address netip.Addr
-	// Backlog is how many requests may wait for Next, of one sender a quarter of it, or senderShare if that
-	// is more. MaxBacklog for more, and for 0 and less.
+	// Backlog is the maximum number of requests that wait for Next; from one sender a quarter of it, or senderShare if
+	// that is more. It is limited to MaxBacklog, which also replaces values below 1.
 	Backlog int
 	Owner   any // of the events
 }
 
-// Listener takes requests for a service.
+// Listener queues requests for a service.
 type Listener struct {
 	manager *Manager
 	config  ListenConfig
 	waiting list.List // of callers
 	places  map[caller]*list.Element
-	senders map[wire.GID]int // requests of each that wait
+	senders map[wire.GID]int // number of waiting requests of each
 }
 
-// caller is what waits at a listener: a *Request, or a *Connection.
+// caller is a waiting entry of a listener: a *Request, or a *Connection.
 type caller interface {
 	sender() wire.GID
 	turnAway(now time.Time) // the listener closes
 }
 
-// listenerKey is what requests and their listeners have in common.
+// listenerKey is the part that requests and their listeners have in common.
 type listenerKey struct {
 	service     wire.ServiceID
 	connections bool
@@ -55,13 +55,13 @@ type listenerKey struct {
 
 func (c *ListenConfig) key() listenerKey { return listenerKey{c.Service, c.Connections} }
 
-// Listen begins to take requests. verbs.ErrBusy if there is a listener of this service and address.
-// Where several listen, a request goes to the one with its address before one that takes any.
+// Listen starts to accept requests. It returns verbs.ErrBusy if there is a listener for this service and address. A
+// request goes to the listener with its address before one that accepts any.
 func (m *Manager) Listen(c ListenConfig) (*Listener, error) {
 	if c.Backlog <= 0 || c.Backlog > MaxBacklog {
 		c.Backlog = MaxBacklog
 	}
-	c.Address = c.Address.Unmap().WithZone("") // as requests have it
+	c.Address = c.Address.Unmap().WithZone("") // like the addresses of requests
 	all := m.listeners[c.key()]
 	if slices.ContainsFunc(all, func(l *Listener) bool { return l.config.Address == c.Address }) {
 		return nil, fmt.Errorf("%w: there is a listener for service %v on this address", verbs.ErrBusy, c.Service)
@@ -71,8 +71,8 @@ func (m *Manager) Listen(c ListenConfig) (*Listener, error) {
 	return l, nil
 }
 
-// Close ends the listener. Requests that wait are refused; those that Next gave stay as they are.
-// Closing again does nothing.
+// Close ends the listener. Waiting requests are refused; those that Next returned are not affected. Closing again has
+// no effect.
 func (l *Listener) Close(now time.Time) {
 	listeners, key := l.manager.listeners, l.config.key()
 	all := slices.DeleteFunc(listeners[key], func(other *Listener) bool { return other == l })
@@ -84,22 +84,22 @@ func (l *Listener) Close(now time.Time) {
 	}
 }
 
-// Next takes the request for datagrams that has waited for longest; nil if none does.
+// Next dequeues the oldest waiting request for datagrams, or returns nil.
 func (l *Listener) Next() *Request {
 	r, _ := l.next().(*Request)
 	return r
 }
 
-// NextConnection takes the request for a connection that has waited for longest; nil if none does.
+// NextConnection dequeues the oldest waiting request for a connection, or returns nil.
 func (l *Listener) NextConnection() *Connection {
 	c, _ := l.next().(*Connection)
 	return c
 }
 
-// Waiting is how many requests wait.
+// Waiting returns the number of waiting requests.
 func (l *Listener) Waiting() int { return l.waiting.Len() }
 
-// next takes what has waited for longest; nil if nothing does.
+// next dequeues the oldest entry, or returns nil.
 func (l *Listener) next() caller {
 	first := l.waiting.Front()
 	if first == nil {
@@ -110,14 +110,14 @@ func (l *Listener) next() caller {
 	return r
 }
 
-// add has a request wait, and tells the owner.
+// add queues a request, and notifies the owner.
 func (l *Listener) add(r caller) {
 	l.places[r] = l.waiting.PushBack(r)
 	l.senders[r.sender()]++
 	l.manager.tell(Event{Kind: EventRequest, Owner: l.config.Owner})
 }
 
-// withdraw ends the wait of a request whose sender does not want it any more; false if it does not wait.
+// withdraw removes a waiting request that its sender has withdrawn; it returns false if the request does not wait.
 func (l *Listener) withdraw(r caller) bool {
 	if l.places[r] == nil {
 		return false
@@ -127,7 +127,7 @@ func (l *Listener) withdraw(r caller) bool {
 	return true
 }
 
-// remove gives back what a request had of the backlog.
+// remove releases a request's place in the backlog.
 func (l *Listener) remove(r caller) {
 	l.waiting.Remove(l.places[r])
 	delete(l.places, r)
@@ -136,12 +136,12 @@ func (l *Listener) remove(r caller) {
 	}
 }
 
-// hasRoom says whether a request of a sender may wait.
+// hasRoom reports whether a request of a sender can wait.
 func (l *Listener) hasRoom(sender wire.GID) bool {
 	return l.Waiting() < l.config.Backlog && l.senders[sender] < max(l.config.Backlog/4, senderShare)
 }
 
-// takes says whether the listener takes requests for an address, and how exactly it names that one.
+// takes returns 0 unless the listener accepts requests for an address, and otherwise how exactly it names that address.
 func (l *Listener) takes(dest netip.Addr) (rank int) {
 	switch a := l.config.Address; {
 	case a == dest:
@@ -154,7 +154,7 @@ func (l *Listener) takes(dest netip.Addr) (rank int) {
 	return 0
 }
 
-// listenerFor finds the listener for a request; nil if none takes it.
+// listenerFor returns the listener for a request, or nil.
 func (m *Manager) listenerFor(key listenerKey, dest netip.Addr) (found *Listener) {
 	best := 0
 	for _, l := range m.listeners[key] {

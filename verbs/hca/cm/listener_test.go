@@ -26,7 +26,7 @@ func TestListeners(t *testing.T) {
 	goesTo := func(local, remote, want string) {
 		t.Helper()
 		m.Receive(start, path(local, remote), mad(asked(t, path(remote, local))))
-		if want == "nobody" {
+		if want == "refused" {
 			if rep := mad(one(t, sent(m))).SIDRRep(); rep.Status != wire.SIDRReject && rep.Status != wire.SIDRNotSupported {
 				t.Errorf("to %s: %+v", local, rep)
 			}
@@ -48,7 +48,7 @@ func TestListeners(t *testing.T) {
 		listeners[name].Close(start)
 		listeners[name].Close(start)
 	}
-	goesTo("10.99.0.2", "10.99.0.3", "nobody")
+	goesTo("10.99.0.2", "10.99.0.3", "refused")
 	for name, other := range map[string]string{"fe80::2%eth0": "fe80::3", "::ffff:10.99.0.2": "10.99.0.3"} {
 		l, err := m.Listen(ListenConfig{Service: service, Address: netip.MustParseAddr(name), Owner: name})
 		check(t, err)
@@ -61,10 +61,10 @@ func TestListeners(t *testing.T) {
 	}
 	_, err := m.Listen(ListenConfig{Service: service, Address: netip.MustParseAddr("10.99.0.9")})
 	check(t, err)
-	goesTo("10.99.0.2", "10.99.0.3", "nobody")
+	goesTo("10.99.0.2", "10.99.0.3", "refused")
 }
 
-// asked is a request along a path, as its manager sends it.
+// asked returns a request along a path, as its manager sends it.
 func asked(t testing.TB, from Path) Datagram {
 	t.Helper()
 	m := newManager(t)
@@ -73,7 +73,7 @@ func asked(t testing.TB, from Path) Datagram {
 	return one(t, sent(m))
 }
 
-// TestBadAddress: a request whose address header cannot be read, or lies, is refused.
+// TestBadAddress: a request whose address header cannot be read, or is wrong, is refused.
 func TestBadAddress(t *testing.T) {
 	m := newManager(t)
 	_, err := m.Listen(ListenConfig{Service: service})
@@ -97,8 +97,8 @@ func TestBadAddress(t *testing.T) {
 	counted(t, m, map[Counter]uint64{BadAddress: 5, Sent: 5})
 }
 
-// TestBacklog: so many requests wait, of one sender a quarter or 8, and others get no answer; each that is
-// taken makes room.
+// TestBacklog: the number of waiting requests is limited, to a quarter or 8 from one sender, and others get no answer;
+// each dequeued request makes room.
 func TestBacklog(t *testing.T) {
 	for _, row := range []struct{ backlog, whole, share int }{{8, 8, 8}, {1, 1, 1}, {3, 3, 3}, {20, 20, 8}, {64, 64, 16}, {0, 1024, 256}, {-1, 1024, 256}, {5000, 1024, 256}} {
 		m := newManager(t)
@@ -112,13 +112,13 @@ func TestBacklog(t *testing.T) {
 		}
 		knock(gid("10.99.0.3"), 0, 2000)
 		if n := len(told(m)); n != row.share {
-			t.Errorf("backlog %d: %d of one sender wait, want %d", row.backlog, n, row.share)
+			t.Errorf("backlog %d: got %d waiting requests of one sender, want %d", row.backlog, n, row.share)
 		}
 		for sender := range byte(200) {
 			knock(wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 98, 0, sender})), 0, 20)
 		}
 		if n := row.share + len(told(m)); n != row.whole || l.Waiting() != n {
-			t.Errorf("backlog %d: %d wait, want %d", row.backlog, n, row.whole)
+			t.Errorf("backlog %d: got %d waiting requests, want %d", row.backlog, n, row.whole)
 		}
 		none(t, "answers", sent(m))
 		knock(gid("10.99.1.1"), 0, 1)
@@ -140,8 +140,8 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestCloseRefuses: requests that wait when the listener closes are refused, those that were taken are
-// still the owner's.
+// TestCloseRefuses: requests that wait when the listener closes are refused, those already dequeued still belong to
+// their owner.
 func TestCloseRefuses(t *testing.T) {
 	m := newManager(t)
 	l, err := m.Listen(ListenConfig{Service: service})
@@ -168,8 +168,8 @@ func TestCloseRefuses(t *testing.T) {
 	check(t, err)
 }
 
-// TestDuplicates: a retry is no second request; it gets the reply again, as soon as there is one, and
-// for as long as the kernel's manager would retry.
+// TestDuplicates: a retry is not a second request; it gets the reply again, once there is one, for as long as the
+// kernel's manager would retry.
 func TestDuplicates(t *testing.T) {
 	m := newManager(t)
 	l, err := m.Listen(ListenConfig{Service: service})
@@ -207,7 +207,7 @@ func TestDuplicates(t *testing.T) {
 	one(t, told(m)) // as new
 }
 
-// TestRepliesKept: of replies only so many are remembered, the newest.
+// TestRepliesKept: only a limited number of replies is kept, the newest.
 func TestRepliesKept(t *testing.T) {
 	m := newManager(t)
 	l, err := m.Listen(ListenConfig{Service: service})
@@ -220,7 +220,7 @@ func TestRepliesKept(t *testing.T) {
 		sent(m)
 	}
 	if len(m.requests) != maxKept || m.kept.len() != maxKept {
-		t.Errorf("%d and %d are remembered", len(m.requests), m.kept.len())
+		t.Errorf("got %d requests and %d replies", len(m.requests), m.kept.len())
 	}
 	for id, known := range map[uint32]int{0: 0, 4: 0, 5: 1, maxKept + 4: 1} {
 		came, mad := request(there.Remote, id, 0)
@@ -231,6 +231,6 @@ func TestRepliesKept(t *testing.T) {
 	}
 	m.Expire(start.Add(keepReply))
 	if m.kept.len() != 0 || len(m.requests) != 2 { // those that were new wait
-		t.Errorf("%d and %d are remembered", len(m.requests), m.kept.len())
+		t.Errorf("got %d requests and %d replies", len(m.requests), m.kept.len())
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// Manager is the connection manager of one port. See the package's documentation for how it is used.
+// Manager is the connection manager of one port. See the package's documentation for its use.
 type Manager struct {
 	random      func() uint64
 	inquiries   map[uint32]*Inquiry // by request id
 	connections connections
-	timers      timers.Heap[func(now time.Time)] // each calls what is to be done then
+	timers      timers.Heap[func(now time.Time)] // each calls its handler
 	listeners   map[listenerKey][]*Listener
 	requests    map[requestKey]*Request
-	kept        queue[*Request] // of requests: those that have a reply, in the order in which they are forgotten
+	kept        queue[*Request] // of requests with a reply, in the order of expiry
 	refusals    bucket
 	out         queue[Datagram]
 	events      queue[Event]
@@ -23,8 +23,8 @@ type Manager struct {
 	hand        any // see InHand
 }
 
-// New makes a manager. The numbers from random become the ids in its requests: who cannot see them
-// should not be able to guess them.
+// New creates a manager. The numbers from random become the ids in its requests; they must be unpredictable for other
+// hosts.
 func New(random func() uint64) *Manager {
 	return &Manager{
 		random: random, inquiries: map[uint32]*Inquiry{}, connections: newConnections(),
@@ -32,20 +32,20 @@ func New(random func() uint64) *Manager {
 	}
 }
 
-// InHand is the owner of what the last Receive or Expire had in hand when it ended: for who contains a panic of
-// theirs, and wants to know whose it was. nil for nobody.
+// InHand returns the owner of the object that the last Receive or Expire was handling when it ended, or nil. It lets
+// the caller attribute a contained panic.
 func (m *Manager) InHand() any { return m.hand }
 
-// NextDatagram gives the next message to send; false if there is none.
+// NextDatagram dequeues the next message to send, if any.
 func (m *Manager) NextDatagram() (Datagram, bool) { return m.out.pop() }
 
-// NextEvent gives the next event for an owner; false if there is none.
+// NextEvent dequeues the next event for an owner, if any.
 func (m *Manager) NextEvent() (Event, bool) { return m.events.pop() }
 
-// Waiting says whether NextDatagram has a message.
+// Waiting reports whether NextDatagram has a message.
 func (m *Manager) Waiting() bool { return m.out.len() > 0 }
 
-// Deadline is when Expire has to be called; false if nothing expires.
+// Deadline returns the time when Expire must be called; false if no timer runs.
 func (m *Manager) Deadline() (at time.Time, ok bool) {
 	if first := m.timers.First(); first != nil {
 		at, ok = first.At(), true
@@ -56,8 +56,7 @@ func (m *Manager) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Expire does what is due: it repeats what was not answered in time, or ends it, and forgets old
-// requests.
+// Expire handles expired timers: it repeats or ends unanswered requests, and forgets old ones.
 func (m *Manager) Expire(now time.Time) {
 	for t := m.timers.Due(now); t != nil; t = m.timers.Due(now) {
 		t.Of(now)
@@ -68,11 +67,10 @@ func (m *Manager) Expire(now time.Time) {
 	}
 }
 
-// maxOut bounds the messages that wait to be sent. One that finds no room is lost, as on a network:
-// who needs it asks again.
+// maxOut limits the messages that wait to be sent. Further ones are lost, as on a network, and are repeated if needed.
 const maxOut = 4096
 
-// send has a message sent: write writes it.
+// send queues a message that write writes.
 func (m *Manager) send(path Path, write func(wire.MAD)) {
 	if m.out.len() == maxOut {
 		m.counters[SendOverflow]++
@@ -104,7 +102,7 @@ func (q *queue[T]) pop() (item T, some bool) {
 		return item, false
 	}
 	var none T
-	q.items[0] = none // the queue holds nothing that was taken
+	q.items[0] = none // the queue keeps no dequeued item alive
 	if q.items = q.items[1:]; len(q.items) == 0 {
 		q.items = nil
 	}

@@ -17,11 +17,11 @@ type network struct {
 	now              time.Time
 	client, server   *Manager
 	listener         *Listener
-	loss, twice      float64 // how probable each is
+	loss, twice      float64 // probabilities
 	delay            time.Duration
 	flying           []flight
-	owners           func()         // what those of both managers do
-	asked, confirmed map[uint32]int // requests by number, as the server saw them, and replies as the client did
+	owners           func()         // actions of the owners of both managers
+	asked, confirmed map[uint32]int // requests by number at the server, and replies at the client
 }
 
 type flight struct {
@@ -30,7 +30,7 @@ type flight struct {
 	Datagram
 }
 
-// put has a datagram lost, or arrive once or twice, each after a time of its own.
+// put loses a datagram, or delivers it once or twice, each after a random time.
 func (n *network) put(toServer bool, d Datagram) {
 	for copies := 1; copies > 0; copies-- {
 		if n.Float64() < n.twice {
@@ -42,7 +42,7 @@ func (n *network) put(toServer bool, d Datagram) {
 	}
 }
 
-// step goes to the next thing that happens; false if nothing does.
+// step advances to the next event; it returns false if there are no more.
 func (n *network) step() bool {
 	next, some := time.Time{}, false
 	earlier := func(at time.Time, is bool) {
@@ -76,7 +76,7 @@ func (n *network) step() bool {
 	return true
 }
 
-// act has the owners act, and the network take what is sent.
+// act makes the owners act, and the network accept the sent messages.
 func (n *network) act() {
 	n.owners()
 	for _, d := range sent(n.client) {
@@ -87,7 +87,7 @@ func (n *network) act() {
 	}
 }
 
-// inquire has the server's owner answer each request, and the client's count the answers.
+// inquire makes the server's owner answer each request, and the client's count the answers.
 func (n *network) inquire() {
 	for range told(n.server) {
 		r := n.listener.Next()
@@ -106,8 +106,8 @@ func (n *network) inquire() {
 	}
 }
 
-// TestBadNetwork: with loss, duplication and reordering each inquiry has its own reply, and the server's
-// owner sees each once.
+// TestBadNetwork: with loss, duplication and reordering each inquiry gets its own reply, and the server's owner gets
+// each request once.
 func TestBadNetwork(t *testing.T) {
 	for _, row := range []struct {
 		loss, twice float64
@@ -142,15 +142,15 @@ func TestBadNetwork(t *testing.T) {
 	}
 }
 
-// TestFlood: of 100,000 forged requests a second no more is remembered than the limits say, and an
-// honest sender gets in: at once, if the flood is of one sender; if each forged request has another
-// sender, as fast as the owner takes requests.
+// TestFlood: with 100,000 forged requests a second, the kept state stays within the limits, and an honest sender gets
+// in: at once if the flood has one sender; if each forged request has another sender, as fast as the owner dequeues
+// requests.
 func TestFlood(t *testing.T) {
-	const rate, batch = 100_000, 100 // a second; that come at once
+	const rate, batch = 100_000, 100 // per second; at the same time
 	for name, row := range map[string]struct {
 		senders uint32
 		taken   int // of a batch
-		tries   int // an honest sender's, at most
+		tries   int // maximum of an honest sender
 	}{
 		"one sender":   {1, 10, 1},
 		"many senders": {1 << 24, batch / 2, DefaultRetries + 1},

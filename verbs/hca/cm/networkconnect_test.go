@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// pair is a connection on a bad network: its ends, and what their owners were told.
+// pair is a connection on a bad network: its ends, and the events of their owners.
 type pair struct {
 	active, passive *Connection
 	told            [2]map[EventKind]int // the active end, the passive one
@@ -21,7 +21,7 @@ type end struct {
 	side int
 }
 
-// meet has the owners of connections make them, and end them when both know of them: one of the two, or both
+// meet makes the owners of connections establish them, and end them when both are established: one of the two, or both
 // at once.
 func (n *network) meet(pairs []pair) {
 	for _, e := range append(told(n.server), told(n.client)...) {
@@ -60,8 +60,8 @@ func (n *network) acceptNext(pairs []pair) {
 	}
 }
 
-// TestBadNetworkConnects: with loss, duplication and reordering each connection is made once and ended once
-// at both ends, and nothing of it is left.
+// TestBadNetworkConnects: with loss, duplication and reordering each connection is established once and ended once at
+// both ends, and no state of it is left.
 func TestBadNetworkConnects(t *testing.T) {
 	for _, row := range []struct {
 		loss, twice float64
@@ -107,8 +107,8 @@ func wasTold(t *testing.T, told map[EventKind]int, kinds ...EventKind) {
 	}
 }
 
-// TestConnectionFlood: of 100,000 forged requests a second no more is remembered than the limits say, and an
-// honest sender's gets in, as fast as the owner takes requests.
+// TestConnectionFlood: with 100,000 forged requests a second, the kept state stays within the limits, and an honest
+// sender's request gets in as fast as the owner dequeues requests.
 func TestConnectionFlood(t *testing.T) {
 	const rate, batch = 100_000, 100
 	random := seeded(t)
@@ -147,6 +147,6 @@ func TestConnectionFlood(t *testing.T) {
 		}
 	}
 	if !in {
-		t.Error("the honest sender was not let in")
+		t.Error("the honest sender's request was not accepted")
 	}
 }

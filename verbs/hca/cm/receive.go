@@ -6,8 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Receive takes a datagram that QP 1 received: its payload, and the path that it came by. Each is
-// counted once, under what became of it.
+// Receive handles a datagram that QP 1 received, with its payload and its path. Each is counted once, by its outcome.
 func (m *Manager) Receive(now time.Time, path Path, payload []byte) {
 	m.hand = nil
 	mad, ok := wire.ParseMAD(payload)
@@ -30,7 +29,7 @@ func (m *Manager) Receive(now time.Time, path Path, payload []byte) {
 	}
 }
 
-// message takes a message of connection management, each by its handler.
+// message passes a message of connection management to its handler.
 func (m *Manager) message(now time.Time, path Path, mad wire.MAD) {
 	switch mad.Header().Attribute {
 	case wire.AttributeSIDRReq:

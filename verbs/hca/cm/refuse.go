@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Refusals are answers that no owner gave: they hold no state, and are limited in number.
+// Refusals are answers without an owner: they keep no state, and are limited in number.
 
 // refuse sends a refusal, unless there were too many.
 func (m *Manager) refuse(now time.Time, path Path, write func(wire.MAD)) {
@@ -17,7 +17,7 @@ func (m *Manager) refuse(now time.Time, path Path, write func(wire.MAD)) {
 	m.send(path.answer(), write)
 }
 
-// refuseQuery answers a Get or a Set of any class: there is nothing to get or set here (IBA 13.4.7).
+// refuseQuery answers a Get or a Set of any class: no attributes are supported here (IBA 13.4.7).
 func (m *Manager) refuseQuery(now time.Time, path Path, h wire.MADHeader) {
 	m.counters[Unsupported]++
 	h.Method, h.Status = wire.MethodGetResp, wire.MADStatusUnsupported
@@ -27,7 +27,7 @@ func (m *Manager) refuseQuery(now time.Time, path Path, h wire.MADHeader) {
 	m.refuse(now, path, func(mad wire.MAD) { mad.PutHeader(h) })
 }
 
-// refuseVersion answers the requests that have an answer for it.
+// refuseVersion answers the requests that have an answer for unknown versions.
 func (m *Manager) refuseVersion(now time.Time, path Path, mad wire.MAD) {
 	switch mad.Header().Attribute {
 	case wire.AttributeREQ:
@@ -48,7 +48,7 @@ func (m *Manager) rejectREQ(now time.Time, path Path, mad wire.MAD, reason wire.
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
 }
 
-// rejectStale refuses a REQ or a REP of a queue pair whose connection is here still.
+// rejectStale refuses a REQ or a REP of a queue pair that still has a connection here.
 func (m *Manager) rejectStale(now time.Time, path Path, mad wire.MAD, rejected wire.Answered) {
 	rej := wire.REJ{CommIDs: wire.CommIDs{Remote: mad.CommIDs().Local}, Rejected: rejected, Reason: wire.RejectStaleConnection}
 	if rejected == wire.AnsweredREP {
@@ -57,15 +57,15 @@ func (m *Manager) rejectStale(now time.Time, path Path, mad wire.MAD, rejected w
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
 }
 
-// refuseREP tells a peer that nobody here has asked for the connection that it accepts (IBA 12.9.8).
+// refuseREP rejects a REP for a connection that this side has not requested (IBA 12.9.8).
 func (m *Manager) refuseREP(now time.Time, path Path, mad wire.MAD) {
 	m.counters[Stray]++
 	rej := wire.REJ{CommIDs: swapped(mad), Rejected: wire.AnsweredREP, Reason: wire.RejectCommID}
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
 }
 
-// confirmDREQ confirms the end of a connection that is not there: the peer repeats itself, or the
-// connection was a killed program's.
+// confirmDREQ confirms the end of an unknown connection: the peer repeats itself, or the connection belonged to a
+// killed program.
 func (m *Manager) confirmDREQ(now time.Time, path Path, mad wire.MAD) {
 	m.counters[DisconnectsConfirmed]++
 	drep := wire.DREP{CommIDs: swapped(mad)}
@@ -84,19 +84,19 @@ func (m *Manager) refuseSIDR(now time.Time, path Path, mad wire.MAD, status wire
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutSIDRRep(mad.Header().TransactionID, &rep) })
 }
 
-// A bucket limits how often something is done.
+// bucket limits the rate of an action.
 type bucket struct {
 	spent int       // of refusalBurst
-	since time.Time // since then, refusalEvery after refusalEvery gives one back
+	since time.Time // start of the refill: each refusalEvery returns one
 }
 
-// The limit of refusals. Each may have the host ask for a neighbour that a forged address names.
+// The limit of refusals. Each may cause the host to query a neighbour that a forged address names.
 const (
 	refusalBurst = 100
 	refusalEvery = 4 * time.Millisecond
 )
 
-// take takes one; false if there is none left.
+// take takes one token; it returns false if none is left.
 func (b *bucket) take(now time.Time) bool {
 	if back := int(now.Sub(b.since) / refusalEvery); back >= b.spent {
 		b.spent, b.since = 0, now

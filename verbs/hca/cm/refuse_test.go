@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestAnswersAreTheKernels: to what the kernel was asked, this manager answers byte for byte as it.
+// TestAnswersAreTheKernels: this manager answers the kernel's requests byte for byte like the kernel.
 func TestAnswersAreTheKernels(t *testing.T) {
 	for _, row := range []struct {
 		capture       string
@@ -33,7 +33,7 @@ func TestAnswersAreTheKernels(t *testing.T) {
 	}
 }
 
-// built is a message with an attribute, changed.
+// built returns a message with an attribute, changed.
 func built(attribute wire.Attribute, change func(h *wire.MADHeader)) wire.MAD {
 	m := make(wire.MAD, wire.MADLen)
 	h := wire.MADHeader{
@@ -48,7 +48,7 @@ func built(attribute wire.Attribute, change func(h *wire.MADHeader)) wire.MAD {
 	return m
 }
 
-// TestStrangers: what nobody here asked for, or nobody knows, has one counter and at most one answer.
+// TestStrangers: unrequested or unknown messages are counted once and get at most one answer.
 func TestStrangers(t *testing.T) {
 	rej := func(ids wire.CommIDs, rejected wire.Answered, reason wire.RejectReason) func(wire.MAD) bool {
 		return func(m wire.MAD) bool {
@@ -123,7 +123,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreLimited: so many at once, then so many a second, whatever they are.
+// TestRefusalsAreLimited: the number of refusals at once and per second is limited, of all kinds.
 func TestRefusalsAreLimited(t *testing.T) {
 	m, now := newManager(t), start
 	refusals := func(n int) int {
@@ -133,22 +133,22 @@ func TestRefusalsAreLimited(t *testing.T) {
 		return len(sent(m))
 	}
 	if n := refusals(3 * refusalBurst); n != refusalBurst {
-		t.Errorf("%d at once", n)
+		t.Errorf("got %d refusals at once", n)
 	}
 	now = now.Add(10*refusalEvery + time.Microsecond)
 	if n := refusals(100); n != 10 {
-		t.Errorf("%d after the time for 10", n)
+		t.Errorf("got %d refusals after the time for 10", n)
 	}
 	sum := 0
 	for end := now.Add(time.Second); now.Before(end); now = now.Add(time.Millisecond) {
 		sum += refusals(100)
 	}
 	if want := int(time.Second / refusalEvery); sum < want-1 || sum > want+1 {
-		t.Errorf("%d in a second, want %d", sum, want)
+		t.Errorf("got %d refusals in a second, want %d", sum, want)
 	}
 	now = now.Add(time.Hour)
 	if n := refusals(3 * refusalBurst); n != refusalBurst {
-		t.Errorf("%d at once, after a rest", n)
+		t.Errorf("got %d refusals at once after a pause", n)
 	}
 	if c := m.Counters(); c.received() != c[Sent]+c[RefusalsLimited] {
 		t.Errorf("%d received, %d sent, %d not", c.received(), c[Sent], c[RefusalsLimited])

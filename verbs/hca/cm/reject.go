@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Reject refuses the peer's request or acceptance. verbs.ErrInvalid for too much private data, and if there
+// Reject refuses the peer's request or acceptance. It returns verbs.ErrInvalid for too much private data, and if there
 // is nothing to reject.
 func (c *Connection) Reject(now time.Time, privateData []byte) error {
 	switch n := len(privateData); {
@@ -22,7 +22,7 @@ func (c *Connection) Reject(now time.Time, privateData []byte) error {
 	return nil
 }
 
-// reject refuses what the peer has sent. It is remembered, for the peer may ask again.
+// reject refuses the peer's message. The rejection is kept, since the peer may repeat the message.
 func (c *Connection) reject(now time.Time, reason wire.RejectReason, privateData []byte) {
 	rejected := wire.AnsweredNone
 	switch c.state {
@@ -46,11 +46,11 @@ func (c *Connection) sendREJ(rejected wire.Answered, reason wire.RejectReason, p
 	c.keep(func(mad wire.MAD) { mad.PutREJ(c.requestTID, &rej) })
 }
 
-// rejected takes a REJ.
+// rejected handles a REJ.
 func (m *Manager) rejected(now time.Time, path Path, mad wire.MAD) {
 	rej := mad.REJ()
 	c := m.connectionOf(path, rej.CommIDs)
-	if rej.CommIDs.Remote == 0 { // from a peer that has not heard of this side's id
+	if rej.CommIDs.Remote == 0 { // from a peer that does not know this side's id yet
 		c = m.connections.byPeer[peerID{path.Remote, rej.CommIDs.Local}]
 	}
 	switch {
@@ -65,10 +65,10 @@ func (m *Manager) rejected(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// refused ends the connection as the peer has it.
+// refused ends the connection because of the peer's REJ.
 func (c *Connection) refused(now time.Time, rej *wire.REJ) {
 	if c.listener != nil && c.listener.withdraw(c) {
-		c.forget() // nobody has seen it, so no packet of it is on its way
+		c.forget() // no program has seen it, so no packet of it is in flight
 		return
 	}
 	if c.state == stateEstablished || rej.Reason == wire.RejectStaleConnection {
@@ -79,14 +79,14 @@ func (c *Connection) refused(now time.Time, rej *wire.REJ) {
 	c.tell(Event{Kind: EventRejected, Reason: rej.Reason, Peer: ib.ConnParam{PrivateData: rej.PrivateData[:]}})
 }
 
-// sendMRA says that the answer takes long.
+// sendMRA announces that the answer takes long.
 func (c *Connection) sendMRA(received wire.Answered) {
 	c.send(func(mad wire.MAD) {
 		mad.PutMRA(c.requestTID, &wire.MRA{CommIDs: c.ids(), Received: received, ServiceTimeout: mraTimeout})
 	})
 }
 
-// postponed takes a MRA. One for each try counts: the peer cannot make the wait endless.
+// postponed handles an MRA. Only one is accepted for each try, so that the peer cannot extend the wait indefinitely.
 func (m *Manager) postponed(now time.Time, path Path, mad wire.MAD) {
 	mra := mad.MRA()
 	c := m.connectionOf(path, mra.CommIDs)
@@ -102,7 +102,7 @@ func (m *Manager) postponed(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// awaits says whether the answer to a message is awaited.
+// awaits reports whether the answer to a message is outstanding.
 func (c *Connection) awaits(sent wire.Answered) bool {
 	return c.state == stateREQSent && sent == wire.AnsweredREQ || c.state == stateREPSent && sent == wire.AnsweredREP
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Request is a peer's request that a listener has taken: which queue pair serves it? Its owner replies
+// Request is a peer's request, queued by a listener, for the number of the queue pair that serves it. Its owner replies
 // once.
 type Request struct {
 	Service      wire.ServiceID
 	Path         Path           // of the reply
-	Source, Dest netip.AddrPort // as the address header has them: the peer's, and ours
+	Source, Dest netip.AddrPort // from the address header: the peer's, and ours
 	PrivateData  [RequestData]byte
 
 	manager *Manager
@@ -24,22 +24,22 @@ type Request struct {
 	forget  time.Time
 }
 
-// requestKey is what a request has in common with its retries, and with no other.
+// requestKey is the part that a request has in common only with its retries.
 type requestKey struct {
 	sender    wire.GID
 	requestID uint32
 	tid       uint64
 }
 
-// Answer is the answer to a request. The queue pair counts only with wire.SIDRValid.
+// Answer is the answer to a request. The queue pair is valid only with wire.SIDRValid.
 type Answer struct {
 	Status      wire.SIDRStatus
 	QPN         wire.QPN
 	QKey        wire.QKey
-	PrivateData []byte // at most ReplyData bytes; in an event always so many
+	PrivateData []byte // at most ReplyData bytes; in an event always ReplyData bytes
 }
 
-// request takes a SIDR_REQ.
+// request handles a SIDR_REQ.
 func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 	asked := mad.SIDRReq()
 	key := requestKey{path.Remote, asked.RequestID, mad.Header().TransactionID}
@@ -62,8 +62,8 @@ func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// addresses reads the address header in a request's private data; not ok if it cannot be read, or is not
-// true. Of what the card sends to itself, a loopback address is true.
+// addresses reads the address header in a request's private data; ok is false if it cannot be read, or does not match
+// the path. For the card's own messages, a loopback address matches.
 func addresses(path Path, service wire.ServiceID, privateData []byte) (source, dest netip.AddrPort, ok bool) {
 	a, ok := wire.CMAddressOf(privateData)
 	source, dest = unmap(a.Source), unmap(netip.AddrPortFrom(a.Destination, service.Port()))
@@ -75,7 +75,7 @@ func isAt(a netip.Addr, gid wire.GID, looped bool) bool {
 	return wire.GIDFromAddr(a) == gid || looped && a.IsLoopback()
 }
 
-// offer gives a request to its listener, if there is one and it has room.
+// offer passes a request to its listener, if there is one with room.
 func (m *Manager) offer(now time.Time, mad wire.MAD, r *Request) {
 	switch l := m.listenerFor(listenerKey{service: r.Service}, r.Dest.Addr()); {
 	case l == nil:
@@ -94,18 +94,17 @@ func (r *Request) sender() wire.GID { return r.Path.Remote }
 
 // turnAway refuses the request.
 func (r *Request) turnAway(now time.Time) {
-	_ = r.Reply(now, Answer{Status: wire.SIDRReject}) // the first reply, and a short one
+	_ = r.Reply(now, Answer{Status: wire.SIDRReject}) // the first reply, without private data, so it cannot fail
 }
 
-// A reply is remembered for as long as the kernel's manager repeats a request; of more requests than
-// maxKept, the newest.
+// A reply is kept as long as the kernel's manager repeats a request; at most the newest maxKept are kept.
 const (
 	keepReply = (DefaultRetries + 1) * DefaultTimeout
 	maxKept   = 8192
 )
 
-// Reply answers the request, and its retries from now on. verbs.ErrInvalid for too much private data,
-// and if it was answered before.
+// Reply answers the request, and its retries from now on. It returns verbs.ErrInvalid for too much private data, and if
+// the request was answered before.
 func (r *Request) Reply(now time.Time, a Answer) error {
 	switch {
 	case len(a.PrivateData) > ReplyData:
@@ -127,14 +126,14 @@ func (r *Request) Reply(now time.Time, a Answer) error {
 	return nil
 }
 
-// sendReply sends the reply, if the owner has given one.
+// sendReply sends the reply, if the owner has replied.
 func (r *Request) sendReply() {
 	if r.replied {
 		r.manager.send(r.Path, func(mad wire.MAD) { mad.PutSIDRRep(r.key.tid, &r.answer) })
 	}
 }
 
-// forgetOldest forgets the request that has its reply for longest. A retry of it would be a new request.
+// forgetOldest forgets the request with the oldest reply. A retry of it would be a new request.
 func (m *Manager) forgetOldest() {
 	if oldest, some := m.kept.pop(); some {
 		delete(m.requests, oldest.key)

@@ -16,8 +16,8 @@ import (
 var (
 	start   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	service = wire.ServiceIDFor(wire.PortSpaceUDP, 7174)
-	there   = path("10.99.0.2", "10.99.0.3") // as the passive side sees it
-	back    = path("10.99.0.3", "10.99.0.2") // as the active side does
+	there   = path("10.99.0.2", "10.99.0.3") // from the passive side's view
+	back    = path("10.99.0.3", "10.99.0.2") // from the active side's view
 )
 
 func gid(s string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(s)) }
@@ -26,7 +26,7 @@ func path(local, remote string) Path { return Path{Local: gid(local), Remote: gi
 
 var check, refused = errtest.Check, errtest.Refused
 
-// seeded gives random numbers, and logs how to have them again.
+// seeded returns a random source, and logs its seed.
 func seeded(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
@@ -36,7 +36,7 @@ func seeded(t testing.TB) *rand.Rand {
 
 func newManager(t testing.TB) *Manager { return New(seeded(t).Uint64) }
 
-// ask asks for the service along a path, as AskConfig's defaults have it.
+// ask returns the configuration of a request along a path, with AskConfig's defaults.
 func ask(from Path, owner any) AskConfig {
 	return AskConfig{
 		Path: from, Service: service, Owner: owner,
@@ -44,7 +44,7 @@ func ask(from Path, owner any) AskConfig {
 	}
 }
 
-// sent takes all messages that a manager sends.
+// sent dequeues all messages that a manager sends.
 func sent(m *Manager) (all []Datagram) {
 	for d, some := m.NextDatagram(); some; d, some = m.NextDatagram() {
 		all = append(all, d)
@@ -52,7 +52,7 @@ func sent(m *Manager) (all []Datagram) {
 	return all
 }
 
-// told takes all events.
+// told dequeues all events.
 func told(m *Manager) (all []Event) {
 	for e, some := m.NextEvent(); some; e, some = m.NextEvent() {
 		all = append(all, e)
@@ -60,7 +60,7 @@ func told(m *Manager) (all []Event) {
 	return all
 }
 
-// one is the only element there is to be.
+// one returns the only element, and fails the test unless there is exactly one.
 func one[T any](t testing.TB, all []T) (only T) {
 	t.Helper()
 	if len(all) != 1 {

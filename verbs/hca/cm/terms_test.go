@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// asking has the client ask with a request that is changed on the way.
+// asking makes the client send a request that is changed in flight.
 func asking(t *testing.T, change func(*wire.REQ)) *sides {
 	t.Helper()
 	s := newSides(t)
@@ -22,8 +22,8 @@ func asking(t *testing.T, change func(*wire.REQ)) *sides {
 	return s
 }
 
-// TestPeersTimes: what a peer says of its times counts within bounds: how often, and how soon, a REP is repeated,
-// and how long a connection stays in timewait.
+// TestPeersTimes: the times that a peer states are used within limits: the number and interval of REP repetitions, and
+// the duration of timewait.
 func TestPeersTimes(t *testing.T) {
 	s := asking(t, func(r *wire.REQ) { r.LocalTimeout, r.MaxCMRetries, r.Primary.AckTimeout = 0, 3, 31 })
 	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
@@ -57,7 +57,7 @@ func TestPeersTimes(t *testing.T) {
 	s.tells(s.server, EventTimewaitExit)
 }
 
-// TestPeersRetries: a REP is repeated as often as the peer says.
+// TestPeersRetries: a REP is repeated as often as the peer states.
 func TestPeersRetries(t *testing.T) {
 	s := asking(t, func(r *wire.REQ) { r.MaxCMRetries = 3 })
 	check(t, s.passive.Accept(s.now, 2, ib.ConnParam{QPN: 12}))
@@ -69,8 +69,8 @@ func TestPeersRetries(t *testing.T) {
 	s.tells(s.server, EventTimeout)
 }
 
-// TestStaleWhileEnding: a connection whose peer has asked for its end, and whose owner has not agreed, is stale
-// too; the owner agrees all the same.
+// TestStaleWhileEnding: a connection whose peer has sent a DREQ, and whose owner has not agreed yet, is also stale; the
+// owner can still agree.
 func TestStaleWhileEnding(t *testing.T) {
 	s := established(t)
 	s.active.Disconnect(s.now)
@@ -109,7 +109,7 @@ func TestStaleReply(t *testing.T) {
 	none(t, "a response", told(s.client))
 }
 
-// TestAlternatePath: there is none, whether the connection is there or not.
+// TestAlternatePath: alternate paths are refused, whether the connection exists or not.
 func TestAlternatePath(t *testing.T) {
 	s := established(t)
 	lap := built(wire.AttributeLAP, nil)
@@ -126,7 +126,7 @@ func TestAlternatePath(t *testing.T) {
 	}
 }
 
-// TestEndWithoutAnOwner: a connection that nobody has taken as theirs agrees to its end by itself.
+// TestEndWithoutAnOwner: a connection without an owner agrees to its end automatically.
 func TestEndWithoutAnOwner(t *testing.T) {
 	s := newSides(t)
 	s.toServer(s.ask())
@@ -140,8 +140,7 @@ func TestEndWithoutAnOwner(t *testing.T) {
 	s.tells(s.client, EventResponse, EventDisconnected)
 }
 
-// TestEndOfARejected: the peer has confirmed a connection that this side has given up, and ends it: it is told
-// that it has ended.
+// TestEndOfARejected: the peer has confirmed a connection that this side has given up, and ends it: it gets a DREP.
 func TestEndOfARejected(t *testing.T) {
 	s := newSides(t)
 	s.toServer(s.ask())
@@ -162,7 +161,7 @@ func TestEndOfARejected(t *testing.T) {
 	s.tells(s.client, EventDisconnected)
 }
 
-// TestRejectionIsRemembered for as long as the peer asks again.
+// TestRejectionIsRemembered: the rejection is kept as long as the peer repeats the request.
 func TestRejectionIsRemembered(t *testing.T) {
 	s := newSides(t)
 	req := s.ask()
@@ -177,7 +176,7 @@ func TestRejectionIsRemembered(t *testing.T) {
 	}
 }
 
-// TestAnyAddressOfAVersion: a listener at 0.0.0.0 or :: takes requests of its own version alone.
+// TestAnyAddressOfAVersion: a listener at 0.0.0.0 or :: accepts requests of its IP version only.
 func TestAnyAddressOfAVersion(t *testing.T) {
 	for any, other := range map[string]Path{"0.0.0.0": path("fd99::2", "fd99::3"), "::": there} {
 		m := newManager(t)
@@ -190,7 +189,7 @@ func TestAnyAddressOfAVersion(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsTheFirst: of what is repeated, and of what is forgotten.
+// TestDeadlineIsTheFirst: the deadline is the first of all timers.
 func TestDeadlineIsTheFirst(t *testing.T) {
 	m := newManager(t)
 	l, err := m.Listen(ListenConfig{Service: service})

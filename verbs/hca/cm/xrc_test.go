@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// TestXRC: a REQ for XRC is of the extended transport, and says nothing of what an initiator does not serve. The number
-// of a target is where a REP has an EE context, as the kernel's connection manager writes and reads it.
+// TestXRC: a REQ for XRC has the extended transport service, and omits the parameters of a responder. The number of a
+// target is in the field for the EE context of a REP, as in the kernel's connection manager.
 func TestXRC(t *testing.T) {
 	s := newSides(t)
 	s.listener.Close(s.now)
