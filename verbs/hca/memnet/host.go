@@ -15,21 +15,22 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// Host is a host on a Network. hca.New makes its card. It implements network.Host.
+// Host is a host on a Network. hca.New creates its card. It implements network.Host.
 type Host struct {
 	network.NoSteering // all frames for the port reach it
 
 	network *Network
 	name    string
-	ports   []link.Port // one until Links, then one a worker
+	ports   []link.Port // one until Links, then one per worker
 
 	mu     sync.Mutex
 	status network.Port
 	card   network.Card // nil until it follows
 }
 
-// SetAddresses replaces the host's addresses. verbs.ErrInvalid for one that no host can have, ErrBusy
-// for one that another host has, ErrClosed when the host is gone: then the addresses stay.
+// SetAddresses replaces the host's addresses. It returns verbs.ErrInvalid for an address that no host can have, ErrBusy
+// for one that another host has, and ErrClosed if the host has left the network; after an error the addresses are
+// unchanged.
 func (h *Host) SetAddresses(addresses ...netip.Addr) error {
 	allowed := func() error { return h.network.checkAddresses(h, addresses) }
 	if err := h.network.set(h, allowed, func(p *network.Port) { p.Addresses = slices.Clone(addresses) }); err != nil {
@@ -39,23 +40,23 @@ func (h *Host) SetAddresses(addresses ...netip.Addr) error {
 	return nil
 }
 
-// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives. Nothing
-// happens when the host is gone.
+// SetUp sets the host's link up or down. While it is down, nothing is sent or received. It has no effect if the host
+// has left the network.
 func (h *Host) SetUp(up bool) {
 	h.setPorts(up)
 	h.change(func(p *network.Port) { p.Up = up })
 	h.network.look()
 }
 
-// minInterfaceMTU is the least that IPv4 needs (RFC 791).
+// minInterfaceMTU is the minimum for IPv4 (RFC 791).
 const minInterfaceMTU = 68
 
-// SetMTU sets the interface's MTU, in bytes, 68 at least: verbs.ErrInvalid below. With one that is too
-// small for any RDMA MTU the port is down. ErrClosed when the host is gone.
+// SetMTU sets the interface's MTU, in bytes. It returns verbs.ErrInvalid below 68, and ErrClosed if the host has left
+// the network. If the MTU is too small for any RDMA MTU, the port is down.
 func (h *Host) SetMTU(bytes int) error {
 	allowed := func() error {
 		if bytes < minInterfaceMTU {
-			return fmt.Errorf("%w: %d bytes; an interface has %d or more", verbs.ErrInvalid, bytes, minInterfaceMTU)
+			return fmt.Errorf("%w: %d bytes; an MTU must be %d or more", verbs.ErrInvalid, bytes, minInterfaceMTU)
 		}
 		return nil
 	}
@@ -66,10 +67,10 @@ func (h *Host) SetMTU(bytes int) error {
 	return nil
 }
 
-// PortRules implements network.Host: they are Linux's defaults.
+// PortRules implements network.Host: it returns Linux's defaults.
 func (h *Host) PortRules() network.PortRules { return network.DefaultPortRules() }
 
-// MAC is the host's hardware address, which the other hosts of the network see.
+// MAC returns the host's hardware address, which the other hosts of the network see.
 func (h *Host) MAC() verbs.MAC { return h.now().MAC }
 
 func (h *Host) change(change func(*network.Port)) {
@@ -84,14 +85,14 @@ func (h *Host) now() network.Port {
 	return h.status
 }
 
-// follower is the host's card, if there is one.
+// follower returns the host's card, or nil.
 func (h *Host) follower() network.Card {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.card
 }
 
-// Close implements network.Host: it takes the host away.
+// Close implements network.Host: it removes the host.
 func (h *Host) Close() error {
 	h.network.remove(h)
 	return h.closePorts()
@@ -109,8 +110,8 @@ func (h *Host) Port() (network.Port, error) { return h.now(), nil }
 // Link implements network.Host.
 func (h *Host) Link() link.Link { return h.allPorts()[0] }
 
-// Links implements network.Host. A worker's port has the packets for queue pairs whose numbers, modulo the number of
-// workers, are its own.
+// Links implements network.Host. A worker's port receives the packets for the queue pairs whose numbers, modulo the
+// number of workers, are its own.
 func (h *Host) Links(workers int) ([]link.Link, error) {
 	if workers > 1 {
 		if err := h.divide(workers); err != nil {
@@ -124,7 +125,7 @@ func (h *Host) Links(workers int) ([]link.Link, error) {
 	return links, nil
 }
 
-// divide replaces the port by one for each worker.
+// divide replaces the port by one per worker.
 func (h *Host) divide(workers int) error {
 	ports := h.network.frames.Ports(h.MAC(), workers)
 	h.mu.Lock()
@@ -171,7 +172,7 @@ func (h *Host) Route(_, dest netip.Addr) (host.Route, error) {
 	if _, found := h.network.find(dest); found {
 		return host.Route{Hop: dest}, nil
 	}
-	return host.Route{}, fmt.Errorf("%w: no host of the network in memory has that address", host.ErrNoRoute)
+	return host.Route{}, fmt.Errorf("%w: no host of the in-memory network has that address", host.ErrNoRoute)
 }
 
 // Source implements network.Host.
@@ -189,7 +190,7 @@ func (h *Host) Neighbour(hop netip.Addr) (network.Neighbour, error) {
 	return network.Neighbour{MAC: mac, Known: found, Failed: !found}, nil
 }
 
-// Hold and Release implement network.Routes: a MAC is always at hand.
+// Hold and Release implement network.Routes: the MACs are always known.
 func (h *Host) Hold(netip.Addr) error { return nil }
 func (h *Host) Release(netip.Addr)    {}
 
@@ -197,7 +198,7 @@ func (h *Host) Release(netip.Addr)    {}
 func (h *Host) Join(netip.Addr) error  { return nil }
 func (h *Host) Leave(netip.Addr) error { return nil }
 
-// Start, Listen, Interrupt and Check implement network.Host: nothing runs here, and nothing breaks.
+// Start, Listen, Interrupt and Check implement network.Host; they have nothing to do here.
 func (h *Host) Start(network.Engine) {}
 func (h *Host) Listen()              {}
 func (h *Host) Interrupt()           {}
@@ -206,5 +207,5 @@ func (h *Host) Check() error         { return nil }
 // Modes implements network.Host.
 func (h *Host) Modes() network.Modes { return network.Modes{XDP: "none", Socket: "none", Send: "none"} }
 
-// Statistics implements network.Host; Network.Counters are of all hosts.
+// Statistics implements network.Host. Network.Counters counts for all hosts.
 func (h *Host) Statistics() (s network.Statistics, err error) { return s, nil }

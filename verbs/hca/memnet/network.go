@@ -17,29 +17,29 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// Network is a network in memory: any number of hosts. Nothing is lost, unless Impair says so; addresses
-// come and go, and links go down and come up, as the program says. Its methods are safe for concurrent use. A change
-// has been followed by the cards of all hosts when the method that makes it returns.
+// Network is an in-memory network of any number of hosts. Frames are lost only by Impair; the program adds and removes
+// addresses, and sets links up and down. Its methods are safe for concurrent use. When a method that changes the
+// network returns, the cards of all hosts have followed the change.
 type Network struct {
 	frames *link.Network
 
 	mu     sync.Mutex
 	hosts  []*Host
-	made   uint32 // hosts that have ever been
+	made   uint32 // number of hosts ever added
 	closed bool
 }
 
-// New makes a network without hosts. What Impair does to a frame depends on the seed, on the two hosts, by the order in
-// which they were added, and on the frame's number among those between the two: on nothing else.
+// New creates a network without hosts. The impairment of a frame depends only on the seed, on the two hosts, by the
+// order in which they were added, and on the frame's number among those between the two.
 func New(seed uint64) *Network { return &Network{frames: link.NewNetwork(seed)} }
 
-// AddHost adds a host with these addresses. Its card (hca.New) takes it away when it is closed, and Host.Close does so
-// where there is none. verbs.ErrInvalid for a name or an address that no host can have, ErrBusy for one that a
-// host of the network has, ErrClosed after Close.
+// AddHost adds a host with these addresses. Closing its card (hca.New) removes it; without a card, Host.Close does. It
+// returns verbs.ErrInvalid for a name or an address that no host can have, ErrBusy for one in use on the network, and
+// ErrClosed after Close.
 func (n *Network) AddHost(name string, addresses ...netip.Addr) (*Host, error) {
 	h, err := n.addHost(name, addresses)
 	if err != nil {
-		return nil, fmt.Errorf("add host %q to the network in memory: %w", name, err)
+		return nil, fmt.Errorf("add host %q to the in-memory network: %w", name, err)
 	}
 	n.look()
 	return h, nil
@@ -59,7 +59,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 		return nil, err
 	}
 	if n.made == math.MaxUint32 {
-		return nil, fmt.Errorf("%w: a network has room for %d hosts in its life; make another", verbs.ErrLimit, uint32(math.MaxUint32))
+		return nil, fmt.Errorf("%w: a network can have %d hosts in its lifetime; create a new one", verbs.ErrLimit, uint32(math.MaxUint32))
 	}
 	n.made++
 	mac := wire.MAC{0: 0x02}
@@ -73,7 +73,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 	return h, nil
 }
 
-// Close closes all hosts and their cards. No host can be added any more.
+// Close closes all hosts and their cards. No more hosts can be added.
 func (n *Network) Close() (err error) {
 	n.mu.Lock()
 	hosts := slices.Clone(n.hosts)
@@ -89,7 +89,7 @@ func (n *Network) Close() (err error) {
 	return err
 }
 
-// look has the cards of all hosts look at how things are now, and returns when they have.
+// look makes the cards of all hosts query the state, and returns when they have.
 func (n *Network) look() {
 	n.mu.Lock()
 	hosts := slices.Clone(n.hosts)
@@ -101,8 +101,8 @@ func (n *Network) look() {
 	}
 }
 
-// remove takes away a host whose card is being closed: a lock of the card's is held, so the others are told, and
-// look later.
+// remove removes a host whose card is being closed. A lock of that card is held, so the other cards are only notified,
+// and query the state later.
 func (n *Network) remove(gone *Host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -114,7 +114,7 @@ func (n *Network) remove(gone *Host) {
 	}
 }
 
-// find gives the MAC of the host with an address.
+// find returns the MAC of the host with an address.
 func (n *Network) find(address netip.Addr) (mac wire.MAC, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,12 +126,12 @@ func (n *Network) find(address netip.Addr) (mac wire.MAC, found bool) {
 	return mac, false
 }
 
-// set changes a host, if it is there and the change is allowed.
+// set changes a host, if it is on the network and the change is allowed.
 func (n *Network) set(h *Host, allowed func() error, change func(*network.Port)) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !slices.Contains(n.hosts, h) {
-		return fmt.Errorf("%w: the host has left the network in memory", verbs.ErrClosed)
+		return fmt.Errorf("%w: the host has left the in-memory network", verbs.ErrClosed)
 	}
 	if err := allowed(); err != nil {
 		return err

@@ -15,7 +15,7 @@ func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func hostAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
-// newHosts makes a network of so many hosts, host1 (10.0.0.1) and so on, without cards.
+// newHosts creates a network of hosts, host1 (10.0.0.1) and so on, without cards.
 func newHosts(t *testing.T, hosts int) (n *Network, list []*Host) {
 	t.Helper()
 	n = New(0)
@@ -30,8 +30,8 @@ func newHosts(t *testing.T, hosts int) (n *Network, list []*Host) {
 
 var check, refused = errtest.Check, errtest.Refused
 
-// A host that cannot be is refused, with what to do, and leaves nothing: the network goes on, and a name
-// and addresses are free again when their host has gone.
+// An invalid host is rejected, with the remedy, and leaves no state: the network continues, and a name and addresses
+// are free again when their host was removed.
 func TestHostsThatAreRefused(t *testing.T) {
 	n, hosts := newHosts(t, 2)
 	free := address("10.0.0.50")
@@ -63,17 +63,17 @@ func TestHostsThatAreRefused(t *testing.T) {
 		}
 	}
 	if got := hosts[0].now().Addresses; len(got) != 1 || got[0] != hostAddress(0) {
-		t.Errorf("addresses %v after all that was refused", got)
+		t.Errorf("got addresses %v after refused changes", got)
 	}
 	check(t, hosts[0].SetAddresses(hostAddress(0), free)) // its own address is not in its way
 	check(t, hosts[1].Close())
-	refused(t, hosts[1].SetAddresses(address("10.0.0.51")), verbs.ErrClosed, "left the network")
-	refused(t, hosts[1].SetMTU(1500), verbs.ErrClosed, "set MTU of ", "left the network")
+	refused(t, hosts[1].SetAddresses(address("10.0.0.51")), verbs.ErrClosed, "left the in-memory network")
+	refused(t, hosts[1].SetMTU(1500), verbs.ErrClosed, "set MTU of ", "left the in-memory network")
 	_, err := n.AddHost("host2", hostAddress(1))
 	check(t, err)
 	check(t, n.Close())
 	_, err = n.AddHost("late", address("10.0.0.52"))
-	refused(t, err, verbs.ErrClosed, "make another")
+	refused(t, err, verbs.ErrClosed, "create a new one")
 }
 
 func TestImpairmentsThatAreRefused(t *testing.T) {
@@ -90,7 +90,7 @@ func TestImpairmentsThatAreRefused(t *testing.T) {
 	check(t, n.Impair(Impairment{}))
 }
 
-// A network that is closed takes nothing any more.
+// A closed network accepts no changes.
 func TestClosedNetwork(t *testing.T) {
 	n, hosts := newHosts(t, 1)
 	h := hosts[0]
