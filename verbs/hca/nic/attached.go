@@ -4,9 +4,9 @@ package nic
 
 import "github.com/roced/roced/bpf"
 
-// Attached says which XDP program takes the packets of an interface, in the namespace of a file, before its sockets get
-// them; empty if none does, or it is not known. steering says that it is another card's; without CAP_SYS_ADMIN that
-// is not known either, and false.
+// Attached returns the XDP program that receives the packets of an interface before its sockets do, in the namespace of
+// a file; empty if there is no such program or it is unknown. steering is true if it belongs to another card; without
+// CAP_SYS_ADMIN that is unknown, and steering is false.
 func Attached(name, namespace string) (program string, steering bool) {
 	_ = inNamespace(namespace, func(b *builder) error {
 		b.name = name

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addBond puts a bond on a host's eth0.
+// addBond creates a bond on a host's eth0.
 func addBond(t *testing.T, at *lab.Namespace, number int) {
 	t.Helper()
 	bond := netlink.NewLinkBond(attrs("bond0", 1500))
@@ -62,7 +62,7 @@ func openNative(t *testing.T, at *lab.Namespace, s *bpf.Steering) *Interface {
 	return b.opened()
 }
 
-// What native XDP on a bond loses is counted, where somebody forces it.
+// Packets that forced native XDP on a bond loses are counted.
 func TestBondNativeIsCounted(t *testing.T) {
 	hosts := labtest.Pair(t)
 	addBond(t, hosts.A, 1)
@@ -96,7 +96,7 @@ func TestBondNativeIsCounted(t *testing.T) {
 				return err
 			}
 			if time.Now().After(end) {
-				return fmt.Errorf("%d counted", count())
+				return fmt.Errorf("counted %d", count())
 			}
 		}
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Config says how an interface is opened; hca's options of the same names describe it. The zero value of each
-// field is its default.
+// Config has the options of an interface, described at hca's options of the same names. The zero value of each field is
+// its default.
 type Config struct {
 	Namespace  string // the file of a network namespace; empty for the caller's
 	MTU        wire.MTU
@@ -31,7 +31,7 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// The modes that are used by name here. The others are known by their place in the list.
+// The modes that this package uses by name. The others are identified by their index in the list.
 const (
 	auto           = "auto"
 	socketCopy     = "copy"
@@ -40,14 +40,14 @@ const (
 	sendTrains     = "trains"
 )
 
-// modes are a configuration's modes in the types of the packages below.
+// modes has a configuration's modes in the types of the packages below.
 type modes struct {
 	xdp        bpf.Mode
 	socket     xsk.Mode
 	membership membership.Method
 }
 
-// Check refuses names of modes that there are not: verbs.ErrInvalid.
+// Check rejects unknown names of modes with verbs.ErrInvalid.
 func (c *Config) Check() error {
 	_, err := c.modes()
 	return err
@@ -68,7 +68,7 @@ func (c *Config) modes() (m modes, err error) {
 	return m, err
 }
 
-// find gives a name's place in the list of names; 0, the default, for an empty name.
+// find returns a name's index in the list of names; 0, the default, for an empty name.
 func find[Number ~int](what, name string, names ...string) (Number, error) {
 	if name == "" {
 		return 0, nil

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names that a user gives mean what the packages below call by number; others are refused
-// with those that there are.
+// Mode names map to the numbers of the packages below; the error for another name lists the valid ones.
 func TestNamesOfModes(t *testing.T) {
 	for _, row := range []struct {
 		c    Config

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warnOfConflicts logs what on the host can keep packets from the card: VLAN offload, an RDMA device
-// on the same interface, another interface in the same subnet. What cannot be found out is no error.
+// warnOfConflicts logs conditions on the host that can prevent packets from reaching the card: VLAN offload, an RDMA
+// device on the same interface, another interface in the same subnet. Failed queries are ignored.
 func (b *builder) warnOfConflicts() error {
 	log := b.config.Log.With("device", b.name)
 	if b.vlan != 0 && stripsTags(b.base.Attrs().Name) {
-		log.Warn("the NIC may take VLAN tags out of frames before XDP sees them, and then nothing arrives here; "+
+		log.Warn("the NIC may remove VLAN tags from frames before XDP sees them, and then no packets arrive at the device; "+
 			"ethtool -K DEV rxvlan off (on a veth: txvlan off at the sending end)", "DEV", b.base.Attrs().Name)
 	}
 	if showsLink(os.DirFS("/sys"), b.base.Attrs()) {
@@ -37,14 +37,14 @@ func (b *builder) warnOfConflicts() error {
 			b.warnOfARP(other)
 		}
 		if name := host.LowerAnsweringARP(b.link, b.netlink.LinkByIndex); name != "" {
-			log.Warn("the interface below answers ARP for this one's addresses too, and packets that are then sent there do not arrive here", "lower", name, "cure", host.ARPRemedy(name))
+			log.Warn("the interface below also answers ARP for this interface's addresses; packets sent to its MAC do not arrive at the device", "lower", name, "cure", host.ARPRemedy(name))
 		}
 	}
 	return nil
 }
 
-// checkPort refuses to take the packets of a card over UDP sockets on the same interface, which would not notice. Soft-RoCE
-// has the port of all addresses; warnOfConflicts tells of it where it matters.
+// checkPort returns an error if a card over UDP sockets uses the interface: it would lose its packets without notice.
+// Soft-RoCE binds the port at all addresses; warnOfConflicts reports it if necessary.
 func (b *builder) checkPort() error { return host.Insist(unix.EBUSY, b.tryPort) }
 
 func (b *builder) tryPort() error {
@@ -56,16 +56,16 @@ func (b *builder) tryPort() error {
 	if err != nil {
 		return fmt.Errorf("addresses of %s: %w", b.name, err)
 	}
-	own = slices.DeleteFunc(own, func(a netlink.Addr) bool { return a.IP.IsMulticast() }) // a group's, whose port several programs may have
+	own = slices.DeleteFunc(own, func(a netlink.Addr) bool { return a.IP.IsMulticast() }) // groups' addresses, at which several programs may use the port
 	for _, h := range holders {
 		if slices.ContainsFunc(own, func(a netlink.Addr) bool { return a.IP.Equal(h.Address.AsSlice()) }) {
-			return fmt.Errorf("%w: %v has RoCEv2's port (UDP %d) of %v, and would get no more packets; close that first", unix.EBUSY, h, wire.UDPPort, h.Address)
+			return fmt.Errorf("%w: %v uses RoCEv2's port (UDP %d) of %v, and would get no more packets; close that first", unix.EBUSY, h, wire.UDPPort, h.Address)
 		}
 	}
 	return nil
 }
 
-// stripsTags asks the driver for rxvlan.
+// stripsTags queries the driver for rxvlan.
 func stripsTags(name string) bool {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
@@ -76,15 +76,15 @@ func stripsTags(name string) bool {
 	return err == nil && features["rx-vlan-hw-parse"]
 }
 
-// showsLink says whether a sysfs shows an interface: whether it has one of that name, index and MAC.
-// It may be of another network namespace.
+// showsLink reports whether a sysfs has an interface with that name, index and MAC. The sysfs may belong to another
+// network namespace.
 func showsLink(sys fs.FS, link *netlink.LinkAttrs) bool {
 	directory := filepath.Join("class/net", link.Name)
 	return readLine(sys, filepath.Join(directory, "ifindex")) == strconv.Itoa(link.Index) &&
 		readLine(sys, filepath.Join(directory, "address")) == link.HardwareAddr.String()
 }
 
-// rdmaDevices are the RDMA devices (NICs, rdma_rxe, siw) on an interface.
+// rdmaDevices returns the RDMA devices (NICs, rdma_rxe, siw) on an interface.
 func rdmaDevices(sys fs.FS, name string) (devices []string) {
 	const root = "class/infiniband"
 	all, _ := fs.ReadDir(sys, root)
@@ -114,7 +114,7 @@ type sibling struct {
 	subnet netip.Prefix
 }
 
-// sharedSubnets finds the other interfaces that have an address in a subnet of the given one.
+// sharedSubnets returns the other interfaces with an address in a subnet of the given one.
 func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
 	seen := map[int]bool{index: true}
 	for _, own := range list {
@@ -132,7 +132,7 @@ func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
 	return found
 }
 
-// subnetOf is an address's subnet; ok is false for a /32, a /0, and loopback and groups' addresses.
+// subnetOf returns the subnet of an address; ok is false for a /32, a /0, and loopback and groups' addresses.
 func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 	ip, ok := netip.AddrFromSlice(a.IP.To4())
 	if !ok || a.Mask == nil {
@@ -150,6 +150,6 @@ func (b *builder) warnOfARP(other sibling) {
 		return
 	}
 	name := link.Attrs().Name
-	b.config.Log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and packets that are then sent there do not arrive here",
+	b.config.Log.Warn("two interfaces are in one subnet: the other also answers ARP for this one's addresses, and packets sent to its MAC do not arrive at the device",
 		"device", b.name, "other", name, "subnet", other.subnet, "cure", host.ARPRemedy(name))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// What is no subnet is not shared.
+// Addresses without a subnet share none.
 func TestSharedSubnets(t *testing.T) {
 	at := func(index int, cidr string) netlink.Addr {
 		a, err := netlink.ParseAddr(cidr)
@@ -39,7 +39,7 @@ func TestSharedSubnets(t *testing.T) {
 	}
 }
 
-// RDMA devices on the interface are found by what sysfs says, where it is of our namespace.
+// RDMA devices on the interface are read from sysfs, if that belongs to our namespace.
 func TestRDMADevices(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text + "\n")} }
 	sys := fstest.MapFS{
@@ -54,7 +54,7 @@ func TestRDMADevices(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if got := rdmaDevices(fstest.MapFS{}, "eth0"); got != nil {
-		t.Errorf("%v of nothing", got)
+		t.Errorf("got %v from an empty sysfs", got)
 	}
 	link := attrs("eth0", 1500)
 	link.Index, link.HardwareAddr = 7, net.HardwareAddr{2, 0, 0, 0, 0, 1}

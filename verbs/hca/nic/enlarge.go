@@ -11,9 +11,9 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// enlarge replaces sockets whose chunks are too small for the RDMA MTU that the interface allows now. If
-// that fails, the card keeps what it has, and tries again when the interface's MTU is set anew. They are
-// not replaced by smaller ones.
+// enlarge replaces sockets whose chunks are too small for the RDMA MTU that the interface now allows. If that fails,
+// the card keeps its sockets, and retries when the interface's MTU is set again. Sockets are never replaced by smaller
+// ones.
 func (s *sockets) enlarge(interfaceMTU int) {
 	mtu := min(wire.MTUFor(interfaceMTU), s.most)
 	if mtu <= s.carried || s.queues[0] == nil {
@@ -25,14 +25,13 @@ func (s *sockets) enlarge(interfaceMTU int) {
 	}
 	s.refused, s.stuck = 0, nil
 	if err := s.replaceAll(mtu); err != nil {
-		s.refused, s.stuck = interfaceMTU, fmt.Errorf("the RDMA MTU stays %v: no sockets for packets of %v: %w", s.carried, mtu, err)
+		s.refused, s.stuck = interfaceMTU, fmt.Errorf("the RDMA MTU stays %v: cannot open sockets for packets of %v: %w", s.carried, mtu, err)
 		return
 	}
 	s.carried = mtu
 }
 
-// replaceAll replaces all sockets that do not carry an RDMA MTU: first that of queue 0, which shows
-// whether the driver can do it.
+// replaceAll replaces all sockets that do not carry an RDMA MTU: first that of queue 0, to test the driver.
 func (s *sockets) replaceAll(mtu wire.MTU) error {
 	var first, others []int
 	for queue, carries := range s.carries {
@@ -50,8 +49,8 @@ func (s *sockets) replaceAll(mtu wire.MTU) error {
 	return s.replace(others, mtu)
 }
 
-// replace replaces the sockets of some queues. Everything except the binding is done while the old ones
-// still work. If the kernel refuses the new ones, there are others like the old ones.
+// replace replaces the sockets of some queues. Everything except the binding is done while the old ones still work. If
+// the kernel refuses the new ones, others like the old ones are opened.
 func (s *sockets) replace(queues []int, mtu wire.MTU) (failed error) {
 	fresh, err := s.prepareAll(queues, mtu)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *sockets) replace(queues []int, mtu wire.MTU) (failed error) {
 		if err == nil {
 			err = s.install(queue, again, carried[queue])
 		}
-		failed = errors.Join(failed, err) // without any, cover tries again later
+		failed = errors.Join(failed, err) // without any, cover retries later
 	}
 	return failed
 }

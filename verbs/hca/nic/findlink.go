@@ -26,8 +26,8 @@ func (b *builder) findLink() (err error) {
 	return nil
 }
 
-// findBase finds the interface below a VLAN. If that is in another namespace it is refused, since
-// its index could be that of another interface here.
+// findBase finds the interface below a VLAN. It rejects one in another namespace, since its index could be that of
+// another interface here.
 func (b *builder) findBase(vlan *netlink.Vlan) (err error) {
 	if vlan.VlanProtocol != netlink.VLAN_PROTOCOL_8021Q {
 		return fmt.Errorf("%w: the tags of %s are %v, not 802.1Q", verbs.ErrUnsupported, b.name, vlan.VlanProtocol)
@@ -45,12 +45,12 @@ func (b *builder) findBase(vlan *netlink.Vlan) (err error) {
 	return nil
 }
 
-// checkLink refuses an interface that cannot work, before anything is changed.
+// checkLink rejects unsuitable interfaces, before any change.
 func (b *builder) checkLink() error {
 	attrs := b.link.Attrs()
 	switch {
 	case attrs.RawFlags&unix.IFF_LOOPBACK != 0:
-		return fmt.Errorf("%w: %s is a loopback interface: XDP sees nothing of it; a device reaches its own addresses by itself", verbs.ErrUnsupported, b.name)
+		return fmt.Errorf("%w: %s is a loopback interface: XDP does not see its packets; a device reaches its own addresses without it", verbs.ErrUnsupported, b.name)
 	case attrs.EncapType != "ether":
 		return fmt.Errorf("%w: %s is not an Ethernet interface but %s", verbs.ErrUnsupported, b.name, attrs.EncapType)
 	case attrs.RawFlags&unix.IFF_UP == 0:

@@ -25,37 +25,37 @@ import (
 type Interface struct {
 	filter
 	queries *host.Queries
-	base    *host.Queries // about the interface below a VLAN; else nil
-	// followers tell of changes of the interface, and of the one below a VLAN's.
+	base    *host.Queries // queries about the interface below a VLAN; else nil
+	// followers notify of changes of the interface, and of the one below a VLAN's.
 	followers []*host.Subscription
 	routers   *host.Routers
 	log       *slog.Logger
-	name      atomic.Pointer[string] // as of the last look
-	generic   error                  // why XDP must be generic; nil if it need not. Then frames for any MAC are taken
-	wanted    bpf.Mode               // as asked for
+	name      atomic.Pointer[string] // at the last query
+	generic   error                  // the reason why XDP must be generic, or nil. If set, frames for any MAC are accepted
+	wanted    bpf.Mode               // as requested
 	sockets   *sockets
 	sending   sending
-	card      network.Card // that follows
+	card      network.Card // the following card
 	vlan      uint16       // the tag of frames; 0 for none
-	tuned     func() error // puts the kernel's knobs back
+	tuned     func() error // restores the kernel's settings
 	journals  journals
-	// memberships are the host's, of groups.
+	// memberships are the host's memberships of groups.
 	memberships *membership.Memberships
 
 	mu       sync.Mutex
-	trains   link.Trains         // as the link has them
+	trains   link.Trains         // current setting of the link
 	noTrains string              // why frames do not leave in trains
-	managed  map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
-	warned   bool                // it was logged that the journal cannot be written
+	managed  map[netip.Addr]bool // neighbours that the kernel manages for this card
+	warned   bool                // a failure to write the journal was logged
 }
 
-// Name is the interface's, as of the last look.
+// Name returns the interface's name at the last query.
 func (i *Interface) Name() string { return *i.name.Load() }
 
 // Link implements network.Host.
 func (i *Interface) Link() link.Link { return i.sockets.links[0] }
 
-// Links implements network.Host: as many as Config.Workers asked for and the interface has queues for.
+// Links implements network.Host: it returns Config.Workers links, or fewer if the interface has fewer queues.
 func (i *Interface) Links(int) (list []link.Link, err error) {
 	for _, l := range i.sockets.links {
 		list = append(list, l)
@@ -69,7 +69,7 @@ func (i *Interface) VLAN() uint16 { return i.vlan }
 // Start implements network.Host.
 func (i *Interface) Start(e network.Engine) { i.sockets.engine = e }
 
-// Port implements network.Host. The sockets are made to fit the interface, and the link to send as it allows.
+// Port implements network.Host. It adapts the sockets and the link to the interface.
 func (i *Interface) Port() (network.Port, error) {
 	p, queues, trains, err := i.look()
 	if err != nil {
@@ -94,7 +94,7 @@ func (i *Interface) setTrains(now link.Trains, why string) (changed bool) {
 	return changed
 }
 
-// look asks for the interface's present state.
+// look queries the interface's current state.
 func (i *Interface) look() (p network.Port, queues channels, trains link.Trains, err error) {
 	own, err := i.queries.Link()
 	if errors.Is(err, host.ErrNoInterface) {
@@ -127,7 +127,7 @@ func (i *Interface) look() (p network.Port, queues channels, trains link.Trains,
 		trains, p.NoTrains, err = i.sending.trains(below, queues.send)
 	}
 	if err != nil {
-		return p, queues, trains, fmt.Errorf("%s: how frames can leave: %w", attrs.Name, err)
+		return p, queues, trains, fmt.Errorf("%s: query of the send mode: %w", attrs.Name, err)
 	}
 	p.Trains = trains.Use
 	return p, queues, trains, nil
@@ -190,10 +190,10 @@ func (i *Interface) Interrupt() {
 	}
 }
 
-// Check implements network.Host: the steering program may have been detached. The card would receive nothing,
-// without a sign. It is not attached again, since it was detached on purpose.
+// Check implements network.Host. It detects that the steering program was detached, after which the card would receive
+// nothing, without any notification. It does not attach the program again, since it was detached on purpose.
 //
-// netlink reports nothing of the MAC of an interface below a VLAN, so the card looks at each check.
+// netlink does not report the MAC of an interface below a VLAN, so each check queries it.
 func (i *Interface) Check() error {
 	if i.base != nil {
 		i.card.Port()
@@ -242,7 +242,7 @@ func (i *Interface) Statistics() (s network.Statistics, err error) {
 	return s, nil
 }
 
-// NoCounters are the counters of steering where there is none.
+// NoCounters returns the counters of steering, all 0, for a network without steering.
 func NoCounters() []verbs.Counter { return steeringCounters(new(bpf.Counters)) }
 
 func steeringCounters(c *bpf.Counters) (list []verbs.Counter) {
@@ -260,7 +260,7 @@ func (i *Interface) Close() error {
 	}
 	i.mu.Unlock()
 	err := errors.Join(i.memberships.Close(), i.steering.Close(), i.tuned(), i.journals.close())
-	i.Interrupt() // again, unless nobody followed
+	i.Interrupt() // again, unless no card followed
 	if i.base != nil {
 		i.base.Close()
 	}

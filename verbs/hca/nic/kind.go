@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The kind of interface decides how a card can run on it:
+// The kind of interface determines how a card can run on it:
 //
 //	NIC, veth, tap, macvlan, bridge    as it is
 //	VLAN (802.1Q)                      XDP on the interface below
@@ -23,20 +23,20 @@ import (
 //	port of a bridge, and the like     a warning: addresses and neighbours are the bridge's
 //	ipvlan l3, l3s                     refused: it has no neighbours and takes no frames
 //
-// checkKind refuses kinds of interfaces and modes that cannot work.
+// checkKind rejects unsupported kinds of interfaces and modes.
 func (b *builder) checkKind() error {
 	if l3, ok := ipvlanMode(b.link); ok {
 		return fmt.Errorf("%w: %s is an ipvlan of mode %s, which has neither neighbours nor frames of its own; "+
 			"use one of mode l2, a macvlan, or the interface below it", verbs.ErrUnsupported, b.name, l3)
 	}
 	if isAggregate(b.base) && b.modes.xdp == bpf.Native {
-		return fmt.Errorf("%w: %s is a %s: native XDP runs on its slaves, whose frames no socket of %[2]s gets; ask for generic XDP",
+		return fmt.Errorf("%w: %s is a %s: native XDP runs on its slaves, whose frames no socket of %[2]s gets; request generic XDP",
 			bpf.ErrNoNative, b.base.Attrs().Name, b.base.Type())
 	}
 	return b.checkMaster()
 }
 
-// ipvlanMode is the mode of an ipvlan that routes; routes is false for other interfaces.
+// ipvlanMode returns the mode of an ipvlan that routes; routes is false for other interfaces.
 func ipvlanMode(link netlink.Link) (mode string, routes bool) {
 	ipvlan, ok := link.(*netlink.IPVlan)
 	if tap, isTap := link.(*netlink.IPVtap); isTap {
@@ -54,15 +54,15 @@ func ipvlanMode(link netlink.Link) (mode string, routes bool) {
 	return "", false
 }
 
-// isAggregate says whether an interface is a bond or team: its frames come from its slaves.
+// isAggregate reports whether an interface is a bond or team, whose frames come from its slaves.
 func isAggregate(link netlink.Link) bool {
 	return link.Type() == "bond" || link.Type() == "team"
 }
 
-// ErrSlave says that an interface is no place for a card, whichever way it takes to the network.
-var ErrSlave = fmt.Errorf("%w: not by itself", verbs.ErrUnsupported)
+// ErrSlave marks an interface that cannot have a card, neither with XDP nor with UDP sockets.
+var ErrSlave = fmt.Errorf("%w: the interface belongs to a master", verbs.ErrUnsupported)
 
-// checkMaster refuses a slave of a bond or team, and warns of other interfaces that have a master.
+// checkMaster rejects a slave of a bond or team, and warns of other interfaces with a master.
 func (b *builder) checkMaster() error {
 	index := b.base.Attrs().MasterIndex
 	if index == 0 {
@@ -92,7 +92,7 @@ func (b *builder) judgeMaster(master netlink.Link) error {
 	return nil
 }
 
-// chooseBase decides on which interface XDP runs, and whether it must be generic.
+// chooseBase determines on which interface XDP runs, and whether it must be generic.
 func (b *builder) chooseBase() {
 	if !isAggregate(b.base) {
 		return

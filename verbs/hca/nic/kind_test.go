@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What each kind of interface comes to. Most kinds need modules that many kernels lack:
-// hca/bond_test.go opens real ones in virtual machines.
+// The configuration for each kind of interface. Most kinds need modules that many kernels lack: hca/bond_test.go opens
+// real ones in virtual machines.
 func TestKinds(t *testing.T) {
 	bond := netlink.NewLinkBond(attrs("bond0", 1500))
 	team := &netlink.GenericLink{LinkAttrs: attrs("team0", 1500), LinkType: "team"}
@@ -61,7 +61,7 @@ func ipvlan(mode netlink.IPVlanMode) *netlink.IPVlan {
 	return &netlink.IPVlan{LinkAttrs: attrs("ipvl0", 1500), Mode: mode}
 }
 
-// Whose slave an interface is, is said: an error where nothing could work.
+// The master of an interface is named: in an error if the interface cannot work.
 func TestMasters(t *testing.T) {
 	for _, row := range []struct {
 		master  netlink.Link

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// journals record what a card changes on the host, so that the next card can undo what a killed
-// process left. Package mcast/membership has its own journal, of groups' addresses.
+// journals records a card's changes to the host, so that the next card can undo those of a killed process. Package
+// mcast/membership has its own journal, of groups' addresses.
 type journals struct {
-	neighbours *journal.Journal // managed neighbour entries: an address a line
-	knobs      *journal.Journal // changed knobs: "name old-value" a line
+	neighbours *journal.Journal // managed neighbour entries: one address per line
+	knobs      *journal.Journal // changed settings: "name old-value" per line
 }
 
 const (
@@ -28,8 +28,8 @@ const (
 	knobsKind      = "knobs"
 )
 
-// openJournals undoes what killed processes left in the calling thread's namespace, and opens the
-// journals of this card's interface. What cannot be undone is logged.
+// openJournals undoes the changes of killed processes in the calling thread's namespace, and opens the journals of this
+// card's interface. Changes that cannot be undone are logged.
 func (b *builder) openJournals() error {
 	here, err := journal.ThisNamespace()
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *builder) openJournals() error {
 	return nil
 }
 
-// sweep undoes what killed processes left in a namespace, except groups' addresses.
+// sweep undoes the changes of killed processes in a namespace, except groups' addresses.
 func (b *builder) sweep(dir string, in journal.Namespace) {
 	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
 		if err := journal.Sweep(dir, kind, in, undo); err != nil {
@@ -53,8 +53,8 @@ func (b *builder) sweep(dir string, in journal.Namespace) {
 	}
 }
 
-// Undo undoes what killed processes left in a network namespace, as Open does, for devices that do not
-// use XDP. Without privileges it changes nothing.
+// Undo undoes the changes of killed processes in a network namespace, like Open, for devices that do not use XDP.
+// Without privileges it changes nothing.
 func Undo(c Config) {
 	dir := cmp.Or(c.StateDir, journal.Dir)
 	err := inNamespace(c.Namespace, func(b *builder) error {
@@ -92,7 +92,7 @@ func (j *journals) close() error {
 	return errors.Join(j.neighbours.Close(), j.knobs.Close())
 }
 
-// unmanageAll has the kernel age the neighbour entries again that a killed process had it manage.
+// unmanageAll makes the kernel age again the neighbour entries that it managed for a killed process.
 func unmanageAll(index int, lines []string) error {
 	queries, err := host.OpenQueries(index)
 	if err != nil {
@@ -110,9 +110,9 @@ func unmanageAll(index int, lines []string) error {
 	return err
 }
 
-// unmanageEntry has the kernel age an entry again, unless it is another program's by now. An entry that is not resolved
-// is deleted: the kernel would keep it, as one of a limited number, until it needs the room. The same holds for the entry of
-// the group that IPv6 requests go to, unless it is shared with another neighbour.
+// unmanageEntry makes the kernel age an entry again, unless it now belongs to another program. An unresolved entry is
+// deleted: the kernel would keep it, as one of a limited number, until it needs the room. The same holds for the entry
+// of the solicited-node group of IPv6, unless it is shared with another neighbour.
 func unmanageEntry(queries *host.Queries, address netip.Addr, shared bool) error {
 	entry, err := queries.Neighbour(address)
 	if err != nil || !entry.Managed() || entry.Foreign() {
@@ -128,7 +128,7 @@ func unmanageEntry(queries *host.Queries, address netip.Addr, shared bool) error
 	return errors.Join(err, queries.ForgetGroup(address))
 }
 
-// resetKnobs sets an interface's knobs to the old values that a journal lists.
+// resetKnobs resets an interface's settings to the old values in a journal.
 func (b *builder) resetKnobs(index int, lines []string) error {
 	link, err := b.netlink.LinkByIndex(index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
@@ -150,7 +150,7 @@ func (b *builder) resetKnobs(index int, lines []string) error {
 	return err
 }
 
-// isKnob says whether a name is that of a knob that Tuning sets. A journal is not trusted.
+// isKnob reports whether a name is a setting that Tuning changes. A journal is not trusted.
 func isKnob(name string) bool {
 	return name == knobDeferHardIRQs || name == knobGROFlushTimeout
 }

@@ -20,15 +20,15 @@ type Leftover struct {
 	Undo string // the command that undoes it
 }
 
-// Leftovers lists what killed processes left on an interface. It changes nothing. Without the privilege to read
-// journals it lists groups' addresses only.
+// Leftovers lists the changes that killed processes left on an interface. It changes nothing. Without the privilege to
+// read journals it lists groups' addresses only.
 func Leftovers(name string, c Config) (list []Leftover, err error) {
 	err = inNamespace(c.Namespace, func(b *builder) error {
 		b.name = name
 		if err := b.findLink(); err != nil {
 			return err
 		}
-		if program, _ := bpf.Attached(b.base); program == "" { // else they may be a living device's
+		if program, _ := bpf.Attached(b.base); program == "" { // otherwise they may belong to a running device
 			groups, err := b.leftGroups()
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ func Leftovers(name string, c Config) (list []Leftover, err error) {
 	return list, err
 }
 
-// leftGroups lists the groups' addresses on the interface, when no device uses it by XDP.
+// leftGroups lists the groups' addresses on the interface, if no device uses it by XDP.
 func (b *builder) leftGroups() (list []Leftover, err error) {
 	queries, err := host.OpenQueries(b.link.Attrs().Index)
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *builder) leftGroups() (list []Leftover, err error) {
 	return list, err
 }
 
-// leftInJournals lists the neighbour entries and the knobs.
+// leftInJournals lists the neighbour entries and the settings.
 func (b *builder) leftInJournals(dir string) (list []Leftover, err error) {
 	here, err := journal.ThisNamespace()
 	if err != nil {

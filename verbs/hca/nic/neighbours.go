@@ -61,8 +61,8 @@ func (i *Interface) Release(hop netip.Addr) {
 	i.unmanage(hop)
 }
 
-// unmanage has the kernel age an entry of ours again, or delete it if it is not resolved. The entry may be gone, or
-// another program's, by now.
+// unmanage makes the kernel age an entry of ours again, or deletes it if it is not resolved. The entry may have been
+// deleted, or belong to another program, by now.
 func (i *Interface) unmanage(hop netip.Addr) {
 	if !i.managed[hop] {
 		return
@@ -83,7 +83,7 @@ func (i *Interface) sharesGroup(hop netip.Addr) bool {
 	return false
 }
 
-// gone reports whether the interface is gone, and its neighbours with it.
+// gone reports whether the interface was deleted, and its neighbours with it.
 func (i *Interface) gone() bool {
 	_, err := i.queries.Link()
 	return errors.Is(err, host.ErrNoInterface)

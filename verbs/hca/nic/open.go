@@ -21,8 +21,8 @@ import (
 )
 
 // Open opens an interface. It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (XDP program,
-// neighbours), and CAP_IPC_LOCK or enough RLIMIT_MEMLOCK; a namespace and tuning need CAP_SYS_ADMIN too. One error
-// names all that is missing. The XDP program passes all packets until the card adds addresses.
+// neighbours), and CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK; a namespace and tuning also need CAP_SYS_ADMIN. The
+// error names all missing privileges. The XDP program passes all packets until the card adds addresses.
 func Open(name string, c Config) (*Interface, error) {
 	modes, err := c.modes()
 	if err != nil {
@@ -46,25 +46,25 @@ type builder struct {
 	name   string
 	config Config
 	modes  modes
-	// multiBuffer says whether the kernel takes frames of several chunks.
+	// multiBuffer reports whether the kernel supports frames of several chunks.
 	multiBuffer func() (bool, error)
 
-	inside  *host.Namespace // where all is opened, also later
+	inside  *host.Namespace // for all descriptors, also later ones
 	netlink *netlink.Handle
 	queries *host.Queries
-	below   *host.Queries // about the interface below a VLAN's
-	// followers tell of changes of the interface, and of the one below a VLAN's.
+	below   *host.Queries // queries about the interface below a VLAN's
+	// followers notify of changes of the interface, and of the one below a VLAN's.
 	followers []*host.Subscription
 	routers   *host.Routers
 	link      netlink.Link // has the addresses
 	base      netlink.Link // has the NIC's queues: link, or the interface below a VLAN
 	vlan      uint16
-	maxMTU    wire.MTU // what the sockets are opened for
-	mostMTU   wire.MTU // what they can be replaced for
+	maxMTU    wire.MTU // for which the sockets are opened
+	mostMTU   wire.MTU // up to which they can be replaced
 	queues    queues
 	workers   int
-	driver    string // of base; empty if it does not say
-	generic   error  // why XDP must be generic; nil if it need not
+	driver    string // of base; empty if unknown
+	generic   error  // the reason why XDP must be generic, or nil
 	steering  *bpf.Steering
 	sockets   []*xsk.Socket
 	packets   *link.Packets // nil: frames leave through sockets only
@@ -75,8 +75,7 @@ type builder struct {
 	tuned       func() error
 }
 
-// build opens everything. The XDP program that it attaches passes all packets until the card adds
-// addresses.
+// build opens all parts. The XDP program that it attaches passes all packets until the card adds addresses.
 func (b *builder) build() (err error) {
 	b.tuned = func() error { return nil }
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
@@ -93,7 +92,7 @@ func (b *builder) build() (err error) {
 	return nil
 }
 
-// undo closes what a failed build has opened.
+// undo closes the parts of a failed build.
 func (b *builder) undo() (err error) {
 	for _, s := range b.sockets {
 		err = errors.Join(err, s.Close())
@@ -129,7 +128,7 @@ func (b *builder) undo() (err error) {
 	return err
 }
 
-// opened gives the interface that was opened.
+// opened returns the opened interface.
 func (b *builder) opened() *Interface {
 	b.netlink.Close() // from now on the card uses queries
 	sockets := newSockets(&sockets{
@@ -168,8 +167,7 @@ func (b *builder) listen() (err error) {
 	return err
 }
 
-// fitMTU finds the largest RDMA MTU that fits the interface, and refuses a requested one that does
-// not.
+// fitMTU finds the largest RDMA MTU that fits the interface, and rejects a requested one that does not.
 func (b *builder) fitMTU(interfaceMTU int) error {
 	fits, err := (&network.Port{Name: b.name, MTU: interfaceMTU, Carried: wire.MTU4096}).RDMAMTU()
 	if err == nil {
@@ -182,9 +180,8 @@ func (b *builder) fitMTU(interfaceMTU int) error {
 	return nil
 }
 
-// checkMultiBuffer finds the largest RDMA MTU that the device can come to. It lowers one of 4096, whose
-// packets do not fit one chunk, to 2048 if the kernel does not support frames of several chunks (Linux
-// 6.6).
+// checkMultiBuffer finds the largest RDMA MTU that the device can have. It reduces 4096, whose packets do not fit one
+// chunk, to 2048 if the kernel does not support frames of several chunks (Linux 6.6).
 func (b *builder) checkMultiBuffer() error {
 	b.mostMTU = cmp.Or(b.config.MTU, wire.MTU4096)
 	if b.mostMTU < wire.MTU4096 {
@@ -203,7 +200,7 @@ func (b *builder) checkMultiBuffer() error {
 	}
 	b.maxMTU = wire.MTU2048
 	if b.config.MTU == wire.MTU4096 {
-		return fmt.Errorf("RDMA MTU 4096: %w; ask for 2048", xsk.ErrMultiBuffer)
+		return fmt.Errorf("RDMA MTU 4096: %w; use 2048", xsk.ErrMultiBuffer)
 	}
 	b.config.Log.Warn("RDMA MTU is limited to 2048: an MTU of 4096 needs Linux 6.6", "device", b.name)
 	return nil
@@ -223,7 +220,7 @@ func (b *builder) loadProgram() (err error) {
 	return b.steering.Attach(b.base.Attrs().Index, mode)
 }
 
-// openMemberships gets ready to join groups, and removes what a killed process left.
+// openMemberships prepares for joining groups, and removes memberships that a killed process left.
 func (b *builder) openMemberships() (err error) {
 	b.memberships, err = membership.Open(membership.Config{
 		Interface: b.name, Namespace: b.config.Namespace, Via: b.modes.membership,
@@ -232,13 +229,13 @@ func (b *builder) openMemberships() (err error) {
 	return err
 }
 
-// tune sets the kernel's knobs.
+// tune changes the kernel's settings.
 func (b *builder) tune() (err error) {
 	b.tuned, err = b.config.Tuning.apply(b.base.Attrs().Name, b.journals.knobs)
 	return err
 }
 
-// checkAskedMTU refuses a requested RDMA MTU that does not fit the interface.
+// checkAskedMTU rejects a requested RDMA MTU that does not fit the interface.
 func checkAskedMTU(name string, interfaceMTU int, asked, fits wire.MTU) error {
 	if asked > fits {
 		return fmt.Errorf("%w: RDMA MTU %v does not fit: an interface MTU of %d allows %v, %v needs %d; ip link set dev %s mtu %[6]d",

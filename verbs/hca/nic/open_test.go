@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What no machine of ours can have, at the function that refuses it.
+// Interfaces that the tests cannot create are tested at the function that rejects them.
 func TestCheckLinkRefuses(t *testing.T) {
 	tun := &netlink.GenericLink{LinkAttrs: attrs("tun0", 1500), LinkType: "tun"}
 	tun.EncapType, tun.RawFlags = "none", unix.IFF_UP
@@ -18,8 +18,8 @@ func TestCheckLinkRefuses(t *testing.T) {
 	refused(t, b.checkLink(), unix.EOPNOTSUPP, "not an Ethernet interface but none")
 }
 
-// On a kernel before 6.6 a frame has one chunk: the RDMA MTU is 2048 at most, and
-// asking for more is an error that says which kernel has it.
+// On a kernel before 6.6 a frame has one chunk: the RDMA MTU is at most 2048, and for a larger one the error names the
+// required kernel.
 func TestWithoutMultiBuffer(t *testing.T) {
 	old := func() (bool, error) { return false, nil }
 	for _, row := range []struct {

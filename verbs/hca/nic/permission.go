@@ -20,8 +20,8 @@ type need struct {
 	optional bool
 }
 
-// needs are the capabilities that Open needs with this configuration. CAP_IPC_LOCK is checked separately,
-// since a high enough memlock limit replaces it.
+// needs lists the capabilities that Open needs with this configuration. CAP_IPC_LOCK is checked separately, since a
+// sufficient memlock limit replaces it.
 func (c *Config) needs() []need {
 	list := []need{
 		{Capability: capability.NetRaw},
@@ -35,13 +35,13 @@ func (c *Config) needs() []need {
 	return list
 }
 
-// needsSysAdmin: for setns(2), and for a sysfs of the namespace.
+// needsSysAdmin reports whether setns(2), or a sysfs of the namespace, is needed.
 func (c *Config) needsSysAdmin() bool {
 	return c.Namespace != "" || c.Tuning.DeferHardIRQs != 0 || c.Tuning.GROFlushTimeout != 0
 }
 
-// checkEntry is checkPermission for the case that the namespace cannot be entered. The interface is
-// not known then, so it assumes one queue.
+// checkEntry is checkPermission for a namespace that cannot be entered. The interface is not known then, so it assumes
+// one queue.
 func (b *builder) checkEntry() error {
 	if b.config.Namespace == "" || capability.SysAdmin.Held() {
 		return nil
@@ -79,7 +79,7 @@ func (c *Config) checkPermission(lock uint64) error {
 	return fmt.Errorf("%w: missing %s; %s", cause, strings.Join(missing, ", "), grantHint(needed, lock))
 }
 
-// grantHint says how to grant all that is needed to a program file and to a service.
+// grantHint describes how to grant all capabilities to a program file and to a service.
 func grantHint(needed []need, lock uint64) string {
 	var names []string
 	for _, n := range needed {
@@ -94,8 +94,8 @@ func grantHint(needed []need, lock uint64) string {
 		strings.ToLower(strings.Join(names, ",")), program, strings.Join(names, " "), lock)
 }
 
-// memoryLimit gives the process's limit of locked memory, and says whether it is at least bytes. It
-// does not know how much its user has locked already.
+// memoryLimit returns the process's limit of locked memory, and whether it is at least bytes. The memory that its user
+// has already locked is unknown.
 func memoryLimit(bytes uint64) (limit uint64, enough bool) {
 	var l unix.Rlimit
 	if capability.IPCLock.Held() || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l) != nil {

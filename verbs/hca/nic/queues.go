@@ -14,20 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxQueues is how many receive queues an interface may have. Each needs a socket, with memory and a
-// descriptor.
+// maxQueues is the maximum number of receive queues of an interface. Each needs a socket, with memory and a descriptor.
 const maxQueues = 1024
 
-// queues are the receive queues of an interface. Each needs a socket, else its frames are lost.
+// queues has the numbers of an interface's queues. Each receive queue needs a socket; otherwise its frames are lost.
 type queues struct {
 	count int
-	most  int // that the interface can have
-	sends int // that it sends through
-	// guessed says that the driver does not give the number in use; it is at most count.
+	most  int // maximum of the interface
+	sends int // send queues in use
+	// guessed is set if the driver does not report the number in use, which is then at most count.
 	guessed bool
 }
 
-// countQueues finds how many receive queues the interface uses now (ethtool -l).
+// countQueues determines the number of receive queues in use (ethtool -l).
 func (b *builder) countQueues() error {
 	tool, err := ethtool.NewEthtool()
 	if err == nil { // a sandbox may refuse its socket
@@ -51,12 +50,12 @@ func (b *builder) countQueues() error {
 	return nil
 }
 
-// checkQueues refuses more queues than are covered.
+// checkQueues rejects more queues than supported.
 func checkQueues(name string, count int) error {
 	if count <= maxQueues {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has %d receive queues, and roced covers %d: packets on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
+	return fmt.Errorf("%w: %s has %d receive queues, and roced supports %d: packets on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
 		verbs.ErrUnsupported, name, count, maxQueues)
 }
 
@@ -65,7 +64,7 @@ func (b *builder) openSockets() error {
 	for queue := range b.queues.count {
 		socket, err := xsk.Open(b.socketConfig(queue))
 		if errors.Is(err, xsk.ErrNoQueue) && queue > 0 && b.queues.guessed {
-			return nil // there are fewer, and all of them have a socket
+			return nil // the guess was too high; all existing queues have a socket
 		}
 		if err != nil {
 			return fmt.Errorf("queue %d of %d: %w", queue, b.queues.count, b.explainZeroCopy(err))
@@ -78,12 +77,12 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
-// explainZeroCopy says what to do where zero-copy is refused since packets take several chunks.
+// explainZeroCopy adds the remedy if zero-copy is refused because packets need several chunks.
 func (b *builder) explainZeroCopy(err error) error {
 	if b.maxMTU < wire.MTU4096 || !errors.Is(err, xsk.ErrZeroCopy) {
 		return err
 	}
-	return fmt.Errorf("%w; packets of RDMA MTU 4096 take several chunks, for which few drivers have zero-copy: ip link set dev %s mtu 2200, or leave zero-copy out",
+	return fmt.Errorf("%w; packets of RDMA MTU 4096 take several chunks, for which few drivers have zero-copy: ip link set dev %s mtu 2200, or do not require zero-copy",
 		err, b.base.Attrs().Name)
 }
 
@@ -98,7 +97,7 @@ func (b *builder) socketConfig(queue int) xsk.Config {
 	return b.plan().config(queue, b.queues.count, b.maxMTU)
 }
 
-// lockedBytes is the memory that the sockets lock.
+// lockedBytes returns the memory that the sockets lock.
 func (b *builder) lockedBytes() (sum uint64) {
 	for queue := range b.queues.count {
 		c := b.socketConfig(queue)
@@ -108,18 +107,18 @@ func (b *builder) lockedBytes() (sum uint64) {
 	return sum
 }
 
-// channels are how many queues an interface uses now (ethtool -l).
+// channels has the numbers of queues that an interface uses (ethtool -l).
 type channels struct {
-	receive int // 0: the driver does not say
+	receive int // 0: the driver does not report it
 	send    int
 }
 
-// channelsOf asks for the queues of an interface. tool is nil where a sandbox refuses its socket.
+// channelsOf queries the queues of an interface. tool is nil if a sandbox refuses its socket.
 func channelsOf(tool *ethtool.Ethtool, link netlink.Link) (c channels, err error) {
 	attrs := link.Attrs()
 	c.send = max(attrs.NumTxQueues, 1)
 	if isAggregate(link) {
-		c.send = 1 // it has queues in name only: its slaves choose
+		c.send = 1 // its queues are nominal: its slaves choose
 	}
 	if tun, ok := link.(*netlink.Tuntap); ok {
 		c.receive = tun.Queues
@@ -129,7 +128,7 @@ func channelsOf(tool *ethtool.Ethtool, link netlink.Link) (c channels, err error
 	}
 	said, err := tool.GetChannels(attrs.Name)
 	switch {
-	case errors.Is(err, unix.ENODEV): // it was renamed just now, or has gone
+	case errors.Is(err, unix.ENODEV): // it was just renamed or deleted
 		return c, fmt.Errorf("ethtool %s: %w", attrs.Name, err)
 	case err != nil:
 		return c, nil
@@ -137,14 +136,14 @@ func channelsOf(tool *ethtool.Ethtool, link netlink.Link) (c channels, err error
 	return channels{receive: int(said.RxCount + said.CombinedCount), send: max(1, int(said.TxCount+said.CombinedCount))}, nil
 }
 
-// speedOf asks an interface for its speed in Mbit/s; 0 if it does not tell.
+// speedOf queries an interface's speed in Mbit/s; 0 if it is unknown.
 func speedOf(tool *ethtool.Ethtool, name string) int {
 	if tool == nil {
 		return 0
 	}
 	var command ethtool.EthtoolCmd
 	speed, err := tool.CmdGet(&command, name)
-	if err != nil || int32(speed) <= 0 { // not known: -1, or 0
+	if err != nil || int32(speed) <= 0 { // unknown: -1, or 0
 		return 0
 	}
 	return int(speed)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A driver that tells how many queues there are is believed: one that cannot be bound is an
-// error. One that does not may have fewer than it could have.
+// If a driver reports the number of queues, a queue that cannot be bound is an error. Otherwise there may be fewer
+// queues than the maximum.
 func TestQueueThatIsNotThere(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, guessed := range []bool{false, true} {
@@ -36,7 +36,7 @@ func TestQueueThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The memory is bounded, whatever the number of queues, unless a size was asked for.
+// The memory is limited, whatever the number of queues, unless a size was requested.
 func TestFramesFor(t *testing.T) {
 	for _, row := range []struct {
 		queues             int
@@ -52,7 +52,7 @@ func TestFramesFor(t *testing.T) {
 	}
 }
 
-// What the sockets lock is known before they are opened.
+// The memory that the sockets lock is known before they are opened.
 func TestLockedBytes(t *testing.T) {
 	for _, row := range []struct {
 		queues, workers int

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 
 var check, refused = errtest.Check, errtest.Refused
 
-// logged is a log, for tests to look at.
+// logged is a log for tests.
 type logged struct{ text bytes.Buffer }
 
 func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&l.text, nil)) }

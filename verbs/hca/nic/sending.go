@@ -11,22 +11,22 @@ import (
 	"github.com/safchain/ethtool"
 )
 
-// sending decides how a card's frames leave its interface: each by itself through the AF_XDP socket,
-// or bursts as trains; see hca.SendMode.
+// sending determines how a card's frames leave its interface: singly through the AF_XDP socket, or bursts as trains;
+// see hca.SendMode.
 type sending struct {
 	mode  string
-	never string           // why frames never leave in trains; empty if they may
+	never string           // the reason why frames never leave in trains; empty if they may
 	tool  *ethtool.Ethtool // in the interface's namespace
 }
 
-// openSending opens what trains need, where frames may leave in trains.
+// openSending opens the sockets and tools for trains, if frames may leave in trains.
 func (b *builder) openSending() error {
 	mode, zeroCopy := b.config.Send, b.sockets[0].Attached().ZeroCopy
 	if b.workers > 1 && mode == sendTrains {
-		return fmt.Errorf("%w: trains need one worker, and the card has %d; leave out one of the two", verbs.ErrUnsupported, b.workers)
+		return fmt.Errorf("%w: trains need one worker, and the card has %d; use only one of the two", verbs.ErrUnsupported, b.workers)
 	}
 	if zeroCopy && mode == sendTrains {
-		return fmt.Errorf("%w: trains do not work with zero-copy sockets, which are faster: the NIC reads the frames itself; leave out one of the two", verbs.ErrUnsupported)
+		return fmt.Errorf("%w: trains do not work with zero-copy sockets, which are faster: the NIC reads the frames itself; use only one of the two", verbs.ErrUnsupported)
 	}
 	b.sending.mode = mode
 	if b.sending.never = b.whyNever(mode, zeroCopy); b.sending.never != "" {
@@ -40,7 +40,7 @@ func (b *builder) openSending() error {
 	return err
 }
 
-// whyNever says why frames can never leave in trains; empty if they may.
+// whyNever returns the reason why frames can never leave in trains; empty if they may.
 func (b *builder) whyNever(mode string, zeroCopy bool) string {
 	switch {
 	case mode == sendAFXDP:
@@ -59,7 +59,7 @@ func (b *builder) whyNever(mode string, zeroCopy bool) string {
 	return ""
 }
 
-// openTrains opens the link's socket. A sandbox may have closed their address families to the process.
+// openTrains opens the link's socket. A sandbox may deny its address families to the process.
 func (b *builder) openTrains() (err error) {
 	if b.sending.tool == nil {
 		return fmt.Errorf("%w: ethtool's socket cannot be opened", verbs.ErrUnsupported)
@@ -68,17 +68,17 @@ func (b *builder) openTrains() (err error) {
 	return err
 }
 
-// close closes what was opened to ask with.
+// close closes the tool for queries.
 func (s *sending) close() {
 	if s.tool != nil {
 		s.tool.Close()
 	}
 }
 
-// trains says how frames may leave now through an interface, that of the card or the one below a VLAN,
-// and if not in trains, why. It changes while the card is open: a veth begins to make packets of trains
-// when an XDP program is attached to its other end. The interface sends through so many queues: the
-// kernel chooses one for each train, while the AF_XDP socket has its own.
+// trains determines how frames may now leave through an interface, that of the card or the one below a VLAN, and, if
+// not in trains, the reason. It changes while the card is open: a veth starts to segment trains when an XDP program is
+// attached to its other end. queues is the number of the interface's send queues: the kernel chooses one for each
+// train, while the AF_XDP socket has its own.
 func (s *sending) trains(below host.Link, queues int) (t link.Trains, why string, err error) {
 	if s.never != "" {
 		return t, s.never, nil
@@ -97,8 +97,8 @@ func (s *sending) trains(below host.Link, queues int) (t link.Trains, why string
 	return t, why, err
 }
 
-// whyNot says why trains are not used automatically on a veth; empty if they are known to help there
-// and cannot be noticed: the kernel makes packets of them on the way out.
+// whyNot returns the reason why trains are not used automatically on a veth; empty if they are known to be faster there
+// without changing the packets, since the kernel segments them when they leave.
 func (s *sending) whyNot(name string) (string, error) {
 	features, err := s.tool.Features(name)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// sockets are a card's AF_XDP sockets. They follow the interface while the card is open: each receive
-// queue has one, and each has chunks for the largest RDMA MTU that the interface has had. Of n workers each has a link
-// with the sockets of every n-th queue.
+// sockets holds a card's AF_XDP sockets. They follow the interface while the card is open: each receive queue has one,
+// and each has chunks for the largest RDMA MTU that the interface has had. Each of n workers has a link with the
+// sockets of every n-th queue.
 //
 //	queue without socket    Prepare ─► Bind ─► SetRing ─► Add           cover
 //	queue that has gone     ClearRings ─► Drain ─► Remove ─► Close      retire
 //	chunks too small        Prepare ─► retire ─► Bind ─► SetRing ─► Add replace
 //	worker without a queue  SendApart, until Add                        sendApart
 //
-// What arrives in between for a queue without socket is dropped and counted (drop_no_ring); what is to
-// be sent meanwhile waits in its queue pair.
+// Packets that meanwhile arrive on a queue without socket are dropped and counted (drop_no_ring); packets to send wait
+// in their queue pair.
 //
-// One at a time fits them; mu is for those who ask for the mode meanwhile.
+// Only one goroutine at a time changes them; mu is for concurrent queries of the mode.
 type sockets struct {
 	plan     *socketPlan
 	inside   *host.Namespace // where sockets are opened
@@ -41,17 +41,17 @@ type sockets struct {
 	engine   network.Engine // nil until the card has started
 	carries  []wire.MTU     // by queue
 	carried  wire.MTU       // by all
-	most     wire.MTU       // that they can be replaced for
-	steered  int            // queues that the XDP program runs on
+	most     wire.MTU       // up to which they can be replaced
+	steered  int            // queues on which the XDP program runs
 	lost     error          // a queue has no socket
-	refused  int            // the interface's MTU for which larger chunks could not be had
-	stuck    error          // why not
+	refused  int            // the interface's MTU for which larger chunks could not be opened
+	stuck    error          // the reason for that
 
 	mu     sync.Mutex
-	queues []*xsk.Socket // by queue; nil where there is none
+	queues []*xsk.Socket // by queue; nil without a socket
 }
 
-// newSockets takes the sockets that Open has opened.
+// newSockets takes over the sockets that Open has opened.
 func newSockets(s *sockets, opened []*xsk.Socket) *sockets {
 	s.queues, s.steered = slices.Clone(opened), len(opened)
 	for range opened {
@@ -60,7 +60,7 @@ func newSockets(s *sockets, opened []*xsk.Socket) *sockets {
 	return s
 }
 
-// mode names how frames get into the sockets' memory.
+// mode returns the way in which frames get into the sockets' memory.
 func (s *sockets) mode() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *sockets) mode() string {
 	return socketCopy
 }
 
-// SetFrames is Config.Frames for sockets that are opened from now on. It is called as Port is.
+// SetFrames sets Config.Frames for sockets that are opened from now on. Its caller is that of Port.
 func (i *Interface) SetFrames(frames uint32) { i.sockets.plan.frames = frames }
 
 // prepare opens a socket for a queue, except for the binding.
@@ -87,8 +87,8 @@ func (s *sockets) prepare(queue int, mtu wire.MTU) (socket *xsk.Socket, err erro
 	return socket, err
 }
 
-// fit makes the sockets fit the interface, which uses so many receive queues (0: the driver does not say).
-// While the interface is down nothing can be bound. What was found is in the port's Lost and Stuck.
+// fit adapts the sockets to the interface, which uses count receive queues (0: unknown). While the interface is down no
+// socket can be bound. Problems are reported in the port's Lost and Stuck.
 func (s *sockets) fit(p *network.Port, now channels) {
 	if s.engine != nil && p.Enabled {
 		count := cmp.Or(now.receive, len(s.queues))
@@ -105,7 +105,7 @@ func (s *sockets) fit(p *network.Port, now channels) {
 	p.Carried, p.Most, p.Lost, p.Stuck = s.carried, s.most, s.lost, s.stuck
 }
 
-// resize makes room for the sockets of so many queues, and closes those of queues beyond.
+// resize makes room for the sockets of count queues, and closes those of further queues.
 func (s *sockets) resize(count int) {
 	var gone []int
 	for queue := count; queue < len(s.queues); queue++ {
@@ -120,7 +120,7 @@ func (s *sockets) resize(count int) {
 	s.queues, s.carries = s.queues[:count], s.carries[:count]
 }
 
-// cover opens sockets for queues that have none.
+// cover opens sockets for queues without one.
 func (s *sockets) cover() error {
 	for queue, socket := range s.queues {
 		if socket != nil {
@@ -137,7 +137,7 @@ func (s *sockets) cover() error {
 	return nil
 }
 
-// steer has the XDP program run on all queues.
+// steer makes the XDP program run on all queues.
 func (s *sockets) steer() error {
 	s.steered = min(s.steered, len(s.queues))
 	if s.steered == len(s.queues) {
@@ -150,7 +150,7 @@ func (s *sockets) steer() error {
 	return err
 }
 
-// install binds a prepared socket to its queue and has the card use it, or closes it.
+// install binds a prepared socket to its queue and adds it to the card, or closes it.
 func (s *sockets) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
 	err := socket.Bind()
 	if err == nil {
@@ -165,18 +165,18 @@ func (s *sockets) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
 	return nil
 }
 
-// put notes the socket of a queue; nil for none.
+// put stores the socket of a queue, or nil.
 func (s *sockets) put(queue int, socket *xsk.Socket, mtu wire.MTU) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queues[queue], s.carries[queue] = socket, mtu
 }
 
-// drainTimeout is how long sockets that are taken out of use may go on to send.
+// drainTimeout is the maximum time for which retired sockets may continue to send.
 const drainTimeout = time.Second
 
-// retire takes the sockets of some queues out of use and closes them. What they have received is
-// delivered before, and what was given to them to send has left, or is counted as lost.
+// retire removes the sockets of some queues and closes them. Their received packets are delivered before, and their
+// packets to send have left, or are counted as lost.
 func (s *sockets) retire(queues []int) {
 	if len(queues) == 0 {
 		return
@@ -206,7 +206,7 @@ func (s *sockets) retire(queues []int) {
 	}
 }
 
-// drained reports whether sockets are empty. It runs under the engine's lease.
+// drained reports whether sockets are empty. The caller holds the engine's lease.
 func (s *sockets) drained(list []*xsk.Socket) bool {
 	empty := true
 	for _, socket := range list {

@@ -39,8 +39,8 @@ func open(t *testing.T, namespace string) *Interface {
 	return i
 }
 
-// A driver may refuse larger sockets only when they are bound, and those like the old ones too. The queue
-// gets one as soon as that works again.
+// A driver may refuse larger sockets only at binding, and then also those like the old ones. The queue gets a socket as
+// soon as that works again.
 func TestSocketsComeBackAfterAFailure(t *testing.T) {
 	i := open(t, labtest.Pair(t).A.Path())
 	p, err := i.Port()
@@ -54,16 +54,16 @@ func TestSocketsComeBackAfterAFailure(t *testing.T) {
 	s.plan.index--
 	refused(t, err, unix.ENODEV)
 	if s.queues[0] != nil {
-		t.Error("a socket on an interface that does not exist")
+		t.Error("got a socket on a non-existent interface")
 	}
 	p, err = i.Port()
 	check(t, err)
 	if n := len(i.Link().Descriptors()); n != 1 || p.Lost != nil || p.Carried != wire.MTU1024 {
-		t.Errorf("%d sockets, port %+v", n, p)
+		t.Errorf("got %d sockets, port %+v", n, p)
 	}
 }
 
-// A queue without a socket is the port's loss, and comes back; larger sockets that cannot be had leave it as it is.
+// A queue without a socket is in the port's Lost, and recovers; a failure to open larger sockets does not change it.
 func TestWhatThePortSaysOfSockets(t *testing.T) {
 	host := labtest.Pair(t).A
 	i := open(t, host.Path())

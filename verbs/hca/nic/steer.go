@@ -13,10 +13,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// filter is the steering program as a card sees it: network.Steering.
+// filter implements network.Steering with the steering program.
 type filter struct{ steering *bpf.Steering }
 
-// limited says that a table of the program that is full is a limit.
+// limited wraps the error of a full table of the program in verbs.ErrLimit.
 func limited(err error) error {
 	if errors.Is(err, bpf.ErrTableFull) {
 		return fmt.Errorf("%w: %w", verbs.ErrLimit, err)
@@ -37,9 +37,9 @@ func (f filter) SetMACs(macs ...[6]byte) error            { return f.steering.Se
 func (f filter) AddGroup(group netip.Addr) error          { return limited(f.steering.AddGroup(group)) }
 func (f filter) RemoveGroup(group netip.Addr) error       { return f.steering.RemoveGroup(group) }
 
-// macsOf are the destination MACs that the kernel accepts on the interface: its own and, for a VLAN,
-// that of the interface below. A bond accepts its slaves' too, which can change at any time
-// (balance-alb), so for a bond the list is empty: any MAC.
+// macsOf returns the destination MACs that the kernel accepts on the interface: its own and, for a VLAN, that of the
+// interface below. A bond accepts its slaves' too, which can change at any time (balance-alb), so for a bond the list
+// is empty: any MAC.
 func (i *Interface) macsOf(own wire.MAC, below host.Link) []wire.MAC {
 	if i.generic != nil {
 		return nil

@@ -15,16 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tuning are settings of the kernel that affect speed. Which values help depends on the case, so
-// measure. A zero value leaves a setting as it is.
+// Tuning has kernel settings that affect performance. The best values depend on the workload, so measure. A zero value
+// leaves a setting unchanged.
 type Tuning struct {
-	// DeferHardIRQs is how often NAPI is polled without work before interrupts
-	// are turned on again (napi_defer_hard_irqs).
+	// DeferHardIRQs is the number of empty NAPI polls before interrupts are enabled again (napi_defer_hard_irqs).
 	DeferHardIRQs int
-	// GROFlushTimeout is how long NAPI waits between those polls (gro_flush_timeout).
+	// GROFlushTimeout is the time between those polls (gro_flush_timeout).
 	GROFlushTimeout time.Duration
-	// BusyPoll is how long one call may poll the driver (SO_PREFER_BUSY_POLL), and
-	// BusyPollBudget how many frames it takes.
+	// BusyPoll is the maximum time that one call polls the driver (SO_PREFER_BUSY_POLL), and BusyPollBudget the maximum
+	// number of frames that it receives.
 	BusyPoll       time.Duration
 	BusyPollBudget int
 }
@@ -34,11 +33,10 @@ const (
 	knobGROFlushTimeout = "gro_flush_timeout"
 )
 
-// Apply changes the settings of an interface in the calling thread's namespace; restore sets the old
-// values again.
+// Apply changes the settings of an interface in the calling thread's namespace; restore resets them to the old values.
 func (t Tuning) Apply(name string) (restore func() error, err error) { return t.apply(name, nil) }
 
-// apply is Apply, but keeps the old values in a journal, if there is one, until they are restored.
+// apply is Apply, but keeps the old values in a journal, if not nil, until they are restored.
 func (t Tuning) apply(name string, old *journal.Journal) (restore func() error, err error) {
 	restore = func() error { return nil }
 	values := map[string]int64{}
@@ -79,7 +77,7 @@ func knobPath(interfaceName, knob string) string {
 	return filepath.Join("class/net", interfaceName, knob)
 }
 
-// change is a line in a journal, if there is one.
+// change is a line in a journal, if not nil.
 type change struct {
 	in   *journal.Journal
 	line string
@@ -99,8 +97,8 @@ func (c change) forget() error {
 	return c.in.Remove(c.line)
 }
 
-// setKnob writes a knob; restore writes the old value. It writes to the file as it was opened, since
-// the path may not lead there later.
+// setKnob writes a setting; restore writes the old value. restore uses the file opened here, since the path may later
+// name another file.
 func setKnob(fs host.Sysfs, path string, value int64, from func(was string) change) (restore func() error, err error) {
 	file, err := fs.Open(path)
 	if err != nil {

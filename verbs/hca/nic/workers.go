@@ -9,11 +9,11 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// countWorkers finds how many workers the card has: each needs a queue to receive from and to send through.
+// countWorkers determines the number of workers of the card: each needs a receive and a send queue.
 func (b *builder) countWorkers() {
 	asked := max(b.config.Workers, 1)
 	b.workers = min(asked, b.queues.count, b.queues.sends)
-	if b.queues.guessed { // through a queue that is not in use nothing would leave, without an error
+	if b.queues.guessed { // through an unused queue nothing would leave, without an error
 		b.workers = 1
 	}
 	if b.workers == asked {
@@ -21,7 +21,7 @@ func (b *builder) countWorkers() {
 	}
 	log := b.config.Log.With("device", b.name, "asked", asked, "workers", b.workers)
 	if b.queues.guessed {
-		log.Warn("the card has one worker, since the interface's driver does not say how many queues are in use")
+		log.Warn("the card has one worker, since the interface's driver does not report the number of queues in use")
 		return
 	}
 	name := b.base.Attrs().Name
@@ -29,7 +29,7 @@ func (b *builder) countWorkers() {
 		"receive_queues", b.queues.count, "send_queues", b.queues.sends, "see", "ethtool -l "+name)
 }
 
-// links are those of the workers, with the sockets of their queues.
+// links returns the links of the workers, with the sockets of their queues.
 func (b *builder) links() (list []*link.XDP) {
 	for first := range b.workers {
 		own := b.sockets[first : first+1 : first+1]
@@ -41,10 +41,10 @@ func (b *builder) links() (list []*link.XDP) {
 	return list
 }
 
-// linkOf is the link that has the socket of a queue.
+// linkOf returns the link that has the socket of a queue.
 func (s *sockets) linkOf(queue int) *link.XDP { return s.links[queue%len(s.links)] }
 
-// checkSending refuses that a worker's queue is not one to send through: nothing would leave, without an error.
+// checkSending returns an error if a worker's queue is not a send queue: nothing would leave, without an error.
 func (s *sockets) checkSending(queues int) error {
 	if need := min(len(s.links), len(s.queues)); queues < need {
 		return fmt.Errorf("%w: %s sends through %d queues, and the card's workers through %d; ethtool -L changes it", verbs.ErrUnsupported, s.plan.name, queues, need)
@@ -52,7 +52,8 @@ func (s *sockets) checkSending(queues int) error {
 	return nil
 }
 
-// sendApart has the first worker's link send for workers whose queues have gone. What they receive is handed over.
+// sendApart makes the first worker's link send for workers whose queues were removed. Their received packets are handed
+// over.
 func (s *sockets) sendApart() {
 	for queue := len(s.queues); queue < len(s.links); queue++ {
 		l := s.links[queue]
@@ -60,12 +61,13 @@ func (s *sockets) sendApart() {
 			continue
 		}
 		s.engine.Do(func() { l.SendApart(s.engine.Relay()) })
-		s.log.Warn("a worker has no queue any more: the first one sends for it", "device", s.plan.name,
+		s.log.Warn("a worker has no queue any more; the first worker sends for it", "device", s.plan.name,
 			"worker", queue+1, "workers", len(s.links), "queues", len(s.queues))
 	}
 }
 
-// endApart lets nothing overtake what the link of a queue has the first link send, if it has none of the queue.
+// endApart ensures order when a queue gets a link again: it waits for the frames that its link had passed to the first
+// link.
 func (s *sockets) endApart(queue int) {
 	l := s.linkOf(queue)
 	if queue >= len(s.links) || !l.IsApart() {
@@ -78,7 +80,7 @@ func (s *sockets) endApart(queue int) {
 		}
 		given, done := s.engine.Relayed()
 		if !all {
-			last, all = given, true // what other links give later is behind
+			last, all = given, true // frames that other links pass later are behind
 		}
 		return done >= last
 	}, drainTimeout)

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Who asks for zero-copy at an RDMA MTU that a driver has none for is told which MTU has it.
+// The error for zero-copy at an RDMA MTU for which a driver lacks it names the MTU that supports it.
 func TestExplainZeroCopy(t *testing.T) {
 	base := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth7"}}
 	for _, row := range []struct {
@@ -29,7 +29,7 @@ func TestExplainZeroCopy(t *testing.T) {
 	}
 }
 
-// Chunks are as small as the frames of an RDMA MTU allow, and hold them also where a driver counts kilobytes.
+// Chunks are as small as the frames of an RDMA MTU allow, and hold them also if a driver counts kilobytes.
 func TestChunksOfDrivers(t *testing.T) {
 	for _, row := range []struct {
 		driver string
