@@ -1,7 +1,7 @@
-// Package network is what a card asks of the network that it is on, and of the host around it: small interfaces and
-// the types of their answers, and hardly any code. A package that implements them gives cards a network of another
-// kind.
+// Package network declares the interface between a card and the network that it is on, with the host around it: small
+// interfaces and their types, and little code. A package that implements them provides cards on another kind of
+// network.
 //
-//	hca ── asks ──► network.Host ◄── implement ── nic      an interface of this host
-//	paths ────────► network.Routes                memnet   a host on a network in memory
+//	hca ── calls ─► network.Host ◄── implement ── nic      an interface of this host
+//	paths ────────► network.Routes                memnet   a host on an in-memory network
 package network

@@ -14,61 +14,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is the network that a card is on, and the host around it. An error of a question means that it could
-// not be asked, and says nothing about the answer, except for the errors that are named.
+// Host is the network that a card is on, and the host around it. Except for the named errors, an error means that a
+// query failed; it is not evidence of any state.
 //
-// The order is Start, Port and whatever else, Follow and Listen, Interrupt, Close. Port is called by one at a
-// time, the other questions by any; none is called with a lock that the host's own calls of Card need.
+// The order of calls is Start, Port and any others, Follow and Listen, Interrupt, Close. Calls of Port are serialised
+// by the caller, other queries may be concurrent; no method is called with a lock that the host's own calls of Card
+// need.
 type Host interface {
 	Routes
 	Groups
 	Steering
 
-	// Name is the port's, as of the last Port.
+	// Name returns the port's name at the last Port.
 	Name() string
-	// VLAN is the tag of the card's frames; 0 for none.
+	// VLAN returns the tag of the card's frames; 0 for none.
 	VLAN() uint16
-	// Links are where the card's frames come from and go to: one for each worker, or fewer, if the network has said why.
-	// verbs.ErrUnsupported if there is never more than one. It is called once; the engines close them, before Close.
+	// Links returns the links of the card's frames: one for each worker, or fewer, if the network has logged the
+	// reason. It returns verbs.ErrUnsupported if the network supports only one. It is called once; the engines close
+	// the links, before Close.
 	Links(workers int) ([]link.Link, error)
-	// Link is the first.
+	// Link returns the first link.
 	Link() link.Link
-	// Start is called once, when the engine is there.
+	// Start is called once, when the engine exists.
 	Start(Engine)
-	// Port gives the port's present state, after the link was made to fit it; ErrGone if the port does not exist any
-	// more.
+	// Port adapts the link to the port's current state and returns that state. It returns ErrGone if the port no longer
+	// exists.
 	Port() (Port, error)
-	// Source gives the address that the host would send from to a destination, if the way there leads
-	// through the port; zero if it leaves that open. host.ErrNoRoute, host.ErrLocal.
+	// Source returns the host's source address for a destination, if the route leads through the port; zero if the host
+	// does not determine it. Errors: host.ErrNoRoute, host.ErrLocal.
 	Source(dest netip.Addr) (netip.Addr, error)
-	// Namespace is the same for cards that share port numbers; it can be compared.
+	// Namespace returns a comparable value that is equal for cards that share port numbers.
 	Namespace() any
-	// PortRules are the host's, as of now.
+	// PortRules returns the host's current rules.
 	PortRules() PortRules
 
-	// Follow has the card told of what changes, until Interrupt. Listen runs what has to be told from a
+	// Follow makes the host notify the card of changes, until Interrupt. Listen runs notifications that need a
 	// goroutine, and returns after Interrupt or before.
 	Follow(Card)
 	Listen()
 	Interrupt()
-	// Check says why packets do not come any more, if that is so for good; it is called about once a second.
+	// Check returns the reason if packets permanently cannot arrive any more. It is called about once a second.
 	Check() error
 
-	// Modes are how frames move.
+	// Modes returns the modes in which frames move.
 	Modes() Modes
-	// Statistics are what the network has counted. What a network does not count is 0.
+	// Statistics returns the network's counters. Counters that a network does not have are 0.
 	Statistics() (Statistics, error)
 	Close() error
 }
 
-// Groups is the host's membership of groups. Each Join needs a Leave; the last one ends the membership.
+// Groups manages the host's membership of groups. Each Join needs a Leave; the last one ends the membership.
 type Groups interface {
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
 }
 
-// Steering decides which packets reach the engine. It is a filter: what it lets through the engine checks again.
-// verbs.ErrLimit for what it has no room for.
+// Steering selects the packets that reach the engine. It is only a filter: the engine checks the packets again. Methods
+// return verbs.ErrLimit if a table is full.
 type Steering interface {
 	AddQP(number uint32) error
 	RemoveQP(number uint32) error
@@ -81,24 +83,24 @@ type Steering interface {
 	RemoveGroup(netip.Addr) error
 }
 
-// Engine is what a network needs of the card's engine to change the link while packets move; see datapath.Workers.
+// Engine has the methods of the card's engine with which a network changes the link while packets move; see
+// datapath.Workers.
 type Engine interface {
 	Do(change func())
 	ChangeLink(change func())
 	Until(done func() bool, timeout time.Duration) bool
-	// Relay has the first worker's link send frames of others. Relayed is how many it was given, and how many of them
-	// it is done with.
+	// Relay makes the first worker's link send frames of others. Relayed returns the number of frames passed to it, and
+	// how many of them it has finished.
 	Relay() link.Relay
 	Relayed() (given, done uint64)
 }
 
-// Card is told of changes around it.
+// Card is notified of changes around it.
 type Card interface {
 	host.Changes
-	// TooBig tells of a router that could not forward a packet.
+	// TooBig reports that a router could not forward a packet.
 	TooBig(host.TooBig)
-	// Look brings the card up to date before it returns; false if something could not be asked. Then the card
-	// tries again by itself.
+	// Look updates the card before it returns. It returns false if a query failed; then the card retries.
 	Look() (done bool)
 	Close() error
 }
@@ -106,34 +108,34 @@ type Card interface {
 // ErrGone is the error of a port that does not exist any more.
 var ErrGone = errno.New("the interface has gone; open the device again when it is back", unix.ENODEV)
 
-// Modes are how a card's frames move, by name; "none" where that means nothing.
+// Modes names the modes in which a card's frames move; "none" where a mode does not apply.
 type Modes struct {
 	XDP, Socket string
 	Send        string
 	SendReason  string // why frames do not leave in trains
 }
 
-// Statistics are what a network has counted.
+// Statistics has the counters of a network.
 type Statistics struct {
-	Steering []verbs.Counter // a packet each
+	Steering []verbs.Counter // one per packet
 	Socket   xsk.Statistics
 	Sent     link.Sent
 	UDP      UDPCounters
 }
 
-// UDPCounters count what UDP sockets gave that was of no use, in packets or rows of them.
+// UDPCounters counts unusable data from UDP sockets, in packets or trains.
 type UDPCounters struct {
 	Truncated uint64 // longer than any packet
-	Control   uint64 // without all that the kernel is to tell of a packet
+	Control   uint64 // without all control messages of the kernel for a packet
 }
 
-// PortRules are what a host says of port numbers.
+// PortRules has a host's rules for port numbers.
 type PortRules = host.PortRules
 
-// DefaultPortRules are those of a host whose administrator has changed none.
+// DefaultPortRules returns the rules of a host with default settings.
 func DefaultPortRules() PortRules { return host.DefaultPortRules() }
 
-// HostError wraps an error of the host in one of package verbs, as all errors of a session are.
+// HostError wraps an error of the host in verbs.ErrHost, unless it is already an error of package verbs.
 func HostError(err error) error {
 	if err == nil || verbs.KindOf(err) != nil {
 		return err
@@ -141,15 +143,15 @@ func HostError(err error) error {
 	return fmt.Errorf("%w: %w", verbs.ErrHost, err)
 }
 
-// OneLink is Links of a network that has no more than one.
+// OneLink implements Links for a network with a single link.
 func OneLink(l link.Link, workers int, what string) ([]link.Link, error) {
 	if workers > 1 {
-		return nil, fmt.Errorf("%w: %d workers: %s has one; cards on interfaces with several queues, by XDP, and on a network in memory can have more", verbs.ErrUnsupported, workers, what)
+		return nil, fmt.Errorf("%w: %d workers: %s has one; cards on interfaces with several queues, by XDP, and on an in-memory network can have more", verbs.ErrUnsupported, workers, what)
 	}
 	return []link.Link{l}, nil
 }
 
-// NoSteering is the Steering of a network that hands all packets to the engine.
+// NoSteering is the Steering of a network that passes all packets to the engine.
 type NoSteering struct{}
 
 // The methods implement Steering.

@@ -12,31 +12,32 @@ import (
 // Port is the state of a port.
 type Port struct {
 	Name      string
-	Index     uint32 // the interface's
-	Speed     int    // Mbit/s; 0 if it is not known
+	Index     uint32 // of the interface
+	Speed     int    // Mbit/s; 0 if unknown
 	Enabled   bool   // by the administrator
-	Up        bool   // and there is a carrier
+	Up        bool   // enabled, with a carrier
 	MTU       int    // bytes
 	MAC       wire.MAC
-	MACs      []wire.MAC // destination MACs of unicast frames for the port; none stands for any
+	MACs      []wire.MAC // destination MACs of unicast frames for the port; empty for any
 	Addresses []netip.Addr
-	// Broadcasts are those of the addresses' subnets.
+	// Broadcasts has the broadcast addresses of the addresses' subnets.
 	Broadcasts []netip.Addr
-	// Carried is the RDMA MTU that the link can carry now, and Most what it can come to carry.
+	// Carried is the RDMA MTU that the link can carry now, and Most the largest that it could carry.
 	Carried, Most wire.MTU
 	Trains        bool   // bursts leave in trains
-	NoTrains      string // why not
+	NoTrains      string // the reason, without trains
 	Lost          error  // a receive queue has no socket: the port is down
-	Stuck         error  // why Carried is not what the MTU allows
-	// Egress are the VLAN priorities of packets.
+	Stuck         error  // the reason why Carried is not the RDMA MTU that the MTU allows
+	// Egress has the VLAN priorities of packets.
 	Egress host.Egress
-	// SourcePorts are the UDP source ports of packets. They stay as they are.
+	// SourcePorts has the UDP source ports of packets. They do not change.
 	SourcePorts wire.SourcePorts
-	// InMemory says that frames never leave memory, and so need no ICRC. It stays as it is.
+	// InMemory is set if frames never leave memory, and so need no ICRC. It does not change.
 	InMemory bool
 }
 
-// RDMAMTU is the largest RDMA MTU, up to Carried, that fits the port's MTU; verbs.ErrInvalid if none does.
+// RDMAMTU returns the largest RDMA MTU, up to Carried, that fits the port's MTU. It returns verbs.ErrInvalid if none
+// fits.
 func (p *Port) RDMAMTU() (wire.MTU, error) {
 	fits := min(wire.MTUFor(p.MTU), p.Carried)
 	if fits == 0 {
@@ -46,25 +47,24 @@ func (p *Port) RDMAMTU() (wire.MTU, error) {
 	return fits, nil
 }
 
-// Routes is what is asked about the way to a destination. An error means that the host could not be
-// asked, and says nothing about the answer, except for the errors that are named here.
+// Routes resolves routes and next hops. Except for the named errors, an error means that a query failed; it is not
+// evidence of any state.
 type Routes interface {
-	// Route gives the route from one of the card's addresses to a destination: host.ErrNoRoute,
+	// Route returns the route from one of the card's addresses to a destination. Errors: host.ErrNoRoute,
 	// host.ErrLocal.
 	Route(source, dest netip.Addr) (host.Route, error)
-	// Neighbour gives what the host knows of a next hop now.
+	// Neighbour returns the host's current entry for a next hop.
 	Neighbour(hop netip.Addr) (Neighbour, error)
-	// Hold has the host ask a next hop for its MAC at once, and keep the answer up to date until
-	// Release. A second call has it ask again. After Release the host forgets a next hop that has not
-	// answered.
+	// Hold makes the host query a next hop for its MAC immediately, and keep the entry up to date until Release. A
+	// second call repeats the query. After Release the host forgets a next hop that has not responded.
 	Hold(hop netip.Addr) error
 	Release(hop netip.Addr)
 }
 
-// Neighbour is what the host knows of a next hop.
+// Neighbour is the host's entry for a next hop.
 type Neighbour struct {
 	MAC    wire.MAC
 	Known  bool // MAC is valid
-	Failed bool // it was asked and has not answered
+	Failed bool // it was queried and has not responded
 	Absent bool // the host has no entry for it
 }
