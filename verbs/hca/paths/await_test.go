@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// user is a session that ends when the test says so.
+// user is a session that ends when the test closes its channel.
 type user struct {
 	ended chan struct{}
 	pays  *quota.Quota
@@ -31,7 +31,7 @@ func (u user) Err() error {
 	}
 }
 
-// Who waits for a neighbour hears that it answers, that it does not, or that the wait is over.
+// A waiter for a neighbour gets its response, its failure, or the end of the wait.
 func TestAwait(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -47,7 +47,7 @@ func TestAwait(t *testing.T) {
 			a.says("10.0.0.2", network.Neighbour{Failed: true})
 			_ = table.AskHops(false)
 		}, verbs.ErrUnreachable, time.Second},
-		{"nothing", func(*Table, *around, user, context.CancelFunc) {}, verbs.ErrUnreachable, NeighbourTimeout},
+		{"no response", func(*Table, *around, user, context.CancelFunc) {}, verbs.ErrUnreachable, NeighbourTimeout},
 		{"the session ends", func(_ *Table, _ *around, u user, _ context.CancelFunc) { close(u.ended) }, verbs.ErrClosed, time.Second},
 		{"the context ends", func(_ *Table, _ *around, _ user, cancel context.CancelFunc) { cancel() }, context.Canceled, time.Second},
 	} {
@@ -71,14 +71,13 @@ func TestAwait(t *testing.T) {
 				if took := time.Since(began); took != row.within {
 					t.Errorf("after %v, want %v", took, row.within)
 				}
-				time.Sleep(time.Minute) // nobody is left
+				time.Sleep(time.Minute) // no goroutine is left
 			})
 		})
 	}
 }
 
-// A neighbour that failed is asked again by the next who takes a path to it, and its old MAC stays in use
-// while it is asked.
+// A failed neighbour is queried again by the next Take of a path to it, and its old MAC stays in use meanwhile.
 func TestNeighboursAreAskedAgain(t *testing.T) {
 	table, a := newTable()
 	a.says("10.0.0.2", network.Neighbour{Failed: true})

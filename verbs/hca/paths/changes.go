@@ -2,8 +2,8 @@ package paths
 
 import "net/netip"
 
-// Changes gathers which routes and neighbours have to be looked at. What it keeps is limited: beyond that
-// it says all. The zero value is none.
+// Changes collects the routes and neighbours to query. Its size is limited: beyond that it stands for all. The zero
+// value is empty.
 type Changes struct {
 	AllRoutes     bool
 	AllNeighbours bool
@@ -38,7 +38,7 @@ func (c *Changes) AddNeighbour(address netip.Addr) {
 	}
 }
 
-// concernsRoute says whether the way to a destination is to be looked for again.
+// concernsRoute reports whether the route to a destination must be queried again.
 func (c *Changes) concernsRoute(dest netip.Addr) bool {
 	if c.AllRoutes {
 		return true
@@ -51,7 +51,7 @@ func (c *Changes) concernsRoute(dest netip.Addr) bool {
 	return false
 }
 
-// concernsNeighbour says whether a neighbour is to be looked at.
+// concernsNeighbour reports whether a neighbour must be queried.
 func (c *Changes) concernsNeighbour(address netip.Addr) bool {
 	_, changed := c.neighbours[address]
 	return changed || c.AllNeighbours

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is kept of a flood of changes is limited.
+// The record of a flood of changes is limited.
 func TestNewsHaveALimit(t *testing.T) {
 	var c Changes
 	for i := range 4 * maxNeighbourChanges {
@@ -13,10 +13,10 @@ func TestNewsHaveALimit(t *testing.T) {
 		c.AddNeighbour(address)
 		c.AddRoute(netip.PrefixFrom(address, 32))
 		if len(c.neighbours) > maxNeighbourChanges || len(c.routes) > maxRouteChanges {
-			t.Fatalf("%d neighbours, %d routes are noted", len(c.neighbours), len(c.routes))
+			t.Fatalf("got %d neighbours, %d routes", len(c.neighbours), len(c.routes))
 		}
 	}
 	if !c.AllNeighbours || !c.AllRoutes {
-		t.Error("not all is looked at")
+		t.Error("not everything is queried")
 	}
 }

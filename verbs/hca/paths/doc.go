@@ -1,25 +1,24 @@
-// Package paths is the paths of a card's packets: routes and next hops, which follow what the host knows.
+// Package paths implements the paths of a card's packets: routes and next hops, which follow the state of the host.
 //
 //	AH ─┐
 //	AH ─┼─► Path (source, destination) ─┬─► hop (neighbour)
 //	AH ─┘   Path ───────────────────────┘    held: the kernel keeps it fresh
 //
-//	Take ──► ask the host for the route, hold the next hop ──► Engine.SetPath
+//	Take ──► query the host for the route, hold the next hop ► Engine.SetPath
 //	Leave ─► the last user's: it lingers for some seconds, or is freed
-//	Update ► look up again what a change concerns ───────────► Engine.SetPath
+//	Update ► query again the state that a change concerns ───► Engine.SetPath
 //
-// The users of a Path pay for its next hop (package quota), as long as it has not answered and of which the kernel
-// keeps a limited number for all cards (payers.go).
+// The users of a Path pay for its next hop (package quota) until it has responded. The number of next hops that the
+// kernel keeps for all cards is limited (payers.go).
 //
-// Users with the same ends share a Path, and paths with the same next hop share the hop. A Path stays valid
-// whatever happens; what cannot be sent on it is dropped by name. While the link is down, paths and hops stay as
-// they were. When it comes up they are looked up again, and the neighbours are asked at once.
+// Users with the same ends share a Path, and paths with the same next hop share the hop. A Path always stays valid;
+// packets that cannot be sent on it are dropped by name. While the link is down, paths and hops do not change. When it
+// comes up they are queried again, and the neighbours immediately.
 //
-// The table has two locks. asking is held from a question to the host until its answer is acted on. mu is for what
-// a Path says, and is never held while the host is asked. A path changes under both. Under mu the engine's lease is
-// taken (Engine.Do), and no other lock. So a caller that holds a lock of the card may call what takes mu alone:
-// SetPort, and the methods of Path.
+// The table has two locks. asking is held from a query of the host until its result is applied. mu protects the state
+// of a Path, and is never held during a query. A path changes under both. Under mu only the engine's lease is acquired
+// (Engine.Do). So a caller that holds a lock of the card may call the methods that acquire only mu: SetPort, and the
+// methods of Path.
 //
-// Out of scope: what a packet to a group has to do with membership (package mcast), and which addresses the port
-// has (the caller of SetPort says so).
+// Out of scope: group membership (package mcast), and the addresses of the port (set by the caller with SetPort).
 package paths

@@ -18,17 +18,17 @@ type hop struct {
 	address  netip.Addr
 	status   network.Neighbour
 	paths    map[*Path]struct{}
-	settled  chan struct{}        // closed when it has answered, or failed
-	answered bool                 // its MAC was known at some time
+	settled  chan struct{}        // closed when it has responded, or failed
+	answered bool                 // its MAC has been known at some time
 	payers   map[*quota.Quota]int // with the number of their paths over it
 	kept     *quota.Neighbours    // the table's
 }
 
-// unanswered says that the neighbour has been asked and has not answered yet.
+// unanswered reports whether the neighbour has been queried and has not responded yet.
 func (h *hop) unanswered() bool { return !h.status.Known && !h.status.Failed }
 
-// obtainHop finds the hop of an address, or makes one and asks the neighbour. What is reserved for the user is to be
-// given back when the user pays for the hop.
+// obtainHop returns the hop of an address, or creates one and queries the neighbour. If a place was reserved for the
+// user, the caller returns it when the user pays for the hop.
 func (t *Table) obtainHop(address netip.Addr, user *quota.Quota) (h *hop, reserved bool, err error) {
 	if h := t.hops[address]; h != nil {
 		reserved, err := t.reserve(h, user)
@@ -54,7 +54,7 @@ func (t *Table) obtainHop(address netip.Addr, user *quota.Quota) (h *hop, reserv
 	return nil, false, err
 }
 
-// askFor has the kernel ask a neighbour, and reads what the kernel knows of it already.
+// askFor makes the kernel query a neighbour, and reads the kernel's current entry for it.
 func (t *Table) askFor(h *hop) error {
 	if err := t.Host.Hold(h.address); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (t *Table) askFor(h *hop) error {
 	return nil
 }
 
-// setStatus stores what the host knows of a hop, and wakes those that wait for it. While the
-// neighbour is asked again, its old MAC stays in use.
+// setStatus stores the host's entry for a hop, and wakes its waiters. While the neighbour is queried again, its old MAC
+// stays in use.
 func (h *hop) setStatus(status network.Neighbour) {
 	was := h.unanswered()
 	if h.status.Known && !status.Known && !status.Failed {
@@ -86,7 +86,7 @@ func (h *hop) setStatus(status network.Neighbour) {
 	}
 }
 
-// dropHop forgets a hop that no path uses.
+// dropHop removes a hop that no path uses.
 func (t *Table) dropHop(h *hop) {
 	if h != nil && len(h.paths) == 0 {
 		delete(t.hops, h.address)
@@ -95,7 +95,7 @@ func (t *Table) dropHop(h *hop) {
 	}
 }
 
-// pathsOver lists the paths that use hops.
+// pathsOver returns the paths that use hops.
 func pathsOver(hops ...*hop) (all []*Path) {
 	for _, h := range hops {
 		if h != nil {
@@ -105,20 +105,20 @@ func pathsOver(hops ...*hop) (all []*Path) {
 	return all
 }
 
-// NeighbourTimeout is how long Await waits for a neighbour at most. The kernel asks three times,
-// a second apart.
+// NeighbourTimeout is the maximum time for which Await waits for a neighbour. The kernel sends three queries, a second
+// apart.
 const NeighbourTimeout = 4 * time.Second
 
 // User uses paths, and waits for them: a session.
 type User interface {
 	Payer() *quota.Quota   // pays for next hops; nil for a program in this process
 	Done() <-chan struct{} // closed when it has ended
-	// Err is verbs.ErrClosed from the user's end on, and why it has failed before that.
+	// Err returns verbs.ErrClosed after the user's end, and the cause after a failure.
 	Err() error
 }
 
-// Await waits until it is known whether packets can be sent on a path. It fails with verbs.ErrUnreachable if
-// there is no route, or nobody answers, and with the user's error if that ends.
+// Await waits until it is known whether packets can be sent on a path. It returns verbs.ErrUnreachable if there is no
+// route or the neighbour does not respond, and the user's error if the user ends.
 func (t *Table) Await(ctx context.Context, p *Path, user User) error {
 	timeout := time.NewTimer(NeighbourTimeout)
 	defer timeout.Stop()
@@ -144,13 +144,13 @@ func (t *Table) Await(ctx context.Context, p *Path, user User) error {
 	}
 }
 
-// awaited is a next hop, as who waits for it sees it.
+// awaited is a next hop in the view of a waiter.
 type awaited struct {
 	network.Neighbour
 	address netip.Addr
 }
 
-// wait gives what there is to wait for: nil if there is no next hop.
+// wait returns the next hop to wait for, or nil.
 func (p *Path) wait() (h awaited, settled chan struct{}, why error) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()

@@ -36,14 +36,14 @@ func (t *Table) Leave(p *Path, user User) {
 	t.dropHop(unused)
 }
 
-// A path whose destination is reachable is kept for a while after its last user has left. Otherwise
-// a server that makes a handle for each answer would query the host each time.
+// A path with a reachable destination is kept for a while after its last user has left. Otherwise a server that creates
+// a handle for each response would query the host each time.
 const (
 	pathLinger   = 5 * time.Second
 	maxLingering = 1024 // paths
 )
 
-// lingers says whether a path without users is kept for a while.
+// lingers reports whether a path without users is kept for a while.
 func (t *Table) lingers(p *Path) bool {
 	if p.hop == nil || !p.hop.status.Known || t.lingering == maxLingering || t.closed {
 		return false
@@ -53,7 +53,7 @@ func (t *Table) lingers(p *Path) bool {
 	return true
 }
 
-// freeIdleLater has a timer call freeIdle, unless one is set already.
+// freeIdleLater sets a timer for freeIdle, unless one is set already.
 func (t *Table) freeIdleLater() {
 	if !t.freeing {
 		t.freeing = true
@@ -69,12 +69,12 @@ func (t *Table) freeIdle() {
 	t.locked(func() {
 		t.lingering, t.freeing = 0, false
 		if t.closed {
-			return // all is being freed
+			return // the table is closed
 		}
 		for _, p := range t.paths {
 			switch {
 			case p.users > 0:
-			case !p.lingers || time.Since(p.left) >= pathLinger/2: // a younger one stays until the next call
+			case !p.lingers || time.Since(p.left) >= pathLinger/2: // a younger path stays until the next call
 				left = append(left, t.free(p))
 			default:
 				t.lingering++
@@ -89,7 +89,7 @@ func (t *Table) freeIdle() {
 	}
 }
 
-// free frees a path, unless it has users or packets wait on it, under both locks.
+// free frees a path, unless it has users or packets wait on it. The caller holds both locks.
 func (t *Table) free(p *Path) (unused *hop) {
 	waiting := 0
 	t.Engine.Do(func() { waiting = p.entry.Waiting() })

@@ -12,40 +12,40 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// Ends are the two ends of a path.
+// Ends has the two ends of a path.
 type Ends struct{ Source, Dest wire.GID }
 
-// Path is the route and next hop from one of the card's addresses to a destination, for all who have taken
-// it. The table follows changes of both.
+// Path is the route and next hop from one of the card's addresses to a destination, for all its users. The table
+// follows changes of both.
 type Path struct {
 	table *Table
 	ends  Ends
 	entry *datapath.Path
 	users int
-	// payers are its users, each with the number of its uses, and the last one after it has left.
+	// payers has its users, with the number of their uses; the last user stays in it after leaving.
 	payers  map[*quota.Quota]int
 	left    time.Time // when its last user left
-	lingers bool      // though it has no users
+	lingers bool      // it is kept without users
 	local   bool
-	hop     *hop  // nil for a group or a local destination, and if there is no route
-	why     error // why there is no route
+	hop     *hop  // nil for a group or a local destination, and without a route
+	why     error // why there is no route, or nil
 	mtu     wire.MTU
 }
 
-// Ends are the path's.
+// Ends returns the ends of the path.
 func (p *Path) Ends() Ends { return p.ends }
 
-// Entry is the engine's part of the path.
+// Entry returns the engine's part of the path.
 func (p *Path) Entry() *datapath.Path { return p.entry }
 
-// Err says why there is no route now; nil if there is one.
+// Err returns the reason why there is no route now, or nil.
 func (p *Path) Err() error {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	return p.why
 }
 
-// MTU is the RDMA MTU that the path carries, of a card that has so much.
+// MTU returns the RDMA MTU of the path on a card with an RDMA MTU.
 func (p *Path) MTU(card wire.MTU) wire.MTU {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
@@ -55,18 +55,18 @@ func (p *Path) MTU(card wire.MTU) wire.MTU {
 	return min(p.mtu, card)
 }
 
-// way is the result of a look-up.
+// way is the result of a route query.
 type way struct {
 	local bool
 	route host.Route
 	hop   *hop
 	why   error
-	// reserved says that a place for the hop is reserved for the user.
+	// reserved is set if a place for the hop is reserved for the user.
 	reserved bool
 }
 
-// lookUp asks the host for the route between two ends, under asking alone. An error means that the host could not
-// be asked; the path then stays as it was.
+// lookUp queries the host for the route between two ends, under asking only. An error means that the query failed; the
+// path then stays unchanged.
 func (t *Table) lookUp(ends Ends, user *quota.Quota) (w way, err error) {
 	ours, local := t.owns(ends)
 	switch {
@@ -92,7 +92,7 @@ func (t *Table) lookUp(ends Ends, user *quota.Quota) (w way, err error) {
 	return w, nil
 }
 
-// owns says which of the ends are addresses of the port.
+// owns reports which of the ends are addresses of the port.
 func (t *Table) owns(ends Ends) (source, dest bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +101,8 @@ func (t *Table) owns(ends Ends) (source, dest bool) {
 	return source, dest
 }
 
-// setWay changes a path to the result of a look-up, under both locks. It gives the path's old hop if no other path
-// uses that.
+// setWay changes a path to the result of a query. It returns the path's old hop if no other path uses that. The caller
+// holds both locks.
 func (t *Table) setWay(p *Path, w way) (unused *hop) {
 	p.local, p.why = w.local, w.why
 	p.mtu = 0
@@ -142,7 +142,7 @@ func (t *Table) showAll(paths []*Path) {
 	})
 }
 
-// show gives a path's present route and next hop to the engine. It runs in Do.
+// show passes a path's current route and next hop to the engine. It runs in Do.
 func (t *Table) show(p *Path) {
 	a := datapath.PathAttr{FromMAC: t.mac, MTU: p.mtu}
 	switch {

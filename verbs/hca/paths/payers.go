@@ -31,14 +31,14 @@ func giveBack(user *quota.Quota, reserved bool) {
 	}
 }
 
-// pay has a user pay for a hop, for one more path over it.
+// pay charges a user for a hop, for one more path over it.
 func (h *hop) pay(user *quota.Quota) {
 	if h.payers[user]++; h.payers[user] == 1 {
 		user.CountNeighbours(1, h.unresolved())
 	}
 }
 
-// refund ends that for one path.
+// refund ends the charge for one path.
 func (h *hop) refund(user *quota.Quota) {
 	if h.payers[user]--; h.payers[user] == 0 {
 		delete(h.payers, user)
@@ -46,7 +46,7 @@ func (h *hop) refund(user *quota.Quota) {
 	}
 }
 
-// answer notes that the hop has answered.
+// answer records that the hop has responded.
 func (h *hop) answer() {
 	if h.answered {
 		return
@@ -59,8 +59,8 @@ func (h *hop) answer() {
 	h.kept.Give(h.address.Is6(), before-h.entries())
 }
 
-// entries returns the number of entries that the kernel has for the hop. To request an IPv6 neighbour it makes a second one,
-// for the neighbour's solicited-node group.
+// entries returns the number of the kernel's entries for the hop. To query an IPv6 neighbour the kernel creates a
+// second one, for the neighbour's solicited-node group.
 func (h *hop) entries() uint64 {
 	if h.address.Is6() && !h.answered {
 		return 2
@@ -68,7 +68,7 @@ func (h *hop) entries() uint64 {
 	return 1
 }
 
-// unresolved is 1 if the hop has not answered yet.
+// unresolved returns 1 if the hop has not responded yet, else 0.
 func (h *hop) unresolved() int {
 	if h.answered {
 		return 0
@@ -84,7 +84,7 @@ func (p *Path) addPayer(user *quota.Quota) {
 	p.payers[user]++
 }
 
-// dropPayers ends the payments of users without a use.
+// dropPayers ends the charges of users without a use.
 func (p *Path) dropPayers() {
 	for user, uses := range p.payers {
 		if uses > 0 {
@@ -97,8 +97,8 @@ func (p *Path) dropPayers() {
 	}
 }
 
-// TakeInTurn is Take for a user that waits: while too many of its hops have not answered, it waits until one has, or has
-// failed, for at most NeighbourTimeout.
+// TakeInTurn is Take for a user that waits: while too many of its hops have not responded, it waits until one has
+// responded or failed, for at most NeighbourTimeout.
 func (t *Table) TakeInTurn(ctx context.Context, ends Ends, user User) (*Path, error) {
 	timeout := time.NewTimer(NeighbourTimeout)
 	defer timeout.Stop()
@@ -120,8 +120,8 @@ func (t *Table) TakeInTurn(ctx context.Context, ends Ends, user User) (*Path, er
 	}
 }
 
-// makeRoom frees the path that has had no users for longest, after the error err: of those that linger, or, if the user
-// has too many hops that have not answered, of those that it pays for. Packets that wait on the path are dropped. It
+// makeRoom frees the path that has been without users for longest, after the error err: a lingering path, or, if the
+// user has too many hops without a response, one that the user pays for. Packets that wait on the path are dropped. It
 // returns false if no such path exists.
 func (t *Table) makeRoom(user *quota.Quota, err error) (freed bool) {
 	frees := func(p *Path) bool { return p.lingers }

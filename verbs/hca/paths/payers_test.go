@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// limitedTable is a table whose host keeps up to most next hops. Neighbours of 10.1.0.0/16 do not answer.
+// limitedTable returns a table whose host keeps up to most next hops. Neighbours of 10.1.0.0/16 do not respond.
 func limitedTable(most uint64) (*Table, *around) {
 	table, a := newTable()
 	for i := range 1000 {
@@ -39,22 +39,21 @@ func takeSilent(table *Table, u user) (taken []*Path, err error) {
 	return taken, nil
 }
 
-// TestUnresolvedAreBounded: a user has 64 next hops that have not answered, whatever it does, and other users notice
-// nothing.
+// TestUnresolvedAreBounded: a user can have 64 next hops that have not responded, and other users are not affected.
 func TestUnresolvedAreBounded(t *testing.T) {
 	table, a := limitedTable(1 << 20)
 	eve, mia := userOf("eve"), userOf("mia")
 	taken, err := takeSilent(table, eve)
 	refused(t, err, verbs.ErrLimit, "eve has 64", "check their addresses")
 	if len(taken) != quota.MostUnresolved || len(a.kept()) != quota.MostUnresolved {
-		t.Fatalf("%d paths, %d next hops are held", len(taken), len(a.kept()))
+		t.Fatalf("got %d paths, %d next hops held", len(taken), len(a.kept()))
 	}
 	again, err := table.Take(taken[0].Ends(), eve) // it pays already
 	check(t, err)
 	answering, err := table.Take(to("10.0.0.2"), mia)
 	check(t, err)
 	check(t, answering.Err())
-	known, err := table.Take(to("10.0.0.2"), eve) // a neighbour that has answered needs no place
+	known, err := table.Take(to("10.0.0.2"), eve) // a neighbour that has responded needs no place
 	check(t, err)
 	shared, err := table.Take(taken[0].Ends(), mia)
 	check(t, err)
@@ -92,7 +91,7 @@ func TestKeptAreBounded(t *testing.T) {
 			taken = append(taken, p)
 		}
 		if len(taken) != 56 || len(a.kept()) != 56 {
-			t.Fatalf("%d paths, %d held", len(taken), len(a.kept()))
+			t.Fatalf("got %d paths, %d held", len(taken), len(a.kept()))
 		}
 		p, err := table.Take(to("10.0.0.2"), mia)
 		check(t, err)
@@ -100,12 +99,12 @@ func TestKeptAreBounded(t *testing.T) {
 		for _, p := range taken {
 			table.Leave(p, eve)
 		}
-		for i := range 200 { // the oldest that linger go
+		for i := range 200 { // the oldest lingering paths are freed
 			p, err := table.Take(to(fmt.Sprintf("10.0.2.%d", i)), eve)
 			check(t, err)
 			table.Leave(p, eve)
 			if len(a.kept()) > 64 {
-				t.Fatalf("%d held", len(a.kept()))
+				t.Fatalf("got %d held", len(a.kept()))
 			}
 		}
 		time.Sleep(3 * pathLinger)
@@ -116,7 +115,7 @@ func TestKeptAreBounded(t *testing.T) {
 	})
 }
 
-// TestSilentIPv6CountsTwice: the host keeps two entries for an IPv6 hop until it has answered, and one afterwards.
+// TestSilentIPv6CountsTwice: the host keeps two entries for an IPv6 hop until it has responded, and one afterwards.
 func TestSilentIPv6CountsTwice(t *testing.T) {
 	table, a := limitedTable(16)
 	hop := func(i int) string { return fmt.Sprintf("fd01::%x", i+1) }
@@ -151,11 +150,11 @@ func TestSilentIPv6CountsTwice(t *testing.T) {
 	if len(a.kept()) != 0 {
 		t.Errorf("%v are held", a.kept())
 	}
-	check(t, table.Kept.Take(true, 14, nil)) // all has been given back
+	check(t, table.Kept.Take(true, 14, nil)) // all entries have been returned
 	refused(t, table.Kept.Take(true, 3, nil), verbs.ErrLimit)
 }
 
-// TestTakeInTurn: a caller at the limit waits until one of its next hops has answered, or for some seconds.
+// TestTakeInTurn: a caller at the limit waits until one of its next hops has responded, or for some seconds.
 func TestTakeInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, a := limitedTable(1 << 20)
@@ -182,7 +181,7 @@ func TestTakeInTurn(t *testing.T) {
 	})
 }
 
-// TestPayersFollowTheRoute: users pay for the next hop that their paths have now.
+// TestPayersFollowTheRoute: users pay for the current next hop of their paths.
 func TestPayersFollowTheRoute(t *testing.T) {
 	table, a := limitedTable(1 << 20)
 	eve, mia := userOf("eve"), userOf("mia")
@@ -216,7 +215,7 @@ func TestPayersFollowTheRoute(t *testing.T) {
 	}
 }
 
-// TestCloseRefunds: a table that is closed keeps no next hop of paths without users.
+// TestCloseRefunds: a closed table keeps no next hop of paths without users.
 func TestCloseRefunds(t *testing.T) {
 	table, a := limitedTable(8)
 	mia := userOf("mia")
@@ -238,7 +237,7 @@ func TestCloseRefunds(t *testing.T) {
 	}
 }
 
-// TestHostFailsToHold: what was taken for a next hop that the host cannot be asked for is given back.
+// TestHostFailsToHold: the charge for a next hop that the host fails to query is returned.
 func TestHostFailsToHold(t *testing.T) {
 	table, a := limitedTable(1)
 	eve := userOf("eve")

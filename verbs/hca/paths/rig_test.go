@@ -16,14 +16,14 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// around is a host and an engine that say what a test wants, and count what they are asked.
+// around is a host and an engine with the answers that a test sets; it counts the queries.
 type around struct {
 	mu         sync.Mutex
-	fails      error // of all questions
+	fails      error // of all queries
 	noRoute    bool
-	hops       map[netip.Addr]netip.Addr // by destination; else it is its own
+	hops       map[netip.Addr]netip.Addr // by destination; default: the destination
 	mtu        int
-	neighbours map[netip.Addr]network.Neighbour // else they answer
+	neighbours map[netip.Addr]network.Neighbour // default: they respond
 	held       []netip.Addr
 	routes     int
 	shown      map[*datapath.Path]datapath.PathAttr
@@ -70,7 +70,7 @@ func (a *around) Release(hop netip.Addr) {
 	a.held = slices.DeleteFunc(a.held, func(one netip.Addr) bool { return one == hop })
 }
 
-// kept lists the next hops that are held.
+// kept returns the held next hops.
 func (a *around) kept() []netip.Addr {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +81,7 @@ func (a *around) Do(change func()) { change() }
 
 func (a *around) SetPath(p *datapath.Path, attr datapath.PathAttr) { a.shown[p] = attr }
 
-// set changes what the host says.
+// set changes the host's answers.
 func (a *around) set(change func(*around)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,7 @@ func (a *around) says(hop string, n network.Neighbour) {
 
 var (
 	ownMAC  = wire.MAC{5: 0xAA}
-	errHost = errors.New("the host could not be asked")
+	errHost = errors.New("the host query failed")
 )
 
 func newTable() (*Table, *around) {
@@ -117,7 +117,7 @@ func take(t testing.TB, table *Table, dest string) *Path {
 	return p
 }
 
-// expect checks what the engine was told of a path last.
+// expect checks the last state of a path in the engine.
 func (a *around) expect(t testing.TB, p *Path, state datapath.PathState, last byte) {
 	t.Helper()
 	got := a.shown[p.Entry()]

@@ -13,30 +13,30 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// Table has the paths of a card. Its methods are safe for concurrent use. Those that may ask the host
-// (Take, Leave, Update, AskHops) are called without a lock of the card's.
+// Table has the paths of a card. Its methods are safe for concurrent use. Those that may query the host (Take, Leave,
+// Update, AskHops) are called without a lock of the card.
 type Table struct {
 	Config
 
-	// asking is held from a query of the host until its answer is acted on.
+	// asking is held from a query of the host until its result is applied.
 	asking sync.Mutex
 	paths  map[Ends]*Path
 	hops   map[netip.Addr]*hop
 
-	mu          sync.Mutex // for what follows, and for what changes of paths and hops; after asking
+	mu          sync.Mutex // for the fields below, and for changes of paths and hops; after asking
 	own         map[wire.GID]struct{}
 	mac         wire.MAC
 	lingering   int  // paths without users
-	freeing     bool // a timer will call freeIdle
-	unreachable int  // paths that have users but no route
+	freeing     bool // a timer for freeIdle is set
+	unreachable int  // paths with users but without a route
 	closed      bool
 }
 
-// Config is what a Table works with.
+// Config has the parts that a Table uses.
 type Config struct {
 	Host   network.Routes
 	Engine Engine
-	Name   func() string // the interface's now
+	Name   func() string // current name of the interface
 	Log    *slog.Logger
 	// Kept limits the next hops that the kernel keeps; nil if it keeps none.
 	Kept *quota.Neighbours
@@ -48,12 +48,12 @@ type Engine interface {
 	SetPath(*datapath.Path, datapath.PathAttr)
 }
 
-// NewTable makes a table without paths, of a port without addresses.
+// NewTable creates a table without paths, for a port without addresses.
 func NewTable(c Config) *Table {
 	return &Table{Config: c, paths: map[Ends]*Path{}, hops: map[netip.Addr]*hop{}}
 }
 
-// SetPort says which addresses and which MAC the port has now. Update looks up what that concerns.
+// SetPort sets the current addresses and MAC of the port. Update queries the paths that this concerns.
 func (t *Table) SetPort(mac wire.MAC, addresses []wire.GID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,9 +72,9 @@ func (t *Table) SetPort(mac wire.MAC, addresses []wire.GID) {
 	})
 }
 
-// Take finds or makes the path between two ends, and adds a user to it. It does not wait for the next hop's
-// answer; Await does. The error is verbs.ErrLimit if too many next hops have not answered or are kept; any other
-// means that the host could not be queried. That there is no route is no error here: Path.Err returns it, now and later.
+// Take finds or creates the path between two ends, and adds a user to it. It does not wait for the next hop's response;
+// Await does. The error is verbs.ErrLimit if too many next hops have not responded or are kept; any other means that
+// the host could not be queried. A missing route is not an error here: Path.Err returns it, now and later.
 func (t *Table) Take(ends Ends, user User) (*Path, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -131,8 +131,8 @@ func (t *Table) share(p *Path, user *quota.Quota) error {
 	return nil
 }
 
-// Close has the engine drop the packets that wait for neighbours, and count them as unreachable. It frees the paths that
-// have no users. The card is being closed: from now on no path lingers.
+// Close makes the engine drop the packets that wait for neighbours, and count them as unreachable. It frees the paths
+// without users. The card is being closed: from now on no path lingers.
 func (t *Table) Close() {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -153,14 +153,14 @@ func (t *Table) Close() {
 	}
 }
 
-// Info is a path, as commands that look show it.
+// Info describes a path, for inspection.
 type Info struct {
 	Ends  Ends
 	Users int
 	Err   error
 }
 
-// List lists the paths, those that linger too.
+// List returns the paths, including lingering ones.
 func (t *Table) List() (list []Info) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -172,14 +172,14 @@ func (t *Table) List() (list []Info) {
 	return list
 }
 
-// Held is how many next hops the host keeps for the table.
+// Held returns the number of next hops that the host keeps for the table.
 func (t *Table) Held() int {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	return len(t.hops)
 }
 
-// locked runs a function under mu, which is free afterwards whatever the function does.
+// locked calls a function under mu, which is released even if the function panics.
 func (t *Table) locked(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// Users with the same ends share a path, and one question.
+// Users with the same ends share a path, and one query.
 func TestUsersShareAPath(t *testing.T) {
 	table, a := newTable()
 	first := take(t, table, "10.0.0.2")
 	for range 100 {
 		if take(t, table, "10.0.0.2") != first {
-			t.Fatal("another path")
+			t.Fatal("got another path")
 		}
 	}
 	if a.routes != 1 || table.List()[0].Users != 101 {
-		t.Errorf("%d questions, %+v", a.routes, table.List())
+		t.Errorf("got %d queries, %+v", a.routes, table.List())
 	}
 	a.expect(t, first, datapath.PathOpen, 2)
 	if got := a.shown[first.Entry()].FromMAC; got != ownMAC {
@@ -30,7 +30,7 @@ func TestUsersShareAPath(t *testing.T) {
 	}
 }
 
-// Paths with the same next hop share that: its news reach all of them, and the last one releases it.
+// Paths with the same next hop share it: its changes reach all of them, and the last one releases it.
 func TestPathsShareAHop(t *testing.T) {
 	table, a := newTable()
 	router := netip.MustParseAddr("10.0.0.9")
@@ -58,17 +58,17 @@ func TestPathsShareAHop(t *testing.T) {
 	}
 }
 
-// What needs no next hop asks for none.
+// Paths without a next hop query none.
 func TestPathsWithoutHops(t *testing.T) {
 	table, a := newTable()
 	a.expect(t, take(t, table, "10.0.0.1"), datapath.PathLocal, 0)
 	a.expect(t, take(t, table, "239.1.1.7"), datapath.PathOpen, 7)
 	if a.routes != 0 || len(a.held) != 0 {
-		t.Errorf("%d questions, %v held", a.routes, a.held)
+		t.Errorf("got %d queries, %v held", a.routes, a.held)
 	}
 }
 
-// That there is no route is the path's to say, and may change.
+// A missing route is reported by the path, and may change.
 func TestRoutesComeAndGo(t *testing.T) {
 	table, a := newTable()
 	a.noRoute = true
@@ -85,7 +85,7 @@ func TestRoutesComeAndGo(t *testing.T) {
 	}
 	a.fails = errHost
 	refused(t, table.Update(everything), errHost)
-	a.expect(t, p, datapath.PathOpen, 2) // a question that fails says nothing
+	a.expect(t, p, datapath.PathOpen, 2) // a failed query changes nothing
 	a.fails, a.noRoute = nil, true
 	check(t, table.Update(Change{Changes: everything.Changes})) // nor does a link that is down
 	a.expect(t, p, datapath.PathOpen, 2)
@@ -109,7 +109,7 @@ func TestPathsFollowThePort(t *testing.T) {
 	refused(t, p.Err(), verbs.ErrNoGID, "eth0 does not have the source address")
 }
 
-// A path whose last user has left stays for some seconds, and asks nobody when it is taken again.
+// A path whose last user has left stays for some seconds, and needs no query when it is taken again.
 func TestPathsLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, a := newTable()
@@ -117,7 +117,7 @@ func TestPathsLinger(t *testing.T) {
 			table.Leave(take(t, table, "10.0.0.2"), newUser(nil))
 		}
 		if a.routes != 1 || len(a.held) != 1 {
-			t.Errorf("%d questions, %v held", a.routes, a.held)
+			t.Errorf("got %d queries, %v held", a.routes, a.held)
 		}
 		p := take(t, table, "10.0.0.2")
 		time.Sleep(3 * pathLinger)
@@ -133,7 +133,7 @@ func TestPathsLinger(t *testing.T) {
 	})
 }
 
-// Of the paths that linger there is a limit.
+// The number of lingering paths is limited.
 func TestNotAllPathsLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, _ := newTable()
@@ -141,22 +141,22 @@ func TestNotAllPathsLinger(t *testing.T) {
 			table.Leave(take(t, table, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String()), newUser(nil))
 		}
 		if n := len(table.List()); n != maxLingering {
-			t.Errorf("%d paths linger", n)
+			t.Errorf("got %d lingering paths", n)
 		}
 		time.Sleep(2 * pathLinger)
 		synctest.Wait()
 		if n := len(table.List()); n != 0 {
-			t.Errorf("%d paths are left", n)
+			t.Errorf("got %d paths", n)
 		}
 		table.Close()
 		table.Leave(take(t, table, "10.0.0.2"), newUser(nil))
 		if n := len(table.List()); n != 0 {
-			t.Errorf("%d paths linger in a table that is closed", n)
+			t.Errorf("got %d lingering paths in a closed table", n)
 		}
 	})
 }
 
-// TestReachOfAPath: the card's MTU, or the route's if that is smaller.
+// TestReachOfAPath: the path MTU is the card's, or the route's if that is smaller.
 func TestReachOfAPath(t *testing.T) {
 	for _, row := range [][3]wire.MTU{{0, wire.MTU1024, wire.MTU1024}, {wire.MTU512, wire.MTU1024, wire.MTU512}, {wire.MTU4096, wire.MTU1024, wire.MTU1024}} {
 		if got := (&Path{table: new(Table), mtu: row[0]}).MTU(row[1]); got != row[2] {

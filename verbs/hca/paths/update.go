@@ -9,26 +9,27 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// batchSize is how many paths or hops are looked up and changed in one hold of the table's locks.
+// batchSize is the maximum number of paths or hops that are queried and changed in one hold of the table's locks.
 const batchSize = 64
 
-// Change is what has changed around the card.
+// Change describes a change around the card.
 type Change struct {
 	Changes
-	GIDs map[wire.GID]struct{} // addresses that have come or gone
-	// Up says that the link is up. While it is not, the host forgets routes and neighbours; the table keeps them,
-	// and looks them up when the link comes up (CameUp).
+	GIDs map[wire.GID]struct{} // added or removed addresses
+	// Up is set while the link is up. While it is down, the host forgets routes and neighbours; the table keeps them,
+	// and queries them when the link comes up (CameUp).
 	Up, CameUp bool
 }
 
-// concerns says whether a path is to be looked up again.
+// concerns reports whether a path must be queried again.
 func (c *Change) concerns(p *Path) bool {
 	_, source := c.GIDs[p.ends.Source]
 	_, dest := c.GIDs[p.ends.Dest]
 	return source || dest || c.Up && c.concernsRoute(p.ends.Dest.Addr())
 }
 
-// Update looks up again what a change concerns. What could not be asked stays as it was, and is in the error.
+// Update queries again the state that a change concerns. State that could not be queried stays unchanged, and the error
+// reports it.
 func (t *Table) Update(c Change) (failed error) {
 	if c.CameUp {
 		c.AllRoutes, c.AllNeighbours = true, true
@@ -43,7 +44,7 @@ func (t *Table) Update(c Change) (failed error) {
 	return errors.Join(failed, t.updateHops(concerns, c.CameUp))
 }
 
-// AskHops looks at all next hops. After the link came up it asks those again that have not answered.
+// AskHops queries all next hops. After the link came up it repeats the queries of those that have not responded.
 func (t *Table) AskHops(cameUp bool) error {
 	return t.updateHops(func(*hop) bool { return true }, cameUp)
 }
@@ -55,7 +56,7 @@ func (t *Table) updateHops(concerns func(*hop) bool, cameUp bool) (failed error)
 	return failed
 }
 
-// chosen are the paths or hops that a change concerns.
+// chosen returns the paths or hops that a change concerns.
 func chosen[K comparable, T any](t *Table, all map[K]T, concerns func(T) bool) (list []T) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -67,7 +68,7 @@ func chosen[K comparable, T any](t *Table, all map[K]T, concerns func(T) bool) (
 	return list
 }
 
-// updateWays looks paths up again.
+// updateWays queries the routes of paths again.
 func (t *Table) updateWays(paths []*Path) (failed error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -89,7 +90,7 @@ func (t *Table) updateWays(paths []*Path) (failed error) {
 	return failed
 }
 
-// moveWays changes paths to the results of look-ups, and gives the hops that are not used any more.
+// moveWays changes paths to the results of queries, and returns the hops that became unused.
 func (t *Table) moveWays(found map[*Path]way) (left []*hop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +111,8 @@ func (t *Table) moveWays(found map[*Path]way) (left []*hop) {
 	return left
 }
 
-// lookAtHops looks up next hops. It asks again for those that the host has forgotten, and, when the
-// link came up, for those that have not answered.
+// lookAtHops queries next hops. It makes the host query again those that it has forgotten, and, when the link came up,
+// those that have not responded.
 func (t *Table) lookAtHops(hops []*hop, cameUp bool) (failed error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -138,7 +139,7 @@ func (t *Table) lookAtHops(hops []*hop, cameUp bool) (failed error) {
 	return failed
 }
 
-// moveHops stores what is known of hops now, and gives those that are not used any more.
+// moveHops stores the current entries of hops, and returns those that became unused.
 func (t *Table) moveHops(found map[*hop]network.Neighbour) (left []*hop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,8 +162,7 @@ func (t *Table) moveHops(found map[*hop]network.Neighbour) (left []*hop) {
 	return t.freeUnused(paths)
 }
 
-// reportLost logs when destinations become unreachable, and when the last of them is reachable
-// again.
+// reportLost logs when destinations become unreachable, and when the last of them is reachable again.
 func (t *Table) reportLost(lost int, example Ends, why error) {
 	if lost > 0 && t.unreachable == 0 {
 		t.Log.Warn("destinations are unreachable for now", "device", t.Name(), "count", lost, "one", example.Dest, "error", why)
