@@ -9,20 +9,20 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// MostUnresolved is the number of next hops that an owner can have on all cards while they have not answered.
+// MostUnresolved is the maximum number of next hops that an owner can have on all cards while they have not responded.
 const MostUnresolved = 64
 
 // unresolved counts an owner's next hops.
 type unresolved struct {
-	all  uint64 // with those that have answered
+	all  uint64 // including those that have responded
 	now  int
 	room chan struct{} // closed when now decreases; nil if no caller waits
 }
 
-// ErrUnresolved is an ErrLimit: the owner has MostUnresolved next hops that have not answered.
+// ErrUnresolved is an ErrLimit: the owner has MostUnresolved next hops that have not responded.
 var ErrUnresolved = fmt.Errorf("%w: neighbours that have not answered", verbs.ErrLimit)
 
-// TakeUnresolved takes a next hop that has not answered; ErrUnresolved if the owner has MostUnresolved.
+// TakeUnresolved counts a next hop that has not responded. It returns ErrUnresolved if the owner has MostUnresolved.
 func (q *Quota) TakeUnresolved() error {
 	if q == nil {
 		return nil // a program in this process
@@ -37,7 +37,7 @@ func (q *Quota) TakeUnresolved() error {
 	return nil
 }
 
-// CountNeighbours changes the owner's numbers of next hops and of those that have not answered. It has no limit.
+// CountNeighbours changes the owner's numbers of next hops and of those that have not responded. It has no limit.
 func (q *Quota) CountNeighbours(all, unresolved int) {
 	if q == nil {
 		return
@@ -52,7 +52,7 @@ func (q *Quota) CountNeighbours(all, unresolved int) {
 	}
 }
 
-// Unresolved returns the owner's number of next hops that have not answered.
+// Unresolved returns the owner's number of next hops that have not responded.
 func (q *Quota) Unresolved() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,8 +72,8 @@ func (q *Quota) Decreased() <-chan struct{} {
 	return q.hops.room
 }
 
-// Neighbours counts the entries that the kernel keeps for next hops of the cards of a process, of IPv4 and of IPv6. All
-// network namespaces of a machine share the kernel's tables.
+// Neighbours counts the kernel's entries for next hops of the cards of a process, for IPv4 and for IPv6. All network
+// namespaces of a machine share the kernel's tables.
 type Neighbours struct {
 	most func(v6 bool) uint64
 
@@ -86,7 +86,8 @@ func NewNeighbours(most func(v6 bool) uint64) *Neighbours {
 	return &Neighbours{most: most, used: map[bool]uint64{}}
 }
 
-// Take takes the entries of a next hop for an owner; ErrLimit if too few are left. A nil Neighbours has no limit.
+// Take acquires the entries of a next hop for an owner. It returns ErrLimit if too few are left. A nil Neighbours has
+// no limit.
 func (n *Neighbours) Take(v6 bool, entries uint64, q *Quota) error {
 	if n == nil {
 		return nil
@@ -108,7 +109,7 @@ func (n *Neighbours) Take(v6 bool, entries uint64, q *Quota) error {
 	return nil
 }
 
-// Give gives entries back.
+// Give returns entries.
 func (n *Neighbours) Give(v6 bool, entries uint64) {
 	if n == nil {
 		return

@@ -9,24 +9,24 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Pool is what the users of a service have together (Quota). A nil Pool limits nothing.
+// Pool counts the resources that the users of a service have together (Quota). A nil Pool has no limits.
 type Pool struct {
 	mu     sync.Mutex
 	limits PoolLimits
 	used   PoolLimits
 }
 
-// PoolLimits are what all users may have together. 0 is no limit.
+// PoolLimits has the limits of all users together. 0 is no limit.
 type PoolLimits struct {
 	Memory      uint64 // bytes
-	Descriptors uint64 // of the process, which connections, channels and memberships take
-	Mappings    uint64 // of the process, which regions of memory of programs' own take
+	Descriptors uint64 // of the process, for connections, channels and memberships
+	Mappings    uint64 // of the process, for regions of programs' own memory
 }
 
-// NewPool makes a pool from which nothing is taken yet.
+// NewPool creates an unused pool.
 func NewPool(limits PoolLimits) *Pool { return &Pool{limits: limits} }
 
-// SetLimits changes the limits. What is there already stays, also beyond them.
+// SetLimits changes the limits. Existing use stays, even beyond them.
 func (p *Pool) SetLimits(limits PoolLimits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ var (
 	poolMappings    = poolKind{func(l *PoolLimits) *uint64 { return &l.Mappings }, "mappings of the service, for regions that lie far apart"}
 )
 
-// take takes so much for an owner, who has own of it.
+// take acquires asked units for an owner that already has own.
 func (p *Pool) take(of poolKind, owner string, own, asked uint64) error {
 	if p == nil {
 		return nil
@@ -71,20 +71,20 @@ func (p *Pool) give(of poolKind, n uint64) {
 	*of.field(&p.used) -= n
 }
 
-// Shared is something of which a card, or a service, has only so much for all users.
+// Shared is a limited resource of a card, or of a service, for all users.
 type Shared struct {
 	Noun       string
 	Used, Most uint64
 }
 
 const (
-	reserveParts = 8  // an eighth is kept for users that have little
-	littleParts  = 32 // that is at most this part of it
-	littleLeast  = 5  // and not less than a connection has descriptors
+	reserveParts = 8  // an eighth is reserved for users that have few
+	littleParts  = 32 // few means at most this part of the reserve
+	littleLeast  = 5  // and at least the descriptors of a connection
 )
 
-// admit says whether a user who has own of it may take so much more. However many users take what they may,
-// some is left for those that have none yet.
+// admit returns an error unless a user that has own units can get asked more. However many users reach their limits,
+// some are left for users without any.
 func (s Shared) admit(owner string, own, asked uint64) error {
 	reserve := s.Most / reserveParts
 	little := max(reserve/littleParts, littleLeast)

@@ -9,9 +9,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Quota limits what several sessions have together, on any cards: those of one user of a service, for
-// example. Memory is counted where it is allocated (hca.SessionConfig.Memory), since pages may stay in use
-// when what was in them is freed. A nil Quota limits nothing.
+// Quota limits the resources that several sessions have together, on any cards: for example the sessions of one user of
+// a service. Memory is counted where it is allocated (hca.SessionConfig.Memory), since pages may stay in use when their
+// contents are freed. A nil Quota has no limits.
 type Quota struct {
 	owner string
 	pool  *Pool
@@ -19,39 +19,39 @@ type Quota struct {
 	mu          sync.Mutex
 	limits      Limits
 	used        Limits
-	descriptors uint64 // of the pool's
-	mappings    uint64 // likewise
+	descriptors uint64 // part of the pool's
+	mappings    uint64 // part of the pool's
 	hops        unresolved
 }
 
-// New makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
-// taken from the pool too, which may be nil.
+// New creates a quota. A limit of 0 is none. The owner's name is for errors. Everything is also counted in the pool,
+// which may be nil.
 func New(owner string, limits Limits, pool *Pool) *Quota {
 	return &Quota{owner: owner, limits: limits, pool: pool}
 }
 
-// SetLimits changes the limits. What is there already stays, also beyond them.
+// SetLimits changes the limits. Existing use stays, even beyond them.
 func (q *Quota) SetLimits(limits Limits) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.limits = limits
 }
 
-// Limits are those that it has.
+// Limits returns the limits.
 func (q *Quota) Limits() Limits {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.limits
 }
 
-// Used is what the sessions have.
+// Used returns the current use.
 func (q *Quota) Used() Limits {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.used
 }
 
-// Limits are how many objects a session may have at once. 0 stands for the card's limit.
+// Limits has the maximum numbers of a session's objects. 0 stands for the card's limit.
 type Limits struct {
 	PDs, MRs, CQs, QPs, AHs int
 	SRQs                    int
@@ -61,10 +61,10 @@ type Limits struct {
 	Attachments             int    // of queue pairs to groups
 	IDs                     int    // of connection management
 	EventChannels           int    // of ids; each has two descriptors of the card's process
-	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
+	Memory                  uint64 // bytes of queues and of AllocMR's regions
 }
 
-// Kind is a kind of object: a field of Limits, and how many descriptors of the process one takes.
+// Kind is a kind of object: its field of Limits, and the number of descriptors that each object uses.
 type Kind struct {
 	field       func(*Limits) *int
 	descriptors uint64
@@ -80,16 +80,16 @@ var (
 	SRQs          = Kind{field: func(l *Limits) *int { return &l.SRQs }}
 	XRCDs         = Kind{field: func(l *Limits) *int { return &l.XRCDs }}
 	CompChannels  = Kind{func(l *Limits) *int { return &l.CompChannels }, 1}
-	Memberships   = Kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
+	Memberships   = Kind{func(l *Limits) *int { return &l.Memberships }, 1} // for some groups
 	Attachments   = Kind{field: func(l *Limits) *int { return &l.Attachments }}
 	IDs           = Kind{field: func(l *Limits) *int { return &l.IDs }}
 	EventChannels = Kind{func(l *Limits) *int { return &l.EventChannels }, 2}
 )
 
-// In is the kind's limit.
+// In returns the kind's limit.
 func (k Kind) In(l *Limits) *int { return k.field(l) }
 
-// Take takes an object of a kind.
+// Take acquires an object of a kind.
 func (q *Quota) Take(of Kind, noun string) error {
 	if q == nil {
 		return nil
@@ -107,7 +107,7 @@ func (q *Quota) Take(of Kind, noun string) error {
 	return nil
 }
 
-// Give gives objects of a kind back.
+// Give returns objects of a kind.
 func (q *Quota) Give(of Kind, n int) {
 	if q == nil || n == 0 {
 		return
@@ -118,7 +118,7 @@ func (q *Quota) Give(of Kind, n int) {
 	q.giveDescriptors(of.descriptors * uint64(n))
 }
 
-// Most is how much of what a card has for all the owner can have: not what is kept for others.
+// Most returns the part of a card's total that the owner can have, without the reserve for others.
 func (q *Quota) Most(all int) int {
 	if q == nil {
 		return all // a program in this process
@@ -126,7 +126,7 @@ func (q *Quota) Most(all int) int {
 	return all - all/reserveParts
 }
 
-// MostMemory is how much of what a card would register the owner can have.
+// MostMemory returns the part of a card's total memory for registration that the owner can have.
 func (q *Quota) MostMemory(all uint64) uint64 {
 	if q == nil {
 		return all
@@ -137,7 +137,8 @@ func (q *Quota) MostMemory(all uint64) uint64 {
 	return all
 }
 
-// Admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
+// Admit returns an error unless the owner can get one more unit of a shared resource of the card, given its objects of
+// the kind.
 func (q *Quota) Admit(of Kind, s Shared) error {
 	if q == nil {
 		return nil // a program in this process
@@ -147,7 +148,7 @@ func (q *Quota) Admit(of Kind, s Shared) error {
 	return s.admit(q.owner, uint64(*of.field(&q.used)), 1)
 }
 
-// AdmitBeside is Admit for what is no object of a quota, of which the caller knows that the owner has so many.
+// AdmitBeside is Admit for a resource that the quota does not count; own is the owner's number of units.
 func (q *Quota) AdmitBeside(own uint64, s Shared) error {
 	if q == nil {
 		return nil // a program in this process
@@ -155,21 +156,22 @@ func (q *Quota) AdmitBeside(own uint64, s Shared) error {
 	return s.admit(q.owner, own, 1)
 }
 
-// TakeDescriptors takes descriptors of the process, which a connection has; ErrLimit if there are too few.
+// TakeDescriptors acquires descriptors of the process, for a connection. It returns ErrLimit if too few are left.
 func (q *Quota) TakeDescriptors(n uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.takeDescriptors(n)
 }
 
-// GiveDescriptors gives descriptors back.
+// GiveDescriptors returns descriptors.
 func (q *Quota) GiveDescriptors(n uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.giveDescriptors(n)
 }
 
-// TakeMappings takes mappings of the process, for regions of memory of programs' own; ErrLimit if there are too few.
+// TakeMappings acquires mappings of the process, for regions of programs' own memory. It returns ErrLimit if too few
+// are left.
 func (q *Quota) TakeMappings(n uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +182,7 @@ func (q *Quota) TakeMappings(n uint64) error {
 	return nil
 }
 
-// GiveMappings gives mappings back.
+// GiveMappings returns mappings.
 func (q *Quota) GiveMappings(n uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,7 +190,7 @@ func (q *Quota) GiveMappings(n uint64) {
 	q.pool.give(poolMappings, n)
 }
 
-// takeDescriptors is for who holds mu.
+// takeDescriptors is TakeDescriptors for a caller that holds mu.
 func (q *Quota) takeDescriptors(n uint64) error {
 	if n == 0 {
 		return nil
@@ -200,13 +202,13 @@ func (q *Quota) takeDescriptors(n uint64) error {
 	return nil
 }
 
-// giveDescriptors is for who holds mu.
+// giveDescriptors is GiveDescriptors for a caller that holds mu.
 func (q *Quota) giveDescriptors(n uint64) {
 	q.descriptors -= n
 	q.pool.give(poolDescriptors, n)
 }
 
-// TakeMemory takes bytes, before they are touched; ErrLimit if there are too few.
+// TakeMemory acquires bytes, before they are touched. It returns ErrLimit if too few are left.
 func (q *Quota) TakeMemory(size uint64) error {
 	if q == nil {
 		return nil
@@ -214,7 +216,7 @@ func (q *Quota) TakeMemory(size uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if most := q.limits.Memory; most > 0 && (q.used.Memory >= most || size > most-q.used.Memory) {
-		return fmt.Errorf("%w: %d bytes of memory asked for; %s has %d, in all its programs, and may have %d: memory of the service's limits", verbs.ErrLimit, size, q.owner, q.used.Memory, most)
+		return fmt.Errorf("%w: %d bytes of memory requested; %s has %d, in all its programs, and may have %d: memory of the service's limits", verbs.ErrLimit, size, q.owner, q.used.Memory, most)
 	}
 	if err := q.pool.take(poolMemory, q.owner, q.used.Memory, size); err != nil {
 		return err
@@ -223,7 +225,7 @@ func (q *Quota) TakeMemory(size uint64) error {
 	return nil
 }
 
-// GiveMemory gives bytes back.
+// GiveMemory returns bytes.
 func (q *Quota) GiveMemory(size uint64) {
 	if q == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// TestAdmit: the last eighth of what all have is for those that have little.
+// TestAdmit: the last eighth of a shared resource is reserved for users that have few.
 func TestAdmit(t *testing.T) {
 	for _, row := range []struct {
 		name             string
@@ -36,7 +36,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestPoolOfAll: memory and descriptors are counted for all users together, and nothing is taken in vain.
+// TestPoolOfAll: memory and descriptors are counted for all users together, and a refused request takes nothing.
 func TestPoolOfAll(t *testing.T) {
 	pool := NewPool(PoolLimits{Memory: 1 << 20, Descriptors: 1024})
 	eve, mia := New("eve", Limits{Memory: 1 << 20, CompChannels: 890}, pool), New("mia", Limits{}, pool)
