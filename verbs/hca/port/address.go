@@ -13,9 +13,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// FindEnds gives the addresses of a message to a destination: the source may be left to the host, and
-// a destination of 0.0.0.0 or :: is the source. Loopback addresses stay what they are; LoopbackEnd says what stands for
-// them. It holds no lock of the caller's.
+// FindEnds returns the addresses of a message to a destination: the source may be left to the host, and a destination
+// of 0.0.0.0 or :: is the source. Loopback addresses are returned unchanged; LoopbackEnd returns the addresses that
+// represent them. It uses no lock of the caller.
 func (p *Port) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
 	if from, to, err = p.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
 		return from, to, err
@@ -36,7 +36,7 @@ func (p *Port) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error
 	return from, to, err
 }
 
-// checkEnds is FindEnds as far as the card itself knows: from is 0.0.0.0 or :: if the host must say.
+// checkEnds is FindEnds without a query: from is 0.0.0.0 or :: if the host must choose it.
 func (p *Port) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
 	to = dest.Unmap()
 	if !to.IsValid() {
@@ -74,7 +74,7 @@ func (p *Port) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err erro
 	return from, to, nil
 }
 
-// checkLoopback is checkEnds where one of the addresses is a loopback address. The other is one too, or the card's.
+// checkLoopback is checkEnds with a loopback address. The other address must be one too, or the card's.
 func (p *Port) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error) {
 	switch {
 	case from.IsUnspecified() && from.Is4() == to.Is4():
@@ -93,8 +93,8 @@ func (p *Port) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error
 	return from, to, nil
 }
 
-// LoopbackEnd is the address of the card's that both ends have of what is sent between addresses one of which is a
-// loopback address: the other, or, if that is one too, the card's best of that IP version, or of the other.
+// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is a loopback
+// address: the other one, or, if both are loopback addresses, the card's best of that IP version, or else of the other.
 func (p *Port) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
 	for _, a := range []netip.Addr{from, to} {
 		if !a.IsLoopback() && !a.IsUnspecified() {
@@ -106,10 +106,10 @@ func (p *Port) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
 			return own, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("%w: %v: %s has no address, by which it would reach itself; ip address add gives it one", verbs.ErrAddrNotAvail, from, p.Name())
+	return netip.Addr{}, fmt.Errorf("%w: %v: %s has no address to reach itself; add one (ip address add)", verbs.ErrAddrNotAvail, from, p.Name())
 }
 
-// loopbackAddress is 127.0.0.1 or ::1, as an address's version is.
+// loopbackAddress returns 127.0.0.1 or ::1, by the IP version of an address.
 func loopbackAddress(of netip.Addr) netip.Addr {
 	if of.Is4() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -117,7 +117,7 @@ func loopbackAddress(of netip.Addr) netip.Addr {
 	return netip.IPv6Loopback()
 }
 
-// anyAddress is 0.0.0.0 or ::, as an address's version is.
+// anyAddress returns 0.0.0.0 or ::, by the IP version of an address.
 func anyAddress(of netip.Addr) netip.Addr {
 	if of.Is4() {
 		return netip.IPv4Unspecified()
@@ -125,22 +125,22 @@ func anyAddress(of netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// bestSource is an own address to send from: a link-local one only if there is no other.
+// bestSource returns an address of the port to send from: a link-local one only if there is no other.
 func (p *Port) bestSource(v4 bool) (netip.Addr, error) {
 	best := p.Now().GIDs.Best(v4)
 	if best.IsZero() {
-		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add gives it one", verbs.ErrNoGID, p.Name())
+		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; add one (ip address add)", verbs.ErrNoGID, p.Name())
 	}
 	return best.Addr(), nil
 }
 
-// Own checks an address to bind to: one of the card's, a loopback address, or all.
+// Own checks an address to bind to: one of the card's, a loopback address, or the unspecified address.
 func (p *Port) Own(a netip.Addr) (netip.Addr, error) {
 	a = a.Unmap()
 	zone := a.Zone()
 	switch {
 	case !a.IsValid():
-		return a, fmt.Errorf("%w: no address; 0.0.0.0 or :: stands for all", verbs.ErrInvalid)
+		return a, fmt.Errorf("%w: no address; use 0.0.0.0 or :: for all", verbs.ErrInvalid)
 	case a.IsUnspecified():
 		return a, nil
 	case a.IsLoopback():
@@ -149,8 +149,8 @@ func (p *Port) Own(a netip.Addr) (netip.Addr, error) {
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
 		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, p.Name())
 	case zone != "" && zone != p.Name() || !p.Has(wire.GIDFromAddr(a)):
-		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, p.Name())
-	case !a.IsLinkLocalUnicast(): // a zone says nothing of it, and it is the same address without one
+		return a, fmt.Errorf("%w: %v is not an address of %s", verbs.ErrAddrNotAvail, a, p.Name())
+	case !a.IsLinkLocalUnicast(): // its zone has no meaning
 		a = a.WithZone("")
 	}
 	return a, nil

@@ -14,12 +14,11 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// gidTableLen is the least length of the GID table; it grows with the number of addresses.
+// gidTableLen is the minimum length of the GID table; it grows with the number of addresses.
 const gidTableLen = 16
 
-// GIDTable is the port's GID table. Each address has a line of its own, which it keeps as long as
-// the interface has it. Line 0 is the default: the own line of a routable IPv4 address, or, while it
-// is not that, a copy of the best other line.
+// GIDTable is the port's GID table. Each address has its own line, which it keeps as long as the interface has it. Line
+// 0 is the default: the own line of a routable IPv4 address, or otherwise a copy of the best other line.
 type GIDTable struct {
 	lines []wire.GID
 	index map[wire.GID]int // an address's own line
@@ -29,7 +28,7 @@ func NewGIDTable() GIDTable {
 	return GIDTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
 }
 
-// clone is a table that can be changed without this one.
+// clone returns an independent copy of the table.
 func (t *GIDTable) clone() GIDTable { return GIDTable{slices.Clone(t.lines), maps.Clone(t.index)} }
 
 // preference orders addresses for the default: IPv4, IPv6, link-local, zero.
@@ -45,7 +44,7 @@ func preference(g wire.GID) int {
 	return 1
 }
 
-// Changes compares the table with addresses: which are new, and which are gone.
+// Changes compares the table with addresses, and returns those to add and to remove.
 func (t *GIDTable) Changes(addresses []netip.Addr) (added, removed []wire.GID) {
 	wanted := map[wire.GID]struct{}{}
 	for _, address := range addresses {
@@ -115,7 +114,7 @@ func (t *GIDTable) Get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
-// Best is the best address with an IP version; zero if there is none.
+// Best returns the best address with an IP version, or zero.
 func (t *GIDTable) Best(v4 bool) (best wire.GID) {
 	for _, gid := range t.All() {
 		if gid.IsIPv4() == v4 && preference(gid) < preference(best) {
@@ -152,7 +151,7 @@ func (t *GIDTable) All() (list []wire.GID) {
 	return list
 }
 
-// Entries lists the lines in use, which are of an interface.
+// Entries lists the lines in use, with the name and the index of the interface.
 func (t *GIDTable) Entries(name string, index uint32) (list []verbs.GIDEntry) {
 	for line, gid := range t.lines {
 		if !gid.IsZero() {

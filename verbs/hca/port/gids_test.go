@@ -34,8 +34,8 @@ func shown(g *GIDTable) (all []string) {
 	return all
 }
 
-// Each step gives all addresses that the interface has then; each keeps its line, and line 0 is
-// the default: a routable one, IPv4 first, as far as there is one.
+// Each step sets all addresses of the interface; each keeps its line, and line 0 is the default: a routable one, IPv4
+// first, if there is one.
 func TestGIDTable(t *testing.T) {
 	type step struct{ addresses, want []string }
 	rows := map[string][]step{

@@ -23,10 +23,10 @@ type Port struct {
 	name  atomic.Pointer[string] // of the interface, as of the last query
 	state atomic.Pointer[State]
 
-	Asking sync.Mutex // held from a query of the host until its answer is acted on
+	Asking sync.Mutex // held from a query of the host until its result is applied
 }
 
-// State is the port as of a query. It does not change once it is the port's: the next query makes another.
+// State is the port as of a query. It is immutable; the next query replaces it.
 type State struct {
 	network.Port
 	RDMA  wire.MTU // the active MTU
@@ -68,7 +68,7 @@ func GUID(m wire.MAC) (g uint64) {
 // ActiveMTU returns the RDMA MTU of the port.
 func (p *Port) ActiveMTU() wire.MTU { return p.Now().RDMA }
 
-// PortRules returns the host's rules for port numbers, as of now.
+// PortRules returns the host's current rules for port numbers.
 func (p *Port) PortRules() network.PortRules { return p.host.PortRules() }
 
 // AHAttr returns the attributes of an address handle for a path.
@@ -92,7 +92,8 @@ func (p *Port) GIDIndex(gid wire.GID) (int, error) {
 // Has reports whether an address is the port's.
 func (p *Port) Has(gid wire.GID) bool { return p.Now().GIDs.contains(gid) }
 
-// Next returns the state after a query. If the interface's MTU is too small for any RDMA MTU, the active MTU stays.
+// Next returns the state after a query. If the interface's MTU is too small for any RDMA MTU, the active MTU does not
+// change.
 func (s *State) Next(found network.Port, added, removed []wire.GID) (next *State, tooSmall error) {
 	next = &State{Port: found, RDMA: s.RDMA, asked: s.asked, GIDs: s.GIDs.clone()}
 	mtu, tooSmall := found.RDMAMTU()
