@@ -23,11 +23,11 @@ type Numbers[T any] struct {
 	secret  cipher.Block
 }
 
-// NewNumbers returns an empty Numbers with a secret of its own.
+// NewNumbers returns an empty Numbers with its own secret.
 func NewNumbers[T any]() *Numbers[T] {
 	var key [16]byte
 	_, _ = rand.Read(key[:])           // never fails
-	secret, _ := aes.NewCipher(key[:]) // as this only fails for other lengths of a key
+	secret, _ := aes.NewCipher(key[:]) // it fails only for other key lengths
 	return &Numbers[T]{byPlace: map[wire.QPN]*T{}, secret: secret}
 }
 
@@ -44,10 +44,10 @@ func (n *Numbers[T]) Draw() wire.QPN {
 	}
 }
 
-// preferTries is the number of draws for a number that is preferred.
+// preferTries is the maximum number of draws for a preferred number.
 const preferTries = 64
 
-// DrawPreferred is Draw for a number that prefers reports as preferred, if one comes in 64 draws.
+// DrawPreferred draws up to 64 numbers and returns the first that prefers accepts, or else any number.
 func (n *Numbers[T]) DrawPreferred(prefers func(wire.QPN) bool) (number wire.QPN) {
 	for range preferTries {
 		if number = n.Draw(); prefers(number) {
@@ -57,7 +57,7 @@ func (n *Numbers[T]) DrawPreferred(prefers func(wire.QPN) bool) (number wire.QPN
 	return n.Draw()
 }
 
-// Add enters the object with a number.
+// Add adds an object with its number.
 func (n *Numbers[T]) Add(number wire.QPN, object *T) { n.byPlace[number%places] = object }
 
 // Remove frees the place of a number.
@@ -66,7 +66,7 @@ func (n *Numbers[T]) Remove(number wire.QPN) { delete(n.byPlace, number%places) 
 // Len returns the number of objects.
 func (n *Numbers[T]) Len() int { return len(n.byPlace) }
 
-// All iterates over the objects, in no order.
+// All iterates over the objects, in random order.
 func (n *Numbers[T]) All() iter.Seq[*T] { return maps.Values(n.byPlace) }
 
 // encrypt is a permutation of the numbers of 24 bits: a Feistel network over two halves.

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Numbers are not used again before all others were, and never two with the same place in the engine's table.
+// A number is reused only after all others, and no two numbers have the same place in the engine's table.
 func TestQPNumbers(t *testing.T) {
 	numbers := NewNumbers[int]()
 	numbers.Add(5, new(int))
@@ -21,8 +21,7 @@ func TestQPNumbers(t *testing.T) {
 	}
 }
 
-// Who knows numbers of queue pairs cannot tell the next: each is as far from the one before as chance has it,
-// on each device otherwise.
+// Known numbers do not reveal the next one: the difference to the previous number is random, and other on each device.
 func TestQPNumbersAreNotGuessed(t *testing.T) {
 	steps := map[wire.QPN]bool{}
 	for range 8 {
@@ -35,6 +34,6 @@ func TestQPNumbersAreNotGuessed(t *testing.T) {
 		}
 	}
 	if len(steps) < 8*32-2 {
-		t.Errorf("%d steps of %d differ", len(steps), 8*32)
+		t.Errorf("got %d different steps, want %d", len(steps), 8*32)
 	}
 }

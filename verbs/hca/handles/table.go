@@ -19,15 +19,15 @@ import (
 // place's use, so the handle of a destroyed object does not name a later object. A place is reused only after all
 // other places were used.
 type Table[T any] struct {
-	Noun  string     // of the kind, for errors
-	Limit int        // the most objects at a time, at most datapath.HandlePlaces
+	Noun  string     // name of the kind, for errors
+	Limit int        // maximum number of objects, at most datapath.HandlePlaces
 	Gone  error      // Get's error for an object that was destroyed; nil for verbs.ErrObjectClosed
-	Kind  quota.Kind // what an object counts as
+	Kind  quota.Kind // the kind in the quota
 	Quota *quota.Quota
 
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one
-	free        []uint32 // places, the one that has been free for longest first
+	free        []uint32 // free places, least recently used first
 }
 
 // NewTable returns an empty table for objects of a kind, which count against the kind's limit and against the quota.
@@ -35,10 +35,11 @@ func NewTable[T any](noun string, kind quota.Kind, limits quota.Limits, q *quota
 	return Table[T]{Noun: noun, Limit: *kind.In(&limits), Kind: kind, Quota: q}
 }
 
-// ErrChannelGone is the error of commands on a channel that was destroyed: its descriptor is bad, as libibverbs reports.
+// ErrChannelGone is the error of commands on a channel that was destroyed: EBADF, as in libibverbs.
 var ErrChannelGone = errno.Kin(verbs.ErrObjectClosed.Error(), unix.EBADF, verbs.ErrObjectClosed)
 
-// Add gives an object a handle. The error is verbs.ErrLimit if the session or its user has too many objects of the kind.
+// Add returns a handle for an object. The error is verbs.ErrLimit if the session or its user has too many objects of
+// the kind.
 func (t *Table[T]) Add(object *T) (provider.Handle, error) {
 	if err := t.Quota.Take(t.Kind, t.Noun); err != nil {
 		return 0, err
@@ -71,7 +72,7 @@ func (t *Table[T]) Get(handle provider.Handle) (*T, error) {
 	return t.objects[place], nil
 }
 
-// Remove frees the handle of an object, which Get has just returned.
+// Remove frees the handle of an object that Get has just returned.
 func (t *Table[T]) Remove(handle provider.Handle) {
 	place, generation := datapath.SplitHandle(uint32(handle))
 	t.objects[place] = nil

@@ -13,8 +13,7 @@ import (
 
 var check, refused = errtest.Check, errtest.Refused
 
-// A place is used again when all others have been, and then by other handles, until its
-// generations begin anew; never by handle 0.
+// A place is reused after all others, and then by other handles, until its generations start again; never by handle 0.
 func TestTableHandles(t *testing.T) {
 	table := NewTable[int]("thing", quota.PDs, quota.Limits{PDs: 3}, nil)
 	seen := map[provider.Handle]bool{0: true}
@@ -35,7 +34,7 @@ func TestTableHandles(t *testing.T) {
 	again, err := table.Add(new(int))
 	check(t, err)
 	if !seen[again] || again == 0 {
-		t.Errorf("handle %#x when all were used", again)
+		t.Errorf("got handle %#x after all were used", again)
 	}
 	for _, none := range []provider.Handle{0, 1, 5, provider.Handle(datapath.HandleFor(3, 1))} {
 		_, err := table.Get(none)
@@ -43,7 +42,7 @@ func TestTableHandles(t *testing.T) {
 	}
 }
 
-// From begins at a place, and passes over the places that are free.
+// From starts at a place, and skips free places.
 func TestTableFrom(t *testing.T) {
 	table := NewTable[int]("thing", quota.PDs, quota.Limits{PDs: 5}, nil)
 	var all []provider.Handle
@@ -56,7 +55,7 @@ func TestTableFrom(t *testing.T) {
 	var found []int
 	for handle, object := range table.From(1) {
 		if Place(handle) != uint32(*object) {
-			t.Errorf("handle %#x of object %d", handle, *object)
+			t.Errorf("got handle %#x of object %d", handle, *object)
 		}
 		if found = append(found, *object); *object == 4 {
 			break
@@ -67,7 +66,7 @@ func TestTableFrom(t *testing.T) {
 	}
 }
 
-// What the objects of a session count against its user is returned when they are removed, or the table is closed.
+// The objects of a session are no longer counted for its user when they are removed, or the table is closed.
 func TestTableQuota(t *testing.T) {
 	q := quota.New("a user", quota.Limits{PDs: 2}, nil)
 	table := NewTable[int]("thing", quota.PDs, quota.Limits{PDs: 5}, q)
