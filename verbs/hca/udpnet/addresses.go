@@ -32,18 +32,18 @@ func (h *Host) openAddress(address netip.Addr) error {
 	return nil
 }
 
-// explain says what to do about a socket that cannot be had.
+// explain adds the remedy to the error of a socket that cannot be opened.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return fmt.Errorf("%w; each address and each group needs a descriptor: raise the limit (ulimit -n; LimitNOFILE= in a systemd unit)", err)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w; is net.ipv4.ip_unprivileged_port_start above 4791?", err)
+		return fmt.Errorf("%w; check that net.ipv4.ip_unprivileged_port_start is at most 4791", err)
 	}
 	return err
 }
 
-// add has the link receive from a socket.
+// add makes the link receive from a socket.
 func (h *Host) add(s *udplink.Socket) (err error) {
 	if h.engine == nil {
 		return h.link.Add(s)
@@ -52,7 +52,7 @@ func (h *Host) add(s *udplink.Socket) (err error) {
 	return err
 }
 
-// remove ends that, and closes the socket.
+// remove undoes add, and closes the socket.
 func (h *Host) remove(s *udplink.Socket) error {
 	removed := false
 	h.engine.Do(func() { removed = h.link.Remove(s) })

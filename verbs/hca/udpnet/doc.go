@@ -1,5 +1,5 @@
-// Package udpnet is an interface of this host as a card's network (network.Host), over UDP sockets: without any
-// privilege, on any kind of interface, and on any kernel that has UDP.
+// Package udpnet implements a card's network (network.Host) on an interface of this host with UDP sockets: without
+// privileges, on any kind of interface, and on any kernel with UDP.
 //
 //	Open ─► the interface, a socket for each of its addresses, ports to send from; how the kernel numbers packets
 //	Host
@@ -9,16 +9,16 @@
 //	   ├─ Route ─────────────► the kernel's routes; neighbours are the kernel's affair
 //	   └─ Close: the sockets, and with them the memberships
 //
-// What is weaker than with XDP (package nic): the kernel's own path of each message is longer; source MAC, VLAN and flow
-// label of what arrives are not seen; of the ICRC's 32 bits, 17 are spent on fields that are not seen either
-// (wire.Numbering); and it is not known whether a neighbour answers. What is better: packets in a row cross the
-// kernel as one, the cards of one host reach each other, and the host's other users of the network notice nothing.
+// Disadvantages to XDP (package nic): the kernel's path of each message is longer; the source MAC, VLAN and flow label
+// of received packets are unknown; of the 32 bits of the ICRC, 17 are needed for unknown fields (wire.Numbering); and
+// neighbours that do not respond are not detected. Advantages: consecutive packets cross the kernel as one, the cards
+// of one host reach each other, and other users of the host's network are not affected.
 //
-// A card on one interface has the port of that interface's addresses only. So several cards, one on each interface, go
-// together; a kernel with Soft-RoCE (rdma_rxe) has the port of all addresses.
+// A card on one interface binds the port only at that interface's addresses. So several cards can coexist, one on each
+// interface; a kernel with Soft-RoCE (rdma_rxe) binds the port at all addresses.
 //
-// Lock: mu, for sockets and groups. The engine's lease is taken under it, and no other lock.
+// Lock: mu protects sockets and groups. Under it only the engine's lease is acquired.
 //
-// Left out: VLANs and other tags (the kernel's interfaces have them), neighbours, routers' reports (anybody can
-// forge them; the administrator can give a route an MTU, which the card follows).
+// Out of scope: VLANs and other tags (the kernel's interfaces have them), neighbours, and routers' reports (anyone can
+// forge them; the administrator can set the MTU of a route, which the card follows).
 package udpnet

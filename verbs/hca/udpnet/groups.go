@@ -9,15 +9,15 @@ import (
 	"github.com/roced/roced/datapath/link/udplink"
 )
 
-// group is a group of which the host is a member, or to which queue pairs are attached. It has one socket, by which
-// the host joins, and which receives while queue pairs are attached. What only sends to a group has none.
+// group is a group that the host has joined, or to which queue pairs are attached. It has one socket, through which the
+// host joins, and which receives while queue pairs are attached. Sending to a group needs no socket of it.
 type group struct {
 	socket   *udplink.Socket
-	joins    int  // the socket is a member while there are any
+	joins    int  // the socket is a member while this is not 0
 	attached bool // the link receives from it
 }
 
-// find finds a group, or makes it.
+// find returns a group, and creates it if necessary.
 func (h *Host) find(address netip.Addr) (*group, error) {
 	if g := h.groups[address]; g != nil {
 		return g, nil
@@ -39,7 +39,7 @@ func (h *Host) find(address netip.Addr) (*group, error) {
 	return g, nil
 }
 
-// drop forgets a group that nobody needs.
+// drop removes an unused group.
 func (h *Host) drop(address netip.Addr, g *group) error {
 	if g.joins > 0 || g.attached {
 		return nil

@@ -27,7 +27,7 @@ type Host struct {
 	inside   *host.Namespace
 	queries  *host.Queries
 	follower *host.Subscription
-	name     atomic.Pointer[string] // as of the last look
+	name     atomic.Pointer[string] // at the last query
 	index    int
 	link     *udplink.Link
 	engine   network.Engine
@@ -38,7 +38,7 @@ type Host struct {
 	mu        sync.Mutex
 	addresses map[netip.Addr]*udplink.Socket
 	groups    map[netip.Addr]*group
-	noTrains  error // why packets do not leave in trains; nil if they do
+	noTrains  error // the reason why packets do not leave in trains; nil if they do
 }
 
 // Name implements network.Host.
@@ -89,7 +89,8 @@ func (h *Host) Port() (p network.Port, err error) {
 	return p, nil
 }
 
-// macOf is the interface's MAC. One without gets one of its first address, since a card's GUID is made of it.
+// macOf returns the interface's MAC. An interface without one gets a MAC derived from its first address, since a card's
+// GUID is derived from its MAC.
 func macOf(own []byte, addresses []netip.Addr) (mac wire.MAC) {
 	if copy(mac[:], own) == len(mac) || len(addresses) == 0 {
 		return mac
@@ -101,7 +102,7 @@ func macOf(own []byte, addresses []netip.Addr) (mac wire.MAC) {
 	return mac
 }
 
-// Route implements network.Routes. The host's other addresses are reached, through the kernel.
+// Route implements network.Routes. The host's other addresses are reachable, through the kernel.
 func (h *Host) Route(source, dest netip.Addr) (host.Route, error) {
 	route, err := h.queries.Route(source, dest)
 	if errors.Is(err, host.ErrLocal) {
@@ -125,7 +126,7 @@ func (h *Host) Namespace() any { return h.inside.ID() }
 // PortRules implements network.Host.
 func (h *Host) PortRules() host.PortRules { return h.inside.PortRules() }
 
-// Neighbour implements network.Routes: the kernel finds neighbours when packets leave.
+// Neighbour implements network.Routes: the kernel resolves neighbours when packets leave.
 func (h *Host) Neighbour(netip.Addr) (network.Neighbour, error) {
 	return network.Neighbour{Known: true}, nil
 }
@@ -140,7 +141,7 @@ func (h *Host) Follow(card network.Card) {
 	h.follower.Tell(card)
 }
 
-// Listen implements network.Host: there is nothing to listen to.
+// Listen implements network.Host: there are no notifications.
 func (h *Host) Listen() { <-h.stop }
 
 // Interrupt implements network.Host.

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config says how an interface is opened.
+// Config has the options of Open.
 type Config struct {
 	Namespace string // the file of a network namespace; empty for the caller's
 	Log       *slog.Logger
 }
 
-// Open opens an interface. It needs no privilege, except for a namespace, which needs CAP_SYS_ADMIN. EADDRINUSE if
-// another program, or the kernel's Soft-RoCE, has RoCEv2's port of one of the interface's addresses.
+// Open opens an interface. It needs no privilege, except CAP_SYS_ADMIN for a namespace. It returns EADDRINUSE if
+// another program, or the kernel's Soft-RoCE, uses the RoCEv2 port of one of the interface's addresses.
 func Open(name string, c Config) (*Host, error) {
 	inside, err := host.Enter(c.Namespace)
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *Host) build() (err error) {
 		return err
 	}
 	for _, a := range list {
-		if !a.Usable() || a.IP.IsLoopback() || h.addresses[a.IP] != nil { // it may be there twice, with other prefixes
+		if !a.Usable() || a.IP.IsLoopback() || h.addresses[a.IP] != nil { // it may be listed twice, with different prefixes
 			continue
 		}
 		if err := h.openAddress(a.IP); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) { // it was removed meanwhile
@@ -71,7 +71,7 @@ func (h *Host) build() (err error) {
 	return nil
 }
 
-// undo closes what a failed build has opened.
+// undo closes the resources of a failed build.
 func (h *Host) undo() (err error) {
 	if h.follower != nil {
 		h.follower.Close()
@@ -86,7 +86,7 @@ func (h *Host) undo() (err error) {
 	return err
 }
 
-// findInterface gives the index of an interface that is up.
+// findInterface returns the index of an interface that is up.
 func findInterface(name string) (int, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -96,7 +96,7 @@ func findInterface(name string) (int, error) {
 	found, err := handle.LinkByName(name)
 	switch {
 	case errors.As(err, new(netlink.LinkNotFoundError)):
-		return 0, fmt.Errorf("%w: no interface %q in this network namespace; ip link shows what there is", unix.ENODEV, name)
+		return 0, fmt.Errorf("%w: no interface %q in this network namespace; ip link lists the interfaces", unix.ENODEV, name)
 	case err != nil:
 		return 0, err
 	case found.Attrs().RawFlags&unix.IFF_LOOPBACK != 0:
@@ -111,8 +111,8 @@ func findInterface(name string) (int, error) {
 	return found.Attrs().Index, nil
 }
 
-// probe learns how the kernel numbers packets, if that can be tried now. The lock is not held while the thread in the
-// namespace is busy with it: who has the lock may wait for that thread.
+// probe determines how the kernel numbers packets, if possible at this time. The lock is not held while the thread in
+// the namespace runs it, since a holder of the lock may wait for that thread.
 func (h *Host) probe() error {
 	var trains error
 	err := h.inside.Do(func() (err error) {
@@ -129,7 +129,7 @@ func (h *Host) probe() error {
 	return nil
 }
 
-// trains says whether packets leave in trains, and why not.
+// trains reports whether packets leave in trains, and the reason if not.
 func (h *Host) trains() (bool, string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +142,7 @@ func (h *Host) trains() (bool, string) {
 	return true, ""
 }
 
-// Check implements network.Host. How the kernel numbers packets is tried until it can be.
+// Check implements network.Host. It repeats probe until that succeeds.
 func (h *Host) Check() error {
 	h.mu.Lock()
 	known := h.noTrains == nil

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// taken explains that another has RoCEv2's port of an address. It runs in the namespace.
+// taken explains that another program uses the RoCEv2 port of an address. It runs in the namespace.
 func taken(address netip.Addr, err error) error {
 	holders, cure := []string{}, "close that"
 	for _, h := range host.PortHolders(wire.UDPPort) {
@@ -20,12 +20,12 @@ func taken(address netip.Addr, err error) error {
 			continue
 		}
 		holders = append(holders, h.String())
-		if h.Kernel { // which has the port as long as it is loaded, without a device too
+		if h.Kernel { // the module uses the port while it is loaded, even without a device
 			cure = "unload or close that (modprobe -r rdma_rxe)"
 		}
 	}
 	if len(holders) == 0 {
 		holders = []string{"another program"}
 	}
-	return fmt.Errorf("%w: %s has it; %s first, or give the device an interface with another address", err, strings.Join(holders, " and "), cure)
+	return fmt.Errorf("%w: %s uses it; %s first, or open an interface with another address", err, strings.Join(holders, " and "), cure)
 }
