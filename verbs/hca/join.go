@@ -117,7 +117,7 @@ func (t *memberships) sourceFor(m *joined) (best wire.GID, err error) {
 	defer t.owner.leave()
 	best = t.owner.device.port.Now().GIDs.Best(m.group.Is4())
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no source address of the group's IP version; add one (ip address add)", verbs.ErrNoGID, t.owner.device.port.Name())
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; add one (ip address add)", verbs.ErrNoGID, t.owner.device.port.Name())
 	}
 	return best, nil
 }

@@ -58,7 +58,7 @@ func TestAddressesComeAndGo(t *testing.T) {
 	a, b, c := stations[0], stations[1], stations[2]
 	moving := address("10.0.0.100")
 	_, err := a.pd.CreateAH(guard(t), a.route(moving.String()))
-	refused(t, err, verbs.ErrUnreachable, "no host of the network")
+	refused(t, err, verbs.ErrUnreachable, "no host of the in-memory network")
 	if strings.Contains(err.Error(), "ip route") { // a hint about the routes of a real host
 		t.Error(err)
 	}
