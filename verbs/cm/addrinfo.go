@@ -9,13 +9,13 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// AddrInfoFlags are hints to GetAddrInfo (RAI_*).
+// AddrInfoFlags are the hints of GetAddrInfo (RAI_*).
 type AddrInfoFlags uint32
 
 // The flags.
 const (
-	AddrInfoPassive     AddrInfoFlags = 1 << 0 // for Bind: the addresses are Source; without node all addresses
-	AddrInfoNumericHost AddrInfoFlags = 1 << 1 // node is an address
+	AddrInfoPassive     AddrInfoFlags = 1 << 0 // for Bind: Source is set; without node, to all addresses
+	AddrInfoNumericHost AddrInfoFlags = 1 << 1 // node is a numeric address
 )
 
 // AddrInfo is an address to bind to or to resolve (rdma_addrinfo).
@@ -26,9 +26,8 @@ type AddrInfo struct {
 	Source, Dest netip.AddrPort
 }
 
-// GetAddrInfo finds the addresses of a host and the port of a service, by their names or numbers
-// (rdma_getaddrinfo). hints may be nil: for Connect, in port space TCP. The names are the host's that the
-// program runs on, in its network namespace.
+// GetAddrInfo resolves a host and a service, by names or numbers (rdma_getaddrinfo). A nil hints means an address for
+// Connect in port space TCP. Names are resolved on the host and in the network namespace of the program.
 func GetAddrInfo(ctx context.Context, node, service string, hints *AddrInfo) ([]AddrInfo, error) {
 	base := AddrInfo{PortSpace: PortSpaceTCP}
 	if hints != nil {
@@ -57,7 +56,7 @@ func GetAddrInfo(ctx context.Context, node, service string, hints *AddrInfo) ([]
 func (a *AddrInfo) addresses(ctx context.Context, node string) ([]netip.Addr, error) {
 	if node == "" {
 		if a.Flags&AddrInfoPassive == 0 {
-			return nil, fmt.Errorf("%w: no name; AddrInfoPassive takes none", verbs.ErrInvalid)
+			return nil, fmt.Errorf("%w: node is empty; only AddrInfoPassive permits that", verbs.ErrInvalid)
 		}
 		return []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}, nil
 	}

@@ -13,27 +13,26 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// EventChannel is where the events of ids arrive (rdma_event_channel). It is a descriptor too: a program
-// with a loop of its own around poll(2) or epoll(7) finds it by SyscallConn, and calls Get when it is
-// readable.
+// EventChannel receives the events of ids (rdma_event_channel). It is also a file descriptor, for programs with their
+// own poll(2) or epoll(7) loop: SyscallConn returns it, and the program calls Get when it is readable.
 type EventChannel struct {
 	devices atomic.Pointer[[]*device] // written under mu
 	poll    *poller
 	handler Handler       // of CreateID, else nil
-	waiting chan struct{} // of capacity 1: full while somebody waits
-	again   chan struct{} // of capacity 1: there may be more events, or another device
+	waiting chan struct{} // capacity 1: full while a goroutine waits
+	again   chan struct{} // capacity 1: there may be more events, or another device
 	ended   chan struct{} // closed by Close
 	serving sync.Mutex    // held while a handler runs
 
 	ids atomic.Int32
 
-	mu     sync.Mutex // held while an event is taken, or an id made
-	next   int        // the device whose event is taken next
+	mu     sync.Mutex // held while an event is dequeued, or an id is created
+	next   int        // the device whose event is dequeued next
 	served bool       // a goroutine calls the handler
 	closed bool
 }
 
-// CreateEventChannel makes a channel, for ids on these devices (rdma_create_event_channel).
+// CreateEventChannel creates a channel, for ids on these devices (rdma_create_event_channel).
 func CreateEventChannel(devices ...*verbs.Context) (*EventChannel, error) {
 	c, err := newChannel(devices)
 	if err != nil {
@@ -64,7 +63,7 @@ func newChannel(contexts []*verbs.Context) (_ *EventChannel, err error) {
 	return c, nil
 }
 
-// all are the channel's devices.
+// all returns the channel's devices.
 func (c *EventChannel) all() []*device {
 	if all := c.devices.Load(); all != nil {
 		return *all
@@ -72,14 +71,14 @@ func (c *EventChannel) all() []*device {
 	return nil
 }
 
-// append adds a device. The caller holds mu, or nobody else knows the channel.
+// append adds a device. The caller holds mu, or has the only reference to the channel.
 func (c *EventChannel) append(d *device) {
 	all := append(slices.Clone(c.all()), d)
 	c.devices.Store(&all)
 	c.wakeNext()
 }
 
-// wakeNext has a caller of Get look again, now or when it waits next.
+// wakeNext makes a caller of Get check again, now or at its next wait.
 func (c *EventChannel) wakeNext() {
 	select {
 	case c.again <- struct{}{}:
@@ -87,15 +86,16 @@ func (c *EventChannel) wakeNext() {
 	}
 }
 
-// CreateID makes an id, whose events come through the channel (rdma_create_id). The context is the
-// program's own. ErrUnsupported for a port space that is InfiniBand's.
+// CreateID creates an id whose events arrive at the channel (rdma_create_id). The context is for the program's own use.
+// ErrUnsupported for port spaces of InfiniBand.
 func (c *EventChannel) CreateID(space PortSpace, context any) (*ID, error) {
 	return c.CreateIDOfType(space, 0, context)
 }
 
-// CreateIDOfType is CreateID for a type of queue pair, which is the id's and its peer's (qp_type of the kernel's
-// rdma_create_id): of port space TCP verbs.QPTypeRC, verbs.QPTypeUC, or of XRC verbs.QPTypeXRCSend for one that connects
-// and verbs.QPTypeXRCRecv for one that listens. The numbers of SRQs travel as private data. 0 is for that of the port space.
+// CreateIDOfType is CreateID for a type of queue pair, which both the id and its peer use (qp_type of the kernel's
+// rdma_create_id). Port space TCP supports verbs.QPTypeRC, verbs.QPTypeUC, and for XRC verbs.QPTypeXRCSend (connecting
+// end) and verbs.QPTypeXRCRecv (listening end). Programs exchange the numbers of SRQs as private data. 0 means the type
+// of the port space.
 func (c *EventChannel) CreateIDOfType(space PortSpace, qpType verbs.QPType, context any) (*ID, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create id: %w", errNil)
@@ -109,14 +109,14 @@ func (c *EventChannel) CreateIDOfType(space PortSpace, qpType verbs.QPType, cont
 
 const getting = "get CM event"
 
-// Get gives the next event, and waits for one until ctx is done (rdma_get_cm_event). Several goroutines
-// may wait; each event goes to one of them.
+// Get returns the next event, and waits for one until ctx is done (rdma_get_cm_event). Several goroutines may wait;
+// each event goes to one of them.
 //
-// When EventMulticastJoin of a full member is given, the id's queue pair has been attached to the group,
-// if it has one. If that fails, the event is EventMulticastError.
+// Before Get returns EventMulticastJoin of a full member, it attaches the id's queue pair, if there is one, to the
+// group. If that fails, the event is EventMulticastError.
 //
-// verbs.ErrObjectClosed when the channel is closed. When all devices are gone, and their events have been
-// given, verbs.ErrClosed or verbs.ErrDeviceFatal.
+// verbs.ErrObjectClosed when the channel is closed; verbs.ErrClosed or verbs.ErrDeviceFatal after the last event when
+// all devices are closed or have failed.
 func (c *EventChannel) Get(ctx context.Context) (*Event, error) {
 	if c == nil {
 		return nil, fmt.Errorf(getting+": %w", errNil)
@@ -138,8 +138,8 @@ func (c *EventChannel) Get(ctx context.Context) (*Event, error) {
 	}
 }
 
-// Expect is Get for a program that knows what comes next: an event of another type is an error, with the
-// reason if it was a failure.
+// Expect is Get for a program that expects an event of one type: another type is an error, which contains the reason of
+// a failure.
 func (c *EventChannel) Expect(ctx context.Context, want EventType) (*Event, error) {
 	event, err := c.Get(ctx)
 	switch {
@@ -150,10 +150,10 @@ func (c *EventChannel) Expect(ctx context.Context, want EventType) (*Event, erro
 	case event.Err() != nil:
 		return event, fmt.Errorf("wait for %v: %w", want, event.Err())
 	}
-	return event, fmt.Errorf("wait for %v: %w: %v came", want, verbs.ErrInvalid, event.Type)
+	return event, fmt.Errorf("wait for %v: %w: got %v", want, verbs.ErrInvalid, event.Type)
 }
 
-// take gives the oldest event of a device that has one, nil if none has.
+// take returns the oldest event of a device, or nil.
 func (c *EventChannel) take() (*Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,13 +168,13 @@ func (c *EventChannel) take() (*Event, error) {
 		c.next = (c.next + 1) % len(devices)
 		event, err := d.take()
 		if event != nil {
-			c.wakeNext() // a device tells of several events once
+			c.wakeNext() // a device signals several events once
 			return event, nil
 		}
 		gone, alive = err, alive || err == nil
 	}
 	if !alive {
-		return nil, gone // and the descriptor stays readable, for others who wait
+		return nil, gone // the descriptor stays readable, for other waiting goroutines
 	}
 	for _, d := range devices {
 		if d.gone != nil {
@@ -212,8 +212,8 @@ func (c *EventChannel) wait(ctx context.Context) error {
 	return nil
 }
 
-// SyscallConn gives the channel's descriptor, which is readable when there is an event, or a device is
-// gone. Nothing can be read from it: Get takes the event.
+// SyscallConn returns the channel's descriptor, which is readable when there is an event, or a device is closed or has
+// failed. It contains no data: Get dequeues the event.
 func (c *EventChannel) SyscallConn() (syscall.RawConn, error) {
 	if c == nil {
 		return nil, fmt.Errorf("descriptor of an event channel: %w", errNil)
@@ -232,7 +232,7 @@ func (c *EventChannel) Close() error {
 		return fmt.Errorf("destroy event channel: %w", verbs.ErrObjectClosed)
 	}
 	if n := c.ids.Load(); n > 0 {
-		return fmt.Errorf("destroy event channel: %w: ids whose events come through it: %d; close or migrate them first", verbs.ErrBusy, n)
+		return fmt.Errorf("destroy event channel: %w: it has %d ids; close or migrate them first", verbs.ErrBusy, n)
 	}
 	c.closed = true
 	c.free()
@@ -248,7 +248,8 @@ func (c *EventChannel) free() {
 	close(c.ended)
 }
 
-// ready lists what has a value when a device may have an event, if all devices are in this process.
+// ready returns Go channels that receive a value when a device may have an event. all reports whether all devices are
+// in this process.
 func (c *EventChannel) ready() (list []<-chan struct{}, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +265,7 @@ func (c *EventChannel) ready() (list []<-chan struct{}, all bool) {
 	return list, len(list) > 0
 }
 
-// waitInProcess is wait for channels of Go, and so in a bubble of testing/synctest too.
+// waitInProcess is wait for Go channels, and therefore also works in a bubble of testing/synctest.
 func (c *EventChannel) waitInProcess(ctx context.Context, ready []<-chan struct{}) error {
 	if len(ready) == 1 {
 		select {

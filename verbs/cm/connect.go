@@ -9,9 +9,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Listen takes requests for the id's address and port (rdma_listen): EventConnectRequest for each. At
-// most backlog wait to be got, of one host a quarter of that or 8; others are dropped, and asked again after 4 s
-// by their senders. 0 or less, or more than 1024, stands for 1024. The id has to be bound.
+// Listen accepts requests for the id's address and port (rdma_listen): EventConnectRequest for each. At most backlog
+// requests wait to be dequeued, and from one host a quarter of that, but at least 8; others are dropped, and
+// retransmitted by their senders after 4 s. A backlog below 1 or above 1024 means 1024. The id must be bound.
 // verbs.ErrBusy while a program has the card's QP 1.
 func (i *ID) Listen(backlog int) error {
 	if i == nil {
@@ -31,17 +31,17 @@ func (i *ID) Listen(backlog int) error {
 	return nil
 }
 
-// Connect asks the destination for a connection, or, in port space UDP, for the queue pair to send
-// datagrams to (rdma_connect). The route has to be resolved. Closing the id ends the tries. verbs.ErrBusy
-// while a program has the card's QP 1.
+// Connect requests a connection to the destination, or, in port space UDP, the queue pair to send datagrams to
+// (rdma_connect). The route must be resolved. Closing the id ends the retries. verbs.ErrBusy while a program has the
+// card's QP 1.
 //
-// In port space UDP, param may be nil. EventEstablished follows with what to send by, or EventUnreachable:
-// with the reason if the peer has refused, or with ETIMEDOUT after 16 tries in 66 seconds, as of the kernel.
+// In port space UDP, param may be nil. EventEstablished follows with the destination of datagrams, or EventUnreachable:
+// with the reason if the peer has refused, or with ETIMEDOUT after 16 tries in 66 seconds, as in the kernel.
 //
-// In port space TCP, the id has a queue pair, or param the number of one. Without param, requests are tried 7
-// times and for ever where the peer has no receive, and as many reads and atomics may be outstanding as there
-// can be, as with librdmacm; of param, a 0 stands for the same, unless Exact is set. EventConnectResponse
-// follows, to be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 103 seconds.
+// In port space TCP, the id needs a queue pair, or param the number of one. Without param, the defaults are those of
+// librdmacm: 7 retries, unlimited RNR retries, and the maximum number of outstanding reads and atomics. Zero values in
+// param mean the same, unless Exact is set. EventConnectResponse follows, to be accepted or rejected; or EventRejected,
+// or EventUnreachable after 16 tries in 103 seconds.
 func (i *ID) Connect(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("connect: %w", errNil)
@@ -51,12 +51,11 @@ func (i *ID) Connect(param *ConnParam) error {
 	})
 }
 
-// Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
-// queue pair, or that in param if the program made its own, and its Q_Key. EventEstablished follows when the
-// peer has confirmed a connection. Without parameters it accepts a request as Connect makes one without; a 0
-// in param stands for the same, unless Exact is set. Accept also confirms a response to Connect; there is
-// none in port space UDP. In case of error the request is rejected, and the id's queue pair goes to ERR; the
-// error names both ends' path MTUs if the peer's is larger than the device's.
+// Accept accepts the request of the id (rdma_accept): the peer receives the number of the id's queue pair, or the
+// number in param, and its Q_Key. EventEstablished follows when the peer has confirmed a connection. Without parameters
+// it accepts with the defaults of Connect; zero values in param mean the same, unless Exact is set. Accept also
+// confirms a response to Connect, except in port space UDP. On an error the request is rejected, and the id's queue
+// pair goes to ERR; the error contains both path MTUs if the peer's exceeds the device's.
 func (i *ID) Accept(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("accept: %w", errNil)
@@ -67,7 +66,7 @@ func (i *ID) Accept(param *ConnParam) error {
 		}
 		err := i.accept(p, param)
 		if err != nil && i.asked {
-			_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
+			_ = provider.Exec(p.provider, provider.RejectID, provider.RejectIDRequest{ID: p.handle}) // fails if the card has already done so, or the peer has withdrawn
 			err = errors.Join(err, i.failQP())
 		}
 		i.asked = false
@@ -75,7 +74,7 @@ func (i *ID) Accept(param *ConnParam) error {
 	})
 }
 
-// accept has a connection's queue pair ready before the peer knows of it.
+// accept prepares a connection's queue pair before the peer is notified.
 func (i *ID) accept(p part, param *ConnParam) error {
 	whole := i.param(param)
 	if i.asked && i.connects() && i.qp != nil && param != nil {
@@ -86,8 +85,8 @@ func (i *ID) accept(p part, param *ConnParam) error {
 	return provider.Exec(p.provider, provider.AcceptID, provider.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
 }
 
-// Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
-// 148 bytes of private data, 136 in port space UDP.
+// Reject rejects the request of the id, or the response to Connect (rdma_reject), with at most 148 bytes of private
+// data, 136 in port space UDP.
 func (i *ID) Reject(privateData []byte) error {
 	if i == nil {
 		return fmt.Errorf("reject: %w", errNil)
@@ -97,9 +96,9 @@ func (i *ID) Reject(privateData []byte) error {
 	})
 }
 
-// Disconnect takes the id's queue pair to ERR, and ends the connection or agrees that it has ended
-// (rdma_disconnect). EventDisconnected follows if the peer has not ended it before, and EventTimewaitExit
-// when the queue pair can have another connection. In port space UDP nobody is told, since there is none.
+// Disconnect takes the id's queue pair to ERR, and ends the connection or confirms its end (rdma_disconnect).
+// EventDisconnected follows unless the peer ended it first, and EventTimewaitExit when the queue pair can be reused. In
+// port space UDP no message is sent, because there is no connection.
 func (i *ID) Disconnect() error {
 	if i == nil {
 		return fmt.Errorf("disconnect: %w", errNil)
@@ -120,9 +119,8 @@ func (i *ID) failQP() error {
 	return i.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)
 }
 
-// Notify tells the connection manager of an event of the id's queue pair (rdma_notify): verbs.EventCommEst,
-// data that came before the peer's confirmation, has the connection established. Others are
-// verbs.ErrInvalid.
+// Notify reports an event of the id's queue pair to the connection manager (rdma_notify): verbs.EventCommEst (data
+// arrived before the peer's confirmation) establishes the connection. Other events are verbs.ErrInvalid.
 func (i *ID) Notify(event verbs.EventType) error {
 	if i == nil {
 		return fmt.Errorf("notify: %w", errNil)
@@ -132,7 +130,7 @@ func (i *ID) Notify(event verbs.EventType) error {
 	})
 }
 
-// param is what the card is told: what is given, librdmacm's defaults for what is not, and the number of the
+// param returns the parameters for the card: the given ones, librdmacm's defaults for the others, and the number of the
 // id's queue pair. The caller holds mu.
 func (i *ID) param(given *ConnParam) (p ConnParam) {
 	if given != nil {
@@ -148,5 +146,5 @@ func (i *ID) param(given *ConnParam) (p ConnParam) {
 	return p
 }
 
-// defaultRetries are librdmacm's: of timeouts 7, of "receiver not ready" without an end.
+// defaultRetries is librdmacm's default: 7 retries after timeouts, unlimited retries after RNR NAKs.
 const defaultRetries = 7

@@ -18,23 +18,23 @@ type device struct {
 	provider provider.Provider
 	channel  provider.Handle
 	events   *os.File        // readable while there is an event
-	ready    <-chan struct{} // has a value when there may be one; nil over the service
+	ready    <-chan struct{} // receives a value when there may be one; nil over the service
 
 	// Under the channel's lock.
-	gone    error                    // why the card tells no more events
-	removed map[provider.Handle]bool // ids of which it has told that their device is removed
-	bereft  []provider.Handle        // those of which it has not, and could not any more
+	gone    error                    // the reason why the card has no more events
+	removed map[provider.Handle]bool // ids whose device removal has been reported
+	bereft  []provider.Handle        // ids whose device removal the card has not reported and no longer can
 
 	mu  sync.Mutex
 	ids map[provider.Handle]*ID
 }
 
-// in reaches the session of a context.
+// in gives access to the session of a context.
 var in = inside.Get[inside.Access[*verbs.Context, *verbs.PD, *verbs.MR, *verbs.QP, *verbs.CQ]]()
 
 func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 	if ctx == nil {
-		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: a device is nil", verbs.ErrInvalid)
 	}
 	d := &device{ctx: ctx, provider: in.Provider(ctx), ids: map[provider.Handle]*ID{}, removed: map[provider.Handle]bool{}}
 	grant, err := provider.Do(d.provider, provider.CreateEventChannel, provider.None{})
@@ -51,12 +51,12 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 
 // close frees the card's end and the program's.
 func (d *device) close() {
-	_ = provider.Exec(d.provider, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
+	_ = provider.Exec(d.provider, provider.DestroyEventChannel, provider.DestroyEventChannelRequest{Channel: d.channel}) // fails only if the card is closed or has failed
 	_ = d.events.Close()
 }
 
-// take gives the device's oldest event that concerns an id which is open; nil if there is none, with
-// why if there will be none.
+// take returns the device's oldest event for an open id, or nil; the error is the reason why there will be no more
+// events.
 func (d *device) take() (*Event, error) {
 	for d.gone == nil {
 		grant, err := provider.Do(d.provider, provider.GetCMEvent, provider.GetCMEventRequest{Channel: d.channel})
@@ -83,8 +83,8 @@ func (d *device) take() (*Event, error) {
 	return nil, d.gone
 }
 
-// bound gives the ids that are bound to a device which is gone. An embedded card tells of them itself. Over
-// the service its word may be lost, since the connection ends with the card.
+// bound returns the ids that are bound to a device that is closed or has failed. An embedded card reports them itself.
+// Over the service the report may be lost, since the connection ends with the card.
 func (d *device) bound(gone error) (ids []provider.Handle) {
 	if !errors.Is(gone, verbs.ErrDeviceFatal) {
 		return nil // the program has closed it
@@ -107,14 +107,14 @@ func (d *device) drain() {
 	}
 	_ = raw.Read(func(fd uintptr) bool {
 		_, _ = unix.Read(int(fd), make([]byte, 1))
-		return true // it is there, or never will be
+		return true // the byte is there, or never will be
 	})
 }
 
-// event finds the ids that an event is about; nil if they have been closed.
+// event returns the event for its ids; nil if they have been closed.
 func (d *device) event(e *provider.CMEvent) *Event {
 	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, ConnParam: e.ConnParam}
-	event.Exact = true // of ConnParam: what the peer says
+	event.Exact = true // ConnParam contains the peer's values
 	if e.Type == EventConnectRequest {
 		event.Listener = d.find(e.Listener)
 		event.ID = d.child(event.Listener, e.ID)
@@ -148,7 +148,7 @@ func (d *device) remove(handle provider.Handle) {
 	delete(d.ids, handle)
 }
 
-// deviceOf is a device of the channel; nil if it is none.
+// deviceOf returns the channel's device of a context, or nil.
 func (c *EventChannel) deviceOf(ctx *verbs.Context) *device {
 	for _, d := range c.all() {
 		if d.ctx == ctx {

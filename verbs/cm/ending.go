@@ -10,7 +10,7 @@ import (
 // ending is the end of an endpoint's connection, which a goroutine waits for.
 type ending struct {
 	over chan struct{} // closed when the connection has ended
-	err  error         // of over: why it is not known any more
+	err  error         // set before over is closed: why the end cannot be observed
 }
 
 // watch waits for the end of the connection until the endpoint is closed.
@@ -25,7 +25,7 @@ func (e *Endpoint) watch() {
 	}()
 }
 
-// awaitEnd takes the connection's events, and agrees when the peer has ended it.
+// awaitEnd dequeues the connection's events, and confirms when the peer has ended it.
 func (e *Endpoint) awaitEnd() error {
 	for {
 		event, err := e.channel.Get(context.Background())
@@ -35,23 +35,23 @@ func (e *Endpoint) awaitEnd() error {
 		case event.Type == EventDeviceRemoval:
 			return event.Err()
 		case event.Type == EventDisconnected:
-			_ = e.ID.Disconnect() // else the program closes it, and that ends it too
+			_ = e.ID.Disconnect() // otherwise the program closes it, which also ends it
 			return nil
 		}
 	}
 }
 
-// Disconnected waits until the connection has ended, which Disconnect, Close, or the peer has done. An error says
-// that the device is gone, or the endpoint closed, or that ctx is done.
+// Disconnected waits until the connection has ended, by Disconnect, by Close, or by the peer. An error means that the
+// device is closed or has failed, that the endpoint is closed, or that ctx is done.
 func (e *Endpoint) Disconnected(ctx context.Context) error {
 	switch {
 	case e == nil:
 		return fmt.Errorf("wait for the end of the connection: %w", errNil)
 	case ctx == nil:
-		return fmt.Errorf("wait for the end of the connection: %w: no context", verbs.ErrInvalid)
+		return fmt.Errorf("wait for the end of the connection: %w: the context is nil", verbs.ErrInvalid)
 	}
 	ending := e.ending.Load()
-	if ending == nil { // Connect or Accept was given up
+	if ending == nil { // Connect or Accept has failed
 		_, err := e.channel.Expect(ctx, EventDisconnected)
 		return err
 	}

@@ -10,30 +10,30 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Endpoint is an id whose calls wait for what they begin (rdma_create_ep, and librdmacm's synchronous ids).
-// It has a channel of its own. What the context ends is not undone: Close does that.
+// Endpoint is an id whose calls wait for the operations that they start (rdma_create_ep, and librdmacm's synchronous
+// ids). It has its own channel. An operation that ends with its context is not undone; Close does that.
 //
-// When the peer of a connection ends it, or its program dies, the endpoint agrees by itself: its queue pair goes
-// to ERR, and what is posted completes with WCWRFlushErr, so that a program that waits for completions learns of
-// the end at once. Of a peer's host that dies it learns by what it sends: by the default timeouts after 17 s.
+// When the peer ends the connection, or its program dies, the endpoint confirms the end: its queue pair goes to ERR,
+// and posted requests complete with WCWRFlushErr, so that a program that waits for completions is notified immediately.
+// A failure of the peer's host is detected only by sending: with the default timeouts after 17 s.
 type Endpoint struct {
 	*ID
 	channel *EventChannel
 	pd      *verbs.PD
-	init    verbs.QPInitAttr       // of its queue pair, or of those of requests to it
-	ending  atomic.Pointer[ending] // of the connection; nil before there is one
+	init    verbs.QPInitAttr       // of its queue pair, or of those of its requests
+	ending  atomic.Pointer[ending] // of the connection; nil before it is established
 }
 
-// endpointTimeout is how long the address of an endpoint's next hop may take.
+// endpointTimeout is the maximum time for resolving the address of an endpoint's next hop.
 const endpointTimeout = 4 * time.Second
 
-// CreateEP makes an endpoint on the PD's device (rdma_create_ep). With AddrInfoPassive it is bound to
-// info.Source: Listen and GetRequest follow. Otherwise info.Dest is resolved, and it has a queue pair: receives
-// can be posted, and Connect follows. Where its queue pair has no receive, the peer of a connection waits 0.64 ms
-// and sends again; SetMinRNRTimer says otherwise.
+// CreateEP creates an endpoint on the PD's device (rdma_create_ep). With AddrInfoPassive it is bound to info.Source:
+// Listen and GetRequest follow. Otherwise info.Dest is resolved, and the endpoint has a queue pair: receives can be
+// posted, and Connect follows. If its queue pair has no receive, the peer of a connection retransmits after 0.64 ms;
+// SetMinRNRTimer changes that.
 func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPInitAttr) (*Endpoint, error) {
 	if info == nil || pd == nil || init == nil {
-		return nil, fmt.Errorf("create endpoint: %w: no address, no PD, or no attributes", verbs.ErrInvalid)
+		return nil, fmt.Errorf("create endpoint: %w: the address, the PD or the attributes are nil", verbs.ErrInvalid)
 	}
 	e, err := newEndpoint(pd, init)
 	if err != nil {
@@ -55,7 +55,7 @@ func newEndpoint(pd *verbs.PD, init *verbs.QPInitAttr) (e *Endpoint, err error) 
 	return e, err
 }
 
-// open binds the id, or has it resolved.
+// open binds the id, or resolves the destination.
 func (e *Endpoint) open(ctx context.Context, info *AddrInfo) error {
 	if info.Flags&AddrInfoPassive != 0 {
 		return e.Bind(info.Source)
@@ -81,8 +81,8 @@ func (e *Endpoint) resolve(ctx context.Context, info *AddrInfo) error {
 	return err
 }
 
-// Connect connects, and waits until the queue pair can send, or fails. The event has what the peer says. Without
-// parameters, and for those that are 0, it has librdmacm's defaults (ID.Connect).
+// Connect connects, and waits until the queue pair can send, or fails. The event contains the peer's parameters. The
+// defaults are those of ID.Connect.
 func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error) {
 	if e == nil {
 		return nil, fmt.Errorf("connect: %w", errNil)
@@ -99,8 +99,8 @@ func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error
 	return event, nil
 }
 
-// GetRequest waits for a request to an endpoint that listens (rdma_get_request). It gives an endpoint for it,
-// with a queue pair: receives can be posted, and Accept or Reject follows. The event has what the peer says.
+// GetRequest waits for a request to a listening endpoint (rdma_get_request). It returns an endpoint for the request,
+// with a queue pair: receives can be posted, and Accept or Reject follows. The event contains the peer's parameters.
 func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 	if e == nil {
 		return nil, nil, fmt.Errorf("get request: %w", errNil)
@@ -115,7 +115,7 @@ func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 	}
 	asked.ID = event.ID
 	if err = asked.Migrate(asked.channel); err == nil {
-		init := e.init // others may ask for one too
+		init := e.init // concurrent calls need their own copy
 		_, err = asked.CreateQP(e.pd, &init)
 	}
 	if err != nil {
@@ -124,8 +124,8 @@ func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 	return asked, event, nil
 }
 
-// Accept accepts the request, and waits until the peer has confirmed the connection. Of datagrams there is
-// nothing to wait for. Parameters are as with Connect.
+// Accept accepts the request, and for a connection waits until the peer has confirmed it. Parameters are as for
+// Connect.
 func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
 	if e == nil {
 		return fmt.Errorf("accept: %w", errNil)
@@ -140,7 +140,7 @@ func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
 	return err
 }
 
-// Disconnect ends the connection, and waits until the peer has agreed, or has ended it before.
+// Disconnect ends the connection, and waits until the peer has confirmed the end.
 func (e *Endpoint) Disconnect(ctx context.Context) error {
 	if e == nil {
 		return fmt.Errorf("disconnect: %w", errNil)
@@ -152,8 +152,8 @@ func (e *Endpoint) Disconnect(ctx context.Context) error {
 	return err
 }
 
-// Close destroys the endpoint with its queue pair, not the PD (rdma_destroy_ep). The peer of a connection is
-// told that it has ended.
+// Close destroys the endpoint with its queue pair, not the PD (rdma_destroy_ep). The peer of a connection is notified
+// of its end.
 func (e *Endpoint) Close() error {
 	if e == nil {
 		return fmt.Errorf("destroy endpoint: %w", errNil)

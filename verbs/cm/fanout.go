@@ -11,11 +11,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// An id is an id on each of its channel's devices, until an address or a route says which it is on.
-// What is here is all that several devices make of it; on one device it is a command each. The callers
-// hold ID.mu, unless nobody else knows the id yet.
+// An id exists on each of its channel's devices, until an address or a route selects one. This file handles several
+// devices; on one device each operation is one command. The callers hold ID.mu, or have the only reference to the id.
 
-// open makes the id on all devices that are there, with the options that were set.
+// open creates the id on all devices, with the options that were set.
 func (s *spread) open() (err error) {
 	for _, d := range s.channel.all() {
 		if _, err = s.openOn(d); err != nil && !isGone(err) {
@@ -50,7 +49,7 @@ func (p part) set(o option) error {
 }
 
 func (p part) close() {
-	_ = provider.Exec(p.provider, provider.DestroyID, provider.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
+	_ = provider.Exec(p.provider, provider.DestroyID, provider.DestroyIDRequest{ID: p.handle}) // fails if the card is closed or has failed, and has freed it
 	p.remove(p.handle)
 }
 
@@ -61,7 +60,7 @@ func (s *spread) closeParts() {
 	s.parts = nil
 }
 
-// settle leaves the id on one device.
+// settle restricts the id to one device.
 func (s *spread) settle(on part) {
 	for _, p := range s.parts {
 		if p != on {
@@ -71,8 +70,8 @@ func (s *spread) settle(on part) {
 	s.parts, s.settled = []part{on}, true
 }
 
-// each gives a command to the id on all its devices, until one fails. It loses those that are gone, while there are
-// others.
+// each executes a command for the id on all its devices, until one fails. It removes devices that are closed or have
+// failed, while there are others.
 func (s *spread) each(command func(part) error) error {
 	if len(s.parts) == 0 {
 		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
@@ -89,7 +88,7 @@ func (s *spread) each(command func(part) error) error {
 	return nil
 }
 
-// lose takes the id from a device.
+// lose removes the id from a device.
 func (s *spread) lose(p part) {
 	p.close()
 	s.parts = slices.DeleteFunc(s.parts, func(other part) bool { return other == p })
@@ -114,14 +113,14 @@ func (s *spread) bindOne(to netip.AddrPort) (err error) {
 			s.settle(p)
 			return nil
 		}
-		if !errors.Is(err, verbs.ErrAddrNotAvail) { // else it may be another device's
+		if !errors.Is(err, verbs.ErrAddrNotAvail) { // otherwise it may be an address of another device
 			return err
 		}
 	}
 	return err
 }
 
-// owner is the part on the device whose own address a destination is: the host reaches it there, and by no wire.
+// owner returns the part on the device that has the destination as its own address: the host reaches it locally.
 func (s *spread) owner(source, dest netip.Addr) (on part, has bool) {
 	if source.IsValid() && !source.IsUnspecified() || dest.IsUnspecified() || dest.IsMulticast() || dest.Unmap().IsLoopback() {
 		return part{}, false
@@ -134,8 +133,8 @@ func (s *spread) owner(source, dest netip.Addr) (on part, has bool) {
 	return part{}, false
 }
 
-// inOrder are the id's parts in the order in which an address is looked for. A loopback address is on the first device
-// whose port is up, as in the kernel.
+// inOrder returns the id's parts in the order of searching for an address. A loopback address belongs to the first
+// device whose port is up, as in the kernel.
 func (s *spread) inOrder(a netip.Addr) []part {
 	if !a.Unmap().IsLoopback() || len(s.parts) < 2 {
 		return s.parts
@@ -177,7 +176,7 @@ func (s *spread) bind(p part, to netip.AddrPort, shared bool) (netip.AddrPort, e
 	return grant.Address, err
 }
 
-// choose settles on the device by which the host reaches a destination.
+// choose settles on the device of the host's route to a destination.
 func (s *spread) choose(source, dest netip.Addr) (on part, err error) {
 	if len(s.parts) < 2 {
 		return s.one()

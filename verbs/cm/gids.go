@@ -7,9 +7,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// ReadGIDs gives the GIDs of the id's own address and of its destination (the kernel's rdma_read_gids): on Ethernet,
-// the addresses themselves, or, of a loopback address, that of the device's which stands for it once it is
-// resolved. One that there is none of yet is zero.
+// ReadGIDs returns the GIDs of the id's own address and of its destination (the kernel's rdma_read_gids): on Ethernet
+// these are the addresses; for a loopback address, the device address that represents it once it is resolved. Unknown
+// GIDs are zero.
 func (i *ID) ReadGIDs() (source, dest verbs.GID, err error) {
 	if i == nil {
 		return source, dest, fmt.Errorf("read GIDs: %w", errNil)
@@ -32,12 +32,11 @@ func gidOf(a netip.Addr) (gid verbs.GID) {
 	return gid
 }
 
-// ServiceID is what a port of the id's port space is called in requests (the kernel's rdma_get_service_id): the port
-// space, and the port.
+// ServiceID returns the service id of a port in the id's port space (the kernel's rdma_get_service_id): the port space
+// and the port.
 func (i *ID) ServiceID(port uint16) uint64 { return uint64(i.PortSpace())<<16 | uint64(port) }
 
-// Devices are those that the channel's ids may be on (rdma_get_devices): those that it was made for, and those that
-// have come since.
+// Devices returns the channel's devices (rdma_get_devices), including those added later.
 func (c *EventChannel) Devices() (list []*verbs.Context) {
 	if c == nil {
 		return nil

@@ -8,16 +8,15 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Handler is called for each event of an id (rdma_cm_event_handler), one at a time for an id and those of
-// the requests to it. An error closes the id that the event is about. It must not close that id, nor the
-// one that listens.
+// Handler is called for each event of an id (rdma_cm_event_handler); calls for an id and its requests do not overlap.
+// An error closes the id of the event. The handler must not close that id, nor the listening one.
 type Handler func(*Event) error
 
-// CreateID makes an id with a handler, on these devices (the kernel's rdma_create_id). Ids of requests to
-// it have the same handler. A qpType of 0 is that of the port space (EventChannel.CreateIDOfType).
+// CreateID creates an id with a handler, on these devices (the kernel's rdma_create_id). Ids of requests to it have the
+// same handler. qpType 0 means that of the port space (EventChannel.CreateIDOfType).
 func CreateID(space PortSpace, qpType verbs.QPType, context any, handler Handler, devices ...*verbs.Context) (*ID, error) {
 	if handler == nil {
-		return nil, fmt.Errorf("create id: %w: no handler; EventChannel.CreateID makes an id without one", verbs.ErrInvalid)
+		return nil, fmt.Errorf("create id: %w: the handler is nil; EventChannel.CreateID creates an id without a handler", verbs.ErrInvalid)
 	}
 	c, err := newChannel(devices)
 	if err != nil {
@@ -33,7 +32,7 @@ func CreateID(space PortSpace, qpType verbs.QPType, context any, handler Handler
 	return i, nil
 }
 
-// serve calls the handler until the channel has no ids any more, or its devices are gone.
+// serve calls the handler until the channel has no more ids, or no device.
 func (c *EventChannel) serve() {
 	for {
 		c.serving.Lock()
@@ -51,7 +50,7 @@ func (c *EventChannel) serve() {
 	}
 }
 
-// unserve says whether there are no more events; false if a device has come meanwhile.
+// unserve reports whether there are no more events; false if a device has been added meanwhile.
 func (c *EventChannel) unserve() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,12 +58,12 @@ func (c *EventChannel) unserve() bool {
 	return !c.served
 }
 
-// alive says whether events can come of a device. The caller holds mu.
+// alive reports whether a device can have events. The caller holds mu.
 func (c *EventChannel) alive() bool {
 	return slices.ContainsFunc(c.all(), func(d *device) bool { return d.gone == nil })
 }
 
-// serveAgain has the handler called again, if its channel had no devices any more. The caller holds mu.
+// serveAgain restarts the calls of the handler, if its channel had no device. The caller holds mu.
 func (c *EventChannel) serveAgain() {
 	if c.handler != nil && !c.served {
 		c.served = true
@@ -72,7 +71,7 @@ func (c *EventChannel) serveAgain() {
 	}
 }
 
-// abandon closes an id whose handler has failed. Its queue pair stays with the program.
+// abandon closes an id whose handler has failed. Its queue pair remains open.
 func (i *ID) abandon() {
 	i.mu.Lock()
 	i.joins.detachAll(i.qp)
@@ -84,15 +83,15 @@ func (i *ID) abandon() {
 	}
 }
 
-// awaitHandler waits until no handler runs that was called for an id which is closed now.
+// awaitHandler waits until calls of the handler for an id that is now closed have returned.
 func (c *EventChannel) awaitHandler() {
 	if c.handler != nil {
 		c.serving.Lock()
-		defer c.serving.Unlock() // the wait is all
+		defer c.serving.Unlock() // only waits
 	}
 }
 
-// leave says that an id is closed. A channel that has a handler ends with its last one.
+// leave records that an id is closed. A channel with a handler ends with its last id.
 func (c *EventChannel) leave() {
 	if c.ids.Add(-1) == 0 && c.handler != nil {
 		_ = c.Close()

@@ -14,38 +14,38 @@ import (
 
 // ID is a connection id (rdma_cm_id).
 type ID struct {
-	// Context is the program's own. That of an id made by a request is its listener's.
+	// Context is for the program's own use. An id of a request has its listener's.
 	Context any
 	bound   atomic.Bool // to a device, as far as the program knows; for removal
 
 	mu sync.Mutex
 	spread
-	asked  bool // it stands for a request that the program has not answered
+	asked  bool // it represents an unanswered request
 	qp     *verbs.QP
-	srq    bool // the queue pair has one
+	srq    bool // the queue pair has an SRQ
 	joins  joins
-	joined uint64 // joins that there have been
+	joined uint64 // number of joins so far
 
 	minRNRTimer uint8 // of the queue pair, or of those of requests
 }
 
-// errNil is for a nil id, endpoint or channel, often after an error that was not checked.
-var errNil = fmt.Errorf("%w: nil, where an id, an endpoint or a channel is needed", verbs.ErrInvalid)
+// errNil is the error for a nil id, endpoint or channel, often after an unchecked error.
+var errNil = fmt.Errorf("%w: the id, endpoint or channel is nil", verbs.ErrInvalid)
 
-// spread is an id as it is on its devices. It is under ID.mu, except for what stays as it is.
+// spread is the state of an id on its devices. It is protected by ID.mu, except for constant fields.
 type spread struct {
 	id     *ID
 	space  PortSpace
 	kind   verbs.QPType // of its queue pair; 0 for that of the port space
-	number uint64       // at random: by which cards know that a port which it has on several is of one id
+	number uint64       // random: lets cards detect that the same port on several devices belongs to one id
 
 	channel *EventChannel
-	parts   []part // one for each device that it may still turn out to be on; none when it is closed
+	parts   []part // one for each device that the id may be on; empty when it is closed
 	options []option
-	settled bool // the one in parts is the only device that it can be on
+	settled bool // the device in parts is final
 
-	everywhere netip.AddrPort // of one bound to all addresses, as each part is
-	backlog    *int           // of one that listens there
+	everywhere netip.AddrPort // address of an id bound to all addresses, as each part is
+	backlog    *int           // of an id that listens there
 }
 
 // part is an id on a device.
@@ -54,7 +54,7 @@ type part struct {
 	handle provider.Handle
 }
 
-// option is one that was set, in case the id has to be made again.
+// option is an option that was set, in case the id must be created again.
 type option struct {
 	option ib.IDOption
 	value  uint32
@@ -75,9 +75,9 @@ func (c *EventChannel) newID(space PortSpace, kind verbs.QPType, context any) (*
 	return i, nil
 }
 
-// child is the id that a request has made on the device.
+// child returns the id of a request on the device.
 func (d *device) child(listener *ID, handle provider.Handle) *ID {
-	if listener == nil { // it was closed just now; the card rejects the request
+	if listener == nil { // closed meanwhile; the card rejects the request
 		_ = provider.Exec(d.provider, provider.DestroyID, provider.DestroyIDRequest{ID: handle})
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *device) child(listener *ID, handle provider.Handle) *ID {
 	return i
 }
 
-// one gives the id's part on its device. The caller holds mu.
+// one returns the id's part on its device. The caller holds mu.
 func (s *spread) one() (part, error) {
 	switch len(s.parts) {
 	case 0:
@@ -97,10 +97,10 @@ func (s *spread) one() (part, error) {
 	case 1:
 		return s.parts[0], nil
 	}
-	return part{}, fmt.Errorf("%w: the id is not bound to one of its %d devices: bind it to an address, or resolve one", verbs.ErrInvalid, len(s.parts))
+	return part{}, fmt.Errorf("%w: the id is not bound to one of its %d devices; bind it to an address, or resolve one", verbs.ErrInvalid, len(s.parts))
 }
 
-// do gives a command to the id's device.
+// do executes a command on the id's device.
 func (i *ID) do(what string, command func(part) error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -114,8 +114,8 @@ func (i *ID) do(what string, command func(part) error) error {
 	return nil
 }
 
-// SetServiceType sets the type of service (rdma_set_service_type): the traffic class of what is sent
-// to what is resolved or joined from then on.
+// SetServiceType sets the type of service (rdma_set_service_type): the traffic class of packets to destinations that
+// are resolved or joined from then on.
 func (i *ID) SetServiceType(tos uint8) error {
 	if i == nil {
 		return fmt.Errorf("set service type: %w", errNil)
@@ -123,8 +123,8 @@ func (i *ID) SetServiceType(tos uint8) error {
 	return i.set("set service type", ib.IDOptionTOS, uint32(tos))
 }
 
-// SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr). One can
-// listen when it is alone, and nobody binds beside it then. verbs.ErrInvalid when the id is bound.
+// SetReuseAddr permits several ids of a user to bind to one address and port, if all permit it (rdma_set_reuseaddr). An
+// id can listen only if it is the only one, and then no other can bind there. verbs.ErrInvalid when the id is bound.
 func (i *ID) SetReuseAddr(reuse bool) error {
 	if i == nil {
 		return fmt.Errorf("set the reuse of addresses: %w", errNil)
@@ -132,9 +132,9 @@ func (i *ID) SetReuseAddr(reuse bool) error {
 	return i.set("set the reuse of addresses", ib.IDOptionReuseAddr, number(reuse))
 }
 
-// SetAFOnly restricts an id to the IP version of the address that it listens at (rdma_set_afonly);
-// otherwise one at :: takes requests of both. One at 0.0.0.0 is restricted unless this says that it is
-// not. verbs.ErrInvalid when it listens.
+// SetAFOnly restricts an id to the IP version of its listening address (rdma_set_afonly); otherwise an id at :: accepts
+// requests of both. An id at 0.0.0.0 is restricted by default; SetAFOnly(false) removes the restriction.
+// verbs.ErrInvalid when it listens.
 func (i *ID) SetAFOnly(only bool) error {
 	if i == nil {
 		return fmt.Errorf("set the address family: %w", errNil)
@@ -149,8 +149,7 @@ func number(b bool) uint32 {
 	return 0
 }
 
-// LocalAddr is the id's own address and port (rdma_get_local_addr, rdma_get_src_port); zero as long as
-// it has none.
+// LocalAddr returns the id's own address and port (rdma_get_local_addr, rdma_get_src_port); zero if it has none yet.
 func (i *ID) LocalAddr() (netip.AddrPort, error) {
 	if i == nil {
 		return netip.AddrPort{}, fmt.Errorf("get the local address: %w", errNil)
@@ -159,8 +158,8 @@ func (i *ID) LocalAddr() (netip.AddrPort, error) {
 	return grant.Local, err
 }
 
-// PeerAddr is the address and port of the destination (rdma_get_peer_addr, rdma_get_dst_port); zero as
-// long as it is not resolved.
+// PeerAddr returns the address and port of the destination (rdma_get_peer_addr, rdma_get_dst_port); zero until it is
+// resolved.
 func (i *ID) PeerAddr() (netip.AddrPort, error) {
 	if i == nil {
 		return netip.AddrPort{}, fmt.Errorf("get the peer's address: %w", errNil)
@@ -169,8 +168,8 @@ func (i *ID) PeerAddr() (netip.AddrPort, error) {
 	return grant.Remote, err
 }
 
-// Route describes the address handle to the destination (the path records of rdma_route); zero as long
-// as that is not resolved.
+// Route returns the attributes of the address handle to the destination (the path records of rdma_route); zero until it
+// is resolved.
 func (i *ID) Route() (verbs.AHAttr, error) {
 	if i == nil {
 		return verbs.AHAttr{}, fmt.Errorf("get the route: %w", errNil)
@@ -179,7 +178,7 @@ func (i *ID) Route() (verbs.AHAttr, error) {
 	return grant.AH, err
 }
 
-// PortSpace is the id's port space.
+// PortSpace returns the id's port space.
 func (i *ID) PortSpace() PortSpace {
 	if i == nil {
 		return 0
@@ -187,7 +186,7 @@ func (i *ID) PortSpace() PortSpace {
 	return i.space
 }
 
-// query asks the first device that is there: as long as the id is on several, it is the same on all.
+// query queries the first working device; while the id is on several devices, all return the same.
 func (i *ID) query(what string) (grant provider.QueryIDGrant, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,7 +204,8 @@ func (i *ID) query(what string) (grant provider.QueryIDGrant, err error) {
 	return grant, nil
 }
 
-// Channel is where the id's events arrive (rdma_cm_id.channel). That of an id with a handler is for AddDevice only.
+// Channel returns the channel of the id's events (rdma_cm_id.channel). The channel of an id with a handler is for
+// AddDevice only.
 func (i *ID) Channel() *EventChannel {
 	if i == nil {
 		return nil
@@ -215,8 +215,8 @@ func (i *ID) Channel() *EventChannel {
 	return i.channel
 }
 
-// Device is the device that the id is bound to (rdma_cm_id.verbs); nil as long as there is none: it is not
-// bound, or to all addresses.
+// Device returns the device that the id is bound to (rdma_cm_id.verbs); nil if it is not bound, or bound to all
+// addresses.
 func (i *ID) Device() (*verbs.Context, error) {
 	if i == nil {
 		return nil, fmt.Errorf("get the device: %w", errNil)
@@ -234,12 +234,11 @@ func (i *ID) Device() (*verbs.Context, error) {
 	return p.ctx, nil
 }
 
-// Close destroys the id (rdma_destroy_id). What it has begun is cancelled, its groups are left, a request
-// that it stands for is rejected, and its events that nobody has got are dropped. verbs.ErrBusy while
-// it has a queue pair.
+// Close destroys the id (rdma_destroy_id). It cancels operations in progress, leaves the id's groups, rejects the id's
+// unanswered request, and drops its unread events. verbs.ErrBusy while it has a queue pair.
 //
-// It waits for the id's handler, if that runs. So a handler must not call it for its own id, nor for
-// the id that listens: it returns an error instead, which closes the id.
+// Close waits for the id's handler. Therefore a handler must not call it for its own id, nor for the listening id: it
+// returns an error instead, which closes the id.
 func (i *ID) Close() error {
 	if i == nil {
 		return fmt.Errorf("destroy id: %w", errNil)
@@ -247,7 +246,7 @@ func (i *ID) Close() error {
 	i.mu.Lock()
 	if i.qp != nil {
 		i.mu.Unlock()
-		return fmt.Errorf("destroy id: %w: it has a queue pair; DestroyQP comes first", verbs.ErrBusy)
+		return fmt.Errorf("destroy id: %w: it has a queue pair; call DestroyQP first", verbs.ErrBusy)
 	}
 	c, err := i.channel, i.destroy()
 	i.mu.Unlock()

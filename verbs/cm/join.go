@@ -10,10 +10,10 @@ import (
 )
 
 type (
-	// JoinFlags is what a member does, in librdmacm's numbers: JoinFullMember or JoinSendOnlyFullMember.
+	// JoinFlags is the type of a membership, in librdmacm's numbers: JoinFullMember or JoinSendOnlyFullMember.
 	JoinFlags = verbs.JoinFlags
 
-	// JoinState is what a member does, in the kernel's: bits JoinStateFullMember to JoinStateSendOnlyFullMember.
+	// JoinState is the type of a membership in the kernel: bits JoinStateFullMember to JoinStateSendOnlyFullMember.
 	JoinState = ib.JoinState
 )
 
@@ -21,12 +21,12 @@ type (
 const (
 	// JoinFullMember sends and receives: IGMP or MLD reports the host's membership.
 	JoinFullMember = verbs.JoinFullMember
-	// JoinSendOnlyFullMember only sends: nothing is ever reported, and no queue pair is attached.
+	// JoinSendOnlyFullMember only sends: the membership is never reported, and no queue pair is attached.
 	JoinSendOnlyFullMember = verbs.JoinSendOnlyFullMember
 )
 
-// The join states (the kernel's IB_SA_MCMEMBER_REC_JOIN_STATE): 1, 2, 4 and 8. On Ethernet nobody keeps a list of
-// members who do not count, so that a non-member is a member like any other.
+// The join states (the kernel's IB_SA_MCMEMBER_REC_JOIN_STATE): 1, 2, 4 and 8. Ethernet has no list of full members, so
+// non-members are treated like members.
 const (
 	JoinStateFullMember         = ib.JoinStateFullMember
 	JoinStateNonMember          = ib.JoinStateNonMember
@@ -34,10 +34,10 @@ const (
 	JoinStateSendOnlyFullMember = ib.JoinStateSendOnlyFullMember
 )
 
-// JoinAttrMask says which fields of JoinAttr count (rdma_cm_join_mc_attr_mask).
+// JoinAttrMask selects fields of JoinAttr (rdma_cm_join_mc_attr_mask).
 type JoinAttrMask uint32
 
-// The fields. Both are needed.
+// The fields. Both are required.
 const (
 	JoinAttrAddress JoinAttrMask = 1 << 0
 	JoinAttrFlags   JoinAttrMask = 1 << 1
@@ -50,20 +50,20 @@ type JoinAttr struct {
 	Address netip.Addr // of the group
 }
 
-// join is one that the id has asked for.
+// join is a join requested by the id.
 type join struct {
 	context  any
-	full     bool // it receives
-	attached bool // the id's queue pair, to mgid
+	full     bool // receives messages
+	attached bool // the id's queue pair is attached to mgid
 	mgid     verbs.GID
 }
 
-// joins are those of an id, by what the card calls their contexts.
+// joins are the joins of an id, by their contexts in commands.
 type joins map[uint64]*join
 
-// JoinMulticast joins a group with a join state (the kernel's rdma_join_multicast; librdmacm's, which has none, joins
-// with JoinStateFullMember). What JoinMulticastEx says holds here too. Who only sends, by whichever state, is never
-// reported by IGMP or MLD. verbs.ErrInvalid for no state, and for bits that are none.
+// JoinMulticast joins a group with a join state (the kernel's rdma_join_multicast; librdmacm's always uses
+// JoinStateFullMember). Otherwise it works like JoinMulticastEx. Send-only memberships of either state are never
+// reported by IGMP or MLD. verbs.ErrInvalid for state 0 and for unknown bits.
 func (i *ID) JoinMulticast(group netip.Addr, state JoinState, context any) error {
 	if i == nil {
 		return fmt.Errorf("join group: %w", errNil)
@@ -71,13 +71,13 @@ func (i *ID) JoinMulticast(group netip.Addr, state JoinState, context any) error
 	return i.do(fmt.Sprintf("join group %v", group), func(p part) error { return i.join(p, group, state, context) })
 }
 
-// JoinMulticastEx joins a group by its address, IPv4 or IPv6 (rdma_join_multicast_ex). EventMulticastJoin
-// follows, with the context and with what to send to the group by; or EventMulticastError, and then there
-// is nothing to leave, unless it was attaching the id's queue pair that failed. The id has to be bound to a
-// device, and not further than resolved (verbs.ErrInvalid). Joining a group again makes a second membership.
+// JoinMulticastEx joins a group by its address, IPv4 or IPv6 (rdma_join_multicast_ex). EventMulticastJoin follows, with
+// the context and the destination for messages to the group; or EventMulticastError, and then there is no membership,
+// unless attaching the id's queue pair failed. The id must be bound to a device, and may be resolved but not connected
+// (verbs.ErrInvalid). Joining a group again creates a second membership.
 //
-// verbs.ErrInvalid for a mask without address or flags, for other flags than the two, and for an address that is
-// no group's; verbs.ErrUnsupported for a mask with more.
+// verbs.ErrInvalid for a mask without address or flags, for other flags than the two, and for an address that is not
+// multicast; verbs.ErrUnsupported for a mask with other bits.
 func (i *ID) JoinMulticastEx(attr JoinAttr, context any) error {
 	if i == nil {
 		return fmt.Errorf("join group: %w", errNil)
@@ -89,7 +89,7 @@ func (i *ID) JoinMulticastEx(attr JoinAttr, context any) error {
 	return i.JoinMulticast(attr.Address, state, context)
 }
 
-// join asks the card for a membership. The caller holds mu.
+// join requests a membership from the card. The caller holds mu.
 func (i *ID) join(p part, group netip.Addr, state JoinState, context any) error {
 	i.joined++
 	token := i.joined
@@ -101,14 +101,14 @@ func (i *ID) join(p part, group netip.Addr, state JoinState, context any) error 
 	return err
 }
 
-// check gives the join state that is asked for.
+// check returns the requested join state.
 func (a *JoinAttr) check() (JoinState, error) {
 	const needed = JoinAttrAddress | JoinAttrFlags
 	switch {
 	case a.Mask&^needed != 0:
-		return 0, fmt.Errorf("%w: fields 0x%x of the attributes are unknown", verbs.ErrUnsupported, uint32(a.Mask&^needed))
+		return 0, fmt.Errorf("%w: unknown mask bits 0x%x", verbs.ErrUnsupported, uint32(a.Mask&^needed))
 	case a.Mask != needed:
-		return 0, fmt.Errorf("%w: the mask has to name both address and flags", verbs.ErrInvalid)
+		return 0, fmt.Errorf("%w: the mask must contain both address and flags", verbs.ErrInvalid)
 	}
 	state := a.Flags.State()
 	if state == 0 {
@@ -117,9 +117,9 @@ func (a *JoinAttr) check() (JoinState, error) {
 	return state, nil
 }
 
-// LeaveMulticast leaves a group (rdma_leave_multicast): the last membership that the id asked for with
-// this address, whether its event has come or not. The id's queue pair is detached, unless another
-// membership of the id keeps it attached. verbs.ErrAddrNotAvail for a group that was not joined.
+// LeaveMulticast leaves a group (rdma_leave_multicast): the last membership that the id requested for this address,
+// whether or not its event has arrived. The id's queue pair is detached, unless another membership of the id needs it.
+// verbs.ErrAddrNotAvail for a group that was not joined.
 func (i *ID) LeaveMulticast(group netip.Addr) error {
 	if i == nil {
 		return fmt.Errorf("leave group: %w", errNil)
@@ -138,7 +138,7 @@ func (i *ID) LeaveMulticast(group netip.Addr) error {
 	})
 }
 
-// retrieve does what is to be done when the program gets an event; false if there is nobody to get it.
+// retrieve updates the id when the program dequeues an event; false if the event is to be dropped.
 func (i *ID) retrieve(e *Event, token uint64) bool {
 	switch e.Type {
 	case EventConnectResponse:
@@ -153,13 +153,13 @@ func (i *ID) retrieve(e *Event, token uint64) bool {
 	return true
 }
 
-// joinEnded attaches the id's queue pair to the group that it has joined; false if it was left just now.
+// joinEnded attaches the id's queue pair to the group that it has joined; false if it was left meanwhile.
 func (i *ID) joinEnded(e *Event, token uint64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	j := i.joins[token]
 	if j == nil {
-		return false // it was left just now
+		return false // it was left meanwhile
 	}
 	e.Context = j.context
 	if e.Type == EventMulticastError {
@@ -186,7 +186,7 @@ func (all joins) detach(from *verbs.QP, j *join) {
 			return
 		}
 	}
-	_ = from.DetachMcast(j.mgid, 0) // else the program has, or its state is RESET
+	_ = from.DetachMcast(j.mgid, 0) // fails if the program has detached it, or its state is RESET
 }
 
 func (all joins) detachAll(from *verbs.QP) {

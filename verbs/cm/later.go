@@ -8,12 +8,12 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// AddDevice adds a device to the channel, such as one that has come since. Ids that are not bound to a device are on
-// it from now on too: one that listens at all addresses takes requests of this device's, as the kernel's rdma_cm has
-// it. Ids with a handler have a channel of their own (ID.Channel).
+// AddDevice adds a device to the channel, for example a new one. Unbound ids also exist on the new device; an id that
+// listens at all addresses also accepts requests of this device, as in the kernel's rdma_cm. Ids with a handler have
+// their own channel (ID.Channel).
 //
-// The device is added also if an id cannot be on it, since another user has its port there: the error names these
-// ids' ports. verbs.ErrInvalid for a device that the channel has.
+// The device is added even if some ids cannot exist on it, because another user has their port there: the error
+// contains these ports. verbs.ErrInvalid for a device that the channel already has.
 func (c *EventChannel) AddDevice(ctx *verbs.Context) error {
 	if c == nil {
 		return fmt.Errorf("add device: %w", errNil)
@@ -24,7 +24,7 @@ func (c *EventChannel) AddDevice(ctx *verbs.Context) error {
 	case c.closed:
 		return fmt.Errorf("add device: %w: the event channel", verbs.ErrObjectClosed)
 	case ctx != nil && c.deviceOf(ctx) != nil:
-		return fmt.Errorf("add device: %w: the channel has it", verbs.ErrInvalid)
+		return fmt.Errorf("add device: %w: the channel already has this device", verbs.ErrInvalid)
 	}
 	d, err := newDevice(ctx, c.poll)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *EventChannel) AddDevice(ctx *verbs.Context) error {
 	return nil
 }
 
-// open are the ids that are on the device.
+// open returns the ids on the device.
 func (d *device) open() (all []*ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *device) open() (all []*ID) {
 	return all
 }
 
-// follow has an id be on a further device, unless it is settled on one.
+// follow adds an id to a further device, unless it is settled on one.
 func (i *ID) follow(d *device) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,7 +67,7 @@ func (i *ID) follow(d *device) error {
 	}
 	for _, p := range i.parts {
 		if p.device == d {
-			return nil // it was made anew just now
+			return nil // it was created again meanwhile
 		}
 	}
 	p, err := i.openOn(d)
@@ -80,13 +80,13 @@ func (i *ID) follow(d *device) error {
 	return err
 }
 
-// followBound binds an id on a further device as it is bound on the others, and has it listen if they do.
+// followBound binds an id on a further device as on the others, and listens if they do.
 func (s *spread) followBound(p part) error {
 	if !s.everywhere.IsValid() {
 		return nil
 	}
 	_, err := s.bind(p, s.everywhere, true)
-	if errors.Is(err, verbs.ErrAddrNotAvail) { // no device that it is on is in that namespace
+	if errors.Is(err, verbs.ErrAddrNotAvail) { // none of its devices is in that namespace
 		_, err = s.bind(p, s.everywhere, false)
 	}
 	if err == nil && s.backlog != nil {

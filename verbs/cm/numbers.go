@@ -17,9 +17,9 @@ type (
 	ConnParam = ib.ConnParam // rdma_conn_param
 )
 
-// MaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be: with Connect
-// those of the device, with Accept those that the peer asks for (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH). Other
-// numbers above the device's are refused by Connect, and stand for all with Accept.
+// MaxResources, in ConnParam's ResponderResources and InitiatorDepth, means the maximum: the device's for Connect, the
+// peer's request for Accept (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH). Connect refuses other numbers above the device's;
+// Accept treats them as the maximum.
 const MaxResources = ib.MaxCMResources
 
 // The port spaces.
@@ -35,8 +35,8 @@ const (
 	EventRouteResolved  = ib.CMEventRouteResolved
 	EventRouteError     = ib.CMEventRouteError
 	EventConnectRequest = ib.CMEventConnectRequest
-	// EventConnectResponse: the peer has accepted. It, and EventConnectError, EventRejected, EventDisconnected
-	// and EventTimewaitExit, are of connections.
+	// EventConnectResponse: the peer has accepted. It, EventConnectError, EventRejected, EventDisconnected and
+	// EventTimewaitExit occur for connections.
 	EventConnectResponse = ib.CMEventConnectResponse
 	EventConnectError    = ib.CMEventConnectError
 	EventUnreachable     = ib.CMEventUnreachable
@@ -46,6 +46,6 @@ const (
 	EventDeviceRemoval   = ib.CMEventDeviceRemoval
 	EventMulticastJoin   = ib.CMEventMulticastJoin
 	EventMulticastError  = ib.CMEventMulticastError
-	EventAddrChange      = ib.CMEventAddrChange // does not come: an address that goes takes its GID along
+	EventAddrChange      = ib.CMEventAddrChange // does not occur: an address is removed together with its GID
 	EventTimewaitExit    = ib.CMEventTimewaitExit
 )

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Option names what SetOption sets (RDMA_OPTION_ID_*). Values: OptionTOS, OptionReuseAddr, OptionAFOnly or
+// Option is an option of SetOption (RDMA_OPTION_ID_*). Values: OptionTOS, OptionReuseAddr, OptionAFOnly or
 // OptionAckTimeout.
 type Option = ib.IDOption
 
@@ -20,15 +20,15 @@ const (
 	OptionAckTimeout = ib.IDOptionAckTimeout // SetAckTimeout
 )
 
-// OptionLevel is what an option is one of (the level of rdma_set_option): OptionLevelID. RDMA_OPTION_IB's only option
-// is a call: ID.SetIBPath.
+// OptionLevel is the level of an option (the level of rdma_set_option): OptionLevelID. RDMA_OPTION_IB's only option is
+// the call ID.SetIBPath.
 type OptionLevel uint32
 
-// OptionLevelID is that of options of ids (RDMA_OPTION_ID).
+// OptionLevelID is the level of options of ids (RDMA_OPTION_ID).
 const OptionLevelID OptionLevel = 0
 
-// SetOption sets an option by its name (rdma_set_option). Each has a call too, which says what it does. An option that
-// there is none of is verbs.ErrUnsupported, and ENOSYS as the kernel has it.
+// SetOption sets an option by its name (rdma_set_option). Each option also has its own method, which documents it. An
+// unknown option is verbs.ErrUnsupported, and ENOSYS as in the kernel.
 func (i *ID) SetOption(level OptionLevel, option Option, value uint32) error {
 	if i == nil {
 		return fmt.Errorf("set an option: %w", errNil)
@@ -42,11 +42,11 @@ func (i *ID) SetOption(level OptionLevel, option Option, value uint32) error {
 	return i.set(fmt.Sprintf("set option %d", option), option, value)
 }
 
-// SetAckTimeout sets how long the queue pair of a reliable connection waits for an answer before it sends again: a
-// code, which verbs.TimeoutCode gives for a time (the kernel's rdma_set_ack_timeout, RDMA_OPTION_ID_ACK_TIMEOUT). The
-// peer's does too if Connect comes after. 0 is for ever. Without it, it is 19, which is 2.1 s.
+// SetAckTimeout sets the local ACK timeout of a reliable connection's queue pair: a code, which verbs.TimeoutCode
+// returns for a duration (the kernel's rdma_set_ack_timeout, RDMA_OPTION_ID_ACK_TIMEOUT). If it is called before
+// Connect, the peer uses it too. 0 means forever. The default is 19, which is 2.1 s.
 //
-// verbs.ErrInvalid for a code above 31, and of ids that are not for reliable connections.
+// verbs.ErrInvalid for a code above 31, and for ids of other types than reliable connections.
 func (i *ID) SetAckTimeout(code uint8) error {
 	if i == nil {
 		return fmt.Errorf("set the ACK timeout: %w", errNil)

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// poller needs Linux, as all devices do.
+// poller requires Linux, as all devices do.
 type poller struct{ file *os.File }
 
 func newPoller() (*poller, error) {

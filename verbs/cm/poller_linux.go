@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller is an epoll(7) of the channels of several devices. Its descriptor is readable when one of
-// theirs is, and Go's runtime can wait for it.
+// poller is an epoll(7) instance of the channels of several devices. Its descriptor is readable when one of theirs is,
+// and Go's runtime can wait for it.
 type poller struct {
 	file *os.File
 	fd   int
@@ -18,7 +18,7 @@ type poller struct {
 func newPoller() (*poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err == nil {
-		err = unix.SetNonblock(fd, true) // else the runtime does not wait for it
+		err = unix.SetNonblock(fd, true) // required by the runtime's poller
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: epoll: %w", verbs.ErrHost, err)
@@ -26,7 +26,7 @@ func newPoller() (*poller, error) {
 	return &poller{os.NewFile(uintptr(fd), "event channel"), fd}, nil
 }
 
-// add has the poller watch a file, until that is closed.
+// add makes the poller watch a file, until the file is closed.
 func (p *poller) add(file *os.File) error {
 	raw, err := file.SyscallConn()
 	if err != nil {

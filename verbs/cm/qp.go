@@ -8,16 +8,16 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// CreateQP makes the id's queue pair (rdma_create_qp). One for datagrams can send and receive when this
-// returns. One for connections is in INIT: receives can be posted. It can receive and send when Accept has
-// returned, or when Get has given EventEstablished instead of EventConnectResponse; Get takes it there. As with
-// verbs.PD.CreateQP, init.Cap is set to what was granted.
+// CreateQP creates the id's queue pair (rdma_create_qp). A queue pair for datagrams can send and receive afterwards. A
+// queue pair for connections is in INIT: receives can be posted. It can receive and send after Accept has returned, or
+// after Get has returned EventEstablished instead of EventConnectResponse; Get makes the changes of state. As with
+// verbs.PD.CreateQP, init.Cap is set to the granted capacities.
 //
-// Where a connection's queue pair has no receive, the peer waits 0.64 ms and sends again, as with ibv_rc_pingpong
-// and perftest; SetMinRNRTimer says otherwise.
+// If a connection's queue pair has no receive, the peer retransmits after 0.64 ms, as with ibv_rc_pingpong and
+// perftest; SetMinRNRTimer changes that.
 //
-// The PD is of the id's device; a type of 0 is the id's. Of an id for XRC_RECV init.XRCD makes the queue pair, and pd
-// does not count. verbs.ErrInvalid if the id is not bound to a device, or has a queue pair.
+// The PD must be of the id's device; type 0 means the id's type. For an id of XRC_RECV, init.XRCD creates the queue
+// pair, and pd is ignored. verbs.ErrInvalid if the id is not bound to a device, or already has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if i == nil {
 		return nil, fmt.Errorf("create the id's QP: %w", errNil)
@@ -38,11 +38,11 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	case err != nil:
 		return nil, err
 	case init == nil || pd == nil && i.qpType() != verbs.QPTypeXRCRecv:
-		return nil, fmt.Errorf("%w: no PD, or no attributes", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the PD or the attributes are nil", verbs.ErrInvalid)
 	case i.qp != nil:
-		return nil, fmt.Errorf("%w: the id has a queue pair already", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the id already has a queue pair", verbs.ErrInvalid)
 	case i.qpType() == verbs.QPTypeXRCRecv && init.XRCD.Context() != p.ctx:
-		return nil, fmt.Errorf("%w: no XRC domain of the id's device", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: an XRC domain of the id's device is needed", verbs.ErrInvalid)
 	case i.qpType() != verbs.QPTypeXRCRecv && pd.Context() != p.ctx:
 		return nil, fmt.Errorf("%w: the PD belongs to another device than the id", verbs.ErrInvalid)
 	}
@@ -51,7 +51,7 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 		attr.Type = i.qpType()
 	}
 	if attr.Type != i.qpType() {
-		return nil, fmt.Errorf("%w: a queue pair of type %v; the id, in port space %v, is for %v", verbs.ErrInvalid, attr.Type, i.space, i.qpType())
+		return nil, fmt.Errorf("%w: queue pair type %v; the id, in port space %v, needs %v", verbs.ErrInvalid, attr.Type, i.space, i.qpType())
 	}
 	if _, _, err := p.qpAttr(verbs.QPStateInit); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *spread) qpType() verbs.QPType {
 	return verbs.QPTypeUD
 }
 
-// firstStates are those that a new queue pair goes through.
+// firstStates returns the states that a new queue pair passes through.
 func (s *spread) firstStates() []verbs.QPState {
 	if s.connects() {
 		return allStates[:1]
@@ -89,15 +89,15 @@ func (s *spread) firstStates() []verbs.QPState {
 	return allStates
 }
 
-// allStates are those on the way to sending. A connection's queue pair comes to INIT twice: when it is there,
-// the peer's access is known.
+// allStates are the states up to sending. A connection's queue pair is set to INIT twice, because the peer's access is
+// known only later.
 var allStates = []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS}
 
-// connects says whether the id's queue pair has one peer.
+// connects reports whether the id's queue pair has one peer.
 func (s *spread) connects() bool { return s.qpType() != verbs.QPTypeUD }
 
-// bring takes a queue pair through states, with the attributes that the card gives, but with no more READs and
-// atomics at once than most has, and with the id's RNR timer. The caller holds mu.
+// bring changes a queue pair through states, with the attributes of the card, but with at most the READs and atomics of
+// most, and with the id's RNR timer. The caller holds mu.
 func (i *ID) bring(p part, qp *verbs.QP, most *ConnParam, states ...verbs.QPState) error {
 	for _, state := range states {
 		attr, mask, err := p.qpAttr(state)
@@ -114,18 +114,19 @@ func (i *ID) bring(p part, qp *verbs.QP, most *ConnParam, states ...verbs.QPStat
 	return nil
 }
 
-// checkMTU names both ends' MTU if the peer's is the larger one, which a queue pair here cannot have.
+// checkMTU returns an error with both ends' MTUs if the peer's exceeds the device's, which a queue pair here cannot
+// have.
 func (p part) checkMTU(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	port, err := p.ctx.QueryPort(1)
 	if err != nil || mask&verbs.QPAttrPathMTU == 0 || attr.PathMTU <= port.ActiveMTU {
 		return nil
 	}
-	return fmt.Errorf("%w: the path MTU of the requester, %v, is %d bytes, and this device's is %d: give both interfaces the same MTU, or the requester's the smaller",
+	return fmt.Errorf("%w: the path MTU of the requester %v is %d bytes, this device's is %d; set the same MTU on both interfaces, or a smaller one on the requester's",
 		verbs.ErrInvalid, attr.AHAttr.GRH.DGID.Addr(), attr.PathMTU.Bytes(), port.ActiveMTU.Bytes())
 }
 
-// respond takes the peer's acceptance for an id that has a queue pair: this can send when the program gets the
-// event, which is then EventEstablished. If that fails, the peer is rejected.
+// respond processes the peer's acceptance for an id with a queue pair: it can send when the program gets the event,
+// which is then EventEstablished. If that fails, the connection is rejected.
 func (i *ID) respond(e *Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -150,7 +151,7 @@ func (i *ID) respond(e *Event) {
 func (i *ID) rejected() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	_ = i.failQP() // else it is closed, or its device gone
+	_ = i.failQP() // fails if the queue pair is closed, or its device is closed or has failed
 }
 
 func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error) {
@@ -158,9 +159,9 @@ func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error
 	return grant.Attr, grant.Mask, err
 }
 
-// InitQPAttr gives the attributes by which a queue pair of the program's own comes to a state, INIT,
-// RTR or RTS (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device; of a connection, for
-// RTR and RTS before the peer has answered. MinRNRTimer is rdma_cm's 0, which is 655.36 ms: set another
+// InitQPAttr returns the attributes for changing a queue pair created by the program to INIT, RTR or RTS
+// (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device; for a connection's RTR and RTS also before
+// the peer has responded. MinRNRTimer is 0 as in rdma_cm, which means 655.36 ms: set another value
 // (verbs.RNRTimerCode).
 func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAttrMask, err error) {
 	if i == nil {
@@ -173,7 +174,7 @@ func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAt
 	return attr, mask, err
 }
 
-// QP is the queue pair that CreateQP made; nil if there is none.
+// QP returns the queue pair that CreateQP created, or nil.
 func (i *ID) QP() *verbs.QP {
 	if i == nil {
 		return nil
@@ -183,8 +184,8 @@ func (i *ID) QP() *verbs.QP {
 	return i.qp
 }
 
-// DestroyQP destroys the id's queue pair (rdma_destroy_qp). What the id has attached it to, it is
-// detached from first. One whose device is gone went with it, and the id can be closed.
+// DestroyQP destroys the id's queue pair (rdma_destroy_qp), after detaching it from the id's groups. If the device is
+// closed or has failed, the queue pair no longer exists, and the id can be closed.
 func (i *ID) DestroyQP() error {
 	if i == nil {
 		return fmt.Errorf("destroy the id's QP: %w", errNil)
@@ -202,7 +203,8 @@ func (i *ID) DestroyQP() error {
 	return nil
 }
 
-// isGone says that a queue pair is gone already: the program has closed it, or it was its device's.
+// isGone reports whether a queue pair no longer exists: the program has closed it, or its device is closed or has
+// failed.
 func isGone(err error) bool {
 	return errors.Is(err, verbs.ErrObjectClosed) || errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal)
 }

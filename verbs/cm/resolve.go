@@ -9,14 +9,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Bind binds the id to an address of a device, and so to the device; or to 0.0.0.0 or ::, all addresses of
-// all its devices (rdma_bind_addr). Port 0 is for any that is free. A link-local address has its
-// interface as zone. 0.0.0.0 is IPv4 alone, and :: is both versions or, where net.ipv6.bindv6only says so, IPv6 alone;
-// SetAFOnly says otherwise.
+// Bind binds the id to an address of a device, and so to the device; or to 0.0.0.0 or ::, all addresses of all its
+// devices (rdma_bind_addr). Port 0 selects a free port. A link-local address needs its interface as zone. 0.0.0.0 means
+// IPv4 only; :: means both versions or, if net.ipv6.bindv6only is set, IPv6 only; SetAFOnly overrides that.
 //
-// verbs.ErrAddrNotAvail for an address that no device has, or one of a port that another id has of all
-// addresses; verbs.ErrAddrInUse; verbs.ErrPermission (EACCES) for a port below
-// net.ipv4.ip_unprivileged_port_start without CAP_NET_BIND_SERVICE or, over the service, uid 0.
+// verbs.ErrAddrNotAvail for an address that no device has, or whose port another id has for all addresses;
+// verbs.ErrAddrInUse; verbs.ErrPermission (EACCES) for a port below net.ipv4.ip_unprivileged_port_start without
+// CAP_NET_BIND_SERVICE or, over the service, uid 0.
 func (i *ID) Bind(to netip.AddrPort) error {
 	if i == nil {
 		return fmt.Errorf("bind: %w", errNil)
@@ -39,13 +38,13 @@ func (i *ID) Bind(to netip.AddrPort) error {
 	return nil
 }
 
-// ResolveAddr chooses the device by which the host reaches a destination, and the address to send from,
-// and resolves the next hop's hardware address (rdma_resolve_addr). The destination may be a group:
-// then the host's routes must lead there, or source be one of the device's addresses. A destination of
-// 0.0.0.0 or :: is the device itself. An id that is not bound is bound, to source if it is valid.
+// ResolveAddr selects the device and the source address by the host's route to a destination, and resolves the next
+// hop's hardware address (rdma_resolve_addr). The destination may be a group: then the host's route must use a device,
+// or source must be an address of one. A destination of 0.0.0.0 or :: is the device itself. An unbound id is bound, to
+// source if it is valid.
 //
-// EventAddrResolved or EventAddrError follows, after the timeout at the latest. That there is no route
-// is found at once: verbs.ErrUnreachable.
+// EventAddrResolved or EventAddrError follows, within the timeout. A missing route is reported immediately:
+// verbs.ErrUnreachable.
 func (i *ID) ResolveAddr(source, dest netip.AddrPort, timeout time.Duration) error {
 	if i == nil {
 		return fmt.Errorf("resolve address: %w", errNil)
@@ -71,8 +70,8 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 	return err
 }
 
-// ResolveRoute resolves the route to the destination (rdma_resolve_route). On Ethernet it is known with
-// the address: EventRouteResolved follows at once.
+// ResolveRoute resolves the route to the destination (rdma_resolve_route). On Ethernet it is known with the address:
+// EventRouteResolved follows immediately.
 func (i *ID) ResolveRoute() error {
 	if i == nil {
 		return fmt.Errorf("resolve route: %w", errNil)
@@ -82,9 +81,9 @@ func (i *ID) ResolveRoute() error {
 	})
 }
 
-// SetIBPath gives the route to the destination, in place of ResolveRoute (rdma_set_option, RDMA_OPTION_IB_PATH): that of
-// Route with another service level, traffic class, hop limit or flow label. EventRouteResolved follows. The address has
-// to be resolved, and the path to lead between the id's two addresses (verbs.ErrInvalid).
+// SetIBPath sets the route to the destination, instead of ResolveRoute (rdma_set_option, RDMA_OPTION_IB_PATH): that of
+// Route with another service level, traffic class, hop limit or flow label. EventRouteResolved follows. The address
+// must be resolved, and the path must be between the id's two addresses (verbs.ErrInvalid).
 func (i *ID) SetIBPath(path verbs.AHAttr) error {
 	if i == nil {
 		return fmt.Errorf("set the path: %w", errNil)
@@ -94,11 +93,11 @@ func (i *ID) SetIBPath(path verbs.AHAttr) error {
 	})
 }
 
-// migrating is held while an id moves.
+// migrating is held while an id is migrated.
 var migrating = make(chan struct{}, 1)
 
-// Migrate moves the id, with its events that nobody has got, to another channel (rdma_migrate_id), which
-// has to be of the same devices. Neither may be that of an id with a handler.
+// Migrate moves the id, with its unread events, to another channel of the same devices (rdma_migrate_id). Neither
+// channel may belong to an id with a handler.
 func (i *ID) Migrate(to *EventChannel) error {
 	if i == nil {
 		return fmt.Errorf("migrate id: %w", errNil)
@@ -109,7 +108,7 @@ func (i *ID) Migrate(to *EventChannel) error {
 	from := i.channel
 	i.mu.Unlock()
 	if to == nil || to.handler != nil || from.handler != nil {
-		return fmt.Errorf("migrate id: %w: there is no channel, or it belongs to an id with a handler", verbs.ErrInvalid)
+		return fmt.Errorf("migrate id: %w: the channel is nil, or belongs to an id with a handler", verbs.ErrInvalid)
 	}
 	if to == from {
 		return nil
@@ -135,7 +134,7 @@ func (i *ID) migrate(to *EventChannel) error {
 	for n, p := range i.parts {
 		d := to.deviceOf(p.ctx)
 		if d == nil {
-			return fmt.Errorf("%w: the channel is not of the id's device", verbs.ErrInvalid)
+			return fmt.Errorf("%w: the channel does not have the id's device", verbs.ErrInvalid)
 		}
 		moved[n] = part{d, p.handle}
 	}

@@ -7,19 +7,19 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// defaultRNRTimer is that of ibv_rc_pingpong and perftest, 0.64 ms. The kernel's rdma_cm has 0, which is
-// 655.36 ms: a peer that sends before a receive is posted stands still for so long. A connection does not show
-// the timer to the peer but in that case, so that none depends on it.
+// defaultRNRTimer is that of ibv_rc_pingpong and perftest, 0.64 ms. The kernel's rdma_cm uses code 0, 655.36 ms, which
+// delays a peer that sends before a receive is posted. The timer is sent to the peer only in an RNR NAK, so no peer
+// depends on it.
 var defaultRNRTimer = verbs.RNRTimerCode(640 * time.Microsecond)
 
-// SetMinRNRTimer sets how long the peer of a connection waits that has found no receive, before it sends again:
-// a code, which verbs.RNRTimerCode gives for a time (the kernel's rdma_set_min_rnr_timer). It is for the queue
-// pair that CreateQP makes, before it is connected, and of an id that listens for those of requests that come
-// from then on. A new id has 0.64 ms. Code 0, which rdma_cm has, is 655.36 ms.
+// SetMinRNRTimer sets the time that the peer of a connection waits after an RNR NAK before it retransmits: a code,
+// which verbs.RNRTimerCode returns for a duration (the kernel's rdma_set_min_rnr_timer). It applies to the queue pair
+// of CreateQP, before it is connected, and for a listening id to those of later requests. The default is 0.64 ms. Code
+// 0, the default of rdma_cm, is 655.36 ms.
 //
-// A peer that is told to try n times (ConnParam.RNRRetryCount) fails after n times as long.
+// A peer with n RNR retries (ConnParam.RNRRetryCount) fails after n times this duration.
 //
-// verbs.ErrInvalid for a code above 31, and of ids that are not for reliable connections.
+// verbs.ErrInvalid for a code above 31, and for ids of other types than reliable connections.
 func (i *ID) SetMinRNRTimer(code uint8) error {
 	if i == nil {
 		return fmt.Errorf("set the RNR timer: %w", errNil)
@@ -30,7 +30,7 @@ func (i *ID) SetMinRNRTimer(code uint8) error {
 	case len(i.parts) == 0:
 		return fmt.Errorf("set the RNR timer: %w: the id", verbs.ErrObjectClosed)
 	case verbs.RNRTimerDuration(code) < 0 || i.qpType() != verbs.QPTypeRC:
-		return fmt.Errorf("set the RNR timer: %w: code %d, of an id for %v; reliable connections have codes 0 to 31", verbs.ErrInvalid, code, i.qpType())
+		return fmt.Errorf("set the RNR timer: %w: code %d for an id of type %v; reliable connections permit codes 0 to 31", verbs.ErrInvalid, code, i.qpType())
 	}
 	i.minRNRTimer = code
 	return nil

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SockaddrIB is an address of family AF_IB (sockaddr_ib): a GID, and a service id. On Ethernet a GID is an IP address,
-// and a service id a port space and a port, so that it stands for a netip.AddrPort of the id's port space.
+// SockaddrIB is an address of family AF_IB (sockaddr_ib): a GID and a service id. On Ethernet a GID is an IP address,
+// and a service id a port space and a port, so it corresponds to a netip.AddrPort in the id's port space.
 type SockaddrIB struct {
 	Addr          verbs.GID
-	ServiceID     uint64 // port space << 16 | port; of these, the bits in ServiceIDMask count
-	ServiceIDMask uint64 // 0 for all
+	ServiceID     uint64 // port space << 16 | port, masked by ServiceIDMask
+	ServiceIDMask uint64 // 0 means all bits
 	PKey          uint16 // 0, or 0xFFFF, the only one there is
 	FlowInfo      uint32 // ignored, as by the kernel
 	ScopeID       uint64 // ignored

@@ -188,7 +188,7 @@ func idMigrates(t *testing.T, w *rig.World) {
 	next.event(id, cm.EventRouteResolved)
 	rig.Check(t, e.channel.Close())
 	rig.Refused(t, next.channel.Close(), unix.EBUSY)
-	rig.Refused(t, id.Migrate(foreign.channel), unix.EINVAL, "not of the id's device")
+	rig.Refused(t, id.Migrate(foreign.channel), unix.EINVAL, "does not have the id's device")
 	rig.Refused(t, id.Migrate(e.channel), unix.EINVAL)
 	rig.Refused(t, id.Migrate(nil), unix.EINVAL)
 	rig.Check(t, id.Migrate(next.channel))
