@@ -6,31 +6,31 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// GlobalRoute is where a packet goes and how (ibv_global_route).
+// GlobalRoute is the route of a packet (ibv_global_route).
 type GlobalRoute struct {
 	DGID         wire.GID
 	SGIDIndex    int
-	FlowLabel    uint32 // 20 bits; also picks the UDP source port
-	HopLimit     uint8  // 0 stands for 64
+	FlowLabel    uint32 // 20 bits; also determines the UDP source port
+	HopLimit     uint8  // 0 means 64
 	TrafficClass uint8
 }
 
-// AHAttr describes an address (ibv_ah_attr). On Ethernet the route is all there is.
+// AHAttr describes an address (ibv_ah_attr). On Ethernet it consists of the route.
 type AHAttr struct {
 	GRH  GlobalRoute
 	Port uint8 // always 1
-	SL   uint8 // service level, 0 to 7; the frames' Ethernet priority does not follow it
+	SL   uint8 // service level, 0 to 7; does not affect the Ethernet priority of frames
 }
 
-// GIDs returns the source and destination of a packet whose network header is of this type. The header is what precedes
-// a datagram in its receive buffer: an IPv4 header is in its last 20 bytes. ok is false for an unknown type and for
-// fewer bytes.
+// GIDs returns the source and destination of a packet whose network header is of this type. The header precedes a
+// datagram in its receive buffer: an IPv4 header is in the last 20 bytes. ok is false for an unknown type and for a
+// short header.
 func (n NetworkType) GIDs(header wire.GRH) (sgid, dgid wire.GID, ok bool) {
 	if len(header) < wire.GRHLen {
 		return sgid, dgid, false
 	}
 	switch n {
-	case NetworkIPv4: // the addresses are the header's last 8 bytes
+	case NetworkIPv4: // the addresses are the last 8 bytes of the header
 		source, dest := [4]byte(header[wire.GRHLen-8:]), [4]byte(header[wire.GRHLen-4:])
 		return wire.GIDFromAddr(netip.AddrFrom4(source)), wire.GIDFromAddr(netip.AddrFrom4(dest)), true
 	case NetworkIPv6, NetworkIB, NetworkRoCEv1:

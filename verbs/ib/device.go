@@ -4,53 +4,53 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
-// is 0 here: on-demand paging, raw packets, tag matching, offloads of TCP.
+// DeviceAttr describes the capabilities and limits of a device (ibv_device_attr and ibv_device_attr_ex). Capabilities
+// of those structures that have no field here are 0: on-demand paging, raw packets, tag matching, TCP offloads.
 type DeviceAttr struct {
-	Name                  string // the interface's
-	FirmwareVersion       string // roced's
+	Name                  string // of the interface
+	FirmwareVersion       string // version of roced
 	NodeGUID              uint64
 	MaxQP                 int
-	MaxQPWR               int // work requests a queue
+	MaxQPWR               int // work requests per queue
 	MaxSGE                int
 	MaxInline             int // bytes
 	MaxSRQ                int
-	MaxSRQWR              int // receives an SRQ
+	MaxSRQWR              int // receives per SRQ
 	MaxSRQSGE             int
 	MaxCQ                 int
 	MaxCQE                int
 	MaxMR                 int
-	MaxMRSize             uint64 // bytes; no more than the user may have
-	MaxMW                 int    // regions and windows together are at most MaxMR
+	MaxMRSize             uint64 // bytes; limited by the user's quota
+	MaxMW                 int    // regions and windows together are limited by MaxMR
 	MaxPD                 int
 	MaxAH                 int
 	MaxPKeys              int
 	MaxMcastGrp           int // groups
-	MaxMcastQPAttach      int // queue pairs to a group
+	MaxMcastQPAttach      int // queue pairs per group
 	MaxTotalMcastQPAttach int
 	PhysicalPorts         int
-	XDPMode               string // "native", "generic", or "none": on a network in memory, over UDP sockets
+	XDPMode               string // "native", "generic", or "none" (in-memory network, UDP sockets)
 	AFXDPMode             string // "copy", "zero-copy", "udp" (UDP sockets instead), or "none"
-	// SendMode is how bursts of packets leave now: "trains" (the kernel gets several in one frame),
-	// "af_xdp" and "single" (each by itself, over UDP sockets the latter), or "none".
+	// SendMode is the current method of sending bursts of packets: "trains" (several packets per frame given to the
+	// kernel), "af_xdp" and "single" (one by one, the latter over UDP sockets), or "none".
 	SendMode   string
-	SendReason string // why bursts do not leave in trains; empty if they do
-	Workers    uint8  // that serve programs; 0 if the service does not say
+	SendReason string // reason why bursts are not sent as trains; empty if they are
+	Workers    uint8  // number of workers that serve programs; 0 if the service does not report it
 
 	SysImageGUID uint64
-	VendorID     uint32 // the IEEE's number, or one that it assigns to nobody; neither 0 nor 0xffffff
+	VendorID     uint32 // an IEEE number, or an unassigned one; neither 0 nor 0xffffff
 	VendorPartID uint32
 	HWVer        uint32
-	PageSizeCap  uint64 // a bit for each size of pages, in bytes; regions need no alignment
+	PageSizeCap  uint64 // bit mask of page sizes in bytes; regions need no alignment
 	CapFlags     DeviceCapFlags
 	AtomicCap    AtomicCap
 
-	MaxQPRDAtom     int // reads and atomics that a queue pair answers at once (QPAttr.MaxDestRDAtomic)
-	MaxQPInitRDAtom int // that it may have outstanding (QPAttr.MaxRDAtomic)
-	MaxResRDAtom    int // that all queue pairs together answer at once
+	MaxQPRDAtom     int // maximum reads and atomics that a queue pair accepts at once (QPAttr.MaxDestRDAtomic)
+	MaxQPInitRDAtom int // maximum outstanding reads and atomics of a queue pair (QPAttr.MaxRDAtomic)
+	MaxResRDAtom    int // maximum reads and atomics that all queue pairs together accept at once
 
-	// CompletionTimestampMask has the bits that completions' timestamps have. HCACoreClock is the
-	// rate at which they count, in kHz: in ns.
+	// CompletionTimestampMask has the valid bits of completions' timestamps. HCACoreClock is their rate in kHz:
+	// timestamps are in ns.
 	CompletionTimestampMask uint64
 	HCACoreClock            uint64
 	MaxCQCount, MaxCQPeriod uint16 // the limits of CQ moderation; the period in microseconds
@@ -60,13 +60,13 @@ type DeviceAttr struct {
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
 	State  PortState
-	MaxMTU wire.MTU // the largest that the device can have, whatever the interface's MTU is now
-	// ActiveMTU is the largest, up to MaxMTU, that the interface's MTU allows now; while it allows none,
-	// and the port is down, the one before.
+	MaxMTU wire.MTU // the largest MTU of the device, independent of the interface's MTU
+	// ActiveMTU is the largest MTU up to MaxMTU that the interface's MTU permits. If it permits none, the port is down
+	// and ActiveMTU keeps its value.
 	ActiveMTU      wire.MTU
 	GIDTableLen    int
 	PKeyTableLen   int
-	MaxMsgSize     uint32 // bytes, of connected queue pairs; a datagram has at most the active MTU
+	MaxMsgSize     uint32 // bytes, for connected queue pairs; a datagram has at most the active MTU
 	QKeyViolations uint64
 	InterfaceMTU   int // bytes
 
@@ -74,53 +74,52 @@ type PortAttr struct {
 	LinkLayer      LinkLayer // Ethernet
 	CapFlags       PortCapFlags
 	PKeyViolations uint64 // bad_pkey_cntr
-	// ActiveWidth (1: 1x, 2: 4x, 4: 8x, 8: 12x, 16: 2x) and ActiveSpeed (1: 2.5 Gbit/s a lane, 2: 5,
-	// 4 and 8: 10, 16: 14, 32: 25, 64: 50, 128: 100) are those by which the kernel describes an
-	// Ethernet link of at least InterfaceSpeed; of 1 Gbit/s if that is not known.
+	// ActiveWidth (1: 1x, 2: 4x, 4: 8x, 8: 12x, 16: 2x) and ActiveSpeed (1: 2.5 Gbit/s per lane, 2: 5, 4 and 8: 10, 16:
+	// 14, 32: 25, 64: 50, 128: 100) are the kernel's description of an Ethernet link of at least InterfaceSpeed; of 1
+	// Gbit/s if that is unknown.
 	ActiveWidth    uint8
 	ActiveSpeed    uint8
-	InterfaceSpeed int   // Mbit/s; 0 if the interface does not tell, as without a carrier
+	InterfaceSpeed int   // Mbit/s; 0 if unknown, for example without a carrier
 	MaxVLNum       uint8 // virtual lanes: 1
 
-	// What only a subnet manager would give, and is 0.
+	// Values of a subnet manager: 0.
 	LID, SMLID                   uint16
 	LMC, SMSL                    uint8
 	SubnetTimeout, InitTypeReply uint8
 }
 
-// GIDEntry is an entry of the GID table; all are of RoCE v2. Each address of the interface has an
-// entry of its own, at the same index as long as the interface has the address. Index 0 is the
-// default: a routable IPv4 address, or, if there is none, a copy of the best other entry (IPv6,
-// then link-local).
+// GIDEntry is an entry of the GID table; all entries are of RoCE v2. Each address of the interface has its own entry,
+// at the same index as long as the interface has the address. Index 0 is the default: a routable IPv4 address, or else
+// a copy of the best other entry (IPv6, then link-local).
 type GIDEntry struct {
 	GID       wire.GID
 	Index     int
 	Interface string
-	IfIndex   uint32 // the interface's (ndev_ifindex); 0 on a network in memory
+	IfIndex   uint32 // of the interface (ndev_ifindex); 0 on an in-memory network
 	Type      GIDType
 	Port      uint8
 }
 
-// RTValues are values of the card as of now (ibv_values_ex).
+// RTValues are current values of the card (ibv_values_ex).
 type RTValues struct {
-	// RawClock is the free-running clock of completions' timestamps, in ns. It is the host's
-	// CLOCK_MONOTONIC, so cards of one host can be compared.
+	// RawClock is the free-running clock of completions' timestamps, in ns. It is the host's CLOCK_MONOTONIC, so
+	// timestamps of cards on one host are comparable.
 	RawClock uint64
 }
 
 // Device is a device that can be opened (ibv_device).
 type Device struct {
-	Name  string // of the service's, what Dial takes; of the host's, the interface that hca.Open takes
-	Index int    // the interface's, which no other has while the host runs (ibv_get_device_index); -1 on a network in memory
-	GUID  uint64 // ibv_get_device_guid: of its MAC address; DeviceAttr.NodeGUID
+	Name  string // name in the service, for Dial; on the host, the interface name for hca.Open
+	Index int    // index of the interface, unique while the host runs (ibv_get_device_index); -1 on an in-memory network
+	GUID  uint64 // derived from its MAC address (ibv_get_device_guid); DeviceAttr.NodeGUID
 }
 
-// DeviceClient is told of devices (ib_client). Either function may be nil. They are called one after the other, by
-// the goroutine that watches.
+// DeviceClient receives changes of the device list (ib_client). Either function may be nil. The watching goroutine
+// calls them one after the other.
 type DeviceClient struct {
-	Add    func(Device) // it is there, or has come
-	Remove func(Device) // it has gone, or its card has failed
+	Add    func(Device) // the device exists or was added
+	Remove func(Device) // the device was removed, or its card has failed
 }
 
-// MaxDMSize is the number of bytes of device memory that a session can have (max_dm_size).
+// MaxDMSize is the maximum device memory of a session in bytes (max_dm_size).
 const MaxDMSize = 4 << 20

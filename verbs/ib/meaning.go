@@ -2,14 +2,14 @@ package ib
 
 import "github.com/roced/roced/datapath/wire"
 
-// request is what the opcode of a send request means.
+// request is the meaning of a send request's opcode.
 type request struct {
-	means     wire.Meaning // of its packets; 0 for one that is carried out here, without packets
+	means     wire.Meaning // of its packets; 0 for a local operation without packets
 	completes WCOpcode
-	services  uint8 // that have it: a bit each
+	services  uint8 // that support it, a bit each
 }
 
-// requests has a row for each value that a program can write. Those that are no operation have no service.
+// requests has an entry for each value that a program can write. Invalid opcodes have no service.
 var requests = withServices([1 << 8]request{
 	WRRDMAWrite:         {means: wire.MeansWrite, completes: WCRDMAWrite},
 	WRRDMAWriteWithImm:  {means: wire.MeansWrite | wire.MeansImmediate, completes: WCRDMAWrite},
@@ -25,10 +25,10 @@ var requests = withServices([1 << 8]request{
 	WRSendWithInv:       {means: wire.MeansSend | wire.MeansInvalidate, completes: WCSend},
 })
 
-// localServices are those of which a program may have its own windows bound and invalidated: the connected ones.
+// localServices are the services in which a program can bind and invalidate its own windows: the connected ones.
 const localServices = 1<<wire.ServiceRC | 1<<wire.ServiceUC | 1<<wire.ServiceXRC
 
-// withServices adds the services that have an operation: those that have the packets (IBA tables 38 and 97).
+// withServices adds the services that support an operation: those that have the packets (IBA tables 38 and 97).
 func withServices(table [1 << 8]request) [1 << 8]request {
 	for i := range table {
 		r := &table[i]
@@ -45,17 +45,17 @@ func withServices(table [1 << 8]request) [1 << 8]request {
 	return table
 }
 
-// Means is what the request's packets do; 0 if it has none.
+// Means returns the meaning of the request's packets; 0 if it has none.
 func (o Opcode) Means() wire.Meaning { return requests[o].means }
 
-// Local reports whether the request is carried out here, and has no packets.
+// Local reports whether the request is a local operation without packets.
 func (o Opcode) Local() bool { return requests[o].means == 0 && requests[o].services != 0 }
 
-// Completes is what the completion of the request says. A program can post a request of a kind that there is not: the
-// completion of it has an error, which says all that counts.
+// Completes returns the opcode of the request's completion. The completion of an invalid opcode has an error status,
+// and its opcode is not significant.
 func (o Opcode) Completes() WCOpcode { return requests[o].completes }
 
-// On reports whether a service has the operation: RC, UC, UD or XRC.
+// On reports whether a service supports the operation: RC, UC, UD or XRC.
 func (o Opcode) On(s wire.Service) bool { return requests[o].services&(1<<s) != 0 }
 
 // IsRecv reports whether the completed request was a receive, for any operation of the peer.

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestRequests: what services have which operations (IBA table 97), and what each of them completes as.
+// TestRequests checks the services of each operation (IBA table 97), and the opcode of its completion.
 func TestRequests(t *testing.T) {
 	rows := map[Opcode]string{
 		WRRDMAWrite: "RC UC XRC, RDMA write", WRRDMAWriteWithImm: "RC UC XRC, RDMA write", WRSend: "RC UC UD XRC, send", WRSendWithImm: "RC UC UD XRC, send",
@@ -29,10 +29,10 @@ func TestRequests(t *testing.T) {
 			got = fmt.Sprintf("%s, %v", got[1:], o.Completes())
 		}
 		if got != rows[o] {
-			t.Errorf("%d (%v): %q, want %q", value, o, got, rows[o])
+			t.Errorf("%d (%v): got %q, want %q", value, o, got, rows[o])
 		}
 		if local := o == WRLocalInv || o == WRBindMW || o == WRRegMR || o == WRRegMRIntegrity; o.Local() != local {
-			t.Errorf("%v is local: %v", o, o.Local())
+			t.Errorf("%v: got Local %v", o, o.Local())
 		}
 	}
 }

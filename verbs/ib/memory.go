@@ -1,8 +1,7 @@
 package ib
 
-// DMAAddr is an address of a session's memory, that the local DMA key goes with (dma_addr_t). It says which region's
-// memory it is of, and what the card may do there. Addition stays within the memory, and pages begin where the memory
-// does:
+// DMAAddr is an address of a session's memory for use with the local DMA key (dma_addr_t). It contains the region and
+// the access of the card. Adding an offset stays within the memory, and pages begin at the beginning of the memory:
 //
 //	direction 2 | index of the region's key 24 | offset 38
 type DMAAddr uint64
@@ -15,34 +14,34 @@ const (
 	LocalDMALKey LKey = 0x80
 )
 
-// Allows says whether the card may write memory, or read it.
+// Allows reports whether the card may write memory, or read it.
 func (d DMADirection) Allows(write bool) bool {
 	return d == DMABidirectional || d == DMAFromDevice && write || d == DMAToDevice && !write
 }
 
-// NewDMAAddr is that of the byte at an offset of a region's memory.
+// NewDMAAddr returns the address of the byte at an offset in a region's memory.
 func NewDMAAddr(key LKey, offset uint64, d DMADirection) DMAAddr {
 	return DMAAddr(uint64(d)<<(dmaIndexBits+dmaOffsetBits) | uint64(key>>8)<<dmaOffsetBits | offset&(1<<dmaOffsetBits-1))
 }
 
-// Direction says what the card may do there.
+// Direction returns the access of the card.
 func (a DMAAddr) Direction() DMADirection { return DMADirection(a >> (dmaIndexBits + dmaOffsetBits)) }
 
-// Key is one of the region's; its low 8 bits are 0.
+// Key returns a key of the region, with the low 8 bits 0.
 func (a DMAAddr) Key() LKey { return LKey(a>>dmaOffsetBits) << 8 }
 
-// Offset is the byte's in the region's memory. Peers may know it: it says nothing of the key.
+// Offset returns the offset in the region's memory. It does not reveal the key to peers.
 func (a DMAAddr) Offset() uint64 { return uint64(a) & (1<<dmaOffsetBits - 1) }
 
-// LKey names a memory region in a scatter/gather entry.
+// LKey identifies a memory region in a scatter/gather entry.
 type LKey uint32
 
-// RKey names a memory region or window to a peer.
+// RKey identifies a memory region or window to a peer.
 type RKey uint32
 
 // SGE is a scatter/gather entry: a piece of a memory region.
 type SGE struct {
-	Addr   uint64 // of a byte of the region; its first one has the region's base, 0 unless it was registered with one
+	Addr   uint64 // address in the region, which begins at its base: 0 unless it was registered with one
 	Length uint32 // bytes
 	LKey   LKey
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each kind of completed request has a name, and a number without one is told as it is.
+// TestWCOpcodeNames checks that each operation has a name, and that other values print as a number.
 func TestWCOpcodeNames(t *testing.T) {
 	for opcode, want := range map[WCOpcode]string{
 		WCSend: "send", WCRDMAWrite: "RDMA write", WCRDMARead: "RDMA read", WCCompSwap: "compare and swap", WCFetchAdd: "fetch and add",
@@ -13,12 +13,12 @@ func TestWCOpcodeNames(t *testing.T) {
 		7: "TCP segmentation", 0x82: "add tag", 10: "fast registration", 11: "operation(11)", 0x8a: "operation(138)", 0xff: "operation(255)",
 	} {
 		if got := opcode.String(); got != want {
-			t.Errorf("%d is %q, want %q", uint8(opcode), got, want)
+			t.Errorf("%d: got %q, want %q", uint8(opcode), got, want)
 		}
 	}
 }
 
-// Masks print as the names of their bits, what has no name as a number.
+// TestFlagNames checks that masks print as the names of their bits, and unnamed bits as a number.
 func TestFlagNames(t *testing.T) {
 	for _, row := range []struct {
 		mask fmt.Stringer
@@ -44,7 +44,7 @@ func TestFlagNames(t *testing.T) {
 		{QPAttrState | QPAttrQKey | 1<<31, "state, Q_Key, 0x80000000"},
 	} {
 		if got := row.mask.String(); got != row.want {
-			t.Errorf("%T prints as %q, want %q", row.mask, got, row.want)
+			t.Errorf("%T: got %q, want %q", row.mask, got, row.want)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestRateNames(t *testing.T) {
 		1: "RATE(1)", 26: "RATE(26)", 255: "RATE(255)",
 	} {
 		if got := rate.String(); got != want {
-			t.Errorf("%d is %q, want %q", uint8(rate), got, want)
+			t.Errorf("%d: got %q, want %q", uint8(rate), got, want)
 		}
 	}
 }

@@ -4,44 +4,42 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// QPCap is the capacity of a queue pair's queues (ibv_qp_cap). CreateQP grants at least what is
-// asked for.
+// QPCap is the capacity of a queue pair's queues (ibv_qp_cap). CreateQP grants at least the requested capacity.
 type QPCap struct {
 	MaxSendWR, MaxRecvWR   uint32
-	MaxSendSGE, MaxRecvSGE uint32 // 0 stands for 1
+	MaxSendSGE, MaxRecvSGE uint32 // 0 means 1
 	MaxInlineData          uint32 // bytes
 }
 
-// QPAttr are the attributes that Modify sets and Query gives (ibv_qp_attr). Connected queue pairs have
-// those from AHAttr on; datagrams have the Q_Key.
+// QPAttr are the attributes that Modify sets and Query returns (ibv_qp_attr). Connected queue pairs use the fields from
+// AHAttr on; datagrams use the Q_Key.
 type QPAttr struct {
 	State     QPState
 	CurState  QPState // the state that the caller expects
 	PKeyIndex uint16
 	Port      uint8
 	QKey      wire.QKey
-	SQPSN     wire.PSN // of the first packet sent; from RTS on, of the next
+	SQPSN     wire.PSN // of the first packet sent; after RTS, of the next one
 	Cap       QPCap
-	// EnSQDAsyncNotify asks for EventSQDrained when the send queue has drained: the card has
-	// finished the requests that it had begun, and those that are left wait for RTS.
+	// EnSQDAsyncNotify requests EventSQDrained when the send queue has drained: the card has finished the requests in
+	// progress, and the remaining ones wait for RTS.
 	EnSQDAsyncNotify bool
 
 	AHAttr      AHAttr      // of the peer (QPAttrAV); the card follows changes of route and neighbour
 	DestQPN     wire.QPN    // the peer's queue pair
-	PathMTU     wire.MTU    // the longest payload of a packet, for both; at most the port's active MTU
-	RQPSN       wire.PSN    // of the first packet from the peer; from RTR on, of the next
-	AccessFlags AccessFlags // what the peer may do: AccessRemoteWrite, AccessRemoteRead, AccessRemoteAtomic
-	// PathMigState is kept and given back; without an alternate path, which RoCE does not have, there is
-	// nothing to migrate to.
+	PathMTU     wire.MTU    // maximum payload of a packet, in both directions; at most the port's active MTU
+	RQPSN       wire.PSN    // of the first packet from the peer; after RTR, of the next one
+	AccessFlags AccessFlags // access of the peer: AccessRemoteWrite, AccessRemoteRead, AccessRemoteAtomic
+	// PathMigState is stored and returned; RoCE has no alternate paths, so there is no migration.
 	PathMigState PathMigState
 
-	// Of RC only. The two of reads and atomics are at most DeviceAttr.MaxQPRDAtom.
-	MaxRDAtomic     uint8 // own reads and atomics that are outstanding at once; a long read is several, of up to 256 packets each
-	MaxDestRDAtomic uint8 // the peer's
-	MinRNRTimer     uint8 // how long a peer that finds no receive is to wait: RNRTimerCode of a time; 0 is 655.36 ms
-	Timeout         uint8 // for an answer: TimeoutCode of a time, 4.096 µs × 2ⁿ, n to 31; 0 is for ever
-	RetryCnt        uint8 // after how many timeouts a request fails, to 7
-	RNRRetry        uint8 // after how many "receiver not ready"; 7 is for ever
+	// For RC only. MaxRDAtomic and MaxDestRDAtomic are at most DeviceAttr.MaxQPRDAtom.
+	MaxRDAtomic     uint8 // outstanding reads and atomics of this end; a long read counts as several, of up to 256 packets each
+	MaxDestRDAtomic uint8 // outstanding reads and atomics of the peer
+	MinRNRTimer     uint8 // time that a peer waits after an RNR NAK: RNRTimerCode of a duration; 0 is 655.36 ms
+	Timeout         uint8 // local ACK timeout: TimeoutCode of a duration, 4.096 µs × 2ⁿ, n to 31; 0 is forever
+	RetryCnt        uint8 // retries after timeouts before a request fails, at most 7
+	RNRRetry        uint8 // retries after RNR NAKs; 7 is unlimited
 }
 
 // Set copies the attributes in the mask.
@@ -75,7 +73,7 @@ func set[T any](wanted QPAttrMask, to *T, from T) {
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
 type SRQAttr struct {
-	MaxWR  uint32 // receives that can wait
-	MaxSGE uint32 // of a receive; fixed when the SRQ is created
-	Limit  uint32 // receives; 0: none is armed
+	MaxWR  uint32 // maximum number of queued receives
+	MaxSGE uint32 // per receive; fixed at creation
+	Limit  uint32 // receives; 0: not armed
 }
