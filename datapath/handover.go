@@ -44,7 +44,7 @@ func (s *siblings) passOn(frame []byte) (done bool) {
 	if number == wire.QPNMulticast {
 		return s.passOnToGroup(p.Destination(), frame)
 	}
-	to := s.Route(number)
+	to, _ := s.Route(number)
 	if len(to) == 0 {
 		return false
 	}
@@ -64,12 +64,13 @@ func (s *siblings) route(d *departure, ah *AH) (room bool) {
 	switch {
 	case ah.Group:
 		d.across = s.RouteToGroup(ah.Dest)
+		return !d.across.Full()
 	case ah.Path.state == PathLocal:
-		d.across = s.Route(d.send.RemoteQPN)
-	default:
-		d.across = nil
+		d.across, room = s.Route(d.send.RemoteQPN)
+		return room
 	}
-	return !d.across.Full()
+	d.across = nil
+	return true
 }
 
 // receive processes packets that other engines have handed over, using at most half of the budget. ready reports

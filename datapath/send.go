@@ -157,7 +157,8 @@ func (c *Connection) frame(d *departure, length int) []byte {
 		}
 		return e.link.Reserve()
 	case e.peers.Peer != nil && c.Path.state == PathLocal:
-		if d.across = e.peers.Route(c.PeerQPN); d.across.Full() {
+		var room bool
+		if d.across, room = e.peers.Route(c.PeerQPN); !room {
 			return nil
 		}
 	}

@@ -19,20 +19,19 @@
 //	readresponse.go     the responses to a READ or an atomic, which acknowledge it
 //	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a timeout: go back to the oldest packet
 //	mend.go             or retransmit only the missing packet, if the peer keeps the later ones
-//	trip.go             response times: a peer that does not respond is probed before the timeout
+//	timer.go            the wait for a response: the local ACK timeout, and probes before it, by response times
 //
 // A packet passes these files at the responder:
 //
-//	responder.go        expected, too early, or a duplicate
+//	responder.go        expected, too early, or a duplicate; of UC, expected or after a gap
 //	ahead.go            packets that are too early are kept
-//	message.go, uc.go   a SEND or a WRITE: written to the memory of a receive request, or of its R_Key
+//	message.go          a SEND or a WRITE: written to the memory of a receive request, or of its R_Key
 //	remote.go           a READ is recorded, an atomic is executed
 //	responses.go        responses with data are kept for retransmission
 //	respond.go          Next and Fill produce the responses, then one ACK or NAK for all requests
 //
 // An XRC initiator uses only a requester and an XRC target only a responder. Each request to a target contains the
 // number of a shared receive queue (Target).
-// queue that they are for (Target).
 //
 // The package does not depend on engines, frames or clocks. The interface to its queue pair is QueuePair
 // (queuepair.go). It has no locks and no goroutines. A packet is copied only once, into the program's memory, and a

@@ -13,9 +13,6 @@ import (
 // foreverRNR is the RNRRetry without a limit.
 const foreverRNR = 7
 
-// Deadline returns the time at which to call Expire; zero if none is set.
-func (r *Requester) Deadline() time.Time { return r.deadline }
-
 // InFlight reports whether responses of the peer are expected: there is no RNR wait, and the local ACK timeout has not
 // expired since the last response.
 func (r *Requester) InFlight() bool { return !r.rnrWait && !r.silent }
@@ -39,17 +36,6 @@ func (r *Requester) Expire(now time.Time) {
 		r.lost(now, r.oldest, false)
 	}
 	r.Queue.Publish()
-}
-
-// startTimer starts the timer for the peer's next response; it stops the timer if nothing is outstanding.
-func (r *Requester) startTimer(now time.Time) {
-	timeout := wire.AckTimeout(r.Timeout)
-	if timeout == 0 || r.oldest == r.newest || r.works.count == 0 {
-		r.deadline = time.Time{}
-		return
-	}
-	r.timeout = now.Add(timeout)
-	r.deadline = r.patience(now)
 }
 
 // lost goes back to a packet that the peer lacks, or whose response is missing. Of several signs of one loss only the

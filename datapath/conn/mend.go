@@ -111,35 +111,6 @@ func (r *Requester) probe(now time.Time) {
 	r.deadline = r.patience(now)
 }
 
-// timeTrips measures response times: that of the next packet to leave or, for a READ, whose responses are not requested
-// one by one, of a packet that is due soon.
-func (r *Requester) timeTrips(now time.Time) {
-	r.trip.end(r.oldest, now)
-	switch {
-	case r.oldest == r.newest: // it is unknown when the next packet leaves
-		r.trip.cancel()
-		return
-	case r.runs:
-		return
-	}
-	next := r.newest
-	if soon := r.oldest.Plus(askGap); r.works.count > 0 && r.works.at(0).wantsAnswer() && soon.Ahead(next) < 0 {
-		next = soon
-	}
-	r.trip.begin(next, now)
-}
-
-// patience returns the time until which a response is awaited: the specified timeout, or the usual response time if
-// shorter.
-func (r *Requester) patience(now time.Time) time.Time {
-	if r.usual > 0 && r.probes < mostProbes && !r.costly() {
-		if at := now.Add(r.usual << r.probes); at.Before(r.timeout) {
-			return at
-		}
-	}
-	return r.timeout
-}
-
 // costly reports whether a retransmission of the oldest packet would make the peer send a long part of a READ again.
 func (r *Requester) costly() bool {
 	if r.works.count == 0 {

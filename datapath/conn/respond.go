@@ -5,8 +5,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Responses of a responder to its peer. Receive records responses and requests a turn; then Next and Fill produce the
-// packets.
+// Responses of a responder to its peer. Receive (responder.go) records them and requests a turn; then Next and Fill
+// produce the packets.
 
 // Owes reports whether a response, an ACK or a NAK is due.
 func (r *Responder) Owes() bool { return r.responses.pending > 0 || r.responses.due }
@@ -16,52 +16,6 @@ func (r *Responder) OwesData() bool { return r.responses.pending > 0 }
 
 // Kept returns the number of kept responses.
 func (r *Responder) Kept() int { return len(r.responses.kept) }
-
-// acknowledge schedules an ACK for all requests before the expected one. A NAK that is due has priority.
-func (r *Responder) acknowledge() {
-	one := &r.responses
-	if one.due && one.nak != 0 {
-		return
-	}
-	if !one.due && r.turn == NoTurn {
-		r.turn = TurnLater
-	}
-	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the one before
-}
-
-// refuse schedules a NAK for the expected packet.
-func (r *Responder) refuse(s wire.Syndrome) {
-	one := &r.responses
-	one.due, one.nak, one.psn = true, s, r.ExpectedPSN
-	r.turn = TurnNow
-}
-
-// repeat responds to a duplicate again. The memory of a READ is read again, possibly only the end of it; an atomic is
-// not executed again, but its response is repeated.
-func (r *Responder) repeat(p *wire.Packet) {
-	kind := p.BTH().Opcode().Means().Kind()
-	if !kind.Is(wire.MeansAnswered) {
-		r.acknowledge()
-		return
-	}
-	one := r.responses.find(p.BTH().PSN())
-	if one == nil || one.kind != kind {
-		return
-	}
-	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
-	if kind == wire.MeansRead {
-		skipped := place * uint32(r.MTU.Bytes())
-		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ib.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped ||
-			r.xrc() && p.SRQN() != one.srqn {
-			return
-		}
-	}
-	if one.sent == one.packets {
-		r.responses.pending++
-	}
-	one.sent = min(one.sent, place)
-	r.turn = TurnNow
-}
 
 // Next describes the next packet: of a response, or else an ACK or a NAK. longest is the maximum payload of a long
 // packet, in bytes; 0: no long packets.

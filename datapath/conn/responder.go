@@ -85,6 +85,27 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	return reason
 }
 
+// receiveUC handles a packet of an unreliable connection (IBA 9.8.2). If earlier packets are missing, their whole
+// message is dropped, and its receive request serves the next message.
+func (r *Responder) receiveUC(packet *wire.Packet) Reason {
+	bth := packet.BTH()
+	gap := bth.PSN() != r.ExpectedPSN
+	packets := r.packetsIn(packet)
+	r.ExpectedPSN = bth.PSN().Plus(max(1, packets))
+	first := bth.Opcode().Means().Is(wire.MeansStart)
+	if gap || first {
+		r.message.kind = 0
+	}
+	if !first && r.message.kind == 0 { // of a message whose beginning is missing or was dropped
+		return OutOfSequence
+	}
+	reason := r.takePart(packet, packets)
+	if reason != Taken {
+		r.message.kind = 0
+	}
+	return reason
+}
+
 // takeExpected executes the expected packet.
 func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	packets, syndrome, reason := r.carryOut(p)
@@ -139,6 +160,52 @@ func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 		return wire.NAKRemoteOperational
 	}
 	return wire.NAKInvalidRequest
+}
+
+// acknowledge schedules an ACK for all requests before the expected one. A NAK that is due has priority.
+func (r *Responder) acknowledge() {
+	one := &r.responses
+	if one.due && one.nak != 0 {
+		return
+	}
+	if !one.due && r.turn == NoTurn {
+		r.turn = TurnLater
+	}
+	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the one before
+}
+
+// refuse schedules a NAK for the expected packet.
+func (r *Responder) refuse(s wire.Syndrome) {
+	one := &r.responses
+	one.due, one.nak, one.psn = true, s, r.ExpectedPSN
+	r.turn = TurnNow
+}
+
+// repeat responds to a duplicate again. The memory of a READ is read again, possibly only the end of it; an atomic is
+// not executed again, but its response is repeated.
+func (r *Responder) repeat(p *wire.Packet) {
+	kind := p.BTH().Opcode().Means().Kind()
+	if !kind.Is(wire.MeansAnswered) {
+		r.acknowledge()
+		return
+	}
+	one := r.responses.find(p.BTH().PSN())
+	if one == nil || one.kind != kind {
+		return
+	}
+	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
+	if kind == wire.MeansRead {
+		skipped := place * uint32(r.MTU.Bytes())
+		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ib.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped ||
+			r.xrc() && p.SRQN() != one.srqn {
+			return
+		}
+	}
+	if one.sent == one.packets {
+		r.responses.pending++
+	}
+	one.sent = min(one.sent, place)
+	r.turn = TurnNow
 }
 
 // failPeer ends a queue pair after an invalid request of its peer. A receive request that is in use completes with an

@@ -177,9 +177,6 @@ func (r *Requester) count(now time.Time, p *Packet) {
 // waitsForOne reports whether sending pauses until it is known whether the peer keeps packets ahead of a missing one.
 func (r *Requester) waitsForOne() bool { return r.awaited && r.named && r.keeps == mayKeep }
 
-// Begins reports whether the next packet starts the timer for a response.
-func (r *Requester) Begins() bool { return r.unsent || r.deadline.IsZero() }
-
 // Sent is called when a filled packet of an unreliable connection has left: its request is completed.
 func (r *Requester) Sent() {
 	if r.works.count > 0 && r.current == r.works.count { // no request is left if the packet overran a CQ of its own card
