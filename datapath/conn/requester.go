@@ -101,7 +101,7 @@ func (r *Requester) Leaving() bool {
 	return begun && !r.rnrWait && r.retries == r.RetryCnt
 }
 
-// take checks the next posted request, and adds it to those that are being sent. It returns false if there is none, or
+// take checks the next posted request, and adds it to those that are being sent. It returns false if none is posted, or
 // if the request has to wait for earlier READs and atomics, or for all earlier requests.
 func (r *Requester) take() bool {
 	if r.state != ib.QPStateRTS || r.failing() {

@@ -158,7 +158,7 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
-// untilDue advances the time to the next deadline; false if there is none.
+// untilDue advances the time to the next deadline; false if no deadline is set.
 func (w *world) untilDue() bool {
 	var next time.Time
 	for _, s := range []*side{w.a, w.b} {

@@ -9,7 +9,7 @@
 //	                   │  ▲                                  │
 //	                   │  └── Answered: fewer in flight ◄────┘
 //	                   └────► no room: the flow waits ──► room: a grant, Owner.Ready
-//	                                     └──────────────► Expire: the pool starts again without what is in flight
+//	                                     └──────────────► Expire: the pool starts again without packets in flight
 //
 // # Why
 //

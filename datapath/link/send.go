@@ -31,7 +31,7 @@ type sender struct {
 	inPackets bool        // the last frames left through packets
 	down      bool        // packets has reported that the interface is down
 	handed    Sent        // sent through packets since the last check of the carrier
-	proved    time.Time   // when the AF_XDP socket last proved that there is a carrier
+	proved    time.Time   // when the AF_XDP socket last proved a carrier
 	unable    atomic.Bool // the kernel does not segment trains
 	unkicked  int         // frames submitted since the last kick
 	refused   int

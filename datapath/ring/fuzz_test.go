@@ -112,7 +112,7 @@ func lieToCompletionProducer(t *testing.T, memory []byte, g Geometry, lies []uin
 	}
 }
 
-// FuzzRoundTrip: one end reads what the other writes.
+// FuzzRoundTrip: one end reads the entries that the other writes.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), uint32(2), uint32(3), uint32(4), uint32(5), uint16(6), uint8(7), uint8(8), uint32(math.MaxUint32))
 	f.Add(uint64(math.MaxUint64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32),

@@ -9,7 +9,7 @@
 //	                                                                      │
 //	            frames ── descriptors of the link (SleepOn), or Arrived ──┘
 //
-// The worker makes sure that there is a next round. It is in one of three states:
+// The worker ensures the next round. It is in one of three states:
 //
 //	        nothing to do for the spin time       programs poll or post all the time, and none waits
 //	asleep ◄───────────────────────── busy ─────────────────────────► parked

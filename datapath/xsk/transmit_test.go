@@ -183,7 +183,7 @@ func TestCompletionLies(t *testing.T) {
 	k.complete(s.start(held.slot), s.start(3), sent, sent) // reserved, free, right, twice
 	s.Flush()
 	if len(s.free) != 3 {
-		t.Errorf("%d slots free, want all but the reserved one", len(s.free))
+		t.Errorf("%d slots free, want all except the reserved one", len(s.free))
 	}
 	s.Submit(held, 64)
 }
