@@ -117,7 +117,7 @@ struct ibv_wc {
 	uint8_t sl, dlid_path_bits;
 };
 
-/* What completions of an extended CQ are to carry. */
+/* Fields of the completions of an extended CQ. */
 enum {
 	IBV_WC_EX_BYTE_LEN = 1 << 0,
 	IBV_WC_EX_IMM = 1 << 1,

@@ -73,7 +73,7 @@ static void map_ipv4(union ibv_gid *gid, const uint8_t *address)
 	memcpy(gid->raw + 12, address, 4);
 }
 
-/* Of a message over IPv4 the last 20 of the 40 bytes are the IP header, and the first 20 mean nothing. */
+/* Over IPv4 the last 20 of the 40 bytes are the IP header, and the first 20 are undefined. */
 static bool is_ipv4(const struct ibv_grh *grh)
 {
 	const uint8_t *b = (const uint8_t *)grh;
@@ -89,7 +89,7 @@ static void from_grh(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_g
 	if (is_ipv4(grh)) {
 		map_ipv4(sgid, b + 32);
 		map_ipv4(dgid, b + 36);
-		attr->grh.traffic_class = b[21] & ~3; /* but ECN, which says how the way here was */
+		attr->grh.traffic_class = b[21] & ~3; /* without ECN, which is the state of the received packet's path */
 		return;
 	}
 	uint32_t words = be32toh(grh->version_tclass_flow);
@@ -143,7 +143,7 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 
 	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0)
 		return NULL;
-	return create(pd, &attr, true); /* the neighbour has just sent: nobody waits for it */
+	return create(pd, &attr, true); /* the neighbour has just sent, so this does not wait for it */
 }
 
 /* For providers: here the service resolves. */

@@ -5,7 +5,7 @@
 
 #include "objects.h"
 
-/* Where an event's object counts: its mutex, and the events given of it and acknowledged. */
+/* The counters of an object's events: its mutex, and the numbers of events returned and acknowledged. */
 struct counts {
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
@@ -59,8 +59,8 @@ static bool counts_of(const struct ibv_async_event *e, struct counts *c)
 }
 
 /*
- * Of an object (a CQ, QP or SRQ begins with what programs know of it), or of the port. False if the
- * object is gone.
+ * fill fills in an event of an object (CQs, QPs and SRQs start with the program's structure) or of the port.
+ * It returns false if the object was destroyed.
  */
 static bool fill(struct context *c, const struct roced_get_async_event_grant *g,
 	struct ibv_async_event *event)
@@ -105,7 +105,7 @@ static struct roced_open_async_events_request range_of(const struct opened *o)
 		.last = ((o->number + 1) << EVENT_ID_SHIFT) - 1 };
 }
 
-/* Has async_fd opened. An older service has none: then nothing is ever read from it. */
+/* Opens async_fd. An older service has none: then it is never readable. */
 int async_open(struct opened *o)
 {
 	struct roced_open_async_events_request r = range_of(o);
@@ -146,7 +146,7 @@ void async_clear(struct ibv_context *ibv)
 		records_clear(&o->events, o->shared, ibv->async_fd);
 }
 
-/* Each context is told once. */
+/* Returns the fatal event, once per context. */
 static int fatal(struct opened *o, struct ibv_async_event *event)
 {
 	if (atomic_exchange(&o->fatal_told, true)) {
@@ -165,7 +165,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	struct roced_get_async_event_grant g;
 
 	if (forked(c)) {
-		errno = EIO; /* what is there is the parent's */
+		errno = EIO; /* pending events are the parent's */
 		return -1;
 	}
 	do {

@@ -28,7 +28,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 		free(ch);
 		return fail(failed);
 	}
-	int flags = fcntl(fd, F_GETFL); /* it blocks, unless the program says otherwise */
+	int flags = fcntl(fd, F_GETFL); /* blocking, unless the program has set O_NONBLOCK */
 	if (flags >= 0)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 	ch->ibv.context = context;
@@ -59,7 +59,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	return 0;
 }
 
-/* The CQ that an event is of, with the event counted; NULL if it was destroyed since. */
+/* Returns the CQ of an event and counts the event; NULL if the CQ was destroyed. */
 static struct cq *event_of(struct context *c, uint64_t id)
 {
 	pthread_mutex_lock(&c->mu);
@@ -79,7 +79,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void
 	struct cq *cq = NULL;
 
 	if (forked(c)) {
-		errno = EIO; /* what is in the channel is the parent's */
+		errno = EIO; /* pending events are the parent's */
 		return -1;
 	}
 	while (!cq) {

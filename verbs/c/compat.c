@@ -5,8 +5,8 @@
 #include "objects.h"
 
 /*
- * The functions of IBVERBS_1.0 whose structures were other ones, until 2007. A program that was linked with them
- * is told that there is no device, and stops there. It has nothing that it could call the others with.
+ * Functions of IBVERBS_1.0 whose structures changed in 2007. Programs linked with them get an empty device list
+ * and a message, so they cannot call the other functions.
  */
 
 #define OLD(name) __attribute__((symver(#name "@IBVERBS_1.0"), visibility("default"), used))

@@ -10,7 +10,7 @@
 
 #include "link.h"
 
-/* How long the service may take to answer to a new connection, in seconds. */
+/* Seconds to wait for the service's response to a new connection. */
 enum { PATIENCE = 10 };
 
 static void limit(int fd, int seconds)
@@ -48,8 +48,8 @@ static int reach(const char *path)
 }
 
 /*
- * Like reach, of a place where anyone may have made a socket: the service gets all registered memory, so
- * it is to be root's or the user's own.
+ * Like reach, for a place where any user may have created a socket: the service gets all registered
+ * memory, so it must belong to root or the user.
  */
 static int reach_own(const char *path)
 {

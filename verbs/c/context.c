@@ -43,7 +43,7 @@ static void set_ops(struct verbs_context *v)
 		.poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
 		.post_srq_recv = post_srq_recv, .post_send = post_send, .post_recv = post_recv,
 	};
-	v->context.abi_compat = (void *)UINTPTR_MAX; /* it lies in a verbs_context */
+	v->context.abi_compat = (void *)UINTPTR_MAX; /* it is part of a verbs_context */
 }
 
 static void drop_shared(struct context *c)
@@ -75,7 +75,7 @@ static struct context *new_shared(struct roced_session *session)
 	return fail(ENOMEM);
 }
 
-/* A number for one more, which goes into its objects' event ids; 0 if all are in use. */
+/* Returns an unused number for the context's event ids; 0 if all are in use. */
 static uint64_t take_number(struct context *c)
 {
 	for (uint64_t at = 0; at < MAX_OPENED; at++) {
@@ -113,7 +113,7 @@ static struct opened *new_opened(struct context *c, struct device *device)
 	o->v.context.device = &device->ibv;
 	o->v.context.num_comp_vectors = 1;
 	o->v.context.async_fd = -1;
-	o->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* descriptors of its own: programs tell contexts by them (UCX) */
+	o->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* a descriptor of its own: programs use it to identify contexts (UCX) */
 	int failed = o->v.context.cmd_fd < 0 ? errno : 0;
 	if (!failed && (o->number = take_number(c)) == 0)
 		failed = EMFILE;
@@ -125,7 +125,7 @@ static struct opened *new_opened(struct context *c, struct device *device)
 	return fail(failed);
 }
 
-/* Frees what the session's contexts have in common, if there are none any more. */
+/* Frees the state shared by the session's contexts after the last context. */
 static void settle(struct roced_session *session)
 {
 	if (session->context && session->context->users == 0) {
@@ -134,7 +134,7 @@ static void settle(struct roced_session *session)
 	}
 }
 
-/* A context of the session, which is opened if there is none. Each open needs a close. */
+/* Returns a context of the session, which is opened if necessary. Each open needs a close. */
 struct ibv_context *context_open(const char *name, struct device *device)
 {
 	int cancel;

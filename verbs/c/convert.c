@@ -2,8 +2,8 @@
 #include "objects.h"
 
 /*
- * rdma-core's librdmacm converts the kernel's structures by these. Ours has none of the kernel's:
- * nobody calls them.
+ * rdma-core's librdmacm converts the kernel's structures with these functions. roced's librdmacm
+ * does not call them.
  */
 
 #pragma GCC visibility push(default)

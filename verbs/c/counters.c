@@ -38,7 +38,7 @@ int destroy_counters(struct ibv_counters *ibv)
 	return failed;
 }
 
-/* Flows, to which libibverbs attaches counters, are not built: there is no flow that could be given. */
+/* Flows, to which libibverbs attaches counters, are not supported. */
 int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
 	struct ibv_flow *flow) { return result(EOPNOTSUPP); }
 

@@ -10,7 +10,7 @@ struct tally {
 	uint32_t token, sends, recvs;
 };
 
-/* Pairs with qp_send_room and post_recvs of post.c: the slots of the CQ were given back before. */
+/* Pairs with qp_send_room and post_recvs of post.c: the slots of the CQ were released before. */
 static void settle(struct tally *t)
 {
 	if (t->sends)
@@ -49,9 +49,9 @@ static void fill_wc(struct ibv_wc *wc, const struct roced_cqe *e)
 }
 
 /*
- * Takes completions out, and skips those of queue pairs that were reset or destroyed since. The slots
- * go back to the card before the completions are counted: who posts at once must find room for the
- * completion. The caller holds the lock.
+ * Dequeues completions and skips those of queue pairs that were reset or destroyed since. The slots are released to
+ * the card before the completions are counted: a program that posts at once must find space for its completion. The
+ * caller holds the lock.
  */
 static int take(struct cq *cq, int most, struct ibv_wc *wc)
 {
@@ -218,7 +218,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_
 	return &cq->ibv;
 }
 
-/* What is queued stays, in order: the old queue is emptied, and polls go on in the new one behind that. */
+/* Queued completions are kept in order: the old queue is emptied, and polls continue in the new one after that. */
 static int resize(struct ibv_cq *ibv, int entries)
 {
 	struct cq *cq = OF(struct cq, ibv, ibv);

@@ -11,7 +11,7 @@
 
 static struct cq *of(struct ibv_cq_ex *ex) { return OF(struct cq, ex, ex); }
 
-/* Gives the slot back, and counts the completion, as settle of cq.c does. One made here has no slot. */
+/* Releases the slot and counts the completion, like settle of cq.c. A completion created here has no slot. */
 static void leave(struct cq *cq)
 {
 	const struct roced_cqe *e = &cq->now->cqe;

@@ -75,7 +75,7 @@ const char *ibv_get_device_name(struct ibv_device *device) { return device->name
 be64 ibv_get_device_guid(struct ibv_device *device) { return htobe64(OF(struct device, ibv,
 	device)->entry.node_guid); }
 
-/* Programs tell by it only whether two devices are the same. */
+/* Programs use it only to compare devices. */
 int ibv_get_device_index(struct ibv_device *device) { return OF(struct device, ibv, device)->number + 1; }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)

@@ -17,7 +17,7 @@ static bool within(const struct dm *dm, uint64_t offset, size_t length)
 	return offset % 4 == 0 && length % 4 == 0 && offset <= dm->length && length <= dm->length - offset;
 }
 
-/* In the child of a fork the memory of the parent's sessions is not there. */
+/* In the child of a fork the memory of the parent's sessions is not mapped. */
 static bool is_parents(const struct dm *dm) { return atomic_load(&dm->session->gone) == ROCED_FORKED; }
 
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length)
@@ -51,7 +51,7 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 	struct roced_alloc_dm_grant g;
 	struct dm *dm;
 
-	if (attr->comp_mask || attr->log_align_req > 12) /* it begins at a page */
+	if (attr->comp_mask || attr->log_align_req > 12) /* it starts at a page */
 		return fail(attr->comp_mask ? EINVAL : EOPNOTSUPP);
 	s = session_here(context);
 	dm = calloc(1, sizeof(*dm));

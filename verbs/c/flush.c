@@ -2,8 +2,8 @@
 #include "objects.h"
 
 /*
- * When the service or its device is gone nobody flushes what is outstanding: polls do it here. Requests complete
- * in order, with WC_WR_FLUSH_ERR, each once. Receives of a shared queue do not, as on any card.
+ * When the service or its device has ended, polls flush outstanding requests here. Requests complete in order,
+ * with WC_WR_FLUSH_ERR, each once. Receives of a shared queue do not, as with any card.
  */
 
 static void fill(struct qp *qp, uint64_t id, int opcode, struct roced_stamped_cqe *to)
@@ -21,7 +21,7 @@ static bool flush_send(struct qp *qp, struct roced_stamped_cqe *to)
 	bool found;
 
 	if (pthread_mutex_trylock(&qp->send_lock) != 0)
-		return false; /* who holds it may wait for the CQ; the next poll tries again */
+		return false; /* its holder may wait for the CQ; the next poll tries again */
 	uint32_t left = roced_send_waiting(&qp->send);
 	found = qp->ex.qp_base.state != ROCED_QPS_RESET && qp->flushed_sends < left;
 	if (found) {

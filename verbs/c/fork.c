@@ -2,8 +2,8 @@
 #include "objects.h"
 
 /*
- * Memory stays where it is in a fork, and in the child contexts are good for queries of the device and its
- * ports and for device memory only, whether a program asks for it or not.
+ * A fork does not move memory. In the child, contexts can only query the device and its ports and use
+ * device memory, whatever the program requests.
  */
 
 int ibv_fork_init(void) { return 0; }

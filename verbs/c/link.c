@@ -14,13 +14,13 @@ static void close_all(const int *fds, int n)
 		close(fds[i]);
 }
 
-/* A packet as it has come. */
+/* A received packet. */
 struct packet {
 	ssize_t length;
 	int error;
 	int fds[ROCED_MAX_FDS];
 	int nfds;
-	bool lost;               /* descriptors that came with it: the process can have no more */
+	bool lost;               /* descriptors were lost: the process has no free ones */
 };
 
 static void take_rights(struct msghdr *m, struct packet *p)
@@ -48,7 +48,7 @@ static void receive(struct link *l, int flags, struct packet *p)
 	} rights;
 	struct iovec part = { l->buffer, ROCED_PROTO_MAX_MESSAGE };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-	int tries = 2; /* a reset comes once, before what was said */
+	int tries = 2; /* a reset is reported once, before the data sent earlier */
 
 	memset(p, 0, sizeof(*p));
 	do {
@@ -63,7 +63,7 @@ static void receive(struct link *l, int flags, struct packet *p)
 	take_rights(&m, p);
 	p->lost = m.msg_flags & MSG_CTRUNC;
 	if (m.msg_flags & MSG_TRUNC)
-		p->length = 0; /* not a message of ours: the connection is of no more use */
+		p->length = 0; /* not a message of the protocol: the connection is unusable */
 }
 
 static void fill_failure(struct asked *a, const unsigned char *body, size_t length)
@@ -124,7 +124,7 @@ static void end(struct link *l)
 		pthread_cond_signal(&a->turn);
 }
 
-/* Hands a packet to the one that it is for. The caller holds mu. */
+/* Hands a packet to its receiver. The caller holds mu. */
 static void take(struct link *l, struct packet *p)
 {
 	struct roced_message head;
@@ -180,7 +180,7 @@ static void await(struct link *l, struct asked *a)
 		at = &(*at)->next;
 	*at = a->next;
 	if (!l->reading && l->waiting)
-		pthread_cond_signal(&l->waiting->turn); /* who waits longest need not be first */
+		pthread_cond_signal(&l->waiting->turn); /* the thread waiting longest need not be the first */
 	if (!a->done) {
 		a->error = EIO;
 		snprintf(a->text, sizeof(a->text), "the connection to the service has ended");
@@ -211,7 +211,8 @@ int link_ask(struct link *l, struct asked *a)
 	a->next = l->waiting;
 	l->waiting = a;
 	pthread_mutex_unlock(&l->mu);
-	/* When it cannot be sent the service has hung up, and may have said why before: that is to be read. */
+	/* If sending fails the service has closed the connection, and may have sent the reason before: read
+	   it. */
 	int failed = send_packet(l, a);
 	pthread_mutex_lock(&l->mu);
 	if (failed && failed != EPIPE && failed != ECONNRESET)
@@ -228,7 +229,7 @@ bool link_look(struct link *l)
 	int cancel;
 
 	if (pthread_mutex_trylock(&l->mu) != 0)
-		return true; /* somebody asks, and finds out */
+		return true; /* another thread reads, and detects it */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* recvmsg(2) is where threads are cancelled */
 	while (!l->over && !l->reading) {
 		struct packet p;

@@ -18,22 +18,22 @@ struct link {
 	int fd;
 	pthread_mutex_t mu;
 	uint32_t last_id;
-	bool reading;            /* one of those that wait reads the socket */
-	bool over;               /* no answers come any more */
+	bool reading;            /* one of the waiting threads reads the socket */
+	bool over;               /* no further responses arrive */
 	struct asked *waiting;
-	_Atomic int *gone;       /* of the session, set when the service says that it has ended; or NULL */
-	unsigned char *buffer;   /* of who reads */
+	_Atomic int *gone;       /* of the session, set when the service reports its end; or NULL */
+	unsigned char *buffer;   /* of the reading thread */
 };
 
-/* A command, and its answer. */
+/* A command and its response. */
 struct asked {
 	uint16_t command;
 	const void *request;
 	size_t request_len;
 	void *grant;
-	size_t cap, len;         /* of the grant: room, bytes that came */
+	size_t cap, len;         /* of the grant: space, bytes received */
 	int fds[ROCED_MAX_FDS];
-	int nfds;                /* descriptors that came; the asker's */
+	int nfds;                /* received descriptors, owned by the caller */
 
 	uint32_t id;
 	bool done;
@@ -44,23 +44,23 @@ struct asked {
 };
 
 /*
- * Connects and says hello. The devices' names come back in names, for free(). 0 or an errno, with the
+ * Connects and sends hello. Returns the devices' names in names, for free(). 0 or an errno, with the
  * text in why.
  */
 int link_connect(struct link *link, struct roced_hello_entry **names, size_t *count, char *why,
 	size_t why_size);
 void link_close(struct link *link);
 
-/* Gives a command and waits for its answer: asked->error is 0 or an errno, and is returned. */
+/* Sends a command and waits for its response: asked->error is 0 or an errno, and is returned. */
 int link_ask(struct link *link, struct asked *asked);
 
-/* From now on answers may take as long as they do; before, 10 s are the most. */
+/* Removes the time limit of responses, which is 10 s before. */
 void link_settle(struct link *link);
 
-/* Reads what the service has said, without waiting; false when the connection is over. */
+/* Reads pending messages of the service, without waiting; false if the connection has ended. */
 bool link_look(struct link *link);
 
-/* In the child of a fork: nobody waits, and the connection is the parent's. */
+/* In the child of a fork: no thread waits, and the connection is the parent's. */
 void link_forget(struct link *link);
 
 #endif

@@ -17,7 +17,7 @@ static struct memory *started(void)
 	return m;
 }
 
-/* examine finds out whether [start, end) is there and can move, before anything does. */
+/* examine checks that [start, end) is mapped and can move, before any change. */
 static int examine(struct job *j)
 {
 	struct memory *m = j->m;
@@ -70,7 +70,7 @@ static int share_mapping(struct memory *m, const struct mapping *f, uintptr_t st
 	return error ? error : memory_move_in(m, start, end, f->protection);
 }
 
-/* back gives the pages of [start, end) back that are still there, and empties the file. */
+/* back unregisters the remaining pages of [start, end) and empties the file. */
 static int back(struct memory *m, uintptr_t start, uintptr_t end)
 {
 	struct mapping f;
@@ -141,7 +141,7 @@ static void share_pages(void *argument)
 	memory_guard_end(m);
 }
 
-/* unshare gives back the runs whose last count went. */
+/* unshare_pages unregisters the runs whose count became 0. */
 static void unshare_pages(void *argument)
 {
 	struct job *j = argument;
@@ -178,7 +178,7 @@ static bool pages(struct job *j, void *addr, size_t length)
 	return true;
 }
 
-/* run does a job on our own stack, with the lock. */
+/* run runs a job on the library's own stack, with the lock. */
 static int run(struct job *given, void (*call)(void *))
 {
 	struct memory *m = given->m;
@@ -186,7 +186,7 @@ static int run(struct job *given, void (*call)(void *))
 
 	pthread_mutex_lock(&m->lock);
 	m->reason = "";
-	/* The job goes along: the caller's frame may lie on the page that moves. */
+	/* The job is copied: the caller's frame may lie on the page that moves. */
 	struct job *j = &m->job;
 	*j = *given;
 	memory_on_stack(m->stack, call, j);
@@ -293,7 +293,7 @@ void *roced_memory_alloc(size_t length)
 	return NULL;
 }
 
-/* release unmaps what alloc gave; pages that are registered still stay in the file until they are not. */
+/* release unmaps memory of alloc; registered pages stay in the file until they are unregistered. */
 static void release(void *argument)
 {
 	struct job *j = argument;

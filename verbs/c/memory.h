@@ -1,13 +1,12 @@
 /*
- * The caller's memory. Programs register memory that they have from anywhere, and the service must reach
- * it. The process file, which the service makes, is a sparse memory file as large as the address space: a
- * page that is registered lies in it at the offset that is its own address. So a region needs no
- * translation, and two regions may share a page.
+ * The caller's memory. Programs register arbitrary memory, which the service must access. The process file, which the
+ * service creates, is a sparse memory file as large as the address space: a registered page lies in it at the offset
+ * of its own address. So a region needs no translation, and two regions may share a page.
  *
- *	share    pages that are not in the file yet are copied into it and mapped over in place; each is counted
- *	unshare  the last count gives the page back as private memory, and makes a hole in the file
+ * 	share    copies pages that are not in the file yet into it and maps them in place; each is counted
+ * 	unshare  turns pages whose count becomes 0 into private memory, and makes a hole in the file
  *
- * All functions may be called by any thread, none of them in a signal handler.
+ * All functions may be called by any thread, but not in a signal handler.
  */
 #ifndef ROCED_MEMORY_H
 #define ROCED_MEMORY_H
@@ -50,16 +49,16 @@ int roced_memory_file(void);
 int roced_memory_share(void *addr, size_t length, bool write);
 
 /*
- * roced_memory_unshare takes one count from each page of [addr, addr+length), once for each share of the
- * same bytes, after the service has forgotten the region. Pages that the program has unmapped or replaced
- * meanwhile are left alone. Returns 0, or ENOMEM when a page could not be given back: it stays in the file,
- * with its contents, and the program can go on. In the child of a fork it does nothing and returns 0.
+ * roced_memory_unshare decrements the count of each page of [addr, addr+length), once for each share of the same
+ * bytes, after the service has deregistered the region. Pages that the program has unmapped or replaced meanwhile are
+ * skipped. Returns 0, or ENOMEM if a page could not be unregistered: it stays in the file, with its contents, and the
+ * program can continue. In the child of a fork it does nothing and returns 0.
  */
 int roced_memory_unshare(void *addr, size_t length);
 
 /*
- * roced_memory_file_of gives the file that shared memory is a mapping of, in a descriptor for the caller to close, and
- * where in it. Its pages are there. Errors, with a sentence as the reason: EFAULT, and ENOMEM. The caller cannot be
+ * roced_memory_file_of returns the file behind a shared mapping, in a descriptor that the caller closes, and the
+ * offset in it. Its pages are present. Errors, with a sentence as the reason: EFAULT, and ENOMEM. The caller cannot be
  * cancelled meanwhile.
  */
 int roced_memory_file_of(void *addr, size_t length, bool write, int *fd, uint64_t *offset, const char **reason);
@@ -73,9 +72,9 @@ int roced_memory_writable(void *addr, size_t length);
 #define MEMORY_READ_ONLY "a page of the region is read-only for the program: register it without IBV_ACCESS_LOCAL_WRITE"
 
 /*
- * roced_memory_alloc gives length bytes of zeros, page by page in the process file from the start: nothing
- * moves when they are registered. NULL and errno: ENODEV, ENOMEM, EINVAL (length 0). roced_memory_free,
- * with the same length, unmaps them.
+ * roced_memory_alloc returns length bytes of zeros, page by page in the process file from the start: registering them
+ * moves no pages. NULL and errno: ENODEV, ENOMEM, EINVAL (length 0). roced_memory_free, with the same length, unmaps
+ * them.
  */
 void *roced_memory_alloc(size_t length);
 void roced_memory_free(void *addr, size_t length);

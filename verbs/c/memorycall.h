@@ -1,6 +1,6 @@
 /*
- * System calls while a page moves. The C library's functions write errno when one fails, and errno may lie
- * on the very page: these write nothing but their result, which is negative when it is an error.
+ * System calls while a page moves. The C library's functions write errno on failure, and errno may lie on
+ * that page: these functions write only their result, which is negative on failure.
  */
 #ifndef ROCED_MEMORYCALL_H
 #define ROCED_MEMORYCALL_H
@@ -59,7 +59,7 @@ ROCED_CALL memory_call(long number, long a, long b, long c, long d, long e, long
 #define CALL6(n, a, b, c, d, e, f) \
 	memory_call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* memory_call_failed tells addresses from errors in what mmap and mremap return. */
+/* memory_call_failed distinguishes addresses from errors of mmap and mremap. */
 #define memory_call_failed(result) ((unsigned long)(result) > -4096UL)
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Memory that the program shares with others (MAP_SHARED) cannot move into the process file: they would go on with the
- * old pages. Its own file is what the service can map, if it is one of memory (a memfd, or in /dev/shm) and this process
- * can have a descriptor of it.
+ * Memory that the program shares with other processes (MAP_SHARED) cannot move into the process file: the others would
+ * continue to use the old pages. The service maps its own file instead, if that is in memory (a memfd, or in /dev/shm)
+ * and this process can open a descriptor of it.
  *
- * Nothing moves here and all threads run, so mappings are read with the C library, and with their names, which
- * memorymap.c does not know.
+ * Nothing moves here and all threads run, so mappings are read with the C library, including their names, which
+ * memorymap.c does not read.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -82,7 +82,7 @@ static bool is_it(int fd, const struct line *l)
 	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_ino == l->inode && s.st_dev == makedev(l->major, l->minor);
 }
 
-/* Only files of memory have seals, and to ask for them asks no file system, which might not answer. */
+/* Only files in memory have seals. This query does not involve a file system, which might block. */
 static bool is_file(int fd, const struct line *l)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -110,7 +110,7 @@ static int own_descriptor(const struct line *l)
 	return found;
 }
 
-/* Opens what has this name if it is the file: to open something else can have an effect. */
+/* Opens the file with this name only if it is the right one: opening another can have side effects. */
 static int open_file(const char *name, const struct line *l)
 {
 	char path[64];
@@ -134,7 +134,7 @@ static int open_file(const char *name, const struct line *l)
 static int find_file(const struct line *l)
 {
 	char path[64];
-	bool segment = strncmp(l->name, "/SYSV", 5) == 0; /* its inode is its id, which a file may have too */
+	bool segment = strncmp(l->name, "/SYSV", 5) == 0; /* its inode is its id, which can also be that of a file */
 	int fd = segment ? -1 : own_descriptor(l);
 
 	if (fd < 0 && !segment)
@@ -146,7 +146,7 @@ static int find_file(const struct line *l)
 	return fd;
 }
 
-/* Has the pages be there, which the service wants to find; in steps, so that a signal does not undo what was done. */
+/* Allocates the pages, which the service requires; in steps, so that a signal does not undo the progress. */
 static int make_pages(uintptr_t addr, size_t length)
 {
 	enum { POPULATE_READ = 22, POPULATE_WRITE, STEP = 2 << 20 }; /* madvise(2) */

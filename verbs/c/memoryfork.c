@@ -20,8 +20,8 @@
 #define ARENA (64ul << 20) /* malloc's arenas begin at multiples of it, except the first (glibc's HEAP_MAX_SIZE) */
 
 /*
- * apart makes one page of the forking thread private. The copy is taken first: what differs from it later
- * is the program's.
+ * apart makes one page of the forking thread private. The copy is taken first: later differences are the program's
+ * writes.
  */
 static void apart(struct memory *m, uintptr_t page)
 {
@@ -84,7 +84,8 @@ static void join(void *argument)
 	memory_guard_end(m);
 }
 
-/* wait_child returns when the child has its pages, has died, or never was: then nobody has the other end. */
+/* wait_child returns when the child has copied its pages, has died, or was never created: then the other end is
+   closed. */
 static void wait_child(struct memory *m)
 {
 	char none;
@@ -112,7 +113,7 @@ static void parent(void)
 	memory_start_unlock();
 }
 
-/* child forgets the state: its descriptors are the parent's, but for the file's, which is closed. */
+/* child resets the state: its descriptors are the parent's, except the file's, which is closed. */
 static void child(void)
 {
 	struct memory *m = roced_memory;

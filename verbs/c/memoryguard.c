@@ -25,7 +25,7 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14 */
 #endif
 #define FEATURE_WP_SHMEM (1 << 12)	 /* Linux 5.19 */
-#define FEATURE_WP_UNPOPULATED (1 << 13) /* Linux 6.4: pages that are not there are protected too */
+#define FEATURE_WP_UNPOPULATED (1 << 13) /* Linux 6.4: absent pages are protected too */
 
 void memory_guard_init(struct memory *m)
 {
@@ -40,7 +40,7 @@ void memory_guard_init(struct memory *m)
 	m->faults_refused = m->guard >= GUARD_SIGNAL;
 }
 
-/* glibc's own knowledge; where there is none there may be threads. */
+/* glibc's own flag; without it, assume several threads. */
 extern char __libc_single_threaded __attribute__((weak));
 
 bool memory_single_threaded(void)
@@ -48,7 +48,7 @@ bool memory_single_threaded(void)
 	return &__libc_single_threaded && __libc_single_threaded;
 }
 
-/* faults_agree asks for the most that the kernel has. */
+/* faults_agree requests all supported features of the kernel. */
 static bool faults_agree(struct memory *m, int fd)
 {
 	static const uint64_t sets[] = {FEATURE_WP_SHMEM | FEATURE_WP_UNPOPULATED, FEATURE_WP_SHMEM,
@@ -119,7 +119,7 @@ int memory_guard(struct memory *m, uintptr_t start, uintptr_t end)
 	return memory_stop(m);
 }
 
-/* memory_unguard wakes those that wait. What was moved over is registered no more. */
+/* memory_unguard wakes up waiting threads. Memory that was moved is no longer registered. */
 void memory_unguard(struct memory *m, uintptr_t start, uintptr_t end, bool moved)
 {
 	struct uffdio_range range = {start, end - start};

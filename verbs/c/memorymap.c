@@ -1,4 +1,5 @@
-/* What is mapped where: asked of the kernel (Linux 6.11), or read in the text of /proc/self/maps. */
+/* Mappings of the process: queried from the kernel (Linux 6.11), or read from the text of
+   /proc/self/maps. */
 #define _GNU_SOURCE
 #include "memorystate.h"
 
@@ -58,7 +59,7 @@ static int query(struct memory *m, uintptr_t addr, struct mapping *found)
 	return 0;
 }
 
-/* fill reads more text after what has not been parsed. */
+/* fill reads more text after the unparsed rest. */
 static bool fill(struct memory *m)
 {
 	size_t rest = m->read - m->parsed;
@@ -129,7 +130,7 @@ static int next(struct memory *m, struct mapping *found)
 	return 0;
 }
 
-/* search goes on where it was when addr lies above; the text is in the order of addresses. */
+/* search continues at its position if addr lies above; the text is in the order of addresses. */
 static int search(struct memory *m, uintptr_t addr, struct mapping *found)
 {
 	if (m->maps < 0 || addr < m->last.end) {
@@ -148,9 +149,9 @@ static int search(struct memory *m, uintptr_t addr, struct mapping *found)
 }
 
 /*
- * memory_mapping finds the mapping that holds addr or is the next above it. The descriptor stays open for
- * queries; a program may close it or put a file of its own there, so one that cannot answer is opened anew
- * once.
+ * memory_mapping finds the mapping that contains addr or the next one above it. The descriptor stays open
+ * for queries; a program may close it or replace it with a file of its own, so after a failure it is
+ * reopened once.
  */
 int memory_mapping(struct memory *m, uintptr_t addr, struct mapping *found)
 {
@@ -169,7 +170,7 @@ int memory_mapping(struct memory *m, uintptr_t addr, struct mapping *found)
 	return search(m, addr, found);
 }
 
-/* memory_is_stack says whether the mapping at addr is the first thread's stack, by its name. */
+/* memory_is_stack reports whether the mapping at addr is the first thread's stack, by its name. */
 bool memory_is_stack(struct memory *m, uintptr_t addr)
 {
 	struct query q = {.size = sizeof q, .addr = addr, .name_size = TEXT_SIZE, .name = (uintptr_t)m->text};
@@ -180,7 +181,7 @@ bool memory_is_stack(struct memory *m, uintptr_t addr)
 	return !CALL3(SYS_ioctl, m->maps, QUERY, &q) && q.name_size > 0 && starts(m->text, "[stack]");
 }
 
-/* memory_mapping_end forgets what was read: after a change of mappings, and at the end of a call. */
+/* memory_mapping_end drops cached mappings: after a change of mappings, and at the end of a call. */
 void memory_mapping_end(struct memory *m)
 {
 	if (!m->no_query || m->maps < 0)

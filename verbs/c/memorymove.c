@@ -107,7 +107,7 @@ static int window(struct memory *m, uintptr_t start, uintptr_t end, bool written
 		return 0;
 	if (CALL4(SYS_fallocate, m->file, 0, start, end - start))
 		return unmap(w, end - start, memory_fail(m, ENOMEM, no_pages));
-	advise(*at, *at + (end - start), MADV_POPULATE_WRITE); /* where there is none, the copy does it */
+	advise(*at, *at + (end - start), MADV_POPULATE_WRITE); /* if unsupported, the copy allocates */
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t le
 /*
  * below_stack has the stack grow by a page when start is its lowest: from below a shared page it could not.
  * Any system call that reads there does that; this one changes nothing, for all signals are blocked
- * already. Only the first thread's stack grows (and a mapping of MAP_GROWSDOWN, which nobody has).
+ * already. Only the first thread's stack grows (and a mapping of MAP_GROWSDOWN, which programs do not use).
  */
 static void below_stack(struct memory *m, uintptr_t start)
 {
@@ -162,7 +162,7 @@ static void split(struct memory *m, uintptr_t start, uintptr_t end)
 		advise(start, start + m->page, MADV_RANDOM);
 }
 
-/* memory_move_in moves [start, end) of one private mapping. After an error what has moved stays. */
+/* memory_move_in moves [start, end) of one private mapping. After an error, moved pages stay. */
 int memory_move_in(struct memory *m, uintptr_t start, uintptr_t end, int protection)
 {
 	below_stack(m, start);
@@ -253,7 +253,7 @@ int memory_move_apart(struct memory *m, const struct mapping *f)
 	return error ? memory_fail(m, ENOMEM, "no memory to give shared pages back") : 0;
 }
 
-/* plain gives pages back as if they had never been away, while no other thread can look. */
+/* plain makes pages ordinary memory again while no other thread can access them. */
 static int plain(struct memory *m, uintptr_t start, uintptr_t end, int protection)
 {
 	int writable = protection | PROT_READ | PROT_WRITE;
@@ -275,7 +275,7 @@ static int plain(struct memory *m, uintptr_t start, uintptr_t end, int protectio
 	return unmap(w, end - start, 0);
 }
 
-/* memory_move_out gives [start, end) back, which is shared and in place. */
+/* memory_move_out unregisters [start, end), which is shared and in place. */
 int memory_move_out(struct memory *m, uintptr_t start, uintptr_t end, int protection)
 {
 	struct mapping f = {.start = start, .end = end, .offset = start, .protection = protection};

@@ -16,7 +16,7 @@
 void memory_on_stack(void *top, void (*call)(void *), void *argument)
 {
 #if defined(__x86_64__) && defined(__LP64__)
-	/* The old stack pointer lies in a register that call keeps. */
+	/* The old stack pointer is in a callee-saved register. */
 	__asm__ volatile("mov %%rsp, %%rbx\n\t"
 			 "mov %[top], %%rsp\n\t"
 			 "call *%[call]\n\t"
@@ -47,7 +47,7 @@ void memory_on_stack(void *top, void (*call)(void *), void *argument)
 
 #if (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__)
 
-/* A client request of valgrind's: instructions that do nothing elsewhere. */
+/* A client request of valgrind: instructions without effect elsewhere. */
 static uint64_t request(uint64_t number, uint64_t a, uint64_t b)
 {
 	uint64_t arguments[6] = {number, a, b};
@@ -75,7 +75,7 @@ bool memory_tools_know(void *bottom, void *top)
 {
 	enum { RUNNING = 0x1001, STACK_REGISTER = 0x1501 };
 
-	request(STACK_REGISTER, (uintptr_t)bottom, (uintptr_t)top); /* with top: there the stack pointer begins */
+	request(STACK_REGISTER, (uintptr_t)bottom, (uintptr_t)top); /* including top, where the stack pointer starts */
 	return request(RUNNING, 0, 0) > 0;
 }
 
@@ -112,7 +112,7 @@ void memory_thread_waits(uintptr_t start, size_t length, uintptr_t from, uintptr
 	CALL5(SYS_futex, from + (word - start), FUTEX_REQUEUE, 0, 0x7fffffff, to + (word - start));
 }
 
-/* Where glibc registers the area: from the thread pointer. Other C libraries register none. */
+/* The offset of glibc's registered rseq area from the thread pointer. Other C libraries register none. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 

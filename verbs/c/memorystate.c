@@ -106,7 +106,7 @@ static struct memory *new_state(int fd, const struct stat *st)
 	pthread_mutex_init(&m->lock, NULL);
 	memory_guard_init(m);
 	if (memory_tools_know((char *)m->stack - STACK_SIZE, m->stack))
-		m->watched = m->faults_refused = true; /* valgrind knows no userfaultfd */
+		m->watched = m->faults_refused = true; /* valgrind does not support userfaultfd */
 	if (memory_count_init(m)) {
 		CALL2(SYS_munmap, p, size);
 		return NULL;
@@ -114,10 +114,7 @@ static struct memory *new_state(int fd, const struct stat *st)
 	return m;
 }
 
-/*
- * replace takes another file in the place of one that holds no page: all sessions of before are closed, and their service
- * has forgotten it.
- */
+/* replace replaces a file without pages: all earlier sessions are closed, and their service has released it. */
 static int replace(struct memory *m, int fd, const struct stat *st)
 {
 	uint64_t signals = memory_block();

@@ -1,7 +1,7 @@
 /*
- * What the files of the caller's memory share. Everything that is written while pages move lies in pages of
- * our own, which no program registers: the library's variables may lie beside a program's (a program linked
- * statically has both in one page).
+ * State shared by the files of the caller's memory. All data written while pages move are in pages of our
+ * own, which no program registers: the library's variables may lie beside a program's (in a statically
+ * linked program both can be in one page).
  */
 #ifndef ROCED_MEMORYSTATE_H
 #define ROCED_MEMORYSTATE_H
@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How other threads are kept from writing to a page that moves. ROCED_MEMORY_GUARD chooses, for tests. */
+/* How other threads are kept from writing to a moving page. ROCED_MEMORY_GUARD selects it, for tests. */
 enum memory_guard {
 	GUARD_BEST,   /* write protection by userfaultfd; where it cannot be had, as GUARD_SIGNAL */
 	GUARD_USER,   /* the same, with a userfaultfd as one without privileges has it */
 	GUARD_SIGNAL, /* the threads are stopped by a signal, as the C library does for setuid */
-	GUARD_NONE,   /* none: writes are lost */
+	GUARD_NONE,   /* no guard: writes are lost */
 };
 
 /* A mapping of the process. */
@@ -42,14 +42,14 @@ struct job {
 	int error;
 };
 
-/* The state, in pages of its own. lock guards all of it. */
+/* The state, in pages of its own, guarded by lock. */
 struct memory {
 	pthread_mutex_t lock;
 	size_t page;	 /* bytes of a page */
 	void *stack;	 /* the top of the stack that moves run on */
 	const char *reason; /* of the last error */
 	struct job job;
-	bool watched; /* valgrind looks at what system calls read */
+	bool watched; /* valgrind checks the memory that system calls read */
 
 	int file; /* the process file */
 	dev_t device;
@@ -58,7 +58,7 @@ struct memory {
 
 	struct branch **branches; /* the table of counts */
 	size_t held;	   /* pages with a count */
-	size_t restored;   /* runs given back as private mappings of the file since the last settling */
+	size_t restored;   /* runs restored as private mappings of the file since the last settling */
 
 	int maps;	     /* /proc/self/maps, -1 when it is not open */
 	bool no_query;	     /* the kernel has no query: the text is read */
@@ -67,8 +67,8 @@ struct memory {
 	struct mapping last; /* read from the text */
 
 	enum memory_guard guard;
-	int faults;	     /* the userfaultfd, -1 when there is none */
-	bool faults_refused; /* and will be none */
+	int faults;	     /* the userfaultfd, or -1 */
+	bool faults_refused; /* not permitted or not supported */
 	bool populate;	     /* it protects only pages that are there */
 	bool stopped;	     /* the other threads are stopped */
 
@@ -88,7 +88,7 @@ void memory_start_lock(void);
 void memory_start_unlock(void);
 void memory_tell(const char *reason); /* roced_memory_reason's, of this thread */
 bool memory_same_file(struct memory *m, int fd);
-void memory_close(struct memory *m); /* what is open of this process's own, in the child of a fork */
+void memory_close(struct memory *m); /* closes the parent's descriptors, in the child of a fork */
 
 /* memory_fail keeps the reason of an error. */
 static inline int memory_fail(struct memory *m, int error, const char *reason)
@@ -97,12 +97,12 @@ static inline int memory_fail(struct memory *m, int error, const char *reason)
 	return error;
 }
 
-/* memorymap.c: the mapping that holds addr, or the next one above; ENOENT when there is none. */
+/* memorymap.c: the mapping that contains addr, or the next one above, or returns ENOENT. */
 int memory_mapping(struct memory *m, uintptr_t addr, struct mapping *found);
 bool memory_is_stack(struct memory *m, uintptr_t addr);
 void memory_mapping_end(struct memory *m);
 
-/* memory_in_place says whether the service sees the mapping's pages, each at its own address. */
+/* memory_in_place reports whether the service sees the mapping's pages, each at its own address. */
 static inline bool memory_in_place(const struct mapping *f)
 {
 	return f->ours && f->shared && f->offset == f->start;
@@ -117,7 +117,7 @@ bool memory_count_take(struct memory *m, uintptr_t page); /* true: it was the la
 
 /*
  * memoryguard.c: between guard and unguard no other thread writes to [start, end). guard_end, at the end of
- * the call, lets those go that were stopped.
+ * the call, resumes stopped threads.
  */
 void memory_guard_init(struct memory *m);
 int memory_guard(struct memory *m, uintptr_t start, uintptr_t end);
@@ -136,10 +136,10 @@ void memory_on_stack(void *top, void (*call)(void *), void *argument);
  * The kernel writes to a part of each thread's control block: for this thread it does not between out and
  * in.
  */
-/* memory_tools_know tells valgrind that [bottom, top) is a stack, and says whether it is there. */
+/* memory_tools_know notifies valgrind that [bottom, top) is a stack, and reports whether valgrind runs. */
 bool memory_tools_know(void *bottom, void *top);
 
-/* Whether this thread's control block lies there, or variables of its own beside it. */
+/* Reports whether this thread's control block or variables beside it lie there. */
 bool memory_holds_thread(uintptr_t start, uintptr_t end);
 void memory_thread_waits(uintptr_t start, size_t length, uintptr_t from, uintptr_t to);
 bool memory_rseq_out(uintptr_t start, uintptr_t end);

@@ -20,15 +20,15 @@
 
 #define SLOTS 65535	   /* threads */
 #define PATIENCE 5	   /* seconds for all of them */
-#define WAIT_NS 5000000	   /* until it is looked whether a thread has ended */
-#define DEAF_AFTER 4	   /* such waits: the C library blocks it while it starts threads and programs */
+#define WAIT_NS 5000000	   /* interval of the checks whether a thread has ended */
+#define DEAF_AFTER 4	   /* number of such waits: the C library blocks the signal while it starts threads and programs */
 
 struct slot {
 	_Atomic(int) thread;
 	_Atomic(uint32_t) stopped; /* the round it has stopped in */
 };
 
-/* What the handler reads and writes: in pages of its own. */
+/* Read and written by the handler: in pages of its own. */
 static struct stop {
 	_Atomic(uint32_t) round, released, stops;
 	uint32_t used;
@@ -161,7 +161,7 @@ struct entry {
 	char name[];
 };
 
-/* call_all signals the threads that have come since the last time, and says whether there were any. */
+/* call_all signals new threads, and reports whether there were any. */
 static int call_all(bool *any)
 {
 	char text[4096] __attribute__((aligned(8)));
@@ -178,7 +178,7 @@ static int call_all(bool *any)
 	return 0;
 }
 
-/* read_task reads the start of a file of a thread's in /proc; 0 when the thread is gone. */
+/* read_task reads the start of a thread's file in /proc; 0 if the thread has ended. */
 static long read_task(int thread, const char *name, char *text, size_t size)
 {
 	char path[64] = "/proc/self/task/", digits[12];
@@ -198,8 +198,8 @@ static long read_task(int thread, const char *name, char *text, size_t size)
 }
 
 /*
- * deaf says whether a thread blocks the signal. No program can, through its C library; the threads of tools
- * do (ThreadSanitizer's own), and run none of the program.
+ * deaf reports whether a thread blocks the signal. Programs cannot, through their C library; threads of tools do
+ * (ThreadSanitizer's own), and run no code of the program.
  */
 static bool deaf(int thread)
 {
@@ -215,8 +215,8 @@ static bool deaf(int thread)
 }
 
 /*
- * ended says whether a thread is there no more, or only as a zombie (the first thread, after pthread_exit),
- * or is the kernel's own (iou-wrk, iou-sqp), which handles no signals.
+ * ended reports whether a thread no longer exists, is a zombie (the first thread, after pthread_exit), or belongs to
+ * the kernel (iou-wrk, iou-sqp), which handles no signals.
  */
 static bool ended(int thread)
 {
@@ -263,7 +263,7 @@ static int prepare(void)
 	return install();
 }
 
-/* memory_stop lists the threads until a list has no new one: those that are stopped start none. */
+/* memory_stop lists the threads until a list has no new one: stopped threads start none. */
 int memory_stop(struct memory *m)
 {
 	struct timespec deadline;

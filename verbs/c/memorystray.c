@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define SETTLE_AT 4096	    /* runs given back */
-#define SETTLE_PAGES 1024   /* the largest mapping that is settled: others are few */
+#define SETTLE_AT 4096	    /* restored runs */
+#define SETTLE_PAGES 1024   /* the largest mapping to settle: larger ones are few */
 
 static uintptr_t larger(uintptr_t a, uintptr_t b)
 {
@@ -26,7 +26,7 @@ static uintptr_t smaller(uintptr_t a, uintptr_t b)
 	return a < b ? a : b;
 }
 
-/* part cuts a mapping down to what shows [start, end) of the file; false when nothing does. */
+/* part reduces a mapping to the part that shows [start, end) of the file; false if none does. */
 static bool part(struct mapping *f, uintptr_t start, uintptr_t end)
 {
 	uintptr_t from = larger(f->offset, start), to = smaller(f->offset + (f->end - f->start), end);
@@ -67,7 +67,7 @@ static int settle_one(const struct mapping *f, uintptr_t window)
 	if (memory_call_failed(p))
 		return ENOMEM;
 	if (memory_copy((void *)f->start, (void *)window, length)) {
-		/* No memory for a second copy: the first takes its place. */
+		/* No memory for a second copy: move the first. */
 		CALL5(SYS_mremap, window, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, f->start);
 		return ENOMEM;
 	}
@@ -104,7 +104,7 @@ static void settle_all(struct memory *m, uintptr_t window)
 	memory_mapping_end(m);
 }
 
-/* memory_settle makes plain what was given back, when it has become much. */
+/* memory_settle makes restored pages plain memory when there are many. */
 void memory_settle(struct memory *m)
 {
 	size_t length = SETTLE_PAGES * m->page;

@@ -1,10 +1,7 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
-/*
- * What a queue pair can allow its peer. Programs give it the flags of regions too, which mean nothing
- * there.
- */
+/* Access flags of a queue pair. Programs also pass flags of regions, which are ignored. */
 enum { OF_PEERS = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ |
 	ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_MW_BIND };
 
@@ -32,7 +29,7 @@ static void ask_for(struct roced_qp_attr *r, const struct ibv_qp_attr *a)
 	r->ah = ah_of_program(&a->ah_attr);
 }
 
-/* What the mask does not name may be anything in the program's structure: it does not reach the service. */
+/* Fields not in the mask may be undefined in the program's structure: they are not sent to the service. */
 static void leave_out(struct roced_qp_attr *r, int mask)
 {
 	if (!(mask & ROCED_QP_STATE))
@@ -76,7 +73,7 @@ static void set_state(struct qp *qp, int state)
 	pthread_mutex_unlock(&qp->send_lock);
 }
 
-/* Both CQs are locked, so that a poll counts completions either before the counters begin again or after. */
+/* Locks both CQs, so that a poll counts completions either before the counters restart or after. */
 static void lock_cqs(struct qp *qp, void (*what)(struct cq *), bool backwards)
 {
 	struct cq *first = OF(struct cq, ibv, qp->init.send_cq), *second = OF(struct cq, ibv, qp->init.recv_cq);

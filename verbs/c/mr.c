@@ -8,19 +8,19 @@
 /* A memory region. */
 struct mr {
 	struct ibv_mr ibv;
-	unsigned access;            /* zero-based: its addresses begin at 0, not at the memory's */
+	unsigned access;            /* zero-based: its addresses start at 0, not at the memory's */
 	bool writable;              /* its memory was writable when the region got it, or later when it allowed writing */
-	void *shared;               /* what of the program's memory is in the process file for it */
-	size_t shared_length;       /* 0: nothing is */
+	void *shared;               /* its memory in the process file */
+	size_t shared_length;       /* 0: none */
 };
 
-/* The process file is taken from the service when the first region is registered. */
+/* The process file is received from the service with the first region. */
 static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
 
 static void in_child(void) { pthread_mutex_init(&sharing, NULL); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
-/* Asks for the process file, or passes the one that the process has already. */
+/* Requests the process file, or passes the one that the process has. */
 static int ask_for_file(struct roced_session *s, int mine, int *fd)
 {
 	struct roced_share_memory_request r = { .has_file = mine >= 0, .size = roced_memory_space() };
@@ -60,7 +60,7 @@ static int take_file(struct context *c)
 	return failed;
 }
 
-/* roced_share_with has the session share the process file, which then is the one that memory is taken from. */
+/* roced_share_with makes the session share the process file, from which memory is then allocated. */
 int roced_share_with(struct context *c)
 {
 	int failed = 0;
@@ -90,7 +90,7 @@ static struct mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
 	return mr;
 }
 
-/* new_device_mr is a region of the device's own memory, or of none. */
+/* new_device_mr returns a region of the device's own memory, or of none. */
 static struct mr *new_device_mr(struct ibv_pd *pd, size_t length)
 {
 	struct mr *mr = new_mr(pd, NULL, length);
@@ -107,8 +107,8 @@ static void set_keys(struct mr *mr, uint32_t handle, uint32_t lkey)
 }
 
 /*
- * A region that the service would refuse for its length is refused before its pages move, which takes long, and while
- * they are in the file counts as much as if it were registered.
+ * Checks the length before pages move, since that takes long and the pages count as registered meanwhile. The service
+ * would reject the length anyway.
  */
 static int check_length(struct ibv_context *context, size_t length)
 {
@@ -129,11 +129,11 @@ struct place {
 	uint64_t offset;
 };
 
-/* Shares the memory, or finds the file that it is shared by already. Says why it could not with ROCED_DEBUG. */
+/* Shares the memory, or finds the file of shared memory. With ROCED_DEBUG it prints the cause of a failure. */
 static int share(struct ibv_context *context, void *addr, size_t length, bool write, struct place *at)
 {
 	struct context *c = context_of(context);
-	int failed = forked(c) ? EIO : check_length(context, length); /* else pages would move for nothing */
+	int failed = forked(c) ? EIO : check_length(context, length); /* else pages would move needlessly */
 	const char *reason = NULL;
 
 	*at = (struct place){ .fd = -1, .offset = (uintptr_t)addr };
@@ -150,7 +150,7 @@ static int share(struct ibv_context *context, void *addr, size_t length, bool wr
 	return failed;
 }
 
-/* Gives a command about memory at a place, of two alike the one for that kind of place. */
+/* Runs a command for memory at a place: own or passed, by the kind of place. */
 static int ask_at(struct roced_session *s, const struct place *at, uint16_t own, uint16_t passed, const void *request,
 	size_t request_len, void *grant, size_t grant_len)
 {
@@ -164,7 +164,8 @@ static int ask_at(struct roced_session *s, const struct place *at, uint16_t own,
 	return failed == EOPNOTSUPP ? EFAULT : failed;
 }
 
-/* Ends the use of a place: what is registered there is given, or not. The service has its own descriptor. */
+/* Ends the use of a place: the registered memory goes to mr, other memory is unshared. The service has its own
+   descriptor. */
 static void settle_place(const struct place *at, bool registered, struct mr *mr, void *addr, size_t length)
 {
 	if (at->fd >= 0)
@@ -215,7 +216,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	return &mr->ibv;
 }
 
-/* A thread that is cancelled in between would leave locks taken. rdma-core's is no cancellation point either. */
+/* Cancellation in between would leave locks held. rdma-core's is not a cancellation point either. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
 	int cancel;
@@ -250,7 +251,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (failed)
 		return failed;
-	roced_memory_unshare(mr->shared, mr->shared_length); /* what cannot be given back stays as it is */
+	roced_memory_unshare(mr->shared, mr->shared_length); /* pages that cannot be unregistered stay as they are */
 	free(mr);
 	return 0;
 }
@@ -298,7 +299,7 @@ static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, 
 	return 0;
 }
 
-/* rereg_kept changes the PD or the access of a region, whose memory stays. */
+/* rereg_kept changes the PD or the access of a region and keeps its memory. */
 static int rereg_kept(struct mr *mr, int flags, struct ibv_pd *pd, int access)
 {
 	struct roced_rereg_mr_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0,
@@ -380,8 +381,8 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 }
 
 /*
- * Advice is for memory that a device would fetch. Here it is there: the advice is looked at, and has
- * no effect.
+ * Advice is for memory that a device has to prefetch. Here memory is present: the advice is checked and has no
+ * effect.
  */
 int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count)
 {

@@ -5,7 +5,7 @@
 #include "newer.h"
 #include "objects.h"
 
-/* What libraries newer than Debian 12's export besides. Programs of before do not know it. */
+/* Additional exports of libraries newer than Debian 12's. */
 
 #pragma GCC visibility push(default)
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed);
@@ -30,7 +30,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 	return failed;
 }
 
-/* A buffer of the process file: nothing moves when it is registered. */
+/* A buffer of the process file: registering it moves no pages. */
 struct ibv_buf {
 	struct ibv_pd *pd;
 	void *memory;
@@ -82,7 +82,7 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *b, void *addr, 
 	return ibv_reg_mr(pd, addr, length, access);
 }
 
-/* What the card lacks answers as without a provider's support. */
+/* Unsupported functions fail as without support of a provider. */
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps, size_t size) { return result(EOPNOTSUPP); }
 void *ibv_create_comp_cntr(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }
 void *ibv_alloc_dmah(struct ibv_context *context, void *attr) { return fail(EOPNOTSUPP); }

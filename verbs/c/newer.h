@@ -1,4 +1,4 @@
-/* Of what libraries newer than Debian 12's export: buffers that librdmacm has too. */
+/* Exports of libraries newer than Debian 12's: buffers, shared with librdmacm. */
 #ifndef ROCED_NEWER_H
 #define ROCED_NEWER_H
 

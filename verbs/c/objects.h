@@ -1,4 +1,4 @@
-/* What libibverbs' objects are here: the structures that programs see, and behind them what only we see. */
+/* libibverbs' objects: the structures that programs see, followed by private fields. */
 #ifndef ROCED_OBJECTS_H
 #define ROCED_OBJECTS_H
 
@@ -51,18 +51,18 @@ union record {
 struct records {
 	pthread_mutex_t lock; /* before the context's */
 	size_t size;
-	bool (*stale)(struct context *c, const void *record); /* it is of an object that is gone */
+	bool (*stale)(struct context *c, const void *record); /* refers to a destroyed object */
 	bool behind;          /* stale ones may be behind the first */
 };
 
-/* What ibv_open_device gives: each has descriptors of its own, and all of a session have what follows in common. */
+/* The result of ibv_open_device: each has descriptors of its own; a session's contexts share the rest. */
 struct opened {
 	struct verbs_context v;     /* its end is the ibv_context; ours follows */
 	struct context *shared;
 	struct device *device;
-	uint64_t number;            /* of those that are open; the first is 1 */
+	uint64_t number;            /* of the open contexts; the first is 1 */
 	bool silent;                /* the service has no descriptor for its asynchronous events */
-	struct records events;      /* what async_fd has */
+	struct records events;      /* pending in async_fd */
 	atomic_bool fatal_told;
 };
 
@@ -73,7 +73,7 @@ struct context {
 	bool shares;                /* memory is taken from the process file of the session; see mr.c */
 	int granted;                /* that file, while memory cannot be taken from it yet; else -1 */
 
-	pthread_mutex_t mu;         /* of what follows; after the locks of queues */
+	pthread_mutex_t mu;         /* for the following fields; after the locks of queues */
 	struct named *named;
 	uint32_t named_room, named_used;
 	struct roced_token *tokens; /* ROCED_MAX_QUEUE_PAIRS */
@@ -88,13 +88,13 @@ static inline struct context *context_of(struct ibv_context *ibv) { return opene
 
 struct td {
 	struct ibv_td ibv;
-	atomic_int parents;         /* domains that it is of */
+	atomic_int parents;         /* number of parent domains */
 };
 
 struct pd {
 	struct ibv_pd ibv;
-	atomic_int parents;         /* domains that stand for it */
-	struct pd *of;              /* of a parent domain the PD that it stands for */
+	atomic_int parents;         /* number of parent domains */
+	struct pd *of;              /* of a parent domain: its PD */
 	struct td *td;              /* of a parent domain; may be NULL */
 };
 
@@ -110,14 +110,14 @@ struct cq {
 	};
 	struct context *ctx;
 	uint64_t event_id;
-	uint32_t comp_got, async_got; /* events given; under ibv.mutex */
+	uint32_t comp_got, async_got; /* returned events; under ibv.mutex */
 	uint64_t wc_flags;
 
 	pthread_mutex_t resizing;   /* one at a time; before lock */
-	pthread_mutex_t lock;       /* of what follows */
+	pthread_mutex_t lock;       /* for the following fields */
 	struct roced_cq queue;
 	uint32_t armed_turn;        /* see wait.c */
-	struct roced_stamped_cqe flushed; /* a completion made here, of a device that is gone */
+	struct roced_stamped_cqe flushed; /* a completion created here after the device's end */
 	const struct roced_stamped_cqe *now; /* cq_ex: the one that is read */
 };
 
@@ -136,7 +136,7 @@ struct srq {
 	pthread_mutex_t resizing;       /* one at a time; before lock */
 	pthread_mutex_t lock;
 	struct roced_recv_queue queue;
-	struct roced_recv_queue *older; /* replaced by resizes, with receives that the card has not taken */
+	struct roced_recv_queue *older; /* replaced by resizes, with receives that the card has not read */
 	uint32_t older_count;
 	uint32_t max_wr, max_sge;
 
@@ -165,7 +165,7 @@ struct qp {
 	struct roced_send_queue send;
 	uint32_t flushed_sends;     /* how many of those that a gone device left were completed here */
 	uint32_t start;             /* wr_start: where the list began */
-	int failed;                 /* wr_*: the first mistake of the list */
+	int failed;                 /* wr_*: the first error of the list */
 	uint8_t *slot;              /* wr_*: of the request that is built */
 	uint32_t room;              /* wr_*: slots that are left */
 	struct mw *bound;           /* wr_*: windows that the list binds */
@@ -206,7 +206,7 @@ void async_clear(struct ibv_context *ibv); /* an object is gone */
 /* context.c */
 uint64_t context_name(struct opened *o, void *object, enum kind kind); /* an event id; 0 without memory */
 void context_unname(struct context *c, uint64_t id);
-/* NULL if the object is gone, or is no such one; the caller holds mu */
+/* NULL if the object was destroyed or has another kind; the caller holds mu */
 void *context_named(struct context *c, uint64_t id, enum kind kind);
 int token_take(struct context *c, uint32_t *token);              /* ENOMEM if all are in use */
 void token_own(struct context *c, uint32_t token, struct completer *owner);
@@ -232,15 +232,15 @@ static inline int gone(const struct roced_session *s)
 }
 
 /*
- * In the child of a fork: any lock of the context's objects may be held by a thread that is not there. Only
- * what is freed is touched, and descriptors stay the parent's.
+ * In the child of a fork: locks of the context's objects may be held by threads that do not exist there. Only freed
+ * memory is accessed, and descriptors stay the parent's.
  */
 static inline bool forked(const struct context *c)
 {
 	return atomic_load_explicit(&c->session->gone, memory_order_relaxed) == ROCED_FORKED;
 }
 
-/* The session to ask what needs the device alone, also in the child of a fork. */
+/* The session for queries of the device, also in the child of a fork. */
 static inline struct roced_session *session_here(struct ibv_context *context)
 {
 	return roced_session_here(context_of(context)->session);
@@ -291,15 +291,15 @@ int read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t coun
 /* cq.c */
 /* drops completions of tokens that are over; locks */
 void cq_purge(struct cq *cq);
-void cq_purge_locked(struct cq *cq);                             /* of who holds the lock */
+void cq_purge_locked(struct cq *cq);                             /* the caller holds the lock */
 int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel,
 	void *cq_context,
 	int vector, uint32_t flags, uint64_t wc_flags);
 void cqex_init(struct cq *cq);
-/* of a device that is gone; locks queue pairs */
+/* after the device's end; locks queue pairs */
 bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);
 
-/* wait.c: what a poll that finds nothing does */
+/* wait.c: called by a poll that finds nothing */
 void wait_empty(struct cq *cq);
 void wait_anew(void);
 
@@ -319,7 +319,7 @@ int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
 /* qpex.c */
 void qpex_init(struct qp *qp, uint64_t ops);
 
-/* A flow label has 20 bits, a PSN 24. Cards leave out what else a program sets, as UCX does. */
+/* A flow label has 20 bits, a PSN 24. Cards ignore further bits, as UCX relies on. */
 enum { FLOW_LABEL = 0xfffff, PSN = 0xffffff };
 
 /* The default of routes: of answers and groups. */
@@ -349,7 +349,7 @@ static inline void *fail(int failed)
 	return NULL;
 }
 
-/* For functions that return an errno or 0: an error sets errno too, as roced_ask does for what the service refuses. */
+/* For functions that return an errno or 0: an error sets errno too, as roced_ask does for errors of the service. */
 static inline int result(int failed)
 {
 	if (failed)

@@ -43,7 +43,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* A thread domain says that one thread uses what is made in it. It changes nothing here. */
+/* A thread domain promises use by one thread. It has no effect here. */
 struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct td *td;
@@ -68,8 +68,8 @@ int dealloc_td(struct ibv_td *ibv)
 }
 
 /*
- * A parent domain stands for its PD, which cannot go before it. The allocators of the program are not needed:
- * queues lie in the service's memory.
+ * A parent domain refers to its PD, which must outlive it. The program's allocators are unused: queues are in
+ * the service's memory.
  */
 struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
-/* What later libraries have for providers besides (IBVERBS_PRIVATE_65): as in private.c, nobody here asks the kernel. */
+/* Further exports of later libraries for providers (IBVERBS_PRIVATE_65): as in private.c, they do not access the
+   kernel. */
 
 #pragma GCC visibility push(default)
 void verbs_register_driver_65(const void *ops);

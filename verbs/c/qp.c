@@ -83,7 +83,7 @@ struct roced_qp_cap cap_of_program(const struct ibv_qp_cap *c)
 	return (struct roced_qp_cap){ c->max_send_wr, c->max_recv_wr, c->max_send_sge, c->max_recv_sge, c->max_inline_data };
 }
 
-/* Makes the queue pair in the service. What was made is undone by the caller, by its token and name. */
+/* Creates the queue pair in the service. On failure the caller releases its token and name. */
 static int make(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_cq *send = attr->send_cq, *recv = qp->is_xrc ? attr->send_cq : attr->recv_cq;
@@ -144,7 +144,7 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *attr)
 	return &qp->ex.qp_base;
 }
 
-/* The types that are built; queue pairs for managers and raw ones need rights, and other programs. */
+/* The supported types; queue pairs for managers and raw ones need privileges. */
 static bool known(int type)
 {
 	return type == ROCED_QPT_RC || type == ROCED_QPT_UC || type == ROCED_QPT_UD || type == ROCED_QPT_XRC_SEND;
@@ -165,7 +165,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* What a target is when it was made or opened, or has failed to be. It has neither PD nor queues. */
+/* Returns a new or opened target, or fails. It has neither PD nor queues. */
 static struct ibv_qp *give_target(struct qp *qp, int failed, uint32_t handle, uint32_t number, uint8_t state)
 {
 	if (failed) {
@@ -267,7 +267,7 @@ static bool leaving(struct qp *qp)
 	return roced_ask_simple(qp->ctx->session, ROCED_QUERY_QP, &r, &g) == 0 && g.leaving;
 }
 
-/* Sends that were posted leave first, within a second: no completion says so of unsignaled ones. */
+/* Waits up to a second for posted sends: unsignaled ones have no completion. */
 static void drain(struct qp *qp)
 {
 	struct timespec pause = { .tv_nsec = 100000 };
@@ -280,7 +280,7 @@ static void drain(struct qp *qp)
 	}
 }
 
-/* Posts and the flushing of a device that is gone find nothing any more. */
+/* Removes the queue pair from lookups by posts and by flushes. */
 static int shut(struct qp *qp)
 {
 	pthread_mutex_lock(&qp->send_lock);
@@ -292,7 +292,7 @@ static int shut(struct qp *qp)
 	return was;
 }
 
-/* When no poll can find the queue pair any more, its completions take up no room. */
+/* Once no poll can find the queue pair, its completions need no space. */
 static void forget(struct qp *qp)
 {
 	struct ibv_cq *send = qp->init.send_cq, *recv = qp->init.recv_cq;
@@ -335,7 +335,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 /* No order is promised between the bytes of a message. */
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, int opcode, uint32_t flags) { return 0; }
 
-/* Options of vendors: there are none. */
+/* Vendor options are not supported. */
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	return result(ece->vendor_id || ece->options || ece->comp_mask ? EOPNOTSUPP : 0);

@@ -4,9 +4,8 @@
 #include "objects.h"
 
 /*
- * The extended way to post: wr_start locks the send queue, each wr_ function of an operation begins a request in
- * the next slot, those that set something fill it in, and wr_complete lets the card see all, or none after a
- * mistake.
+ * Extended posting: wr_start locks the send queue, each wr_ function of an operation starts a request in the
+ * next slot, the setters fill it in, and wr_complete publishes all requests to the card, or none after an error.
  */
 
 static struct qp *of(struct ibv_qp_ex *ex) { return OF(struct qp, ex, ex); }
@@ -70,7 +69,7 @@ static int wr_complete(struct ibv_qp_ex *ex) { return end(of(ex), true); }
 
 static void wr_abort(struct ibv_qp_ex *ex) { end(of(ex), false); }
 
-/* Begins a request; NULL after a mistake, and then nothing more is written. */
+/* Starts a request; NULL after an error, and then nothing more is written. */
 static uint8_t *begin(struct ibv_qp_ex *ex, int opcode, uint32_t imm)
 {
 	const unsigned flags = ROCED_SEND_FENCE | ROCED_SEND_SIGNALED | ROCED_SEND_SOLICITED | ROCED_SEND_INLINE;
@@ -213,7 +212,7 @@ static bool is_atomic(struct qp *qp)
 	return opcode == ROCED_WR_ATOMIC_CMP_AND_SWP || opcode == ROCED_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Where SGEs stand: behind the operands of an atomic. */
+/* The position of SGEs: behind the operands of an atomic. */
 static uint8_t *data_of(struct qp *qp)
 {
 	return qp->slot + qp->send.header + (is_atomic(qp) ? sizeof(struct roced_atomic) : 0);
@@ -268,7 +267,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &one);
 }
 
-/* The functions of the operations that the program has asked for are there, others are not. */
+/* Sets the functions of the requested operations; others stay unset. */
 void qpex_init(struct qp *qp, uint64_t ops)
 {
 	struct ibv_qp_ex *ex = &qp->ex;

@@ -61,7 +61,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 int query_device_old(struct ibv_context *context,
 	struct ibv_device_attr *attr) { return ibv_query_device(context, attr); }
 
-/* Registration on demand is what all registration is here, of what every service can do. */
+/* All registration here behaves like registration on demand, with the operations of every service. */
 static void fill_odp(struct ibv_device_attr_ex *a)
 {
 	uint32_t sends = IBV_ODP_SEND | IBV_ODP_RECV | IBV_ODP_SRQ_RECV;
@@ -100,7 +100,7 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 	return 0;
 }
 
-/* The program has a structure of size bytes: what it does not know is left out. */
+/* The program's structure has size bytes: further fields are omitted. */
 int query_port_sized(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
 	struct roced_query_port_request r = { .port = port };
@@ -138,8 +138,8 @@ int query_port_sized(struct ibv_context *context, uint8_t port, struct ibv_port_
 }
 
 /*
- * The exported function is for programs whose structure ends before flags: rdma-core's inline one
- * takes the sized one.
+ * The exported function is for programs whose structure ends before flags: rdma-core's inline one calls the
+ * sized one.
  */
 int query_port_old(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {

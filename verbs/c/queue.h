@@ -1,10 +1,10 @@
 /*
- * The program's half of the queues that it shares with a card: post, poll, arm, ring, resize, purge.
- * ring.h has the layouts, docs/C.md the rules; package ring does the same in Go. C11 atomics, no calls
- * but of libc, no locks: one thread at a time uses a queue, and its owner sees to that.
+ * The program's half of the queues that it shares with a card: post, poll, arm, ring, resize, purge. ring.h has the
+ * layouts, docs/C.md the rules; package ring is the same in Go. C11 atomics, no calls except libc, no locks: the owner
+ * must ensure that one thread at a time uses a queue.
  *
- * What the card writes is not trusted: an index out of bounds means "full" to who posts and "empty" to
- * who polls, never an access outside the queue.
+ * Values written by the card are not trusted: an index out of bounds means "full" when posting and "empty" when
+ * polling, never an access outside the queue.
  */
 #ifndef ROCED_QUEUE_H
 #define ROCED_QUEUE_H
@@ -38,13 +38,13 @@ static inline uint8_t *roced_slot(const struct roced_slots *q, uint32_t index)
 	return q->memory + ROCED_SLOTS + (size_t)(index & (q->entries - 1)) * q->stride;
 }
 
-/* How many SGEs a slot has room for behind a header. */
+/* Number of SGEs that fit into a slot behind a header. */
 static inline uint32_t roced_slot_sges(const struct roced_slots *q, uint32_t header)
 {
 	return (q->stride - header) / sizeof(struct roced_sge);
 }
 
-/* False if such a queue does not fit its memory. least is what a slot has at least. */
+/* False if such a queue does not fit its memory. least is the minimum size of a slot. */
 static inline bool roced_slots_open(struct roced_slots *q, void *memory, uint64_t length,
 	uint32_t entries, uint32_t stride,
 	uint32_t least)
@@ -106,8 +106,8 @@ static inline uint64_t roced_send_progress(const struct roced_send_queue *q)
 }
 
 /*
- * How many requests occupy a slot: those that the card has not taken, and those whose completion has
- * not been polled. polled counts completions polled, modulo 2^32. Never too small.
+ * Number of requests that occupy a slot: those that the card has not read, and those whose completion was not polled.
+ * polled counts completions polled, modulo 2^32. Never too small.
  */
 static inline uint32_t roced_send_outstanding(const struct roced_send_queue *q, uint32_t polled)
 {
@@ -119,7 +119,7 @@ static inline uint32_t roced_send_outstanding(const struct roced_send_queue *q, 
 	return untaken + unpolled;
 }
 
-/* How many requests the card has not taken. */
+/* Number of requests that the card has not read. */
 static inline uint32_t roced_send_waiting(const struct roced_send_queue *q)
 {
 	uint32_t waiting = q->at.next - (uint32_t)roced_send_progress(q);
@@ -127,20 +127,17 @@ static inline uint32_t roced_send_waiting(const struct roced_send_queue *q)
 	return waiting < q->at.entries ? waiting : q->at.entries;
 }
 
-/*
- * How many completions the card has written for this queue, modulo 2^32: where to count from after a
- * reset.
- */
+/* Number of completions that the card has written for this queue, modulo 2^32: the start of the count after a reset. */
 static inline uint32_t roced_send_signaled(const struct roced_send_queue *q)
 	{ return (uint32_t)(roced_send_progress(q) >> 32); }
 
-/* The queue pair is in ERR: posts are taken, and flushed. Pairs with SendConsumer.SetFailed. */
+/* The queue pair is in ERR: posts are accepted and flushed. Pairs with SendConsumer.SetFailed. */
 static inline bool roced_send_failed(const struct roced_send_queue *q)
 {
 	return atomic_load(roced_word(&q->at, ROCED_SEND_ERROR)) != 0;
 }
 
-/* The next slot, which the caller fills. It has looked for room. */
+/* Returns the next slot for the caller to fill. The caller has checked that there is one. */
 static inline uint8_t *roced_send_next(struct roced_send_queue *q) { return roced_slot(&q->at,
 	q->at.next++); }
 
@@ -165,7 +162,7 @@ static inline bool roced_recv_open(struct roced_recv_queue *q, void *memory, uin
 	return true;
 }
 
-/* Of a queue pair's own queue: how many requests occupy a slot. polled counts completions polled. */
+/* Number of requests that occupy a slot of a queue pair's own queue. polled counts completions polled. */
 static inline uint32_t roced_recv_outstanding(const struct roced_recv_queue *q, uint32_t polled)
 {
 	uint32_t n = q->at.next - polled;
@@ -173,7 +170,7 @@ static inline uint32_t roced_recv_outstanding(const struct roced_recv_queue *q, 
 	return n < q->at.entries ? n : q->at.entries;
 }
 
-/* Of a shared queue: how many requests the card has not taken. Pairs with consumer.publish of index.go. */
+/* Number of requests in a shared queue that the card has not read. Pairs with consumer.publish of index.go. */
 static inline uint32_t roced_recv_waiting(const struct roced_recv_queue *q)
 {
 	uint32_t n = q->at.next - atomic_load_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS),
@@ -229,9 +226,8 @@ static inline bool roced_cq_open(struct roced_cq *q, void *memory, uint64_t leng
 }
 
 /*
- * How many completions lie in the queue, as far as this side has to know: at least one if there is one. The load of the
- * index is sequentially consistent: after roced_cq_arm it must not pass the arming. Pairs with producer.publish of
- * index.go.
+ * Number of completions in the queue, at least one if there are any. The load of the index is sequentially consistent:
+ * after roced_cq_arm it must not pass the arming. Pairs with producer.publish of index.go.
  */
 static inline uint32_t roced_cq_ready(struct roced_cq *q)
 {
@@ -244,7 +240,7 @@ static inline uint32_t roced_cq_ready(struct roced_cq *q)
 	return produced - q->at.next;
 }
 
-/* All that are there now, with those that were kept. */
+/* Number of all completions, including kept ones. */
 static inline uint32_t roced_cq_count(struct roced_cq *q)
 {
 	uint32_t produced = atomic_load(roced_word(&q->at, ROCED_PRODUCER_WORDS)); /* as in roced_cq_ready */
@@ -258,7 +254,7 @@ static inline bool roced_cq_stamped(const struct roced_cq *q)
 	{ return q->at.stride >= sizeof(struct roced_stamped_cqe); }
 
 /*
- * The oldest completion, in its slot or among the kept; NULL if there is none. It is there until
+ * Returns the oldest completion, in its slot or among the kept, or NULL. It is valid until
  * roced_cq_step.
  */
 static inline const struct roced_stamped_cqe *roced_cq_oldest(struct roced_cq *q)
@@ -279,8 +275,8 @@ static inline void roced_cq_step(struct roced_cq *q)
 }
 
 /*
- * The card may write the slots of what was stepped over. Before completions are counted for their
- * queue pairs. Pairs with producer.free of index.go.
+ * Releases the stepped-over slots to the card, before completions are counted for their queue pairs. Pairs with
+ * producer.free of index.go.
  */
 static inline void roced_cq_publish(struct roced_cq *q)
 {
@@ -310,8 +306,8 @@ static inline void roced_cq_threshold(struct roced_cq *q, uint32_t counted)
 }
 
 /*
- * Takes all completions out of the queue, and keeps those that the caller wants: others take up room
- * until they are polled. False without memory: then they stay where they are.
+ * Removes all completions from the queue and keeps those that the caller wants, since they occupy slots until they are
+ * polled. False without memory: then the queue is unchanged.
  */
 static inline bool roced_cq_purge(struct roced_cq *q, bool (*wanted)(void *of,
 	const struct roced_cqe *cqe), void *of)
@@ -338,9 +334,8 @@ static inline bool roced_cq_purge(struct roced_cq *q, bool (*wanted)(void *of,
 }
 
 /*
- * Goes on in the queue of a resize, which the card writes by now; what was in the old one has been
- * purged to the kept ones. Gives the armings that came too late for the old queue: the card may owe
- * their events (check_cq).
+ * Continues in the queue of a resize, which the card already writes; completions of the old one were purged to the kept
+ * ones. Returns the armings that came too late for the old queue: the card may owe their events (check_cq).
  */
 static inline uint32_t roced_cq_move(struct roced_cq *q, const struct roced_cq *to)
 {

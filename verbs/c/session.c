@@ -22,7 +22,7 @@
 struct session {
 	struct roced_session front;
 	struct link link;
-	int signals;             /* events of waits, which nobody here has asked for; kept open */
+	int signals;             /* events of waits, which are unused here; kept open */
 	pthread_mutex_t passing; /* one file at a time */
 	int passing_cancel;      /* under passing: whether its thread could be cancelled before */
 	unsigned users;

@@ -114,7 +114,7 @@ struct ibv_sa_path_rec {
 	uint8_t preference;
 };
 
-/* What RDMA_OPTION_IB_PATH and ai_route take: all is big-endian. */
+/* The format of RDMA_OPTION_IB_PATH and ai_route: all fields are big-endian. */
 struct ibv_path_record {
 	uint64_t service_id;
 	union ibv_gid dgid;

@@ -76,7 +76,7 @@ int cm_address_from(struct roced_addr_port *to, const struct sockaddr *from, enu
 	}
 	if (from->sa_family == CM_AF_IB)
 		return from_ib(to, (const struct sockaddr_ib *)from, ps);
-	return EINVAL; /* as librdmacm, which knows no length of it */
+	return EINVAL; /* as in librdmacm, which has no length for it */
 }
 
 void cm_address_to(struct sockaddr_storage *to, const struct roced_addr_port *from)

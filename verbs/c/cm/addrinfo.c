@@ -43,7 +43,8 @@ static bool is_datagram(int qp_type, int port_space)
 	return qp_type == ROCED_QPT_UD || (qp_type == 0 && (port_space == RDMA_PS_UDP || port_space == RDMA_PS_IPOIB));
 }
 
-/* complete sets the type of queue pair and the port space by each other; connections are what is meant without both. */
+/* complete derives the type of queue pair and the port space from each other; without both the default is
+   connections. */
 static void complete(struct rdma_addrinfo *info)
 {
 	bool datagram = is_datagram(info->ai_qp_type, info->ai_port_space);
@@ -68,7 +69,7 @@ static struct addrinfo hints_of(const struct rdma_addrinfo *info)
 	return ai;
 }
 
-/* look_up gives the first address of a name. */
+/* look_up returns the first address of a name. */
 static int look_up(const char *node, const char *service, struct rdma_addrinfo *info)
 {
 	struct addrinfo hints = hints_of(info), *list;
@@ -89,7 +90,7 @@ static int look_up(const char *node, const char *service, struct rdma_addrinfo *
 	return failed;
 }
 
-/* take_hints takes from the hints what a name does not say. */
+/* take_hints copies the hints that the name does not determine. */
 static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
 	int failed = 0;
@@ -134,7 +135,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 	return 0;
 }
 
-/* cm_addrinfo_connect has an id keep the data that goes before the program's private data. */
+/* cm_addrinfo_connect stores the data that precedes the program's private data. */
 int cm_addrinfo_connect(struct cm_id *id, const struct rdma_addrinfo *info)
 {
 	if (info->ai_connect_len == 0)
@@ -146,7 +147,7 @@ int cm_addrinfo_connect(struct cm_id *id, const struct rdma_addrinfo *info)
 	return 0;
 }
 
-/* InfiniBand's services (RAI_SA) are not here. Names are looked up at once; the event says that it is done. */
+/* InfiniBand's services (RAI_SA) are not supported. Names are resolved synchronously; the event reports completion. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *public, const char *node, const char *service, const struct rdma_addrinfo *hints)
 {
 	struct cm_id *id = cm_id_of(public);

@@ -11,7 +11,7 @@
 
 #include "cm.h"
 
-/* Without a device there is no channel: programs learn by it whether there is RDMA. */
+/* Without a device it fails: programs use this to detect RDMA. */
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	int error = cm_devices_exist();
@@ -32,7 +32,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &c->channel;
 }
 
-/* cm_channel_free frees what a channel has, when no thread is in a call with it. */
+/* cm_channel_free frees the channel once no thread is in a call with it. */
 void cm_channel_free(struct cm_channel *c)
 {
 	struct cm_event *event;
@@ -105,7 +105,7 @@ static int add_source(struct cm_channel *c, struct cm_device *device)
 			close(fd);
 		return error;
 	}
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* event.c waits on it, if there is one device */
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* event.c blocks on it if there is one device */
 	s = &c->sources[c->count++];
 	*s = (struct cm_source){ .device = device, .channel = grant.channel, .fd = fd };
 	return 0;
@@ -122,8 +122,8 @@ bool cm_channel_lives(const struct cm_channel *c)
 }
 
 /*
- * cm_channel_open_devices has the channel be of the devices that there are, unless it has some that live: its
- * ids are on all of them, and the devices of a channel stay the same.
+ * cm_channel_open_devices adds all current devices to the channel, unless it already has a live one: its ids are on all
+ * of its devices, so the devices of a channel do not change.
  */
 int cm_channel_open_devices(struct cm_channel *c)
 {

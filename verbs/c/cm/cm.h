@@ -42,7 +42,7 @@ struct cm_part {
 	struct cm_device *device;
 	struct cm_id *id;
 	uint32_t handle;
-	bool told; /* that the device is removed */
+	bool told; /* the removal was reported */
 };
 
 /* A device of the service. It stays open while the library is loaded. */
@@ -53,7 +53,7 @@ struct cm_device {
 	struct roced_session *session;
 	pthread_mutex_t lock;
 	struct ibv_pd *pd;                    /* the default one; made when an id is bound */
-	struct ibv_xrcd *xrcd;                /* the default one; opened when a program of XRC names none */
+	struct ibv_xrcd *xrcd;                /* the default; opened for an XRC program that gives none */
 	struct cm_part *parts[CM_PART_BUCKETS]; /* by handle */
 };
 
@@ -61,7 +61,7 @@ struct cm_device {
 struct cm_source {
 	struct cm_device *device;
 	uint32_t channel; /* the service's handle */
-	int fd;           /* readable while there are events; -1 when the device is gone and that has been told */
+	int fd;           /* readable while there are events; -1 after the removal of the device was reported */
 	bool gone;
 };
 
@@ -70,17 +70,17 @@ struct cm_channel {
 	pthread_mutex_t lock;
 	struct cm_source *sources;
 	int count;
-	int turn;                            /* the source that is asked next */
+	int turn;                            /* the source to poll next */
 	int users;                           /* threads that get events */
 	bool destroyed;
 	int peeking;                         /* threads that wait on the one source's socket */
-	int local_fd;                        /* eventfd, readable while there are local events; -1 until one was made */
+	int local_fd;                        /* eventfd, readable while there are local events; -1 until it is created */
 	struct cm_event *local, **local_end; /* events that the library made itself */
 };
 
 struct cm_join {
 	struct cm_join *next;
-	uint64_t token; /* what the service calls it */
+	uint64_t token; /* the service's token */
 	void *context;
 	bool full;      /* it receives */
 	bool attached;  /* the id's queue pair, to mgid */
@@ -94,13 +94,13 @@ struct cm_option {
 };
 
 struct cm_id {
-	struct rdma_cm_id id; /* what the program sees */
+	struct rdma_cm_id id; /* the program's structure */
 	pthread_mutex_t lock;
 
 	/* Its devices: parts.c. */
 	struct cm_part **parts;
 	int count;
-	uint64_t number;      /* at random: by which cards know that a port on several is of one id */
+	uint64_t number;      /* random: identifies the id to cards that share its port */
 	uint8_t kind;         /* of its queue pair, 0 for that of the port space */
 	bool bound;           /* it has an address, or all */
 	struct cm_option options[CM_OPTIONS];
@@ -111,9 +111,9 @@ struct cm_id {
 	bool sync;            /* its calls wait, on a channel of its own */
 
 	/* Connections. */
-	bool asked;           /* it stands for a request that the program has not answered */
+	bool asked;           /* created by a request that the program has not answered */
 	uint8_t responder_resources, initiator_depth;
-	void *connect;        /* goes before the program's private data (ai_connect) */
+	void *connect;        /* precedes the program's private data (ai_connect) */
 	size_t connect_len;
 
 	/* Of endpoints that listen: for the queue pairs of requests. */
@@ -122,12 +122,12 @@ struct cm_id {
 
 	struct rdma_addrinfo *addrinfo; /* of rdma_resolve_addrinfo */
 	struct cm_join *joins;
-	uint64_t joined;                /* joins that there have been */
+	uint64_t joined;                /* number of joins so far */
 };
 
 /* An event as the library has it. */
 struct cm_event {
-	struct rdma_cm_event event; /* what the program sees */
+	struct rdma_cm_event event; /* the program's structure */
 	struct cm_id *counted;      /* the id that waits for its acknowledgement */
 	struct cm_join *join;       /* of counted, which waits for it too */
 	struct cm_event *next;      /* of local ones */
@@ -137,7 +137,7 @@ struct cm_event {
 static inline struct cm_id *cm_id_of(struct rdma_cm_id *id) { return (struct cm_id *)id; }
 static inline struct cm_channel *cm_channel_of(struct rdma_event_channel *c) { return (struct cm_channel *)c; }
 
-/* Gives 0, or -1 with errno set to the error. */
+/* Returns 0, or -1 with errno set. */
 static inline int cm_result(int error)
 {
 	if (error == 0)
@@ -160,8 +160,8 @@ bool cm_device_gone(const struct cm_device *device);
 void cm_device_enter(struct cm_part *part);
 void cm_device_remove(struct cm_part *part);
 struct cm_id *cm_device_find(struct cm_device *device, uint32_t handle);
-struct cm_id *cm_device_bereft(struct cm_device *device, const struct rdma_event_channel *channel);
-void cm_device_told(struct cm_device *device, uint32_t handle);
+struct cm_id *cm_device_orphaned(struct cm_device *device, const struct rdma_event_channel *channel);
+void cm_device_notified(struct cm_device *device, uint32_t handle);
 
 /* channel.c */
 int cm_channel_open_devices(struct cm_channel *channel);
@@ -177,10 +177,10 @@ struct cm_id *cm_id_child(struct cm_id *listener, struct cm_device *device, uint
 
 /* parts.c: errnos. The caller holds the id's lock. */
 int cm_parts_open(struct cm_id *id);
-int cm_part_adopt(struct cm_id *id, struct cm_device *device, uint32_t handle);
+int cm_part_attach(struct cm_id *id, struct cm_device *device, uint32_t handle);
 void cm_parts_close(struct cm_id *id);
-int cm_parts_tell(struct cm_id *id, uint16_t command, void *request, size_t len);
-int cm_part_tell(struct cm_part *part, uint16_t command, void *request, size_t len);
+int cm_parts_cmd(struct cm_id *id, uint16_t command, void *request, size_t len);
+int cm_part_cmd(struct cm_part *part, uint16_t command, void *request, size_t len);
 int cm_one(struct cm_id *id, struct cm_part **part);
 int cm_bind(struct cm_id *id, const struct roced_addr_port *to);
 int cm_choose(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest, struct cm_part **part);
@@ -204,10 +204,10 @@ struct cm_event *cm_take_local(struct cm_channel *channel);
 /* rswait.c */
 bool cm_interrupts(void);
 
-/* take.c: with the channel's lock; EIO when all devices are gone. */
+/* take.c: needs the channel's lock; EIO when all devices are gone. */
 int cm_take(struct cm_channel *channel, struct cm_event **event);
 
-/* resolve.c: what the id knows of its addresses, device and route, as the service says. The caller holds its lock. */
+/* resolve.c: updates the id's addresses, device and route from the service. The caller holds its lock. */
 int cm_refresh(struct cm_id *id);
 
 /* connect.c: for events. */
@@ -222,7 +222,7 @@ int cm_qp_fail(struct cm_id *id);
 int cm_cqs_create(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr);
 void cm_cqs_destroy(struct cm_id *id);
 
-/* mcast.c: the caller holds the id's lock. False: nobody is to get the event. */
+/* mcast.c: the caller holds the id's lock. Returns false if the event must not be delivered. */
 bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token);
 void cm_joins_detach(struct cm_id *id);
 void cm_joins_free(struct cm_id *id);

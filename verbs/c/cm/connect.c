@@ -4,10 +4,10 @@
 
 #include "cm.h"
 
-/* What librdmacm uses without parameters: of timeouts, and of "receiver not ready" without an end. */
+/* librdmacm's defaults: the number of timeouts; RNR retries are unlimited. */
 enum { DEFAULT_RETRIES = 7 };
 
-/* Requests whose lists are private data, with the room for it. */
+/* Requests that end with private data, with space for it. */
 union connect_request {
 	struct roced_connect_id_request request;
 	uint8_t room[sizeof(struct roced_connect_id_request) + CM_MAX_PRIVATE_DATA];
@@ -69,7 +69,7 @@ static int listen_everywhere(struct cm_id *id, int backlog)
 	if (error)
 		return error;
 	id->bound = true;
-	error = cm_parts_tell(id, ROCED_LISTEN_ID, &r, sizeof(r));
+	error = cm_parts_cmd(id, ROCED_LISTEN_ID, &r, sizeof(r));
 	return error ? error : cm_refresh(id);
 }
 
@@ -96,7 +96,7 @@ int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *param)
 	if (!error)
 		error = fill(id, &r.request.param, &r.request.private_data_count, r.request.private_data, param);
 	if (!error)
-		error = cm_part_tell(part, ROCED_CONNECT_ID, &r, sizeof(r.request) + r.request.private_data_count);
+		error = cm_part_cmd(part, ROCED_CONNECT_ID, &r, sizeof(r.request) + r.request.private_data_count);
 	pthread_mutex_unlock(&id->lock);
 	return error ? cm_result(error) : cm_complete(id);
 }
@@ -110,10 +110,10 @@ static int reject(struct cm_part *part, const void *private_data, size_t len)
 	r.request.private_data_count = (uint32_t)len;
 	if (len > 0)
 		memcpy(r.request.private_data, private_data, len);
-	return cm_part_tell(part, ROCED_REJECT_ID, &r, sizeof(r.request) + len);
+	return cm_part_cmd(part, ROCED_REJECT_ID, &r, sizeof(r.request) + len);
 }
 
-/* answer has a connection's queue pair ready before the peer knows of it. */
+/* answer prepares a connection's queue pair before the peer is notified. */
 static int answer(struct cm_id *id, struct cm_part *part, const struct rdma_conn_param *param)
 {
 	union accept_request r = { 0 };
@@ -127,7 +127,7 @@ static int answer(struct cm_id *id, struct cm_part *part, const struct rdma_conn
 	if (error)
 		return error;
 	r.request.response = !id->asked;
-	return cm_part_tell(part, ROCED_ACCEPT_ID, &r, sizeof(r.request) + r.request.private_data_count);
+	return cm_part_cmd(part, ROCED_ACCEPT_ID, &r, sizeof(r.request) + r.request.private_data_count);
 }
 
 int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
@@ -155,8 +155,8 @@ int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
 }
 
 /*
- * cm_responded takes the peer's acceptance for an id that has a queue pair: this can send when the program gets the
- * event, which is then ESTABLISHED. If that fails, the peer is rejected. The caller holds the id's lock.
+ * cm_responded handles the peer's acceptance for an id that has a queue pair: it can send before the program gets the
+ * event, which is then ESTABLISHED. On failure the peer is rejected. The caller holds the id's lock.
  */
 void cm_responded(struct cm_id *id, struct cm_event *event)
 {
@@ -169,13 +169,13 @@ void cm_responded(struct cm_id *id, struct cm_event *event)
 	error = cm_qp_bring(id, part, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH, true);
 	if (!error) {
 		r.request.response = 1;
-		error = cm_part_tell(part, ROCED_ACCEPT_ID, &r, sizeof(r.request));
+		error = cm_part_cmd(part, ROCED_ACCEPT_ID, &r, sizeof(r.request));
 	}
 	if (!error) {
 		event->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
-	reject(part, NULL, 0); /* else there is nobody to be told */
+	reject(part, NULL, 0); /* otherwise there is no peer to notify */
 	cm_qp_fail(id);
 	event->event.event = RDMA_CM_EVENT_CONNECT_ERROR;
 	event->event.status = -error;
@@ -194,7 +194,7 @@ int rdma_establish(struct rdma_cm_id *public)
 	pthread_mutex_lock(&id->lock);
 	error = cm_one(id, &part);
 	if (!error)
-		error = cm_part_tell(part, ROCED_ACCEPT_ID, &r, sizeof(r.request));
+		error = cm_part_cmd(part, ROCED_ACCEPT_ID, &r, sizeof(r.request));
 	pthread_mutex_unlock(&id->lock);
 	return cm_result(error);
 }
@@ -215,7 +215,7 @@ int rdma_reject(struct rdma_cm_id *public, const void *private_data, uint8_t pri
 	return cm_result(error);
 }
 
-/* There are no vendor's options here whose refusal would have another reason. */
+/* Vendor options (ECE) are not supported, so a rejection has no separate reason for them. */
 int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
 {
 	return rdma_reject(id, private_data, private_data_len);
@@ -233,7 +233,7 @@ int rdma_notify(struct rdma_cm_id *public, int event)
 	pthread_mutex_lock(&id->lock);
 	error = cm_one(id, &part);
 	if (!error)
-		error = cm_part_tell(part, ROCED_NOTIFY_ID, &r, sizeof(r));
+		error = cm_part_cmd(part, ROCED_NOTIFY_ID, &r, sizeof(r));
 	pthread_mutex_unlock(&id->lock);
 	return cm_result(error);
 }
@@ -248,7 +248,7 @@ int rdma_disconnect(struct rdma_cm_id *public)
 	pthread_mutex_lock(&id->lock);
 	error = cm_one(id, &part);
 	if (!error)
-		error = cm_part_tell(part, ROCED_DISCONNECT_ID, &r, sizeof(r));
+		error = cm_part_cmd(part, ROCED_DISCONNECT_ID, &r, sizeof(r));
 	if (!error)
 		error = cm_qp_fail(id);
 	pthread_mutex_unlock(&id->lock);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* Completion queues that an id has because its program gave none, and its shared receive queue (rdma_create_srq(3)). */
+/* Completion queues created for an id without CQs of the program, and its shared receive queue (rdma_create_srq(3)). */
 #include <string.h>
 
 #include "cm.h"
@@ -29,7 +29,7 @@ void cm_cqs_destroy(struct cm_id *id)
 	destroy(&id->id.send_cq_channel, &id->id.send_cq);
 }
 
-/* cm_cqs_create makes those that the attributes do not name, with a channel each. */
+/* cm_cqs_create creates the CQs that the attributes do not name, with a channel each. */
 int cm_cqs_create(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr)
 {
 	uint32_t receives = attr->cap.max_recv_wr;
@@ -63,7 +63,7 @@ static struct ibv_srq *create_ex(struct ibv_context *context, struct ibv_srq_ini
 	return ex->create_srq_ex(context, attr);
 }
 
-/* complete_srq fills in what the program left out: the PD; of an XRC SRQ the CQ and the domain too. */
+/* complete_srq fills in omitted attributes: the PD; for an XRC SRQ also the CQ and the domain. */
 static int complete_srq(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	bool xrc = (attr->comp_mask & IBV_SRQ_INIT_TYPE) && attr->srq_type == ROCED_SRQT_XRC;

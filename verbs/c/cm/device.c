@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* The service's devices, as librdmacm uses them. They are opened when the first id is made, and stay open. */
+/* The service's devices. They are opened with the first id and stay open. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "cm.h"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static struct cm_device *devices; /* also those that are gone: ids may still be on them */
+static struct cm_device *devices; /* includes removed devices, which ids may still use */
 
-/* The child of a fork finds the locks free, whatever other threads did. */
+/* The locks are free in the child of a fork. */
 static void before_fork(void) { pthread_mutex_lock(&opening); }
 static void in_parent(void) { pthread_mutex_unlock(&opening); }
 static void in_child(void)
@@ -164,8 +164,8 @@ struct cm_id *cm_device_find(struct cm_device *device, uint32_t handle)
 	return id;
 }
 
-/* cm_device_told notes that a device's removal was told to an id. */
-void cm_device_told(struct cm_device *device, uint32_t handle)
+/* cm_device_notified records that a device's removal was reported to an id. */
+void cm_device_notified(struct cm_device *device, uint32_t handle)
 {
 	struct cm_part *part;
 
@@ -177,10 +177,10 @@ void cm_device_told(struct cm_device *device, uint32_t handle)
 }
 
 /*
- * cm_device_bereft gives an id of a channel that is bound to a device which is gone, and was not told; each
- * once. The service tells of a device that ends, but its word may be lost with the connection.
+ * cm_device_orphaned returns an id of the channel on a removed device to which the removal was not reported, each
+ * once. The service reports the removal, but the report may be lost with the connection.
  */
-struct cm_id *cm_device_bereft(struct cm_device *device, const struct rdma_event_channel *channel)
+struct cm_id *cm_device_orphaned(struct cm_device *device, const struct rdma_event_channel *channel)
 {
 	struct cm_id *id = NULL;
 	struct cm_part *part;

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
-/* Endpoints: ids whose calls wait, made of what rdma_getaddrinfo gives (rdma_create_ep(3), rdma_get_request(3)). */
+/* Endpoints: synchronous ids created from the result of rdma_getaddrinfo (rdma_create_ep(3),
+   rdma_get_request(3)). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 enum { RESOLVE_MS = 2000 };
 
-/* listen_for has an endpoint keep what the queue pairs of its requests are to be like. */
+/* listen_for stores the attributes for the queue pairs of an endpoint's requests. */
 static int listen_for(struct cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (rdma_bind_addr(&id->id, res->ai_src_addr) != 0)
@@ -70,7 +71,7 @@ void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* equip gives a request's id a channel of its own and, if the listener has attributes for it, a queue pair. */
+/* equip creates a channel for a request's id and, if the listener has attributes for it, a queue pair. */
 static int equip(struct rdma_cm_id *id, const struct cm_id *listener)
 {
 	struct ibv_qp_init_attr attr;

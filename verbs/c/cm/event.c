@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /*
- * Events as a program has them: waited for and acknowledged (rdma_get_cm_event(3), rdma_ack_cm_event(3)). take.c and
- * local.c have where they come from.
+ * Events as seen by a program: waiting and acknowledgement (rdma_get_cm_event(3), rdma_ack_cm_event(3)). Their sources
+ * are take.c and local.c.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 /* Of cm_id.reported and completed. The last lock of all. */
 static pthread_mutex_t counts = PTHREAD_MUTEX_INITIALIZER;
 
-/* The child of a fork finds the lock free, whatever other threads did. */
+/* The lock is free in the child of a fork. */
 static void before_fork(void) { pthread_mutex_lock(&counts); }
 static void after_fork(void) { pthread_mutex_unlock(&counts); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
@@ -106,8 +106,8 @@ static int wait_in_poll(int fd)
 }
 
 /*
- * wait_for waits until there may be an event. With one device it reads that one's socket: a signal's handler interrupts
- * the call or not, as it was installed (SA_RESTART), as with the kernel's rdma_cm.
+ * wait_for waits until there may be an event. With one device it reads that device's socket: a signal handler
+ * interrupts the call depending on SA_RESTART, as with the kernel's rdma_cm.
  */
 static int wait_for(struct cm_channel *c)
 {
@@ -130,7 +130,7 @@ static int wait_for(struct cm_channel *c)
 	return error;
 }
 
-/* enter has a channel stay until leave. */
+/* enter keeps the channel alive until leave. */
 static void enter(struct cm_channel *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -139,8 +139,8 @@ static void enter(struct cm_channel *c)
 }
 
 /*
- * leave is false when the channel was destroyed meanwhile. The kernel's rdma_cm lets a thread wait for ever then, and
- * programs (rping, mckey) end beside such a thread, which must not see an error.
+ * leave returns false if the channel was destroyed meanwhile. The kernel's rdma_cm then blocks the thread forever, and
+ * programs (rping, mckey) exit with such a thread, which must not see an error.
  */
 static bool leave(struct cm_channel *c)
 {
@@ -175,7 +175,7 @@ static int get_event(struct cm_channel *c, struct cm_event **event)
 	}
 }
 
-/* cm_get_event gives the next event, and waits for it unless the channel's descriptor says not to. */
+/* cm_get_event returns the next event. It waits unless the channel's descriptor is non-blocking. */
 int cm_get_event(struct cm_channel *c, struct cm_event **event)
 {
 	int error;
@@ -205,7 +205,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	return 0;
 }
 
-/* failure_of is why an event is one of a failure; 0 if it is none. */
+/* failure_of returns the errno of a failure event, or 0. */
 static int failure_of(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
@@ -217,7 +217,7 @@ static int failure_of(const struct rdma_cm_event *event)
 	return -event->status;
 }
 
-/* cm_complete waits for what a call of a synchronous id has begun. The id has the event until its next call. */
+/* cm_complete waits for the operation of a synchronous id. The id keeps the event until its next call. */
 int cm_complete(struct cm_id *id)
 {
 	if (!id->sync)

@@ -77,7 +77,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	return cm_id_create(channel, id, context, ps, 0);
 }
 
-/* cm_id_child is the id that a request has made on a device; NULL with the request rejected when there is no memory. */
+/* cm_id_child returns the id that a request has created on a device. Without memory it rejects the request and returns
+   NULL. */
 struct cm_id *cm_id_child(struct cm_id *listener, struct cm_device *device, uint32_t handle)
 {
 	struct roced_destroy_id_request r = { .id = handle };
@@ -88,7 +89,7 @@ struct cm_id *cm_id_child(struct cm_id *listener, struct cm_device *device, uint
 	if (id) {
 		id->asked = true;
 		id->bound = true;
-		if (cm_part_adopt(id, device, handle) == 0)
+		if (cm_part_attach(id, device, handle) == 0)
 			return id;
 		free_id(id);
 	}
@@ -124,7 +125,7 @@ int rdma_destroy_id(struct rdma_cm_id *public)
 	return 0;
 }
 
-/* migrate moves the id with its events that nobody has got. The caller holds its lock. */
+/* migrate moves the id and its undelivered events. The caller holds its lock. */
 static int migrate(struct cm_id *id, struct cm_channel *to)
 {
 	int n;
@@ -135,7 +136,7 @@ static int migrate(struct cm_id *id, struct cm_channel *to)
 	for (n = 0; n < id->count; n++) {
 		struct cm_source *source = cm_channel_source(to, id->parts[n]->device);
 		struct roced_migrate_id_request r = { .channel = source->channel };
-		int error = cm_part_tell(id->parts[n], ROCED_MIGRATE_ID, &r, sizeof(r));
+		int error = cm_part_cmd(id->parts[n], ROCED_MIGRATE_ID, &r, sizeof(r));
 
 		if (error)
 			return error;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /*
- * Events that the library makes itself: those of a program (rdma_write_cm_event(3)), and of names that were looked up.
- * They are in their id's channel until they are got, and counted for their acknowledgement only then.
+ * Events created by the library: those of rdma_write_cm_event(3), and of resolved names. They are in their id's
+ * channel until they are delivered, and only then counted for acknowledgement.
  */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -11,8 +11,8 @@
 #include "cm.h"
 
 /*
- * wake_peeking wakes those that wait on the socket of the channel's one device: by an event of an id that only take.c
- * meets, which destroys it.
+ * wake_peeking wakes up threads that wait on the socket of the channel's only device. It uses the event of an id that
+ * only take.c sees, which destroys it.
  */
 static void wake_peeking(struct cm_channel *c)
 {
@@ -30,7 +30,7 @@ static void wake_peeking(struct cm_channel *c)
 	}
 }
 
-/* own_fd gives the channel a descriptor for events of the library's own. The caller holds the channel's lock. */
+/* own_fd creates a descriptor for local events. The caller holds the channel's lock. */
 static int own_fd(struct cm_channel *c)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
@@ -50,7 +50,7 @@ static int own_fd(struct cm_channel *c)
 	return 0;
 }
 
-/* put appends an event, and wakes those that wait. The caller holds the channel's lock. */
+/* put appends an event and wakes up waiting threads. The caller holds the channel's lock. */
 static int put(struct cm_channel *c, struct cm_event *e)
 {
 	int error = own_fd(c);
@@ -66,7 +66,7 @@ static int put(struct cm_channel *c, struct cm_event *e)
 	return 0;
 }
 
-/* taken takes the event out. The caller holds the channel's lock. */
+/* taken removes the event. The caller holds the channel's lock. */
 static struct cm_event *taken(struct cm_channel *c, struct cm_event **at)
 {
 	struct cm_event *e = *at;
@@ -80,7 +80,7 @@ static struct cm_event *taken(struct cm_channel *c, struct cm_event **at)
 	return e;
 }
 
-/* cm_take_local gives the oldest event of the channel's own, NULL for none. The caller holds the channel's lock. */
+/* cm_take_local returns the oldest local event, or NULL. The caller holds the channel's lock. */
 struct cm_event *cm_take_local(struct cm_channel *c)
 {
 	struct cm_event *e = c->local ? taken(c, &c->local) : NULL;
@@ -91,8 +91,8 @@ struct cm_event *cm_take_local(struct cm_channel *c)
 }
 
 /*
- * cm_events_move has events of an id that nobody has got go with it to another channel; with none they are dropped, as
- * the id is destroyed.
+ * cm_events_move moves the undelivered events of an id to another channel. Without one it drops them, since the id is
+ * destroyed.
  */
 void cm_events_move(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
 {

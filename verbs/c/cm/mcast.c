@@ -5,7 +5,8 @@
 
 #include "cm.h"
 
-/* What a join is in the request: proto.go's visitJoinKind has why these are not the join states' bits. */
+/* The kind of a join in the request. visitJoinKind of proto.go explains why these are not the bits of the join
+   state. */
 enum { KIND_FULL = 1, KIND_SEND_ONLY_FULL = 2 };
 
 static int join(struct cm_id *id, const struct roced_addr_port *group, bool full, void *context)
@@ -26,7 +27,7 @@ static int join(struct cm_id *id, const struct roced_addr_port *group, bool full
 	r.kind = full ? KIND_FULL : KIND_SEND_ONLY_FULL;
 	r.context = j->token;
 	r.group.port = 0;
-	error = cm_part_tell(part, ROCED_JOIN_ID, &r, sizeof(r));
+	error = cm_part_cmd(part, ROCED_JOIN_ID, &r, sizeof(r));
 	if (error) {
 		free(j);
 		return error;
@@ -139,7 +140,7 @@ bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token)
 	return true;
 }
 
-/* leave gives the join that has ended, which is the caller's, and NULL for one whose event says that it failed. */
+/* leave returns the ended join, which the caller owns, or NULL if its event reports a failure. */
 static int leave(struct cm_id *id, const struct roced_addr_port *group, struct cm_join **left)
 {
 	struct roced_leave_id_request r = { .group = *group };

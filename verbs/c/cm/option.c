@@ -8,7 +8,7 @@
 static int set(struct cm_id *id, uint8_t option, uint32_t value)
 {
 	struct roced_set_id_option_request r = { .option = option, .value = value };
-	int error = cm_parts_tell(id, ROCED_SET_ID_OPTION, &r, sizeof(r));
+	int error = cm_parts_cmd(id, ROCED_SET_ID_OPTION, &r, sizeof(r));
 
 	if (!error)
 		id->options[option] = (struct cm_option){ .is_set = true, .value = value };
@@ -37,7 +37,7 @@ static int set_id_option(struct cm_id *id, int option, const void *value, size_t
 	return ENOSYS;
 }
 
-/* set_path gives the route: the path's GID and traffic class, by the id's own address. */
+/* set_path sets the route from the path's GID and traffic class, and the id's own address. */
 static int set_path(struct cm_id *id, const void *value, size_t len)
 {
 	struct roced_set_id_path_request r = { 0 };
@@ -60,7 +60,7 @@ static int set_path(struct cm_id *id, const void *value, size_t len)
 	r.path.traffic_class = data.path.tclass;
 	r.path.port = now.ah.port;
 	r.path.sl = ntohs(data.path.qosclass_sl) & 0xf;
-	return cm_part_tell(part, ROCED_SET_ID_PATH, &r, sizeof(r));
+	return cm_part_cmd(part, ROCED_SET_ID_PATH, &r, sizeof(r));
 }
 
 int rdma_set_option(struct rdma_cm_id *public, int level, int optname, void *optval, size_t optlen)
@@ -82,7 +82,7 @@ int rdma_set_option(struct rdma_cm_id *public, int level, int optname, void *opt
 	return path ? cm_complete(id) : 0;
 }
 
-/* Cards here have no extensions: none is all that can be agreed on. */
+/* Cards here have no ECE, so only an empty one can be set. */
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || !ece || ece->comp_mask)

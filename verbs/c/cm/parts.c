@@ -1,15 +1,15 @@
 #define _GNU_SOURCE
 /*
- * An id is an id on each of its channel's devices, until an address or a route says which it is on. What is here is
- * all that several devices make of it. All errors are errnos; the callers hold the id's lock.
+ * An id consists of an id on each of its channel's devices, until an address or a route selects one. This file handles
+ * the several devices. All errors are errnos; the callers hold the id's lock.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cm.h"
 
-/* cm_part_tell gives a command to the id on a device. Each request begins with the id's handle. */
-int cm_part_tell(struct cm_part *part, uint16_t command, void *request, size_t len)
+/* cm_part_cmd runs a command on the id of one device. Each request starts with the id's handle. */
+int cm_part_cmd(struct cm_part *part, uint16_t command, void *request, size_t len)
 {
 	memcpy(request, &part->handle, sizeof(part->handle));
 	return roced_tell(part->device->session, command, request, len);
@@ -30,7 +30,7 @@ static void part_close(struct cm_part *part)
 	free(part);
 }
 
-int cm_part_adopt(struct cm_id *id, struct cm_device *device, uint32_t handle)
+int cm_part_attach(struct cm_id *id, struct cm_device *device, uint32_t handle)
 {
 	struct cm_part *part = calloc(1, sizeof(*part));
 	struct cm_part **grown = part ? realloc(id->parts, (size_t)(id->count + 1) * sizeof(part)) : NULL;
@@ -67,7 +67,7 @@ static int set_option(struct cm_part *part, int option, uint32_t value)
 {
 	struct roced_set_id_option_request r = { .option = (uint8_t)option, .value = value };
 
-	return cm_part_tell(part, ROCED_SET_ID_OPTION, &r, sizeof(r));
+	return cm_part_cmd(part, ROCED_SET_ID_OPTION, &r, sizeof(r));
 }
 
 /*
@@ -89,7 +89,7 @@ static int open_on(struct cm_id *id, const struct cm_source *source)
 
 	if (error)
 		return error;
-	error = cm_part_adopt(id, source->device, grant.id);
+	error = cm_part_attach(id, source->device, grant.id);
 	for (n = 0; !error && n < CM_OPTIONS; n++)
 		if (id->options[n].is_set)
 			error = set_option(id->parts[id->count - 1], n, id->options[n].value);
@@ -114,7 +114,7 @@ int cm_parts_open(struct cm_id *id)
 	return id->count > 0 ? 0 : error;
 }
 
-/* settle leaves the id on one device. */
+/* settle removes the id from all other devices. */
 static void settle(struct cm_id *id, const struct cm_part *on)
 {
 	int n;
@@ -132,13 +132,13 @@ int cm_one(struct cm_id *id, struct cm_part **part)
 	return 0;
 }
 
-/* cm_parts_tell gives a command to the id on all devices. It loses those that are gone, while there are others. */
-int cm_parts_tell(struct cm_id *id, uint16_t command, void *request, size_t len)
+/* cm_parts_cmd runs a command on the id on all devices. It drops removed devices while others remain. */
+int cm_parts_cmd(struct cm_id *id, uint16_t command, void *request, size_t len)
 {
 	int n = 0, error = id->count > 0 ? 0 : ENODEV;
 
 	while (n < id->count) {
-		error = cm_part_tell(id->parts[n], command, request, len);
+		error = cm_part_cmd(id->parts[n], command, request, len);
 		if (error && cm_device_gone(id->parts[n]->device) && id->count > 1)
 			lose(id, n);
 		else if (error)
@@ -149,7 +149,7 @@ int cm_parts_tell(struct cm_id *id, uint16_t command, void *request, size_t len)
 	return error;
 }
 
-/* cm_query asks the first device that is there: as long as the id is on several, it is the same on all. */
+/* cm_query queries the first live device: while the id is on several, all return the same. */
 int cm_query(struct cm_id *id, struct roced_query_id_grant *grant)
 {
 	struct roced_query_id_request r = { 0 };
@@ -206,8 +206,8 @@ static bool is_up(const struct cm_part *part)
 }
 
 /*
- * in_order orders the id's parts as an address is looked for: a loopback address is on the first device whose port is
- * up, as in the kernel.
+ * in_order sorts the id's parts for a search of an address: a loopback address is on the first device whose port is up,
+ * as in the kernel.
  */
 static void in_order(struct cm_id *id, const struct roced_addr_port *a)
 {
@@ -224,7 +224,7 @@ static void in_order(struct cm_id *id, const struct roced_addr_port *a)
 		}
 }
 
-/* cm_bind binds to all addresses, or to one of one of the devices, and so to the device. */
+/* cm_bind binds to all addresses, or to an address of one of the devices, which also selects the device. */
 int cm_bind(struct cm_id *id, const struct roced_addr_port *to)
 {
 	int n, error = ENODEV;
@@ -254,7 +254,7 @@ static int find_route(struct cm_part *part, const struct roced_addr_port *source
 	return roced_ask_simple(part->device->session, ROCED_FIND_ROUTE, &r, &grant);
 }
 
-/* owner is the part on the device whose own address a destination is: the host reaches it there, and by no wire. */
+/* owner returns the part on the device that owns the destination address, which is reached without a wire. */
 static struct cm_part *owner(struct cm_id *id, const struct roced_addr_port *source, const struct roced_addr_port *dest)
 {
 	int n;

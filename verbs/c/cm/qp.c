@@ -5,15 +5,15 @@
 #include "cm.h"
 
 /*
- * How long the peer of a connection waits that has found no receive: 0.64 ms, as ibv_rc_pingpong and perftest have it.
- * The kernel's rdma_cm has 0, which is 655.36 ms. Peers do not see it but in that case.
+ * RNR timer of a connection's queue pair: 0.64 ms, as in ibv_rc_pingpong and perftest. The kernel's rdma_cm uses 0,
+ * which is 655.36 ms.
  */
 enum { RNR_TIMER = 12 };
 
-/* cm_connects says whether the id's queue pair has one peer. */
+/* cm_connects reports whether the id's queue pair is connected. */
 bool cm_connects(const struct cm_id *id) { return id->id.qp_type != ROCED_QPT_UD; }
 
-/* init_attr gives the attributes by which a queue pair comes to a state. */
+/* init_attr returns the attributes for a transition to a state. */
 static int init_attr(struct cm_part *part, int state, struct ibv_qp_attr *attr, int *mask)
 {
 	struct roced_init_id_qp_attr_request r = { .id = part->handle, .state = (uint8_t)state };
@@ -53,8 +53,8 @@ static int init_attr(struct cm_part *part, int state, struct ibv_qp_attr *attr, 
 }
 
 /*
- * cm_qp_bring takes the id's queue pair to INIT or, if whole, on to RTS, with the attributes that the card gives, but
- * no more READs and atomics at once than said. A connection's comes to INIT twice: then the peer's access is known.
+ * cm_qp_bring moves the id's queue pair to INIT or, if whole, on to RTS, with the card's attributes, limited to the
+ * given numbers of READs and atomics. A connection goes to INIT twice: the peer's access is known only the second time.
  */
 int cm_qp_bring(struct cm_id *id, struct cm_part *part, uint8_t responder_resources, uint8_t initiator_depth, bool whole)
 {
@@ -78,7 +78,7 @@ int cm_qp_bring(struct cm_id *id, struct cm_part *part, uint8_t responder_resour
 	return 0;
 }
 
-/* cm_qp_fail takes the id's queue pair to ERR, if it has one. */
+/* cm_qp_fail moves the id's queue pair to ERR, if it has one. */
 int cm_qp_fail(struct cm_id *id)
 {
 	struct ibv_qp_attr attr = { .qp_state = ROCED_QPS_ERR };
@@ -113,7 +113,7 @@ static struct ibv_qp *create_ex(struct ibv_context *context, struct ibv_qp_init_
 	return ex->create_qp_ex(context, attr);
 }
 
-/* own_domain has the queue pair be in the id's PD, and a target in its device's XRC domain, unless the program says which. */
+/* own_domain uses the id's PD, and for a target the device's XRC domain, unless the program gives its own. */
 static int own_domain(struct cm_id *id, struct cm_device *device, struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == ROCED_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_XRCD)) {
@@ -186,7 +186,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	return 0;
 }
 
-/* What the id has attached its queue pair to, it is detached from first. */
+/* The queue pair is detached from the id's groups first. */
 void rdma_destroy_qp(struct rdma_cm_id *public)
 {
 	struct cm_id *id = cm_id_of(public);

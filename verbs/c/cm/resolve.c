@@ -56,7 +56,7 @@ static int refresh_device(struct cm_id *id, const struct roced_query_id_grant *g
 	return error;
 }
 
-/* cm_refresh has the program see what the service says of the id: its addresses, its device, its route. */
+/* cm_refresh updates the program's structure from the service: addresses, device, route. */
 int cm_refresh(struct cm_id *id)
 {
 	struct rdma_addr *addr = &id->id.route.addr;
@@ -99,7 +99,7 @@ static int resolve(struct cm_id *id, const struct roced_addr_port *source, const
 
 	if (error)
 		return error;
-	error = cm_part_tell(part, ROCED_RESOLVE_ID_ADDR, &r, sizeof(r));
+	error = cm_part_cmd(part, ROCED_RESOLVE_ID_ADDR, &r, sizeof(r));
 	id->bound = id->bound || !error;
 	return error;
 }
@@ -125,8 +125,8 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src, struct so
 	return cm_complete(id);
 }
 
-/* tell gives the id's device a command without arguments. */
-static int tell(struct cm_id *id, uint16_t command)
+/* cmd runs a command without arguments on the id's device. */
+static int cmd(struct cm_id *id, uint16_t command)
 {
 	struct roced_resolve_id_route_request r = { 0 };
 	struct cm_part *part;
@@ -135,15 +135,15 @@ static int tell(struct cm_id *id, uint16_t command)
 	pthread_mutex_lock(&id->lock);
 	error = cm_one(id, &part);
 	if (!error)
-		error = cm_part_tell(part, command, &r, sizeof(r));
+		error = cm_part_cmd(part, command, &r, sizeof(r));
 	pthread_mutex_unlock(&id->lock);
 	return error;
 }
 
-/* On Ethernet the route is known with the address, so that there is no timeout. */
+/* On Ethernet the route is known with the address, so there is no timeout. */
 int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 {
-	int error = tell(cm_id_of(public), ROCED_RESOLVE_ID_ROUTE);
+	int error = cmd(cm_id_of(public), ROCED_RESOLVE_ID_ROUTE);
 
 	(void)timeout_ms;
 	return error ? cm_result(error) : cm_complete(cm_id_of(public));

@@ -62,7 +62,7 @@ static void append(struct rsocket *listener, struct rsocket *s, int error)
 	pthread_mutex_unlock(&listener->lock);
 }
 
-/* has_room reports whether another request may be answered. Those beyond the backlog wait in the service's. */
+/* has_room reports whether another request may be accepted. Those beyond the backlog wait in the service. */
 static bool has_room(struct rsocket *listener)
 {
 	bool has;
@@ -73,14 +73,14 @@ static bool has_room(struct rsocket *listener)
 	return has;
 }
 
-/* ours says whether a failure is for want of something in this process: the program is told. */
+/* ours reports whether a failure is a lack of resources in this process, which the program is notified of. */
 static bool ours(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 /* take_request answers the next request. It returns 0, EAGAIN without a request, or an errno for the program. */
 static int take_request(struct rsocket *listener)
 {
 	struct rdma_cm_event *event;
-	struct rsocket *s = rs_make(); /* first: without it the request stays */
+	struct rsocket *s = rs_make(); /* first: without it the request remains queued */
 	int error;
 
 	if (!s)
@@ -100,7 +100,7 @@ static int take_request(struct rsocket *listener)
 	return ours(error) ? error : 0;
 }
 
-/* rs_take_requests has a socket for each request that has come, as far as the backlog has room. The worker calls it. */
+/* rs_take_requests creates a socket for each pending request, up to the backlog. The worker calls it. */
 void rs_take_requests(struct rsocket *listener)
 {
 	int error = 0;
@@ -137,8 +137,8 @@ static struct rsocket *first_of(struct rs_backlog *b)
 }
 
 /*
- * number gives a socket the lowest free number, as accept does, and enters it into the table. librspreload, which opens a
- * descriptor before raccept, finds a socket ready only if its number is the higher one.
+ * number assigns the lowest free descriptor to a socket, as accept does, and enters it into the table. librspreload,
+ * which opens a descriptor before raccept, finds a socket ready only if its number is higher.
  */
 static int number(struct rsocket *s)
 {
@@ -151,7 +151,8 @@ static int number(struct rsocket *s)
 	return rs_enter(s);
 }
 
-/* next_accepted waits for a socket, as long as the listener may. The worker goes on where there was no room, or an error. */
+/* next_accepted waits for a socket, unless the listener is non-blocking. The worker continues after a full backlog or
+   an error. */
 static int next_accepted(struct rsocket *listener, struct rsocket **out)
 {
 	struct rs_backlog *b = &listener->backlog;
@@ -163,7 +164,7 @@ static int next_accepted(struct rsocket *listener, struct rsocket **out)
 	error = b->error ? b->error : number(b->first);
 	if (!error)
 		*out = first_of(b);
-	if (b->error != EIO) /* which is for good: there is no device any more, or this is the child of a fork */
+	if (b->error != EIO) /* permanent: no device is left, or this is the child of a fork */
 		b->error = 0;
 	if (stopped)
 		rs_worker_add(listener);

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
-/* Connections of streams: what the sides tell each other, and how a socket gets there. */
+/* Connections of streams: the parameters that the sides exchange, and the steps to the connected
+   state. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ static uint32_t value_of(uint8_t scale)
 
 static bool big_endian(void) { return htonl(1) == 1; }
 
-/* rs_greet writes what this side is. */
+/* rs_greet writes this side's parameters. */
 void rs_greet(const struct rsocket *s, struct rs_hello *h)
 {
 	*h = (struct rs_hello){
@@ -43,7 +44,7 @@ static struct rs_sge sge_of(const struct rs_sge *wire)
 	return (struct rs_sge){ be64toh(wire->addr), be32toh(wire->key), be32toh(wire->length) };
 }
 
-/* rs_meet takes what the peer is. */
+/* rs_meet reads the peer's parameters. */
 int rs_meet(struct rsocket *s, const struct rdma_conn_param *param)
 {
 	struct rs_hello h;
@@ -87,7 +88,7 @@ static int make_buffers(struct rsocket *s)
 		return errno;
 	s->sbuf_free = s->sbuf_size;
 	s->rbuf_free_at = s->rbuf_size / 2;
-	s->rbuf_unused = s->rbuf_size / 2; /* the peer knows the first half only */
+	s->rbuf_unused = s->rbuf_size / 2; /* the peer starts with the first half */
 	s->controls_free = RS_CONTROLS;
 	s->sqe_free = s->sq_size - RS_CONTROLS;
 	s->told = (uint16_t)(s->rq_size / 2);
@@ -118,7 +119,7 @@ static int make_queue(struct rsocket *s)
 	return error;
 }
 
-/* rs_equip makes what a connection needs. */
+/* rs_equip creates the resources of a connection. */
 int rs_equip(struct rsocket *s)
 {
 	int error = make_buffers(s);
@@ -161,7 +162,7 @@ static int failure_of(const struct rdma_cm_event *event)
 	}
 }
 
-/* next gives the next step of a connection that is made, for an event. */
+/* next makes the next step of a connection attempt, for an event. */
 static int next(struct rsocket *s, const struct rdma_cm_event *event)
 {
 	int error;
@@ -189,7 +190,7 @@ static int next(struct rsocket *s, const struct rdma_cm_event *event)
 	}
 }
 
-/* rs_advance takes the events of a socket that does not listen. */
+/* rs_advance handles the events of a socket that does not listen. */
 void rs_advance(struct rsocket *s)
 {
 	struct rdma_cm_event *event;
@@ -216,7 +217,7 @@ bool rs_is_connected(struct rsocket *s)
 	return s->state == RS_CONNECTED || s->state == RS_OVER || s->state == RS_FAILED;
 }
 
-/* begin begins a connection, also after one that has failed. */
+/* begin starts a connection, also after a failed attempt. */
 static int begin(struct rsocket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
 	enum rs_state before;
@@ -249,7 +250,7 @@ static int connect_stream(struct rsocket *s, const struct sockaddr *addr, sockle
 	bool again;
 	int error = 0;
 
-	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
+	if (s->state >= RS_RESOLVING) /* a program may call again until it is connected */
 		rs_advance(s);
 	again = s->state >= RS_RESOLVING && s->state <= RS_CONNECTING; /* a signal has ended the call, or it does not wait */
 	if (!again && s->pending && (s->state != RS_FAILED || s->error))
@@ -262,7 +263,7 @@ static int connect_stream(struct rsocket *s, const struct sockaddr *addr, sockle
 		error = EAGAIN;
 	else if (!error)
 		error = rs_wait(s, rs_is_connected, 0, s->timeout.send);
-	if (error == EAGAIN || error == EINTR) { /* it goes on without this call */
+	if (error == EAGAIN || error == EINTR) { /* the attempt continues without this call */
 		s->pending = true;
 		rs_worker_add(s);
 	}

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* What programs send and receive by datagram sockets. */
+/* Sending and receiving with datagram sockets. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static size_t length_of(const struct iovec *iov, int count, int family)
 	return len;
 }
 
-/* name says whom a message is for: whom the program names, else the peer. */
+/* name determines the destination of a message: the given one, or the peer. */
 static int name(struct rsocket *s, const struct sockaddr *to, socklen_t len, union ds_name *name)
 {
 	if (to && len > 0)
@@ -47,8 +47,8 @@ static int taken_error(struct rsocket *s)
 }
 
 /*
- * send_to sends a message. The first to a destination waits for its way, as long as the program lets it; it is lost if there
- * is none.
+ * send_to sends a message. The first to a destination waits for its path, unless the socket is non-blocking; it is
+ * dropped without one.
  */
 static int send_to(struct rsocket *s, const union ds_name *to, const struct iovec *iov, int count, size_t len, int flags)
 {
@@ -110,7 +110,7 @@ static void name_sender(struct msghdr *msg, const union ds_name *from)
 	msg->msg_namelen = len;
 }
 
-/* ds_receive gives the oldest message; its whole length with MSG_TRUNC. */
+/* ds_receive returns the oldest message; with MSG_TRUNC its full length. */
 ssize_t ds_receive(struct rsocket *s, struct msghdr *msg, int flags)
 {
 	struct ds *d = s->datagram;

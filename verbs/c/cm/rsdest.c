@@ -59,7 +59,7 @@ void ds_dests_free(struct rsocket *s)
 		}
 }
 
-/* lose gives a destination up to which there is no way. The program may try again. */
+/* lose removes an unreachable destination. The program may try again. */
 static void lose(struct rsocket *s, struct ds_dest *d, int error)
 {
 	struct ds_dest **at;
@@ -72,7 +72,8 @@ static void lose(struct rsocket *s, struct ds_dest *d, int error)
 	free_dest(s, d);
 }
 
-/* find finds a destination, which becomes the first of its bucket. The last of a full one is given up. */
+/* find returns a destination and moves it to the front of its bucket. If the bucket is full its last entry is
+   removed. */
 static struct ds_dest *find(struct rsocket *s, const union ds_name *name, bool make_room)
 {
 	struct ds_dest **head = bucket(s, name), **at, *d;
@@ -109,7 +110,7 @@ static struct sockaddr *own_address(const struct rsocket *s, union ds_name *own)
 	return &own->sa;
 }
 
-/* ds_dest_for finds a destination, or begins to look for the way there. */
+/* ds_dest_for finds a destination, or starts to resolve its path. */
 int ds_dest_for(struct rsocket *s, const union ds_name *name, struct ds_dest **out)
 {
 	struct ds_dest *d = find(s, name, true), **head = bucket(s, name);
@@ -137,8 +138,8 @@ int ds_dest_for(struct rsocket *s, const union ds_name *name, struct ds_dest **o
 }
 
 /*
- * ds_dest_learn finds the destination of a sender, or begins to look for the way there; NULL if too many of these are looked
- * for. That costs commands, so others choose neither how many nor how fast; the program's own destinations do not count.
+ * ds_dest_learn finds the destination of a sender, or starts to resolve its path; NULL if too many are in progress.
+ * That costs commands, so peers must not control their number or rate; the program's own destinations do not count.
  */
 struct ds_dest *ds_dest_learn(struct rsocket *s, const union ds_name *name)
 {
@@ -153,7 +154,7 @@ struct ds_dest *ds_dest_learn(struct rsocket *s, const union ds_name *name)
 	return d;
 }
 
-/* ds_dest_hold keeps a message until the way is known. What is too much is lost. */
+/* ds_dest_hold stores a message until the path is known. Excess messages are dropped. */
 void ds_dest_hold(struct rsocket *s, struct ds_dest *d, const struct iovec *iov, int count, size_t len)
 {
 	struct ds_message *m = d->held_count < DS_HELD ? calloc(1, sizeof(*m) + len) : NULL;
@@ -169,7 +170,7 @@ void ds_dest_hold(struct rsocket *s, struct ds_dest *d, const struct iovec *iov,
 	d->held_count++;
 }
 
-/* ds_dest_send sends a message to a destination whose way is known. */
+/* ds_dest_send sends a message to a destination with a known path. */
 int ds_dest_send(struct rsocket *s, struct ds_dest *d, const struct iovec *iov, int count, size_t len)
 {
 	bool fits = d->header.length + len <= d->queue->mtu;
@@ -189,11 +190,11 @@ static void send_held(struct rsocket *s, struct ds_dest *d, struct ds_message *m
 	struct iovec iov = { m->data, m->length };
 
 	if (m->next)
-		send_held(s, d, m->next); /* at most DS_HELD deep: the oldest goes first */
+		send_held(s, d, m->next); /* at most DS_HELD deep: the oldest is first */
 	ds_dest_send(s, d, &iov, 1, m->length);
 }
 
-/* open has messages go: by the queue pair if the peer's is known, else by UDP. */
+/* open_way selects the path of messages: the queue pair if the peer's is known, else UDP. */
 static int open_way(struct rsocket *s, struct ds_dest *d, struct ibv_ah_attr *attr)
 {
 	d->ah = ibv_create_ah(d->id->pd, attr);
@@ -225,7 +226,7 @@ static void write_header(struct rsocket *s, struct ds_dest *d)
 		memcpy(d->header.addr + 4, &own->src_sin6.sin6_addr, 16);
 }
 
-/* route_found goes on to ask the peer: by UDP with the first message, or its connection manager. */
+/* route_found queries the peer's queue pair: by UDP with the first message, or by its connection manager. */
 static int route_found(struct rsocket *s, struct ds_dest *d)
 {
 	struct rdma_conn_param param = { .qp_num = 0 };
@@ -255,7 +256,7 @@ static int route_found(struct rsocket *s, struct ds_dest *d)
 	return open_way(s, d, &attr);
 }
 
-/* asked answers a peer's connection manager. */
+/* asked responds to a peer's connection manager. */
 static void asked(struct rsocket *s, struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = { 0 };
@@ -276,7 +277,7 @@ static int refusal(enum rdma_cm_event_type type, int status)
 	return status < 0 ? -status : EHOSTUNREACH;
 }
 
-/* next gives the next step of a destination's way, after an event; an errno if there is none. */
+/* next makes the next step of resolving a path, after an event; it returns an errno on failure. */
 static int next(struct rsocket *s, struct ds_dest *d, enum rdma_cm_event_type type, int status, struct rdma_ud_param *ud)
 {
 	switch (type) {
@@ -298,7 +299,7 @@ static int next(struct rsocket *s, struct ds_dest *d, enum rdma_cm_event_type ty
 	}
 }
 
-/* take_event takes an event of the connection manager's. */
+/* take_event handles an event of the connection manager. */
 static void take_event(struct rsocket *s, struct rdma_cm_event *event)
 {
 	enum rdma_cm_event_type type = event->event;
@@ -324,7 +325,8 @@ static void take_event(struct rsocket *s, struct rdma_cm_event *event)
 	}
 }
 
-/* ds_dest_advance takes some events, each of which costs commands. While there are more, the descriptor stays readable. */
+/* ds_dest_advance handles some events, each of which costs commands. While more are pending the descriptor stays
+   readable. */
 void ds_dest_advance(struct rsocket *s)
 {
 	enum { EVENTS = 16 };

@@ -15,7 +15,7 @@ static pthread_mutex_t listed = PTHREAD_MUTEX_INITIALIZER; /* before a socket's 
 static struct rsocket *sockets;
 static _Atomic int count;
 
-/* The child of a fork finds the lock free, whatever other threads did. The parent's sockets are not its to serve. */
+/* The lock is free in the child of a fork. The parent's sockets are not served there. */
 static void before_fork(void) { pthread_mutex_lock(&listed); }
 static void in_parent(void) { pthread_mutex_unlock(&listed); }
 static void in_child(void)
@@ -49,7 +49,7 @@ static void unlist(struct rsocket *s)
 	pthread_mutex_unlock(&listed);
 }
 
-/* ds_serve_others has the other sockets answer their peers. What another thread is at it does not wait for. */
+/* ds_serve_others responds to the peers of other sockets. It skips sockets that another thread serves. */
 void ds_serve_others(struct rsocket *s)
 {
 	struct rsocket *other;
@@ -64,7 +64,7 @@ void ds_serve_others(struct rsocket *s)
 	pthread_mutex_unlock(&listed);
 }
 
-/* ds_wake_ms is how long a call may sleep: another socket of the process may have to answer this one. */
+/* ds_wake_ms returns the maximum sleep of a call: another socket of the process may have to respond to this one. */
 int ds_wake_ms(const struct rsocket *s) { return s->datagram->holding > 0 && count > 1 ? PROMPT_MS : RS_WAKE_MS; }
 
 int ds_new(int domain, int type)
@@ -104,7 +104,7 @@ static void drop_messages(struct ds *d)
 	d->last = &d->first;
 }
 
-/* ds_revive is for the child of a fork: what has come, and comes by the descriptor that both have, is the parent's. */
+/* ds_revive is for the child of a fork: received messages, and those of the shared descriptor, are the parent's. */
 void ds_revive(struct rsocket *s)
 {
 	drop_messages(s->datagram);
@@ -129,7 +129,7 @@ void ds_free(struct rsocket *s)
 	s->datagram = NULL;
 }
 
-/* ds_wired says whether a device is an interface of the host, by the address with an index. */
+/* ds_wired reports whether a device is an interface of the host, by its address with an index. */
 bool ds_wired(struct ibv_context *verbs, int index)
 {
 	struct ibv_gid_entry gid;
@@ -151,7 +151,7 @@ static bool any_wired(void)
 	return wired;
 }
 
-/* bind_both has one port for the connection manager and, if there is one, for UDP. */
+/* bind_both binds the same port for the connection manager and, if there is one, for UDP. */
 static int bind_both(struct rsocket *s, union ds_name own)
 {
 	if (rdma_bind_addr(s->id, &own.sa) != 0 || rdma_listen(s->id, SOMAXCONN) != 0)
@@ -173,7 +173,7 @@ static int renew_id(struct rsocket *s)
 	return s->option.reuse && rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &s->option.reuse, sizeof(int)) != 0 ? errno : 0;
 }
 
-/* ds_open binds a socket; to any port of all addresses if no address is given, and it is not bound yet. */
+/* ds_open binds a socket; without an address, to any port of all addresses unless it is bound. */
 int ds_open(struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 {
 	union ds_name own = { .sa.sa_family = (sa_family_t)s->datagram->family };
@@ -219,7 +219,7 @@ bool ds_same(const union ds_name *a, const union ds_name *b)
 	return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, 16) == 0;
 }
 
-/* ds_connect says whom the socket is to speak with; nobody, if the address is none. */
+/* ds_connect sets the peer of the socket; an address of AF_UNSPEC removes it. */
 int ds_connect(struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 {
 	union ds_name peer;
@@ -265,7 +265,7 @@ void ds_fail(struct rsocket *s)
 	rs_ring(s);
 }
 
-/* ds_take takes all that has come, and answers it. */
+/* ds_take processes all received messages and responds. */
 void ds_take(struct rsocket *s)
 {
 	struct ds_queue *q;
@@ -278,7 +278,7 @@ void ds_take(struct rsocket *s)
 		ds_queue_take(s, q);
 }
 
-/* ds_cq is the socket's completion queue; NULL if it has none, or several, of which any may be next. */
+/* ds_cq returns the socket's completion queue; NULL if it has none or several. */
 struct ibv_cq *ds_cq(const struct rsocket *s)
 {
 	const struct ds_queue *q = s->datagram->queues;
@@ -294,7 +294,7 @@ void ds_arm(struct rsocket *s)
 		q->verbs->ops.req_notify_cq(q->cq, 0);
 }
 
-/* ds_drain takes the events that made the descriptor readable. */
+/* ds_drain reads the events that made the descriptor readable. */
 void ds_drain(struct rsocket *s)
 {
 	struct ds_queue *q;
@@ -311,10 +311,10 @@ void ds_drain(struct rsocket *s)
 		}
 }
 
-/* ds_none_waits is for calls that wait until messages are on their way. */
+/* ds_none_waits is the condition of calls that wait until all messages are sent. */
 bool ds_none_waits(struct rsocket *s) { return s->datagram->holding == 0 || s->state == RS_FAILED; }
 
-/* ds_can_send says that no send of the program would wait for a place. */
+/* ds_can_send reports whether a send would find a free slot. */
 bool ds_can_send(const struct rsocket *s)
 {
 	const struct ds_queue *q;

@@ -8,7 +8,7 @@
  *	rsdata.c    what the program sends and receives
  *
  *	            unknown ── resolved ──┬── the host has the address: by UDP, until the peer tells its queue pair ──┐
- *	                                  └── a network in memory: ask its connection manager (SIDR) ────────────────┤
+ *	                                  └── an in-memory network: query its connection manager (SIDR) ─────────────┤
  *	                                                                              by the queue pair ◄────────────┘
  *
  * There is no thread: calls that wait serve all datagram sockets of the process. All descriptors of a socket are in the
@@ -47,7 +47,7 @@ struct ds_udp_header {
 	uint8_t addr[16];
 };
 
-/* Before each message by queue pair; big-endian. The address is of 4 bytes, or of 16 behind 4 of the flow label. */
+/* Precedes each message by queue pair; big-endian. The address has 4 bytes, or 16 after 4 of the flow label. */
 struct ds_header {
 	uint8_t version;
 	uint8_t length; /* 8 or 24 */
@@ -61,13 +61,13 @@ union ds_name {
 	struct sockaddr_in6 in6;
 };
 
-/* A message: that has come, or waits for its way. */
+/* A message that was received, or waits for its path. */
 struct ds_message {
 	struct ds_message *next;
 	union ds_name from;
 	uint32_t length;
 	uint8_t *data;
-	struct ds_queue *queue; /* in whose memory it is; NULL: it is freed */
+	struct ds_queue *queue; /* whose memory it uses; NULL: it is freed */
 };
 
 /* A queue pair, on a device. */
@@ -78,7 +78,7 @@ struct ds_queue {
 	unsigned unacked;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	uint8_t *memory;              /* of messages to send, then of those that come */
+	uint8_t *memory;              /* of messages to send, then of receives */
 	struct ibv_mr *mr;
 	struct ds_message *arrivals;  /* one for each receive */
 	uint32_t sends, receives, mtu, inline_size;
@@ -91,14 +91,14 @@ struct ds_dest {
 	struct ds_dest *next;         /* in its bucket, which is in the order of use */
 	union ds_name name;
 	enum ds_step step;
-	struct rdma_cm_id *id;        /* that looks for the way, until it is open */
+	struct rdma_cm_id *id;        /* resolves the path, until it is open */
 	struct ds_header header;      /* of messages there */
 	struct ds_queue *queue;
 	struct ibv_ah *ah;
 	uint32_t qpn, qkey;           /* of the peer; 0: by UDP */
 	uint64_t last;                /* the queue's number of the last message there */
-	bool owes;                    /* the peer is to be told the queue pair */
-	bool learnt;                  /* the peer has sent first, and its way is not known yet */
+	bool owes;                    /* the queue pair's number must be sent to the peer */
+	bool learnt;                  /* the peer has sent first, and its path is not known yet */
 	struct ds_message *held;      /* the newest first */
 	int held_count;
 };
@@ -113,11 +113,11 @@ struct ds {
 	struct ds_dest *dests[DS_BUCKETS];
 	int learning;                 /* destinations that are learnt, and not open */
 	int holding;                  /* destinations that have messages which wait */
-	struct ds_message *first, **last; /* that have come */
+	struct ds_message *first, **last; /* received */
 	uint32_t by_udp;              /* of these */
 };
 
-/* rsdgram.c: errnos but of those that programs call. */
+/* rsdgram.c: return errnos, except functions for programs. */
 int ds_new(int domain, int type);
 void ds_revive(struct rsocket *s);
 void ds_free(struct rsocket *s);

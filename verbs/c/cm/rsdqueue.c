@@ -9,7 +9,7 @@
 
 #include "rsdgram.h"
 
-enum { PLACE = DS_GRH + DS_MESSAGE }; /* of a message that comes */
+enum { PLACE = DS_GRH + DS_MESSAGE }; /* of a receive */
 
 static uint8_t *place_of(const struct ds_queue *q, uint32_t receive)
 {
@@ -88,7 +88,7 @@ static int make(struct rsocket *s, struct ds_queue *q, struct ibv_pd *pd)
 
 static uint32_t messages(uint32_t bytes, uint32_t least) { return bytes / DS_MESSAGE < least ? least : bytes / DS_MESSAGE; }
 
-/* ds_queue_for gives the queue pair on a device. */
+/* ds_queue_for returns the queue pair on a device. */
 int ds_queue_for(struct rsocket *s, struct ibv_context *verbs, struct ibv_pd *pd, struct ds_queue **out)
 {
 	struct ds_queue *q;
@@ -137,7 +137,7 @@ void ds_queue_free(struct ds_queue *q)
 
 bool ds_queue_full(const struct ds_queue *q) { return q->posted - q->ended >= q->sends; }
 
-/* ds_queue_send sends a message to a destination that is known. The queue is not full. */
+/* ds_queue_send sends a message to a known destination. The queue must not be full. */
 void ds_queue_send(struct ds_queue *q, struct ds_dest *to, const struct iovec *iov, int count, size_t len)
 {
 	uint8_t *place = q->memory + q->posted % q->sends * DS_MESSAGE;
@@ -158,7 +158,7 @@ void ds_queue_send(struct ds_queue *q, struct ds_dest *to, const struct iovec *i
 		to->last = ++q->posted;
 }
 
-/* from_packet is the address that a message's packet came from; false if it has none. loop: it never left the device. */
+/* from_packet returns the source address of a message's packet; false if it has none. loop: it never left the device. */
 static bool from_packet(const uint8_t *grh, union ds_name *from, bool *loop)
 {
 	memset(from, 0, sizeof(*from));
@@ -182,8 +182,8 @@ static bool is_loopback(const union ds_name *name)
 }
 
 /*
- * take_header reads a message's header, and says by it from which socket the message is. The address must be that of the
- * packet: a peer may choose the port, not the host.
+ * take_header reads a message's header and sets the message's source socket. The address must be that of the packet: a
+ * peer may choose the port, not the host.
  */
 static bool take_header(struct ds_message *m, const uint8_t *grh)
 {
@@ -215,7 +215,7 @@ bool ds_wants(const struct rsocket *s, const union ds_name *from)
 	return s->readable && from->sa.sa_family == d->family && (!d->connected || ds_same(from, &d->peer));
 }
 
-/* ds_arrived has the program get a message, if it wants those of its sender. */
+/* ds_arrived queues a message for the program, if it accepts those of its sender. */
 void ds_arrived(struct rsocket *s, struct ds_message *m)
 {
 	struct ds *d = s->datagram;
@@ -228,10 +228,10 @@ void ds_arrived(struct rsocket *s, struct ds_message *m)
 	*d->last = m;
 	d->last = &m->next;
 	d->by_udp += !m->queue;
-	rs_ring(s); /* also who serves the socket for another may have taken it */
+	rs_ring(s); /* also for threads that serve the socket for another one */
 }
 
-/* ds_done gives the place of a message back. */
+/* ds_done releases the slot of a message. */
 void ds_done(struct rsocket *s, struct ds_message *m)
 {
 	if (m->queue)
@@ -252,12 +252,12 @@ static void received(struct rsocket *s, struct ds_queue *q, const struct ibv_wc 
 		ds_done(s, m);
 }
 
-/* is_there reports whether the service goes on, and this is not the child of a fork. */
+/* is_there reports whether the service is alive and this is not the child of a fork. */
 static bool is_there(const struct ds_queue *q) { return atomic_load(&roced_session_of(q->verbs)->gone) == ROCED_THERE; }
 
 /*
- * ds_queue_take takes all completions, as many as there were at first: a peer that goes on sending does not keep the call
- * here. An armed queue tells of those that came since.
+ * ds_queue_take processes as many completions as there were at first: a peer that keeps sending does not block the
+ * call. An armed queue reports later ones.
  */
 void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 {
@@ -280,7 +280,7 @@ void ds_queue_take(struct rsocket *s, struct ds_queue *q)
 		ds_fail(s);
 }
 
-/* ds_queue_settle waits until the card has sent a message: what it was sent with may be freed then. */
+/* ds_queue_settle waits until the card has sent a message: then its resources can be freed. */
 void ds_queue_settle(struct rsocket *s, struct ds_queue *q, uint64_t number)
 {
 	while (q->ended < number && s->state != RS_FAILED) {

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /*
- * Messages by UDP socket. Before the first message by queue pair each side has to know the other's: it is in the header of
- * each message by UDP, which is answered with the own one.
+ * Messages by UDP socket. Before the first message by queue pair each side needs the other's queue pair number: it is
+ * in the header of each message by UDP, and the response has that of the other side.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int socket_at(struct rsocket *s, const union ds_name *own)
 	return -1;
 }
 
-/* ds_udp_open binds a UDP socket. Without one, as where the host has no such address, peers ask by connection manager. */
+/* ds_udp_open binds a UDP socket. Without one, if the host has no such address, peers use the connection manager. */
 int ds_udp_open(struct rsocket *s, const union ds_name *own)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
@@ -81,9 +81,9 @@ static bool valid(const struct ds_udp_header *h, ssize_t len, const union ds_nam
 }
 
 /*
- * learn notes the number of the sender's queue pair, and answers who has sent a message. It looks for the way to a sender
- * whose message the program gets, if may_begin; others are read, not answered, and can be learnt from a later message. It
- * returns true if it has begun to look for one.
+ * learn records the number of the sender's queue pair, and responds to data messages. If may_begin, it starts to
+ * resolve the path to a sender whose message is delivered; other senders get no response and can be learnt from a later
+ * message. It returns true if it has started to resolve one.
  */
 static bool learn(struct rsocket *s, const struct ds_udp_header *h, const union ds_name *from, bool may_begin)
 {
@@ -102,7 +102,7 @@ static bool learn(struct rsocket *s, const struct ds_udp_header *h, const union 
 	return begins;
 }
 
-/* copy has the program get a message. It returns false if there is no room for it, or the program does not want it. */
+/* copy delivers a message. It returns false if there is no space for it, or the program does not accept it. */
 static bool copy(struct rsocket *s, const uint8_t *data, size_t len, const union ds_name *from)
 {
 	bool wanted = ds_wants(s, from) && s->datagram->by_udp < s->rbuf_size / DS_MESSAGE;
@@ -117,8 +117,8 @@ static bool copy(struct rsocket *s, const uint8_t *data, size_t len, const union
 }
 
 /*
- * take_one dequeues a message; false if the queue is empty. Errors of messages sent before are read too, and mean nothing. It counts
- * in learnt the senders that it has begun to look for.
+ * take_one dequeues a message; false if the queue is empty. Errors of earlier sends are read and ignored. It counts in
+ * learnt the senders that it has started to resolve.
  */
 static bool take_one(struct rsocket *s, int *learnt)
 {
@@ -138,7 +138,7 @@ static bool take_one(struct rsocket *s, int *learnt)
 	return true;
 }
 
-/* ds_udp_take takes what has come, but not for ever, and learns one sender at most. */
+/* ds_udp_take processes a bounded number of messages, and learns at most one sender. */
 void ds_udp_take(struct rsocket *s)
 {
 	int n, learnt = 0;

@@ -18,7 +18,7 @@ void rs_unmap_all(struct rsocket *s)
 	}
 }
 
-/* place_for finds a free place in the peer's table; -1 if there is none. */
+/* place_for finds a free entry in the peer's table, or returns -1. */
 static int place_for(const struct rsocket *s)
 {
 	const struct rs_mapping *m;
@@ -48,8 +48,8 @@ static int tell(struct rsocket *s, const struct rs_mapping *m, int place)
 		s->remote_iomap.addr + (uint64_t)place * sizeof(map), s->remote_iomap.key);
 }
 
-/* rs_tell_mappings tells the peer of those that it does not know. */
-void rs_tell_mappings(struct rsocket *s)
+/* rs_send_mappings sends new mappings to the peer. */
+void rs_send_mappings(struct rsocket *s)
 {
 	struct rs_mapping *m;
 
@@ -94,7 +94,7 @@ off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offse
 	m->next = s->mappings;
 	s->mappings = m;
 	if (s->state == RS_CONNECTED)
-		rs_tell_mappings(s);
+		rs_send_mappings(s);
 	pthread_mutex_unlock(&s->lock);
 	return m->offset == -1 ? (off_t)(uintptr_t)buf : m->offset;
 }

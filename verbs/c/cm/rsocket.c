@@ -9,8 +9,8 @@
 #include "rsdgram.h"
 
 /*
- * rs_revive is for the child of a fork, which has none of the threads that use a socket. If a signal's handler forks, the call
- * that it has interrupted goes on in the child, and holds sockets there too: those stay then.
+ * rs_revive is for the child of a fork, which has none of the threads that use a socket. If a signal handler forks, the
+ * interrupted call continues in the child and holds its sockets there: those are kept.
  */
 void rs_revive(struct rsocket *s, bool in_call)
 {
@@ -24,9 +24,9 @@ void rs_revive(struct rsocket *s, bool in_call)
 	s->senders = 0;
 	if (s->bell.fd >= 0)
 		close(s->bell.fd);
-	s->bell = (struct rs_bell){ .fd = -1 }; /* so that nothing here rings the parent's */
+	s->bell = (struct rs_bell){ .fd = -1 }; /* so that it does not ring the parent's bell */
 	s->holders = in_call ? 2 : 1;
-	s->arrivals_head = s->arrivals_tail; /* what has come is the parent's */
+	s->arrivals_head = s->arrivals_tail; /* received messages are the parent's */
 	if (s->state == RS_CONNECTED)
 		s->state = RS_OVER;
 	if (s->datagram)
@@ -68,7 +68,7 @@ struct rsocket *rs_make(void)
 	return s;
 }
 
-/* rs_new is the same, in the table, whose hold it is. */
+/* rs_new also enters the socket into the table, which holds it. */
 struct rsocket *rs_new(void)
 {
 	struct rsocket *s = rs_make();
@@ -83,7 +83,7 @@ struct rsocket *rs_new(void)
 	return s;
 }
 
-/* free_queue frees what rs_equip has made. */
+/* free_queue frees the resources of rs_equip. */
 static void free_queue(struct rsocket *s)
 {
 	if (s->id && s->id->qp)
@@ -130,7 +130,7 @@ void rs_destroy(struct rsocket *s)
 	free(s);
 }
 
-/* new_id gives a stream an id, which has no address yet. */
+/* new_id creates an id without an address for a stream. */
 static int new_id(struct rsocket *s)
 {
 	struct rdma_cm_id *id;
@@ -158,7 +158,7 @@ static int new_stream(int domain, int type)
 	return cm_result(error);
 }
 
-/* rs_renew has a stream whose connection has failed be new, so that the program may try again, as with TCP. */
+/* rs_renew resets a stream after a failed connection, so that the program may try again, as with TCP. */
 int rs_renew(struct rsocket *s)
 {
 	struct rdma_cm_id *before = s->id;
@@ -193,7 +193,7 @@ int rsocket(int domain, int type, int protocol)
 	return fd;
 }
 
-/* rs_check_name checks an address that a program gives a socket. */
+/* rs_check_name validates an address given by the program. */
 int rs_check_name(const struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 {
 	if (!addr)
@@ -228,7 +228,7 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	return cm_result(error);
 }
 
-/* set_backlog sets how many sockets may wait: at least one, and no more than RS_BACKLOG. The worker may go on. */
+/* set_backlog sets the maximum of waiting sockets: at least one, at most RS_BACKLOG. The worker may continue. */
 static int set_backlog(struct rsocket *s, int backlog)
 {
 	s->backlog.size = backlog < 1 ? 1 : backlog < RS_BACKLOG ? backlog : RS_BACKLOG;
@@ -271,13 +271,13 @@ static bool all_sent(struct rsocket *s)
 	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
 }
 
-/* shut_stream shuts a connection down, and waits until all has gone that was sent before. */
+/* shut_stream shuts a connection down after all data are sent. */
 static int shut_stream(struct rsocket *s, int how)
 {
 	bool was;
 	int error = 0;
 
-	if (s->state == RS_ACCEPTING) /* to the program it is connected; the peer, which has to confirm it, may be gone */
+	if (s->state == RS_ACCEPTING) /* connected for the program; the peer, which has to confirm it, may not exist any more */
 		rs_flush(s, rs_is_connected, CONFIRM_MS);
 	if (s->state != RS_CONNECTED)
 		return s->state < RS_LISTENING || s->state == RS_FAILED ? ENOTCONN : 0;
@@ -320,7 +320,7 @@ int rclose(int socket)
 
 	if (!s)
 		return -1;
-	if (s->datagram) { /* what waits for its way is sent first */
+	if (s->datagram) { /* first send messages that wait for their path */
 		pthread_mutex_lock(&s->lock);
 		rs_flush(s, all_sent, 0);
 		pthread_mutex_unlock(&s->lock);
@@ -340,7 +340,7 @@ int rclose(int socket)
 	return 0;
 }
 
-/* rs_name_of gives an address to a program, as far as it has room. */
+/* rs_name_of copies an address to the program, truncated to its buffer. */
 int rs_name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
 {
 	socklen_t len = from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);

@@ -29,7 +29,7 @@
 enum {
 	RS_VERSION = 1,
 	RS_SGES = 2,          /* halves of a receive buffer, and places for them at the peer */
-	RS_CONTROLS = 4,      /* messages of control that may be on the way */
+	RS_CONTROLS = 4,      /* control messages in flight */
 	RS_MAX_TRANSFER = 65536,
 	RS_QUEUE = 384,
 	RS_BUFFER = 1 << 17,
@@ -42,7 +42,7 @@ enum {
 #define RS_WAKE_MS 100        /* the longest sleep, as of rdma-core's wake_up_interval; a test's is without end */
 #endif
 
-/* What immediate data says: a message in its upper 3 bits, a value in the others. */
+/* Immediate data: a message type in the upper 3 bits, a value in the others. */
 enum rs_op {
 	RS_OP_DATA = 0,       /* bytes in the receive buffer */
 	RS_OP_WRITE = 2,      /* never sent: a write without a message */
@@ -62,7 +62,7 @@ struct rs_sge {
 	uint32_t length;
 };
 
-/* A mapping that the peer gave, in our memory. */
+/* A mapping of the peer, in our memory. */
 struct rs_iomap {
 	uint64_t offset;
 	struct rs_sge sge;
@@ -74,16 +74,16 @@ enum { RS_HELLO_NET = 1 << 0, RS_HELLO_IOMAP = 1 << 1 };
 struct rs_hello {
 	uint8_t version;
 	uint8_t flags;             /* RS_HELLO_NET: of a big-endian host */
-	uint16_t credits;          /* messages that may come */
+	uint16_t credits;          /* messages that the peer may send */
 	uint8_t reserved[3];
 	uint8_t target_iomap_size; /* mappings, as a scale */
-	struct rs_sge target_sgl;  /* where the peer says which half of its buffer is free */
+	struct rs_sge target_sgl;  /* announced by the peer: the free half of its buffer */
 	struct rs_sge data_buf;    /* the first half */
 };
 
 enum rs_state { RS_INIT, RS_BOUND, RS_LISTENING, RS_RESOLVING, RS_ROUTING, RS_CONNECTING, RS_ACCEPTING, RS_CONNECTED, RS_OVER, RS_FAILED };
 
-/* A message that has come. */
+/* A received message. */
 struct rs_arrival { uint32_t length; };
 
 struct rs_mapping {
@@ -92,10 +92,10 @@ struct rs_mapping {
 	size_t length;
 	off_t offset;
 	struct ibv_mr *mr;
-	int index;    /* of the place at the peer; -1 before it was told */
+	int index;    /* index of the peer's entry; -1 before it was sent */
 };
 
-/* By which threads that sleep learn that another has taken an event, or changed the socket. */
+/* Notifies sleeping threads that another thread has read an event, or changed the socket. */
 struct rs_bell {
 	int fd;                          /* an eventfd, in the epoll of the socket's channel: readable while it rings */
 	unsigned sleepers;
@@ -115,7 +115,7 @@ struct ds;
 struct rsocket {
 	int fd;                          /* its number: the descriptor of its channel */
 	int domain;
-	bool pending;                    /* an rconnect has returned before its outcome was known */
+	bool pending;                    /* an rconnect has returned before the outcome */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	_Atomic int holders;             /* calls, and the table */
@@ -143,7 +143,7 @@ struct rsocket {
 	unsigned unacked;
 
 	/* Sending. */
-	bool sending;                    /* a call does: its bytes stay together */
+	bool sending;                    /* one call sends: its bytes stay contiguous */
 	pthread_t sender;                /* its thread */
 	int senders;                     /* calls that wait for their turn */
 	uint8_t *sbuf;
@@ -158,15 +158,15 @@ struct rsocket {
 	/* Receiving. */
 	uint8_t *rbuf;
 	struct ibv_mr *rmr;
-	uint32_t rbuf_at, rbuf_unused, rbuf_free_at; /* where bytes are read; read and not given back; the half to give back */
-	uint16_t received, told;         /* sequence numbers: of messages that were read, when the peer is told next */
+	uint32_t rbuf_at, rbuf_unused, rbuf_free_at; /* where bytes are read; read but not released; the half to release */
+	uint16_t received, told;         /* sequence numbers: of read messages, and of the next report to the peer */
 	struct rs_arrival *arrivals;     /* a ring of rq_size + 1 */
 	uint32_t arrivals_head, arrivals_tail, head_read;
 
 	/* The peer's. */
 	struct rs_sge remote_sgl;
 	int remote_at;
-	bool swap;                       /* it is of the other byte order */
+	bool swap;                       /* the peer has the other byte order */
 	struct rs_sge remote_iomap;
 	struct rs_mapping *mappings;
 };
@@ -244,11 +244,11 @@ unsigned rs_lie_down(struct rsocket *s);
 void rs_get_up(struct rsocket *s, unsigned since);
 void rs_ring(struct rsocket *s);
 
-/* rspoll.c: what of the asked for is true now. The caller holds the lock. */
+/* rspoll.c: returns which of the events are ready. The caller holds the lock. */
 short rs_ready(struct rsocket *s, short events);
 
 /* rsiomap.c */
 void rs_unmap_all(struct rsocket *s);
-void rs_tell_mappings(struct rsocket *s);
+void rs_send_mappings(struct rsocket *s);
 
 #endif

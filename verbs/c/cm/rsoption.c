@@ -12,8 +12,8 @@
 
 enum { SOL_RDMA = 0x10000, RDMA_SQSIZE = 0, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE };
 /*
- * A buffer is registered whole when the socket connects. TCP's have no more either than net.core and net.ipv4.tcp_rmem
- * let them, and programs ask for as much as there is. A queue has what a device's has; see make_queue.
+ * A buffer is registered whole when the socket connects. TCP's are limited by net.core and net.ipv4.tcp_rmem too, and
+ * programs request the maximum. A queue has the device's maximum; see make_queue.
  */
 enum { LEAST_BUFFER = 4096, MOST_BUFFER = 16 << 20, LEAST_QUEUE = 16, MOST_QUEUE = 16384 };
 
@@ -24,7 +24,7 @@ static uint32_t within(uint32_t value, uint32_t least, uint32_t most)
 
 static bool has_buffers(const struct rsocket *s) { return s->sbuf || (s->datagram && s->datagram->queues); }
 
-/* set_size sets a size, which is known to the peer, and so only before there is one. */
+/* set_size sets a size that is sent to the peer, so only before the connection. */
 static int set_size(const struct rsocket *s, uint32_t *size, uint32_t value)
 {
 	if (has_buffers(s))
@@ -33,7 +33,7 @@ static int set_size(const struct rsocket *s, uint32_t *size, uint32_t value)
 	return 0;
 }
 
-/* set_buffer sets a buffer's. Programs of TCP do so at any time: one that is there stays as it is, as rdma-core's does. */
+/* set_buffer sets a buffer size. Programs of TCP do so at any time: an existing buffer is kept, as in rdma-core. */
 static int set_buffer(const struct rsocket *s, uint32_t *size, int value)
 {
 	if (!has_buffers(s))
@@ -41,7 +41,7 @@ static int set_buffer(const struct rsocket *s, uint32_t *size, int value)
 	return 0;
 }
 
-/* set_reuse likewise: an id whose address is chosen refuses it, which is no error. */
+/* set_reuse likewise: an id whose address is bound rejects it, which is not an error. */
 static int set_reuse(struct rsocket *s, int value)
 {
 	s->option.reuse = value != 0;

@@ -39,7 +39,7 @@ static short all_ready(struct rsocket *s)
 	}
 }
 
-/* rs_ready reports which events of a socket are true, of those that are wanted, or that are always reported. */
+/* rs_ready returns the ready events of a socket, of those requested or always reported. */
 short rs_ready(struct rsocket *s, short events)
 {
 	short ready = all_ready(s);
@@ -48,7 +48,7 @@ short rs_ready(struct rsocket *s, short events)
 	return (short)(ready & (events | POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* What a program waits for, with its socket, which is held; NULL if the descriptor is another. */
+/* An entry of the program's list, with its socket, which is held; NULL for other descriptors. */
 struct watched {
 	struct pollfd *fd;
 	struct rsocket *socket;
@@ -56,7 +56,7 @@ struct watched {
 	int wake, completions; /* the descriptors of a socket; -1: none */
 };
 
-/* lie_down comes before a sleep: the descriptors tell of what comes next. */
+/* lie_down prepares a sleep: the descriptors report later events. */
 static void lie_down(struct watched *w)
 {
 	rs_arm(w->socket);
@@ -67,7 +67,7 @@ static void lie_down(struct watched *w)
 
 static void get_up(struct watched *w) { rs_get_up(w->socket, w->since); }
 
-/* look does something with each socket, and looks at it; how many are ready. */
+/* look calls first for each socket and checks it; it returns the number of ready ones. */
 static int look(struct watched *list, nfds_t count, void (*first)(struct watched *w))
 {
 	int ready = 0;
@@ -88,7 +88,8 @@ static int look(struct watched *list, nfds_t count, void (*first)(struct watched
 	return ready;
 }
 
-/* sleep_on polls all descriptors: of a socket two. It gives how many of the others are ready, or a negative errno. */
+/* sleep_on polls all descriptors, two for each socket. It returns the number of other ready descriptors, or a
+   negative errno. */
 static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all, int ms, const sigset_t *signals)
 {
 	nfds_t n, at = 0;
@@ -111,7 +112,7 @@ static int sleep_on(const struct watched *list, nfds_t count, struct pollfd *all
 	return ready;
 }
 
-/* give_way is for who asks again and again without waiting. */
+/* give_way yields for programs that poll repeatedly without waiting. */
 static void give_way(const struct watched *list, nfds_t count)
 {
 	struct rsocket *s = count == 1 ? list[0].socket : NULL;
@@ -125,7 +126,7 @@ static void give_way(const struct watched *list, nfds_t count)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What rpoll has, which goes with it however it ends. */
+/* The state of rpoll, released however it ends. */
 struct round {
 	struct watched *list;
 	nfds_t count;
@@ -154,7 +155,7 @@ static int poll_all(struct round *r, int timeout, const sigset_t *signals)
 	return sockets + others;
 }
 
-/* ask is for a program that does not wait, and may ask again and again. */
+/* ask is for a program that does not wait, and may poll repeatedly. */
 static int ask(struct round *r)
 {
 	int ready = poll_all(r, 0, NULL);
@@ -175,7 +176,7 @@ static int await(struct round *r, int timeout)
 	return ready;
 }
 
-/* hold finds the sockets of a list; how many there are. */
+/* hold finds the sockets of a list; it returns their number. */
 static nfds_t hold(struct watched *list, struct pollfd *fds, nfds_t count)
 {
 	nfds_t n, found = 0;
@@ -261,7 +262,7 @@ static int poll_allocated(struct pollfd *fds, nfds_t count, int timeout)
 	return ready;
 }
 
-/* select_ready has the sets be what is ready; how many bits. EBADF if one was closed, or is none. */
+/* select_ready sets the ready bits and returns their number. EBADF if a descriptor was closed or is invalid. */
 static int select_ready(const struct pollfd *fds, nfds_t count, fd_set *readfds, fd_set *writefds, fd_set *exceptfds)
 {
 	int ready = 0;
@@ -307,7 +308,7 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 	return ready;
 }
 
-/* Of 65.0, for epoll on sockets: rpoll and rselect are what there is. */
+/* Of 65.0, for epoll on sockets; only rpoll and rselect are supported. */
 #define LACKS(name) \
 	__attribute__((visibility("default"))) int name(void); \
 	int name(void) { return cm_result(EOPNOTSUPP); }

@@ -15,7 +15,7 @@ static void copy_out(const struct rsocket *s, uint8_t *to, uint32_t from, uint32
 	memcpy(to + first, s->rbuf, len - first);
 }
 
-/* look copies what has come without taking it. */
+/* look copies received bytes without removing them. */
 static size_t look(const struct rsocket *s, uint8_t *to, size_t len)
 {
 	uint32_t at = s->rbuf_at, head = s->arrivals_head, read = s->head_read;
@@ -33,7 +33,7 @@ static size_t look(const struct rsocket *s, uint8_t *to, size_t len)
 	return done;
 }
 
-/* drop takes bytes that were read: the peer may have their room, and that of their messages. */
+/* drop removes read bytes: the peer may reuse their space, and that of their messages. */
 static void drop(struct rsocket *s, size_t len)
 {
 	s->rbuf_at = (uint32_t)((s->rbuf_at + len) % (s->rbuf_size / 2 * 2));
@@ -53,7 +53,7 @@ static void drop(struct rsocket *s, size_t len)
 	rs_give_credits(s);
 }
 
-/* receive reads what is there, waiting for the first byte; with MSG_WAITALL for all. */
+/* receive reads available bytes, waiting for the first; with MSG_WAITALL for all. */
 static ssize_t receive(struct rsocket *s, void *buf, size_t len, int flags)
 {
 	size_t done = 0;
@@ -66,9 +66,9 @@ static ssize_t receive(struct rsocket *s, void *buf, size_t len, int flags)
 		if (error)
 			break;
 		n = look(s, (uint8_t *)buf + done, len - done);
-		if (n == 0) { /* no more will come */
+		if (n == 0) { /* no more data will arrive */
 			error = s->error;
-			if (done == 0) /* else the next call tells it */
+			if (done == 0) /* else the next call returns it */
 				s->error = 0;
 			break;
 		}
@@ -103,7 +103,7 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 		return receive_message(s, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, flags);
 	pthread_mutex_lock(&s->lock);
 	error = s->state < RS_RESOLVING ? ENOTCONN : s->state < RS_CONNECTED ? rs_wait(s, rs_is_connected, flags, s->timeout.receive) : 0;
-	if (!error && len == 0) /* as TCP, which waits for a byte that it does not take */
+	if (!error && len == 0) /* as TCP, which waits for a byte without reading it */
 		error = rs_wait(s, rs_can_receive, flags, s->timeout.receive);
 	received = error ? cm_result(error) : len > 0 ? receive(s, buf, len, flags) : 0;
 	pthread_mutex_unlock(&s->lock);
@@ -130,7 +130,7 @@ ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr 
 	return received;
 }
 
-/* receive_vector reads into several buffers, as long as there is something without waiting again. */
+/* receive_vector reads into several buffers, while data are available without waiting again. */
 static ssize_t receive_vector(int socket, const struct iovec *iov, int count, int flags)
 {
 	ssize_t done = 0;
@@ -143,7 +143,7 @@ static ssize_t receive_vector(int socket, const struct iovec *iov, int count, in
 		if (received < 0)
 			return done > 0 ? done : -1;
 		done += received;
-		if ((size_t)received < iov[n].iov_len || ((flags & MSG_PEEK) && done > 0)) /* a second look begins anew */
+		if ((size_t)received < iov[n].iov_len || ((flags & MSG_PEEK) && done > 0)) /* a second peek would start again */
 			break;
 	}
 	return done;

@@ -6,7 +6,7 @@
 
 #include "rsdgram.h"
 
-/* A work request's id says what it was: the message, and the bytes of the send buffer. */
+/* A work request's id contains the message type and the number of bytes in the send buffer. */
 static uint64_t work(enum rs_op op, uint32_t len) { return (uint64_t)op << 32 | len; }
 
 int rs_post_receive(struct rsocket *s)
@@ -74,9 +74,9 @@ static void swap_sge(const struct rsocket *s, struct rs_sge *sge)
 }
 
 /*
- * rs_give_credits tells the peer that it may send more: when half of the receive buffer is read, and when half of the
- * messages are. The post releases the bytes that were read: it pairs with consumer.available of datapath/ring/index.go,
- * after which the card stores the peer's next bytes there.
+ * rs_give_credits sends credits to the peer when half of the receive buffer is read, and when half of the messages are.
+ * The post releases the read bytes: it pairs with consumer.available of datapath/ring/index.go, after which the card
+ * stores the peer's next bytes there.
  */
 void rs_give_credits(struct rsocket *s)
 {
@@ -105,12 +105,13 @@ void rs_fail(struct rsocket *s, int error)
 {
 	if (s->state == RS_OVER || s->state == RS_FAILED)
 		return;
-	s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED; /* messages may come before the event does */
+	s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED; /* messages may arrive before the event */
 	s->error = error;
 	rs_ring(s);
 }
 
-/* data takes a message of bytes. One that is empty, longer than the receive buffer, or too many is none of a stream's. */
+/* data handles a message with bytes. One that is empty, longer than the receive buffer, or above the credits is
+   invalid. */
 static void data(struct rsocket *s, uint32_t length)
 {
 	uint32_t next = (s->arrivals_tail + 1) % (s->rq_size + 1);
@@ -123,7 +124,7 @@ static void data(struct rsocket *s, uint32_t length)
 	s->arrivals_tail = next;
 }
 
-/* arrived takes a message of the peer's. */
+/* arrived handles a message of the peer. */
 static void arrived(struct rsocket *s, uint32_t imm)
 {
 	uint32_t value = imm & 0x1fffffff;
@@ -146,7 +147,7 @@ static void arrived(struct rsocket *s, uint32_t imm)
 	}
 }
 
-/* ended takes what the queue pair has done. */
+/* ended handles a completion of the queue pair. */
 static void ended(struct rsocket *s, const struct ibv_wc *wc)
 {
 	enum rs_op op = (enum rs_op)(wc->wr_id >> 32);
@@ -159,15 +160,15 @@ static void ended(struct rsocket *s, const struct ibv_wc *wc)
 	}
 }
 
-/* rs_take takes all completions that there are, and what the connection manager says. */
+/* rs_take processes all completions and events of the connection manager. */
 void rs_take(struct rsocket *s)
 {
 	struct ibv_wc wc[16];
-	int n, count, left = (int)(s->sq_size + s->rq_size + RS_CONTROLS); /* as many as there were at first, as ds_queue_take */
+	int n, count, left = (int)(s->sq_size + s->rq_size + RS_CONTROLS); /* as many as there were at first, as in ds_queue_take */
 
 	if (s->datagram)
 		ds_take(s);
-	if (!s->cq || s->state == RS_ACCEPTING) /* a message may come before the event that the connection is there */
+	if (!s->cq || s->state == RS_ACCEPTING) /* a message may arrive before the connection event */
 		return;
 	if (atomic_load(&roced_session_of(s->id->verbs)->gone) != ROCED_THERE) { /* or this is the child of a fork */
 		rs_fail(s, EIO);
@@ -188,7 +189,7 @@ void rs_take(struct rsocket *s)
 		rs_fail(s, EIO);
 	if (s->state == RS_CONNECTED) {
 		rs_give_credits(s);
-		rs_tell_mappings(s);
+		rs_send_mappings(s);
 	}
 }
 
@@ -200,7 +201,7 @@ int rs_arm(struct rsocket *s)
 	return s->cq ? s->id->verbs->ops.req_notify_cq(s->cq, 0) : 0;
 }
 
-/* rs_drain takes the events that made the descriptors readable. */
+/* rs_drain reads the events that made the descriptors readable. */
 void rs_drain(struct rsocket *s)
 {
 	struct ibv_cq *cq;

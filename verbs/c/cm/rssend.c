@@ -9,8 +9,8 @@
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /*
- * take_room takes bytes of the room that the peer gave. That is before they are sent: once they are, the peer may give
- * more in the same place.
+ * take_room reserves space that the peer has announced, before the bytes are sent: afterwards the peer may announce
+ * more in the same entry.
  */
 static struct rs_sge take_room(struct rsocket *s, uint32_t n)
 {
@@ -23,7 +23,7 @@ static struct rs_sge take_room(struct rsocket *s, uint32_t n)
 	return taken;
 }
 
-/* pieces are the bytes of a call that are not sent yet: those of iov, except the first sent ones of iov[0]. */
+/* pieces are the unsent bytes of a call: those of iov, except the first sent ones of iov[0]. */
 struct pieces {
 	const struct iovec *iov;
 	size_t sent, left; /* of iov[0]; of all */
@@ -52,7 +52,7 @@ static void skip_pieces(struct pieces *p, uint32_t n)
 		p->sent -= p->iov->iov_len;
 }
 
-/* send_some sends what fits into one message. */
+/* send_some sends as much as fits into one message. */
 static int send_some(struct rsocket *s, struct pieces *p)
 {
 	uint32_t room = s->target[s->target_at].length;
@@ -83,8 +83,8 @@ static int send_some(struct rsocket *s, struct pieces *p)
 static bool nobody_sends(struct rsocket *s) { return !s->sending; }
 
 /*
- * begin makes the caller the stream's sender, whose bytes stay together. Who may not wait does not wait for another sender
- * either.
+ * begin makes the caller the stream's sender, whose bytes stay contiguous. A non-blocking caller does not wait for
+ * another sender either.
  */
 static int begin(struct rsocket *s, int flags)
 {
@@ -123,7 +123,8 @@ static ssize_t send_message(struct rsocket *s, const struct msghdr *msg, int fla
 	return sent;
 }
 
-/* send_pieces sends bytes until the call may not wait; their number, or -1 with an error if there were none. */
+/* send_pieces sends bytes until the call would block; it returns their number, or -1 with an error if there were
+   none. */
 static ssize_t send_pieces(struct rsocket *s, struct pieces *p, int flags)
 {
 	size_t all = p->left;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /*
- * The numbers of sockets. A number is a descriptor: that of the socket's event channel. A socket stays as long as the table or
- * a call holds it. A thread in a call can be cancelled while it sleeps, and nowhere else; then it lets go of what it holds.
+ * The numbers of sockets. A number is a descriptor: that of the socket's event channel. A socket exists while the table
+ * or a call holds it. A thread in a call can be cancelled only while it sleeps; it then releases its holds.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@ static int table_size;
 /* The calls that a thread is in, one inside another. */
 enum { MOST_CALLS = 4 };
 static _Thread_local struct {
-	int depth;                       /* more than there are where a signal's handler has jumped out of some */
+	int depth;                       /* too high if a signal handler has jumped out of calls */
 	int cancel;                      /* whether the thread could be cancelled before */
 	struct rsocket *held[MOST_CALLS];
 } calls;
 
 /*
- * The child of a fork finds locks free and sockets held by the table alone, whatever other threads did: those that wait for
- * the lock are counted in it.
+ * In the child of a fork, locks are free and only the table holds sockets: holds include the threads that wait for the
+ * lock.
  */
 static void before_fork(void)
 {
@@ -72,7 +72,7 @@ void rs_cancelled(void)
 			rs_drop(calls.held[calls.depth]);
 }
 
-/* rs_sleep is poll. Signals come meanwhile, and the thread may be cancelled. It gives a negative errno. */
+/* rs_sleep is poll with signals enabled; the thread may be cancelled. It returns a negative errno. */
 int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals)
 {
 	struct timespec most = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
@@ -86,7 +86,7 @@ int rs_sleep(struct pollfd *fds, nfds_t count, int ms, const sigset_t *signals)
 	return ready;
 }
 
-/* rs_hold is the socket with a number, held for the caller; NULL with EBADF if it is none. */
+/* rs_hold returns the socket with a number, held for the caller; NULL with EBADF for other descriptors. */
 struct rsocket *rs_hold(int fd)
 {
 	struct rsocket *s = NULL;
@@ -129,7 +129,7 @@ int rs_enter(struct rsocket *s)
 	return error;
 }
 
-/* rs_leave takes a socket out of the table; false if it was not there. */
+/* rs_leave removes a socket from the table; false if it was not there. */
 bool rs_leave(struct rsocket *s)
 {
 	bool there;
@@ -142,7 +142,7 @@ bool rs_leave(struct rsocket *s)
 	return there;
 }
 
-/* rs_drop ends what rs_hold began. */
+/* rs_drop releases the hold of rs_hold. */
 void rs_drop(struct rsocket *s)
 {
 	int error = errno;
@@ -152,7 +152,7 @@ void rs_drop(struct rsocket *s)
 	errno = error;
 }
 
-/* rs_find begins a call: rs_hold, until rs_let_go. */
+/* rs_find starts a call: rs_hold, until rs_let_go. */
 struct rsocket *rs_find(int fd)
 {
 	struct rsocket *s = rs_hold(fd);
@@ -164,13 +164,13 @@ struct rsocket *rs_find(int fd)
 
 void rs_let_go(struct rsocket **held)
 {
-	if (!*held || calls.depth == 0) /* of a thread that was cancelled nothing is held any more */
+	if (!*held || calls.depth == 0) /* a cancelled thread has released its holds */
 		return;
 	rs_drop(*held);
 	rs_end_call();
 }
 
-/* rs_free takes a socket out of the table. It goes with the last call that holds it. */
+/* rs_free removes a socket from the table. It is freed with the last call that holds it. */
 void rs_free(struct rsocket *s)
 {
 	rs_leave(s);

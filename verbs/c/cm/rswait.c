@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* Waiting for what happens to a socket. The callers hold its lock, which is not held meanwhile. */
+/* Waiting for events of a socket. The callers hold its lock, which is released meanwhile. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -27,8 +27,8 @@ static void all_but_faults(sigset_t *set)
 }
 
 /*
- * cm_interrupts reports whether a signal that ended a sleep is to end the call: not where every handler has calls go on
- * (SA_RESTART). The kernel does not report which signal it was; it was none of a fault.
+ * cm_interrupts reports whether a signal that ended a sleep ends the call: not if every handler has SA_RESTART. The
+ * kernel does not report which signal it was; faults are excluded.
  */
 bool cm_interrupts(void)
 {
@@ -45,8 +45,8 @@ bool cm_interrupts(void)
 }
 
 /*
- * rs_hold_signals is for who begins to wait: signals come while it sleeps, and none is missed between two sleeps, or comes
- * with an event.
+ * rs_hold_signals blocks signals before a wait: they are delivered while it sleeps, none is missed between two sleeps
+ * or arrives with an event.
  */
 void rs_hold_signals(sigset_t *before)
 {
@@ -79,7 +79,7 @@ static void cancelled(void *of)
 	rs_cancelled();
 }
 
-/* sleep_on sleeps until there may be something to take, and takes it. It says whether a signal ends the call. */
+/* sleep_on sleeps until there may be an event, and processes it. It returns true if a signal ends the call. */
 static bool sleep_on(struct rsocket *s, int64_t left, const sigset_t *signals)
 {
 	struct pollfd fds[2] = { { .fd = rs_wake_fd(s), .events = POLLIN }, { .fd = s->events ? s->events->fd : -1, .events = POLLIN } };
@@ -99,8 +99,8 @@ static bool sleep_on(struct rsocket *s, int64_t left, const sigset_t *signals)
 }
 
 /*
- * rs_give_way is what a call does that found nothing and may not wait: the card may need the processor. Another thread may
- * use the socket meanwhile.
+ * rs_give_way yields in a call that found nothing and must not block: the card may need the processor. Another thread
+ * may use the socket meanwhile.
  */
 void rs_give_way(struct rsocket *s)
 {
@@ -115,8 +115,8 @@ void rs_give_way(struct rsocket *s)
 }
 
 /*
- * last_look is for who may not wait: the connection may have ended. Bytes that have come since the last look are taken
- * before that counts.
+ * last_look is for calls that must not block: the connection may have ended. Bytes received since the last look are
+ * processed before that is reported.
  */
 static int last_look(struct rsocket *s, bool (*done)(struct rsocket *s))
 {
@@ -185,8 +185,8 @@ int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags, int m
 }
 
 /*
- * rs_flush waits until all is sent, whatever signals come, also if the socket does not wait: the rest would be lost. It waits
- * for ms at most, unless they are 0.
+ * rs_flush waits until all data are sent, regardless of signals and of O_NONBLOCK: otherwise the rest would be lost. It
+ * waits for at most ms, unless that is 0.
  */
 void rs_flush(struct rsocket *s, bool (*done)(struct rsocket *s), int ms)
 {

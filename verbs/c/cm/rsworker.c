@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 /*
- * The worker: a thread of the library's that takes the requests of listeners, and goes on with connections whose rconnect has
- * returned before they were there. So a program that waits for something else, or for its own other end, connects as with
- * TCP. A process has the worker only while it has such sockets: the first starts it, and who removes the last ends it.
+ * The worker: a thread of the library that accepts the requests of listeners, and continues connections whose rconnect
+ * has returned early. So a program that waits for another event, or for its own other end, connects as with TCP. The
+ * worker exists only while there are such sockets: the first starts it, and removal of the last ends it.
  *
- * The worker holds no lock while it waits. It sees sockets by their numbers, as calls do, and holds them meanwhile.
+ * The worker holds no lock while it waits. It finds sockets by their numbers, as calls do, and holds them meanwhile.
  */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -17,12 +17,12 @@ static struct worker {
 	int epoll;
 	int quit; /* an eventfd in it: the thread that joins the worker writes to it */
 	pthread_t thread;
-} *worker; /* NULL: there is no thread */
+} *worker; /* NULL: no thread */
 
 static int sockets;             /* that the worker has */
 static struct rsocket *serving; /* the one that it serves now */
 
-/* lock guards these and rsocket.worked. It is taken after a socket's, and before the table's. */
+/* lock guards these and rsocket.worked. Lock order: socket, this lock, table. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t served = PTHREAD_COND_INITIALIZER;
 
@@ -38,7 +38,7 @@ static void free_worker(struct worker *w)
 	free(w);
 }
 
-/* rs_worker_in_child forgets the worker: the child has no such thread, and the epoll instance is the parent's too. */
+/* rs_worker_in_child resets the worker: the child has no such thread, and the epoll instance is the parent's too. */
 void rs_worker_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -50,7 +50,7 @@ void rs_worker_in_child(void)
 	sockets = 0;
 }
 
-/* watch adds a socket, or reports it again. Edges count: while a bell rings, a socket's descriptor stays readable. */
+/* watch adds a socket, or reports it again. Edge-triggered: while a bell rings, a socket's descriptor stays readable. */
 static int watch(struct rsocket *s, int operation)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = s->fd };
@@ -73,7 +73,7 @@ static struct worker *leave(struct rsocket *s)
 	return w;
 }
 
-/* begin holds a socket of the worker's by its number; NULL if it is none any more. */
+/* begin holds a socket of the worker by its number; NULL if it is no longer one. */
 static struct rsocket *begin(const struct worker *w, int fd)
 {
 	struct rsocket *s;
@@ -89,7 +89,7 @@ static struct rsocket *begin(const struct worker *w, int fd)
 	return s;
 }
 
-/* end removes a socket whose connection has its outcome. It returns true if that was the last socket. */
+/* end removes a socket whose connection attempt has ended. It returns true if that was the last socket. */
 static bool end(struct rsocket *s)
 {
 	bool last;
@@ -110,7 +110,7 @@ static void advance(struct rsocket *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* serve does for a socket what can be done now. It returns true if that was the worker's last socket. */
+/* serve makes all possible progress on a socket. It returns true if that was the worker's last socket. */
 static bool serve(const struct worker *w, int fd)
 {
 	struct rsocket *s = begin(w, fd);
@@ -142,7 +142,7 @@ static void *work(void *of)
 	return NULL;
 }
 
-/* start starts the worker, to which no signal of the program comes. The caller holds the lock. */
+/* start starts the worker with all signals blocked. The caller holds the lock. */
 static int start(void)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -170,7 +170,7 @@ static int start(void)
 	return error;
 }
 
-/* join ends a worker that has no socket left. The caller holds no lock that the worker takes. */
+/* join ends a worker without sockets. The caller must not hold locks that the worker takes. */
 static void join(struct worker *w)
 {
 	if (!w)
@@ -180,7 +180,7 @@ static void join(struct worker *w)
 	free_worker(w);
 }
 
-/* rs_worker_add has the worker serve a socket, whose lock the caller holds; again, if it does already. */
+/* rs_worker_add makes the worker serve a socket, whose lock the caller holds; again, if it does already. */
 int rs_worker_add(struct rsocket *s)
 {
 	struct worker *idle = NULL;

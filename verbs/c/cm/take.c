@@ -1,7 +1,5 @@
 #define _GNU_SOURCE
-/*
- * Events as the service has them, taken one by one, and completed with what librdmacm does before a program sees them.
- */
+/* Events of the service, read one by one, and completed with librdmacm's actions before a program sees them. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,7 @@
 
 #include "cm.h"
 
-/* What the service says of an event, with the room for its list. */
+/* The service's response for an event, with space for its list. */
 union message {
 	struct roced_get_cm_event_grant grant;
 	uint8_t room[sizeof(struct roced_get_cm_event_grant) + CM_MAX_PRIVATE_DATA];
@@ -62,7 +60,7 @@ static void fill(struct cm_event *e, const struct roced_get_cm_event_grant *g)
 		fill_datagram(e, g, data, len);
 }
 
-/* asked completes a request's event: the id that stands for it knows where it comes from. */
+/* asked completes a request's event: sets the addresses of the id that was created for it. */
 static void asked(struct cm_id *id, const struct roced_get_cm_event_grant *g)
 {
 	pthread_mutex_lock(&id->lock);
@@ -72,7 +70,7 @@ static void asked(struct cm_id *id, const struct roced_get_cm_event_grant *g)
 	pthread_mutex_unlock(&id->lock);
 }
 
-/* complete does what is to be done when the program gets an event; false if there is nobody to get it. */
+/* complete runs the actions of an event before its delivery; false if it must not be delivered. */
 static bool complete(struct cm_id *id, struct cm_device *device, struct cm_event *e, const struct roced_get_cm_event_grant *g)
 {
 	bool wanted = true;
@@ -82,7 +80,7 @@ static bool complete(struct cm_id *id, struct cm_device *device, struct cm_event
 		return true;
 	}
 	if (g->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		cm_device_told(device, g->id);
+		cm_device_notified(device, g->id);
 	pthread_mutex_lock(&id->lock);
 	switch (g->type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -104,7 +102,7 @@ static bool complete(struct cm_id *id, struct cm_device *device, struct cm_event
 	return wanted;
 }
 
-/* event_of makes an event of what the service says; NULL if it is about an id that was destroyed just now. */
+/* event_of creates an event from the service's response; NULL if its id has just been destroyed. */
 static struct cm_event *event_of(struct cm_device *device, const struct roced_get_cm_event_grant *g)
 {
 	bool request = g->type == RDMA_CM_EVENT_CONNECT_REQUEST;
@@ -114,7 +112,7 @@ static struct cm_event *event_of(struct cm_device *device, const struct roced_ge
 	id = cm_device_find(device, request ? g->listener : g->id);
 	if (!id && !request) {
 		struct roced_destroy_id_request r = { .id = g->id };
-		roced_release(device->session, ROCED_DESTROY_ID, &r, sizeof(r)); /* of local.c's wake_peeking; else it is gone */
+		roced_release(device->session, ROCED_DESTROY_ID, &r, sizeof(r)); /* of local.c's wake_peeking; else it is destroyed already */
 	}
 	if (e)
 		e->counted = id;
@@ -140,10 +138,10 @@ static struct cm_event *event_of(struct cm_device *device, const struct roced_ge
 static struct cm_event *removal(struct cm_channel *c, struct cm_source *s)
 {
 	struct cm_event *e;
-	struct cm_id *id = cm_device_bereft(s->device, &c->channel);
+	struct cm_id *id = cm_device_orphaned(s->device, &c->channel);
 
 	if (!id) {
-		if (cm_channel_lives(c)) { /* else the descriptor stays readable, for others who wait */
+		if (cm_channel_lives(c)) { /* else the descriptor stays readable, for other waiting threads */
 			close(s->fd);
 			s->fd = -1;
 		}
@@ -160,13 +158,13 @@ static struct cm_event *removal(struct cm_channel *c, struct cm_source *s)
 	return e;
 }
 
-/* whole says whether an event is all there. */
+/* whole reports whether the response is complete. */
 static bool whole(const struct roced_get_cm_event_grant *g, size_t len)
 {
 	return len >= sizeof(*g) && g->private_data_count <= len - sizeof(*g);
 }
 
-/* take_from gives a device's oldest event; NULL if there is none. */
+/* take_from returns a device's oldest event, or NULL. */
 static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
 {
 	struct roced_get_cm_event_request r = { .channel = s->channel };
@@ -193,7 +191,7 @@ static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
 	return e ? e : removal(c, s);
 }
 
-/* cm_take gives the oldest event of a device that has one; 0 with NULL if none has, EIO when all devices are gone. */
+/* cm_take returns the oldest event of a device; 0 with NULL if there are none, EIO when all devices are gone. */
 int cm_take(struct cm_channel *c, struct cm_event **event)
 {
 	int n;

@@ -16,13 +16,13 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// cmRig is the libraries, built for a test, and a service on a network in memory.
+// cmRig has the libraries, built for a test, and a service on an in-memory network.
 type cmRig struct {
 	libraries, roced, socket string
 	service                  *os.Process
 }
 
-// newCMRig starts a service, on a network in memory unless options say another.
+// newCMRig starts a service, on an in-memory network unless options select another.
 func newCMRig(t *testing.T, options ...string) *cmRig {
 	t.Helper()
 	dir := build(t)
@@ -64,7 +64,7 @@ func (r *cmRig) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// patient is the same with libraries whose sleeping calls of rsockets do not look by themselves.
+// patient is the same with libraries whose sleeping rsockets calls do not poll periodically.
 func (r *cmRig) patient(t *testing.T) *cmRig {
 	p := *r
 	p.libraries = t.TempDir()

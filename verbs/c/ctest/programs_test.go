@@ -217,7 +217,7 @@ func listens(pid int) bool {
 	return false
 }
 
-// freePort is one that nobody listens at now.
+// freePort returns a port without a listener.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")

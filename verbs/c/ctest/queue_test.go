@@ -269,7 +269,7 @@ func (h *halves) ring() {
 func (h *halves) collect() {
 	h.doorbell.Collect(1<<16, func(index uint32) {
 		if !h.rung[index] {
-			h.t.Fatalf("the doorbell has bit %d, which nobody has rung", index)
+			h.t.Fatalf("the doorbell has bit %d, which was not rung", index)
 		}
 		delete(h.rung, index)
 	})

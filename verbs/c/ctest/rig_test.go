@@ -151,7 +151,7 @@ func made(name string, args ...string) error {
 	return nil
 }
 
-// service is one on a network in memory, unprivileged where that can be.
+// service is a service on an in-memory network, unprivileged if possible.
 type service struct {
 	lib, socket string
 	process     *exec.Cmd

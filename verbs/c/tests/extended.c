@@ -94,7 +94,7 @@ static void remote_operations(void)
 	each(3, read_any);
 	CHECK_IS(*here, 8);
 	CHECK_IS(*(uint64_t *)(p.memory + 4096), 5);
-	/* Nothing of a list with a mistake is sent, nor of one that is given up. */
+	/* Neither a list with an invalid request nor an aborted list is sent. */
 	ibv_wr_start(ex);
 	ibv_wr_rdma_write(ex, p.mr->rkey, (uintptr_t)there);
 	ibv_wr_set_sge(ex, p.mr->lkey, (uintptr_t)here, 8);
@@ -113,7 +113,7 @@ static void remote_operations(void)
 	CHECK_IS(ibv_start_poll(cq, &attr), ENOENT);
 }
 
-/* A window's key is as it was when the list that binds it, twice here, is given up or has a mistake. */
+/* A window's key is unchanged if the list that binds it, twice here, is aborted or invalid. */
 static void windows(void)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p.a);

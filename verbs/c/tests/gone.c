@@ -24,7 +24,7 @@ int main(void)
 	open_pair(&p, IBV_QPT_RC);
 	channel = ibv_create_comp_channel(p.context);
 	CHECK(channel);
-	post_send_at(p.a, p.mr, p.memory, 8, 99); /* nobody receives: it is tried for ever */
+	post_send_at(p.a, p.mr, p.memory, 8, 99); /* no receive is posted: it is retried forever */
 	for (uint64_t id = 1; id <= 5; id++)
 		post_recv_at(p.a, p.mr, p.memory, 64, id);
 	puts("ready");

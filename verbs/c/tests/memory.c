@@ -262,7 +262,7 @@ static void case_fork(void)
 	nothing_left();
 }
 
-/* A fork that fails leaves all as it is, and waits for nobody. */
+/* A failed fork changes nothing and does not wait. */
 static void case_fork_fails(void)
 {
 	struct rlimit none = {0, 0};

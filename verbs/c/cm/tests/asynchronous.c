@@ -185,7 +185,7 @@ static struct rdma_cm_id *asking(struct rdma_cm_id *listen)
 	return id;
 }
 
-/* unheard is of events that nobody gets: a channel is readable while it has one, for those who poll and then wait. */
+/* unheard tests events that are not read: a channel stays readable while it has one, for programs that poll and then wait. */
 static void unheard(void)
 {
 	struct rdma_event_channel *first = rdma_create_event_channel(), *second = rdma_create_event_channel();

@@ -115,7 +115,7 @@ static void lengths(void)
 	CHECK(rclose(a) == 0 && rclose(b) == 0);
 }
 
-/* connections: only the peer is heard; nobody there is told; what is shut down. */
+/* connections: messages of the peer only; errors without a peer; shutdown. */
 static void connections(void)
 {
 	uint16_t a_port, b_port, c_port;
@@ -144,7 +144,7 @@ static void connections(void)
 	CHECK(rshutdown(a, SHUT_WR) == 0);
 	REFUSED(rsend(a, "x", 1, 0), EPIPE);
 	CHECK(rclose(b) == 0 && rclose(a) == 0);
-	if (!udp) { /* a connection manager says that nobody is there */
+	if (!udp) { /* a connection manager reports that no socket exists */
 		CHECK(rconnect(c, at(b_port), NAME) == 0);
 		REFUSED(rsend(c, "x", 1, 0), ECONNREFUSED);
 	}

@@ -219,7 +219,7 @@ static bool connected(void)
 	DO(ibv_query_qp(a, &attr, IBV_QP_STATE, &init) == 0);
 	DO(ibv_resize_cq(p.cq, 400) == 0);
 	wr = (struct ibv_send_wr){ .wr_id = 23, .opcode = IBV_WR_SEND };
-	DO(pair(IBV_QPT_RC, NULL, &unheard, &last) && send_from(last, &wr)); /* nobody receives: outstanding to the end */
+	DO(pair(IBV_QPT_RC, NULL, &unheard, &last) && send_from(last, &wr)); /* no receive is posted: outstanding to the end */
 	DO(pair(IBV_QPT_UC, NULL, &a, &b));
 	before = p.outstanding;
 	DO(send_from(a, &wr) && poll_until(before - 1, false));

@@ -127,7 +127,7 @@ static void hasty(void)
 	CHECK(rclose(l) == 0);
 }
 
-/* late sets options of TCP's on a stream that is connected, or bound: they come too late, and are no mistake. */
+/* late sets options of TCP's on a stream that is connected, or bound: they have no effect, and are not an error. */
 static void late(void)
 {
 	int before, after, small = 5000, yes = 1;
@@ -253,7 +253,7 @@ static void peeked(void)
 	CHECK(rclose(s) == 0 && pthread_join(thread, NULL) == 0 && rclose(l) == 0);
 }
 
-/* refused asks again and again to connect where nobody listens any more, and sends meanwhile: it is told so. */
+/* refused connects repeatedly after the listener has closed, and sends meanwhile: both report the error. */
 static void refused(void)
 {
 	uint16_t port;

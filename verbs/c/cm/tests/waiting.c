@@ -41,7 +41,7 @@ static void own_events(struct rdma_cm_id *id)
 	REFUSED(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), EINVAL);
 }
 
-/* unheard: events that nobody has got go with their id, to another channel or for good. */
+/* unheard: undelivered events move with their id to another channel, or are dropped with it. */
 static void unheard(void)
 {
 	struct rdma_event_channel *other = rdma_create_event_channel();
