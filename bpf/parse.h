@@ -74,7 +74,7 @@ static __always_inline enum verdict parse_ethernet(struct packet *p, __be16 *eth
 
 /*
  * In RoCEv2 the IP header is the GRH: its addresses are the GIDs, and the engine
- * writes it to receive buffers in the place of InfiniBand's GRH.
+ * writes it to receive buffers instead of InfiniBand's GRH.
  */
 static __always_inline enum verdict parse_ipv4(struct packet *p)
 {

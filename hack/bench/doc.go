@@ -15,7 +15,7 @@
 //	requests*.go    server and clients that sleep, and their twins over package net
 //	rpc.go          the same over connections: package rc, and TCP
 //	blocking.go     a receiver that sleeps for each of 10,000 messages a second
-//	engine.go   the engine alone, over a network in memory, in this process
+//	engine.go   the engine alone, over an in-memory network, in this process
 //	idle.go     what a device costs that does nothing
 //	daemon*.go  the same through a daemon on each side, programs as its clients
 //

@@ -15,7 +15,7 @@ const (
 	many       = 10000
 )
 
-// engineAlone measures one thread that sends and receives over a network in memory:
+// engineAlone measures one thread that sends and receives over an in-memory network:
 // to one queue pair, to one among many, and to many in turn; then the same with
 // groups.
 func (b *bench) engineAlone() error {
@@ -46,7 +46,7 @@ type target struct {
 	qp     *verbs.QP
 }
 
-// runEngine opens two devices on a network in memory, makes targets, and sends to
+// runEngine opens two devices on an in-memory network, creates targets, and sends to
 // those that the variant, one of three, means: the only one, one of many, all in turn.
 func (b *bench) runEngine(make targetMaker, variant string, variants []string) (rate float64, err error) {
 	count, used := many, 1
@@ -71,7 +71,7 @@ func (b *bench) runEngine(make targetMaker, variant string, variants []string) (
 // wireReceiver is the address of the receiver's card.
 var wireReceiver = netip.MustParseAddr("10.0.0.2")
 
-// onWire is two cards on a network in memory, which run in the thread of the programs on them.
+// onWire has two cards on an in-memory network, which run in the thread of their programs.
 type onWire struct {
 	left, right      *hca.Card
 	sender, receiver *program
@@ -166,7 +166,7 @@ func stream(sender, receiver *program, targets []target, duration time.Duration)
 	return float64(count) / time.Since(start).Seconds(), nil
 }
 
-// postTo posts the receives to the targets whose turn it is, each by itself, so that what a post costs is the same for
+// postTo posts the receives to the targets whose turn it is, each separately, so that what a post costs is the same for
 // one queue pair and for many.
 func postTo(targets []target, next int, recvs []verbs.RecvWR) error {
 	for i := range recvs {

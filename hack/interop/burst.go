@@ -72,7 +72,7 @@ func (b burst) run(ctx context.Context, l *testbed) (detail string, err error) {
 	return b.exchange(ctx, l)
 }
 
-// exchange sends it. The peer's card counts the packets that it takes, all of which have a right ICRC.
+// exchange sends it. The peer's card counts the packets that it accepts, all of which have a valid ICRC.
 func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err error) {
 	options := fmt.Sprintf("-b %d", burstWindow)
 	if b.group {
@@ -142,7 +142,7 @@ func (b burst) inTrains(l *testbed) bool {
 	return b.mode == hca.SendTrains || l.network == hca.NetworkUDP
 }
 
-// trains is how many there were: none, or all packets left in trains, except that one of a list may leave by itself.
+// trains is how many there were: none, or all packets left in trains, except that one of a list may leave alone.
 func (b burst) trains(s *station, l *testbed) (uint64, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {

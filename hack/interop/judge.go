@@ -48,7 +48,7 @@ func (l *testbed) stopCapture() error {
 	return errors.Join(hostErr, peerErr)
 }
 
-// cutTrains puts packets in the place of the trains that they are, and counts those.
+// cutTrains replaces trains with their packets, and counts the trains.
 func cutTrains(frames []capture.Recorded) (all []capture.Recorded, trains int, err error) {
 	for _, frame := range frames {
 		if !frame.Unfinished.Train() {
@@ -129,7 +129,7 @@ const (
 const tsharkNotes = `(a) tshark calls a UD packet without payload malformed; it is none.
 (b) tshark warns of UDP checksum 0 over IPv6; RoCEv2 packets have it, the peer's too.`
 
-// excuses gives the reason why a complaint about a packet is tshark's own mistake, if it is.
+// excuses returns the reason if a complaint about a packet is a bug of tshark.
 func (p *packet) excuses(complaint string) string {
 	switch {
 	case p == nil:

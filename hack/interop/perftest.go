@@ -179,7 +179,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 		}
 	}
 	if p.isPassive(!p.client) {
-		return fmt.Sprintf("%d of %d bytes that roced's card did by itself", p.count, p.size), nil
+		return fmt.Sprintf("%d of %d bytes, handled by roced's card alone", p.count, p.size), nil
 	}
 	// Before it comes what a server says when it listens.
 	if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "\n{")):]), &report); err != nil {

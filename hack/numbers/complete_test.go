@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// lists gives a file's lines, but for comments, split at spaces into at most n fields.
+// lists returns a file's lines, except comments, split at spaces into at most n fields.
 func lists(t *testing.T, name string, n int) (lines [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -93,7 +93,7 @@ func (k *kind) take(line string) (err error) {
 // given is a field; empty for "-".
 func given(field string) string { return strings.TrimPrefix(field, "-") }
 
-// c gives the name in C, and what libibverbs calls it; empty where there is none.
+// c returns the name in C, and libibverbs' name, or "".
 func (k *kind) c(n *number) (ours, theirs string) {
 	if k.enum == "" || n.c == "" {
 		return "", ""

@@ -31,8 +31,8 @@ type job struct {
 
 func main() {
 	r := &release{}
-	flag.StringVar(&r.version, "version", "", "the `version`; by itself the tag's")
-	flag.StringVar(&r.maintainer, "maintainer", "roced <roced@users.noreply.github.com>", "name and `address` of who makes the packages; by itself one that nobody reads")
+	flag.StringVar(&r.version, "version", "", "`version` (default: the tag)")
+	flag.StringVar(&r.maintainer, "maintainer", "roced <roced@users.noreply.github.com>", "name and `address` of the packages' maintainer (default: an unread address)")
 	flag.StringVar(&r.output, "output", "dist", "the folder to write to")
 	arches := flag.String("arch", runtime.GOARCH, "a `list` of processors, as Go calls them")
 	formats := flag.String("formats", "deb,rpm,tar", "a `list` of deb, rpm, tar and image")

@@ -109,7 +109,7 @@ func entriesOf(t *testing.T, archive io.Reader) map[string][]byte {
 	}
 }
 
-// checkGLIBC: a library needs no newer version than promised, but for what it may do without.
+// checkGLIBC: a library needs no newer version than promised, except for optional symbols.
 func checkGLIBC(t *testing.T, name string, library []byte) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(library))

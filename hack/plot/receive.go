@@ -2,7 +2,7 @@ package main
 
 import "errors"
 
-// receive is what one side takes in when nobody's sending limits it: each round, over what the host
+// receive plots the rate of one side when no sender limits it: each round, over what the host
 // did with the two cores meanwhile.
 func receive(f *records) (*figure, error) {
 	p, err := f.part("receive")

@@ -78,7 +78,7 @@ func one(pattern string) string {
 	return append(files, "")[0]
 }
 
-// copyOf puts the programs where nobody can read them: a cache is its user's alone. Links do, on one file system.
+// copyOf puts the programs where user nobody can read them: a cache is private. On one file system it uses links.
 func (b *bench) copyOf(ctx context.Context, release string, packages []string) error {
 	root, err := unpack(ctx, release, packages)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *bench) root(release string) string { return filepath.Join(b.dir, "root"
 //go:embed scripts
 var scripts embed.FS
 
-// makeHome makes nobody's folder, where programs start and may write, and the scripts that cases run.
+// makeHome creates the folder of user nobody, where programs start and can write, and the scripts of the cases.
 func (b *bench) makeHome() error {
 	if err := os.CopyFS(b.dir, scripts); err != nil {
 		return err

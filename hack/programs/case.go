@@ -14,7 +14,7 @@ import (
 // TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6,
 // and GIDINDEX for the index of the side's GID of IPv4.
 type testCase struct {
-	server      string // its command line; empty: there is none
+	server      string // its command line; empty: no server
 	client      string
 	want        string                                                 // a regular expression that what the client says has to match
 	ends        bool                                                   // the server goes on after the client, and is ended
@@ -90,7 +90,7 @@ func (b *bench) tryPair(ctx context.Context, n *network, c testCase) (said strin
 	return said, nil
 }
 
-// fill puts names and addresses in the place of what stands for them.
+// fill replaces placeholders with names and addresses.
 func (n *network) fill(line string) string {
 	s, c := n.sides[0], n.sides[1]
 	return strings.NewReplacer("@", s.name, "SERVER6", s.ip6, "CLIENT6", c.ip6, "SERVER", s.ip4, "CLIENT", c.ip4).Replace(line)

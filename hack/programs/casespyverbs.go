@@ -1,6 +1,6 @@
 package main
 
-// pyverbsCases are rdma-core's own tests. Over a network in memory no device has an interface, which those of rdma_cm
+// pyverbsCases are rdma-core's own tests. Over an in-memory network no device has an interface, which those of rdma_cm
 // want. Those of newer releases have a libc and a Python of their own.
 func pyverbsCases() []testCase {
 	return []testCase{

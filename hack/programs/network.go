@@ -41,10 +41,10 @@ type network struct {
 	name   string
 	wire   bool // TCP reaches the addresses too
 	sides  [2]*side
-	bridge *lab.Bridge // between a namespace and a virtual machine; nil: there is none
+	bridge *lab.Bridge // between a namespace and a virtual machine, or nil
 }
 
-// newMemory is one service with a network in memory. Each program is a host on it; two more have names. It is in a
+// newMemory creates a service with an in-memory network. Each program is a host on it; two more have names. It is in a
 // namespace, so that no packet leaves for their addresses.
 func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "localhost", ip4: "10.77.5.1", ip6: "fd77:5::1"}

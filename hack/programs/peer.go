@@ -116,7 +116,7 @@ func (b *bench) startInGuest(ctx context.Context, s *side, c testCase, line stri
 		select {
 		case <-j.Done():
 		case <-ctx.Done():
-			_, _ = s.guest.Run(bounded, "kill $(cat "+pid+")") // one that has ended by itself is no failure
+			_, _ = s.guest.Run(bounded, "kill $(cat "+pid+")") // it may have ended already
 			<-j.Done()
 		}
 	}()

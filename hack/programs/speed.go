@@ -59,7 +59,7 @@ func (b *bench) comparisons() (list []comparison) {
 	})
 }
 
-// speed compares, on a network in memory. Nothing passes or fails by it.
+// speed compares rates on an in-memory network. It never fails because of a rate.
 func (b *bench) speed(ctx context.Context) (err error) {
 	n, err := newMemory(ctx, b)
 	defer func() { err = errors.Join(err, n.Close()) }()
@@ -136,7 +136,7 @@ func (b *bench) figure(ctx context.Context, n *network, c contender) (float64, e
 	return 0, fmt.Errorf("%s: no figure in: %s", c.client, said)
 }
 
-// last is the number of the last match; 0 if there is none.
+// last returns the number of the last match, or 0.
 func last(pattern *regexp.Regexp, said string) float64 {
 	found := pattern.FindAllStringSubmatch(said, -1)
 	if found == nil {

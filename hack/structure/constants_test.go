@@ -64,7 +64,7 @@ func compiledFor(t *testing.T, folders []string) importer.Lookup {
 	return func(name string) (io.ReadCloser, error) { return os.Open(files[name]) }
 }
 
-// commented are a folder's files with their comments, but for tests.
+// commented returns a folder's files with their comments, except tests.
 func commented(t *testing.T, fset *token.FileSet, folder string) (files []*ast.File) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))

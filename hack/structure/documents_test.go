@@ -43,7 +43,7 @@ var (
 	inModule = regexp.MustCompile(`(?:^|[^\w/.-]|\./)((?:\.ci|bpf|cmd|datapath|docs|hack|internal|mcast|verbs)(?:/[\w.-]+)+)`)
 	// byItself is a file's name alone.
 	byItself = regexp.MustCompile(`(?:^|[^\w/.-])(\w[\w.-]*\.(?:go|md|sh|h|c))\b`)
-	// linked is where a link goes, but for other sites and places within the document.
+	// linked returns the target of a link, except for other sites and anchors within the document.
 	linked = regexp.MustCompile(`\]\(([^)#:]+)\)`)
 )
 
@@ -113,7 +113,7 @@ func TestDocumentsAreWrapped(t *testing.T) {
 // fieldTag is the name that a field of a structure has in JSON.
 var fieldTag = regexp.MustCompile("`json:\"([^,\"]+)")
 
-// TestEveryFieldOfJSONIsDocumented, but for those of what two commands say to each other.
+// TestEveryFieldOfJSONIsDocumented, except fields of messages between two commands.
 func TestEveryFieldOfJSONIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/JSON.md")
 	if err != nil {

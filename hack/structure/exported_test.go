@@ -14,7 +14,7 @@ var public = []string{
 	"verbs/ib", "mcast", "mcast/membership", "verbs", "verbs/client", "verbs/compat", "verbs/hca", "verbs/hca/memnet", "verbs/kernel", "verbs/netdev", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
 }
 
-// byOthers says why an exported name stays that nobody here calls outside of its package. A name
+// byOthers lists the reasons for exported names that are unused outside of their package. A name
 // with a star stands for several, and a question mark for one character.
 var byOthers = map[string]string{
 	// The specifications' names.
@@ -112,13 +112,13 @@ func TestExportedNamesHaveCallers(t *testing.T) {
 		alive := s.alive(func(name string) bool { return callers.calls(folder, name) || reason(folder, name) != "" })
 		for _, name := range slices.Sorted(maps.Keys(s)) {
 			if !alive[name] {
-				t.Errorf("%s: nobody outside calls %s: unexport or delete it, or say in byOthers who does", folder, name)
+				t.Errorf("%s: %s is unused outside of its package: unexport or delete it, or add its users to byOthers", folder, name)
 			}
 		}
 	}
 }
 
-// TestReasonsAreNeeded: byOthers names what there is, and what nobody here calls.
+// TestReasonsAreNeeded: byOthers lists only existing names that are unused here.
 func TestReasonsAreNeeded(t *testing.T) {
 	files := sources(t)
 	callers := findCallers(files)

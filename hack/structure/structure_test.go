@@ -8,7 +8,7 @@ import (
 )
 
 // allowed says which of our packages each package imports. A new arrow is a
-// decision: it is drawn here first. What is in hack may import all, and nobody imports it.
+// decision: it is drawn here first. Packages in hack may import all others, and no package imports them.
 var allowed = map[string][]string{
 	".":                       {},
 	"bpf":                     {"internal/capability", "internal/errno"},
@@ -208,7 +208,7 @@ func TestNothingImportsHack(t *testing.T) {
 }
 
 // TestSubcommandsAreApart: what two of them need is under cmd/roced/internal. Tests are held to
-// it too, but for those of the command itself.
+// it too, except those of the command itself.
 func TestSubcommandsAreApart(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range sources(t) {

@@ -1,10 +1,10 @@
 // Package manifests has roced's objects of Kubernetes, for kustomize, and their tests.
 //
 //	base                       the service and the device plugin on each node
-//	overlays/loopback          with a network in memory on each node
+//	overlays/loopback          an in-memory network on each node
 //	overlays/xdp               with a card on each pod's own interface
 //	overlays/udp               no DaemonSet: a service in the pod, over UDP sockets
-//	overlays/dra               claims in the place of the device plugin's resource
+//	overlays/dra               claims instead of the device plugin's resource
 //	components/networkpolicy   lets RoCEv2 through
 //	components/podmonitor      metrics, for the Prometheus operator
 //	example                    two pods that use what the DaemonSet has

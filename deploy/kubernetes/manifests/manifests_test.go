@@ -233,7 +233,7 @@ func TestPodMonitor(t *testing.T) {
 	t.Parallel()
 	o := buildComponent(t, "components/podmonitor")
 	if o.podMonitor == nil {
-		t.Fatalf("there is none in %q", o.everyObject)
+		t.Fatalf("no such object in %q", o.everyObject)
 	}
 	chosen, err := metav1.LabelSelectorAsSelector(&o.podMonitor.Spec.Selector)
 	if err != nil {

@@ -25,7 +25,7 @@ type Child struct {
 	Ready   Endpoint
 }
 
-// nobody is a user without rights.
+// nobody is the uid of an unprivileged user.
 const nobody = 65534
 
 // Start starts a child, and waits until it is ready. One whose card uses UDP sockets has no privilege.

@@ -26,7 +26,7 @@ type measured struct {
 	Records  []Record `json:"records"`
 }
 
-// readRecords gives an empty file if there is none.
+// readRecords returns an empty file if the file does not exist.
 func readRecords(name string) (f recordFile, err error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,14 +40,14 @@ var childRoles = Roles{
 		}
 		<-UntilStopped.Done()
 		if !Stopping.Load() {
-			return Result{}, errors.New("ended, and nobody has said stop")
+			return Result{}, errors.New("ended before it was stopped")
 		}
 		return Result{Messages: 1}, nil
 	},
 	"test fail": func(Job) (Result, error) { return Result{}, errors.New("it fails") },
 }
 
-// TestChildren: one says that it is ready, and then what it has done, by itself or when it is told to end.
+// TestChildren: a child reports that it is ready, and its result at its end or when it is stopped.
 func TestChildren(t *testing.T) {
 	for _, row := range []struct {
 		role string
@@ -102,7 +102,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestParts: those that match run; none is a mistake, and the first error ends.
+// TestParts: matching parts run; no match is an error, and the first error ends the run.
 func TestParts(t *testing.T) {
 	var ran []string
 	failed := errors.New("it fails")

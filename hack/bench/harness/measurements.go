@@ -37,7 +37,7 @@ func (b *Measurements) InTurns(name string, size int, setting string, variants [
 	return nil
 }
 
-// Part is something that is measured by itself, and kept by its name.
+// Part is a separate measurement, recorded by its name.
 type Part struct {
 	Name string
 	Run  func() error

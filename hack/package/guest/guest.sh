@@ -50,7 +50,7 @@ case $(cat /host/stage 2>/dev/null) in
 	check "and comes back" exists
 	check "serves again" eventually use
 	check "is killed" sh -c 'kill -9 "$(systemctl show -p MainPID --value roced)"'
-	check "starts again by itself" eventually use
+	check "restarts automatically" eventually use
 	check "a namespace" sh -c 'ip netns add red && ip link add roce1 netns red type veth peer name peer1 && ip link set peer1 up && ip -n red link set roce1 up && ip -n red address add 10.78.0.1/24 dev roce1'
 	printf '[socket]\ngroup = "roced"\n[[device]]\ninterface = "roce1"\n' >/etc/roced/red.toml
 	check "a service in it" systemctl start roced@red

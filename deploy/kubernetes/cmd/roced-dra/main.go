@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string) error {
 	c := dra.Config{}
 	var from string
 	f := flag.NewFlagSet("roced-dra", flag.ContinueOnError)
-	f.StringVar(&c.Node, "node", os.Getenv("NODE_NAME"), "`name` of this node; by itself that of NODE_NAME")
+	f.StringVar(&c.Node, "node", os.Getenv("NODE_NAME"), "`name` of this node (default: the value of NODE_NAME)")
 	f.StringVar(&c.Plugins, "plugins", kubeletplugin.KubeletPluginsDir, "`folder` of the kubelet's for plugins' sockets")
 	f.StringVar(&c.Registry, "registry", kubeletplugin.KubeletRegistryDir, "`folder` of the kubelet's where plugins register")
 	f.StringVar(&c.Service, "service", "/run/roced/roced.sock", "`path` of the service's socket, the same here and on the host")

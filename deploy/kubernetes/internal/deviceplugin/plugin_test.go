@@ -88,7 +88,7 @@ func TestAllocation(t *testing.T) {
 	for i, name := range []string{"kube-0003", "kube-0004"} {
 		c := r.ContainerResponses[i]
 		if !n.service.Answers(socketOf(r, i)) {
-			t.Errorf("nobody answers at %s", socketOf(r, i))
+			t.Errorf("no service responds at %s", socketOf(r, i))
 		}
 		if len(c.Mounts) != 2 || c.Mounts[1].HostPath != n.config.Libraries || !c.Mounts[0].ReadOnly || !c.Mounts[1].ReadOnly {
 			t.Errorf("mounts %v", c.Mounts)
@@ -192,14 +192,14 @@ func TestBeforeAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := before("kube-0001"); err != nil || !n.service.Answers(path) {
-		t.Errorf("nobody answers: %v", err)
+		t.Errorf("no service responds: %v", err)
 	}
 	if err := before("other"); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("an unknown device: %v", err)
 	}
 }
 
-// TestWrongRequests: they are refused, and take nobody's socket away. All devices at once are no wrong request.
+// TestWrongRequests: invalid requests are rejected and remove no socket. A request for all devices is valid.
 func TestWrongRequests(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)

@@ -1,5 +1,5 @@
 // Package dra is the driver of roced.dev for dynamic resource allocation: a socket for each claim, from when the kubelet
-// prepares the claim until nobody uses it any more. Pods that share a claim share the socket, and count as one user.
+// prepares the claim until its last user has ended. Pods that share a claim share the socket, and count as one user.
 //
 //	kubelet ── dra.sock ── kubeletplugin ── driver ── AddSocket, RemoveSocket ── roced's service
 //	                                           └───── a CDI specification for each claim

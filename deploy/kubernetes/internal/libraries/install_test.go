@@ -67,7 +67,7 @@ func TestInstallWhereNothingCanRun(t *testing.T) {
 	folder, from := t.TempDir(), t.TempDir()
 	ended := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: nobody else is to have the thread
+		runtime.LockOSThread() // permanently: no other goroutine may use the thread
 		ended <- errors.Join(
 			unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS),
 			mounts.MakePrivate(),

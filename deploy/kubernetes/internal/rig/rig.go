@@ -57,7 +57,7 @@ func compile(module, folder, what string) error {
 	return nil
 }
 
-// Service is one with a network in memory, in a folder of its own.
+// Service is a service with an in-memory network, in a folder of its own.
 type Service struct {
 	service.Service
 	t       *testing.T
