@@ -82,7 +82,7 @@ func TestMACs(t *testing.T) {
 	}
 }
 
-// TestAnyMAC is what a bond needs.
+// TestAnyMAC: any destination MAC is accepted, as bonds need.
 func TestAnyMAC(t *testing.T) {
 	h := &host{load(t, Config{AnyMAC: true}), untagged()}
 	must(t, errors.Join(h.AddAddress(own4), h.AddQP(knownQP), h.SetMACs(ownMAC)))

@@ -29,7 +29,7 @@ func attachIn(ns *lab.Namespace, s *Steering, device string, mode Mode) error {
 	})
 }
 
-// attachedXDP is what the kernel says about the device, apart from what we think.
+// attachedXDP returns the device's XDP state as reported by the kernel.
 func attachedXDP(t *testing.T, ns *lab.Namespace, device string) netlink.LinkXdp {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName(device)
@@ -68,7 +68,7 @@ func TestAttachModes(t *testing.T) {
 				t.Errorf("mode %s, want %s", got, test.want)
 			}
 			if xdp := attachedXDP(t, hosts.A, test.device); xdp.AttachMode != test.attached || xdp.ProgId != programID(t, s.objs.RocedSteer) {
-				t.Errorf("the kernel says %+v", xdp)
+				t.Errorf("kernel state: %+v", xdp)
 			}
 			if fell := s.Fallback() != nil; fell != (test.ask == Auto && test.want == Generic) {
 				t.Errorf("fallback: %v", s.Fallback())
@@ -136,7 +136,7 @@ func TestNoSuchInterface(t *testing.T) {
 	}
 }
 
-// TestOtherRefusals covers what no interface here answers.
+// TestOtherRefusals covers errors that no interface here returns.
 func TestOtherRefusals(t *testing.T) {
 	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}}
 	for _, test := range []struct {

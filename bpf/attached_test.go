@@ -30,7 +30,7 @@ func TestHeldByALink(t *testing.T) {
 				fmt.Sprintf("roced's, held by process %d (bpf.test)", os.Getpid()),
 				"ip link add link eth0 name NAME type macvlan mode bridge")
 			if text := err.Error(); strings.Contains(text, "detach") || strings.Contains(text, "xdp off") {
-				t.Errorf("%q tells how to break what is in use", text)
+				t.Errorf("%q suggests removing a program that is in use", text)
 			}
 			must(t, errors.Join(first.Close(), second.Close()))
 		})

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCountersOfAllCPUs counts one frame on each CPU that there is.
+// TestCountersOfAllCPUs counts one frame on each CPU.
 func TestCountersOfAllCPUs(t *testing.T) {
 	h := newHost(t, untagged())
 	runtime.LockOSThread() // and not unlocked: the thread ends with its affinity

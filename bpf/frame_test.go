@@ -45,8 +45,7 @@ const (
 // tag is a VLAN tag. The control information may hold a priority above the number.
 type tag struct{ tpid, tci uint16 }
 
-// frame describes a packet whose lengths are all right. What is wrong with it is
-// patched in after it is built.
+// frame describes a packet with correct lengths. Errors are patched in after it is built.
 type frame struct {
 	mac      [6]byte // destination
 	tags     []tag

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a loaded steering program, not attached, and what its tables hold.
+// host is a loaded steering program, not attached, and the contents of its tables.
 type host struct {
 	*Steering
 	world
@@ -57,7 +57,7 @@ func load(t testing.TB, config Config) *Steering {
 	return s
 }
 
-// newHost fills the tables with what the world says.
+// newHost fills the tables from the world.
 func newHost(t testing.TB, w world) *host {
 	t.Helper()
 	h := &host{load(t, Config{VLAN: w.vlan, Queues: 2}), w}

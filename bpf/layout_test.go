@@ -50,7 +50,7 @@ func sameLayout(t *testing.T, c *btf.Struct, g reflect.Type) {
 	}
 }
 
-// TestVerdictNames: what users see is what the C source says, in lower case.
+// TestVerdictNames: names shown to users are those of the C source, in lower case.
 func TestVerdictNames(t *testing.T) {
 	var c *btf.Enum
 	must(t, spec(t).Types.TypeByName("verdict", &c))

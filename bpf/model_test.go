@@ -9,15 +9,14 @@ import (
 // The decision once more, from the rules: DESIGN's section on steering. It reads as
 // the rules do, a row each, and knows nothing of how the program parses.
 
-// packet is what a reader of the frame would write down. Fields that the frame is
-// too short for are zero.
+// packet contains the fields of a frame. Fields beyond the end of the frame are zero.
 type packet struct {
 	readable   bool // as IPv4 or IPv6 with a UDP header, however wrong its lengths
 	fragment   bool
 	options    bool
 	src, dst   netip.Addr
 	present    int // bytes of the IP packet that the frame holds
-	claimed    int // bytes of the IP packet, as its header says
+	claimed    int // length of the IP packet according to its header
 	ipHeader   int
 	port       uint16
 	udpLength  int

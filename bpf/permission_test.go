@@ -20,8 +20,8 @@ import (
 // childVariable makes the test binary run one of children instead of the tests.
 const childVariable = "ROCED_BPF_CHILD"
 
-// children run as nobody, with the capabilities that the test gives them, and print
-// what happened. The interface is always lo.
+// children run as user nobody, with the capabilities of the test, and print the result. The
+// interface is always lo.
 var children = map[string]func(){
 	"load": func() {
 		s, err := Load(Config{})
@@ -32,7 +32,7 @@ var children = map[string]func(){
 	},
 	"without descriptors": withoutDescriptors,
 	"uncounted":           func() { fmt.Print(uncounted()) },
-	// What a daemon does that gives up its capabilities once it has loaded.
+	// As a daemon that drops its capabilities after loading.
 	"use": func() {
 		s, err := Load(Config{})
 		if err == nil {
@@ -134,7 +134,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors: that there are none left is said, whatever Load makes just then.
+// TestNoDescriptors: a lack of descriptors is reported at each step of Load.
 func TestNoDescriptors(t *testing.T) {
 	ns := labtest.New(t, "roced-bpf")
 	if got := runChild(t, ns, "without descriptors", unix.CAP_BPF, unix.CAP_NET_ADMIN, unix.CAP_PERFMON); got != "fine at last" {

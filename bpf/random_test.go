@@ -65,7 +65,7 @@ func testSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// crowded adds neighbours to what the world has, some of which differ in one bit.
+// crowded adds neighbours to the world, some of which differ in one bit.
 func crowded(random *rand.Rand, w world) world {
 	for range 100 {
 		w.own[flip(random, own4)] = true
@@ -98,7 +98,7 @@ func (h *host) compare(t *testing.T, frames [][]byte, reached *Counters) {
 		action, err := h.objs.RocedSteer.Run(&ebpf.RunOptions{Data: frame})
 		must(t, err)
 		if action != actionOf(verdict) {
-			t.Fatalf("VLAN %d: action %d, the model says %s\n%x", h.world.vlan, action, verdict, frame)
+			t.Fatalf("VLAN %d: got action %d, want %s\n%x", h.world.vlan, action, verdict, frame)
 		}
 	}
 	if h.counters(t) == want {
@@ -106,10 +106,10 @@ func (h *host) compare(t *testing.T, frames [][]byte, reached *Counters) {
 	}
 	for _, frame := range frames {
 		if got, model := h.run(t, ebpf.RunOptions{Data: frame}), h.decide(frame); got != model {
-			t.Fatalf("VLAN %d: %s, the model says %s\n%x", h.world.vlan, got, model, frame)
+			t.Fatalf("VLAN %d: got %s, want %s\n%x", h.world.vlan, got, model, frame)
 		}
 	}
-	t.Fatalf("the counters are not what the frames say one by one")
+	t.Fatalf("the counters differ from the sum over all frames")
 }
 
 // randomFrame is a packet for, near or past the host, often damaged.

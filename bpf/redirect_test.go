@@ -31,7 +31,7 @@ func TestRefusedRedirects(t *testing.T) {
 	}
 }
 
-// TestWithoutPerfmon: a process that may not trace steers, and says that it does not count.
+// TestWithoutPerfmon: a process without CAP_PERFMON steers, and reports that it does not count.
 func TestWithoutPerfmon(t *testing.T) {
 	needs.Root(t)
 	ns := labtest.New(t, "roced-bpf")

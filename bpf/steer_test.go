@@ -63,7 +63,7 @@ var verdicts = []struct {
 	frame []byte
 	want  Verdict
 }{
-	// What is steered.
+	// Steered packets.
 	{"UD over IPv4", untagged, toOwn4().bytes(), Redirected},
 	{"UD over IPv6", untagged, toOwn6().bytes(), Redirected},
 	{"IPv4 group", untagged, toGroup4().bytes(), Redirected},
@@ -85,7 +85,7 @@ var verdicts = []struct {
 	{"source ends like our address", untagged, with(toOwn4(), func(f *frame) { f.src = alike4 }), Redirected},
 	{"4096 bytes", untagged, with(toOwn4(), func(f *frame) { f.payload = 4096 }), Redirected},
 
-	// What is not RoCE.
+	// Packets that are not RoCE.
 	{"ARP", untagged, patch(toOwn4().bytes(), 12, 0x08, 0x06), PassNotRoCE},
 	{"TCP", untagged, patch(toOwn4().bytes(), ipv4At+9, 6), PassNotRoCE},
 	{"TCP over IPv6", untagged, patch(toOwn6().bytes(), ipv6At+6, 6), PassNotRoCE},
@@ -93,8 +93,8 @@ var verdicts = []struct {
 	{"another port", untagged, patch(toOwn4().bytes(), udp4At+2, 0x12, 0xB6), PassNotRoCE},
 	{"another port, IPv6", untagged, patch(toOwn6().bytes(), udp6At+2, 0x12, 0xB6), PassNotRoCE},
 	{"from our port only", untagged, patch(toOwn4().bytes(), udp4At, 0x12, 0xB7, 0, 53), PassNotRoCE},
-	{"IPv4 says version 6", untagged, patch(toOwn4().bytes(), ipv4At, 0x65), PassNotRoCE},
-	{"IPv6 says version 4", untagged, patch(toOwn6().bytes(), ipv6At, 0x40), PassNotRoCE},
+	{"IPv4 with version 6", untagged, patch(toOwn4().bytes(), ipv4At, 0x65), PassNotRoCE},
+	{"IPv6 with version 4", untagged, patch(toOwn6().bytes(), ipv6At, 0x40), PassNotRoCE},
 	{"IPv4 header of 16 bytes", untagged, patch(toOwn4().bytes(), ipv4At, 0x44), PassNotRoCE},
 	{"half a tag", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 100})[:16], PassNotRoCE},
 	{"not RoCE in our VLAN", inVLAN100, patch(tagged(toOwn4(), tag{tpidCustomer, 100}), 16, 0x08, 0x06), PassNotRoCE},
@@ -223,7 +223,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s, want %s\n% x", got, test.want, test.frame)
 			}
 			if got := h.decide(test.frame); got != test.want {
-				t.Errorf("the model says %s, want %s", got, test.want)
+				t.Errorf("model: got %s, want %s", got, test.want)
 			}
 		})
 	}

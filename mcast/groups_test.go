@@ -86,7 +86,7 @@ func TestFindHoldsAReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if table.Find(mgidA, 6) != nil || table.Find(mgidB, 5) != nil {
-		t.Error("found what is not there")
+		t.Error("found an absent attachment")
 	}
 	group := table.Find(mgidA, 5)
 	if group == nil || group.refs != 2 {

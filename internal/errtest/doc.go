@@ -1,2 +1,2 @@
-// Package errtest checks errors in tests: that err is nil, or which error it is and what its text contains.
+// Package errtest checks errors in tests: nil, or the expected error and text.
 package errtest

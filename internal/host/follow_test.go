@@ -127,7 +127,7 @@ func TestOneFollowerANamespace(t *testing.T) {
 	if list := heardA.all(); len(list) != 0 {
 		t.Errorf("after Close: %q", list)
 	}
-	a.Tell(heardA) // nothing comes of it
+	a.Tell(heardA) // must not be called
 	b.Close()
 	elsewhere.Close()
 	if len(followers.of) != 0 {
@@ -157,7 +157,7 @@ func TestManyInterfaces(t *testing.T) {
 	eachHears := func(mtu int) {
 		all[0].forget()
 		setMTU(t, ns, "a0", mtu+1)
-		all[0].until(t, "port") // and what came before was heard by now
+		all[0].until(t, "port") // earlier changes were received by now
 		for _, h := range all {
 			h.forget()
 		}
@@ -165,7 +165,7 @@ func TestManyInterfaces(t *testing.T) {
 			setMTU(t, ns, fmt.Sprintf("a%d", i), mtu)
 			h.until(t, "port")
 			if next := all[(i+1)%len(all)]; i+1 < len(all) && len(next.all()) != 0 {
-				t.Errorf("interface %d of %d hears of another: %q", i+1, len(all), next.all())
+				t.Errorf("interface %d of %d received changes of another: %q", i+1, len(all), next.all())
 			}
 			h.forget()
 		}
@@ -266,7 +266,8 @@ func FuzzTell(f *testing.F) {
 	})
 }
 
-// Many changes are ready once, and are all there then; what is noted afterwards makes it ready again.
+// TestPendingGathers: many changes become ready once, and are all present then; a later change makes
+// it ready again.
 func TestPendingGathers(t *testing.T) {
 	p := NewPending[[]int]()
 	for round := range 2 {

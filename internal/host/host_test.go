@@ -36,14 +36,14 @@ func (h *heard) Missed()                     { h.note("missed") }
 func (h *heard) Route(p netip.Prefix, t int) { h.note("route %v table %d", p, t) }
 func (h *heard) Neighbour(a netip.Addr)      { h.note("neighbour %v", a) }
 
-// all is what was heard until now.
+// all returns the changes received so far.
 func (h *heard) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.list)
 }
 
-// forget forgets what was heard.
+// forget clears the received changes.
 func (h *heard) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,7 @@ func TestNamespaceStaysEntered(t *testing.T) {
 		t.Errorf("a socket of the caller's namespace: %v", err)
 	}
 	if err := s.Do(func() error { return unix.EPIPE }); err != unix.EPIPE {
-		t.Errorf("%v, and not what was returned", err)
+		t.Errorf("got %v, want the returned error", err)
 	}
 }
 

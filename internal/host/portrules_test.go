@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPortRules: what a host says counts, and what it does not say, or says wrongly, is the default.
+// TestPortRules: the host's settings are used; missing and invalid ones are replaced by defaults.
 func TestPortRules(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

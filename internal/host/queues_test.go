@@ -41,6 +41,6 @@ func TestFollowerTellsOfQueues(t *testing.T) {
 		}
 	}
 	if list := b.all(); len(list) != 0 {
-		t.Errorf("heard of another interface's: %q", list)
+		t.Errorf("received changes of another interface: %q", list)
 	}
 }

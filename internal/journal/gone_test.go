@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnprivilegedKnowsNoneGone: who cannot look at other users' processes does not know that a
-// namespace has none.
+// TestUnprivilegedKnowsNoneGone: without access to other users' processes, a namespace is not known
+// to be unused.
 func TestUnprivilegedKnowsNoneGone(t *testing.T) {
 	needs.Root(t)
 	result := make(chan bool)

@@ -23,7 +23,7 @@ var (
 
 func nth(i int) string { return fmt.Sprintf("change %d", i) }
 
-// sweepAll sweeps the journals of namespace 7 and collects what they list.
+// sweepAll sweeps the journals of namespace 7 and collects their entries.
 func sweepAll(t *testing.T, dir string) map[int][]string {
 	t.Helper()
 	found := map[int][]string{}
@@ -145,7 +145,7 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 	}
 }
 
-// TestLeft: what a dead process listed is shown and stays, and what a living one lists is not shown.
+// TestLeft: entries of a dead process are shown and kept, and those of a living one are not shown.
 func TestLeft(t *testing.T) {
 	dir := t.TempDir()
 	dead, alive := New(dir, "test", here), New(dir, "test", here)

@@ -102,7 +102,7 @@ func TestPrune(t *testing.T) {
 	}
 	for _, path := range []string{ours.Path(), other} {
 		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("Prune took what it should leave: %v", err)
+			t.Errorf("Prune removed a namespace in use: %v", err)
 		}
 	}
 }

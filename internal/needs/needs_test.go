@@ -31,7 +31,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// childVariable has a child print what it lacks of root.
+// childVariable makes a child print the privileges that it lacks.
 const childVariable = "ROCED_NEEDS_CHILD"
 
 func TestMain(m *testing.M) {
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRoot: root of the machine lacks nothing. An ordinary user, root of a user namespace, and root without a capability
-// do, and the reason says so.
+// TestRoot: root of the machine lacks nothing. An unprivileged user, root of a user namespace, and root without a
+// capability do, and the reason states it.
 func TestRoot(t *testing.T) {
 	Root(t)
 	for want, attr := range map[string]syscall.SysProcAttr{

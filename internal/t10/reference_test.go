@@ -2,7 +2,8 @@ package t10
 
 import "encoding/binary"
 
-// The reference: whole messages, block by block and bit by bit, nothing shared with what it judges but the types.
+// The reference implementation: whole messages, block by block and bit by bit. It shares only types with the
+// tested code.
 
 // refCRC divides by a polynomial, the highest bit first.
 func refCRC(seed, poly uint32, width int, p []byte) uint32 {
@@ -77,7 +78,7 @@ func refField(d *Domain, block int, p []byte) []byte {
 	return binary.BigEndian.AppendUint32(f, ref)
 }
 
-// refCheck is a field held against what is wanted, byte by byte under the mask.
+// refCheck compares a field with its expected value, byte by byte under the mask.
 func refCheck(mask uint8, d *Domain, offset int, have, want []byte) *Err {
 	type part struct {
 		t        ErrType

@@ -43,7 +43,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: 0x%x, want 0x%x", row.name, got, row.want)
 		}
 		if got := refGuard(&row.d, row.p); got != row.want {
-			t.Errorf("%s: the reference says 0x%x, want 0x%x", row.name, got, row.want)
+			t.Errorf("%s: reference: got 0x%x, want 0x%x", row.name, got, row.want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestMissingFiles(t *testing.T) {
 	const header = "/usr/include/infiniband/verbs.h"
 	_, err := os.Stat(header)
 	if missing := Missing(header); (missing == nil) != (err == nil) || missing != nil && !strings.HasSuffix(missing.Error(), " libibverbs-dev)") {
-		t.Errorf("%v, where stat says %v", missing, err)
+		t.Errorf("got %v, want %v", missing, err)
 	}
 }
 

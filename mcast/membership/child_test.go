@@ -21,7 +21,7 @@ import (
 // childVariable makes the test binary join a group until it is killed.
 const childVariable = "ROCED_MCAST_CHILD"
 
-// order is what a child must do.
+// order is a command for a child.
 type order struct {
 	Namespace, StateDir string
 	Via                 Method
@@ -49,8 +49,8 @@ func obey() (via Method, err error) {
 	return m.List()[0].Via, nil
 }
 
-// startChild starts a process that joins, in a host's namespace, and gives what it
-// says; kill ends it with SIGKILL.
+// startChild starts a process that joins, in a host's namespace, and returns its output; kill ends it with
+// SIGKILL.
 func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.SysProcAttr) (said string, kill func()) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -77,7 +77,7 @@ func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.Sy
 	return said, kill
 }
 
-// What a killed process leaves is removed by the next one, whichever method that uses.
+// TestKilled: leftovers of a killed process are removed by the next one, whatever its method.
 func TestKilled(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestKilled(t *testing.T) {
 			before := stateOf(t, hosts.A, way.group)
 			said, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, way.via, way.group}, nil)
 			if !isMember(t, hosts.A, way.group) {
-				t.Fatalf("the child is no member, and says %q", said)
+				t.Fatalf("the child is not a member; output %q", said)
 			}
 			kill()
 			left := 0
@@ -105,7 +105,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What a process holds that lives is not touched.
+// TestLivingProcessIsLeftAlone: memberships of a running process are not changed.
 func TestLivingProcessIsLeftAlone(t *testing.T) {
 	hosts, group, dir := pair(t), ways[0].group, t.TempDir()
 	startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)
@@ -161,7 +161,7 @@ func TestUnprivileged(t *testing.T) {
 			nobody.AmbientCaps = row.capabilities
 			said, _ := startChild(t, hosts.A, order{"", dir, row.via, row.group}, nobody)
 			if !strings.Contains(said, row.want) || isMember(t, hosts.A, row.group) != strings.Contains(said, "<nil>") {
-				t.Errorf("the child says %q, want %q", said, row.want)
+				t.Errorf("child output: got %q, want %q", said, row.want)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the kernel prints, on a machine of this byte order or another.
+// TestGroupLists: the kernel's lists, on a machine of either byte order.
 func TestGroupLists(t *testing.T) {
 	collect := func(parse func(string, int, func(netip.Addr)), text string, index int) (found []string) {
 		parse(text, index, func(group netip.Addr) { found = append(found, group.String()) })

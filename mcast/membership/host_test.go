@@ -206,7 +206,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// findEachOther has two hosts ask for each other and exchange a message.
+// findEachOther makes two hosts resolve each other and exchange a message.
 func findEachOther(t *testing.T, hosts *labtest.PairLab, when string) {
 	t.Helper()
 	for _, address := range []string{"10.77.0.2", "fd77::2"} {

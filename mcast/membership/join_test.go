@@ -90,10 +90,9 @@ func TestSwitchKnows(t *testing.T) {
 	}
 }
 
-// switchSpeaking is a switch that asks in given versions, and a host on it that answers in
-// them. It takes both, and from the start: for minutes after a query of IGMPv2 a host
-// speaks IGMPv2, whatever it is forced to, and one that is forced to MLDv2 does not
-// answer MLDv1.
+// switchSpeaking returns a switch that queries in the given versions, and a host on it that
+// responds in them. Both must be set from the start: for minutes after an IGMPv2 query a host uses
+// IGMPv2, whatever it is forced to, and a host that is forced to MLDv2 does not respond to MLDv1.
 func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
 	t.Helper()
 	hosts := &labtest.SwitchLab{PairLab: labtest.PairLab{A: labtest.New(t, "mcast-a")}}
@@ -110,7 +109,7 @@ func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
 	return hosts
 }
 
-// ask sets the versions that a bridge asks in.
+// ask sets the versions of a bridge's queries.
 func ask(t *testing.T, bridge *lab.Bridge, igmp, mld byte) {
 	t.Helper()
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
@@ -165,7 +164,7 @@ func switchKnows(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string
 	}
 }
 
-// inMDB says whether a switch has a group's member behind port A.
+// inMDB reports whether a switch has a member of the group behind port A.
 func inMDB(t *testing.T, hosts *labtest.SwitchLab, group netip.Addr) bool {
 	t.Helper()
 	list, err := hosts.Bridge.MDB()

@@ -81,13 +81,13 @@ var (
 	eventually     = waittest.Eventually
 )
 
-// isMember says whether a host's kernel is a member of a group on eth0.
+// isMember reports whether a host's kernel is a member of a group on eth0.
 func isMember(t testing.TB, host *lab.Namespace, group netip.Addr) bool {
 	t.Helper()
 	return members(t, host)[group]
 }
 
-// members are the groups of a host's eth0, as its kernel tells.
+// members returns the groups of a host's eth0, as listed by its kernel.
 func members(t testing.TB, host *lab.Namespace) map[netip.Addr]bool {
 	t.Helper()
 	groups := map[netip.Addr]bool{}
@@ -124,7 +124,7 @@ func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 	return link
 }
 
-// hasLocalRoute says whether a host has a route for just that address.
+// hasLocalRoute reports whether a host has a route for exactly that address.
 func hasLocalRoute(t testing.TB, host *lab.Namespace, address netip.Addr) bool {
 	t.Helper()
 	only := netip.PrefixFrom(address, address.BitLen()).String()

@@ -68,8 +68,8 @@ func TestThousandGroups(t *testing.T) {
 	}
 }
 
-// TestAutojoinMemory: where the kernel's socket for autojoin has memory for fewer groups than
-// net.ipv4.igmp_max_memberships allows, the error says so.
+// TestAutojoinMemory: if the kernel's socket for autojoin has memory for fewer groups than
+// net.ipv4.igmp_max_memberships allows, the error states it.
 func TestAutojoinMemory(t *testing.T) {
 	host := pair(t).A
 	_ = host.Do(func() error { return os.WriteFile(optmemLimit, []byte("5000"), 0) }) // quicker, where that can be
@@ -149,7 +149,8 @@ func TestAutojoinLimit(t *testing.T) {
 	check(t, m.Join(nth4(22)))
 }
 
-// A process that may open no more files gets an error that says so, and keeps what it has.
+// TestFileLimit: a process at its descriptor limit gets an error with the cause, and keeps its
+// memberships.
 func TestFileLimit(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Socket)

@@ -187,7 +187,8 @@ func TestRepairFindsLocalRoutes(t *testing.T) {
 	}
 }
 
-// Many changes cost one look; those that concern no group cost none, and what is kept is limited.
+// TestNewsAreGathered: many changes cause one query; changes of other objects cause none, and stored changes
+// are limited.
 func TestNewsAreGathered(t *testing.T) {
 	group := func(i int) netip.Prefix { return netip.PrefixFrom(nth4(i), 32) }
 	rows := []struct {

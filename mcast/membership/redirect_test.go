@@ -17,8 +17,8 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// redirects has a host redirect port 80 to a server of its own, and gives what asks for it
-// from another host.
+// redirects makes a host redirect port 80 to its own server, and returns a function that connects
+// to it from another host.
 func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
 	t.Helper()
 	needs.Tools(t, "iptables")

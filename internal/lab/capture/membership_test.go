@@ -70,7 +70,7 @@ func TestMembershipMessages(t *testing.T) {
 	}
 }
 
-// TestMembershipMessagesCutShort: what is not all there tells of no group.
+// TestMembershipMessagesCutShort: a truncated message contains no groups.
 func TestMembershipMessagesCutShort(t *testing.T) {
 	for _, row := range messageFrames[:9] {
 		whole := frame(t, row.frame)

@@ -50,7 +50,7 @@ func TestPacketsOfATrain(t *testing.T) {
 	}
 }
 
-// What is no train stays one frame: without a checksum to do it stays as it is.
+// TestPacketsOfAFrame: a frame that is not a train is returned unchanged.
 func TestPacketsOfAFrame(t *testing.T) {
 	whole := frame(t, trainIPv4)
 	var none Unfinished

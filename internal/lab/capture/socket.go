@@ -17,7 +17,7 @@ const receiveBuffer = 16 << 20
 type Frame struct {
 	Data       []byte     // from a Socket: valid until its next frame
 	Outgoing   bool       // sent by the link, not received
-	Unfinished Unfinished // what the host or a NIC would do before the frame is on a wire
+	Unfinished Unfinished // work left to the host or a NIC before the frame is on a wire
 }
 
 // Packets returns the packets that the frame would become on a wire; see Unfinished.Packets.

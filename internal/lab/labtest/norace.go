@@ -2,5 +2,5 @@
 
 package labtest
 
-// Race tells whether the race detector is built in.
+// Race reports whether the race detector is built in.
 const Race = false

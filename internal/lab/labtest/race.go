@@ -2,6 +2,6 @@
 
 package labtest
 
-// Race tells whether the race detector is built in. With it tests compute more than they wait, and a sync.Pool drops a
-// quarter of what it is given.
+// Race reports whether the race detector is built in. With it tests are limited by computation, and a sync.Pool drops
+// a quarter of its objects.
 const Race = true
