@@ -39,8 +39,8 @@ type Config struct {
 // agents is how many scripts can run in a guest at once.
 const agents = 8
 
-// bootTime bounds the start; it takes about five seconds on an idle machine.
-const bootTime = 3 * time.Minute
+// bootTime bounds the start; it takes about five seconds on an idle machine, and minutes on a busy one.
+const bootTime = 15 * time.Minute
 
 // VM is a running virtual machine.
 type VM struct {
