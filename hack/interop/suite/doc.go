@@ -1,5 +1,6 @@
 // Package suite builds the tests of this module's packages as binaries and runs them in virtual machines.
 //
 //	suite.go     Suite; Build ── a binary a package, in a folder ── 9p ──► /host
+//	calls.go     Suite.KernelCalls ── the functions in the binary through which tests can depend on the kernel
 //	result.go    Suite.Test ── VM.Run ──► Result: the tests that passed, were skipped or failed
 package suite

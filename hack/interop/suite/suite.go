@@ -25,23 +25,27 @@ type Suite struct {
 	Folder      string // of the guest, where the tests run; /tmp if empty
 	Lacking     bool   // accept skips that name a missing tool or privilege (internal/needs)
 	binary      string // path below the guest's /host
+	path        string // of the binary, on this machine
 }
 
 // Build compiles a suite into a folder that guests see as /host, unless the folder has its binary.
 func (s *Suite) Build(ctx context.Context, folder string) error {
 	arch := cmp.Or(s.Arch, runtime.GOARCH)
 	s.binary = filepath.Join("tests", arch, s.Tags, strings.ReplaceAll(s.Name, "/", "-")+".test")
-	path := filepath.Join(folder, s.binary)
-	if _, err := os.Stat(path); err == nil {
+	s.path = filepath.Join(folder, s.binary)
+	if _, err := os.Stat(s.path); err == nil {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", s.Tags, "-o", path, Module+s.Name)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", s.Tags, "-o", s.path, Module+s.Name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s: %w: %s", s.Name, err, out)
 	}
 	return nil
 }
+
+// Binary returns the path of the suite's binary on this machine, once it is built.
+func (s *Suite) Binary() string { return s.path }
 
 // Packages lists the folders of all packages of this module that have tests on an architecture.
 func Packages(ctx context.Context, arch string) (names []string, err error) {
