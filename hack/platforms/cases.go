@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// Time limits. Emulation is slow, and the machine may be shared.
+// Time limits, which end what hangs. Emulation is slow, and the machine may be shared.
 const (
-	demoTime    = 15 * time.Minute
-	programTime = 3 * time.Minute
-	suiteTime   = 10 * time.Minute // of the tests of one package
+	demoTime    = 30 * time.Minute
+	programTime = 15 * time.Minute
+	suiteTime   = 2 * time.Hour // of the tests of one package
 )
 
 // testCase is a script that runs in the guest, or the tests of a package.
@@ -45,6 +46,9 @@ func (p platform) cases(ctx context.Context, o options) (cases []testCase, err e
 		return nil, err
 	}
 	for _, name := range packages {
+		if isTool(name) {
+			continue
+		}
 		tests := &suite.Suite{Name: name, Run: o.run, Arch: p.arch(), Folder: "/host/tree/" + name, Lacking: true}
 		if c := (testCase{column: "tests", name: "tests " + name, limit: o.timeout, tests: tests}); o.only.MatchString(c.name) {
 			cases = append(cases, c)
@@ -52,6 +56,14 @@ func (p platform) cases(ctx context.Context, o options) (cases []testCase, err e
 	}
 	return cases, nil
 }
+
+// notice states which tests run where.
+const notice = `Tests whose binary links no function that depends on the kernel run on one machine of each architecture ("once").
+Tests below hack/ do not run: they are of developers' tools, which run where Go is.
+`
+
+// isTool reports whether a package is a developer's tool.
+func isTool(name string) bool { return strings.HasPrefix(name, "hack/") }
 
 // isShort lists the cases of -short.
 var isShort = map[string]bool{"demo as root": true, "demo as a user": true, "in memory: ibv_rc_pingpong": true}
@@ -90,12 +102,17 @@ func programCases() (cases []testCase) {
 	return cases
 }
 
-// prepare compiles the tests of a case.
-func (c testCase) prepare(ctx context.Context, share string) error {
+// prepare compiles the tests of a case. It reports whether they run once for each architecture, because no system call of
+// theirs depends on the kernel.
+func (c testCase) prepare(ctx context.Context, share *share) (once bool, err error) {
 	if c.tests == nil {
-		return nil
+		return false, nil
 	}
-	return c.tests.Build(ctx, share)
+	if err := share.build(ctx, c.tests); err != nil {
+		return false, err
+	}
+	calls, err := c.tests.KernelCalls()
+	return len(calls) == 0, err
 }
 
 // run runs a case. The note has the number of its tests.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ type options struct {
 	short     bool
 	run       string        // as go test's -run
 	timeout   time.Duration // of the tests of one package
+	parallel  int           // number of machines that run at a time
+	resume    string        // a file with the cases that have passed
 	share     string        // a folder for the guests
 	script    string        // run instead of the cases
 }
@@ -51,11 +54,16 @@ func parseOptions() (o options, err error) {
 	flag.BoolVar(&o.short, "short", false, "the cases that .ci/run runs, on "+strings.Join(names(shortPlatforms()), " and "))
 	flag.StringVar(&o.run, "run", "", "`expression` that selects tests, as go test's")
 	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time limit of the tests of one package")
+	flag.IntVar(&o.parallel, "parallel", 2, "`number` of machines that run at a time")
+	flag.StringVar(&o.resume, "resume", "", "`file` to which passed cases are added; those that it has are not repeated until what they run changes")
 	flag.StringVar(&o.share, "share", "", "`folder` that guests see as /host/share")
 	flag.StringVar(&o.script, "script", "", "shell `commands` to run in place of the cases")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see -help", flag.Arg(0))
+	}
+	if o.parallel < 1 {
+		return o, fmt.Errorf("-parallel must be at least 1: %d", o.parallel)
 	}
 	switch {
 	case *machines != "":
@@ -89,31 +97,55 @@ func requirements(o options) error {
 	return tools.Missing(needs...)
 }
 
-// test runs the cases of all machines and prints the table.
-func test(ctx context.Context, o options) error {
+// test runs the cases of all machines, several machines at a time, and prints the table.
+func test(ctx context.Context, o options) (err error) {
 	shares, err := newShares(o)
 	if err != nil {
 		return err
 	}
 	defer shares.Close()
-	var r report
-	for _, p := range o.platforms {
-		if err = p.test(ctx, o, shares, &r); err != nil {
-			err = fmt.Errorf("%s: %w", p.name, err)
-			break
-		}
+	passed, err := openPassed(o.resume)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, passed.Close()) }()
+	r := newReport(o.platforms)
+	if o.script == "" && !o.short {
+		fmt.Print(notice)
+	}
+	err = each(o.platforms, o.parallel, func(p platform) error {
+		if err := p.test(ctx, o, shares, passed, r); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		return nil
+	})
 	if o.script != "" {
 		return err
 	}
 	fmt.Print("\n", r.table())
 	switch {
 	case err != nil:
-		return err // the table ends there
+		return err // the table is incomplete
 	case r.failed > 0:
 		return fmt.Errorf("%d of %d cases failed", r.failed, r.failed+r.passed)
 	case r.passed == 0:
 		return errors.New("no case matches -only")
 	}
 	return nil
+}
+
+// each calls a function for each platform in turn, with at most parallel calls at a time, and returns all errors.
+func each(list []platform, parallel int, do func(platform) error) error {
+	errs := make([]error, len(list))
+	free := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	for i, p := range list {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			errs[i] = do(p)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }

@@ -19,13 +19,13 @@ type platform struct {
 	short  bool // a machine of -short
 }
 
-// platforms are all machines.
+// platforms are all machines, in the order in which they start: with two at a time, one of each processor first.
 var platforms = []platform{
 	{"amd64-6.1", vm.Stable, true},
-	{"amd64-6.12", vm.Backports, false},
-	{"amd64-newest", vm.Newest, false},
 	{"arm64-6.1", vm.ARM64Stable, true},
+	{"amd64-6.12", vm.Backports, false},
 	{"arm64-6.12-16k", vm.ARM64Backports16K, false},
+	{"amd64-newest", vm.Newest, false},
 }
 
 func (p platform) arch() string { return p.kernel.Arch() }
@@ -67,7 +67,7 @@ type machine struct {
 }
 
 // test runs the platform's cases.
-func (p platform) test(ctx context.Context, o options, shares *shares, r *report) (err error) {
+func (p platform) test(ctx context.Context, o options, shares *shares, passed *passed, r *report) (err error) {
 	share, err := shares.of(ctx, p.arch())
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (p platform) test(ctx context.Context, o options, shares *shares, r *report
 	if err != nil {
 		return err
 	}
-	m := &machine{p, image, share, nil}
+	m := &machine{p, image, share.folder, nil}
 	defer func() { err = errors.Join(err, m.close()) }()
 	if o.script != "" {
 		out, err := m.run(ctx, o.timeout, "cd /tmp\n"+o.script)
@@ -87,19 +87,49 @@ func (p platform) test(ctx context.Context, o options, shares *shares, r *report
 	if err != nil {
 		return err
 	}
-	row := r.begin(p.name, vm.Release(image))
+	first := firstOf(o.platforms, p.arch())
+	row := r.begin(p, vm.Release(image))
 	for _, c := range cases {
-		if err := c.prepare(ctx, share); err != nil {
+		if err := p.testCase(ctx, c, m, share, first, passed, row); err != nil {
 			return err
 		}
-		start := time.Now()
-		note, out, err := c.run(ctx, m)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		row.add(c, note, out, err, time.Since(start))
 	}
 	return nil
+}
+
+// testCase runs a case, unless it has passed before or another machine runs it. The error is not the case's.
+func (p platform) testCase(ctx context.Context, c testCase, m *machine, share *share, first platform, passed *passed, row *row) error {
+	once, err := c.prepare(ctx, share)
+	if err != nil {
+		return err
+	}
+	if once && p.name != first.name {
+		row.elsewhere(c, first.name)
+		return nil
+	}
+	key, err := c.key(p.name, row.kernel, share)
+	if err != nil {
+		return err
+	}
+	if note, found := passed.lookup(key); found {
+		row.add(c, note+", in an earlier run", "", nil, 0)
+		return nil
+	}
+	start := time.Now()
+	note, out, err := c.run(ctx, m)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	row.add(c, note, out, err, time.Since(start))
+	if err != nil {
+		return nil
+	}
+	return passed.add(key, p.name+" "+c.name, note)
+}
+
+// firstOf returns the first platform with an architecture.
+func firstOf(list []platform, arch string) platform {
+	return list[slices.IndexFunc(list, func(p platform) bool { return p.arch() == arch })]
 }
 
 // run runs a script in the guest, which it boots first unless it runs. A guest that does not answer any more is ended.

@@ -3,13 +3,16 @@ package main
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
-// report has the outcomes of all cases.
+// report has the outcomes of all cases. Machines add theirs at the same time.
 type report struct {
+	lock           sync.Mutex
 	passed, failed int
-	rows           []*row
+	rows           map[string]*row
+	order          []platform // of the rows
 }
 
 // row is a machine's line of the table.
@@ -24,13 +27,26 @@ type row struct {
 type cell struct {
 	passed int
 	failed []string
+	once   map[string]int // number of cases that another machine runs, by its name
 }
 
+func newReport(order []platform) *report { return &report{rows: map[string]*row{}, order: order} }
+
 // begin begins a machine's line.
-func (r *report) begin(name, kernel string) *row {
-	at := &row{r, name, kernel, map[string]*cell{}}
-	r.rows = append(r.rows, at)
+func (r *report) begin(p platform, kernel string) *row {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	at := &row{r, p.name, kernel, map[string]*cell{}}
+	r.rows[p.name] = at
 	return at
+}
+
+// cell returns the cell of a case. The report is locked.
+func (r *row) cell(c testCase) *cell {
+	if r.cells[c.column] == nil {
+		r.cells[c.column] = &cell{once: map[string]int{}}
+	}
+	return r.cells[c.column]
 }
 
 // outputLines is how many of a failed case's lines of output are printed, at most: the first and as many of the last.
@@ -38,19 +54,31 @@ const outputLines = 150
 
 // add counts a case and prints its line, and its output if it failed.
 func (r *row) add(c testCase, note, out string, err error, took time.Duration) {
-	if r.cells[c.column] == nil {
-		r.cells[c.column] = &cell{}
-	}
-	at := r.cells[c.column]
+	r.report.lock.Lock()
+	defer r.report.lock.Unlock()
+	at := r.cell(c)
 	if err == nil {
 		at.passed++
 		r.report.passed++
-		fmt.Printf("ok      %-40s %8.1f s  %s\n", c.name, took.Seconds(), note)
+		r.print("ok", c, "%8.1f s  %s", took.Seconds(), note)
 		return
 	}
 	at.failed = append(at.failed, strings.TrimLeft(strings.TrimPrefix(c.name, c.column), ": "))
 	r.report.failed++
-	fmt.Printf("FAILED  %-40s %8.1f s  %v\n%s\n", c.name, took.Seconds(), err, excerpt(out))
+	r.print("FAILED", c, "%8.1f s  %v\n%s", took.Seconds(), err, excerpt(out))
+}
+
+// elsewhere counts a case that another machine of the architecture runs, and prints its line.
+func (r *row) elsewhere(c testCase, machine string) {
+	r.report.lock.Lock()
+	defer r.report.lock.Unlock()
+	r.cell(c).once[machine]++
+	r.print("once", c, "%10s  on %s: no call that depends on the kernel", "–", machine)
+}
+
+// print prints the line of a case.
+func (r *row) print(outcome string, c testCase, format string, args ...any) {
+	fmt.Printf("%-7s %-14s %-34s "+format+"\n", append([]any{outcome, r.name, c.name}, args...)...)
 }
 
 // excerpt shortens an output.
@@ -69,7 +97,11 @@ func excerpt(out string) string {
 func (r *report) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| machine | Linux | %s |\n|---|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	for _, row := range r.rows {
+	for _, p := range r.order {
+		row := r.rows[p.name]
+		if row == nil {
+			continue // the run ended before
+		}
 		fmt.Fprintf(&b, "| %s | %s |", row.name, row.kernel)
 		for _, column := range columns {
 			fmt.Fprintf(&b, " %s |", row.cells[column])
@@ -86,6 +118,16 @@ func (c *cell) String() string {
 		return "–"
 	case len(c.failed) > 0:
 		return strings.TrimSuffix("FAILED: "+strings.Join(c.failed, ", "), ": ")
+	}
+	text := ""
+	for machine, count := range c.once {
+		text = fmt.Sprintf("%d on %s", count, machine)
+	}
+	switch {
+	case c.passed == 0:
+		return "(" + text + ")"
+	case text != "":
+		return fmt.Sprintf("ok (%d, and %s)", c.passed, text)
 	case c.passed > 1:
 		return fmt.Sprintf("ok (%d)", c.passed)
 	}

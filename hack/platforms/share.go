@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
+
+	"github.com/roced/roced/hack/interop/suite"
 )
 
 //go:embed guest.sh
@@ -17,40 +20,56 @@ var guestScript []byte
 type shares struct {
 	options
 	folder string
-	made   map[string]string
+	lock   sync.Mutex // held while a folder is made
+	made   map[string]*share
+}
+
+// share is the folder of an architecture. Its machines use it at the same time.
+type share struct {
+	folder   string
+	building sync.Mutex // held while tests are compiled
 }
 
 func newShares(o options) (*shares, error) {
 	folder, err := os.MkdirTemp("", "roced-platforms-")
-	return &shares{o, folder, map[string]string{}}, err
+	return &shares{options: o, folder: folder, made: map[string]*share{}}, err
 }
 
 // Close removes the folders.
 func (s *shares) Close() error { return os.RemoveAll(s.folder) }
 
-// of returns the folder of an architecture. It makes the folder first, with the release's packages and the source tree.
-func (s *shares) of(ctx context.Context, arch string) (folder string, err error) {
-	if made := s.made[arch]; made != "" {
+// of returns the share of an architecture. It makes the folder first, with the release's packages and the source tree.
+func (s *shares) of(ctx context.Context, arch string) (*share, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if made := s.made[arch]; made != nil {
 		return made, nil
 	}
-	folder = filepath.Join(s.folder, arch)
+	folder := filepath.Join(s.folder, arch)
 	tree := filepath.Join(folder, "tree")
-	err = errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(folder, "guest.sh"), guestScript, 0o644))
+	err := errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(folder, "guest.sh"), guestScript, 0o644))
 	if s.share != "" {
 		err = errors.Join(err, shell(ctx, `cp -r "$1" "$2"/share`, s.share, folder))
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	// Tests read their package's folder, and files of the whole tree.
 	if err := shell(ctx, `git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$1"`, tree); err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := shell(ctx, `go run ./hack/package -arch "$1" -formats deb -output "$2" >&2`, arch, folder); err != nil {
-		return "", err
+		return nil, err
 	}
-	s.made[arch] = folder
-	return folder, nil
+	s.made[arch] = &share{folder: folder}
+	return s.made[arch], nil
+}
+
+// build compiles tests unless the folder has their binary.
+func (s *share) build(ctx context.Context, tests *suite.Suite) error {
+	s.building.Lock()
+	defer s.building.Unlock()
+	return tests.Build(ctx, s.folder)
 }
 
 // shell runs a script with arguments on this machine.
