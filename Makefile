@@ -124,14 +124,14 @@ bench: ## roced, kernel UDP and raw AF_XDP compared; writes and draws docs/bench
 kernels-short: ## the part of test-kernels that CI runs; 4 minutes of CPU time
 	go run ./hack/interop/kernels -short
 
-test-kernels: ## the tests with Linux 6.1 and 6.12 and zero-copy NICs, and rates between two machines
+test-kernels: ## VLANs, bonds, eBPF with Linux 6.1 and 6.12; zero-copy NICs; rates between two machines
 	go run ./hack/interop/kernels
 	go run ./hack/interop/rates
 
 platforms-short: ## the part of platforms that CI runs: the demo and one program
 	go run ./hack/platforms -short
 
-platforms: ## the release and all tests on five kernels, amd64 and arm64; prints README's table
+platforms: ## the release and all tests on five kernels, amd64 and arm64; prints README's table; hours
 	go run ./hack/platforms
 
 interop: ## against the kernel's Soft-RoCE, a line a case

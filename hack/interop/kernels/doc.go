@@ -1,13 +1,11 @@
-// Kernels runs the tests that need a kernel (namespaces, XDP, AF_XDP, netlink) inside
-// virtual machines with the kernels that roced promises to run on: Debian 12's own, 6.1,
-// and the one of its backports. Nothing may be skipped there.
+// Kernels runs the tests that run in virtual machines only: make test-kernels.
+//
+//	Linux 6.1 and 6.12: VLANs, bonds and teams (build tag vlan), whose modules many kernels lack,
+//	    and the steering program, because each kernel has a verifier of its own
+//	the newest Linux, two network cards with AF_XDP zero-copy (build tag cards), a machine for each model
 //
 //	go test -c ── a binary a package, in a folder ── 9p ──► /host, run one after another
 //
-// Then a machine with the newest kernel and two network cards that have AF_XDP zero-copy runs tests over these
-// (build tag cards), once for each model; with -zerocopy nothing else.
-//
-// It is run by "make test-kernels". The tests of VLANs and bonds (build tag vlan) run here only:
-// the modules they need are missing from many kernels that the quick tests run on. With -short it
-// runs these, and the steering program's: "make kernels-short", a step of .ci/run.
+// A skipped test counts as failed. With -short only the first part runs ("make kernels-short", a step of .ci/run), with
+// -zerocopy only the second. hack/platforms runs all other tests on these kernels and more.
 package main

@@ -67,7 +67,7 @@ func parseOptions() (o options, err error) {
 	only := flag.String("only", "", "the packages that match a regular `expression`")
 	flag.StringVar(&o.run, "run", "", "the tests that match, as go test has it")
 	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time for the tests of one package, as go test has it")
-	flag.BoolVar(&o.short, "short", false, "only what runs nowhere else (VLANs, bonds), and the steering program's tests")
+	flag.BoolVar(&o.short, "short", false, "only the tests of VLANs, bonds and the steering program")
 	flag.BoolVar(&o.cards, "zerocopy", false, "only the tests over network cards with AF_XDP zero-copy")
 	flag.StringVar(&o.model, "model", "", "of these cards only those of one `model`: virtio-net-pci or igb")
 	flag.Parse()
@@ -75,7 +75,7 @@ func parseOptions() (o options, err error) {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
 	if o.short && (o.run != "" || o.cards) {
-		return o, errors.New("-short says which tests are run; leave out -run and -zerocopy")
+		return o, errors.New("-short selects the tests; leave out -run and -zerocopy")
 	}
 	if o.model != "" && !slices.Contains(vm.Models, vm.Model(o.model)) {
 		return o, fmt.Errorf("-model %s: there are %v", o.model, vm.Models)
@@ -121,17 +121,15 @@ func test(ctx context.Context, o options) error {
 
 // onKernels runs the suites on each kernel, and returns how many failed.
 func onKernels(ctx context.Context, o options, share string) (failed int, err error) {
-	suites := allSuites(o.run)
-	if o.short {
-		if suites, err = shortSuites(ctx); err != nil {
-			return 0, err
-		}
+	list, err := suites(ctx, o.run)
+	if err != nil {
+		return 0, err
 	}
-	if suites, err = build(ctx, share, suites, o.only); err != nil {
+	if list, err = build(ctx, share, list, o.only); err != nil {
 		return 0, err
 	}
 	for _, kernel := range o.kernels {
-		n, err := onKernel(ctx, kernel, share, suites, o.timeout)
+		n, err := onKernel(ctx, kernel, share, list, o.timeout)
 		if err != nil {
 			return failed, err
 		}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -13,24 +15,9 @@ import (
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// packages are those whose tests need the kernel.
-var packages = []string{
-	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath/runner", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/hca/nic", "verbs/ud", "verbs/rc",
-	"internal/host", "internal/journal",
-	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
-}
-
-// allSuites are the tests of all packages that match a pattern.
-func allSuites(run string) (suites []suite.Suite) {
-	for _, name := range packages {
-		suites = append(suites, suite.Suite{Name: name, Run: run, Must: run == "", Tags: guestTag})
-	}
-	return suites
-}
-
-// shortSuites are the tests that run in guests only, and those of the steering program: each kernel has a
-// verifier of its own.
-func shortSuites(ctx context.Context) ([]suite.Suite, error) {
+// suites are the tests that run in guests only (build tag vlan), and those of the steering program: each kernel has a
+// verifier of its own. A pattern selects other tests of these packages.
+func suites(ctx context.Context, run string) ([]suite.Suite, error) {
 	plain, err := testFiles(ctx, "")
 	if err != nil {
 		return nil, err
@@ -39,8 +26,8 @@ func shortSuites(ctx context.Context) ([]suite.Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	suites := []suite.Suite{{Name: "bpf", Must: true, Tags: guestTag}}
-	for _, name := range packages {
+	list := []suite.Suite{{Name: "bpf", Run: run, Must: run == "", Tags: guestTag}}
+	for _, name := range slices.Sorted(maps.Keys(tagged)) {
 		var tests []string
 		for _, file := range tagged[name] {
 			if slices.Contains(plain[name], file) {
@@ -53,13 +40,13 @@ func shortSuites(ctx context.Context) ([]suite.Suite, error) {
 			tests = append(tests, found...)
 		}
 		if len(tests) > 0 {
-			suites = append(suites, suite.Suite{Name: name, Run: "^(" + strings.Join(tests, "|") + ")$", Must: true, Tags: guestTag})
+			list = append(list, suite.Suite{Name: name, Run: cmp.Or(run, "^("+strings.Join(tests, "|")+")$"), Must: run == "", Tags: guestTag})
 		}
 	}
-	if len(suites) == 1 {
+	if len(list) == 1 {
 		return nil, fmt.Errorf("no test has the build tag %s", guestTag)
 	}
-	return suites, nil
+	return list, nil
 }
 
 // guestTag is the build tag of tests that run in guests only.
@@ -68,11 +55,7 @@ const guestTag = "vlan"
 // testFiles are the paths of all packages' test files.
 func testFiles(ctx context.Context, tags string) (files map[string][]string, err error) {
 	const format = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
-	args := []string{"list", "-tags", tags, "-f", format}
-	for _, name := range packages {
-		args = append(args, suite.Module+name)
-	}
-	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-tags", tags, "-f", format, suite.Module+"...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list test files: %w", err)
 	}
@@ -100,8 +83,10 @@ func testsIn(file string) (names []string, err error) {
 var errNoPackage = errors.New("no package matches")
 
 // build compiles the suites whose package is wanted into a folder.
-func build(ctx context.Context, folder string, suites []suite.Suite, wanted *regexp.Regexp) (built []suite.Suite, err error) {
-	for _, s := range suites {
+func build(ctx context.Context, folder string, list []suite.Suite, wanted *regexp.Regexp) (built []suite.Suite, err error) {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
 		if !wanted.MatchString(s.Name) {
 			continue
 		}
@@ -111,7 +96,7 @@ func build(ctx context.Context, folder string, suites []suite.Suite, wanted *reg
 		built = append(built, s)
 	}
 	if len(built) == 0 {
-		return nil, fmt.Errorf("%w; there are %v", errNoPackage, packages)
+		return nil, fmt.Errorf("%w; there are %v", errNoPackage, names)
 	}
 	return built, nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// What CI runs has the tests of VLANs and bonds, and none that runs elsewhere too.
-func TestShortSuites(t *testing.T) {
-	suites, err := shortSuites(t.Context())
+// TestSuites: they have the tests of VLANs and bonds, those of the steering program, and none that runs elsewhere too.
+func TestSuites(t *testing.T) {
+	suites, err := suites(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
