@@ -107,6 +107,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"perf -d nowhere0 --rc --bandwidth --qps 0", "qps"},
 		{"perf -d nowhere0 --rc --latency --qps 2", "--latency uses one queue pair"},
 		{"perf -d nowhere0 --rc --bandwidth --depth 0", "depth"},
+		{"perf -d nowhere0 --rc --bandwidth --ack-timeout 0s", "--ack-timeout must be positive: 0s"},
+		{"perf -d nowhere0 --uc --bandwidth --ack-timeout 1s", "--ack-timeout requires --rc"},
 		{"perf -d nowhere0 --rc --latency --op write --sleep", "does not wake up"},
 		{"perf -d nowhere0 --rc --latency --op write -s 0", "cannot detect an empty one"},
 		{"perf -d nowhere0 --rc --bandwidth --rate 5", "with datagrams"},

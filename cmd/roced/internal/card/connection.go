@@ -11,9 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connection attributes of ibv_rc_pingpong and perftest.
+// AckTimeout is the local ACK timeout of ibv_rc_pingpong and perftest.
+const AckTimeout = 67 * time.Millisecond // code 14
+
+// Further connection attributes of these programs.
 const (
-	connectionTimeout  = 67 * time.Millisecond // code 14
 	connectionRetries  = 7
 	connectionRNRTimer = 640 * time.Microsecond // code 12
 	foreverRNR         = 7
@@ -25,7 +27,7 @@ func ConnectionAttr(source verbs.GIDEntry, peer verbs.GID) verbs.QPAttr {
 	return verbs.QPAttr{
 		AHAttr: verbs.AHAttr{Port: Port, GRH: verbs.GlobalRoute{DGID: peer, SGIDIndex: source.Index}},
 		Port:   Port, AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite, MaxRDAtomic: 1, MaxDestRDAtomic: 1,
-		MinRNRTimer: verbs.RNRTimerCode(connectionRNRTimer), Timeout: verbs.TimeoutCode(connectionTimeout),
+		MinRNRTimer: verbs.RNRTimerCode(connectionRNRTimer), Timeout: verbs.TimeoutCode(AckTimeout),
 		RetryCnt: connectionRetries, RNRRetry: foreverRNR,
 	}
 }

@@ -65,7 +65,7 @@ func (c *connections) open(peer *perftest.Keys) error {
 	}
 	o := c.options
 	c.pairs, err = connection.Open(c.device, source, connection.Options{
-		Type: o.Service(), Operation: o.Operation, Size: c.test.Size, Count: o.Pairs, Depth: o.Depth, Spin: !o.Waiting.Sleep, Timeout: o.Timeout,
+		Type: o.Service(), Operation: o.Operation, Size: c.test.Size, Count: o.Pairs, Depth: o.Depth, Spin: !o.Waiting.Sleep, Timeout: o.Timeout, Ack: o.AckTimeout,
 	})
 	return err
 }

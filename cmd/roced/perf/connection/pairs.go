@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ type Options struct {
 	Depth     int           // maximum number of outstanding requests per queue pair
 	Spin      bool          // while waiting
 	Timeout   time.Duration // for the next completion or message
+	Ack       time.Duration // local ACK timeout of RC; 0: card.AckTimeout
 }
 
 const (
@@ -149,6 +151,7 @@ func (p *Pairs) Connect(peers []perftest.Keys, mtu verbs.MTU) error {
 		attr := card.ConnectionAttr(p.source, peer.GID)
 		attr.DestQPN, attr.RQPSN, attr.SQPSN, attr.PathMTU = peer.QPN, peer.PSN, q.psn, mtu
 		attr.MaxDestRDAtomic, attr.MaxRDAtomic = uint8(p.outReads()), uint8(min(p.outReads(), peer.OutReads))
+		attr.Timeout = verbs.TimeoutCode(cmp.Or(p.options.Ack, card.AckTimeout))
 		if p.options.Type == verbs.QPTypeRC {
 			attr.AccessFlags |= verbs.AccessRemoteAtomic
 		}

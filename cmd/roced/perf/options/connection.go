@@ -97,6 +97,10 @@ func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 		return fmt.Errorf("--qps must be 1 to %[2]d: %[1]d", o.Pairs, maxPairs)
 	case o.Depth < 1 || o.Depth > maxDepth:
 		return fmt.Errorf("--depth must be 1 to %[2]d requests: %[1]d", o.Depth, maxDepth)
+	case o.AckTimeout <= 0:
+		return fmt.Errorf("--ack-timeout must be positive: %v", o.AckTimeout)
+	case o.uc && cmd.Flags().Changed("ack-timeout"):
+		return errors.New("--ack-timeout requires --rc: unreliable connections send no acknowledgments")
 	}
 	if err := o.checkPerftest(cmd); err != nil {
 		return err

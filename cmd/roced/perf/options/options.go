@@ -40,12 +40,13 @@ type Options struct {
 	Timeout  time.Duration
 
 	// with connections
-	RC, uc    bool
-	op        string
-	Operation connection.Operation // parsed op
-	Pairs     int                  // number of queue pairs
-	Depth     int                  // maximum number of outstanding requests of each
-	MTU       int                  // path MTU; 0: that of both ports
+	RC, uc     bool
+	op         string
+	Operation  connection.Operation // parsed op
+	Pairs      int                  // number of queue pairs
+	Depth      int                  // maximum number of outstanding requests of each
+	MTU        int                  // path MTU; 0: that of both ports
+	AckTimeout time.Duration        // local ACK timeout
 
 	Out, ErrOut io.Writer
 }
@@ -56,7 +57,7 @@ var (
 	serverFlags = []string{"once"}
 
 	perftestFlags   = []string{"group", "rate", "timeout"}
-	connectionFlags = []string{"op", "qps", "depth", "mtu"}
+	connectionFlags = []string{"op", "qps", "depth", "mtu", "ack-timeout"}
 )
 
 // Check rejects invalid flags before anything is opened.
