@@ -1,6 +1,9 @@
 package waittest
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestOften: no test is left out, however often others run.
 func TestOften(t *testing.T) {
@@ -21,6 +24,16 @@ func TestWanted(t *testing.T) {
 		t.Setenv(variable, value)
 		if got := Wanted(t, variable, 7); got != want {
 			t.Errorf("%q: %d, want %d", value, got, want)
+		}
+	}
+}
+
+// TestLong: a slow machine has longer limits, and nothing makes them shorter.
+func TestLong(t *testing.T) {
+	for value, want := range map[string]time.Duration{"": time.Minute, "10": 10 * time.Minute, "0": time.Minute, "much": time.Minute} {
+		t.Setenv(slowVariable, value)
+		if got := Long(time.Minute); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
 }

@@ -2,14 +2,28 @@ package waittest
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 )
 
+// slowVariable has the factor by which time limits are longer on a slow machine: hack/interop/suite sets it in virtual
+// machines that are emulated.
+const slowVariable = "ROCED_SLOW"
+
 // Limit is the time limit of every wait, so that a hang fails the test. It is much longer than any expected
 // wait.
-const Limit = time.Minute
+var Limit = Long(time.Minute)
+
+// Long returns a time limit that ends what hangs: d, or on a slow machine (ROCED_SLOW) a multiple of it.
+func Long(d time.Duration) time.Duration {
+	if factor, err := strconv.Atoi(os.Getenv(slowVariable)); err == nil && factor > 1 {
+		return d * time.Duration(factor)
+	}
+	return d
+}
 
 // Eventually waits for an effect of the card, the kernel or another goroutine.
 func Eventually(t testing.TB, what string, done func() bool) {

@@ -15,8 +15,9 @@ import (
 // dumpTime is the time that a suite has beyond its timeout to print the stacks of goroutines that hang.
 const dumpTime = time.Minute
 
-// budgets shorten tests that only compute, which take ten times as long under emulation.
-const budgets = "ROCED_VALUES=24"
+// budgets are for emulation, under which tests take ten times as long: they shorten tests that only compute, and make time
+// limits longer (internal/waittest).
+const budgets = "ROCED_VALUES=24 ROCED_SLOW=10"
 
 // Result is the outcome of a suite.
 type Result struct {
