@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // cmRig has the libraries, built for a test, and a service on an in-memory network.
@@ -57,7 +58,7 @@ func newCMRig(t *testing.T, options ...string) *cmRig {
 // command is a program that finds the libraries and the service. It ends with the test.
 func (r *cmRig) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), programTime)
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+r.libraries, "ROCED_SOCKET="+r.socket)
@@ -208,7 +209,7 @@ func (row *cmPair) again() time.Duration {
 func (r *cmRig) awaitAlone(t *testing.T) {
 	t.Helper()
 	for start := time.Now(); strings.Count(r.show(t, "client"), `"ifname":"loop`) > 1; time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > time.Minute {
+		if time.Since(start) > waittest.Limit {
 			t.Fatal("a program does not go")
 		}
 	}
@@ -217,7 +218,7 @@ func (r *cmRig) awaitAlone(t *testing.T) {
 // await waits until a server listens, or has joined a group; or until there are no programs, and all addresses are free.
 func (r *cmRig) await(t *testing.T, there bool) {
 	t.Helper()
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < waittest.Limit; time.Sleep(10 * time.Millisecond) {
 		if there {
 			if ids := r.show(t, "cm"); strings.Contains(ids, `"LISTEN"`) || strings.Contains(ids, `"groups":1`) {
 				return

@@ -109,7 +109,7 @@ func TestProgramKilledAtEachCall(t *testing.T) {
 		if i%10 != 0 && i != len(deaths)-1 {
 			continue // what is left stays
 		}
-		for deadline := time.Now().Add(time.Minute); s.kept(t) != want; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(waittest.Limit); s.kept(t) != want; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("after message %d the service has %+v, and had %+v", at, s.kept(t), want)
 			}

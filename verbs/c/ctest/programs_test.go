@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // TestC runs the programs of tests/, each against a service of its own.
@@ -183,7 +184,7 @@ func (s *service) pair(t *testing.T, line []string, address string, environment 
 // awaitListener waits until a process listens for TCP connections.
 func awaitListener(t *testing.T, pid int, ended chan error, said *bytes.Buffer) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if listens(pid) {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -198,7 +199,7 @@ func serve(t *testing.T, args ...string) *service {
 			t.Logf("the service:\n%s", &s.log)
 		}
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(s.socket); err == nil {
 			return s
 		}
@@ -208,13 +209,16 @@ func serve(t *testing.T, args ...string) *service {
 	}
 }
 
+// programTime is the time limit of a program, which ends it if it hangs.
+var programTime = waittest.Long(2 * time.Minute)
+
 // command is a program that finds the libraries and the service. It ends with the test.
 func (s *service) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	if !filepath.IsAbs(name) {
 		needs.Tools(t, name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), programTime)
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+s.lib, "ROCED_SOCKET="+s.socket)

@@ -49,7 +49,7 @@ int main(void)
 {
 	struct ibv_port_attr port;
 
-	alarm(60);
+	alarm(longer(60));
 	list = ibv_get_device_list(NULL);
 	CHECK(list && list[0]);
 	cancel(open_and_close);

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "longer.h"
+
 #define CHECK(truth) \
 	do { \
 		if (!(truth)) { \

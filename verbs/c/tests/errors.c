@@ -235,7 +235,7 @@ static void others(void)
 
 int main(void)
 {
-	alarm(120);
+	alarm(longer(120));
 	open_pair(&p, IBV_QPT_RC);
 	in_use();
 	srq_in_use();

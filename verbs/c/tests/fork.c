@@ -105,7 +105,7 @@ static void beside_a_poller(void)
 	struct ibv_cq *cq;
 	void *context;
 
-	alarm(10);
+	alarm(longer(10));
 	CHECK_IS(ibv_poll_cq(signaled, 1, &wc), 0);
 	CHECK_IS(ibv_req_notify_cq(signaled, 0), EIO);
 	CHECK(!ibv_create_cq(p.context, 4, NULL, NULL, 0) && errno == EIO);

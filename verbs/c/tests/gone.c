@@ -33,7 +33,7 @@ int main(void)
 	for (uint64_t id = 1; id <= 5; id++)
 		flushed(id);
 	struct pollfd ready = { .fd = p.context->async_fd, .events = POLLIN };
-	CHECK_IS(poll(&ready, 1, 60000), 1);
+	CHECK_IS(poll(&ready, 1, longer(60000)), 1);
 	CHECK_IS(ibv_get_async_event(p.context, &event), 0);
 	CHECK_IS(event.event_type, IBV_EVENT_DEVICE_FATAL);
 	ibv_ack_async_event(&event);

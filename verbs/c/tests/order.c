@@ -21,7 +21,7 @@ int main(void)
 	struct pair own = { 0 };
 	pthread_t thread;
 
-	alarm(60);
+	alarm(longer(60));
 	open_pair(&p, IBV_QPT_RC);
 	struct ibv_cq_ex *ex = ibv_create_cq_ex(p.context, &attr);
 	CHECK(ex);

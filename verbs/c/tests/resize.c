@@ -26,7 +26,7 @@ int main(void)
 {
 	pthread_t other;
 
-	alarm(60);
+	alarm(longer(60));
 	open_pair(&p, IBV_QPT_RC);
 	pthread_barrier_init(&both, NULL, 2);
 	CHECK_IS(pthread_create(&other, NULL, beside, NULL), 0);

@@ -181,7 +181,7 @@ static struct rdma_cm_id *asking(struct rdma_cm_id *listen)
 	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, rdma_get_src_port(listen));
 
 	CHECK(rdma_connect(id, &param) == 0);
-	CHECK(poll(&(struct pollfd){ .fd = listen->channel->fd, .events = POLLIN }, 1, 10000) == 1);
+	CHECK(poll(&(struct pollfd){ .fd = listen->channel->fd, .events = POLLIN }, 1, longer(10000)) == 1);
 	return id;
 }
 
@@ -265,7 +265,7 @@ static void leaving(void)
 	CHECK(__atomic_load_n(&acknowledged, __ATOMIC_SEQ_CST));
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL) == 0);
-	CHECK(poll(&ready, 1, 10000) == 1);
+	CHECK(poll(&ready, 1, longer(10000)) == 1);
 	CHECK(rdma_leave_multicast(id, (struct sockaddr *)&group) == 0);
 	CHECK(rdma_destroy_id(id) == 0);
 }

@@ -197,7 +197,7 @@ __attribute__((unused)) static void forked(void)
 	if (child == 0) {
 		struct pollfd ready = { .fd = l, .events = POLLIN };
 
-		alarm(60);
+		alarm(longer(60));
 		CHECK(rpoll(&ready, 1, -1) == 1);
 		REFUSED(raccept(l, NULL, NULL), EIO);
 		alone();
@@ -244,7 +244,7 @@ static void full(void)
 
 int main(void)
 {
-	alarm(100);
+	alarm(longer(100));
 #ifdef __SANITIZE_THREAD__
 	own = 2; /* TSan has one, from the first that the program makes */
 #endif

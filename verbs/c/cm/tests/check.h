@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../tests/longer.h"
+
 #define CHECK(what) \
 	do { \
 		if (!(what)) { \

@@ -527,7 +527,7 @@ int main(void)
 
 	signal(SIGPIPE, count_signal);
 	signal(SIGALRM, late);
-	alarm(100);
+	alarm(longer(100));
 	make_all(&kernel, of_kernel);
 	rows_of_kernel = count;
 	make_all(&rsockets, of_rsockets);

@@ -88,7 +88,7 @@ static inline void wait_for(int s, short events)
 {
 	struct pollfd p = { .fd = s, .events = events };
 
-	CHECK(on->poll(&p, 1, 20000) == 1);
+	CHECK(on->poll(&p, 1, longer(20000)) == 1);
 }
 
 static inline int new_socket(int type)

@@ -109,7 +109,7 @@ static void joins(void)
 
 int main(void)
 {
-	alarm(60);
+	alarm(longer(60));
 	CHECK((channel = rdma_create_event_channel()));
 	addresses();
 	options();

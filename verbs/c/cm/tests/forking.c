@@ -97,7 +97,7 @@ static void fork_beside_a_receiver(struct pair p)
 	for (n = 0; n < 5; n++) {
 		pid_t child = fork();
 		if (child == 0) {
-			alarm(20);
+			alarm(longer(20));
 			CHECK(rrecv(p.far, bytes, 1, MSG_DONTWAIT) <= 0 && rsend(p.far, "B", 1, 0) < 0);
 			_exit(0);
 		}
@@ -142,7 +142,7 @@ static void fork_in_a_call(struct pair p)
 	CHECK(pthread_create(&other, NULL, signal_soon, &self) == 0);
 	CHECK(rrecv(p.far, &byte, 1, 0) <= 0);
 	if (forked == 0) {
-		alarm(20);
+		alarm(longer(20));
 		CHECK(rclose(p.far) == 0 && rclose(p.near) == 0);
 		use();
 		_exit(0);
@@ -173,7 +173,7 @@ int main(void)
 		pid_t child = fork();
 		CHECK(child >= 0);
 		if (child == 0) {
-			alarm(20);
+			alarm(longer(20));
 			use();
 			close_inherited(stream, datagram);
 			_exit(0);

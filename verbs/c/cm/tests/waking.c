@@ -263,7 +263,7 @@ static void flushed(int service)
 
 int main(int argc, char **argv)
 {
-	alarm(115);
+	alarm(longer(115));
 	beside_poll();
 	beside_receive();
 	beside_shutdown();
