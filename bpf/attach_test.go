@@ -16,6 +16,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // attachIn attaches inside the namespace.
@@ -230,7 +231,7 @@ func sendFrames(t *testing.T, ns *lab.Namespace, frames ...[]byte) {
 // waitFor gives up after a time in which a loaded machine does it too.
 func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); runtime.Gosched() {
+	for deadline := time.Now().Add(waittest.Limit); !condition(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing came")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/ib"
 	"golang.org/x/sys/unix"
 )
@@ -104,7 +105,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 func (r *rig) unplug(at *plug) {
 	r.Helper()
 	was := at.Link
-	if !r.engine.Until(func() bool { return r.engine.round.taken == 0 && was.Receive() == 0 }, time.Minute) {
+	if !r.engine.Until(func() bool { return r.engine.round.taken == 0 && was.Receive() == 0 }, waittest.Limit) {
 		r.Fatal("the port is not empty")
 	}
 	r.engine.ChangeLink(func() { at.change(unplugged{}) })
@@ -178,7 +179,7 @@ func TestUntil(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(7, piece(0, 200))
 	r.link.in = [][]byte{datagram(nil)}
-	if !r.engine.Until(func() bool { return r.engine.counters.Delivered == 1 }, time.Minute) {
+	if !r.engine.Until(func() bool { return r.engine.counters.Delivered == 1 }, waittest.Limit) {
 		t.Error("Until ran no round")
 	}
 	if r.engine.Until(func() bool { return false }, 0) {

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/ib"
 )
 
@@ -159,7 +160,7 @@ func TestFloodOfNotifications(t *testing.T) {
 			p.a.post(s, ring.Atomic{}, at(0, 16<<10))
 		}
 		done := 0
-		for end := time.Now().Add(time.Minute); done < len(operations) && time.Now().Before(end); {
+		for end := time.Now().Add(waittest.Limit); done < len(operations) && time.Now().Before(end); {
 			flood()
 			p.round()
 			for _, c := range p.a.poll() {
@@ -205,7 +206,7 @@ func TestQueueThatMarks(t *testing.T) {
 	p.network.Impair(link.Impairment{Rate: 50e6, Mark: 200 * time.Microsecond}) // slower than the race detector
 	const messages, length = 200, 16 << 10
 	posted, done := 0, 0
-	for end := time.Now().Add(time.Minute); done < messages && time.Now().Before(end); {
+	for end := time.Now().Add(waittest.Limit); done < messages && time.Now().Before(end); {
 		for ; posted < messages && posted-done < 32; posted++ {
 			p.a.post(to(ib.WRRDMAWrite, 2<<20), ring.Atomic{}, at(0, length))
 		}

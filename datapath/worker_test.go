@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/ib"
 )
 
@@ -33,7 +34,7 @@ func newWire(t *testing.T) (a, b link.Link) {
 func wait(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for start := time.Now(); !done(); {
-		if time.Since(start) > 30*time.Second {
+		if time.Since(start) > waittest.Limit {
 			t.Fatalf("timeout waiting for %s", what)
 		}
 		runtime.Gosched()

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"github.com/roced/roced/internal/waittest"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func burst(t *testing.T, from Port, count int) {
 // await receives until a number of frames have arrived, and any further ones.
 func await(t *testing.T, p Port, count int) (numbers []int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(numbers) < count; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); len(numbers) < count; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d frames arrived", len(numbers), count)
 		}

@@ -241,7 +241,7 @@ func TestReordering(t *testing.T) {
 		list[0].Flush()
 		got = append(got, receive(list[1])...)
 	}
-	for deadline := time.Now().Add(time.Minute); len(got) < 1000 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); len(got) < 1000 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		got = append(got, receive(list[1])...)
 	}
 	if slices.IsSorted(got) || n.Counters().Reordered < 100 {
@@ -281,7 +281,7 @@ func TestMark(t *testing.T) {
 		list[0].Flush()
 	}
 	marked, next := 0, 0
-	for deadline := time.Now().Add(time.Minute); next < count && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); next < count && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for range list[1].Receive() {
 			frame := list[1].Next()
 			if frame[14+40] != byte(next) {
@@ -318,7 +318,7 @@ func TestDelay(t *testing.T) {
 	}
 	list[0].Flush()
 	var got []int
-	for deadline := time.Now().Add(time.Minute); len(got) < 100 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); len(got) < 100 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		got = append(got, receive(list[1])...)
 	}
 	inOrder := slices.IsSorted(got)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // socket opens another socket on the queue of the link, or waits until the queue is free.
@@ -25,7 +26,7 @@ func (l *wireLab) socket(config xsk.Config) *xsk.Socket {
 // drained waits until the socket is empty.
 func (l *wireLab) drained(s *xsk.Socket) {
 	l.Helper()
-	for deadline := time.Now().Add(time.Minute); !l.link.Drain(s); {
+	for deadline := time.Now().Add(waittest.Limit); !l.link.Drain(s); {
 		if time.Now().After(deadline) {
 			l.Fatal("the socket does not become empty")
 		}

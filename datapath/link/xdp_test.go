@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,7 +92,7 @@ func (l *wireLab) send(frames ...[]byte) {
 		}
 		l.link.Commit(copy(buffer, frame))
 	}
-	for deadline := time.Now().Add(time.Minute); !l.link.Flush(); {
+	for deadline := time.Now().Add(waittest.Limit); !l.link.Flush(); {
 		if time.Now().After(deadline) {
 			l.Fatal("the link accepts no frames")
 		}
@@ -101,7 +102,7 @@ func (l *wireLab) send(frames ...[]byte) {
 // expect waits for frames, in order, and no others for UDP port 4791 or in a VLAN. UDP checksums are not compared.
 func (l *wireLab) expect(want ...[]byte) {
 	l.Helper()
-	for i, deadline := 0, time.Now().Add(time.Minute); i < len(want); {
+	for i, deadline := 0, time.Now().Add(waittest.Limit); i < len(want); {
 		if time.Now().After(deadline) {
 			l.Fatalf("%d of %d frames arrived", i, len(want))
 		}
@@ -230,7 +231,7 @@ func TestTrainPassesAVethWhole(t *testing.T) {
 	} else if errno != 0 {
 		t.Fatal(errno)
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waittest.Limit); time.Now().Before(deadline); {
 		if frame, ok, _ := arrived.Next(); ok && isRoCE(frame.Data) {
 			if payload := len(frame.Data) - 42; payload != 10*(len(run[0].frame)-42) {
 				t.Errorf("%d bytes", payload)
@@ -285,7 +286,7 @@ func TestTrainsWithoutCarrier(t *testing.T) {
 		check(t, err)
 		return eth0.Attrs().OperState == 6
 	}
-	for deadline := time.Now().Add(time.Minute); running() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waittest.Limit); running() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	before := dropped()

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"github.com/roced/roced/internal/waittest"
 	"slices"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func ended(w *work) {
 	w.frame()
 	select {
 	case <-w.worker.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		w.Fatal("the worker keeps running")
 	}
 }

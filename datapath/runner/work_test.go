@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -149,7 +150,7 @@ func (w *work) is(s State) {
 func (w *work) wait(what string, done func() bool) {
 	w.Helper()
 	for start := time.Now(); !done(); {
-		if time.Since(start) > 30*time.Second {
+		if time.Since(start) > waittest.Limit {
 			w.Fatalf("timeout waiting for %s", what)
 		}
 		runtime.Gosched()
@@ -164,7 +165,7 @@ func (w *work) foundBy(who string) {
 		if got != who {
 			w.Errorf("the round was run by the %s, want the %s", got, who)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		w.Fatal("no round found the work")
 	}
 }

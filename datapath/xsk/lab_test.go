@@ -13,6 +13,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -118,7 +119,7 @@ func mustOpen(t testing.TB, ns *lab.Namespace, config Config) *Socket {
 }
 
 // within bounds how long a test waits.
-const within = 20 * time.Second
+var within = waittest.Limit
 
 // collect polls until n frames have arrived, calls seen with each, and returns them to the kernel.
 func collect(t testing.TB, s *Socket, n int, seen func(data []byte)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/vishvananda/netlink"
 )
 
@@ -53,7 +54,7 @@ func (h *heard) forget() {
 // until waits until some text was heard.
 func (h *heard) until(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !slices.Contains(h.all(), text); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); !slices.Contains(h.all(), text); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %q; heard %q", text, h.all())
 		}

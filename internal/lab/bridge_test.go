@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // A port is in the table for a group while its host is a member, and then no longer.
@@ -38,7 +39,7 @@ func TestBridgeSnoops(t *testing.T) {
 
 func awaitMDB(t *testing.T, bridge *lab.Bridge, what string, is func([]lab.MDBEntry) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(5 * time.Millisecond) {
 		list, err := bridge.MDB()
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -115,7 +116,7 @@ func zombie(t *testing.T) (pid int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ended.Wait() })
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waittest.Limit); ; time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", ended.Process.Pid))
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("%s, %v", stat, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 func TestSpreadByPort(t *testing.T) {
@@ -32,7 +33,7 @@ func TestSpreadByPort(t *testing.T) {
 	}
 	for queue, sent := range []uint64{600, 1000} {
 		n := uint64(0)
-		for end := time.Now().Add(10 * time.Second); n < sent && time.Now().Before(end); { // a poll's packets are counted at its end
+		for end := time.Now().Add(waittest.Limit); n < sent && time.Now().Before(end); { // a poll's packets are counted at its end
 			n = arrived(t, pair.B)[queue] - before[queue]
 		}
 		if n < sent || n > sent+50 { // besides: neighbours are asked for, routers too

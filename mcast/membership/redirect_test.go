@@ -11,10 +11,10 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // redirects makes a host redirect port 80 to its own server, and returns a function that connects
@@ -46,7 +46,7 @@ func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
 	return func() error {
 		var conn net.Conn
 		err := client.Do(func() (err error) {
-			conn, err = net.DialTimeout("tcp4", "10.77.0.1:80", 5*time.Second)
+			conn, err = net.DialTimeout("tcp4", "10.77.0.1:80", waittest.Limit)
 			return err
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // waitTimeout limits every wait of these tests, so that a hang fails the test. No test measures time.
-const waitTimeout = waittest.Limit
+var waitTimeout = waittest.Limit
 
 const (
 	testQKey verbs.QKey = 0x11111111

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
@@ -210,7 +211,7 @@ func TestZeroCopyClose(t *testing.T) {
 		}
 		check(t, l.a.device.Close())
 		redirected := func() uint64 { return counts(t, l.b.device)["redirected"] }
-		for end := time.Now().Add(5 * time.Second); redirected() < count && time.Now().Before(end); {
+		for end := time.Now().Add(waittest.Limit); redirected() < count && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		if n := redirected(); n != count {

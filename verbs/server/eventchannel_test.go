@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
@@ -47,7 +48,7 @@ func TestEventChannelThatIsHeld(t *testing.T) {
 	check(t, bad.Send(packet))
 	eventually(t, "the id is destroyed", func() bool { return goroutines("", "ids.(*Channel).settle", "ids.takeBack") > 0 })
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	good := newProgram(t, r.a.dial(t))
 	asks, err := endpoint(ctx, good.ctx, &cm.AddrInfo{Dest: netip.AddrPortFrom(addressesA[0], 7471)})

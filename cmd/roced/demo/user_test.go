@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/needs"
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -138,7 +139,7 @@ func TestUserDemoIsStopped(t *testing.T) {
 		if signal != unix.SIGKILL && (code != cli.ExitSignal+int(signal) || !strings.Contains(stderr, "stopped by "+unix.SignalName(signal)) || strings.Count(stderr, "\n") != 1) {
 			t.Errorf("%v: exit code %d: %q", signal, code, stderr)
 		}
-		for deadline := time.Now().Add(time.Minute); unix.Kill(inside, 0) == nil && !isZombie(inside); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(waittest.Limit); unix.Kill(inside, 0) == nil && !isZombie(inside); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%v: the process in the user namespace runs on", signal)
 			}

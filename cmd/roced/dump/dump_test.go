@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/ud"
@@ -46,7 +47,7 @@ func TestDump(t *testing.T) {
 		written, _ := os.ReadFile(file)
 		return bytes.Contains(written, []byte(text))
 	}
-	for end := time.Now().Add(time.Minute); !holds("delivered to QP 0x"); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(waittest.Limit); !holds("delivered to QP 0x"); time.Sleep(time.Millisecond) {
 		if err := left.Send(t.Context(), right.LocalAddr(), []byte("to be seen")); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,7 +77,7 @@ func (r *serviceRig) startIn(t *testing.T, ns *lab.Namespace) {
 }
 
 // patience bounds the wait for expected events.
-const patience = time.Minute
+var patience = waittest.Limit
 
 // await waits until the manager receives a message that contains all of want.
 func (r *serviceRig) await(t *testing.T, want ...string) string {

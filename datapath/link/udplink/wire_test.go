@@ -91,7 +91,7 @@ func (e *end) send(path wire.Path, qpn wire.QPN, psn int, length int) []byte {
 // receive returns packets until there are count of them, or none arrives for a while.
 func (e *end) receive(count int) (frames [][]byte) {
 	e.Helper()
-	for end := time.Now().Add(10 * time.Second); len(frames) < count && time.Now().Before(end); {
+	for end := time.Now().Add(waittest.Limit); len(frames) < count && time.Now().Before(end); {
 		n := e.Receive()
 		for range n {
 			frame := e.Next()
@@ -397,7 +397,7 @@ func TestSleep(t *testing.T) {
 	}
 	a.send(v6, 7, 0, 8)
 	a.Flush()
-	if !b.wakes(10*time.Second) || len(b.receive(1)) != 1 {
+	if !b.wakes(waittest.Limit) || len(b.receive(1)) != 1 {
 		t.Error("not readable with a packet")
 	}
 	if b.wakes(0) {
@@ -423,7 +423,7 @@ func TestWithoutChecksum(t *testing.T) {
 		check(t, unix.Bind(fd, endpoint(netip.MustParseAddr("fd77::1"), 0, 0)))
 		return unix.Sendto(fd, frame[62:], 0, endpoint(netip.MustParseAddr("fd77::2"), wire.UDPPort, 0))
 	}))
-	for end := time.Now().Add(10 * time.Second); b.Receive() == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(waittest.Limit); b.Receive() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the packet does not arrive")
 		}
@@ -437,7 +437,7 @@ func TestWithoutChecksum(t *testing.T) {
 // A socket that always has packets does not starve another one.
 func TestSocketsTakeTurns(t *testing.T) {
 	a, b := ends(t)
-	for seen, end := false, time.Now().Add(time.Minute); !seen; {
+	for seen, end := false, time.Now().Add(waittest.Limit); !seen; {
 		for i := range 200 {
 			a.send(v4, 7, i, 1024)
 		}
@@ -499,7 +499,7 @@ func TestReceiveFindsWhatWakes(t *testing.T) {
 		}
 		a.send(path, 7, i, 8)
 		a.Flush()
-		if !b.wakes(10 * time.Second) {
+		if !b.wakes(waittest.Limit) {
 			t.Fatal("the sleeper was not woken")
 		}
 		for range i % 5 { // by other calls before
@@ -520,7 +520,7 @@ func TestGlance(t *testing.T) {
 	send := func(path wire.Path) {
 		a.send(path, 7, 1, 8)
 		a.Flush()
-		if !b.wakes(10 * time.Second) {
+		if !b.wakes(waittest.Limit) {
 			t.Fatal("no packet arrives")
 		}
 	}

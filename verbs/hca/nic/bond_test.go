@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -91,7 +92,7 @@ func TestBondNativeIsCounted(t *testing.T) {
 			return err
 		}
 		defer conn.Close()
-		for end := time.Now().Add(time.Minute); count() < 8; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(waittest.Limit); count() < 8; time.Sleep(10 * time.Millisecond) {
 			if _, err := conn.Write(packet); err != nil && time.Now().After(end) {
 				return err
 			}

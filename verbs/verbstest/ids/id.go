@@ -40,7 +40,7 @@ type idEnd struct {
 }
 
 // resolveTimeout is long: nothing here is to time out.
-const resolveTimeout = rig.WaitTimeout
+var resolveTimeout = rig.WaitTimeout
 
 func newIDEnd(s *rig.Station) *idEnd {
 	s.Helper()

@@ -11,7 +11,7 @@ import (
 )
 
 // WaitTimeout bounds every wait, so that a hang fails the test. No test measures time.
-const WaitTimeout = waittest.Limit
+var WaitTimeout = waittest.Limit
 
 // What tests of all packages say about errors, and how they wait.
 var (

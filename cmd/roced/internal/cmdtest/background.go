@@ -3,6 +3,7 @@ package cmdtest
 import (
 	"bufio"
 	"context"
+	"github.com/roced/roced/internal/waittest"
 	"io"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func Start(t testing.TB, args ...string) *Background {
 }
 
 // patience is the time limit for a line of output, on the busiest machine.
-const patience = 2 * time.Minute
+var patience = waittest.Long(2 * time.Minute)
 
 // Await waits for a line that contains the text.
 func (b *Background) Await(t testing.TB, text string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -53,7 +54,7 @@ func TestPerftestBytes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			here, there := net.Pipe()
 			defer there.Close()
-			there.SetDeadline(time.Now().Add(time.Minute)) // a side that waits for another message fails
+			there.SetDeadline(time.Now().Add(waittest.Limit)) // a side that waits for another message fails
 			x := &Conversation{Conn: here, Client: row.client}
 			result := make(chan error, 1)
 			go func() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func TestPairsBytes(t *testing.T) {
 	whole := goldenGreeting + keys + pairResult + pairKeys0
 	for _, client := range []bool{false, true} {
 		here, there := net.Pipe()
-		there.SetDeadline(time.Now().Add(time.Minute))
+		there.SetDeadline(time.Now().Add(waittest.Limit))
 		x := &Conversation{Conn: here, Client: client, Pairs: 2, Reports: true}
 		result := make(chan error, 1)
 		go func() {

@@ -24,7 +24,7 @@ const (
 )
 
 // patience bounds the wait for expected events.
-const patience = waittest.Limit
+var patience = waittest.Limit
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) == "" {
