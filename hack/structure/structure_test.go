@@ -130,7 +130,7 @@ var allowed = map[string][]string{
 	"cmd/roced/internal/card":      {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "internal/errno", "mcast", "verbs", "verbs/client", "verbs/hca", "verbs/provider", "verbs/rc", "verbs/ud"},
 	"cmd/roced/internal/cardtest":  {"cmd/roced/internal/card", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cli":       {"internal/capability", "internal/release"},
-	"cmd/roced/internal/cmdtest":   {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "internal/mounts", "internal/needs", "verbs", "verbs/hca", "verbs/hca/memnet", "verbs/server"},
+	"cmd/roced/internal/cmdtest":   {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "internal/mounts", "internal/needs", "internal/waittest", "verbs", "verbs/hca", "verbs/hca/memnet", "verbs/server"},
 	"cmd/roced/internal/config":    {"verbs/hca"},
 	"cmd/roced/internal/daemon":    {"cmd/roced/internal/loopback", "internal/unit", "verbs", "verbs/client", "verbs/proto"},
 	"cmd/roced/internal/record":    {"internal/pcapng", "verbs/hca"},

@@ -25,8 +25,6 @@ const (
 	nap = time.Millisecond
 	// patience is the number of naps after which pending messages are given up.
 	patience = 500
-	// stall is the number of naps after which the demo ends.
-	stall = int(card.StallTimeout / nap)
 )
 
 // expect adds a message that is sent.
@@ -77,7 +75,7 @@ func (a *arrivals) none() error {
 	if a.inFlight() == 0 {
 		return nil
 	}
-	if a.naps++; a.naps > stall {
+	if a.naps++; a.naps > int(card.StallTimeout/nap) {
 		return fmt.Errorf("no message arrived within %v; %d did before", card.StallTimeout, a.received)
 	}
 	if a.naps%patience == 0 && a.received > 0 {

@@ -114,7 +114,7 @@ func TestStreamOverNoNetwork(t *testing.T) {
 	t.Parallel()
 	hosts := impairedHosts(t, memnet.Impairment{Loss: 1})
 	s := &stream{from: hosts[0], to: hosts[1], messages: 10 * window, version: "IPv4"}
-	if err := s.run(t.Context()); err == nil || !strings.Contains(err.Error(), "no message arrived within 5s") {
+	if err := s.run(t.Context()); err == nil || !strings.Contains(err.Error(), "no message arrived within "+card.StallTimeout.String()) {
 		t.Errorf("%v, after %d messages", err, s.sent)
 	}
 }

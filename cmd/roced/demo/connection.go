@@ -51,8 +51,6 @@ const (
 	// answerTime is the ACK timeout: both ends are in this process, and a busy host may stop it for longer than usual
 	// networks need.
 	answerTime = 537 * time.Millisecond // code 17
-	// completionTime is the time that requests may take with all of their retries.
-	completionTime = 4 * card.StallTimeout
 )
 
 // requestsFor returns the number of requests per operation. It is small because requests have many packets or depend on
@@ -221,7 +219,7 @@ func (c *connection) receive(at, size int) error {
 
 // await waits for n completions of an end.
 func (c *connection) await(ctx context.Context, e *end, n int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, completionTime, errors.New("requests do not complete"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*card.StallTimeout, errors.New("requests do not complete"))
 	defer cancel()
 	for n > 0 {
 		var wcs [outstanding]verbs.WC

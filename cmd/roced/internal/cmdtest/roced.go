@@ -7,9 +7,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 )
 
 // childVariable makes the test binary run as roced.
@@ -18,9 +22,13 @@ const childVariable = "ROCED_TEST_CHILD"
 // subject holds the subcommands under test.
 var subject cli.Commands
 
-// Main is the TestMain of a package whose tests run these subcommands, also as a child.
+// Main is the TestMain of a package whose tests run these subcommands, also as a child. On a slow machine the commands
+// wait longer.
 func Main(m *testing.M, commands cli.Commands) {
 	subject = commands
+	for _, limit := range []*time.Duration{&meet.ReplyTimeout, &card.StallTimeout, &card.AckTimeout} {
+		*limit = waittest.Long(*limit)
+	}
 	if os.Getenv(childVariable) != "" {
 		cli.Main(subject)
 	}

@@ -158,13 +158,13 @@ func (c *session) carryOut(t protocol.Test) (o protocol.Outcome, err error) {
 	a := traffic.Arrivals{Size: t.Size}
 	err = c.watch(ctx, t, &a.Packets, func(wait context.Context, sleep bool) error { return a.Take(wait, c.endpoint, sleep) })
 	if err = afterWord(word, err); err == nil {
-		err = a.DrainFor(c.Context(), c.endpoint, last.Sent, drainLimit)
+		err = a.DrainFor(c.Context(), c.endpoint, last.Sent, drainLimit())
 	}
 	return protocol.Outcome{Received: a.Packets, Elapsed: a.Elapsed()}, err
 }
 
 // drainLimit leaves the server time to respond before the client's ReplyTimeout.
-const drainLimit = meet.ReplyTimeout / 2
+func drainLimit() time.Duration { return meet.ReplyTimeout / 2 }
 
 // watch receives messages until ctx is done.
 func (c *session) watch(ctx context.Context, t protocol.Test, taken *uint64, take func(ctx context.Context, sleep bool) error) error {
