@@ -55,7 +55,7 @@ type mrs struct {
 // allocate carries out provider.AllocMR.
 func (t *mrs) allocate(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if r.Length > maxAlloc {
-		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR supports up to %d bytes; register memory of the program, or use several regions", verbs.ErrInvalid, maxAlloc)
+		return provider.MRGrant{}, fmt.Errorf("%w: AllocMR can register at most %d bytes; register memory of the program, or use several regions", verbs.ErrInvalid, maxAlloc)
 	}
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
