@@ -9,12 +9,12 @@ import (
 // blockingRate is how many messages a second come to a receiver that sleeps.
 const blockingRate = 10000
 
-// moderation is what a receiver may ask for that need not have each message at once: an event for 32
-// messages or after 2 ms (µs).
+// moderation for a receiver that does not need each message at once: an event for 32 messages or
+// after 2 ms (µs).
 const moderationCount, moderationPeriod = 32, 2000
 
-// blocking measures what a receiver costs that sleeps for each of 10,000 messages a second: the
-// processor time of its whole process, and how often it woke; then one whose CQ is moderated.
+// blocking measures the cost of a receiver that sleeps for each of 10,000 messages per second: the
+// processor time of its process, and its number of wake-ups; then one whose CQ is moderated.
 func (b *bench) blocking() error {
 	variants := []string{"udp", "worker", "moderated"}
 	all := map[string][]harness.Result{}

@@ -120,7 +120,7 @@ func (b *bench) roundTrips() error {
 	})
 }
 
-// tripKind is a way to wait for round trips, and who is measured at it.
+// tripKind is a way to wait for round trips, and the variants measured with it.
 type tripKind struct {
 	name     string
 	sleep    bool

@@ -21,7 +21,7 @@ type connected struct {
 	remote remote
 }
 
-// remote is what the two sides tell each other.
+// remote is the information that the two sides exchange.
 type remote struct {
 	QPNs []verbs.QPN
 	RKey verbs.RKey
@@ -89,7 +89,7 @@ func (p *connected) receive(qp *verbs.QP, size int) error {
 	return qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, size)}}})
 }
 
-// meet exchanges what the two sides have to know.
+// meet exchanges the information of both sides.
 func meet[T any](j harness.Job, server bool, own T) (peer T, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		conn, err := meetOver(j, server)

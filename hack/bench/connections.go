@@ -12,7 +12,7 @@ import (
 // bulk is the length of the messages of connections, in bytes.
 const bulk = 64 << 10
 
-// linkMTU is what the interface's MTU is for an RDMA MTU.
+// linkMTU maps an RDMA MTU to the interface's MTU.
 var linkMTU = map[int]int{1024: 1500, 4096: 9000}
 
 // bulkRates measures messages of 64 KiB on a connection, in packets a second, beside datagrams of as many

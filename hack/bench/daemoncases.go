@@ -134,7 +134,7 @@ func (b *bench) groupRate(variant string, size int) (sum float64, err error) {
 	return sum, err
 }
 
-// daemonObjects measures what it takes to make a queue pair and destroy it.
+// daemonObjects measures the creation and destruction of a queue pair.
 func (b *bench) daemonObjects() error {
 	for _, variant := range []string{"worker", "daemon"} {
 		err := b.measureVariant(variant, func() error {

@@ -11,9 +11,9 @@ import (
 // distanceTurns is how often a word goes there and back in one measurement, about 10 ms.
 const distanceTurns = 50_000
 
-// coreDistance is how long a word takes from one core to another and back, in ns: what one writes
-// and the other one reads. On a virtual machine it changes when the host moves the processors: about
-// 70 between two hyperthreads of one core, 100 within a cache, 450 between two caches.
+// coreDistance returns the time that a word takes from one core to another and back, in ns: one
+// writes it, the other reads it. On a virtual machine it changes when the host moves the processors:
+// about 70 between two hyperthreads of one core, 100 within a cache, 450 between two caches.
 func coreDistance() float64 {
 	var word atomic.Uint32 // odd: it is the other one's turn
 	ready := make(chan struct{})

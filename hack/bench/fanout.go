@@ -53,8 +53,7 @@ func copies(size int, duration time.Duration) float64 {
 	return float64(count) / time.Since(start).Seconds()
 }
 
-// udpReceiveGroup has so many sockets in the group, and one thread that reads them
-// as epoll says.
+// udpReceiveGroup has count sockets in the group, and one thread that reads them with epoll.
 func udpReceiveGroup(j harness.Job) (harness.Result, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

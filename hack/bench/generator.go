@@ -49,5 +49,5 @@ func generate(j harness.Job) (harness.Result, error) {
 	return harness.Result{Speed: (before + coreSpeed()) / 2}, nil
 }
 
-// framesPerSecond is about what a core makes.
+// framesPerSecond is the approximate rate of a core.
 const framesPerSecond = 3 << 20

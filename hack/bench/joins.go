@@ -33,7 +33,7 @@ func (b *bench) joins() error {
 	return nil
 }
 
-// udpJoin is what the kernel itself takes.
+// udpJoin measures the kernel alone.
 func udpJoin(harness.Job) (harness.Result, error) {
 	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return harness.Result{}, err

@@ -37,7 +37,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// bench is two hosts, and what was measured between them.
+// bench consists of two hosts, and the measurements between them.
 type bench struct {
 	harness.Measurements
 	sends       string

@@ -10,7 +10,7 @@ import (
 )
 
 // Mixed traffic: many queue pairs with different lengths, several destinations, bursts of any
-// length. What one queue pair sends must arrive in order, and what is lost must be in a counter.
+// length. Messages of one queue pair must arrive in order, and lost ones must be counted.
 
 const (
 	mixedQPs   = 16
@@ -25,8 +25,8 @@ var mixedAddresses = []string{"10.77.0.2", "10.77.0.3", "10.77.0.4"}
 // mixedLength is what most messages of a queue pair have.
 func mixedLength(qp int) int { return 64 + (mixedSize-64)*qp/(mixedQPs-1) }
 
-// stamp is what a mixed message begins with. All messages of a sending queue pair are counted up,
-// whatever their destination.
+// stamp is the header of a mixed message. Messages of a sending queue pair are numbered across its
+// destinations.
 type stamp struct {
 	qp, length int
 	number     uint64 // from 1
@@ -48,7 +48,7 @@ func stampOf(message []byte) stamp {
 	}
 }
 
-// sequences are what came of each sending queue pair so far.
+// sequences contains the last number received from each sending queue pair.
 type sequences struct{ last [mixedQPs]uint64 }
 
 // check insists that a message is whole and newer than those before it of its queue pair.
@@ -58,7 +58,7 @@ func (s *sequences) check(message []byte) error {
 	}
 	m := stampOf(message)
 	if m.qp >= mixedQPs || m.length != len(message) {
-		return fmt.Errorf("a message of %d bytes says that it is from queue pair %d and has %d", len(message), m.qp, m.length)
+		return fmt.Errorf("message from queue pair %[2]d: got %[1]d bytes, header has %[3]d", len(message), m.qp, m.length)
 	}
 	if m.number <= s.last[m.qp] {
 		return fmt.Errorf("order violated: queue pair %d, message %d came after %d", m.qp, m.number, s.last[m.qp])
@@ -106,7 +106,7 @@ func (b *bench) mixedOnce(j harness.Job) (rate float64, sent, lost uint64, err e
 		return 0, 0, 0, err
 	}
 	lost = s.Messages - r.Messages
-	// What the interface refused the link has counted too.
+	// The link has also counted packets that the interface rejected.
 	counted := s.Losses + r.Losses + max(after-before, s.Refused) - s.Refused
 	if s.Messages < r.Messages || lost > counted {
 		return 0, 0, 0, fmt.Errorf("sent %d, delivered %d, counted as dropped %d: %d have no counter", s.Messages, r.Messages, counted, lost-counted)
@@ -114,7 +114,7 @@ func (b *bench) mixedOnce(j harness.Job) (rate float64, sent, lost uint64, err e
 	return r.PerSecond, s.Messages, lost, nil
 }
 
-// linkDrops is what the sending host's link has dropped instead of sending.
+// linkDrops returns the packets that the sending host's link has dropped.
 func (b *bench) linkDrops() (uint64, error) {
 	l, err := b.a.Netlink().LinkByName(linkName)
 	if err != nil {

@@ -114,7 +114,7 @@ func (s *crowdSender) write(i, k, length int) {
 	s.sges[k] = s.mr.SGE(slot*mixedSize, length)
 }
 
-// complete takes completions: each is of a whole burst, and says of which.
+// complete processes completions, each of a whole burst, identified by its id.
 func (s *crowdSender) complete() error {
 	n, err := s.poll(s.send)
 	for _, wc := range s.wcs[:n] {

@@ -92,7 +92,7 @@ func rawReceive(j harness.Job) (harness.Result, error) {
 		}
 		for _, frame := range burst[:n] {
 			if len(frame.Data) >= 50 { // not ARP
-				sum += binary.LittleEndian.Uint64(frame.Data[42:]) // a program looks at what it gets
+				sum += binary.LittleEndian.Uint64(frame.Data[42:]) // a program reads its data
 			}
 		}
 		socket.Release()

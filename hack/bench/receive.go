@@ -7,10 +7,10 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// receiveAlone measures the receiving side under more frames than a sender can make. What limits is
-// the core that makes them, which also runs the kernel's half of receiving (docs/PERFORMANCE.md). On
-// a virtual machine its speed, and how far the other core is, change by the second with what the
-// host does, so each round's rate is kept with these.
+// receiveAlone measures the receiving side with more frames than a sender can create. The limit is
+// the core that creates them, which also runs the kernel's half of receiving (docs/PERFORMANCE.md).
+// On a virtual machine its speed and its distance to the other core change by the second, so they
+// are recorded with each round's rate.
 func (b *bench) receiveAlone() error {
 	variants := []string{"raw", "inline"}
 	for _, setting := range []int{0, 2} {

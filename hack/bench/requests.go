@@ -115,7 +115,7 @@ func summary(part, variant string, size int, l load, rounds []round) harness.Rec
 	return r
 }
 
-// store is what the server has: a value for each key.
+// store is the data of the server: a value for each key.
 type store map[uint64][]byte
 
 func newStore(size int) store {

@@ -18,7 +18,7 @@ import (
 
 var order = binary.BigEndian
 
-// asker is an endpoint of a client: ask sends a request, and sleeps until the answer is in memory.
+// asker is an endpoint of a client: ask sends a request, and sleeps until the response is in memory.
 type asker interface {
 	ask(request []byte) (answer []byte, err error)
 	close() error
@@ -46,7 +46,7 @@ func askAll(j harness.Job, clients []asker) (harness.Result, error) {
 	meter(&r)
 	for _, c := range each {
 		r.Messages += uint64(len(c.trips))
-		r.RoundTrips = append(r.RoundTrips, c.trips[len(c.trips)/10:]...) // what comes first warms up
+		r.RoundTrips = append(r.RoundTrips, c.trips[len(c.trips)/10:]...) // the first trips warm up
 	}
 	r.PerSecond = float64(r.Messages) / elapsed.Seconds()
 	for _, c := range clients {
@@ -55,7 +55,7 @@ func askAll(j harness.Job, clients []asker) (harness.Result, error) {
 	return r, errors.Join(failed...)
 }
 
-// client asks for one key after the other.
+// client requests one key after the other.
 type client struct {
 	asker
 	until   time.Time

@@ -18,7 +18,7 @@ const (
 	batch = 64  // posted at a time, as many as in a call of UDP and a burst of raw AF_XDP
 )
 
-// program is what a user of verbs has: a device, a queue pair, memory.
+// program contains the objects of a user of verbs: a device, a queue pair, memory.
 type program struct {
 	device     *hca.Card // nil for a client of a daemon
 	ctx        *verbs.Context
@@ -36,7 +36,7 @@ type program struct {
 	sges       [depth]verbs.SGE
 }
 
-// openCard opens the card that a job asks for.
+// openCard opens the card that a job selects.
 func openCard(j harness.Job) (*hca.Card, error) {
 	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithNetwork(j.Network), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
@@ -139,7 +139,7 @@ func (p *program) patience() context.Context {
 	return p.timeout
 }
 
-// check insists that completions are of what was sent, or has come.
+// check verifies that completions are of sent or received messages.
 func (p *program) check(n int, err error) (int, error) {
 	for i := range p.wcs[:n] {
 		if failed := p.wcs[i].Err(); failed != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// childRoles are what the children do.
+// childRoles are the functions of the children.
 var childRoles = harness.Roles{
 	"udp receive": udpReceive, "udp send": udpSend, "udp pong": udpPong, "udp ping": udpPing,
 	"udp gso receive": udpReceiveTrains, "udp gso send": udpSendTrains,
@@ -39,7 +39,7 @@ var childRoles = harness.Roles{
 	"udp join": udpJoin, "worker join": rocedJoin,
 }
 
-// prepareChild prepares a child's thread and the runtime for what it does.
+// prepareChild prepares a child's thread and the runtime for its role.
 func prepareChild(j harness.Job) error {
 	switch j.Variant {
 	case "udp", "udp gso", "udp gso cut", "raw", "xdp":

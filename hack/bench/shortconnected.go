@@ -12,7 +12,7 @@ import (
 
 // Package rc compared with bare verbs: the same card, the same depths, the same sizes.
 
-// shortConnected is what a user of package rc has: connections, and one region for all.
+// shortConnected contains the objects of a user of package rc: connections, and one region for all.
 type shortConnected struct {
 	ctx      *verbs.Context
 	domain   *rc.Domain
@@ -22,7 +22,7 @@ type shortConnected struct {
 	messages [64]rc.Message
 }
 
-// introduction is what the two sides tell each other.
+// introduction is the information that the two sides exchange.
 type introduction struct {
 	Addresses []rc.QPAddr
 	Region    rc.RemoteRegion
@@ -171,7 +171,7 @@ func shortConnectedPong(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, errors.Join(err, s.close())
 }
 
-// await takes a message, none when the parent says stop.
+// await receives a message; none when the parent stops the child.
 func (s *shortConnected) await() error {
 	n, err := s.conns[0].RecvBatch(harness.UntilStopped, s.messages[:1])
 	s.conns[0].Release(s.messages[:n])

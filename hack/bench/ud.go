@@ -12,7 +12,7 @@ import (
 
 // Package ud compared with bare verbs: the same card, the same depths, the same sizes.
 
-// short is what a user of package ud has.
+// short contains the objects of a user of package ud.
 type short struct {
 	ctx      *verbs.Context
 	endpoint *ud.Endpoint
@@ -45,7 +45,7 @@ func udAddr(e harness.Endpoint) (ud.Addr, error) {
 	return a, err
 }
 
-// receive takes messages, none when the parent says stop.
+// receive receives messages; none when the parent stops the child.
 func (s *short) receive() (int, error) {
 	n, err := s.endpoint.RecvBatch(harness.UntilStopped, s.messages[:])
 	if errors.Is(err, context.Canceled) {

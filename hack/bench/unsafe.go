@@ -42,7 +42,7 @@ func (b *messageBatch) oneBuffer() {
 	}
 }
 
-// addControl asks for a control message with each received one.
+// addControl requests a control message with each received one.
 func (b *messageBatch) addControl() {
 	b.controls = make([]byte, len(b.headers)*controlSize)
 	for i := range b.headers {
@@ -51,7 +51,7 @@ func (b *messageBatch) addControl() {
 	}
 }
 
-// control is what came with message i; the next receive has room for one again.
+// control returns the control data of message i; the next receive has space for one again.
 func (b *messageBatch) control(i int) []byte {
 	h := &b.headers[i].header
 	length := int(h.Controllen)

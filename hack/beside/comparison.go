@@ -35,7 +35,8 @@ func (f figure) String() string {
 	return strings.Join(slices.DeleteFunc(append(words, f.unit), func(w string) bool { return w == "" }), " ")
 }
 
-// others says that it is none of roced's: the kernel's sockets, the bench's own AF_XDP and memmove.
+// others reports whether the figure is independent of roced: the kernel's sockets, the bench's own
+// AF_XDP and memmove.
 func (f figure) others() bool {
 	return slices.Contains([]string{"udp", "tcp", "raw", "memmove"}, strings.Fields(f.variant + " ")[0])
 }
@@ -71,7 +72,7 @@ func figures(cases []harness.Case) map[figure]float64 {
 	return all
 }
 
-// report prints what has become slower, the worst first, and how many have not.
+// report prints the cases that became slower, the worst first, and the number of others.
 func (c *comparison) report(to io.Writer) error {
 	medians := map[figure]float64{}
 	for f, speeds := range c.speeds {

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// beside is a comparison. Its folder has both benches and what they have found.
+// beside is a comparison. Its folder has both benches and their results.
 type beside struct {
 	rounds, trips int
 	only          string
@@ -55,7 +55,7 @@ func (b *beside) run(ctx context.Context, revision string) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil { // what it has measured before counts
+		if err != nil { // earlier measurements count
 			fmt.Fprintf(os.Stderr, "round %d: %v\n", round+1, err)
 		}
 		c.add(found["before"], found["now"])

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// burst is a case of many datagrams of one size from roced, in lists that can leave as trains. The peer
-// compares each of them, and tells after each list: it is emulated, and has 64 receives.
+// burst is a case of many datagrams of one size from roced, in lists that can leave as trains. The peer compares
+// each datagram and reports after each list: it is emulated, and has 64 receives.
 type burst struct {
 	size  int
 	ipv6  bool
@@ -136,8 +136,8 @@ func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verb
 	return b.trains(s, l)
 }
 
-// inTrains says that packets are to leave in trains. Over XDP they do in that mode only: at the other end of the
-// host's link is a bridge, which hands trains on, so automatic mode has none.
+// inTrains reports whether packets must leave in trains. Over XDP they do in that mode only: the other end of
+// the host's link is a bridge, which forwards trains, so automatic mode has none.
 func (b burst) inTrains(l *testbed) bool {
 	return b.mode == hca.SendTrains || l.network == hca.NetworkUDP
 }
@@ -160,7 +160,7 @@ func (b burst) trains(s *station, l *testbed) (uint64, error) {
 }
 
 // sendList sends a list of messages of one size, numbered in their immediate data, and waits until they are
-// on their way.
+// sent.
 func (s *station) sendList(ctx context.Context, like verbs.SendWR, first, size int) error {
 	wrs := make([]verbs.SendWR, burstWindow)
 	for i := range wrs {

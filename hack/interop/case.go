@@ -16,9 +16,9 @@ type testCase struct {
 	uso  bool // the peer's TAP hands trains on to it
 	bad  bool // over a bad wire
 	xdp  bool // about a way of sending that only XDP has
-	// verbs says that roced's end is this program, not one of roced's commands, so the host has to be a namespace.
+	// verbs: roced's end is this program, not one of roced's commands, so the host has to be a namespace.
 	verbs bool
-	// run does it, and says in a few words what it showed.
+	// run runs the case and returns a short description of the result.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
 

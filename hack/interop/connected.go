@@ -19,9 +19,9 @@ type idProgram struct {
 	server, client string // the peer's command as either; %v is the address of the server
 	port           uint16
 	mtu            int                                       // of the link
-	private        func(e *idEnd) []byte                     // what roced tells when it connects
+	private        func(e *idEnd) []byte                     // roced's private data
 	serve, ask     func(ctx context.Context, e *idEnd) error // roced's part as a server, and as a client
-	says           string                                    // what the program writes when all is well, if its exit code does not tell
+	says           string                                    // output of the program on success, if its exit code does not show it
 	shows          string                                    // what that shows
 }
 
@@ -57,7 +57,7 @@ func badWireCases() (cases []testCase) {
 	return cases
 }
 
-// testCase is one in which the peer runs a command, and roced is what the other end takes.
+// testCase returns a case in which the peer runs a command, and roced is the other end.
 func (p *idProgram) testCase(role, command string, ipv6 bool, be func(context.Context, *testbed, *idEnd, bool) (*job.Job, error)) testCase {
 	program, _, _ := strings.Cut(command, " ")
 	return testCase{
@@ -131,7 +131,7 @@ func (p *idProgram) beServer(ctx context.Context, l *testbed, e *idEnd, ipv6 boo
 	return client, p.serve(ctx, e)
 }
 
-// connect asks until the peer listens, which it says only when it ends.
+// connect retries until the peer listens, which the program does not report.
 func (e *idEnd) connect(ctx context.Context, to netip.AddrPort, o rc.Options) (err error) {
 	const nobodyListens = 8 // the reason of a REJ
 	for {

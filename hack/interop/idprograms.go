@@ -41,7 +41,7 @@ func newRping(count, size, mtu int) idProgram {
 	}
 }
 
-// show tells the peer of a part of the end's region: rping's messages are a handle.
+// show sends the peer a part of the end's region: rping's messages are a handle.
 func (e *idEnd) show(ctx context.Context, offset, length int) error {
 	part, err := e.region.Remote().Slice(offset, length)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *idEnd) ping(ctx context.Context, n, size int) error {
 	source, sink := memory[:size], memory[size:2*size]
 	copy(source, bytes.Repeat([]byte("roced writes this! "), size/19+1))
 	copy(source, fmt.Sprintf("rdma-ping-%d: ", n))
-	source[size-1] = 0 // rping writes back what is a string
+	source[size-1] = 0 // rping writes back a string
 	clear(sink)
 	for _, offset := range []int{0, size} {
 		if err := e.show(ctx, offset, size); err != nil {

@@ -30,8 +30,8 @@ func (l *testbed) startCapture() (err error) {
 	return nil
 }
 
-// stopCapture ends the case's recording, if it has not ended already: what has passed
-// until now is in hostFrames and peerFrames.
+// stopCapture ends the case's recording, if it has not ended already: the frames so far are in hostFrames and
+// peerFrames.
 func (l *testbed) stopCapture() error {
 	if l.hostRecorder == nil {
 		return nil
@@ -114,7 +114,7 @@ func examine(ctx context.Context, path string, frames []capture.Recorded) (verdi
 	return verdict, nil
 }
 
-// packet is what our own parser says of a RoCEv2 packet.
+// packet is a RoCEv2 packet as parsed by package wire.
 type packet struct {
 	empty, ipv6 bool
 }
@@ -160,8 +160,8 @@ func parseAll(frames []capture.Recorded) (map[int]*packet, error) {
 	return packets, nil
 }
 
-// payloadProtocols are those that tshark looks for in what RoCEv2 carries. It would guess from what programs send, which are
-// random bytes, and find fault with what it takes for an Ethernet frame in one of them.
+// payloadProtocols are the protocols that tshark detects in RoCEv2 payloads. It guesses from the programs' data, which
+// are random bytes, and complains about supposed Ethernet frames in them.
 var payloadProtocols = []string{
 	"ethertype", "fcoib", "infiniband.eoib", "infiniband_sdp", "iser", "lnet", "nvme-rdma", "rpcordma", "smb_direct", "smc",
 }
@@ -203,7 +203,7 @@ func tshark(ctx context.Context, path string) (complaints map[int]string, decode
 	return complaints, decoded, nil
 }
 
-// grave tells whether one of the severities of a frame is a warning or worse.
+// grave reports whether one of the severities of a frame is a warning or worse.
 func grave(severities string) bool {
 	for _, text := range strings.Split(severities, ",") {
 		severity, err := strconv.ParseUint(text, 0, 32)

@@ -42,7 +42,8 @@ func TestParseAllChecksICRC(t *testing.T) {
 	}
 }
 
-// What a packet carries is its program's: ib_send_lat once sent what tshark takes for EoIB, from a group's address.
+// TestPayloadIsNotJudged: payloads are arbitrary: ib_send_lat once sent data that tshark decodes as EoIB, from a
+// group's address.
 func TestPayloadIsNotJudged(t *testing.T) {
 	needs.Tools(t, "tshark")
 	payload := []byte("\xc5\x00\x28\xb5\x5e\xdd\xa8\x1b\x42\xfb\x17\xaa\x4d\xb2\x59\x93\xc7\xec\xd1\x13\x1c\x77\x71\x8a\x06\x46\x17\x22\x0c\x3f\x77\xd1")
@@ -51,7 +52,7 @@ func TestPayloadIsNotJudged(t *testing.T) {
 	}
 }
 
-// A train is judged as its packets: what was sent, one by one.
+// TestCutTrains: a train is judged as its packets.
 func TestCutTrains(t *testing.T) {
 	const headers = 14 + 20 + 8
 	var train capture.Recorded

@@ -16,7 +16,8 @@ import (
 const (
 	machineName   = "host"
 	machineMemory = 1024 // MB
-	// machineBacklog is how many packets wait in the TAP for the emulator: what was dropped there no card would count.
+	// machineBacklog is the number of packets that the TAP can hold for the emulator: no card would count packets
+	// dropped there.
 	machineBacklog = 20000
 )
 
@@ -51,7 +52,7 @@ func (l *testbed) startInMachine(ctx context.Context, args []string) *job.Job {
 	return l.machine.Start(ctx, strings.Join(line, " "))
 }
 
-// hostListens says whether a program listens on a TCP port of the host.
+// hostListens reports whether a program listens on a TCP port of the host.
 func (l *testbed) hostListens(ctx context.Context, port uint16) (bool, error) {
 	if l.machine == nil {
 		return l.host.Listens(port)

@@ -64,7 +64,7 @@ func parseOptions() (o options, err error) {
 	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
+		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	}
 	o.network, o.send = hca.Network(*network), hca.SendMode(*send)
 	if o.workers != 1 && (o.workers != 2 || o.network == hca.NetworkUDP) {
@@ -107,7 +107,7 @@ func run(ctx context.Context, o options) error {
 	return report.end()
 }
 
-// leavesOut says why a case has no meaning with the options; empty: it has.
+// leavesOut returns the reason why a case is skipped with the options, or "".
 func (o *options) leavesOut(c *testCase) (why string) {
 	switch {
 	case o.model != "" && (c.verbs || c.bad):

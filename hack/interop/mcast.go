@@ -45,8 +45,8 @@ func mcastCases() []testCase {
 func (l *testbed) mckey(ctx context.Context, options string) *job.Job {
 	command := fmt.Sprintf("mckey -m %v -b %v -C %d -S %d %s", groupIPv4, peerIPv4, groupCount, groupSize, options)
 	if !strings.HasPrefix(l.kernel, "6.1.") {
-		// Later kernels forget, when a program destroys its queue pair, what they have not sent
-		// yet. So the peer takes its time before each command to the kernel.
+		// When a program destroys its queue pair, later kernels drop packets that are not sent yet.
+		// So the peer waits before each command to the kernel.
 		command = "strace -qq -o /dev/null -e trace=write,ioctl -e inject=write,ioctl:delay_enter=50ms " + command
 	}
 	return l.peer.Start(ctx, command)

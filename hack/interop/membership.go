@@ -80,7 +80,7 @@ func (l *testbed) await(ctx context.Context, program *job.Job, missing string, i
 	}
 }
 
-// reports are what a port's host said about a group, by IGMP or MLD.
+// reports returns the messages of a port's host about a group, by IGMP or MLD.
 func reports(frames []capture.Recorded, group netip.Addr) (list []capture.MembershipMessage) {
 	for _, frame := range frames {
 		if frame.Outgoing {
@@ -162,7 +162,7 @@ func filters(maddr string) string {
 	return strings.Join(list, " and ")
 }
 
-// complaint is the first line of a program's output that tells of a failure.
+// complaint returns the first line of a program's output that reports a failure.
 func complaint(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "fail") || strings.Contains(line, "error") || strings.Contains(line, "Invalid") {

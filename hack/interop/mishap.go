@@ -83,7 +83,7 @@ func (m mishap) run(ctx context.Context, l *testbed) (detail string, err error) 
 	return fmt.Sprintf("dropped as %q, the next message arrives", m.counter), nil
 }
 
-// waitDrops waits until the card has dropped something, which must be what is wanted.
+// waitDrops waits until the card has dropped packets, which must be those of want.
 func (s *station) waitDrops(ctx context.Context, want map[string]uint64) error {
 	for {
 		drops, err := s.drops()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// perftest is roced perf at one end and one of perftest's programs, unmodified, at
-// the other. Its TCP is IPv4's only: the GID decides what the packets are.
+// perftest is roced perf at one end and one of perftest's programs, unmodified, at the other. Its
+// TCP is IPv4 only: the GID selects the IP version of the packets.
 type perftest struct {
 	service string // RC or UC: over connections (perftestconnections.go); else datagrams
 	op      string // of connections: send, write, read or atomic
@@ -81,8 +81,8 @@ func (p perftest) name() string {
 	return strings.Join(words, ", ")
 }
 
-// groups are what the two receive from. They differ: Soft-RoCE gets back what it sends
-// itself.
+// groups returns the groups that the two receive from. They differ, since Soft-RoCE receives its
+// own packets.
 func (p perftest) groups() pair {
 	if p.ipv6 {
 		return pair{host: netip.MustParseAddr("ff0e::77:2"), peer: groupIPv6}
@@ -90,7 +90,7 @@ func (p perftest) groups() pair {
 	return pair{host: netip.MustParseAddr("239.77.0.2"), peer: groupIPv4}
 }
 
-// receives tells whether roced does; the client of ib_send_bw only sends.
+// receives reports whether roced receives; the client of ib_send_bw only sends.
 func (p perftest) receives() bool { return p.latency || !p.client }
 
 // theirs is the peer's command, without the server's address.
@@ -167,7 +167,7 @@ func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err 
 	return p.compare(said)
 }
 
-// compare looks at roced's report. What the peer's programs count is in their exit status.
+// compare checks roced's report. The peer's programs report by their exit status.
 func (p perftest) compare(said string) (detail string, err error) {
 	var report struct {
 		Bandwidth []struct {
@@ -181,7 +181,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 	if p.isPassive(!p.client) {
 		return fmt.Sprintf("%d of %d bytes, handled by roced's card alone", p.count, p.size), nil
 	}
-	// Before it comes what a server says when it listens.
+	// It follows the server's status line.
 	if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "\n{")):]), &report); err != nil {
 		return "", fmt.Errorf("roced perf wrote %q: %w", tail(said), err)
 	}
@@ -192,7 +192,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 	case p.trains && report.Bandwidth[0].InTrains == 0:
 	case p.service != "":
 		return p.compareConnections(report.Bandwidth[0].Sent, report.Bandwidth[0].Received)
-	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status says that they came
+	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status shows that they arrived
 		return fmt.Sprintf("%d messages of %d bytes sent, and taken by the peer", p.count, p.size), nil
 	case !p.client && report.Bandwidth[0].Received == p.count:
 		return fmt.Sprintf("%d of %d messages of %d bytes arrived", p.count, p.count, p.size), nil

@@ -46,7 +46,7 @@ func connectionCases() (cases []testCase) {
 		p.client = true
 		add(p)
 	}
-	for _, client := range []bool{true, false} { // roced asks for it in parts
+	for _, client := range []bool{true, false} { // roced requests it in parts
 		p := perftest{service: "RC", op: "read", size: 1 << 20, count: 5, client: client}
 		cases = append(cases, testCase{name: p.name() + ", a mebibyte", run: p.run})
 	}
@@ -78,14 +78,14 @@ func (p perftest) ourConnections() []any {
 	return []any{"--" + strings.ToLower(p.service), "--op", p.op, "--qps", max(1, p.pairs), "--mtu", cmp.Or(p.mtu, 1024)}
 }
 
-// isPassive says whether a side's program measures nothing: the server's, whose card answers reads and
-// atomics by itself.
+// isPassive reports whether a side's program measures nothing: the server's, whose card handles reads
+// and atomics alone.
 func (p perftest) isPassive(server bool) bool {
 	return server && p.latency && (p.op == "read" || p.atomic())
 }
 
-// compareConnections looks at what roced counted. The client of a connection knows what it sent; the
-// server what came, or what the client told it.
+// compareConnections checks roced's counts. The client of a connection counts sent messages; the
+// server received ones, or those in the client's result.
 func (p perftest) compareConnections(sent, received int) (detail string, err error) {
 	all := p.count * max(1, p.pairs)
 	switch {
@@ -94,7 +94,7 @@ func (p perftest) compareConnections(sent, received int) (detail string, err err
 	case !p.client && p.op == "send" && received == all:
 		return fmt.Sprintf("%d of %d bytes arrived", all, p.size), nil
 	case !p.client && p.op != "send" && sent == all:
-		return fmt.Sprintf("%d of %d bytes that the peer did, as it says", all, p.size), nil
+		return fmt.Sprintf("%d of %d bytes, as reported by the peer", all, p.size), nil
 	}
 	return "", fmt.Errorf("roced perf reports %d sent and %d received, not %d", sent, received, all)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // pingpong is roced ping at one end and ibv_ud_pingpong, ibv_rc_pingpong, ibv_uc_pingpong or
-// ibv_srq_pingpong, unmodified, at the other, which look at every byte. Its TCP is IPv4's only: the GID
-// decides what the messages are.
+// ibv_srq_pingpong, unmodified, at the other, which check every byte. Its TCP is IPv4 only: the GID
+// selects the IP version of the messages.
 type pingpong struct {
 	over   string // rc, uc or srq: a connection; else datagrams
 	mtu    int    // of the connection's path; 0: 1024

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// refusal is one of rdma_cm's programs, unmodified, that the peer runs against a card with which no
-// program does anything: it is told at once that nobody is there.
+// refusal is one of rdma_cm's programs, unmodified, that the peer runs against a card without
+// programs: it must be rejected at once.
 type refusal struct {
-	program string // with what comes before the address
+	program string // with its arguments before the address
 	ipv6    bool
 	says    string
 }
@@ -36,9 +36,9 @@ func (r refusal) run(ctx context.Context, l *testbed) (detail string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	out, _ := l.peer.Run(ctx, r.command(ends(r.ipv6).host)) // it fails, as it says
+	out, _ := l.peer.Run(ctx, r.command(ends(r.ipv6).host)) // it must fail
 	if !strings.Contains(out, r.says) {
-		return "", fmt.Errorf("the peer's %s says:\n%s", r.program, tail(out))
+		return "", fmt.Errorf("output of the peer's %s:\n%s", r.program, tail(out))
 	}
 	if err := l.stopCapture(); err != nil {
 		return "", err

@@ -13,7 +13,7 @@ type report struct {
 
 func (r *report) heading(text string) { fmt.Printf("\n%s\n", text) }
 
-// line prints how a case went: what it showed, or why it failed.
+// line prints the result of a case: its detail, or the failure.
 func (r *report) line(name, detail string, err error) {
 	if err != nil {
 		r.failed++
@@ -34,7 +34,7 @@ func reason(err error) string {
 	return strings.Join(lines, "\n        ")
 }
 
-// leaveOut says why cases cannot run here.
+// leaveOut prints the reason why cases cannot run here.
 func (r *report) leaveOut(cases int, why string) {
 	r.leftOut += cases
 	fmt.Printf("\nnot run: %d cases: %s\n", cases, why)

@@ -43,9 +43,9 @@ func newRstream(size, mtu int) idProgram {
 	}
 }
 
-// rsocket is a stream of bytes over a connection, as librdmacm's rsockets make it. Bytes go by RDMA WRITEs into
-// a half of the other side's buffer. Their immediate data says what a message is, and how many bytes it has. The
-// other side gives its halves in turn, by writing where they are into one of two targets.
+// rsocket is a stream of bytes over a connection, as in librdmacm's rsockets. Bytes are sent by RDMA WRITEs into a
+// half of the other side's buffer. Their immediate data contains the type and length of a message. The other side
+// announces its halves in turn, by writing their addresses into one of two targets.
 type rsocket struct {
 	*idEnd
 	target, given     int    // the target in use; the one of the peer's that is written next
@@ -58,7 +58,7 @@ type rsocket struct {
 	counted, expected byte   // what verified bytes go on with
 }
 
-// What is where in the end's region.
+// Offsets in the end's region.
 const (
 	rsocketHalf   = 32 << 10
 	rsocketBuffer = 2 * rsocketHalf
@@ -79,8 +79,8 @@ const (
 	messageBits    = 29
 )
 
-// rsocketData is what the two sides tell each other when they connect: version, flags (0: numbers in targets
-// have the lowest byte first), messages allowed, 4 bytes, where the targets are, and the first target.
+// rsocketData returns the private data that the two sides exchange when they connect: version, flags (0:
+// little-endian targets), messages allowed, 4 bytes, the address of the targets, and the first target.
 func (e *idEnd) rsocketData() []byte {
 	b := binary.BigEndian.AppendUint16([]byte{rsocketVersion, 0}, rsocketCredits)
 	b = append(b, 0, 0, 0, 0)
@@ -93,7 +93,7 @@ func (e *idEnd) rsocketData() []byte {
 	return b
 }
 
-// rsocket begins with what the peer has told.
+// rsocket starts a stream with the peer's private data.
 func (e *idEnd) rsocket() (*rsocket, error) {
 	const told = 8 + 2*targetLen
 	b := e.conn.RemotePrivateData()
@@ -145,14 +145,14 @@ func (s *rsocket) giveCount(ctx context.Context, length int) error {
 	return nil
 }
 
-// isLast says that a message was carried out, or that it was the last of a transfer and the peer has ended the
-// connection instead of acknowledging it: a peer that has all ends it at once, and its acknowledgement may be lost.
-// Whether it has all, the peer says, and a transfer that follows would fail.
+// isLast reports whether a message was sent, or was the last of a transfer whose peer has closed the connection
+// instead of acknowledging it: a peer that has all data closes at once, and its ACK may be lost. The peer reports
+// whether it has all data, and a following transfer would fail.
 func isLast(err error, left int) bool {
 	return err == nil || left == 0 && errors.Is(err, rc.ErrDisconnected)
 }
 
-// write is a message, and what it has at sourcePlace.
+// write sends a message with the data at sourcePlace.
 func (s *rsocket) write(ctx context.Context, says uint32, length int, addr uint64, key verbs.RKey) error {
 	there := rc.RemoteRegion{Addr: addr, Length: uint32(length), Key: key}
 	return s.conn.Do(ctx, rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Imm: says, Region: s.region, Offset: sourcePlace, Length: length, Remote: there})

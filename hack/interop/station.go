@@ -120,7 +120,7 @@ func (s *station) message(wc *verbs.WC) message {
 	return message{slices.Clone(data), wc.ImmData, wc.Flags&verbs.WCWithImm != 0, wc.SrcQP, slices.Clone(grh)}
 }
 
-// send sends one message and waits until it is on its way.
+// send sends one message and waits until it is sent.
 func (s *station) send(ctx context.Context, wr verbs.SendWR, data []byte) error {
 	const buffer = stationDepth * stationBuffer
 	copy(s.mr.Bytes()[buffer:], data)
@@ -156,8 +156,7 @@ func (s *station) gidIndex(address netip.Addr) (int, error) {
 	return 0, fmt.Errorf("%v is not in roced's GID table (%w)", address, err)
 }
 
-// dropError is an error that names what the card dropped, to say why something did not
-// arrive.
+// dropError returns an error that lists the card's drops, to explain a missing message.
 func (s *station) dropError() error {
 	drops, err := s.drops()
 	if err != nil {

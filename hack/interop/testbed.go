@@ -18,10 +18,10 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// labPrefix is what the lab's namespaces are called.
+// labPrefix begins the names of the lab's namespaces.
 const labPrefix = "interop"
 
-// The MTUs of the link, and what they give for RDMA: 1024 and 4096 bytes.
+// The MTUs of the link, for RDMA MTUs of 1024 and 4096 bytes.
 const (
 	standardMTU = 1500
 	jumboMTU    = 9000
@@ -75,14 +75,14 @@ type testbed struct {
 	workers int          // of each of its cards, and how many queues the host's interface has
 }
 
-// bedKind says what a testbed is like.
+// bedKind describes a testbed.
 type bedKind struct {
 	mtu int
 	uso bool // the peer's kernel gets trains, and cuts them
 	bad bool // packets are lost, repeated and delayed between the host and the bridge
 }
 
-// bedKinds are all that there are.
+// bedKinds lists all kinds.
 var bedKinds = []bedKind{{mtu: standardMTU}, {mtu: jumboMTU}, {mtu: standardMTU, bad: true}, {mtu: standardMTU, uso: true}}
 
 func (k bedKind) String() string {
@@ -144,7 +144,7 @@ func (l *testbed) openHost() (err error) {
 	return nil
 }
 
-// badWire loses, repeats and reorders. That it damages packets would be found by those who judge them.
+// badWire loses, repeats and reorders packets. It does not damage them, since the judges would report that.
 var badWire = lab.Impairment{Loss: 0.01, Duplication: 0.02, Delay: 0.01, DelayTime: 200 * time.Microsecond}
 
 // openWire joins the host to the bridge.
@@ -177,7 +177,7 @@ func (l *testbed) openWire() (err error) {
 	return err
 }
 
-// spread says how many packets came to each of roced's queues, and fails if some had none: nothing was shown of them.
+// spread returns the number of packets in each of roced's queues, and fails if one had none.
 func (l *testbed) spread() (detail string, err error) {
 	packets, err := l.host.ArrivedByQueue("eth0")
 	if err == nil && (len(packets) != l.workers || slices.Contains(packets, 0)) {

@@ -25,7 +25,7 @@ type podMonitor struct {
 	}
 }
 
-// objects are what kustomize makes of a folder, each as its type says: a field that the type does not have is an error.
+// objects contains the output of kustomize for a folder, decoded strictly: an unknown field is an error.
 type objects struct {
 	daemonSet   *appsv1.DaemonSet
 	deployment  *appsv1.Deployment

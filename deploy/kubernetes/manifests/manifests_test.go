@@ -24,7 +24,7 @@ var programs string
 
 func TestMain(m *testing.M) { rig.Main(m, &programs, "roced-device-plugin", "roced-dra") }
 
-// images are what the manifests may name: the one that make image-kubernetes makes, and the users' own.
+// images that the manifests may name: the one of make image-kubernetes, and the users' own.
 var images = []string{"localhost/roced-kubernetes:latest", "localhost/perftest:latest"}
 
 func containersOf(p *corev1.PodSpec) []corev1.Container {
@@ -129,7 +129,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestMounts: what is mounted is a volume; and the service and the plugin have one folder of the host at one place.
+// TestMounts: each mount refers to a volume; the service and the plugin mount the same host folder at the same path.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	for folder, o := range buildAll(t) {
@@ -282,7 +282,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestResource: the examples ask for what the plugin registers, and the sidecar gives the environment that it gives.
+// TestResource: the examples request the plugin's resource, and the sidecar sets the same environment as the plugin.
 func TestResource(t *testing.T) {
 	t.Parallel()
 	all := buildAll(t)
@@ -291,7 +291,7 @@ func TestResource(t *testing.T) {
 	}
 	for name, pod := range all["example"].pods {
 		if one := pod.spec.Containers[0].Resources.Limits[container.Kind]; one.Value() != 1 {
-			t.Errorf("%s asks for %v", name, pod.spec.Containers[0].Resources.Limits)
+			t.Errorf("%s requests %v", name, pod.spec.Containers[0].Resources.Limits)
 		}
 	}
 	got := map[string]string{}

@@ -31,7 +31,7 @@ const nobody = 65534
 // Start starts a child, and waits until it is ready. One whose card uses UDP sockets has no privilege.
 func Start(j Job) (*Child, error) {
 	inside := ""
-	if j.Network == hca.NetworkUDP { // by an ordinary user, who cannot enter the namespace, but is started there
+	if j.Network == hca.NetworkUDP { // runs as an unprivileged user, started inside the namespace
 		inside, j.Namespace = j.Namespace, ""
 	}
 	text, err := json.Marshal(j)
@@ -81,7 +81,7 @@ var (
 	UntilStopped, stop = context.WithCancel(context.Background())
 )
 
-// Roles are what a child can do, by variant and role.
+// Roles are the functions of a child, by variant and role.
 type Roles map[string]func(Job) (Result, error)
 
 // Serve is the child's main: it does the job in text, after prepare.
@@ -118,5 +118,5 @@ func Enter(path string) error {
 	return netns.Set(ns)
 }
 
-// Announce tells the parent that the child is ready.
+// Announce notifies the parent that the child is ready.
 func Announce(e Endpoint) error { return json.NewEncoder(os.Stdout).Encode(e) }

@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// AddDrops adds what a card's counters say was lost.
+// AddDrops adds the lost packets of a card's counters.
 func (r *Result) AddDrops(card *hca.Card) error {
 	s, err := card.Statistics()
 	if err != nil {

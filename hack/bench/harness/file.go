@@ -15,7 +15,7 @@ type recordFile struct {
 	Parts []measured `json:"parts"`
 }
 
-// measured is what one part found, where and how.
+// measured contains the results of one part, with the machine and revision.
 type measured struct {
 	Part     string   `json:"part"`
 	Commit   string   `json:"commit"`
@@ -47,7 +47,7 @@ type Case struct {
 	Record
 }
 
-// ReadCases reads what a bench has written; none if there is no file.
+// ReadCases reads the output of a bench; none if the file does not exist.
 func ReadCases(name string) (cases []Case, err error) {
 	f, err := readRecords(name)
 	for _, part := range f.Parts {

@@ -74,7 +74,7 @@ func TestChildrenFail(t *testing.T) {
 	}
 }
 
-// TestTurns: each round has all variants; what is kept is the median of each, and every round.
+// TestTurns: each round has all variants; the record has the median of each, and every round.
 func TestTurns(t *testing.T) {
 	m := Measurements{Rounds: 3}
 	var order []string

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// Job is what one child process does.
+// Job describes the work of one child process.
 type Job struct {
 	Role       string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask; of a daemon: run, connect, objects
 	Variant    string // udp, udp gso, udp gso cut, raw, inline, worker; daemon, daemon spinning: a client; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker; of connections: rc send, rc write, rc read; short send, short write, short read: the same through package rc; tcp, tcp unsegmented
@@ -38,7 +38,7 @@ type Endpoint struct {
 	QPNs    []verbs.QPN // likewise, of one with several
 }
 
-// Result is what a child has to say when it is done.
+// Result is the output of a child at its end.
 type Result struct {
 	Messages   uint64
 	PerSecond  float64

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Measurements are how often and how long something is measured, and what was found.
+// Measurements holds the number and duration of rounds, and the results.
 type Measurements struct {
 	Duration      time.Duration // of each throughput measurement
 	Rounds, Trips int

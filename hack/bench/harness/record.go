@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Record is one case of bench.json. hack/plot draws them: it knows the names of what it draws.
+// Record is one case of bench.json. hack/plot draws them by these names.
 type Record struct {
 	Name       string    `json:"name"`
 	Variant    string    `json:"variant"`

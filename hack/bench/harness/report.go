@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// variantNames are what the table calls the variants.
+// variantNames are the names of the variants in the table.
 var variantNames = map[string]string{
 	"udp": "(a) kernel UDP", "udp gso": "(a) kernel UDP, trains", "udp gso cut": "(a) kernel UDP, trains that are cut",
 	"raw": "(b) raw AF_XDP", "inline": "(c) roced inline", "worker": "(d) roced worker",
@@ -74,8 +74,8 @@ func (b *Measurements) ratios(i int) (text string) {
 	return text
 }
 
-// RoundByRound is the median of each round's ratio: what is measured within a second or two of each
-// other has more in common than medians of all have.
+// RoundByRound returns the median of each round's ratio: measurements within a second or two are
+// more comparable than medians of all rounds.
 func RoundByRound(rates, others []float64) float64 {
 	var all []float64
 	for i := range rates {

@@ -16,7 +16,7 @@ type Job struct {
 	err    error // once done
 }
 
-// Start runs fn, which writes what it has to say to out.
+// Start runs fn, which writes its output to out.
 func Start(fn func(out io.Writer) error) *Job {
 	j := &Job{done: make(chan struct{})}
 	go func() {
@@ -45,7 +45,7 @@ func Both(firstName string, first *Job, secondName string, second *Job) (firstSa
 // Done is closed when the job has ended.
 func (j *Job) Done() <-chan struct{} { return j.done }
 
-// Ended tells whether it has ended. No job has not.
+// Ended reports whether the job has ended. A nil job has not.
 func (j *Job) Ended() bool {
 	if j == nil {
 		return false

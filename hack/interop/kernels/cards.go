@@ -95,7 +95,8 @@ func onModel(ctx context.Context, model vm.Model, share string, suites []suite.S
 	return runAll(ctx, guest, configured, o.timeout)
 }
 
-// cardsBacklog is how many packets wait in a TAP for the emulator: what it dropped there no card would count.
+// cardsBacklog is the number of packets that a TAP can hold for the emulator: no card would count packets dropped
+// there.
 const cardsBacklog = 20000
 
 // cardsSoak is how many messages the soak test sends over the emulated cards.

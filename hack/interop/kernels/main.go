@@ -18,7 +18,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// What a guest is given. Its root file system is in memory.
+// The files of a guest. Its root file system is in memory.
 const (
 	guestMemory = 3072 // MB
 	guestCPUs   = 2
@@ -72,7 +72,7 @@ func parseOptions() (o options, err error) {
 	flag.StringVar(&o.model, "model", "", "of these cards only those of one `model`: virtio-net-pci or igb")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
+		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	}
 	if o.short && (o.run != "" || o.cards) {
 		return o, errors.New("-short selects the tests; leave out -run and -zerocopy")

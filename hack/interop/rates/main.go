@@ -62,7 +62,7 @@ func parseOptions() (o options, err error) {
 	}
 	switch {
 	case flag.NArg() > 0:
-		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
+		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	case o.cpus < 1 || o.rounds < 1 || o.trips < 1 || o.duration < time.Second:
 		return o, errors.New("-cpus, -rounds and -trips are at least 1, -duration is a second")
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// kind is what is measured.
+// kind is the kind of a measurement.
 type kind int
 
 const (
@@ -41,7 +41,7 @@ var measurements = []measurement{
 // figure is one measurement of one contender.
 type figure struct {
 	perSecond float64       // received
-	lost      float64       // share of what was sent
+	lost      float64       // share of sent messages
 	trip      time.Duration // the median
 }
 

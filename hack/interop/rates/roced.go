@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// perfReport is what roced perf --json says, as far as it is needed here.
+// perfReport is the part of roced perf --json that is used here.
 type perfReport struct {
 	Server struct {
 		XDP   string `json:"xdp"`

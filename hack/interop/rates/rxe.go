@@ -26,8 +26,8 @@ func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) 
 	return rxeRate(served, said, m.size)
 }
 
-// perftest's server waits forever for what was lost, except its duration mode, where it
-// counts what comes in the middle half of the time. That mode it has for spinning only.
+// perftest's server waits forever for lost messages, except in its duration mode, where it counts
+// messages in the middle half of the time. That mode always spins.
 func perftest(m measurement, o options) string {
 	service, operation := "UD", "send"
 	if m.op != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// labPrefix is what the lab's namespaces are called.
+// labPrefix begins the names of the lab's namespaces.
 const labPrefix = "rates"
 
 // What each machine is given beside processors.
@@ -33,7 +33,7 @@ type testbed struct {
 	options     options
 	share       string // the folder that both see as /host
 	bridge      *lab.Bridge
-	left, right *vm.VM // who sends, and who receives
+	left, right *vm.VM // sender and receiver
 	rxe         bool   // Soft-RoCE is loaded
 }
 

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// traceEvents are what the kernel tells of: who runs, what wakes whom, system calls, and the card's
+// traceEvents are the kernel's events to record: scheduling, wake-ups, system calls, and the card's
 // interrupts and packets.
 const traceEvents = "sched/sched_switch sched/sched_waking irq/irq_handler_entry irq/softirq_entry irq/softirq_exit " +
 	"napi/napi_poll net/net_dev_start_xmit xdp/xdp_redirect raw_syscalls/sys_enter raw_syscalls/sys_exit"
 
-// traced does a measurement while the left machine's kernel writes down what it does (ftrace), and keeps the
-// last of that in a file. It makes everything slower: only the order and the shares count.
+// traced measures while the left machine's kernel records events (ftrace), and stores the last of them in a
+// file. This slows everything down: only the order and the shares are meaningful.
 func (l *testbed) traced(ctx context.Context, name string, measure func() error) error {
 	start := "mount -t tracefs t /sys/kernel/tracing 2>/dev/null; cd /sys/kernel/tracing && echo 4096 >buffer_size_kb && echo >trace && " +
 		"for e in " + traceEvents + "; do echo 1 >events/$e/enable || exit 1; done; echo 1 >tracing_on"

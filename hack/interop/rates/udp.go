@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// benchJob is a request to a child of hack/bench, as far as UDP needs it, and
-// benchResult is what it says when it is done (its job.go).
+// benchJob is a request to a child of hack/bench, as far as UDP needs it, and benchResult is its
+// result (job.go there).
 type benchJob struct {
 	Role, Variant, Namespace string
 	Size                     int
@@ -85,7 +85,7 @@ func udpFigure(m measurement, said, heard string) (f figure, err error) {
 	return figure{perSecond: received.PerSecond, lost: share(sent.Messages, received.Messages)}, nil
 }
 
-// benchSaid passes over what a child says when it is ready.
+// benchSaid skips the child's first line, which reports that it is ready.
 func benchSaid(text string) (r benchResult, err error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(&struct{}{}); err != nil {
@@ -97,7 +97,7 @@ func benchSaid(text string) (r benchResult, err error) {
 	return r, nil
 }
 
-// share is the part of what was sent that was not received.
+// share returns the share of sent messages that were not received.
 func share(sent, received uint64) float64 {
 	if sent == 0 || received >= sent {
 		return 0

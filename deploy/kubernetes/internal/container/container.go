@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Kind is what the devices are called by, in CDI and as a resource of Kubernetes.
+// Kind names the devices, in CDI and as a resource of Kubernetes.
 const Kind = "roced.dev/verbs"
 
 // Where a container has the socket and the libraries, those for musl in a folder of their own. Of the list glibc's loader
@@ -81,7 +81,7 @@ func (d Device) inSpec() deviceInSpec {
 	return s
 }
 
-// WriteSpecification has the container runtime know the devices. Whoever reads the file sees the old one or the new one.
+// WriteSpecification writes the CDI file of the devices. It replaces the file atomically.
 func WriteSpecification(file string, devices ...Device) error {
 	s := specification{Version: "0.5.0", Kind: Kind}
 	for _, d := range devices {

@@ -1,3 +1,3 @@
-// Package container says what a container gets of roced: a folder with its socket, the C libraries, and the environment
-// by which programs find both. As "roced cdi generate" says it.
+// Package container defines the access of a container to roced: a folder with its socket, the C libraries, and the
+// environment by which programs find both, as in "roced cdi generate".
 package container

@@ -1,14 +1,14 @@
-// Package deviceplugin is the device plugin of roced.dev/verbs: it tells the kubelet how many sockets the node has for
-// containers, and makes the socket of each container that asks for one.
+// Package deviceplugin is the device plugin of roced.dev/verbs: it reports to the kubelet the number of sockets that
+// the node has for containers, and creates the socket of each container that requests one.
 //
-//	run.go        registering, and doing so again when the kubelet was started anew
-//	plugin.go     what the kubelet asks: the list, an allocation, before a start
-//	health.go     whether the service answers
+//	run.go        registration, repeated after a restart of the kubelet
+//	plugin.go     requests of the kubelet: list, allocation, preparation of a start
+//	health.go     whether the service responds
 //
 //	kubelet ── roced.sock ── Plugin ── AddSocket, RemoveSocket ── roced's service
 //
-// A device is a name: of the kubelet's device, of the service's socket, of the CDI device. The kubelet does not say when
-// a container has gone. So its socket stays until the device is given to another: then the old socket, its folder and
-// connections by it go, and there is a new one. Until then nobody reaches it, since the only way is the container's
-// mount, and what its programs had went with them. There are never more sockets than devices.
+// A device is a name: of the kubelet's device, of the service's socket, of the CDI device. The kubelet does not report
+// the end of a container. So its socket remains until the device is allocated again: then the old socket, its folder
+// and its connections are removed, and a new socket is created. Until then the old socket is unreachable, since it was
+// mounted only in that container. There are never more sockets than devices.
 package deviceplugin

@@ -16,7 +16,7 @@ type health struct {
 
 func newHealth() health { return health{changed: make(chan struct{})} }
 
-// look gives the present state, and what is closed when there is another.
+// look returns the current state, and a channel that is closed when it changes.
 func (h *health) look() (good bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

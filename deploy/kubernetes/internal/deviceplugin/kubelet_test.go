@@ -36,7 +36,7 @@ func startKubelet(t *testing.T) *kubelet {
 	return k
 }
 
-// start is what a kubelet does: sockets in the folder are removed first.
+// start acts as a starting kubelet, which first removes sockets in the folder.
 func (k *kubelet) start() {
 	k.t.Helper()
 	there, err := os.ReadDir(k.folder)
@@ -106,7 +106,7 @@ func (k *kubelet) registered(times int) *api.RegisterRequest {
 	return request
 }
 
-// await waits until all devices are as the plugin says they are.
+// await waits until the plugin reports this state for all devices.
 func (k *kubelet) await(health string, devices int) {
 	k.t.Helper()
 	waittest.Eventually(k.t, health, func() bool {
@@ -116,7 +116,7 @@ func (k *kubelet) await(health string, devices int) {
 	})
 }
 
-// allocate asks for a socket for each container, by the devices that each is given.
+// allocate requests a socket for each container, by its devices.
 func (k *kubelet) allocate(containers ...[]string) (*api.AllocateResponse, error) {
 	r := &api.AllocateRequest{}
 	for _, ids := range containers {

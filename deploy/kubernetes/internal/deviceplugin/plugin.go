@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/deploy/kubernetes/internal/service"
 )
 
-// Config is what a plugin is given.
+// Config is the configuration of a plugin.
 type Config struct {
 	Kubelet   string // folder of the kubelet's socket and the plugins'
 	Service   string // path of the service's socket, the same on the host
@@ -90,8 +90,8 @@ func (p *Plugin) list(healthy bool) *api.ListAndWatchResponse {
 	return r
 }
 
-// Allocate implements the plugin's API: a new socket for each container. All is checked first, so that a wrong request
-// takes nobody's socket away.
+// Allocate implements the plugin's API: a new socket for each container. The whole request is validated first, so an
+// invalid one removes no socket.
 func (p *Plugin) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	var devices []container.Device
 	for _, c := range r.ContainerRequests {
@@ -114,8 +114,8 @@ func (p *Plugin) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.All
 	return answer, nil
 }
 
-// deviceOf is the device whose socket a container has. One socket serves any number of programs: who asks for more
-// devices gets the first's.
+// deviceOf returns the device whose socket a container gets. One socket serves any number of programs, so a request for
+// several devices gets the first one's.
 func (p *Plugin) deviceOf(ids []string) (d container.Device, err error) {
 	if len(ids) == 0 || len(ids) > len(p.names) {
 		return d, status.Errorf(codes.InvalidArgument, "%d devices: there are %d", len(ids), len(p.names))
@@ -137,8 +137,8 @@ func (p *Plugin) renew(ctx context.Context, d container.Device) error {
 	return err
 }
 
-// describe is what the container runtime is to do. Runtimes that know CDI replace a mount by the specification's of the
-// same place; the others have the mounts.
+// describe returns the instructions for the container runtime. Runtimes with CDI replace mounts by those of the
+// specification at the same path; others use these mounts.
 func (p *Plugin) describe(d container.Device) *api.ContainerAllocateResponse {
 	r := &api.ContainerAllocateResponse{Envs: container.Env()}
 	for _, m := range d.Mounts() {

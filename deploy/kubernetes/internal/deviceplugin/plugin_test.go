@@ -73,8 +73,8 @@ func (n *node) mustAllocate(id string) string {
 	return socketOf(r, 0)
 }
 
-// TestAllocation: a container gets a folder with a socket of its own, the libraries, the environment, and a CDI device
-// that says the same.
+// TestAllocation: a container gets a folder with its own socket, the libraries, the environment, and an equivalent CDI
+// device.
 func TestAllocation(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -103,7 +103,7 @@ func TestAllocation(t *testing.T) {
 	n.checkSpecification(r.ContainerResponses[0])
 }
 
-// checkSpecification compares the CDI specification with what a container gets without it.
+// checkSpecification compares the CDI specification with the response without CDI.
 func (n *node) checkSpecification(c *api.ContainerAllocateResponse) {
 	n.t.Helper()
 	text, err := os.ReadFile(n.config.CDI)
@@ -142,8 +142,7 @@ func (n *node) checkSpecification(c *api.ContainerAllocateResponse) {
 	}
 }
 
-// TestReallocation: who had a device before has nothing of it any more: its connections end, and its folder is empty,
-// which the container still has.
+// TestReallocation: the previous container loses access: its connections end, and its mounted folder is empty.
 func TestReallocation(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -248,7 +247,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// TestHowManySockets are bounded by what the service makes.
+// TestHowManySockets: the number of sockets is limited by the service.
 func TestHowManySockets(t *testing.T) {
 	t.Parallel()
 	for _, many := range []int{-1, 0, MaxSockets + 1} {

@@ -78,7 +78,7 @@ func (p *Plugin) serve(ctx context.Context) error {
 
 func (p *Plugin) path(name string) string { return filepath.Join(p.config.Kubelet, name) }
 
-// same says whether a name still stands for a file. Its number may be a later file's, hence the time.
+// same reports whether a name still refers to a file. Inode numbers are reused, hence the time.
 func same(path string, before fs.FileInfo) bool {
 	now, err := os.Stat(path)
 	return err == nil && os.SameFile(now, before) && now.ModTime().Equal(before.ModTime())
@@ -106,7 +106,7 @@ func dial(path string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// Check asks the plugin that runs with this folder of the kubelet's whether it answers: for probes.
+// Check queries the running plugin of this kubelet folder, for probes.
 func Check(ctx context.Context, kubelet string) error {
 	plugin, err := dial(filepath.Join(kubelet, socketName))
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // Name is the driver's, which classes of devices name.
 const Name = "roced.dev"
 
-// Config is what a driver is given.
+// Config is the configuration of a driver.
 type Config struct {
 	Node      string // its name
 	Plugins   string // folder of the kubelet's for plugins' sockets
@@ -88,10 +88,10 @@ func (d *driver) resources() resourceslice.DriverResources {
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.config.Node: {Slices: slices}}}
 }
 
-// aClaim is what the UID of a claim looks like: it becomes part of file names.
+// aClaim matches the UID of a claim, which becomes part of file names.
 var aClaim = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z-]{0,49}$`)
 
-// deviceOf is what containers with the claim get, and the file that tells the container runtime.
+// deviceOf returns the access of containers with the claim, and the file for the container runtime.
 func (d *driver) deviceOf(claim types.UID) (device container.Device, specification string, err error) {
 	if !aClaim.MatchString(string(claim)) {
 		return device, "", fmt.Errorf("%.64q is no UID of a claim", claim)
@@ -145,7 +145,7 @@ func (d *driver) UnprepareResourceClaims(ctx context.Context, claims []kubeletpl
 	return results, nil
 }
 
-// unprepare ends a claim's socket. If that fails, the kubelet asks again.
+// unprepare removes a claim's socket. After a failure the kubelet repeats the call.
 func (d *driver) unprepare(ctx context.Context, claim types.UID) error {
 	device, specification, err := d.deviceOf(claim)
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *driver) HandleError(_ context.Context, err error, what string) {
 	}
 }
 
-// WatchHealthStatus implements kubeletplugin.DRAPlugin. A claim that cannot be prepared says why.
+// WatchHealthStatus implements kubeletplugin.DRAPlugin. Unprepared claims report their own errors.
 func (d *driver) WatchHealthStatus(context.Context, chan<- kubeletplugin.DeviceHealthReport) error {
 	return kubeletplugin.ErrHealthNotSupported
 }

@@ -30,7 +30,7 @@ var programs string
 
 func TestMain(m *testing.M) { rig.Main(m, &programs) }
 
-// node is a driver, and what the kubelet does with it.
+// node has a driver, and acts as its kubelet.
 type node struct {
 	t       *testing.T
 	config  Config
@@ -152,7 +152,7 @@ func (n *node) socketOf(uid string) string {
 	return filepath.Join(filepath.Dir(n.service.Path), "sockets", "claim-"+uid, "roced.sock")
 }
 
-// specifications are what the container runtime reads.
+// specifications returns the files that the container runtime reads.
 func (n *node) specifications() (text string) {
 	n.t.Helper()
 	files, err := filepath.Glob(filepath.Join(n.config.CDI, "*"))
@@ -202,7 +202,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestClaimWithoutAService: the kubelet learns that it has to ask again, and then nothing is left.
+// TestClaimWithoutAService: the error makes the kubelet retry, and nothing is left.
 func TestClaimWithoutAService(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

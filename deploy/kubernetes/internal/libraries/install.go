@@ -45,7 +45,7 @@ func Install(from, to string) error {
 	return nil
 }
 
-// replace has the file to be as from is. A link counts as what it leads to.
+// replace makes the file a copy of from. Links are followed.
 func replace(from, to string) error {
 	wanted, err := os.ReadFile(from)
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *Service) Restart() {
 // Kill kills it.
 func (s *Service) Kill() { s.process.Kill() }
 
-// Answers says whether a service answers at a socket.
+// Answers reports whether a service responds at a socket.
 func (s *Service) Answers(path string) bool {
 	devices, err := service.Service{Path: path}.Devices(context.Background())
 	return err == nil && len(devices) > 0

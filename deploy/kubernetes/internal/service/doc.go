@@ -1,2 +1,2 @@
-// Package service asks roced's service for sockets of containers, as "roced socket" does.
+// Package service manages sockets of containers in roced's service, as "roced socket" does.
 package service

@@ -31,13 +31,13 @@ func (s Service) AddSocket(ctx context.Context, name string) (path string, err e
 // RemoveSocket ends a socket, and the connections by it. It may be gone already.
 func (s Service) RemoveSocket(ctx context.Context, name string) error {
 	_, err := request(ctx, s.Path, proto.RemoveSocket, proto.Socket{Name: name})
-	if err != nil && !errors.Is(err, verbs.ErrInvalid) { // there is none
+	if err != nil && !errors.Is(err, verbs.ErrInvalid) { // it does not exist
 		return fmt.Errorf("remove socket %s: %w", name, err)
 	}
 	return nil
 }
 
-// Devices are what the service has.
+// Devices returns the names of the service's devices.
 func (s Service) Devices(ctx context.Context) ([]string, error) {
 	c, err := dial(ctx, s.Path)
 	if err != nil {
@@ -89,7 +89,7 @@ func request[Q, G any](ctx context.Context, path string, command proto.Command[Q
 	return ask(c, command, r)
 }
 
-// ask gives a command and waits for its answer.
+// ask runs a command and returns its response.
 func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, err error) {
 	c.lastID++
 	packet, err := command.EncodeRequest(c.lastID, &r)
