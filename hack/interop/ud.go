@@ -149,7 +149,7 @@ func (l *testbed) receiver(ctx context.Context, n int, own netip.Addr, options s
 	return receiver, qpn, nil
 }
 
-// parseMessages reads what image/guest/ud wrote about what it got.
+// parseMessages parses the messages that image/guest/ud has received and printed.
 func parseMessages(said string) (got []message, err error) {
 	for line := range strings.Lines(said) {
 		if !strings.HasPrefix(line, "got ") {
@@ -228,7 +228,7 @@ func (d datagrams) fromPeer(ctx context.Context, l *testbed) (detail string, err
 	return d.compare(got, qpn)
 }
 
-// compare holds what arrived against what was sent, whichever way it went.
+// compare compares received messages with the sent ones, in either direction.
 func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err error) {
 	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
 	from, to := peer, host
@@ -263,7 +263,7 @@ func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err 
 	return sizes + " bytes", nil
 }
 
-// compareRoute looks at what the case set in the header.
+// compareRoute checks the header fields that the case set.
 func (d datagrams) compareRoute(grh verbs.GRH) error {
 	if d.route == (verbs.GlobalRoute{}) {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// udaddy is rdma-core's program, unmodified, at the other end of a connection id: a client learns of a
-// server's queue pair, sends it messages, and gets as many back. Each has its sender's QPN as immediate
-// data.
+// udaddy is rdma-core's program, unmodified, at the other end of a connection id: a client gets a
+// server's queue pair number, sends it messages, and receives as many. Each has its sender's QPN as
+// immediate data.
 type udaddy struct {
 	ipv6   bool
 	client bool // roced is
@@ -81,7 +81,7 @@ func (u udaddy) ask(ctx context.Context, l *testbed, s *station, channel *cm.Eve
 	return server, err
 }
 
-// connect asks until the peer listens, which it says only when it ends.
+// connect retries until the peer listens, which the program does not report.
 func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChannel, to netip.AddrPort) (*cm.ID, *cm.Event, error) {
 	for {
 		id, err := channel.CreateID(cm.PortSpaceUDP, nil)
@@ -92,7 +92,7 @@ func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChanne
 		if err == nil && event.Type == cm.EventEstablished {
 			return id, event, nil
 		}
-		if err == nil && event.Status != 1 { // it is there, and says no
+		if err == nil && event.Status != 1 { // it exists, and rejects the request
 			err = event.Err()
 		}
 		if err = errors.Join(err, s.end(id)); err != nil {
@@ -102,7 +102,7 @@ func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChanne
 	}
 }
 
-// connect has an id with a queue pair ask; the event is that of the answer.
+// connect sends the request of an id with a queue pair; the event is that of the response.
 func (s *station) connect(ctx context.Context, channel *cm.EventChannel, id *cm.ID, to netip.AddrPort) (*cm.Event, error) {
 	if err := id.ResolveAddr(netip.AddrPort{}, to, 5*time.Second); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func writeHeader(b *bytes.Buffer, kinds []kind) {
 	b.WriteString("\n#endif\n")
 }
 
-// cValue spells a value so that no compiler asks for parentheses.
+// cValue formats a value so that compilers do not warn about missing parentheses.
 func cValue(value string) string {
 	if shift, rest, sum := strings.Cut(value, " + "); sum {
 		return fmt.Sprintf("(%s) + %s", strings.Replace(shift, "<<", " << ", 1), rest)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestGenerated: what is committed follows from the table.
+// TestGenerated: the committed files are generated from the table.
 func TestGenerated(t *testing.T) {
 	const root = "../.."
 	files, err := generate(root)

@@ -27,7 +27,7 @@ type kind struct {
 type number struct {
 	name, value string
 	c           string // without the prefix; empty: C has none
-	text        string // what it prints as; empty: as a number
+	text        string // text form; empty: printed as a number
 	renamed     bool   // theirs is not their prefix and c
 	theirs      string // then: empty if not all versions have it
 	comment     string

@@ -45,7 +45,7 @@ type manifest struct {
 	Layers    []descriptor `json:"layers"`
 }
 
-// imageConfig is what a container of the image is started with.
+// imageConfig is the configuration of the image's containers.
 type imageConfig struct {
 	platform
 	Created string `json:"created"`

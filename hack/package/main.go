@@ -16,8 +16,8 @@ import (
 // release is what to build.
 type release struct {
 	version, maintainer, output string
-	tag                         string // what the binary says of itself; empty if the go command is to say it
-	draft                       string // a folder that keeps what is compiled, for a release that is not given away
+	tag                         string // the binary's version; empty if the go command sets it
+	draft                       string // a folder that keeps compiled files, for a release that is not published
 	time                        time.Time
 	jobs                        []*job // one a processor
 }
@@ -26,7 +26,7 @@ type release struct {
 type job struct {
 	*release
 	arch  string
-	stage string // a folder for what is packed
+	stage string // folder of the files to pack
 }
 
 func main() {

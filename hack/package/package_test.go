@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newestGLIBC is what the C libraries need at most.
+// newestGLIBC is the newest glibc version that the C libraries may need.
 const newestGLIBC = "2.28"
 
 func check(t *testing.T, err error) {
@@ -44,7 +44,7 @@ func build(t *testing.T, draft string) map[string][]byte {
 	return files
 }
 
-// kept is the folder of what is compiled, which the test has alone.
+// kept returns a folder for compiled files, private to the test.
 func kept(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("verbs/c/build/package")
@@ -57,8 +57,8 @@ func kept(t *testing.T) string {
 	return dir
 }
 
-// TestRelease: an archive and an image have what is promised, and where ROCED_RELEASE=twice, as CI has it, another build
-// has the same bytes. Once it is a draft: what has been compiled is kept for the next time.
+// TestRelease: an archive and an image have the promised contents, and with ROCED_RELEASE=twice, as in CI, another
+// build has the same bytes. A draft keeps the compiled files.
 func TestRelease(t *testing.T) {
 	needs.Tools(t, tools.ForPackage(runtime.GOARCH, runtime.GOARCH)...)
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000") // the checkout need not be one of git

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bom is a bill of materials: CycloneDX 1.5 in JSON, of which only what a Go program knows of itself is used.
+// bom is a bill of materials: CycloneDX 1.5 in JSON, limited to the build information of a Go program.
 type bom struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -79,7 +79,7 @@ func (j *job) bill() ([]byte, error) {
 		})
 	}
 	id := sha256.Sum256([]byte(own.Hashes[0].Content))
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // RFC 9562, version 8: of what it describes
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // RFC 9562, version 8: derived from the contents
 	b.Serial = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
 	text, err := json.MarshalIndent(b, "", "  ")
 	return append(text, '\n'), err

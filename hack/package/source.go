@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// describe finds the version and the time, if they are not given: the tag's, and the commit's. SOURCE_DATE_EPOCH is
-// what others who build the same bytes agree on (reproducible-builds.org).
+// describe sets the version and the time, if they are not given: the tag's, and the commit's. SOURCE_DATE_EPOCH
+// allows others to build the same bytes (reproducible-builds.org).
 func (r *release) describe() error {
 	if r.version == "" {
 		described, err := git("describe", "--tags", "--match", "v[0-9]*")
@@ -42,7 +42,7 @@ func (r *release) describe() error {
 // untagged is the version before there is any tag.
 const untagged = "0.0.0~dev"
 
-// versionOf is the version in what git describe says: of commits after a tag it is greater than the tag's.
+// versionOf converts the output of git describe to a version: commits after a tag are newer than the tag.
 func versionOf(described string) string {
 	version := strings.TrimPrefix(described, "v")
 	if version == "" {

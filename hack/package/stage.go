@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// nfpm is run by version, so that it is no dependency of who uses the packages.
+// nfpm is run by version, so that it is not a dependency of this module's users.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
 // libraries are the C libraries' files: those for glibc, and those for musl, which are of the same names.

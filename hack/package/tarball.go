@@ -19,7 +19,7 @@ type entry struct {
 	mode               int64
 }
 
-// tarball writes the binary, the C libraries and the manual, for who installs no package, and what they are made of.
+// tarball writes the binary, the C libraries, the manual and the bill of materials, for use without a package.
 func (j *job) tarball() error {
 	name := fmt.Sprintf("roced_%s_linux_%s", j.version, j.arch)
 	entries := []entry{{name: "bin", mode: 0o755}, {name: "bin/roced", source: j.path("roced"), mode: 0o755}, {name: "lib", mode: 0o755}}

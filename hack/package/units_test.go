@@ -40,7 +40,7 @@ func TestOneImageName(t *testing.T) {
 
 var exposure = regexp.MustCompile(`exposure level for .*: ([0-9.]+)`)
 
-// TestUnitsAreHardened: what is open beyond it is open on purpose, and the unit says why.
+// TestUnitsAreHardened: exceptions from hardening are intentional, and the unit states the reason.
 func TestUnitsAreHardened(t *testing.T) {
 	needs.Tools(t, "systemd-analyze")
 	for _, unit := range []string{"root/roced.service", "root/roced@.service"} {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// weakVersion is VER_FLG_WEAK of a version that a library needs: where the C library does not have it, the loader goes
-// on, and what is of that version is not there.
+// weakVersion is VER_FLG_WEAK of a version that a library needs: if the C library lacks it, the loader continues
+// without the symbols of that version.
 const weakVersion = 2
 
 // weaken marks the versions that a library needs only for weak symbols, which it may do without. The linker does not

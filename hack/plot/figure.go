@@ -78,7 +78,7 @@ func (f *figure) drawPanels(space draw.Canvas) error {
 	return nil
 }
 
-// extentOf is what the y axis of a panel shows.
+// extentOf returns the range of a panel's y axis.
 func (f *figure) extentOf(i int) (least, most float64) {
 	if f.sameScale {
 		return extent(f.panels...)

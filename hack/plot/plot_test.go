@@ -17,7 +17,7 @@ import (
 
 const docs = "../../docs"
 
-// TestDrawingsAreOfTheFigures: the committed drawings are what the committed figures draw.
+// TestDrawingsAreOfTheFigures: the committed drawings are those of the committed figures.
 func TestDrawingsAreOfTheFigures(t *testing.T) {
 	drawings, err := drawAll(docs)
 	if err != nil {

@@ -11,7 +11,7 @@ type records struct {
 	Parts []part `json:"parts"`
 }
 
-// part is what was measured together.
+// part contains the records of one measurement.
 type part struct {
 	Name     string   `json:"part"`
 	Commit   string   `json:"commit"`
@@ -84,7 +84,7 @@ func (p *part) find(want record) (record, error) {
 		p.Name, want.Name, want.Variant, want.Size, want.Clients, want.Rate)
 }
 
-// source says where the figures are from.
+// source describes the origin of the figures.
 func (p *part) source() string {
 	return fmt.Sprintf("%s, %d processors, Linux %s. Commit %s, %s, %d rounds of %s.",
 		p.Machine.CPU, p.Machine.Processors, p.Machine.Kernel, p.Commit, p.Date, p.Rounds, p.Duration)

@@ -13,7 +13,7 @@ var (
 	paces   = []int{500, 20000} // requests a second, by one client
 )
 
-// requests is what a server and its clients do in a second, and what processor time that takes.
+// requests plots the requests of a server and its clients per second, and their processor time.
 func requests(f *records) (*figure, error) {
 	rate := func(r record) float64 { return r.PerSecond / 1e3 }
 	used := func(r record) float64 { return r.CPURequest / 1e3 }

@@ -17,7 +17,7 @@ var (
 	ruling = color.RGBA{225, 225, 225, 255}
 )
 
-// contender is somebody who is measured.
+// contender is one of the measured variants.
 type contender struct {
 	label  string
 	colour color.RGBA
@@ -52,7 +52,7 @@ type line struct {
 	values []float64
 }
 
-// name is what the legend says.
+// name returns the legend's text.
 func (l *line) name() string {
 	if l.aspect == "" {
 		return l.label

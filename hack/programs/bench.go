@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// nobody is the user that programs run as, and the services.
+// nobody is the user of the programs and the services.
 const nobody = 65534
 
 // bench has what programs need, whatever network they are on: the libraries, the command, and the programs.
@@ -140,5 +140,5 @@ func (b *bench) find(name string) string {
 	return name
 }
 
-// Close removes what was made.
+// Close removes all created files.
 func (b *bench) Close() error { return os.RemoveAll(b.dir) }

@@ -16,14 +16,14 @@ import (
 type testCase struct {
 	server      string // its command line; empty: no server
 	client      string
-	want        string                                                 // a regular expression that what the client says has to match
+	want        string                                                 // a regular expression that must match the client's output
 	ends        bool                                                   // the server goes on after the client, and is ended
 	long        bool                                                   // not of -quick
 	wire        bool                                                   // needs a network that TCP and RDMA are both on
 	group       bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
 	memory      bool                                                   // needs a network that loses nothing: nothing sends again
 	from        []string                                               // the packages that it needs beside basePackages; see byRelease
-	check       func(n *network, said string) (note string, err error) // judges the client by what it says alone; nil: want does
+	check       func(n *network, said string) (note string, err error) // checks the client's output; nil: want does
 	tcp         bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
 	alien       string                                                 // why it does not run where one end has Soft-RoCE; empty: it does
 	alienServer string                                                 // why its server does not run with Soft-RoCE; empty: it does
@@ -48,7 +48,7 @@ func (n *network) caseTime() time.Duration {
 // attempts is how often a client is started, at most: its server may not listen yet.
 const attempts = 30
 
-// try runs a case, and gives what its programs said.
+// try runs a case, and returns the output of its programs.
 func (b *bench) try(ctx context.Context, n *network, c testCase) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.caseTime())
 	defer cancel()
@@ -109,10 +109,11 @@ func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *j
 	return said, err
 }
 
-// notListening is what clients say whose server is not there yet. rstream's rpoll says it of a connection that does not block.
+// notListening matches the client's error before its server listens. rstream's rpoll prints it for a non-blocking
+// connection.
 var notListening = regexp.MustCompile(`(?i)couldn.t connect|rpoll: resource temporarily unavailable|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (1|8|28)`)
 
-// judge says what is wrong with what a program said.
+// judge returns an error for a wrong output.
 func (c testCase) judge(said string, err error) error {
 	if err != nil {
 		return fmt.Errorf("client: %w", err)

@@ -2,8 +2,8 @@ package main
 
 var fabricPackages = []string{"libfabric-bin", "libfabric1", "libpsm-infinipath1", "libpsm2-2", "libnuma1", "libatomic1"}
 
-// fabricCases are libfabric's fi_pingpong over its provider verbs, which wants an interface with the device's address. A
-// server with connections tells its client 127.0.0.1, so both are on one host.
+// fabricCases are libfabric's fi_pingpong over its provider verbs, which needs an interface with the device's address.
+// A server with connections sends its client the address 127.0.0.1, so both are on one host.
 func fabricCases() (list []testCase) {
 	for _, words := range []string{"-p verbs -e dgram", "-p verbs;ofi_rxd -e rdm"} {
 		line := "sh ../scripts/fabric.sh " + words

@@ -105,7 +105,7 @@ func run(ctx context.Context, o options) (err error) {
 	return r.end()
 }
 
-// picks tells whether the command line asks for a case.
+// picks reports whether the command line selects a case.
 func (o *options) picks(c testCase) bool {
 	return o.only.MatchString(c.client) && (!o.quick || !c.long)
 }

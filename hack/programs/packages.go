@@ -31,8 +31,8 @@ func byRelease(packages []string) map[string][]string {
 	return all
 }
 
-// unpack gives a folder with the packages' files. What is in the cache is not downloaded again. Debian's libibverbs.so.1
-// and librdmacm.so.1 are taken out, so that no program finds them.
+// unpack returns a folder with the packages' files. Cached files are not downloaded again. Debian's libibverbs.so.1 and
+// librdmacm.so.1 are removed, so that no program finds them.
 func unpack(ctx context.Context, release string, packages []string) (root string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -56,7 +56,7 @@ func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 	return n, errors.Join(b.findGID(ctx, ours), b.findGID(ctx, theirs))
 }
 
-// takes tells whether a case can run on the network.
+// takes reports whether a case can run on the network.
 func (n *network) takes(c testCase) bool {
 	if n.bridge != nil && (c.server == "" || c.alien != "") || n.sides[0].guest != nil && c.alienServer != "" {
 		return false
@@ -64,7 +64,7 @@ func (n *network) takes(c testCase) bool {
 	return n.wire && !c.memory || !n.wire && !c.wire
 }
 
-// title says what the network is, and where Soft-RoCE is on it.
+// title describes the network, and the place of Soft-RoCE on it.
 func (n *network) title() string {
 	switch {
 	case n.sides[0].guest != nil:
@@ -82,7 +82,7 @@ func (n *network) swapped() *network {
 	return &other
 }
 
-// gidLine is one of what ibv_devinfo -v says.
+// gidLine matches a line of ibv_devinfo -v.
 var gidLine = regexp.MustCompile(`GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)`)
 
 // findGID finds the line of a side's GID table that has its address of IPv4.

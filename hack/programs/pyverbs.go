@@ -18,7 +18,7 @@ type pyverbsResult struct {
 	skipped     map[string]int // by their reasons, as skipReasons has them
 }
 
-// skipReason is why tests skip, and what they say of it.
+// skipReason is a reason for skipped tests, and its text in their output.
 type skipReason struct {
 	says   *regexp.Regexp
 	reason string
@@ -47,7 +47,7 @@ var (
 	skippedTest = regexp.MustCompile(`skipped (['"].*['"])`)
 )
 
-// readPyverbs reads what the tests say with -v.
+// readPyverbs parses the tests' output with -v.
 func readPyverbs(said string) (r pyverbsResult, err error) {
 	ran := ranTests.FindStringSubmatch(said)
 	if ran == nil {
@@ -87,9 +87,9 @@ func (r *pyverbsResult) String() string {
 	return fmt.Sprintf("%d run, %d pass, %d fail, %d skipped (%s)", r.ran, r.passed, len(r.failed), skipped, strings.Join(reasons, "; "))
 }
 
-// judgePyverbs compares what the tests say with what they have to say: as many that run, and that do not skip, no failure
-// but those of mayFail, and no reason to skip that is not known. What a machine has more, huge pages for instance, may
-// make more pass.
+// judgePyverbs compares the tests' output with the expected one: the number of tests that run and that are not skipped,
+// no failures except those of mayFail, and no unknown reason to skip. On machines with huge pages, for instance, more
+// may pass.
 func judgePyverbs(said string, ran, unskipped int) (note string, err error) {
 	got, err := readPyverbs(said)
 	if err != nil {

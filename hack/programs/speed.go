@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// speedRounds is how often each of what is compared runs, in turns.
+// speedRounds is the number of runs of each contender, in turns.
 const speedRounds = 5
 
 // contender is a program and its partner, of which a figure is read.
@@ -79,7 +79,7 @@ func (b *bench) speed(ctx context.Context) (err error) {
 	return err
 }
 
-// compare runs both contenders in turns. What is said of a ratio is of the two of a round.
+// compare runs both contenders in turns. Each ratio is that of one round.
 func (b *bench) compare(ctx context.Context, n *network, c comparison) error {
 	var inC, inGo, ratios []float64
 	for range speedRounds {

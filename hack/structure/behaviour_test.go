@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/NAMES.md anew")
 
-// behaviour is a line of testdata/behaviour.txt: what a name of the documents is here.
+// behaviour is a line of testdata/behaviour.txt: the equivalent of a documented name.
 type behaviour struct{ name, how, ours, test, why string }
 
 // followed are the lists of the names, in the documents' order.
@@ -41,8 +41,8 @@ func behaviours(t *testing.T) (list []behaviour) {
 	return list
 }
 
-// TestEveryNameBehaves: each name of the documents has a line, in their order; one that is here names what it is and
-// the test that shows it, and one that differs or is absent says why.
+// TestEveryNameBehaves: each documented name has a line, in their order; an implemented one has its equivalent and its
+// test, and one that differs or is absent has a reason.
 func TestEveryNameBehaves(t *testing.T) {
 	list, here, tests := behaviours(t), ourNames(t), testNames(t)
 	var names []string
@@ -72,8 +72,9 @@ func TestEveryNameBehaves(t *testing.T) {
 	}
 }
 
-// TestDifferencesAgree: a name that behaves the same has no difference in VERBS.md or CM.md: the cell is empty or begins with
-// "same: ", unless the row is of another name too that differs. One that differs has a cell that says how.
+// TestDifferencesAgree: a name that behaves the same has no difference in VERBS.md or CM.md: the cell is empty or
+// begins with "same: ", unless the row has another name that differs. One that differs has a cell that describes the
+// difference.
 func TestDifferencesAgree(t *testing.T) {
 	how := map[string]behaviour{}
 	for _, b := range behaviours(t) {
@@ -96,10 +97,10 @@ func TestDifferencesAgree(t *testing.T) {
 			says := cell != "" && !strings.HasPrefix(cell, "same: ")
 			differs := slices.ContainsFunc(names, func(b behaviour) bool { return b.how != "same" })
 			if says && !differs {
-				t.Errorf("%s: %s says %q, testdata/behaviour.txt says same", r.theirs, d.file, cell)
+				t.Errorf("%s: %s has %q, testdata/behaviour.txt has same", r.theirs, d.file, cell)
 			}
 			if strings.HasPrefix(cell, "same: ") && differs {
-				t.Errorf("%s: %s says %q, testdata/behaviour.txt says different", r.theirs, d.file, cell)
+				t.Errorf("%s: %s has %q, testdata/behaviour.txt has different", r.theirs, d.file, cell)
 			}
 			if cell == "" && differs {
 				t.Errorf("%s: %s names no difference, testdata/behaviour.txt does", r.theirs, d.file)
@@ -111,7 +112,7 @@ func TestDifferencesAgree(t *testing.T) {
 	}
 }
 
-// ourNames are what is exported, with the package in front if that is not verbs.
+// ourNames returns all exported names, qualified with their package except for verbs.
 func ourNames(t *testing.T) map[string]bool {
 	t.Helper()
 	here := map[string]bool{}

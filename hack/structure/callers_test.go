@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// callers is what is mentioned outside of the package that declares it. Tests count with their
-// Examples only.
+// callers contains the names that are used outside of their package. Of tests, only Examples count.
 type callers struct {
 	names   map[string]bool            // "verbs/hca.Open"
-	methods map[string]map[string]bool // what is selected of a value, and in which folders
-	reach   map[string]map[string]bool // what a folder imports, directly or not
+	methods map[string]map[string]bool // selectors of values, and their folders
+	reach   map[string]map[string]bool // direct and indirect imports of a folder
 	asked   map[string]map[string]bool // methods of interfaces, and in which folders these are
 }
 
@@ -85,8 +84,8 @@ func (f *file) imported(x ast.Expr) string {
 	return ""
 }
 
-// calls says whether a name of a package has a caller. A method's are where the package may
-// be known, or behind an interface that the package may know.
+// calls reports whether a name of a package has a caller. A method may be called wherever the
+// package is reachable, or through an interface that the package can see.
 func (c *callers) calls(folder, name string) bool {
 	_, method, is := strings.Cut(name, ".")
 	if !is {

@@ -42,7 +42,7 @@ func TestTypesNameTheirConstants(t *testing.T) {
 	}
 }
 
-// compiledFor opens what the compiler has written of each package that some folders import. To check their sources
+// compiledFor opens the compiler's export data of each package that the folders import. Checking their sources
 // takes ten times as long.
 func compiledFor(t *testing.T, folders []string) importer.Lookup {
 	t.Helper()
@@ -95,7 +95,7 @@ func constantsByType(checked *types.Package) map[types.Type][]string {
 	return all
 }
 
-// aliases are the types that are others', and what is said of each.
+// aliases returns the aliases of other packages' types, with their comments.
 func aliases(file *ast.File) map[*ast.TypeSpec]string {
 	all := map[*ast.TypeSpec]string{}
 	for _, d := range file.Decls {

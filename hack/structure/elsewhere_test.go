@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhatNeedsLinuxSaysSo: of packages that need Linux, other.go alone is for other systems, so that programs on the
-// network in memory compile there (make cross).
+// TestWhatNeedsLinuxSaysSo: in packages that need Linux, only other.go is for other systems, so that programs on the
+// in-memory network compile there (make cross).
 func TestWhatNeedsLinuxSaysSo(t *testing.T) {
 	for _, folder := range []string{"verbs/hca", "verbs/hca/memnet", "verbs/client"} {
 		names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// namesDocument is a document that says where the names of another API are in a package of ours.
+// namesDocument is a document that maps the names of another API to those of a package.
 type namesDocument struct {
 	file, folder string
 	documents    []string // the names that it has at least
@@ -81,7 +81,7 @@ func namesIn(t *testing.T, file string) []string {
 	return strings.Fields(string(text))
 }
 
-// TestNamesAreThere: each of our names is in the package. What has none gives an errno.
+// TestNamesAreThere: each listed name exists in the package. Absent ones have an errno.
 func TestNamesAreThere(t *testing.T) {
 	for _, d := range namesDocuments {
 		there := fieldsOf(sources(t), d.folder, "verbs/ib") // of which verbs has attributes by the same names

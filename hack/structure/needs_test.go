@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// TestTestsNeedByHelper: tests call other programs, and are skipped, only by package internal/needs, which names what
-// is missing. A test may run itself again, the go command, and what it has built.
+// TestTestsNeedByHelper: tests run other programs and are skipped only through package internal/needs, which reports
+// missing requirements. A test may run itself, the go command, and programs that it has built.
 func TestTestsNeedByHelper(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.folder == "internal/needs" || !f.isTest() && !slices.Contains(f.imports, "testing") {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// shown says why promised packages show types of others. A name with a star stands for several.
+// shown lists the types of other packages that promised packages expose, with the reason. A name with a star
+// matches several.
 var shown = map[string]string{
 	"verbs.Open":           "a program only passes on what hca.Open or client.Dial returns",
 	"verbs/client.*":       "a client is a Provider",
@@ -72,7 +73,7 @@ func TestVerbsIsSmall(t *testing.T) {
 	}
 }
 
-// TestPromisedTypes: what a promised package shows is its own, or another promised package's.
+// TestPromisedTypes: promised packages expose only types of promised packages.
 func TestPromisedTypes(t *testing.T) {
 	packages, needed := promised(t), map[string]bool{}
 	for _, f := range sources(t) {

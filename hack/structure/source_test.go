@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/roced/roced/"
 
-// file is a source file and what it imports.
+// file is a source file with its imports.
 type file struct {
 	name, folder string
 	imports      []string
@@ -24,7 +24,7 @@ type file struct {
 
 func (f *file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 
-// ours lists what it imports of this module, as folders.
+// ours lists the imports of this module, as folders.
 func (f *file) ours() (folders []string) {
 	for _, imported := range f.imports {
 		if folder, is := strings.CutPrefix(imported, module); is {

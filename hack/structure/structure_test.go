@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// allowed says which of our packages each package imports. A new arrow is a
-// decision: it is drawn here first. Packages in hack may import all others, and no package imports them.
+// allowed lists the imports that each package may have within this module. A new import is a decision:
+// add it here first. Packages in hack may import all others, and no package imports them.
 var allowed = map[string][]string{
 	".":                       {},
 	"bpf":                     {"internal/capability", "internal/errno"},
@@ -141,7 +141,7 @@ var allowed = map[string][]string{
 	"cmd/roced/internal/pingpong":  {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/ud"},
 }
 
-// heavy packages stay out of what a program links that only uses verbs.
+// heavy packages must not be linked into programs that only use verbs.
 var heavy = map[string][]string{
 	"datapath/conn":   {"github.com/", "golang.org/x/sys"},
 	"datapath/flight": {"github.com/", "golang.org/x/sys"},
@@ -161,10 +161,10 @@ var heavy = map[string][]string{
 	"verbs/compat":    {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 }
 
-// isHack says whether a folder is outside of what is shipped.
+// isHack reports whether a folder is not part of releases.
 func isHack(folder string) bool { return strings.HasPrefix(folder+"/", "hack/") }
 
-// subcommand is which one of roced's a folder belongs to; empty for what they share, and for others.
+// subcommand returns the subcommand of roced to which a folder belongs, or "".
 func subcommand(folder string) string {
 	name, is := strings.CutPrefix(folder, "cmd/roced/")
 	name, _, _ = strings.Cut(name, "/")

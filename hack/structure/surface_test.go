@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// surface is the exported names of a package, methods as "Type.Method", and which other names of
-// the package each shows: what has a caller gives its caller those too.
+// surface contains the exported names of a package, methods as "Type.Method", and the other names of
+// the package that each exposes: a caller of a name uses those too.
 type surface map[string]map[string]bool
 
 func surfaceOf(files []*file, folder string) surface {
@@ -40,7 +40,7 @@ func (s surface) addFunc(d *ast.FuncDecl, embedders map[string][]string) {
 	}
 }
 
-// embeddersOf says in which structures of a package each type is embedded that only the package sees.
+// embeddersOf returns, for each unexported embedded type of a package, the structures that embed it.
 func embeddersOf(files []*file, folder string) map[string][]string {
 	embedders := map[string][]string{}
 	for _, f := range files {
@@ -93,7 +93,7 @@ func (s surface) addSpecs(d *ast.GenDecl) {
 			for _, name := range spec.Names {
 				s.declare(name.Name, inherited)
 				if t, is := inherited.(*ast.Ident); is && ast.IsExported(name.Name) {
-					add(s, t.Name, name.Name) // who gets a value may compare it
+					add(s, t.Name, name.Name) // a caller with a value may compare it
 				}
 			}
 		}
@@ -111,7 +111,7 @@ func typeOf(spec *ast.ValueSpec) ast.Expr {
 	return nil
 }
 
-// declare enters a name, if others can see it, with what its declaration shows.
+// declare adds an exported name, with the names that its declaration exposes.
 func (s surface) declare(name string, shown ast.Expr) {
 	typeName, method, isMethod := strings.Cut(name, ".")
 	if !ast.IsExported(typeName) || isMethod && !ast.IsExported(method) {

@@ -23,9 +23,8 @@ func (e ExitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 // defaultTime is how long a script may run whose context has no deadline.
 const defaultTime = time.Minute
 
-// Run runs a shell script in the guest, and returns what it wrote to standard output
-// and standard error. A status other than 0 is an ExitError. The script is killed
-// when ctx's deadline passes.
+// Run runs a shell script in the guest, and returns its standard output and standard error. A
+// status other than 0 is an ExitError. The script is killed at ctx's deadline.
 func (v *VM) Run(ctx context.Context, script string) (string, error) {
 	return v.Start(ctx, script).Wait()
 }
@@ -96,8 +95,8 @@ func (p *port) run(ctx context.Context, script string, out io.Writer) (status in
 	return strconv.Atoi(strings.TrimSpace(text))
 }
 
-// copyUntil copies what comes before mark, at once. The agent writes a newline before a
-// mark, which has none except at its end: a match that fails need not be tried again inside.
+// copyUntil copies the text before mark, at once. The agent writes a newline before a mark, and a
+// mark has no other newline except at its end, so a failed match need not be retried inside.
 func (p *port) copyUntil(w io.Writer, mark string) error {
 	matched := 0
 	for matched < len(mark) {

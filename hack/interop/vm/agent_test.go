@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// talk gives a port whose agent says what it is told to.
+// talk returns a port whose agent sends a text.
 func talk(t *testing.T, text string) *port {
 	near, far := net.Pipe()
 	t.Cleanup(func() { near.Close() })

@@ -25,7 +25,7 @@ var Models = []Model{Virtio, IGB}
 type Card struct {
 	Model Model
 	Tap   string // with as many queues; see lab's TapQueues
-	// Queues are pairs of queues. An igb has those that its driver asks for, on a TAP of one.
+	// Queues is the number of queue pairs. An igb has as many as its driver requests, on a TAP with one.
 	Queues int
 }
 

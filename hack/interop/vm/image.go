@@ -55,9 +55,8 @@ const ImageDir = "/var/tmp/roced-interop"
 //go:embed image
 var recipe embed.FS
 
-// Image makes the image of a kernel, if it is not there already, and returns its folder.
-// What the builder says goes to progress. It needs Debian's archive, and the programs
-// that it names if one is missing.
+// Image builds the image of a kernel, if it is missing, and returns its folder. The builder's output goes to
+// progress. It needs Debian's archive; missing programs are reported by name.
 func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, err error) {
 	if err := os.MkdirAll(ImageDir, 0o755); err != nil {
 		return "", err

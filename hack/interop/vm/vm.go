@@ -19,7 +19,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// Config says what machine to start.
+// Config describes the machine to start.
 type Config struct {
 	Name      string         // also the guest's host name
 	Image     string         // a folder that Image made
@@ -92,8 +92,7 @@ func (v *VM) boot(ctx context.Context) (err error) {
 	return nil
 }
 
-// wireOptions turn checksum and segmentation offloads off, so that what is seen on the TAP is what
-// a wire would carry.
+// wireOptions turn checksum and segmentation offloads off, so that packets on the TAP are as on a wire.
 const wireOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso=off," +
 	"guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off," +
 	"host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off"
@@ -210,7 +209,7 @@ func (v *VM) dial(ctx context.Context, path string) (net.Conn, error) {
 	}
 }
 
-// ending says how QEMU has ended, if it has. An agent's silence may come a little earlier.
+// ending returns how QEMU has ended, if it has. The agent may become silent a little earlier.
 func (v *VM) ending() string {
 	select {
 	case <-v.qemu.Done():
@@ -221,7 +220,7 @@ func (v *VM) ending() string {
 	}
 }
 
-// consoleTail is the last of what the guest's kernel said.
+// consoleTail returns the end of the guest kernel's output.
 func (v *VM) consoleTail() string {
 	text, _ := os.ReadFile(v.console())
 	return string(text[max(0, len(text)-2000):])

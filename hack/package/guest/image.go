@@ -10,7 +10,7 @@ import (
 // imageDir is where the guest's file system is kept: 1.5 GB, a third of it in use.
 const imageDir = "/var/tmp/roced-package"
 
-// inside is what the guest has, besides what every Debian has.
+// inside lists the guest's additional packages.
 const inside = "systemd-sysv,dbus,udev,linux-image-amd64,initramfs-tools,iproute2,kmod,init-system-helpers,procps"
 
 // unit runs guest.sh at each boot. It comes early, so that it can reboot whatever else waits.

@@ -24,7 +24,7 @@ var guestScript []byte
 const machineTime = 15 * time.Minute
 
 func main() {
-	log := flag.Bool("v", false, "print what was said inside, too")
+	log := flag.Bool("v", false, "print the guest's output, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := test(ctx, *log)
@@ -62,7 +62,7 @@ func test(ctx context.Context, log bool) error {
 	return errors.Join(failed, err, judge(string(result)))
 }
 
-// fill makes what the guest finds under /host.
+// fill creates the files that the guest finds under /host.
 func fill(ctx context.Context, dir, share string) error {
 	if err := os.Mkdir(share, 0o755); err != nil {
 		return err
@@ -103,7 +103,7 @@ func boot(ctx context.Context, dir, share string) error {
 	return nil
 }
 
-// judge prints the checks, and says whether all passed and the last was reached.
+// judge prints the checks, and returns an error unless all passed and the last was reached.
 func judge(result string) error {
 	passed, failed := 0, 0
 	for _, line := range strings.Split(strings.TrimSpace(result), "\n") {

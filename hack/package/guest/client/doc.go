@@ -1,3 +1,3 @@
-// Command client is a program of the service's in the test of packages: it opens a device, and sends
-// itself messages through it. It says what it got, or fails.
+// Command client is a program of the service in the test of packages: it opens a device, and sends
+// itself messages through it. It prints the received ones, or fails.
 package main
