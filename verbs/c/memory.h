@@ -35,16 +35,16 @@ int roced_memory_start(int fd);
 int roced_memory_file(void);
 
 /*
- * roced_memory_share puts the pages of [addr, addr+length) into the process file. The region of the file
- * that the service is to know is the same: offset (uintptr_t)addr, length bytes. write: the region allows
- * writing, so all of its pages must be writable. Returns 0 or an errno, and then nothing has changed:
- *	EFAULT      a page is not mapped, or not readable, or not writable, or lies above the file's end
- *	EOPNOTSUPP  memory that cannot move: a shared mapping of another file (see roced_memory_file_of), device memory,
- *	            huge pages
- *	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
- *	EBUSY       another thread could not be stopped while its page moved
- *	ENODEV      before start, or in the child of a fork
- * roced_memory_reason says more. A length of 0 shares nothing and returns 0.
+   roced_memory_share puts the pages of [addr, addr+length) into the process file. The service must register the same
+   region of the file: offset (uintptr_t)addr, length bytes. write: the region allows writing, so all of its pages must
+   be writable. Returns 0 or an errno; after an error nothing has changed:
+   	EFAULT      a page is not mapped, or not readable, or not writable, or lies above the file's end
+   	EOPNOTSUPP  memory that cannot move: a shared mapping of another file (see roced_memory_file_of), device memory,
+   	            huge pages
+   	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
+   	EBUSY       another thread could not be stopped while its page moved
+   	ENODEV      before start, or in the child of a fork
+   roced_memory_reason returns details. A length of 0 shares nothing and returns 0.
  */
 int roced_memory_share(void *addr, size_t length, bool write);
 

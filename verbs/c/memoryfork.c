@@ -1,11 +1,11 @@
 /*
- * fork. A child's writes to shared pages would reach its parent, and the parent's the child. So the child
- * makes them private before anything else runs in it, as Linux itself copies pages that a device has
- * pinned, and the thread that forks waits in the parent until that is done. Its own stack and control block
- * cannot wait, nor can the heads of malloc's arenas, to which the C library writes in the child before handlers
- * run. If they are shared they are private during the fork, and what was written to them, by the program or a
- * peer, is merged after it. vfork and posix_spawn need nothing. Control blocks of other threads are not set apart:
- * when they were, such a thread ended with SIGSEGV now and then. The child may write to them before handlers run.
+ * fork. A child's writes to shared pages would reach its parent, and the parent's the child. So the child makes them
+ * private before other code runs in it, as Linux copies pages pinned by a device, and the forking thread waits in the
+ * parent until then. Its own stack and control block cannot wait, nor can the heads of malloc's arenas, to which the C
+ * library writes in the child before handlers run. If they are shared they are private during the fork, and changes by
+ * the program or a peer are merged afterwards. vfork and posix_spawn need nothing. Control blocks of other threads are
+ * not made private, since such threads then sometimes ended with SIGSEGV. The child may write to them before handlers
+ * run.
  */
 #define _GNU_SOURCE
 #include "memorystate.h"

@@ -33,8 +33,8 @@ static int open_maps(struct memory *m)
 	if (fd < 0) {
 		m->maps = -1;
 		if (fd == -EMFILE || fd == -ENFILE)
-			return memory_fail(m, -fd, "no descriptor is left to read what is mapped: raise ulimit -n");
-		return memory_fail(m, ENOMEM, "/proc/self/maps cannot be read, which tells what is mapped: mount /proc");
+			return memory_fail(m, -fd, "no descriptor is left to read the mappings: raise ulimit -n");
+		return memory_fail(m, ENOMEM, "cannot read the mappings from /proc/self/maps: mount /proc");
 	}
 	m->maps = fd;
 	return 0;

@@ -71,9 +71,9 @@ static bool put(uintptr_t from, size_t length, uintptr_t to)
 }
 
 /*
- * may_write says whether pages are written to the file rather than copied by a window on it: half the cost,
- * as none is zeroed or mapped first. Not under a limit of files' sizes, which is about such writes, and not
- * for a few pages, which are guarded for less time by a window that is ready.
+ * may_write reports whether to write pages to the file instead of copying them by a window on it: half the
+ * cost, since none is zeroed or mapped first. Not with a limit of file sizes, which applies to such writes,
+ * and not for a few pages, which are guarded for less time with a prepared window.
  */
 static bool may_write(struct memory *m, size_t length)
 {
@@ -112,7 +112,7 @@ static int window(struct memory *m, uintptr_t start, uintptr_t end, bool written
 }
 
 /*
- * move_window copies what is at start into the window and puts the window in its place. The guard holds for
+ * move_window copies the memory at start into the window and maps the window in its place. The guard covers
  * one copy and one step.
  */
 static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t length, int protection,
@@ -185,9 +185,8 @@ int memory_move_in(struct memory *m, uintptr_t start, uintptr_t end, int protect
 }
 
 /*
- * memory_move_merged moves a page in that was private during a fork. What differs from what it was before
- * has been written by the program; all else may have been written by a peer meanwhile, and stays as it is
- * in the file.
+ * memory_move_merged moves a page in that was private during a fork. Bytes that differ from before were
+ * written by the program; all others may have been written by a peer meanwhile, and stay as in the file.
  */
 int memory_move_merged(struct memory *m, uintptr_t page, const char *before)
 {

@@ -76,8 +76,8 @@ static struct slot *slot_of(siginfo_t *info)
 }
 
 /*
- * stop_here waits in the handler. From the moment that it says so, its stack may be copied: the loop keeps
- * all in registers. Pairs with stopped: the thread's writes are stored before slot->stopped.
+ * stop_here waits in the handler. Once it has set slot->stopped, its stack may be copied: the loop keeps all in
+ * registers. Pairs with stopped: the thread's writes are stored before slot->stopped.
  */
 static void stop_here(int signal, siginfo_t *info, void *context)
 {

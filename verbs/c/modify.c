@@ -49,8 +49,8 @@ static void leave_out(struct roced_qp_attr *r, int mask)
 }
 
 /*
- * What the kernel takes out of the mask, since half of a connection has no use for it (uverbs): programs name the same
- * attributes for both halves.
+ * The bits that the kernel removes from the mask (uverbs), since half of a connection does not use them: programs name
+ * the same attributes for both halves.
  */
 static int needed(const struct ibv_qp *qp, int mask)
 {
@@ -94,8 +94,8 @@ static void lock(struct cq *cq) { pthread_mutex_lock(&cq->lock); }
 static void unlock(struct cq *cq) { pthread_mutex_unlock(&cq->lock); }
 
 /*
- * From now on completions of before find nothing, and requests are counted from the card's numbers. The
- * queues' own locks are not held: nobody posts in RESET, and who tries may hold a CQ, from start_poll to
+ * From now on earlier completions are not found, and requests are counted from the card's numbers. The queues' own
+ * locks are not held: programs do not post in RESET, and a caller that tries may hold a CQ, from start_poll to
  * end_poll.
  */
 static void begin_again(struct qp *qp, uint32_t token)

@@ -304,7 +304,7 @@ void wait_empty(struct cq *cq);
 void wait_anew(void);
 
 /* qp.c */
-/* whether slots hold what the service says that they do */
+/* whether slots have the sizes granted by the service */
 bool qp_holds(const struct qp *qp, const struct ibv_qp_cap *cap);
 struct ibv_qp_cap cap_from_grant(const struct roced_qp_cap *c);
 struct roced_qp_cap cap_of_program(const struct ibv_qp_cap *c);

@@ -5,9 +5,8 @@
 #include "objects.h"
 
 /*
- * What rdma-core's libibverbs has for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX link some
- * of those, and need the names. Our devices are none of theirs: who asks the kernel by these functions gets
- * EOPNOTSUPP.
+ * Functions of rdma-core's libibverbs for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX link
+ * some of them. roced's devices have no such provider, so functions that access the kernel return EOPNOTSUPP.
  */
 
 #pragma GCC visibility push(default)

@@ -4,10 +4,10 @@
 #include "objects.h"
 
 /*
- * Programs poll the descriptors of events, and call what reads one when there is something. So an event of an object
- * that is gone must not be what there is: the call would wait for another. Whoever destroys takes out those before the
- * first event of an object that is there, and whoever reads that one takes out those behind it. Readers wait without
- * the lock, and take with it.
+ * Programs poll the descriptors of events, and then call a function that reads one. So an event of a destroyed object
+ * must not keep the descriptor readable: the call would wait for another. Destroying an object removes such events
+ * before the first event of a live object, and reading that one removes those behind it. Readers wait without the
+ * lock, and read with it.
  */
 void records_init(struct records *r, size_t size, bool (*stale)(struct context *, const void *))
 {

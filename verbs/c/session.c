@@ -66,7 +66,7 @@ static int note(int failed, uint16_t command, const char *text)
 	return failed;
 }
 
-/* A child of fork has nothing of its parent's sessions: what it writes to their memory goes nowhere. */
+/* The child of a fork has none of its parent's sessions: writes to their memory have no effect. */
 static void in_child(void)
 {
 	pthread_mutex_unlock(&mu);
@@ -156,7 +156,7 @@ static int open_device(struct session *s)
 	return 0;
 }
 
-/* What sessions.h says of a failure to connect. */
+/* Implements the failure to connect described in session.h. */
 int roced_no_service(int failed, const char *why)
 {
 	static _Atomic int told;
@@ -333,8 +333,8 @@ static void give_fds(const struct asked *a, int *fds, int *nfds)
 }
 
 /*
- * Descriptors for which there is no room are lost when they come, and what they are of stays in the service, without
- * anybody who knows it. So room is looked for before.
+ * Descriptors that exceed the limit are lost on arrival, and their objects would remain in the service, unknown to
+ * this process. So space is checked before.
  */
 static int find_room(int count)
 {
@@ -394,7 +394,7 @@ void roced_passing_lock(struct roced_session *session)
 	struct session *s = (struct session *)session;
 	int cancel;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* sendmsg(2) and others; who waits needs the lock too */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* sendmsg(2) and others; waiting threads need the lock too */
 	pthread_mutex_lock(&s->passing);
 	s->passing_cancel = cancel;
 }
@@ -455,7 +455,7 @@ void roced_wake(struct roced_session *session)
 {
 	uint64_t one = 1; /* it adds up, and is never read here */
 
-	/* who posts holds a lock: write(2) itself, since the library's may end a thread that is cancelled */
+	/* a posting thread holds a lock: use write(2) itself, since the library's is a cancellation point */
 	if (session->calls >= 0 && syscall(SYS_write, session->calls, &one, sizeof(one)) < 0)
 		return; /* it is full, or the card is gone: then it is awake, or will not be */
 }

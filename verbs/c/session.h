@@ -1,16 +1,15 @@
 /*
- * A process's session on a device of the service: the connection, commands, and the memory that both share.
+ * A process's session on a device of the service: the connection, commands, and the shared memory.
  *
- * A process has one session a device, counted. libibverbs and librdmacm share it: roced_session_open
- * gives the same one to both. There is no thread here: of those that wait for an answer one reads the
- * socket, and hands answers to the others by their ids.
+ * A process has one session per device, reference-counted. libibverbs and librdmacm share it: roced_session_open
+ * returns the same one to both. There is no thread here: one of the threads that wait for responses reads the socket,
+ * and hands responses to the others by their ids.
  *
- * All functions may be called by any thread. They give 0 or an errno, which is the one that libibverbs
- * would give, unless they say otherwise. With ROCED_DEBUG set in the environment, the text of each
- * failure goes to stderr.
+ * All functions may be called by any thread. They return 0 or libibverbs' errno, unless documented otherwise. With
+ * ROCED_DEBUG set in the environment, the text of each failure goes to stderr.
  *
- * After fork the sessions of the parent are dead in the child: what is asked of them gives EIO and says so.
- * The child may open sessions of its own, and what needs the device alone has one opened (roced_session_here).
+ * After fork the parent's sessions are invalid in the child: commands on them return EIO with a message. The child may
+ * open sessions of its own, and commands that need only the device open one (roced_session_here).
  *
  * libibverbs.so.1 exports these functions at version ROCED_PRIVATE, for librdmacm.
  */
@@ -60,24 +59,24 @@ struct roced_session {
 };
 
 /*
- * The devices of the service, in a list for free(). Without a service the list is empty, and so it is
- * when the service speaks another version, which one line on stderr says, once a process.
+ * Returns the devices of the service, in a list for free(). The list is empty without a service, and if the service has
+ * another version, which is reported once per process on stderr.
  */
 ROCED_EXPORT int roced_list_devices(struct roced_device_entry **list, size_t *count);
 
 /*
- * The session on a device, opened if there is none yet; NULL with errno set: ENODEV if there is no such
- * device, no service, or one of another version. A name that is NULL or empty is the first device.
- * Each needs a roced_session_close.
+ * Returns the session on a device, and opens it first if necessary; NULL with errno set: ENODEV if the device or the
+ * service does not exist, or has another version. A NULL or empty name selects the first device. Each call needs a
+ * roced_session_close.
  */
 ROCED_EXPORT struct roced_session *roced_session_open(const char *name);
 ROCED_EXPORT void roced_session_close(struct roced_session *session);
 
 /*
- * The session to ask what needs the device alone: the session itself, or in the child of a fork one of the
- * child's own on that device, which is opened the first time and closed with the session. If that cannot be
- * opened it is the session, which gives EIO. When the child's own is over, so is this: the child opens the
- * device then, as it would without a fork.
+ * Returns the session for commands that need only the device: the session itself, or in the child of a fork one of the
+ * child's own on that device, which is opened at the first call and closed with the session. If opening fails it
+ * returns the session, which returns EIO. When the child's own session has ended, so has this: the child then opens the
+ * device as without a fork.
  */
 ROCED_EXPORT struct roced_session *roced_session_here(struct roced_session *session);
 
@@ -131,12 +130,12 @@ ROCED_EXPORT int roced_session_check(struct roced_session *session);
 /* The text of the last failure of this thread, "" if there was none: for messages. */
 ROCED_EXPORT const char *roced_last_failure(void);
 
-/* Says on stderr what has failed, if ROCED_DEBUG is set; errno stays as it is. */
+/* Prints a failure to stderr, if ROCED_DEBUG is set; errno is preserved. */
 ROCED_EXPORT void roced_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * libibverbs' context on a device: the same for all who open it, counted with the session. librdmacm
- * sets id->verbs to it, and ends its use by ibv_close_device. NULL with errno set, as of roced_session_open.
+ * Returns libibverbs' context on a device: one for all callers, counted with the session. librdmacm sets id->verbs to
+ * it, and releases it by ibv_close_device. NULL with errno set, as roced_session_open.
  */
 ROCED_EXPORT struct ibv_context *roced_context_open(const char *name);
 
@@ -144,15 +143,15 @@ ROCED_EXPORT struct ibv_context *roced_context_open(const char *name);
 ROCED_EXPORT struct roced_session *roced_session_of(struct ibv_context *context);
 
 /*
- * The two halves of ibv_poll_cq: a look that never waits, and what follows if it was empty (wait.c). Who has more places
- * to look at gives way when all were empty.
+ * The two halves of ibv_poll_cq: a poll that never waits, and the wait after an empty one (wait.c). A caller with
+ * several queues waits only when all were empty.
  */
 struct ibv_cq;
 struct ibv_wc;
 ROCED_EXPORT int roced_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc);
 ROCED_EXPORT void roced_give_way(struct ibv_cq *cq);
 
-/* Wakes the card, which sleeps. Queues call it when the doorbell says that they must. */
+/* Wakes up the sleeping card. Queues call it when the doorbell requires it. */
 ROCED_EXPORT void roced_wake(struct roced_session *session);
 
 #endif

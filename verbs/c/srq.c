@@ -177,7 +177,7 @@ int post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 	return failed;
 }
 
-/* Posts go to the queue of a resize from now on; the card takes what is in the older ones first. */
+/* Posts go to the resized queue from now on; the card first uses the receives of the older ones. */
 static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 {
 	struct roced_recv_queue fresh;

@@ -9,11 +9,11 @@
 #include "objects.h"
 
 /*
- * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on: each
- * empty poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's
- * index for a while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must
- * not miss what comes to another, nor keep from posting: it sleeps only if all it did since the poll before, which
- * was of the same queue and empty too, was to poll again.
+ * Empty polls. The card needs a processor, on which the program may be spinning: each empty poll yields. If one yield
+ * took long, other threads need the processor: then empty polls sleep on the queue's index for a while, and the card
+ * wakes them up. A program may poll several queues in turn, and while it sleeps it must not miss completions of
+ * another, nor delay posting: it sleeps only if it has only polled since the previous poll, which was of the same queue
+ * and empty too.
  */
 enum {
 	LONG_YIELD = 200000,     /* ns */

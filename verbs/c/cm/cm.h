@@ -1,21 +1,20 @@
 /*
- * librdmacm inside: the structures behind those that programs see, and what its files give each other.
- *
- *	device.c    the service's devices, open while the library is; default PDs; the ids on each
- *	channel.c   event channels: one descriptor, and a channel of the service on each device
- *	id.c        ids: made, migrated, destroyed
- *	parts.c     an id on several devices, until an address says which
- *	take.c      events taken from the service, and completed
- *	event.c     events waited for and acknowledged; synchronous ids
- *	local.c     events that the library makes itself
- *	resolve.c   bind, resolve, and what the id then knows of its route
- *	connect.c   listen, connect, accept, reject, disconnect
- *	qp.c, cq.c  the id's queue pair and its states; its CQs and SRQ
- *	endpoint.c, addrinfo.c, mcast.c, option.c, address.c, strings.c
- *
- * Locks, in the order in which they are taken: a channel's (events are taken by one thread at a time), an id's (its
- * parts and joins; held during commands), a device's (its table of ids). Functions give 0 or -1 with errno, as those
- * of librdmacm, or where they say so an errno.
+   Internals of librdmacm: the structures behind the public ones, and the interfaces between its files.
+
+   	device.c    the service's devices, open while the library is loaded; default PDs; the ids on each
+   	channel.c   event channels: one descriptor, and a channel of the service on each device
+   	id.c        ids: creation, migration, destruction
+   	parts.c     an id on several devices, until an address selects one
+   	take.c      events read from the service, and completed
+   	event.c     waiting for and acknowledging events; synchronous ids
+   	local.c     events created by the library
+   	resolve.c   bind, resolve, and the id's route
+   	connect.c   listen, connect, accept, reject, disconnect
+   	qp.c, cq.c  the id's queue pair and its states; its CQs and SRQ
+   	endpoint.c, addrinfo.c, mcast.c, option.c, address.c, strings.c
+
+   Lock order: channel (one thread at a time reads events), id (its parts and joins; held during commands), device
+   (its table of ids). Functions return 0 or -1 with errno, as in librdmacm, or an errno where documented.
  */
 #ifndef ROCED_CM_H
 #define ROCED_CM_H

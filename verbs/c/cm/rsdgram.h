@@ -1,21 +1,22 @@
 /*
- * Datagrams of rsockets (rsocket(7), librdmacm's docs/rsocket). A socket has a UD queue pair on each device that it uses.
- *
- *	rsdgram.c   sockets: bound, connected, named, closed
- *	rsdqueue.c  the queue pair on a device, its messages in and out
- *	rsdest.c    destinations: the way to each, and messages that wait for it
- *	rsdudp.c    messages by UDP socket: rsocket's way to learn the other's queue pair
- *	rsdata.c    what the program sends and receives
- *
- *	            unknown ── resolved ──┬── the host has the address: by UDP, until the peer tells its queue pair ──┐
- *	                                  └── an in-memory network: query its connection manager (SIDR) ─────────────┤
- *	                                                                              by the queue pair ◄────────────┘
- *
- * There is no thread: calls that wait serve all datagram sockets of the process. All descriptors of a socket are in the
- * epoll of its event channel, whose descriptor is the socket's number. The callers hold the socket's lock.
- *
- * Nothing is believed that a peer says of itself: the address in a message has to be that of its packet, and a queue
- * pair's number is used only with the address that it came from.
+   Datagrams of rsockets (rsocket(7), librdmacm's docs/rsocket). A socket has a UD queue pair on each device that it
+   uses.
+
+   	rsdgram.c   sockets: bind, connect, names, close
+   	rsdqueue.c  the queue pair on a device: sending and receiving
+   	rsdest.c    destinations: the path to each, and messages that wait for it
+   	rsdudp.c    messages by UDP socket: rsocket's exchange of queue pair numbers
+   	rsdata.c    sending and receiving for the program
+
+   	            unknown ── resolved ──┬── the host has the address: by UDP, until the peer's queue pair is known ──┐
+   	                                  └── an in-memory network: query its connection manager (SIDR) ──────────────┤
+   	                                                                              by the queue pair ◄─────────────┘
+
+   There is no thread: waiting calls serve all datagram sockets of the process. All descriptors of a socket are in the
+   epoll set of its event channel, whose descriptor is the socket's number. The callers hold the socket's lock.
+
+   Claims of a peer are not trusted: the address in a message must be that of its packet, and a queue pair number is
+   used only with the address that it came from.
  */
 #ifndef ROCED_RSDGRAM_H
 #define ROCED_RSDGRAM_H

@@ -1,21 +1,22 @@
 /*
- * rsockets inside (rsocket(7)): streams over a reliable connection. A side writes its bytes into the peer's receive
- * buffer by RDMA WRITE; the immediate data says how many.
- *
- *	rsocket.c    sockets: made, bound, closed
- *	rstable.c    their numbers, and who holds them
- *	rsconnect.c  connections: what the sides tell each other, their queue pairs
- *	rsaccept.c   a socket for each request, and a listener's backlog of them
- *	rsworker.c   the thread that answers requests, and goes on with connections for which no call waits
- *	rsring.c     the queue pair's completions, credits
- *	rswait.c     waiting for them; rsbell.c wakes those that wait
- *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
- *	rsdgram.h    datagram sockets, and their files
- *
- * A socket has one lock, which is not held while a call waits. All that wait poll the descriptors, and who takes an event
- * rings for the others. Of calls that send one has its turn, also while it waits, so that its bytes stay together.
- *
- * Each call holds the socket that it found (RS_HELD): one that another thread closes meanwhile goes with the last call.
+   Internals of rsockets (rsocket(7)): streams over a reliable connection. A side writes its bytes into the peer's
+   receive buffer by RDMA WRITE; the immediate data has their number.
+
+   	rsocket.c    sockets: create, bind, close
+   	rstable.c    their numbers and reference counts
+   	rsconnect.c  connections: the exchanged parameters, the queue pairs
+   	rsaccept.c   a socket for each request, and a listener's backlog of them
+   	rsworker.c   the thread that accepts requests, and continues connections for which no call waits
+   	rsring.c     the queue pair's completions, credits
+   	rswait.c     waiting for them; rsbell.c wakes up waiting threads
+   	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
+   	rsdgram.h    datagram sockets, and their files
+
+   A socket has one lock, which is released while a call waits. All waiting threads poll the descriptors, and the one
+   that reads an event rings for the others. One call at a time sends, even while it waits, so that its bytes stay
+   contiguous.
+
+   Each call holds its socket (RS_HELD): a socket that another thread closes meanwhile is freed with the last call.
  */
 #ifndef ROCED_RSOCKET_H
 #define ROCED_RSOCKET_H

@@ -106,7 +106,7 @@ static int set_rdma(struct rsocket *s, int name, int value)
 		return set_size(s, &s->sq_size, within((uint32_t)value, LEAST_QUEUE, MOST_QUEUE));
 	case RDMA_RQSIZE:
 		return set_size(s, &s->rq_size, within((uint32_t)value, LEAST_QUEUE, MOST_QUEUE - RS_CONTROLS));
-	case RDMA_INLINE: /* what is told to the peer in a message has room */
+	case RDMA_INLINE: /* data sent to the peer in messages always fit */
 		return set_size(s, &s->inline_size, within((uint32_t)value, sizeof(struct rs_iomap), RS_MAX_INLINE));
 	case RDMA_IOMAPSIZE:
 		return set_size(s, &s->iomap_size, within((uint32_t)value, 0, 256));

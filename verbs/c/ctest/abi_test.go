@@ -128,7 +128,7 @@ func TestABI(t *testing.T) {
 	}
 }
 
-// layout is what a program prints of sizes, offsets and numbers of a header.
+// layout returns the sizes, offsets and numbers of a header, as printed by a program.
 func layout(t *testing.T, header string, choose func(theirs, ours string) string) []string {
 	t.Helper()
 	var b strings.Builder

@@ -230,7 +230,7 @@ func (r *cmRig) await(t *testing.T, there bool) {
 	t.Fatal("no server listens, or programs do not go")
 }
 
-// show is what the service says that it has, in JSON.
+// show returns the service's objects, in JSON.
 func (r *cmRig) show(t *testing.T, what string) string {
 	t.Helper()
 	out, err := exec.Command(r.roced, "show", what, "--json", "--socket", r.socket).CombinedOutput()

@@ -77,7 +77,7 @@ func cmLayout(t *testing.T, header string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cmRunC compiles a program that needs no library, and gives what it prints.
+// cmRunC compiles a program that needs no library, and returns its output.
 func cmRunC(t *testing.T, source string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program.c")

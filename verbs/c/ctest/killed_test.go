@@ -46,7 +46,7 @@ func (e *every) command(t *testing.T, s *service, environment ...string) *exec.C
 	return c
 }
 
-// kept is what a service has of its programs.
+// kept contains a service's resources for its programs.
 type kept struct {
 	clients               int
 	descriptors, mappings int
@@ -79,7 +79,7 @@ func (s *service) kept(t *testing.T) (k kept) {
 	return k
 }
 
-// deaths are the messages at which a test kills: one in ten, or in as many as ROCED_KILLED says, from any of the first on.
+// deaths returns the messages at which a test kills: one in ten, or in ROCED_KILLED, with a random start.
 func (e *every) deaths(t *testing.T) (at []int) {
 	t.Helper()
 	step := max(1, waittest.Wanted(t, "ROCED_KILLED", 10))
@@ -107,7 +107,7 @@ func TestProgramKilledAtEachCall(t *testing.T) {
 			}
 		}
 		if i%10 != 0 && i != len(deaths)-1 {
-			continue // what is left stays
+			continue // leftovers are kept
 		}
 		for deadline := time.Now().Add(waittest.Limit); s.kept(t) != want; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {

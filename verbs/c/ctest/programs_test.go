@@ -81,7 +81,7 @@ func TestNoService(t *testing.T) {
 	s := &service{lib: build(t), socket: "/nonexistent/roced.sock"}
 	out := s.output(t, "ibv_devices")
 	if len(strings.Split(strings.TrimSpace(out), "\n")) != 2 {
-		t.Errorf("ibv_devices without a service says:\n%s", out)
+		t.Errorf("ibv_devices without a service: got:\n%s", out)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestSocketOfAnotherUser(t *testing.T) {
 	if _, err := os.Stat("/run/roced/roced.sock"); err == nil {
 		needs.Skip(t, "a host without a service of its own: systemctl stop roced")
 	}
-	s := serve(t) // nobody's
+	s := serve(t) // run by user nobody
 	dir := t.TempDir()
 	own := filepath.Join(dir, "roced-0")
 	if err := errors.Join(os.Mkdir(own, 0o700), os.Symlink(s.socket, filepath.Join(own, "roced.sock"))); err != nil {
@@ -101,11 +101,11 @@ func TestSocketOfAnotherUser(t *testing.T) {
 	c.SysProcAttr = nil
 	c.Env = append(c.Env, "TMPDIR="+dir, "ROCED_SOCKET=", "XDG_RUNTIME_DIR=")
 	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "loop") {
-		t.Errorf("%v: ibv_devices of root found nobody's service:\n%s", err, out)
+		t.Errorf("%v: ibv_devices of root found the service of user nobody:\n%s", err, out)
 	}
 }
 
-// TestDevinfo: what the tool says of the device.
+// TestDevinfo: the tool's description of the device.
 func TestDevinfo(t *testing.T) {
 	s := serve(t)
 	out := s.output(t, "ibv_devinfo", "-v")
@@ -115,7 +115,7 @@ func TestDevinfo(t *testing.T) {
 		}
 	}
 	if list := s.output(t, "ibv_devices"); !strings.Contains(list, "loop") {
-		t.Errorf("ibv_devices says:\n%s", list)
+		t.Errorf("ibv_devices: got:\n%s", list)
 	}
 }
 
@@ -197,7 +197,7 @@ func awaitListener(t *testing.T, pid int, ended chan error, said *bytes.Buffer) 
 	t.Fatal("the server does not listen")
 }
 
-// listens says whether the process has a TCP socket that waits for connections.
+// listens reports whether the process has a listening TCP socket.
 func listens(pid int) bool {
 	own := map[string]bool{}
 	descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))

@@ -52,7 +52,7 @@ const (
 	halvesSize  = cqAt + 4096
 )
 
-// TestQueues has both halves do what they may in any order, and compares what each sees with a model.
+// TestQueues runs permitted operations of both halves in random order, and compares their views with a model.
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	for range 4 {
@@ -135,7 +135,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// ask gives the C half a command.
+// ask sends a command to the C half.
 func (h *halves) ask(format string, args ...any) string {
 	h.t.Helper()
 	fmt.Fprintf(h.in, format+"\n", args...)
@@ -310,8 +310,8 @@ func (h *halves) lie() {
 		were[i] = binary.LittleEndian.Uint32(h.memory[at:])
 		binary.LittleEndian.PutUint32(h.memory[at:], were[i]+1<<20+h.random.Uint32N(1<<20))
 	}
-	h.is("post send to a queue that lies", h.ask("S 1 2 0 0 0 0 1"), "0")
-	h.is("poll of a queue that lies", h.ask("P"), "none")
+	h.is("post send to an inconsistent queue", h.ask("S 1 2 0 0 0 0 1"), "0")
+	h.is("poll of an inconsistent queue", h.ask("P"), "none")
 	for i, at := range slices.Backward(words) {
 		binary.LittleEndian.PutUint32(h.memory[at:], were[i])
 	}

@@ -21,16 +21,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// built is what is made once for all tests: the libraries and roced.
+// built contains the libraries and roced, built once for all tests.
 var built struct {
 	sync.Once
 	dir string
 	err error
 }
 
-// tested is a file that tests read, and that is written when they have ended, for go test to run them again the next
-// time: it keeps no result of a test that has read what was just written. What make and go build read, it does not
-// see.
+// tested is a file that tests read, and that is written when they have ended, so that go test runs them again: it
+// does not cache results of tests that have read a recently written file. It does not track files read by make and
+// go build.
 const tested = "../build/tested"
 
 func TestMain(m *testing.M) {
@@ -63,14 +63,14 @@ func build(t *testing.T) string {
 	return built.dir
 }
 
-// kind is what the libraries and programs are compiled for.
+// kind describes the target of libraries and programs.
 type kind struct {
 	name      string
 	variables []string // make's
 }
 
-// glibc is that of this machine's programs. ROCED_SANITIZE is the argument of -fsanitize: what has gcc check the
-// libraries and the programs of the tests.
+// glibc is the target of this machine's programs. ROCED_SANITIZE is the argument of -fsanitize, for the libraries
+// and the programs of the tests.
 func glibc() kind {
 	flags := strings.Join(sanitize(), " ")
 	return kind{"glibc" + os.Getenv("ROCED_SANITIZE"), []string{"CFLAGS=-O2 -g " + flags, "SANITIZE=" + flags}}
@@ -95,7 +95,7 @@ func sanitize() []string {
 // libraries makes the libraries in a folder.
 func (k kind) libraries(to string) error { return k.keep(to, "all", "*.so*") }
 
-// program makes a program of tests/ or cm/tests/ against Debian's headers, which the user nobody may run.
+// program builds a program of tests/ or cm/tests/ against Debian's headers, executable by user nobody.
 func (k kind) program(t *testing.T, name string) (program string) {
 	t.Helper()
 	needs.Tools(t, "/usr/include/infiniband/verbs.h")
@@ -113,8 +113,8 @@ func (k kind) alone(t *testing.T, name string) (program string) {
 	return program
 }
 
-// keep has make build a target of programs.mk, and copies files of it to a folder. What is compiled stays in
-// verbs/c/build for the next time: make compiles what has changed since.
+// keep builds a target of programs.mk, and copies its files to a folder. Compiled files stay in verbs/c/build for
+// the next time: make compiles changed ones.
 func (k kind) keep(to, target, files string) error {
 	_, _ = os.ReadFile(tested)
 	kept, err := filepath.Abs("../build/ctest-" + k.name)
@@ -160,7 +160,7 @@ type service struct {
 	ended       chan struct{}
 }
 
-// nobody is the user of services and programs, if the test may choose.
+// nobody is the uid of services and programs, if the test can choose it.
 const nobody = 65534
 
 func asNobody(c *exec.Cmd) {
@@ -242,7 +242,7 @@ func (s *service) program(t *testing.T, name string, args ...string) string {
 	return s.output(t, glibc().program(t, "tests/"+name), args...)
 }
 
-// readable lets nobody run a program in a folder of the test.
+// readable makes a program in a folder of the test executable by user nobody.
 func readable(program string) error {
 	for dir := filepath.Dir(program); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
@@ -252,7 +252,7 @@ func readable(program string) error {
 	return nil
 }
 
-// printed is what a program that needs no service prints.
+// printed returns the output of a program that needs no service.
 func printed(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(program, args...).Output()

@@ -33,7 +33,7 @@ func TestOtherVersion(t *testing.T) {
 	s.refuse(t)
 	out := s.output(t, "ibv_devices")
 	if strings.Count(out, otherVersions) != 1 || strings.Contains(out, "loop") {
-		t.Errorf("ibv_devices beside a service of another version says:\n%s", out)
+		t.Errorf("ibv_devices with a service of another version: got:\n%s", out)
 	}
 }
 

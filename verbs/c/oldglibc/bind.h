@@ -1,8 +1,9 @@
 /*
- * bind.h: names of the C library as an old one has them. Included in front of each file when the libraries are built
- * for release (OLD_GLIBC=1), so that what is linked here runs with glibc 2.28 (RHEL 8, Debian 10) and newer ones.
+ * bind.h: symbol versions of an old C library. Included before each file when the libraries are built for release
+ * (OLD_GLIBC=1), so that they run with glibc 2.28 (RHEL 8, Debian 10) and newer ones.
  *
- * glibc 2.34 took libpthread in, and 2.32 one name of it: they have a new version beside the old one, which stays.
+ * glibc 2.34 includes libpthread, and 2.32 one name of it: they have a new version beside the old one, which is
+ * kept.
  */
 #if defined(__x86_64__)
 #define FIRST "GLIBC_2.2.5"

@@ -1,4 +1,4 @@
-/* What the C tests share: two queue pairs that talk to each other, and checks that say where they fail. */
+/* Shared by the C tests: two connected queue pairs, and checks that print their location. */
 #ifndef CHECK_H
 #define CHECK_H
 

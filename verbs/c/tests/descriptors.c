@@ -1,4 +1,5 @@
-/* A program at its limit of descriptors registers nothing and gets no channel, says so, and its session goes on. */
+/* At its limit of descriptors a program cannot register or create a channel, gets an error, and its session
+   continues. */
 #include <sys/resource.h>
 
 #include "check.h"

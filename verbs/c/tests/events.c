@@ -1,6 +1,6 @@
 /*
- * Events of channels and asynchronous ones, also of what is gone, SRQs with limits and resizes, multicast and address
- * handles of datagrams.
+ * Events of channels and asynchronous events, also of destroyed objects; SRQs with limits and resizes; multicast and
+ * address handles of datagrams.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -145,7 +145,7 @@ static void datagrams(void)
 	CHECK_IS(ibv_destroy_qp(from), 0);
 }
 
-/* What is outstanding is flushed, and an event says which queue pair it was. */
+/* Outstanding requests are flushed, and an event names the queue pair. */
 static void fatal_events(void)
 {
 	struct ibv_async_event event;
@@ -235,7 +235,7 @@ static struct ibv_cq *flush_of(struct ibv_comp_channel *channel)
 	return cq;
 }
 
-/* Events of objects that are gone are no events: who polls and then reads would wait. */
+/* Events of destroyed objects are not reported: a program that polls and then reads would block. */
 static void events_of_the_gone(void)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(p.context);

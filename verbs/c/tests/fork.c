@@ -157,7 +157,7 @@ static void *register_own(void *go_on)
 	return go_on;
 }
 
-/* The child changes nothing of the parent's, though small regions share pages with what the libraries keep. */
+/* The child does not change the parent's memory, though small regions share pages with the libraries' data. */
 static void fork_beside_small_regions(void)
 {
 	struct ibv_mr *small[8];

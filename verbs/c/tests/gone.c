@@ -1,5 +1,5 @@
 /*
- * The service ends while requests are outstanding: they are flushed, async_fd says DEVICE_FATAL,
+ * The service ends while requests are outstanding: they are flushed, async_fd reports DEVICE_FATAL,
  * nothing hangs.
  */
 #include "check.h"

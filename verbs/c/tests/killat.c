@@ -1,9 +1,9 @@
 /*
- * For LD_PRELOAD: counts what a program sends to the service, and kills one of both at a message. Each message is a
- * command, or a file that goes with one.
+ * For LD_PRELOAD: counts the messages of a program to the service, and kills one of the two at a message. Each
+ * message is a command, or a file that belongs to one.
  *
- * KILL_AT is the message's number, from 1; 0 only counts, and the number goes to stderr at the end. KILL_WHO is self
- * or service, KILL_WHEN before or after it is sent, KILL_BY the signal's number (9 if it is not there).
+ * KILL_AT is the message's number, from 1; 0 only counts, and prints the number to stderr at the end. KILL_WHO is
+ * self or service, KILL_WHEN before or after it is sent, KILL_BY the signal's number (default 9).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* What one side writes the other sees, and what is back is as it was. */
+/* Each side sees the other's writes, and unregistered memory is as before. */
 static void case_plain(void)
 {
 	char *p = island(10 * PAGE, PROT_READ | PROT_WRITE);
@@ -32,7 +32,7 @@ static void case_plain(void)
 	nothing_left();
 }
 
-/* Protections stay, and what is not to be written can be shared. */
+/* Protections are kept, and read-only memory can be shared. */
 static void case_protection(void)
 {
 	char *p = island(3 * PAGE, PROT_READ);
@@ -419,7 +419,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What it costs: medians, in microseconds. */
+/* The costs: medians, in microseconds. */
 static void costs(const char *with)
 {
 	const size_t sizes[] = {64, PAGE, 16 * PAGE, MIB, 16 * MIB};

@@ -85,7 +85,7 @@ static void dma(char *service)
 static void check_dma(void)
 {
 	for (size_t i = 0; i < CELLS; i++)
-		CHECK(arena[i].dma == want_dma[i], "cell %zu: what the service wrote is lost", i);
+		CHECK(arena[i].dma == want_dma[i], "cell %zu: the service's write is lost", i);
 }
 
 static void turn_registration(void)

@@ -1,7 +1,4 @@
-/*
- * What the tests of the caller's memory share: a process file of the test's own, and the service's view of
- * it.
- */
+/* Shared by the tests of the caller's memory: a process file of the test, and the service's view of it. */
 #ifndef MEMORYTEST_H
 #define MEMORYTEST_H
 
@@ -77,7 +74,7 @@ static inline void must_unshare(void *addr, size_t length)
 	CHECK(error == 0, "unshare %p, %zu: %s", addr, length, strerror(error));
 }
 
-/* file_blocks is what the file holds, in 512 bytes. */
+/* file_blocks returns the allocated size of the file, in 512 bytes. */
 static inline long file_blocks(void)
 {
 	struct stat st;
@@ -99,7 +96,7 @@ static inline int shared_mappings(void)
 	return n;
 }
 
-/* protection_of is what /proc/self/maps says of a page: "rw-p". */
+/* protection_of returns a page's protection in /proc/self/maps: "rw-p". */
 static inline const char *protection_of(void *addr)
 {
 	static char line[512];

@@ -1,6 +1,6 @@
 /*
- * For LD_PRELOAD of perftest's programs, which look for the processor's clock with gettimeofday for a fifth of a second,
- * spinning, before each line that they print: a clock that goes TIMES as fast. What they print as rates is wrong then.
+ * For LD_PRELOAD of perftest's programs, which calibrate the processor's clock with gettimeofday for a fifth of a
+ * second, spinning, before each line of output: a clock that is faster by TIMES. The printed rates are then wrong.
  */
 #include <stddef.h>
 #include <stdint.h>

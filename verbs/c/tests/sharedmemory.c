@@ -111,7 +111,7 @@ static void impossible(void)
 	char path[] = "/var/tmp/roced-XXXXXX";
 	int disk = mkstemp(path), closed = memfd();
 
-	if (geteuid() != 0) /* who may have a descriptor of it */
+	if (geteuid() != 0) /* only root can open a descriptor of it */
 		refused(anonymous, SIZE, EFAULT);
 	CHECK(disk >= 0);
 	unlink(path);

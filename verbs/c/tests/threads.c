@@ -1,4 +1,4 @@
-/* Commands, posts and polls by many threads, one of which waits for a neighbour that there is not. */
+/* Commands, posts and polls by many threads, one of which waits for a neighbour that does not exist. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -148,7 +148,7 @@ static void reset(void)
 		completed(50);
 }
 
-/* What is queued stays, and the events of an armed queue too. */
+/* Queued completions are kept, and so are the events of an armed queue. */
 static void resize(void)
 {
 	for (int i = 0; i < 4; i++) {

@@ -214,12 +214,12 @@ __attribute__((unused)) static void forked(void)
 	CHECK(rclose(near) == 0 && rclose(far) == 0 && rclose(l) == 0);
 }
 
-/* full: a program that may open no more is told when somebody connects, who is accepted when it may again. */
+/* full: raccept fails at the limit of descriptors, and accepts the pending connection afterwards. */
 static void full(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct ibv_qp_init_attr attr = small_qp(IBV_QPT_RC);
-	uint8_t hello[40] = { [0] = 1, [23] = 2 }; /* struct hello of streams.c: its version, and where to tell of room */
+	uint8_t hello[40] = { [0] = 1, [23] = 2 }; /* struct hello of streams.c: its version, and the address for credits */
 	struct rdma_conn_param param = { .private_data = hello, .private_data_len = sizeof(hello) };
 	uint16_t port;
 	int l = listener(&port), next = lowest_free(), far;

@@ -1,4 +1,4 @@
-/* What the test programs of librdmacm have in common. They are compiled with Debian's headers. */
+/* Shared by the test programs of librdmacm, which are compiled with Debian's headers. */
 #ifndef CHECK_H
 #define CHECK_H
 

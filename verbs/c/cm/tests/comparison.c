@@ -7,7 +7,7 @@ static const struct api kernel = { socket, bind, listen, accept, connect, shutdo
 static const struct api rsockets = { rsocket, rbind, rlisten, raccept, rconnect, rshutdown, rclose, rrecv, rrecvfrom, rrecvmsg, rsend,
 	rsendto, rsendmsg, rread, rreadv, rwritev, rpoll, rgetpeername, rgetsockname, rsetsockopt, rgetsockopt, rfcntl };
 
-/* kinds: sockets that there are. */
+/* kinds: the supported types of sockets. */
 static void kinds(void)
 {
 	int s;
@@ -222,7 +222,7 @@ static void transfers(void)
 	is("wait for all", on->recv(e[1], bytes, 3, MSG_WAITALL));
 	row("all", "%.3s", bytes);
 	is("writev", on->writev(e[0], two, 2));
-	is("readv", on->readv(e[1], two, 2)); /* of one segment and of one message: what is sent at once comes at once */
+	is("readv", on->readv(e[1], two, 2)); /* of one segment and of one message: sent together, it arrives together */
 	is("sendmsg of pieces", on->sendmsg(e[0], &(struct msghdr){ .msg_iov = pieces, .msg_iovlen = 4 }, 0));
 	is("all of them", on->recv(e[1], large, sizeof(large), MSG_WAITALL));
 	row("in order", "%c %c %c %c", large[0], large[1], large[2000], large[2001]);
@@ -456,7 +456,7 @@ static const struct { const char *what, *kernel, *rsockets; } allowed[] = {
 	{ ": SIGPIPE", "1", "0" },
 	/* As librdmacm; POSIX allows both. */
 	{ "sendto the peer", "1", "EISCONN" },
-	/* A peer says that it has closed both directions; TCP learns of one, until it sends. */
+	/* An rsocket's peer reports that it has closed both directions; TCP reports one, until it sends. */
 	{ "SHUT_RDWR: poll of the other", "IN OUT RDHUP RDNORM WRNORM", "IN OUT RDHUP HUP RDNORM WRNORM" },
 	{ "closed: poll", "IN OUT RDHUP RDNORM WRNORM", "IN OUT RDHUP HUP RDNORM WRNORM" },
 	/* The kernel's recv of a UDP socket that was shut down ends with 0 only if it may wait. */
@@ -512,7 +512,7 @@ static void make_all(const struct api *of, struct row *into)
 	options();
 }
 
-/* late tells after which call the test hangs. */
+/* late reports the call after which the test hangs. */
 static void late(int signal)
 {
 	(void)signal;

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <sys/uio.h>
 
-/* What the two kinds of sockets have in common. */
+/* The operations of both kinds of sockets. */
 struct api {
 	int (*socket)(int, int, int);
 	int (*bind)(int, const struct sockaddr *, socklen_t);
@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static inline void row(const char *what, c
 	va_end(args);
 }
 
-/* is is a row with what a call gives. */
+/* is prints a row with the result of a call. */
 static inline void is(const char *what, long result)
 {
 	if (result < 0)
@@ -68,7 +68,7 @@ static inline void is(const char *what, long result)
 		row(what, "%ld", result);
 }
 
-/* ready is a row with what is true of a socket among all that can be polled for. */
+/* ready_for prints a row with a socket's ready events, among all that can be polled. */
 static inline void ready_for(const char *what, int s, short events)
 {
 	struct pollfd p = { .fd = s, .events = events };

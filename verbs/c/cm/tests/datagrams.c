@@ -252,7 +252,7 @@ static void disarm(struct liar *l)
 	rdma_destroy_event_channel(l->channel);
 }
 
-/* forged: headers that are none, and one of another host, are dropped; what comes after them arrives. */
+/* forged: invalid headers, and one of another host, are dropped; later messages arrive. */
 static void forged(void)
 {
 	static struct liar l;

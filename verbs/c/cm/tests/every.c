@@ -1,10 +1,10 @@
 /*
  * A program that uses all kinds of objects: queue pairs of all types, regions, windows, channels, shared receive
- * queues, XRC, groups, ids. It is run by tests that kill it, or its service, at each of its commands.
+ * queues, XRC, groups, ids. Tests kill it, or its service, at each of its commands.
  *
- * With "dies" as its argument the service may end at any time: then the first call that fails ends the steps. All the
- * same nothing hangs: each request that is outstanding is flushed once, the events tell of the end, all can be freed,
- * and the memory has what it had.
+ * With "dies" as its argument the service may end at any time: then the first failed call ends the steps. Nothing may
+ * hang: each outstanding request is flushed once, events report the end, all objects can be freed, and the memory is
+ * unchanged.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ static bool failed(const char *what, int line)
 
 /* ------------------------------------------------------------------ completions */
 
-/* poll_until takes completions until so many are left; flushed says whether they may be errors. */
+/* poll_until polls completions until left are outstanding; flushed allows errors. */
 static bool poll_until(int left, bool flushed)
 {
 	time_t end = time(NULL) + 60;
@@ -416,7 +416,7 @@ static bool endpoints(void)
 
 /* ------------------------------------------------------------------ the end */
 
-/* What a service's end is to a program: each event once, and no call that waits for ever. */
+/* The effects of a service's end: each event once, and no call waits forever. */
 static void mourn(void)
 {
 	struct rdma_cm_event *event;

@@ -77,7 +77,7 @@ static void *receive_one(void *socket)
 	return NULL;
 }
 
-/* reap ends a child that has done what it should. */
+/* reap waits for a child and checks its status. */
 static void reap(pid_t child)
 {
 	int status;
@@ -86,7 +86,7 @@ static void reap(pid_t child)
 	CHECK(status == 0);
 }
 
-/* What has come is the parent's, and a thread that waits in the parent goes on. */
+/* Received messages are the parent's, and a waiting thread of the parent continues. */
 static void fork_beside_a_receiver(struct pair p)
 {
 	pthread_t waiting;

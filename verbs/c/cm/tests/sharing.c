@@ -1,4 +1,4 @@
-/* Streams of rsockets that threads share: what one writes stays together, signals and rclose end what others wait for. */
+/* Streams of rsockets shared by threads: the data of one call is contiguous; signals and rclose end waiting calls. */
 #include "streams.h"
 
 enum { HEAD = 100, BODY = 300000, RECORD = HEAD + BODY, RECORDS = 20 };
@@ -53,7 +53,7 @@ static int make_send(int s)
 
 static void handle(int signal) { (void)signal; }
 
-/* interrupted: a signal ends a call that waits, unless its handler says that calls go on. */
+/* interrupted: a signal ends a waiting call, unless its handler has SA_RESTART. */
 static void interrupted(void)
 {
 	struct pair p = pair();
@@ -100,7 +100,7 @@ static void closed(void)
 	CHECK(rclose(p.far) == 0);
 }
 
-/* sent: who may not wait does not wait for another thread's send either, which ends when the peer is gone. */
+/* sent: a non-blocking send does not wait for another thread's send, which ends with the peer. */
 static void sent(void)
 {
 	struct pair p = pair();
@@ -113,7 +113,7 @@ static void sent(void)
 	CHECK(rclose(p.near) == 0);
 }
 
-/* named: a listener that does not wait says who calls, although the connection is not there yet. */
+/* named: a non-blocking listener returns the peer's address before the connection is established. */
 static void named(void)
 {
 	struct sockaddr_in from = { 0 };

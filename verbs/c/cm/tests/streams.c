@@ -1,4 +1,4 @@
-/* Streams of rsockets: a peer that lies, and what a socket that does not wait still does. */
+/* Streams of rsockets: an invalid peer, and non-blocking sockets. */
 #define _GNU_SOURCE /* memfd_create */
 #include "streams.h"
 
@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* What the sides tell each other (cm/rsocket.h). */
+/* The exchanged parameters (cm/rsocket.h). */
 struct sge {
 	uint64_t addr;
 	uint32_t key, length;
@@ -51,7 +51,7 @@ static void hang_up(struct rdma_cm_id *id)
 	CHECK(rdma_destroy_id(id) == 0);
 }
 
-/* lie says that 4 bytes have come, and by its next message that more have than there is room for. */
+/* lie announces 4 bytes, and in its next message more than the buffer holds. */
 static void *lie(void *port)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(4) }, *bad;
@@ -68,7 +68,7 @@ static void *lie(void *port)
 	return NULL;
 }
 
-/* lied: a length of more than the receive buffer ends the stream. What came before is read, then the error, once. */
+/* lied: a length above the receive buffer ends the stream. Earlier bytes are read, then the error, once. */
 static void lied(void)
 {
 	static char bytes[1 << 29];
@@ -100,10 +100,7 @@ static void *count(void *l)
 	return &counted;
 }
 
-/*
- * hasty is a client that does not wait: it connects by asking again, and closes at once. What it has sent arrives all the
- * same.
- */
+/* hasty is a non-blocking client: it connects by retrying, and closes at once. Its sent bytes still arrive. */
 static void hasty(void)
 {
 	static char bytes[60000];
@@ -150,7 +147,7 @@ static void late(void)
 	CHECK(rclose(l) == 0);
 }
 
-/* largest is a stream with the longest queues and buffers that its sides can have: who asks for more gets these. */
+/* largest: a stream with the maximum queues and buffers, which larger requests get too. */
 static void largest(void)
 {
 	int name, all = -1, yes = 1, have = 0;
@@ -204,7 +201,7 @@ static long used_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* unasked: who waits for a listener, but not for requests, sleeps although there is one. */
+/* unasked: a poll of a listener without POLLIN sleeps although there is a request. */
 static void unasked(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -236,7 +233,7 @@ static void *send_letters(void *l)
 	return NULL;
 }
 
-/* peeked looks at what has come with several buffers: no byte is in two of them, and all are still there. */
+/* peeked peeks with several buffers: no byte is in two of them, and all can still be read. */
 static void peeked(void)
 {
 	char first[4], second[4], all[8];

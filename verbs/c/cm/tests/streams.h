@@ -1,4 +1,4 @@
-/* What the tests of streams have in common. */
+/* Shared by the tests of streams. */
 #ifndef STREAMS_H
 #define STREAMS_H
 

@@ -128,7 +128,7 @@ static void begin_datagrams(struct datagrams *d)
 	CHECK(pthread_create(&d->thread, NULL, receive_in_vain, &d->waiting) == 0);
 }
 
-/* end_datagrams: each call says that the device is gone, again and again. */
+/* end_datagrams: each call reports repeatedly that the device has ended. */
 static void end_datagrams(struct datagrams *d)
 {
 	struct pollfd ready = { .fd = d->other, .events = POLLIN };

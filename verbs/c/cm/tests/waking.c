@@ -1,8 +1,8 @@
 /*
- * Threads that wait for one stream: none takes another's wake-up, signals and rclose wake all. The library that this runs with
- * does not look by itself now and then: a wake-up that is lost is waited for without end.
+ * Threads that wait for one stream: each gets its own wake-up; signals and rclose wake all. The library of this test
+ * does not poll periodically, so a lost wake-up hangs.
  *
- *	waking PID    the service
+ * 	waking PID    the service
  */
 #include "streams.h"
 
@@ -30,7 +30,7 @@ static int make_poll(int s)
 	return found < 0 ? -1 : ready.revents;
 }
 
-/* beside_poll: one receives, while another asks rpoll again and again, which takes the events. */
+/* beside_poll: one thread receives, while another calls rpoll repeatedly, which reads the events. */
 static void beside_poll(void)
 {
 	struct pair p = pair();
@@ -49,7 +49,7 @@ static void beside_poll(void)
 	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 }
 
-/* beside_receive: of two bytes one is received, and who sleeps in rpoll is told of the other. */
+/* beside_receive: of two bytes one is received, and a thread that sleeps in rpoll is notified of the other. */
 static void beside_receive(void)
 {
 	struct pair p = pair();
@@ -66,7 +66,7 @@ static void beside_receive(void)
 	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 }
 
-/* beside_shutdown: what waits for bytes ends when another thread says that none are wanted. */
+/* beside_shutdown: a call that waits for bytes ends when another thread shuts down reading. */
 static void beside_shutdown(void)
 {
 	struct call receive, poll;
@@ -241,7 +241,7 @@ static pid_t stop(int service)
 
 static int make_shutdown(int s) { return rshutdown(s, SHUT_WR); }
 
-/* flushed: rshutdown waits until what was sent has gone; another thread that may not wait does not. */
+/* flushed: rshutdown waits until all data are sent; a non-blocking call of another thread does not. */
 static void flushed(int service)
 {
 	static char bytes[50000];
