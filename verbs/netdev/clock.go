@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// runClock looks at the interface's addresses and the port's MTU once a second, and has neighbours age.
+// runClock checks the interface's addresses and the port's MTU once a second, and ages neighbours.
 func (d *Device) runClock(ctx context.Context) error {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
@@ -37,7 +37,7 @@ func (d *Device) tick(ctx context.Context) error {
 	return d.tell(ctx, append(say, ask...))
 }
 
-// lookAtOwn takes the addresses that the interface has now.
+// lookAtOwn reads the interface's current addresses.
 func (d *Device) lookAtOwn() error {
 	prefixes, err := d.iface.Prefixes()
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 const (
 	port = 1 // a device has one
 
-	// qkeyBase and the id are a network's Q_Key: the card drops what comes from another network.
+	// qkeyBase and the id are a network's Q_Key: the card drops packets of other networks.
 	qkeyBase = 0x0b1b0000
 )
 
-// Device is an interface whose IP packets travel over a card (struct rdma_netdev). Its methods are safe for
-// concurrent use, but SetID and Init.
+// Device is an interface whose IP packets are carried by a card (struct rdma_netdev). Its methods are safe for
+// concurrent use, except SetID and Init.
 type Device struct {
-	ClientPriv any            // the program's own: clnt_priv
-	HCA        *verbs.Context // the program's; Close leaves it open
+	ClientPriv any            // for the program's own use: clnt_priv
+	HCA        *verbs.Context // owned by the program; Close leaves it open
 	PortNum    uint8
 
 	options  Options
@@ -41,19 +41,19 @@ type Device struct {
 	mu         sync.Mutex
 	own        own
 	neighbours neighbours
-	hops       map[netip.Addr]netip.Addr // of destinations that are in none of our networks
-	connecting int                       // goroutines that make an address handle
+	hops       map[netip.Addr]netip.Addr // of destinations outside the interface's networks
+	connecting int                       // goroutines that create an address handle
 }
 
-// Alloc makes a device, with an interface that carries nothing yet: a TUN in the calling thread's network
-// namespace, whose name may have a %d for the first free number (alloc_rdma_netdev). It needs CAP_NET_ADMIN, unless
-// Options.Interface is given. Call Init, and Close to free it.
+// Alloc creates a device, with an interface that is not started yet: a TUN in the calling thread's network namespace,
+// whose name may contain a %d for the first free number (alloc_rdma_netdev). It needs CAP_NET_ADMIN, unless
+// Options.Interface is set. Call Init next, and Close to free it.
 func Alloc(c *verbs.Context, portNum uint8, name string, o Options) (*Device, error) {
 	if c == nil {
-		return nil, fmt.Errorf("alloc %s: %w: no verbs.Context", name, verbs.ErrInvalid)
+		return nil, fmt.Errorf("alloc %s: %w: the verbs.Context is nil", name, verbs.ErrInvalid)
 	}
 	if portNum != port {
-		return nil, fmt.Errorf("alloc %s: %w: port %d; a device has port 1 only", name, verbs.ErrInvalid, portNum)
+		return nil, fmt.Errorf("alloc %s: %w: port %d; the only port is 1", name, verbs.ErrInvalid, portNum)
 	}
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("alloc %s: %w", name, err)
@@ -75,32 +75,32 @@ func Alloc(c *verbs.Context, portNum uint8, name string, o Options) (*Device, er
 	return d, nil
 }
 
-// Name is the interface's.
+// Name returns the interface's name.
 func (d *Device) Name() string { return d.iface.Name() }
 
-// SetID chooses the network, 0 to 65535, before Init (set_id): devices hear those of the same id only. verbs.ErrBusy
-// after Init.
+// SetID sets the network id, 0 to 65535, before Init (set_id): devices receive only packets of their own network.
+// verbs.ErrBusy after Init.
 func (d *Device) SetID(id int) error {
 	switch {
 	case d.endpoint != nil:
 		return fmt.Errorf("set id of %s: %w: call it before Init", d.Name(), verbs.ErrBusy)
 	case id < 0 || id > 0xffff:
-		return fmt.Errorf("set id of %s: %w: %d; 0 to 65535", d.Name(), verbs.ErrInvalid, id)
+		return fmt.Errorf("set id of %s: %w: %d; valid are 0 to 65535", d.Name(), verbs.ErrInvalid, id)
 	}
 	d.id = uint16(id)
 	return nil
 }
 
-// QKey is the network's Q_Key, which all its queue pairs have.
+// QKey returns the network's Q_Key, which all its queue pairs use.
 func (d *Device) QKey() verbs.QKey { return qkeyBase | verbs.QKey(d.id) }
 
-// Group is the network's group.
+// Group returns the network's group.
 func (d *Device) Group() netip.Addr { return d.group.IP() }
 
-// Init makes the queue pair, joins the network's group, and sets the interface up (initialize_rdma_netdev).
+// Init creates the queue pair, joins the network's group, and sets the interface up (initialize_rdma_netdev).
 func (d *Device) Init() error {
 	if d.endpoint != nil {
-		return fmt.Errorf("init %s: %w: it is initialised", d.Name(), verbs.ErrBusy)
+		return fmt.Errorf("init %s: %w: it is already initialised", d.Name(), verbs.ErrBusy)
 	}
 	if err := d.init(); err != nil {
 		if d.endpoint != nil {
@@ -137,12 +137,12 @@ func (d *Device) init() (err error) {
 	}
 	d.mtu = d.wantedMTU()
 	if most := d.pieceLen() * maxPieces; d.mtu > most {
-		return fmt.Errorf("%w: MTU %d: at most %d on this port", verbs.ErrInvalid, d.mtu, most)
+		return fmt.Errorf("%w: MTU %d exceeds this port's maximum of %d", verbs.ErrInvalid, d.mtu, most)
 	}
 	if err := d.iface.Start(d.mtu); err != nil {
 		return err
 	}
-	return d.lookAtOwn() // or the first packets would find no address to ask from
+	return d.lookAtOwn() // otherwise the first packets would have no source address for queries
 }
 
 func orDefault(n, otherwise int) int {
@@ -156,7 +156,7 @@ func (d *Device) groupAddr(gid verbs.GID) ud.Addr {
 	return ud.Addr{GID: gid, QPN: verbs.MulticastQPN, QKey: d.QKey()}
 }
 
-// pieceLen is how many bytes of a packet a datagram takes now.
+// pieceLen returns the maximum bytes of a packet in one datagram.
 func (d *Device) pieceLen() int { return d.endpoint.MaxMessage() - headerLen }
 
 func (d *Device) wantedMTU() int {
@@ -166,7 +166,7 @@ func (d *Device) wantedMTU() int {
 	return max(d.pieceLen(), ipv6MTU)
 }
 
-// MTU is the interface's, in bytes.
+// MTU returns the interface's MTU in bytes.
 func (d *Device) MTU() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -163,7 +163,7 @@ func TestGroupsAndSend(t *testing.T) {
 	refused(t, db.DetachMcast(gid, 0), verbs.ErrNoGID)
 	refused(t, db.AttachMcast(gid, 1, false, 0), verbs.ErrInvalid, "MLID")
 	refused(t, db.AttachMcast(gid, 0, true, 5), verbs.ErrInvalid, "Q_Key")
-	refused(t, da.Send(guard(t), []byte("no packet"), to), verbs.ErrInvalid, "no IP packet")
+	refused(t, da.Send(guard(t), []byte("no packet"), to), verbs.ErrInvalid, "not an IP packet")
 	refused(t, da.Send(guard(t), ipPacket("192.168.7.1", "192.168.7.2", 65535), to), ud.ErrTooLong)
 }
 

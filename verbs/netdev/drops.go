@@ -2,31 +2,31 @@ package netdev
 
 import "sync/atomic"
 
-// drop is why a packet was not carried.
+// drop is the reason why a packet was not carried.
 type drop uint8
 
 const (
 	dropNone drop = iota
 
-	// Packets that came.
-	dropShort          // no room for a header and a byte
+	// Received packets.
+	dropShort          // shorter than a header and a byte
 	dropProtocol       // neither IP nor ARP
-	dropNotIP          // not of the IP version that the header says
-	dropLength         // not as long as its IP header says
-	dropSource         // claims an address that no neighbour can have
-	dropDestination    // for an address that is on no wire
-	dropUnicastInGroup // for one host, but sent to all
-	dropPiece          // a piece without those before it
-	dropTooLong        // more pieces, or bytes, than a packet may have
-	dropResolution     // a question or an answer that makes no sense
-	dropClaim          // a question or an answer in the name of this host
+	dropNotIP          // another IP version than the header states
+	dropLength         // another length than its IP header states
+	dropSource         // source address that no neighbour can have
+	dropDestination    // destination address that cannot be on a link
+	dropUnicastInGroup // a unicast packet in the group
+	dropPiece          // a piece without the previous ones
+	dropTooLong        // more pieces or bytes than permitted
+	dropResolution     // an invalid query or reply
+	dropClaim          // a query or reply with an address of this host
 	dropInterface      // refused by the interface
 
-	// Packets to be sent.
-	dropNoAddress   // the interface has no address to ask from
-	dropNoNeighbour // nobody answers for the address
+	// Packets to send.
+	dropNoAddress   // the interface has no source address for the query
+	dropNoNeighbour // no neighbour responds for the address
 	dropNoHop       // the host has no route to it
-	dropWaiting     // too many wait for the same neighbour, or the neighbour was forgotten for another
+	dropWaiting     // too many packets wait for the neighbour, or the neighbour was evicted
 	dropSend        // refused by the card
 
 	drops
@@ -40,7 +40,7 @@ var dropNames = [drops]string{
 	dropSend: "send",
 }
 
-// counters are a device's numbers.
+// counters are the counters of a device.
 type counters struct {
 	received, receivedBytes, sent, sentBytes atomic.Uint64
 	dropped                                  [drops]atomic.Uint64
@@ -48,16 +48,16 @@ type counters struct {
 
 func (c *counters) drop(d drop, n int) { c.dropped[d].Add(uint64(n)) }
 
-// Stats are a device's numbers since Init.
+// Stats are the counters of a device since Init.
 type Stats struct {
-	Received, ReceivedBytes uint64 // packets that the interface was given
-	Sent, SentBytes         uint64 // packets that the card was given
-	Neighbours              int    // peers that are known, or asked for, now
-	// Drops is how many packets were not carried, by reason; the card's own drops are not in it.
+	Received, ReceivedBytes uint64 // packets written to the interface
+	Sent, SentBytes         uint64 // packets passed to the card
+	Neighbours              int    // peers that are known, or queried, now
+	// Drops is the number of packets that were not carried, by reason; the card's own drops are not included.
 	Drops map[string]uint64
 }
 
-// Stats reads the device's numbers.
+// Stats returns the device's counters.
 func (d *Device) Stats() Stats {
 	c := &d.counters
 	s := Stats{

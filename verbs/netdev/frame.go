@@ -2,7 +2,7 @@ package netdev
 
 import "encoding/binary"
 
-// What stands in front of each piece of a packet. A packet in one piece has zeros behind its EtherType, as in RFC 4391.
+// The header of each piece of a packet. In a packet of one piece, zeros follow the EtherType, as in RFC 4391.
 //
 //	0        2                  3
 //	+--------+------------------+-----------+
@@ -15,7 +15,7 @@ const (
 	typeARP  = 0x0806
 	typeIPv6 = 0x86dd
 
-	// moreFollow marks all pieces but the last. The bits below are the piece's place.
+	// moreFollow marks all pieces except the last. The bits below are the index of the piece.
 	moreFollow = 0x80
 
 	maxPieces     = 16
@@ -38,7 +38,7 @@ func (h header) put(p []byte) {
 	}
 }
 
-// parseHeader takes the header off; false if there is none.
+// parseHeader splits off the header; false if it is incomplete.
 func parseHeader(p []byte) (h header, payload []byte, ok bool) {
 	if len(p) <= headerLen {
 		return h, nil, false
@@ -50,5 +50,5 @@ func parseHeader(p []byte) (h header, payload []byte, ok bool) {
 	return h, p[headerLen:], true
 }
 
-// whole says whether the packet has one piece.
+// whole reports whether the packet has one piece.
 func (h header) whole() bool { return h.piece == 0 && !h.more }

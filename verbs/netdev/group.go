@@ -6,8 +6,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// AttachMcast has the device receive what is sent to a group, besides the network's own (attach_mcast). The MLID is 0
-// on RoCE. With setQKey the group's Q_Key is said, which must be the network's: the queue pair has one.
+// AttachMcast makes the device receive messages to a group, in addition to the network's own (attach_mcast). The MLID
+// is 0 on RoCE. If setQKey is true, qkey is the group's Q_Key and must be that of the network, since the queue pair has
+// one Q_Key.
 func (d *Device) AttachMcast(gid verbs.GID, mlid verbs.MLID, setQKey bool, qkey verbs.QKey) error {
 	if err := d.checkGroup(mlid); err != nil {
 		return fmt.Errorf("attach to %v: %w", gid, err)
@@ -31,7 +32,7 @@ func (d *Device) checkGroup(mlid verbs.MLID) error {
 	case d.endpoint == nil:
 		return fmt.Errorf("%w: call Init first", verbs.ErrState)
 	case mlid != 0:
-		return fmt.Errorf("%w: MLID %v; groups of RoCE have 0", verbs.ErrInvalid, mlid)
+		return fmt.Errorf("%w: MLID %v; it must be 0 on RoCE", verbs.ErrInvalid, mlid)
 	}
 	return nil
 }

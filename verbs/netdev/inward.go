@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// runInward carries what comes to the host.
+// runInward carries received packets to the host.
 func (d *Device) runInward(ctx context.Context) error {
 	messages := make([]ud.Message, readBatch)
 	r := reassembly{begun: map[origin]*partial{}}
@@ -27,14 +27,14 @@ func (d *Device) runInward(ctx context.Context) error {
 	}
 }
 
-// ownNow is a view of the interface's addresses.
+// ownNow returns a view of the interface's addresses.
 func (d *Device) ownNow() own {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return own{prefixes: d.own.prefixes} // which are replaced, never changed
+	return own{prefixes: d.own.prefixes} // replaced, never changed
 }
 
-// arrive takes one datagram.
+// arrive processes one datagram.
 func (d *Device) arrive(ctx context.Context, now time.Duration, m *ud.Message, r *reassembly, own own) drop {
 	h, p, ok := parseHeader(m.Data)
 	if !ok {
@@ -68,7 +68,7 @@ func (d *Device) arrive(ctx context.Context, now time.Duration, m *ud.Message, r
 	return dropNone
 }
 
-// resolve takes a question, an answer or an announcement.
+// resolve processes a query, a reply or an announcement.
 func (d *Device) resolve(ctx context.Context, now time.Duration, m *ud.Message, p []byte, own own) drop {
 	r, ok := parseResolution(p)
 	if !ok {
@@ -82,15 +82,15 @@ func (d *Device) resolve(ctx context.Context, now time.Duration, m *ud.Message, 
 		answer := resolution{opAnswer, r.target, r.sender}
 		reply := [1]ud.Message{*m}
 		reply[0].To, reply[0].Data, reply[0].HasImm = m.From, answer.message(), false
-		d.endpoint.TrySend(ctx, reply[:]) // who is not answered asks again
+		d.endpoint.TrySend(ctx, reply[:]) // if the reply is lost, the peer repeats the query
 	}
 	return dropNone
 }
 
-// maxConnecting bounds the goroutines that make address handles.
+// maxConnecting is the maximum number of goroutines that create address handles.
 const maxConnecting = 32
 
-// learn notes where a neighbour is, if it was asked for.
+// learn stores the location of a neighbour, if it was queried.
 func (d *Device) learn(ctx context.Context, now time.Duration, ip netip.Addr, place ud.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +105,7 @@ func (d *Device) learn(ctx context.Context, now time.Duration, ip netip.Addr, pl
 	}
 }
 
-// connect makes the address handle of a neighbour's place, which may take a while, and sends what waits for it.
+// connect creates the address handle of a neighbour, which may take a while, and sends the packets that wait for it.
 func (d *Device) connect(ctx context.Context, ip netip.Addr, place ud.Addr) {
 	within, cancel := context.WithTimeout(ctx, maxAsks*askEvery)
 	defer cancel()
@@ -129,5 +129,5 @@ func (d *Device) connect(ctx context.Context, ip netip.Addr, place ud.Addr) {
 			return
 		}
 	}
-	_ = d.flush(ctx) // the end, which Run sees too
+	_ = d.flush(ctx) // an error is the end, which Run detects too
 }

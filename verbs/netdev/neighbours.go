@@ -9,38 +9,39 @@ import (
 )
 
 const (
-	// confirmedFor is how long an answer is good; askEvery how often is asked, and maxAsks how often without an answer.
+	// confirmedFor is the validity of a reply, askEvery the interval of queries, and maxAsks the maximum of queries
+	// without a reply.
 	confirmedFor = 30 * time.Second
 	askEvery     = time.Second
 	maxAsks      = 3
-	// maxWaiting is how many packets wait for an answer, by neighbour.
+	// maxWaiting is the maximum number of packets that wait for a reply, per neighbour.
 	maxWaiting = 16
 )
 
 // neighbour is a peer by its IP address.
 type neighbour struct {
 	ip        netip.Addr
-	place     ud.Addr // where it is; zero until it is known
+	place     ud.Addr // its location; zero until it is known
 	source    netip.Addr
-	confirmed time.Duration // when it last said so
+	confirmed time.Duration // time of its last reply
 	used      time.Duration
 	asked     time.Duration
-	asks      int      // since it last answered
-	waiting   [][]byte // packets, until it answers
+	asks      int      // queries since its last reply
+	waiting   [][]byte // packets, until it replies
 	turn      *list.Element
 }
 
 func (n *neighbour) known() bool { return !n.place.IsZero() }
 
-// neighbours are the peers that were asked for, the most recently used one first. The time is a parameter.
+// neighbours are the queried peers, the most recently used one first. The time is a parameter.
 type neighbours struct {
 	all   map[netip.Addr]*neighbour
 	order list.List
 	limit int
 }
 
-// find gives the neighbour of an address, and makes one if there is none; packets that waited for the one that
-// had to go for it are lost. The source is the own address to ask from.
+// find returns the neighbour of an address, and creates it if necessary; lost is the number of packets that waited for
+// the neighbour evicted for it. The source is the own address for queries.
 func (n *neighbours) find(now time.Duration, ip, source netip.Addr) (found *neighbour, lost int) {
 	if found = n.all[ip]; found == nil {
 		if len(n.all) >= n.limit {
@@ -56,17 +57,17 @@ func (n *neighbours) find(now time.Duration, ip, source netip.Addr) (found *neig
 	return found, lost
 }
 
-// remove forgets a neighbour, and says how many packets waited for it.
+// remove removes a neighbour, and returns the number of packets that waited for it.
 func (n *neighbours) remove(one *neighbour) int {
 	delete(n.all, one.ip)
 	n.order.Remove(one.turn)
 	return len(one.waiting)
 }
 
-// confirm notes that a neighbour is where it was.
+// confirm records that a neighbour's location is unchanged.
 func (n *neighbour) confirm(now time.Duration) { n.confirmed, n.asks = now, 0 }
 
-// mustAsk says whether it is time to ask for a neighbour, and notes that it is done.
+// mustAsk reports whether a query for a neighbour is due, and records that it is sent.
 func (n *neighbour) mustAsk(now time.Duration) bool {
 	if n.known() && (now-n.confirmed < confirmedFor || n.used < n.confirmed) || now-n.asked < askEvery {
 		return false
@@ -76,7 +77,7 @@ func (n *neighbour) mustAsk(now time.Duration) bool {
 	return true
 }
 
-// age forgets who does not answer, or is not needed, and gives those to ask again.
+// age removes neighbours that do not respond or are unused, and returns those to query again.
 func (n *neighbours) age(now time.Duration) (ask []resolution, unanswered int) {
 	for _, one := range n.all {
 		idle := one.known() && now-max(one.used, one.confirmed) > 2*confirmedFor

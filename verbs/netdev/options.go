@@ -13,25 +13,25 @@ type Options struct {
 	// Interface is used instead of a new TUN. The device closes it.
 	Interface Interface
 
-	// Addresses are given to the TUN when it is up, with their networks' lengths. Others may be added and removed
-	// while it runs (ip address): the device notices within a second.
+	// Addresses are assigned to the TUN when it is up, with their networks' lengths. Others may be added and removed at
+	// run time (ip address): the device detects changes within a second.
 	Addresses []netip.Prefix
 
-	// Group is where multicast, broadcast and questions for addresses travel. The zero Addr stands for one made of
-	// the id: 239.192.0.0 + id if the card has an IPv4 address, else ff15::7b6e:0 + id.
+	// Group is the group for multicast, broadcast and address queries. The zero Addr means one derived from the id:
+	// 239.192.0.0 + id if the card has an IPv4 address, else ff15::7b6e:0 + id.
 	Group netip.Addr
 
-	// Source is the card's address to send from; the zero Addr for the one that suits the destination.
+	// Source is the source address on the card; the zero Addr means one that matches the destination.
 	Source netip.Addr
 
-	// MTU is the interface's, in bytes, 68 to 65472 and at most 16 datagrams. 0 stands for what one datagram takes,
-	// but 1280 at least, and follows the port's MTU.
+	// MTU is that of the interface, in bytes, 68 to 65472 and at most 16 datagrams. 0 means the capacity of one
+	// datagram, but at least 1280, following the port's MTU.
 	MTU int
 
-	// MaxNeighbours is how many peers are known at most; 0 stands for 1024. The least recently used one goes.
+	// MaxNeighbours is the maximum number of known peers (default 1024). The least recently used one is evicted.
 	MaxNeighbours int
 
-	// RecvDepth and SendDepth are the numbers of buffers, of a datagram each. 0 stands for 1024 and 512.
+	// RecvDepth and SendDepth are the numbers of buffers of one datagram each (defaults 1024 and 512).
 	RecvDepth, SendDepth int
 }
 
@@ -44,11 +44,11 @@ const (
 func (o *Options) check() error {
 	switch {
 	case o.MTU != 0 && (o.MTU < leastMTU || o.MTU > longestPacket):
-		return fmt.Errorf("%w: MTU %d: %d to %d bytes, or 0", verbs.ErrInvalid, o.MTU, leastMTU, longestPacket)
+		return fmt.Errorf("%w: MTU %d; valid are %d to %d bytes, or 0", verbs.ErrInvalid, o.MTU, leastMTU, longestPacket)
 	case o.Interface != nil && len(o.Addresses) > 0:
-		return fmt.Errorf("%w: Addresses are for a TUN: an Interface has its own", verbs.ErrInvalid)
+		return fmt.Errorf("%w: Addresses require a TUN; an Interface has its own addresses", verbs.ErrInvalid)
 	case slices.ContainsFunc(o.Addresses, func(p netip.Prefix) bool { return !p.IsValid() || !isHost(p.Addr()) }):
-		return fmt.Errorf("%w: Addresses %v: each is a host's, with a length, such as 192.168.7.1/24", verbs.ErrInvalid, o.Addresses)
+		return fmt.Errorf("%w: Addresses %v; each must be a host address with a length, such as 192.168.7.1/24", verbs.ErrInvalid, o.Addresses)
 	case o.MaxNeighbours < 0:
 		return fmt.Errorf("%w: MaxNeighbours is negative", verbs.ErrInvalid)
 	case o.Group.IsValid() && !o.Group.IsMulticast():
@@ -57,7 +57,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// groupOf is the group of a network.
+// groupOf returns the group of a network.
 func groupOf(c *verbs.Context, id uint16) (netip.Addr, error) {
 	gids, err := c.QueryGIDTable(port)
 	if err != nil {

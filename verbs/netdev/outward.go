@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	readBatch = 64  // packets that are read at once
-	sendBatch = 256 // pieces that are sent at once
+	readBatch = 64  // packets read at once
+	sendBatch = 256 // pieces sent at once
 )
 
-// outward is what leaves. All pieces of a packet leave in a row, so its lock is held from the first to the last.
+// outward is the sending direction. All pieces of a packet are sent in a row, so its lock is held from the first to the
+// last.
 type outward struct {
 	mu       sync.Mutex
 	messages []ud.Message
@@ -45,7 +46,7 @@ func (d *Device) runOutward(ctx context.Context) error {
 	}
 }
 
-// carry sends packets that lie at a stride, each with room for a header in front.
+// carry sends packets that are stored at a stride, each with room for a header in front.
 func (d *Device) carry(ctx context.Context, memory []byte, stride int, sizes []int) error {
 	now, o := d.now(), &d.outward
 	var asks []resolution
@@ -67,7 +68,8 @@ func (d *Device) carry(ctx context.Context, memory []byte, stride int, sizes []i
 	return d.tell(ctx, asks)
 }
 
-// route says where a packet goes. It keeps or drops one that cannot go now, and adds what is to be asked.
+// route returns the destination of a packet. It queues or drops a packet that cannot be sent now, and adds the
+// necessary queries to asks.
 func (d *Device) route(now time.Duration, p []byte, asks *[]resolution) (to ud.Addr, protocol uint16, ok bool) {
 	ip, why := parsePacket(p)
 	if why != dropNone {
@@ -103,7 +105,7 @@ func (d *Device) route(now time.Duration, p []byte, asks *[]resolution) (to ud.A
 	return to, 0, false
 }
 
-// wait keeps a packet until the neighbour answers.
+// wait queues a packet until the neighbour responds.
 func (d *Device) wait(n *neighbour, p []byte) {
 	if len(n.waiting) >= maxWaiting {
 		d.counters.drop(dropWaiting, 1)
@@ -114,7 +116,7 @@ func (d *Device) wait(n *neighbour, p []byte) {
 	n.waiting = append(n.waiting, framed)
 }
 
-// hop is the neighbour by which a destination is reached. The caller holds mu.
+// hop returns the next hop to a destination. The caller holds mu.
 func (d *Device) hop(to netip.Addr) (netip.Addr, error) {
 	if d.own.onLink(to) {
 		return to, nil
@@ -129,7 +131,7 @@ func (d *Device) hop(to netip.Addr) (netip.Addr, error) {
 	return hop, err
 }
 
-// add makes a packet's pieces. The packet has room for a header in front.
+// add adds a packet's pieces. The packet has room for a header in front.
 func (d *Device) add(ctx context.Context, framed []byte, protocol uint16, to ud.Addr) error {
 	o, most := &d.outward, d.pieceLen()
 	p := framed[headerLen:]
@@ -152,7 +154,7 @@ func (d *Device) add(ctx context.Context, framed []byte, protocol uint16, to ud.
 	return nil
 }
 
-// cut makes pieces of a packet.
+// cut splits a packet into pieces.
 func (o *outward) cut(h header, p []byte, most int, to ud.Addr) {
 	for ; len(p) > 0; h.piece++ {
 		n := min(len(p), most)
@@ -167,7 +169,8 @@ func (o *outward) cut(h header, p []byte, most int, to ud.Addr) {
 	}
 }
 
-// flush sends what was added. A message that the card refuses is dropped; an error means that there is no card.
+// flush sends the added pieces. A message that the card refuses is dropped; an error means that the card is closed or
+// has failed.
 func (d *Device) flush(ctx context.Context) error {
 	o := &d.outward
 	left := o.messages
@@ -190,12 +193,12 @@ func (d *Device) flush(ctx context.Context) error {
 	return nil
 }
 
-// isOver says that an error is no message's, but the end.
+// isOver reports whether an error is the end of the device, and not of one message.
 func isOver(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, net.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed)
 }
 
-// tell sends questions and announcements to the group, unless there is no room: they are repeated.
+// tell sends queries and announcements to the group, unless there is no room: they are repeated.
 func (d *Device) tell(ctx context.Context, list []resolution) error {
 	for _, r := range list {
 		one := [1]ud.Message{{To: d.group, Data: r.message()}}
@@ -206,17 +209,17 @@ func (d *Device) tell(ctx context.Context, list []resolution) error {
 	return nil
 }
 
-// Send sends an IP packet to a queue pair or a group, past the neighbours: send, whose address handle and queue pair
-// number are the ud.Addr. Its Q_Key is the network's if it is 0.
+// Send sends an IP packet to a queue pair or a group, without address resolution (the kernel's send, whose address
+// handle and queue pair number are the ud.Addr). If its Q_Key is 0, the network's is used.
 func (d *Device) Send(ctx context.Context, p []byte, to ud.Addr) error {
 	ip, why := parsePacket(p)
 	switch {
 	case d.endpoint == nil:
 		return fmt.Errorf("send to %v: %w: call Init first", to, verbs.ErrState)
 	case why != dropNone:
-		return fmt.Errorf("send to %v: %w: no IP packet (%s)", to, verbs.ErrInvalid, dropNames[why])
+		return fmt.Errorf("send to %v: %w: not an IP packet (%s)", to, verbs.ErrInvalid, dropNames[why])
 	case len(p) > d.pieceLen()*maxPieces:
-		return fmt.Errorf("send to %v: %w: %d bytes, at most %d fit", to, ud.ErrTooLong, len(p), d.pieceLen()*maxPieces)
+		return fmt.Errorf("send to %v: %w: %d bytes; the maximum is %d", to, ud.ErrTooLong, len(p), d.pieceLen()*maxPieces)
 	}
 	if err := d.endpoint.Resolve(ctx, to); err != nil {
 		return err

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// own are the interface's addresses, as they were last looked at.
+// own are the interface's addresses, as last read.
 type own struct {
 	prefixes []netip.Prefix
-	// announce is how often an address is yet to be announced: a datagram may be lost.
+	// announce is the number of remaining announcements of an address: a datagram may be lost.
 	announce map[netip.Addr]int
 }
 
@@ -18,12 +18,12 @@ func (o *own) has(a netip.Addr) bool {
 	return slices.ContainsFunc(o.prefixes, func(p netip.Prefix) bool { return p.Addr() == a })
 }
 
-// onLink says whether an address is in one of the interface's networks.
+// onLink reports whether an address is in one of the interface's networks.
 func (o *own) onLink(a netip.Addr) bool {
 	return slices.ContainsFunc(o.prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// source is the own address to ask from: the packet's, or one that suits the neighbour.
+// source returns the own address for a query: the packet's, or one that matches the neighbour.
 func (o *own) source(from, neighbour netip.Addr) (found netip.Addr, ok bool) {
 	if o.has(from) {
 		return from, true
@@ -39,7 +39,7 @@ func (o *own) source(from, neighbour netip.Addr) (found netip.Addr, ok bool) {
 	return found, found.IsValid()
 }
 
-// change takes the addresses that the interface has now.
+// change sets the interface's current addresses.
 func (o *own) change(prefixes []netip.Prefix) {
 	for _, p := range prefixes {
 		if !o.has(p.Addr()) {
@@ -54,7 +54,7 @@ func (o *own) change(prefixes []netip.Prefix) {
 	}
 }
 
-// announced gives the announcements that are due.
+// announced returns the announcements that are due.
 func (o *own) announced() (list []resolution) {
 	for a, left := range o.announce {
 		list = append(list, resolution{opAsk, a, a})

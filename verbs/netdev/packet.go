@@ -12,13 +12,13 @@ const (
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// packet is the header of an IP packet, as far as it is looked at.
+// packet is the parsed part of an IP packet's header.
 type packet struct {
 	protocol uint16 // EtherType
 	from, to netip.Addr
 }
 
-// parsePacket looks at an IP packet, whose length must be what its header says.
+// parsePacket parses an IP packet, whose length must match its header.
 func parsePacket(p []byte) (packet, drop) {
 	if len(p) == 0 {
 		return packet{}, dropNotIP
@@ -54,11 +54,11 @@ func parseIPv6(p []byte) (packet, drop) {
 	return packet{typeIPv6, from, to}, dropNone
 }
 
-// forAll says whether a packet is for several hosts.
+// forAll reports whether a packet is for several hosts.
 func (p *packet) forAll() bool { return p.to.IsMulticast() || p.to == broadcast }
 
-// checkArrived refuses what no neighbour sends: packets from addresses that no host has, or that this one has, and
-// those for one host that came in the group.
+// checkArrived rejects invalid packets of neighbours: with a source address that no host can have, or that this host
+// has, and unicast packets in the group.
 func (p *packet) checkArrived(protocol uint16, inGroup bool, isOwn func(netip.Addr) bool) drop {
 	switch {
 	case p.protocol != protocol:

@@ -6,32 +6,32 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// reassembly puts pieces together. A source's pieces come in order, or the packet is dropped. It keeps the begun
-// packets of few sources: one that is pushed out loses a packet, and no memory is filled.
+// reassembly joins pieces. A source's pieces arrive in order, or the packet is dropped. It stores the incomplete
+// packets of a limited number of sources, so memory is bounded; an evicted source loses a packet.
 type reassembly struct {
 	begun map[origin]*partial
 }
 
 const (
 	maxPartials = 64
-	// pieceLife is how long pieces wait for the next.
+	// pieceLife is the maximum time between two pieces.
 	pieceLife = 2 * time.Second
 )
 
-// origin is who sends, and whether to the group: the two may overtake one another.
+// origin is the sender, and whether it sent to the group, since the two may be reordered.
 type origin struct {
 	from    ud.Addr
 	inGroup bool
 }
 
-// partial is a packet of which pieces are missing.
+// partial is an incomplete packet.
 type partial struct {
 	data []byte
-	next header // the piece that has to come
+	next header // the expected piece
 	at   time.Duration
 }
 
-// add takes a piece. It gives the packet with its last one; the packet is good until the next call.
+// add adds a piece. It returns the packet with its last piece; the packet is valid until the next call.
 func (r *reassembly) add(now time.Duration, from origin, h header, payload []byte) ([]byte, drop) {
 	p := r.begun[from]
 	if h.piece == 0 {
@@ -56,10 +56,10 @@ func (r *reassembly) add(now time.Duration, from origin, h header, payload []byt
 	return p.data, dropNone
 }
 
-// end has all further pieces dropped until a first one comes.
+// end drops all further pieces until a first one arrives.
 func (p *partial) end() { p.next.piece = maxPieces + 1 }
 
-// begin makes room for a packet, in the place of the source's last one.
+// begin reserves memory for a packet, which replaces the source's last one.
 func (r *reassembly) begin(now time.Duration, from origin, p *partial) *partial {
 	if p == nil {
 		if len(r.begun) >= maxPartials {
@@ -72,7 +72,7 @@ func (r *reassembly) begin(now time.Duration, from origin, p *partial) *partial 
 	return p
 }
 
-// pushOut forgets the source that has sent nothing for the longest time.
+// pushOut evicts the source that has been idle for the longest time.
 func (r *reassembly) pushOut() {
 	var oldest origin
 	var p *partial

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// A question or an answer about an address, as in RFC 826, without hardware addresses: the place is the datagram's
+// A query or a reply about an address, as in RFC 826, without hardware addresses: the location is the datagram's
 // source, which the sender cannot choose freely.
 //
 //	0          2          4        5        6       8
@@ -20,13 +20,13 @@ const (
 	longestMessage = headerLen + resolutionLen + 2*16
 )
 
-// resolution is such a message. An announcement is a question for the sender's own address.
+// resolution is such a message. An announcement is a query for the sender's own address.
 type resolution struct {
 	op             uint16
 	sender, target netip.Addr
 }
 
-// message is the datagram of it.
+// message returns the encoded datagram.
 func (r *resolution) message() []byte {
 	protocol := uint16(typeIPv4)
 	if r.target.Is6() {
@@ -42,7 +42,7 @@ func (r *resolution) message() []byte {
 	return append(append(p, r.sender.AsSlice()...), r.target.AsSlice()...)
 }
 
-// parseResolution reads what follows on the header of 4 bytes; false if it makes no sense.
+// parseResolution parses the data after the header of 4 bytes; false if it is invalid.
 func parseResolution(p []byte) (r resolution, ok bool) {
 	if len(p) < resolutionLen || binary.BigEndian.Uint16(p) != infiniBand || p[4] != 0 {
 		return r, false
@@ -57,7 +57,7 @@ func parseResolution(p []byte) (r resolution, ok bool) {
 	return r, (r.op == opAsk || r.op == opAnswer) && isHost(r.sender) && isHost(r.target)
 }
 
-// isHost says whether a host can have the address on this network.
+// isHost reports whether a host can have the address on this network.
 func isHost(a netip.Addr) bool {
 	return a.IsValid() && !a.IsMulticast() && !a.IsLoopback() && !a.IsUnspecified() && a != broadcast && !a.Is4In6()
 }

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tun is an interface of the kernel, in the network namespace of the thread that made it. It goes with its descriptor.
+// tun is an interface of the kernel, in the network namespace of the thread that created it. It is removed with its
+// descriptor.
 type tun struct {
 	name  string
 	file  *os.File
@@ -22,14 +23,14 @@ type tun struct {
 	link  netlink.Link
 }
 
-// openTUN makes one, with addresses. The name may have a %d; without one it is roce%d.
+// openTUN creates a TUN with addresses. The name may contain a %d; the default is roce%d.
 func openTUN(name string, addresses []netip.Prefix) (Interface, error) {
 	if name == "" {
 		name = "roce%d"
 	}
 	request, err := unix.NewIfreq(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: an interface's name has at most 15 bytes", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the interface name exceeds 15 bytes", verbs.ErrInvalid)
 	}
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -37,7 +38,7 @@ func openTUN(name string, addresses []netip.Prefix) (Interface, error) {
 	}
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a TUN: %w; it needs CAP_NET_ADMIN, and a name that is free", err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("create a TUN: %w; it needs CAP_NET_ADMIN and an unused name", err), unix.Close(fd))
 	}
 	t := &tun{name: request.Name(), file: os.NewFile(uintptr(fd), "/dev/net/tun")}
 	err = t.look()
@@ -52,15 +53,15 @@ func openTUN(name string, addresses []netip.Prefix) (Interface, error) {
 	return t, nil
 }
 
-// tunNeeds says what opening the device was missing.
+// tunNeeds returns the missing requirement for opening the device.
 func tunNeeds(err error) string {
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return "it needs CAP_NET_ADMIN, and the right to open that file"
+		return "it needs CAP_NET_ADMIN and permission to open that file"
 	}
 	return "it needs the kernel's module tun"
 }
 
-// look opens what tells of the interface.
+// look opens the netlink socket and other sources of interface state.
 func (t *tun) look() (err error) {
 	if t.raw, err = t.file.SyscallConn(); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (t *tun) address(p netip.Prefix) error {
 
 func (t *tun) Name() string { return t.name }
 
-// ReadPackets takes what the kernel has, at most a buffer a packet.
+// ReadPackets reads the available packets, one per buffer.
 func (t *tun) ReadPackets(buffers [][]byte, sizes []int) (n int, err error) {
 	var failed error
 	err = t.raw.Read(func(fd uintptr) bool {
@@ -144,7 +145,7 @@ func (t *tun) Start(mtu int) error {
 	return t.links.LinkSetUp(t.link)
 }
 
-// Close ends the interface; again it does nothing.
+// Close removes the interface. Closing again has no effect.
 func (t *tun) Close() error {
 	err := t.file.Close()
 	switch {

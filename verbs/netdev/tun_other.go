@@ -10,5 +10,5 @@ import (
 )
 
 func openTUN(string, []netip.Prefix) (Interface, error) {
-	return nil, fmt.Errorf("TUN: %w on this system: give Options.Interface", verbs.ErrUnsupported)
+	return nil, fmt.Errorf("TUN: %w on this system; set Options.Interface", verbs.ErrUnsupported)
 }
