@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs/internal/inside"
 )
 
-// in reaches what verbs' objects do not export.
+// in gives access to unexported state of verbs' objects.
 var in = inside.Get[inside.Access[*verbs.Context, *verbs.PD, *verbs.MR, *verbs.QP, *verbs.CQ]]()
 
-// errNil is for a nil object or nil attributes, often after an error that was not checked.
+// errNil is the error for a nil object or nil attributes, often after an unchecked error.
 var errNil = fmt.Errorf("%w: the object or its attributes are nil", verbs.ErrInvalid)

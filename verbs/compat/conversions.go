@@ -5,8 +5,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// rates are what each Rate stands for: a multiple of the base rate of 2.5 Gbit/s, which is rounded,
-// and Mbit/s.
+// rates are the values of each Rate: a multiple of the base rate of 2.5 Gbit/s, rounded, and Mbit/s.
 var rates = [...]struct{ mult, mbps int }{
 	ib.Rate2p5Gbps:  {1, 2500},
 	ib.Rate5Gbps:    {2, 5000},
@@ -34,8 +33,8 @@ var rates = [...]struct{ mult, mbps int }{
 	ib.Rate1600Gbps: {640, 1700000},
 }
 
-// RateToMult converts a rate to a multiple of 2.5 Gbit/s: 2 for Rate5Gbps (ib_rate_to_mult). -1 for
-// RatePortCurrent and numbers that are no rate.
+// RateToMult converts a rate to a multiple of 2.5 Gbit/s: 2 for Rate5Gbps (ib_rate_to_mult). -1 for RatePortCurrent and
+// invalid rates.
 func RateToMult(rate ib.Rate) int {
 	if int(rate) >= len(rates) || rates[rate].mult == 0 {
 		return -1
@@ -43,8 +42,8 @@ func RateToMult(rate ib.Rate) int {
 	return rates[rate].mult
 }
 
-// RateToMbps converts a rate to Mbit/s: 2500 for Rate2p5Gbps (ib_rate_to_mbps). -1 for
-// RatePortCurrent and numbers that are no rate.
+// RateToMbps converts a rate to Mbit/s: 2500 for Rate2p5Gbps (ib_rate_to_mbps). -1 for RatePortCurrent and invalid
+// rates.
 func RateToMbps(rate ib.Rate) int {
 	if int(rate) >= len(rates) || rates[rate].mbps == 0 {
 		return -1
@@ -52,8 +51,8 @@ func RateToMbps(rate ib.Rate) int {
 	return rates[rate].mbps
 }
 
-// MbpsToRate converts Mbit/s to a rate: Rate2p5Gbps for 2500 (mbps_to_ibv_rate). RatePortCurrent for a number that
-// no rate has exactly.
+// MbpsToRate converts Mbit/s to a rate: Rate2p5Gbps for 2500 (mbps_to_ibv_rate). RatePortCurrent for a number that is
+// not exactly a rate.
 func MbpsToRate(mbps int) ib.Rate {
 	for rate, r := range rates {
 		if r.mbps == mbps && mbps != 0 {
@@ -63,8 +62,8 @@ func MbpsToRate(mbps int) ib.Rate {
 	return ib.RatePortCurrent
 }
 
-// MultToRate converts a multiple of 2.5 Gbit/s to a rate (mult_to_ib_rate). RatePortCurrent for a
-// multiple that no rate has.
+// MultToRate converts a multiple of 2.5 Gbit/s to a rate (mult_to_ib_rate). RatePortCurrent for a multiple that is not
+// a rate.
 func MultToRate(mult int) ib.Rate {
 	for rate, r := range rates {
 		if r.mult == mult && mult != 0 {
@@ -74,7 +73,7 @@ func MultToRate(mult int) ib.Rate {
 	return ib.RatePortCurrent
 }
 
-// MTUToInt is the bytes of an RDMA MTU: 4096 for MTU4096 (ib_mtu_enum_to_int); -1 for a number that is none.
+// MTUToInt returns the bytes of an RDMA MTU: 4096 for MTU4096 (ib_mtu_enum_to_int); -1 for an invalid MTU.
 func MTUToInt(mtu verbs.MTU) int {
 	if bytes := mtu.Bytes(); bytes > 0 {
 		return bytes
@@ -82,7 +81,7 @@ func MTUToInt(mtu verbs.MTU) int {
 	return -1
 }
 
-// IntToMTU is the largest RDMA MTU of at most so many bytes (ib_mtu_int_to_enum); MTU256 for less than 256.
+// IntToMTU returns the largest RDMA MTU of at most the given bytes (ib_mtu_int_to_enum); MTU256 for less than 256.
 func IntToMTU(bytes int) verbs.MTU {
 	mtu := verbs.MTU4096
 	for mtu > verbs.MTU256 && mtu.Bytes() > bytes {
@@ -91,8 +90,8 @@ func IntToMTU(bytes int) verbs.MTU {
 	return mtu
 }
 
-// WidthToInt is how many lanes a PortAttr.ActiveWidth stands for: 4 for 2 (ib_width_enum_to_int); -1 for a number that
-// is none.
+// WidthToInt returns the number of lanes of a PortAttr.ActiveWidth: 4 for 2 (ib_width_enum_to_int); -1 for an invalid
+// width.
 func WidthToInt(width uint8) int {
 	if lanes, is := map[uint8]int{1: 1, 2: 4, 4: 8, 8: 12, 16: 2}[width]; is {
 		return lanes

@@ -6,9 +6,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// AdviseMR prepares parts of memory regions for the card (ibv_advise_mr). The card reads and writes the program's own
-// pages, which the kernel brings when they are touched. So AdviseMR only checks that the list names memory of regions
-// of the context. ErrInvalid for an SGE that a request could not use, where the kernel returns EFAULT or ENOENT.
+// AdviseMR prepares parts of memory regions for the card (ibv_advise_mr). The card accesses the program's own pages,
+// which the kernel pages in on access. Therefore AdviseMR only checks that the list contains memory of regions of the
+// context. ErrInvalid for an SGE that a request could not use, where the kernel returns EFAULT or ENOENT.
 func AdviseMR(p *verbs.PD, advice MRAdvice, flags MRAdviceFlags, list []verbs.SGE) error {
 	if p == nil {
 		return fmt.Errorf("advise MR: %w", errNil)
@@ -30,36 +30,36 @@ func AdviseMR(p *verbs.PD, advice MRAdvice, flags MRAdviceFlags, list []verbs.SG
 	return nil
 }
 
-// MRAdvice is the kind of preparation (ibv_advise_mr_advice): AdvicePrefetch for example.
+// MRAdvice is the kind of preparation (ibv_advise_mr_advice), for example AdvicePrefetch.
 type MRAdvice uint32
 
 // The advices.
 const (
-	AdvicePrefetch        MRAdvice = 0 // the card will read
-	AdvicePrefetchWrite   MRAdvice = 1 // it will write
-	AdvicePrefetchNoFault MRAdvice = 2 // without bringing absent pages
+	AdvicePrefetch        MRAdvice = 0 // for reading by the card
+	AdvicePrefetchWrite   MRAdvice = 1 // for writing by the card
+	AdvicePrefetchNoFault MRAdvice = 2 // without paging in absent pages
 )
 
 // MRAdviceFlags modifies an advice (ib_uverbs_advise_mr_flag): AdviceFlush or 0.
 type MRAdviceFlags uint32
 
-// AdviceFlush makes AdviseMR return when the advice is carried out, which it always does.
+// AdviceFlush makes AdviseMR return when the advice is complete, which it always does.
 const AdviceFlush MRAdviceFlags = 1 << 0
 
-// ODPCaps lists what regions on demand can do (ibv_odp_caps).
+// ODPCaps are the capabilities of on-demand regions (ibv_odp_caps).
 type ODPCaps struct {
 	General ODPGeneralCaps
-	// By service: which operations may use such regions.
+	// The operations that may use such regions, by service.
 	RC, UC, UD ODPTransportCaps
 }
 
 // ODPGeneralCaps is ODPSupport, or 0 (ibv_odp_general_caps).
 type ODPGeneralCaps uint64
 
-// ODPSupport: regions may be AccessOnDemand. There are no implicit regions, of a whole address space.
+// ODPSupport: regions may be AccessOnDemand. Implicit regions of a whole address space are not supported.
 const ODPSupport ODPGeneralCaps = 1 << 0
 
-// ODPTransportCaps are operations (ibv_odp_transport_cap_bits): ODPSend for example.
+// ODPTransportCaps are operations (ibv_odp_transport_cap_bits), for example ODPSend.
 type ODPTransportCaps uint32
 
 // The operations.
@@ -72,8 +72,8 @@ const (
 	ODPSRQRecv ODPTransportCaps = 1 << 5
 )
 
-// QueryODPCaps returns the card's (odp_caps of ibv_device_attr_ex). All regions here are what AccessOnDemand requests:
-// nothing is pinned, and the kernel brings a page when the card touches it.
+// QueryODPCaps returns the on-demand paging capabilities of the card (odp_caps of ibv_device_attr_ex). All regions are
+// on demand: they are not pinned, and the kernel pages in a page when the card accesses it.
 func QueryODPCaps(*verbs.Context) ODPCaps {
 	return ODPCaps{
 		General: ODPSupport,
@@ -83,7 +83,7 @@ func QueryODPCaps(*verbs.Context) ODPCaps {
 	}
 }
 
-// ForkStatus tells whether a program that forks keeps its regions (ibv_fork_status): ForkUnneeded.
+// ForkStatus reports whether a program that forks keeps its regions (ibv_fork_status): ForkUnneeded.
 type ForkStatus int
 
 // The statuses.
@@ -93,8 +93,8 @@ const (
 	ForkUnneeded ForkStatus = 2
 )
 
-// ForkInit prepares for fork(2) (ibv_fork_init). There is nothing to do: a card pins no pages that a fork could take
-// away. A Go program does not fork without exec; over the service the session stays the parent's.
+// ForkInit prepares for fork(2) (ibv_fork_init). It has no effect: a card pins no pages that a fork could affect. A Go
+// program does not fork without exec; over the service the session remains the parent's.
 func ForkInit() error { return nil }
 
 // IsForkInitialized returns ForkUnneeded (ibv_is_fork_initialized).

@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs/internal/inside"
 )
 
-// QueryQP returns the attributes in mask as the card has them, the others zero, and those that the queue pair was
-// created with (ibv_query_qp). Bits that are no attributes do not count.
+// QueryQP returns the attributes in mask, with the others zero, and the attributes that the queue pair was created with
+// (ibv_query_qp). Unknown bits of mask are ignored.
 func QueryQP(q *verbs.QP, mask verbs.QPAttrMask) (attr verbs.QPAttr, init verbs.QPInitAttr, err error) {
 	all, init, err := q.Query()
 	if err != nil {
@@ -22,8 +22,8 @@ func QueryQP(q *verbs.QP, mask verbs.QPAttrMask) (attr verbs.QPAttr, init verbs.
 }
 
 // QueryDataInOrder returns the guarantees on the order in which the bytes of a message are written to memory, as bits
-// (ibv_query_qp_data_in_order): 0, none. Packets of a message are written in their order, the bytes of a packet in any.
-// A program that polls memory instead of the CQ has to use atomics.
+// (ibv_query_qp_data_in_order): 0, none. Packets of a message are written in order, the bytes of a packet in any order.
+// A program that polls memory instead of the CQ must use atomics.
 func QueryDataInOrder(*verbs.QP, verbs.Opcode) uint32 { return 0 }
 
 // GetPKeyIndex returns the index of exactly this P_Key in a port's table (ibv_get_pkey_index). ErrNotFound if the

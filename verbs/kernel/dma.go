@@ -10,11 +10,11 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// DMAAddr is an address of the session's memory for the card (dma_addr_t). An SGE with it has LocalDMALKey. It contains
-// the direction of the mapping, to which the card keeps: it never writes memory that is mapped DMAToDevice, and never
-// reads memory that is mapped DMAFromDevice.
+// DMAAddr is an address of the session's memory for the card (dma_addr_t). An SGE with it uses LocalDMALKey. It
+// contains the direction of the mapping, which the card enforces: it never writes memory that is mapped DMAToDevice,
+// and never reads memory that is mapped DMAFromDevice.
 //
-// There is no bus, and no data is copied: a mapping names memory, costs no command, and is valid until the memory is
+// There is no bus, and no data is copied: a mapping is an address, costs no command, and is valid until the memory is
 // freed. Memory that the session shares with its card can be mapped: that of AllocMR and DMAAllocCoherent.
 type DMAAddr = ib.DMAAddr
 
@@ -22,22 +22,22 @@ type DMAAddr = ib.DMAAddr
 // Peers cannot use it.
 const LocalDMALKey = ib.LocalDMALKey
 
-// Addresses that no memory has. Each stands for a reason why memory was not mapped.
+// Invalid addresses, each for one reason why memory was not mapped.
 const (
-	dmaForeign   DMAAddr = math.MaxUint64 - iota // not of the session
+	dmaForeign   DMAAddr = math.MaxUint64 - iota // not memory of the session
 	dmaEmpty                                     // no bytes
-	dmaDirection                                 // no direction
+	dmaDirection                                 // invalid direction
 	dmaPage                                      // beyond the page
 )
 
 var dmaErrors = map[DMAAddr]error{
-	dmaForeign:   fmt.Errorf("DMA mapping: %w: the memory is not the session's; AllocMR and DMAAllocCoherent make memory that the card can access", verbs.ErrUnsupported),
-	dmaEmpty:     fmt.Errorf("DMA mapping: %w: no bytes", verbs.ErrInvalid),
-	dmaDirection: fmt.Errorf("DMA mapping: %w: there are DMABidirectional, DMAToDevice and DMAFromDevice", verbs.ErrInvalid),
-	dmaPage:      fmt.Errorf("DMA mapping: %w: the bytes are not all of the page", verbs.ErrInvalid),
+	dmaForeign:   fmt.Errorf("DMA mapping: %w: the memory does not belong to the session; AllocMR and DMAAllocCoherent allocate memory that the card can access", verbs.ErrUnsupported),
+	dmaEmpty:     fmt.Errorf("DMA mapping: %w: the length is 0", verbs.ErrInvalid),
+	dmaDirection: fmt.Errorf("DMA mapping: %w: the direction must be DMABidirectional, DMAToDevice or DMAFromDevice", verbs.ErrInvalid),
+	dmaPage:      fmt.Errorf("DMA mapping: %w: the bytes exceed the page", verbs.ErrInvalid),
 }
 
-// DMAMappingError returns why memory was not mapped, or nil if addr is an address (ib_dma_mapping_error).
+// DMAMappingError returns the reason why memory was not mapped, or nil for a valid address (ib_dma_mapping_error).
 func DMAMappingError(c *verbs.Context, addr DMAAddr) error {
 	if c == nil {
 		return fmt.Errorf("DMA mapping: %w", errNil)
@@ -88,8 +88,8 @@ func DMAUnmapPage(c *verbs.Context, addr DMAAddr, size int, d DMADirection) { or
 type SG struct {
 	Memory []byte
 
-	addr   DMAAddr // when it is mapped
-	length int     // likewise
+	addr   DMAAddr // set when it is mapped
+	length int     // set when it is mapped
 }
 
 // DMAMapSG maps the entries of a list (ib_dma_map_sg) and returns their number; 0 if one of them cannot be mapped.
@@ -106,7 +106,7 @@ func DMAMapSG(c *verbs.Context, list []SG, d DMADirection) int {
 	return len(list)
 }
 
-// DMAUnmapSG ends the mappings of DMAMapSG (ib_dma_unmap_sg). After it the entries have no addresses.
+// DMAUnmapSG ends the mappings of DMAMapSG (ib_dma_unmap_sg). Afterwards the entries have no addresses.
 func DMAUnmapSG(c *verbs.Context, list []SG, d DMADirection) {
 	for i := range list {
 		list[i].addr, list[i].length = 0, 0
@@ -114,7 +114,7 @@ func DMAUnmapSG(c *verbs.Context, list []SG, d DMADirection) {
 	order()
 }
 
-// SGDMAAddress returns the address of a mapped entry, 0 of another (ib_sg_dma_address).
+// SGDMAAddress returns the address of a mapped entry, or 0 (ib_sg_dma_address).
 func SGDMAAddress(c *verbs.Context, sg *SG) DMAAddr {
 	if sg == nil {
 		return 0
@@ -122,7 +122,7 @@ func SGDMAAddress(c *verbs.Context, sg *SG) DMAAddr {
 	return sg.addr
 }
 
-// SGDMALen returns the number of bytes of an entry that are mapped (ib_sg_dma_len).
+// SGDMALen returns the number of mapped bytes of an entry (ib_sg_dma_len).
 func SGDMALen(c *verbs.Context, sg *SG) int {
 	if sg == nil {
 		return 0
@@ -138,8 +138,8 @@ func DMASyncSingleForCPU(c *verbs.Context, addr DMAAddr, size int, d DMADirectio
 // and copies nothing. Posting a request does so too.
 func DMASyncSingleForDevice(c *verbs.Context, addr DMAAddr, size int, d DMADirection) { order() }
 
-// order is a full memory barrier: a store and a load of one word. An atomic addition is none on arm64 without LSE, where
-// accesses before it and behind it meet between its load and its store (TestLitmusOrder).
+// order is a full memory barrier: a store and a load of one word. An atomic addition is not a barrier on arm64 without
+// LSE, where accesses before and after it can be reordered between its load and its store (TestLitmusOrder).
 func order() {
 	ordered.Store(0)
 	ordered.Load()
@@ -147,8 +147,8 @@ func order() {
 
 var ordered atomic.Uint32
 
-// DMAAllocCoherent makes zeroed memory that is mapped in both directions (ib_dma_alloc_coherent). It counts as a region
-// in limits.
+// DMAAllocCoherent allocates zeroed memory that is mapped in both directions (ib_dma_alloc_coherent). It counts as a
+// memory region towards limits.
 func DMAAllocCoherent(c *verbs.Context, size int) ([]byte, DMAAddr, error) {
 	if c == nil {
 		return nil, 0, fmt.Errorf("allocate coherent memory: %w", errNil)
@@ -161,14 +161,15 @@ func DMAAllocCoherent(c *verbs.Context, size int) ([]byte, DMAAddr, error) {
 	return grant.Memory, ib.NewDMAAddr(grant.LKey, 0, DMABidirectional), nil
 }
 
-// DMAFreeCoherent frees memory of DMAAllocCoherent (ib_dma_free_coherent). ErrBusy while a fast region is registered of it.
+// DMAFreeCoherent frees memory of DMAAllocCoherent (ib_dma_free_coherent). ErrBusy while a fast region of it is
+// registered.
 func DMAFreeCoherent(c *verbs.Context, memory []byte, addr DMAAddr) error {
 	if c == nil {
 		return fmt.Errorf("free coherent memory: %w", errNil)
 	}
 	mr := in.Coherent(c, addr.Key())
 	if mr == nil || addr.Offset() != 0 || len(memory) == 0 || &memory[0] != &mr.Bytes()[0] {
-		return fmt.Errorf("free coherent memory: %w: it is not what DMAAllocCoherent gave", verbs.ErrInvalid)
+		return fmt.Errorf("free coherent memory: %w: the memory and the address are not those of DMAAllocCoherent", verbs.ErrInvalid)
 	}
 	return mr.Close()
 }

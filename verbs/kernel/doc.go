@@ -1,6 +1,6 @@
-// Package kernel provides the kernel's verbs (ib_verbs.h) beyond libibverbs, as functions of the objects of package verbs.
-// It is for protocols that are written as the kernel's are, and keeps their names: ib_dma_map_single is
-// DMAMapSingle, ib_map_mr_sg is MapSG.
+// Package kernel provides the kernel's verbs (ib_verbs.h) beyond libibverbs, as functions of the objects of package
+// verbs. It is for ports of kernel protocols, and keeps the kernel's names: ib_dma_map_single is DMAMapSingle,
+// ib_map_mr_sg is MapSG.
 //
 //	memory ── DMAMapSingle, DMAMapSG ──► DMAAddr, SG ── MapSG ──► fast region ── WRRegMR ──► peers' RDMA, by its key
 //	           (LocalDMALKey: own SGEs)                            │       ▲
@@ -18,8 +18,8 @@
 //	drain.go       ib_drain_qp
 //	queues.go      ib_peek_cq, ib_req_ncomp_notif, ib_modify_qp_is_ok
 //
-// There is no bus: an address of memory for the card names a byte of the session's memory and a direction, to which the
-// card keeps. The calls return and take the errors of package verbs.
+// There is no bus: an address of memory for the card is a byte of the session's memory and a direction, which the card
+// enforces. The errors are those of package verbs.
 //
-// Out of scope: what libibverbs has too (package verbs), and network devices (package netdev).
+// Out of scope: calls that libibverbs has too (package verbs), and network devices (package netdev).
 package kernel

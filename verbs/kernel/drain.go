@@ -7,22 +7,22 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// DrainSQ brings the queue pair to ERR and waits until the completions of all its send requests have been polled
-// (ib_drain_sq). Like the kernel it polls nothing: another goroutine or a CompHandler has to, or it waits until ctx is
-// done. The program must not post meanwhile. No marker request is posted, and no room for one is needed: a queue pair
-// counts what has been polled.
+// DrainSQ changes the queue pair to ERR and waits until the completions of all its send requests have been polled
+// (ib_drain_sq). Like the kernel it does not poll: unless another goroutine or a CompHandler polls, it waits until ctx
+// is done. The program must not post meanwhile. DrainSQ posts no marker request and needs no room for one: a queue pair
+// counts polled completions.
 func DrainSQ(ctx context.Context, q *verbs.QP) error { return drainToErr(ctx, q, false) }
 
 // DrainRQ is DrainSQ for the receives (ib_drain_rq). ErrInvalid for a queue pair with an SRQ, whose receives stay
-// there: EventQPLastWQEReached reports that it takes no more.
+// there: EventQPLastWQEReached reports that the queue pair uses no more of them.
 func DrainRQ(ctx context.Context, q *verbs.QP) error {
 	if q != nil && !in.HasReceives(q) {
-		return fmt.Errorf("drain QP %v: %w: its receives are an SRQ's; wait for EventQPLastWQEReached", q.Number(), verbs.ErrInvalid)
+		return fmt.Errorf("drain QP %v: %w: it uses an SRQ; wait for EventQPLastWQEReached", q.Number(), verbs.ErrInvalid)
 	}
 	return drainToErr(ctx, q, true)
 }
 
-// DrainQP is DrainSQ, and DrainRQ unless there is an SRQ (ib_drain_qp).
+// DrainQP is DrainSQ, followed by DrainRQ unless there is an SRQ (ib_drain_qp).
 func DrainQP(ctx context.Context, q *verbs.QP) error {
 	err := DrainSQ(ctx, q)
 	if err == nil && in.HasReceives(q) {

@@ -7,11 +7,11 @@ import (
 	"github.com/roced/roced/verbs/internal/inside"
 )
 
-// pkeyMember is the bit of a P_Key that a full member has (IBA 10.9.1.1).
+// pkeyMember is the bit of a full member's P_Key (IBA 10.9.1.1).
 const pkeyMember = 0x8000
 
-// FindGID returns the port and the index of a GID in the device's tables (ib_find_gid). If index 0 repeats the GID, that
-// is the one. ErrNotFound if no table has it.
+// FindGID returns the port and the index of a GID in the device's tables (ib_find_gid). If index 0 repeats the GID, it
+// returns index 0. ErrNotFound if no table contains it.
 func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error) {
 	if c == nil {
 		return 0, 0, fmt.Errorf("find GID: %w", errNil)
@@ -27,11 +27,11 @@ func FindGID(c *verbs.Context, gid verbs.GID) (port uint8, index int, err error)
 			}
 		}
 	}
-	return 0, 0, fmt.Errorf("find GID: %w: %v is in no table of the device", verbs.ErrNotFound, gid)
+	return 0, 0, fmt.Errorf("find GID: %w: %v is not in the device's GID tables", verbs.ErrNotFound, gid)
 }
 
-// FindPKey returns the index of a P_Key in a port's table (ib_find_pkey): whether as full member or not, the full member
-// first. ErrNotFound if the table has neither.
+// FindPKey returns the index of a P_Key in a port's table (ib_find_pkey), of a full or a limited member, preferring the
+// full member. ErrNotFound if the table contains neither.
 func FindPKey(c *verbs.Context, port uint8, pkey verbs.PKey) (index int, err error) {
 	partial := -1
 	index, err = inside.FindPKey(c, port, func(i int, entry verbs.PKey) bool {

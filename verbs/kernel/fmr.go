@@ -9,32 +9,32 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// FMR is a fast memory region that commands map (ib_fmr). Linux 5.8 removed these in favour of AllocFastMR's regions,
-// which requests register. They are here for programs that are written as its protocols were.
+// FMR is a fast memory region that commands map (ib_fmr). Linux 5.8 replaced it by AllocFastMR's regions, which
+// requests register. It supports programs written like the kernel's protocols before 5.8.
 type FMR struct {
 	mr     *verbs.MR
 	attr   FMRAttr
 	access verbs.AccessFlags
 
 	mu   sync.Mutex
-	maps int // since it was unmapped
+	maps int // since the last unmap
 }
 
 // FMRAttr is the size of an FMR, and of its pages (ib_fmr_attr).
 type FMRAttr struct {
 	MaxPages  int
-	MaxMaps   int   // how often it is mapped before it has to be unmapped
+	MaxMaps   int   // maximum number of maps between two unmaps
 	PageShift uint8 // pages have 2^PageShift bytes
 }
 
-// AllocFMR makes a region that is not mapped (ib_alloc_fmr). Access flags are those of its mappings. ErrInvalid for more
-// pages than DeviceAttr.MaxFastRegPageListLen, no maps, or pages of less than MinPageSize or more than 1 GiB.
+// AllocFMR allocates an unmapped region (ib_alloc_fmr). Access flags are those of its mappings. ErrInvalid for more
+// pages than DeviceAttr.MaxFastRegPageListLen, no maps, or pages smaller than MinPageSize or larger than 1 GiB.
 func AllocFMR(p *verbs.PD, access verbs.AccessFlags, attr *FMRAttr) (*FMR, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("allocate FMR: %w", errNil)
 	}
 	if attr.MaxMaps < 1 || attr.PageShift < 12 || attr.PageShift > 30 {
-		return nil, fmt.Errorf("allocate FMR: %w: %d maps, pages of 2^%d bytes; 1 map or more, pages of 2^12 to 2^30", verbs.ErrInvalid, attr.MaxMaps, attr.PageShift)
+		return nil, fmt.Errorf("allocate FMR: %w: %d maps, pages of 2^%d bytes; valid are at least 1 map and pages of 2^12 to 2^30", verbs.ErrInvalid, attr.MaxMaps, attr.PageShift)
 	}
 	mr, err := AllocFastMR(p, MRTypeMemReg, attr.MaxPages)
 	if err != nil {
@@ -43,7 +43,7 @@ func AllocFMR(p *verbs.PD, access verbs.AccessFlags, attr *FMRAttr) (*FMR, error
 	return &FMR{mr: mr, attr: *attr, access: access}, nil
 }
 
-// LKey is the local key of the mapping; each has another.
+// LKey returns the local key of the mapping; each mapping has another key.
 func (f *FMR) LKey() verbs.LKey {
 	if f == nil {
 		return 0
@@ -51,12 +51,12 @@ func (f *FMR) LKey() verbs.LKey {
 	return f.mr.LKey()
 }
 
-// RKey is the remote key of the mapping.
+// RKey returns the remote key of the mapping.
 func (f *FMR) RKey() verbs.RKey { return verbs.RKey(f.LKey()) }
 
-// MapPhys maps pages, by their DMA addresses, from iova on (ib_map_phys_fmr). It ends the mapping before, whose
-// key is dead. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
-// memory that is not mapped in a direction that the access flags allow: then the region is not mapped.
+// MapPhys maps pages, by their DMA addresses, at iova (ib_map_phys_fmr). It ends the previous mapping and invalidates
+// its key. ErrInvalid for addresses within pages, too many pages, more maps than FMRAttr.MaxMaps since Unmap, and
+// memory that is not mapped in a direction that the access flags permit: then the region is not mapped.
 func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	if f == nil {
 		return fmt.Errorf("map FMR: %w", errNil)
@@ -66,11 +66,11 @@ func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	size := uint64(1) << f.attr.PageShift
 	switch {
 	case len(pages) == 0 || len(pages) > f.attr.MaxPages:
-		return fmt.Errorf("map FMR: %w: %d pages; the region has 1 to %d", verbs.ErrInvalid, len(pages), f.attr.MaxPages)
+		return fmt.Errorf("map FMR: %w: %d pages; valid are 1 to %d", verbs.ErrInvalid, len(pages), f.attr.MaxPages)
 	case f.maps == f.attr.MaxMaps:
 		return fmt.Errorf("map FMR: %w: it was mapped %d times; unmap it first", verbs.ErrInvalid, f.maps)
 	case iova&(size-1) != 0:
-		return fmt.Errorf("map FMR: %w: address 0x%x within a page", verbs.ErrInvalid, iova)
+		return fmt.Errorf("map FMR: %w: address 0x%x is within a page", verbs.ErrInvalid, iova)
 	}
 	list := in.Fast(f.mr).List
 	for i, page := range pages {
@@ -90,7 +90,7 @@ func (f *FMR) MapPhys(pages []DMAAddr, iova uint64) error {
 	return nil
 }
 
-// UnmapFMR unmaps a list of regions (ib_unmap_fmr). It ends with the first that cannot be.
+// UnmapFMR unmaps a list of regions (ib_unmap_fmr). It ends with the first failure.
 func UnmapFMR(list []*FMR) error {
 	for _, f := range list {
 		if err := f.unmap(); err != nil {

@@ -12,11 +12,12 @@ import (
 func GetRDMAHeaderVersion(header verbs.GRH) int { return header.IPVersion() }
 
 // GetGIDsFromRDMAHdr returns the sender's and the destination's GID in the 40 bytes that precede a datagram in its
-// receive buffer (ib_get_gids_from_rdma_hdr). The type is the completion's NetworkHeader; it is believed, as in the
-// kernel. NetworkIB and NetworkRoCEv1 have their GIDs where IPv6 has them. ErrInvalid for another type or fewer bytes.
+// receive buffer (ib_get_gids_from_rdma_hdr). The type is the completion's NetworkHeader, which is not checked, as in
+// the kernel. NetworkIB and NetworkRoCEv1 have their GIDs where IPv6 has them. ErrInvalid for another type or a short
+// header.
 func GetGIDsFromRDMAHdr(header verbs.GRH, networkType verbs.NetworkType) (sgid, dgid verbs.GID, err error) {
 	if len(header) < wire.GRHLen {
-		return sgid, dgid, fmt.Errorf("%w: a header of %d bytes; it has to have %d", verbs.ErrInvalid, len(header), wire.GRHLen)
+		return sgid, dgid, fmt.Errorf("%w: the header has %d bytes, want %d", verbs.ErrInvalid, len(header), wire.GRHLen)
 	}
 	sgid, dgid, ok := networkType.GIDs(header)
 	if !ok {

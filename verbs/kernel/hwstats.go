@@ -10,27 +10,27 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// defaultLifespan is how old the values of HWStats become unless another lifespan is asked for.
+// defaultLifespan is the default lifespan of HWStats' values.
 const defaultLifespan = 10 * time.Millisecond
 
-// HWStats are chosen counters of the card (rdma_hw_stats). Values are kept for a while, so that frequent queries cost
-// the card little. It is safe for concurrent use.
+// HWStats are selected counters of the card (rdma_hw_stats). Values are cached, so that frequent queries cost the card
+// little. It is safe for concurrent use.
 type HWStats struct {
 	read     func() ([]verbs.Counter, error)
 	now      func() time.Time
 	lifespan time.Duration
 	names    []string
-	places   []int // of the names in what read gives
+	places   []int // indices of the names in the result of read
 
 	mu        sync.Mutex
 	values    []uint64
-	timestamp time.Time // when the last update began; zero before the first one
+	timestamp time.Time // beginning of the last update; zero before the first one
 }
 
-// AllocHWStats chooses counters by their names, in the order of the names; nil stands for all that the
-// card has (rdma_alloc_hw_stats_struct). A name is a Counter's place and name, in lower case:
-// engine_sent. Values live for lifespan; 0 stands for 10 ms, as in the kernel. ErrInvalid for a name
-// that the card does not have, ErrUnsupported if it has no counters.
+// AllocHWStats selects counters by their names, in the order of the names; nil selects all counters of the card
+// (rdma_alloc_hw_stats_struct). A name is a Counter's place and name, in lower case: engine_sent. Values are cached for
+// lifespan; 0 means 10 ms, as in the kernel. ErrInvalid for a name that the card does not have, ErrUnsupported if it
+// has no counters.
 func AllocHWStats(c *verbs.Context, names []string, lifespan time.Duration) (*HWStats, error) {
 	if c == nil {
 		return nil, fmt.Errorf("allocate hardware statistics: %w", errNil)
@@ -44,7 +44,7 @@ func AllocHWStats(c *verbs.Context, names []string, lifespan time.Duration) (*HW
 
 func newHWStats(read func() ([]verbs.Counter, error), now func() time.Time, names []string, lifespan time.Duration) (*HWStats, error) {
 	if lifespan < 0 {
-		return nil, fmt.Errorf("%w: a lifespan of %v is below 0; 0 stands for %v", verbs.ErrInvalid, lifespan, defaultLifespan)
+		return nil, fmt.Errorf("%w: the lifespan %v is negative; 0 means %v", verbs.ErrInvalid, lifespan, defaultLifespan)
 	}
 	if lifespan == 0 {
 		lifespan = defaultLifespan
@@ -63,7 +63,7 @@ func newHWStats(read func() ([]verbs.Counter, error), now func() time.Time, name
 	h := &HWStats{read: read, now: now, lifespan: lifespan, names: slices.Clone(names), places: make([]int, len(names)), values: make([]uint64, len(names))}
 	for i, name := range names {
 		if h.places[i] = slices.Index(known, name); h.places[i] < 0 {
-			return nil, fmt.Errorf("%w: the card has no counter %q; Context.Counters lists those that it has", verbs.ErrInvalid, name)
+			return nil, fmt.Errorf("%w: the card has no counter %q; Context.Counters lists its counters", verbs.ErrInvalid, name)
 		}
 	}
 	return h, nil
@@ -71,7 +71,7 @@ func newHWStats(read func() ([]verbs.Counter, error), now func() time.Time, name
 
 func hwStatsName(c *verbs.Counter) string { return strings.ToLower(c.Place + "_" + c.Name) }
 
-// Names are the counters' names.
+// Names returns the counters' names.
 func (h *HWStats) Names() []string {
 	if h == nil {
 		return nil
@@ -79,7 +79,7 @@ func (h *HWStats) Names() []string {
 	return slices.Clone(h.names)
 }
 
-// Lifespan is how old values become at most.
+// Lifespan returns the maximum age of values.
 func (h *HWStats) Lifespan() time.Duration {
 	if h == nil {
 		return 0
@@ -104,8 +104,8 @@ func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
 	return slices.Clone(h.values), h.timestamp, nil
 }
 
-// Modify switches a counter on or off, by its place in Names (modify_hw_stat). All are always on.
-// ErrUnsupported for off, ErrInvalid for a place beyond Names.
+// Modify enables or disables a counter, by its index in Names (modify_hw_stat). All are always enabled. ErrUnsupported
+// for disabling, ErrInvalid for an index beyond Names.
 func (h *HWStats) Modify(index int, on bool) error {
 	switch {
 	case h == nil:

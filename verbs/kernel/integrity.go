@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The signatures of regions that AllocIntegrityMR makes, by the kernel's names.
+// The signatures of regions of AllocIntegrityMR, by the kernel's names.
 type (
 	// SigAttrs describes the signatures in memory and on the wire, and the checks (ib_sig_attrs).
 	SigAttrs = ib.SigAttrs
@@ -38,27 +38,27 @@ const (
 	SigBadAppTag = ib.SigBadAppTag
 )
 
-// AllocIntegrityMR is AllocFastMR of a region with signatures (ib_alloc_mr_integrity), of up to so many pieces of data
-// and of fields. WRRegMRIntegrity registers it with RegMR.Sig. From then on its addresses count the bytes of the wire:
-// reads of the region, by sends and by peers, return blocks and fields as the wire has them, and writes supply them so.
-// The card inserts, strips, passes and checks fields while it copies.
+// AllocIntegrityMR is AllocFastMR for a region with signatures (ib_alloc_mr_integrity), of up to the given pieces of
+// data and of fields. WRRegMRIntegrity registers it with RegMR.Sig. From then on its addresses count the bytes of the
+// wire: reads of the region, by sends and by peers, return blocks and fields as on the wire, and writes supply them in
+// that form. The card inserts, strips, passes and checks fields while it copies.
 //
-// A message is best in order: bytes that are written have to go on where the last ended, or begin a block, else the access
-// fails. Data and fields are whole blocks, and if memory and wire have blocks of different lengths, those of one are whole
-// blocks of the other. Datagrams cannot use the region, and no window is bound to it.
+// Accesses should be sequential: written bytes must continue where the last access ended, or begin a block, else the
+// access fails. Data and fields are whole blocks, and if memory and wire have blocks of different lengths, the longer
+// length is a multiple of the shorter. Datagrams cannot use the region, and windows cannot be bound to it.
 func AllocIntegrityMR(p *verbs.PD, data, meta int) (*verbs.MR, error) {
 	return AllocFastMR(p, MRTypeIntegrity, max(data, meta))
 }
 
-// MapSGPI is MapSG of a region with signatures: of a list of data and, unless the fields are between its blocks or there
-// are none in memory, a list of fields (ib_map_mr_sg_pi). It returns the number of entries of each that fit.
+// MapSGPI is MapSG for a region with signatures: it maps a list of data and, unless the fields are between its blocks
+// or only on the wire, a list of fields (ib_map_mr_sg_pi). It returns the number of entries of each that fit.
 func MapSGPI(m *verbs.MR, data []SG, dataOffset int, meta []SG, metaOffset int) (dataEntries, metaEntries int, err error) {
 	if m == nil {
 		return 0, 0, fmt.Errorf("map SG with signatures: %w", errNil)
 	}
 	f := in.Fast(m)
 	if f == nil || f.Kind != MRTypeIntegrity || len(meta) > 0 && (metaOffset < 0 || metaOffset > meta[0].length) {
-		return 0, 0, fmt.Errorf("map SG with signatures: %w: a region of AllocIntegrityMR, and an offset in the list of fields", verbs.ErrInvalid)
+		return 0, 0, fmt.Errorf("map SG with signatures: %w: a region of AllocIntegrityMR and an offset in the list of fields are needed", verbs.ErrInvalid)
 	}
 	if dataEntries, _, err = MapSG(m, data, dataOffset, 0); err != nil {
 		return 0, 0, err
@@ -88,7 +88,7 @@ func CheckMRStatus(m *verbs.MR, checks uint32) (MRStatus, error) {
 		return MRStatus{}, fmt.Errorf("check MR status: %w", errNil)
 	}
 	if checks != MRCheckSigStatus {
-		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; there is MRCheckSigStatus", verbs.ErrInvalid, checks)
+		return MRStatus{}, fmt.Errorf("check MR status: %w: checks 0x%x; the only valid one is MRCheckSigStatus", verbs.ErrInvalid, checks)
 	}
 	session, handle := in.MR(m)
 	grant, err := provider.Do(session, provider.CheckMRStatus, provider.CheckMRStatusRequest{MR: handle})

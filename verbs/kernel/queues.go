@@ -13,16 +13,15 @@ func PeekCQ(q *verbs.CQ, n int) (int, error) {
 		return 0, fmt.Errorf("peek CQ: %w", errNil)
 	}
 	if n < 0 {
-		return 0, fmt.Errorf("peek CQ: %w: a negative number of completions", verbs.ErrInvalid)
+		return 0, fmt.Errorf("peek CQ: %w: the number of completions is negative", verbs.ErrInvalid)
 	}
 	queued, err := in.Queued(q)
 	return min(n, queued), err
 }
 
-// ReqNcompNotif arms a queue: its completion channel gets one notification when at least that many
-// completions are queued (ib_req_ncomp_notif); at once, if they are. It may be armed for that and with
-// ReqNotify too: there is one notification, of what comes first. Armed again it waits for the new number.
-// ErrInvalid for more than Capacity.
+// ReqNcompNotif arms a queue: its completion channel gets one notification when at least n completions are queued
+// (ib_req_ncomp_notif), immediately if they already are. It may be combined with ReqNotify: there is one notification,
+// for the condition that is met first. Arming again replaces n. ErrInvalid for more than Capacity.
 func ReqNcompNotif(q *verbs.CQ, n int) error {
 	if q == nil {
 		return fmt.Errorf("arm CQ: %w", errNil)
@@ -31,7 +30,7 @@ func ReqNcompNotif(q *verbs.CQ, n int) error {
 }
 
 // ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with these attributes
-// (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones. The link layer is its port's, and
+// (ib_modify_qp_is_ok): all required ones, and otherwise only optional ones. The link layer is that of its port, and
 // makes no difference, as in the kernel, whose table has the alternate path for each layer. QP.Modify refuses the
 // alternate path, which RoCE does not have.
 func ModifyQPIsOK(current, next verbs.QPState, kind verbs.QPType, mask verbs.QPAttrMask, layer ib.LinkLayer) bool {

@@ -101,11 +101,11 @@ func mappingErrors(t *testing.T, w *rig.World) {
 		addr  kernel.DMAAddr
 		errno unix.Errno
 	}{
-		"not the session's": {kernel.DMAMapSingle(c, make([]byte, 10), kernel.DMAToDevice), unix.EOPNOTSUPP},
-		"no bytes":          {kernel.DMAMapSingle(c, memory[:0], kernel.DMAToDevice), unix.EINVAL},
-		"there are DMABidi": {kernel.DMAMapSingle(c, memory, kernel.DMANone), unix.EINVAL},
-		"not all of the pa": {kernel.DMAMapPage(c, memory[:4096], 4000, 97, kernel.DMAToDevice), unix.EINVAL},
-		"of the page":       {kernel.DMAMapPage(c, memory[:4096], -1, 1, kernel.DMAToDevice), unix.EINVAL},
+		"not belong to the s": {kernel.DMAMapSingle(c, make([]byte, 10), kernel.DMAToDevice), unix.EOPNOTSUPP},
+		"the length is 0":     {kernel.DMAMapSingle(c, memory[:0], kernel.DMAToDevice), unix.EINVAL},
+		"must be DMABidirec":  {kernel.DMAMapSingle(c, memory, kernel.DMANone), unix.EINVAL},
+		"the bytes exceed":    {kernel.DMAMapPage(c, memory[:4096], 4000, 97, kernel.DMAToDevice), unix.EINVAL},
+		"the page":            {kernel.DMAMapPage(c, memory[:4096], -1, 1, kernel.DMAToDevice), unix.EINVAL},
 	} {
 		rig.Refused(t, kernel.DMAMappingError(c, row.addr), row.errno, says)
 		w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP, mapped(w.A.PD, row.addr, 1)))

@@ -381,7 +381,7 @@ func signaturesRefused(t *testing.T, w *rig.World) {
 	_, err := kernel.CheckMRStatus(p.B.MR, kernel.MRCheckSigStatus)
 	rig.Refused(t, err, unix.EINVAL, "has no signatures")
 	_, err = kernel.CheckMRStatus(p.B.MR, 2)
-	rig.Refused(t, err, unix.EINVAL, "there is MRCheckSigStatus")
+	rig.Refused(t, err, unix.EINVAL, "the only valid one is MRCheckSigStatus")
 	_, _, err = kernel.MapSGPI(p.B.FastMR(1), p.B.Mapped(kernel.DMABidirectional, 0, 10), 0, nil, 0)
 	rig.Refused(t, err, unix.EINVAL, "AllocIntegrityMR")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Access is the functions that verbs provides. No argument may be nil.
+// Access contains the functions that verbs provides. No argument may be nil.
 type Access[Context, PD, MR, QP, CQ any] struct {
 	// Provider returns the session that a context is on.
 	Provider func(Context) provider.Provider
@@ -16,7 +16,7 @@ type Access[Context, PD, MR, QP, CQ any] struct {
 	PD func(PD) provider.Handle
 	// MR returns the session of a region, and its handle.
 	MR func(MR) (provider.Provider, provider.Handle)
-	// Bytes returns the memory that an SGE names: an error unless it is in a region of the context that is not a fast one.
+	// Bytes returns the memory of an SGE: an error unless it is in a region of the context that is not a fast one.
 	Bytes func(Context, ib.SGE) ([]byte, error)
 
 	// FindMemory returns the key of the region of the session's own memory that holds these bytes, and their offset in it.
@@ -26,7 +26,7 @@ type Access[Context, PD, MR, QP, CQ any] struct {
 	// Coherent returns the region that AddCoherent has added, by its key, or nil.
 	Coherent func(Context, ib.LKey) MR
 
-	// AddFast makes a fast region of a domain. Its memory is the grant's; the list is in FastMR.
+	// AddFast creates a fast region of a domain. Its memory is the grant's; the list is in FastMR.
 	AddFast func(PD, provider.MRGrant, *FastMR) MR
 	// Fast returns the state of a fast region; nil of another.
 	Fast func(MR) *FastMR
@@ -35,13 +35,12 @@ type Access[Context, PD, MR, QP, CQ any] struct {
 	// SetKey replaces the low 8 bits of the keys that LKey and RKey return.
 	SetKey func(MR, uint8)
 
-	// Queued returns the number of completions in a queue that have not been polled, after the card has run if there
-	// were none.
+	// Queued returns the number of unpolled completions in a queue, after running the card if the queue is empty.
 	Queued func(CQ) (int, error)
-	// ArmCount arms a queue for the moment when it holds so many completions.
+	// ArmCount arms a queue for the moment when it holds n completions.
 	ArmCount func(CQ, int) error
 
-	// CheckModifyQP returns why a queue pair cannot change its state with these attributes, or nil.
+	// CheckModifyQP returns the reason why a queue pair cannot change its state with these attributes, or nil.
 	CheckModifyQP func(current, next ib.QPState, kind ib.QPType, mask ib.QPAttrMask) error
 	// HasReceives reports whether a queue pair has a receive queue of its own.
 	HasReceives func(QP) bool
@@ -50,8 +49,8 @@ type Access[Context, PD, MR, QP, CQ any] struct {
 	AwaitPolled func(ctx context.Context, qp QP, receives bool) error
 }
 
-// FastMR is what the next fast registration of a region registers. MapSG of package kernel writes it; posting the
-// request reads it.
+// FastMR is the content of a region's next fast registration. MapSG of package kernel writes it; posting the request
+// reads it.
 type FastMR struct {
 	Kind ib.MRType
 	Most int // entries

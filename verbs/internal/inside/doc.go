@@ -1,5 +1,5 @@
-// Package inside gives verbs/kernel, verbs/compat and verbs/cm what they need of verbs' objects and programs do not:
-// the session below a context, handles, and the state of fast memory regions.
+// Package inside gives verbs/kernel, verbs/compat and verbs/cm access to unexported state of verbs' objects: the
+// session below a context, handles, and the state of fast memory regions.
 //
 //	verbs ── Set ──► Access ◄── Get ── verbs/kernel, verbs/compat, verbs/cm
 //

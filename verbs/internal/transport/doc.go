@@ -1,13 +1,13 @@
-// Package transport is what the ends of both transports are made of: ud's endpoints and rc's connections. It holds the
-// slots of requests, the buffers of messages, the polling that frees them, and the life of an end.
+// Package transport is the common part of ud's endpoints and rc's connections: the slots of requests, the buffers of
+// messages, the polling that frees them, and the lifetime of an endpoint.
 //
 //	fill ─copy─► slot ─► Post ───► send queue ──► card        Life ── ends ──► goroutines that wait
 //	              ▲── Settle ── Await, Poll ◄── completions
 //	lend ◄─────── buffer ◄─ Take ◄─ completions ◄── card
 //	Return ─────► posted again, several at a time
 //
-// Sends does not know destinations and memory of peers, and Receives does not know headers: their owners fill in
-// requests, and make messages of completions, in functions that Sends and Receives call one at a time.
+// Sends is independent of destinations and memory of peers, and Receives of headers: their owners fill in requests, and
+// convert completions to messages, in functions that Sends and Receives call one at a time.
 //
 // # Waiting
 //

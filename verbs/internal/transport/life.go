@@ -10,8 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Life is the time in which an object can be used: a context that End cancels, and the commands that Close has to
-// wait for.
+// Life is the lifetime of an object: a context that End cancels, and the commands that Close waits for.
 type Life struct {
 	context.Context // its cause after End is the error that calls return
 	cancel          context.CancelCauseFunc
@@ -58,9 +57,9 @@ func (l *Life) End() bool {
 // Wait waits until all commands have ended.
 func (l *Life) Wait() { l.commands.Wait() }
 
-// Explain returns the error that a call returns instead of err. After the end of the life it is the error that
-// Begin was given. An error from a context or a card that the program has closed is net.ErrClosed too; one from a
-// device that has failed is not.
+// Explain returns the error that a call returns instead of err. After the end of the life it is the error passed to
+// Begin. An error from a context or a card that the program has closed is net.ErrClosed too; one from a device that has
+// failed is not.
 func (l *Life) Explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, net.ErrClosed):
@@ -73,8 +72,8 @@ func (l *Life) Explain(err error) error {
 	return err
 }
 
-// Freed returns the error of a command that frees an object. On a device that is closed or has failed it is free
-// already, so that is not an error.
+// Freed returns the error of a command that frees an object. On a device that is closed or has failed the object is
+// already free, so that is not an error.
 func Freed(err error) error {
 	if errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) {
 		return nil

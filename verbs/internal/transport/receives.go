@@ -42,7 +42,7 @@ type Receives struct {
 type ReceiveStats struct {
 	Received uint64 // messages lent
 	Lent     int    // buffers with the program now
-	MostLent int    // at any time
+	MostLent int    // the maximum of Lent
 	Starved  uint64 // times that the program held all buffers
 }
 
@@ -93,13 +93,13 @@ func (r *Receives) Take(limit int, fetch func([]verbs.WC) (int, error), lend fun
 	return r.settle(done, n, lend), err
 }
 
-// borrow returns an array for completions to a goroutine that waits for them. No buffer is left unposted when all
-// wait for messages.
+// borrow returns an array for completions to a goroutine that waits for them. It first posts returned buffers, so that
+// none is left unposted when all goroutines wait.
 func (r *Receives) borrow() (*[Batch]verbs.WC, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stats.Lent == len(r.requests) {
-		return nil, fmt.Errorf("receive: %w: release messages sooner (copy the data to keep them), or raise RecvDepth (%d)",
+		return nil, fmt.Errorf("receive: %w: release messages sooner (copy the data to keep them), or increase RecvDepth (%d)",
 			ErrKept, len(r.requests))
 	}
 	if r.stats.Lent+len(r.returned) == len(r.requests) {

@@ -15,12 +15,12 @@ var ErrFull = errors.New("all send slots are in use")
 // and determines its slot, which has a buffer. Requests complete in order, so a completion frees the slots of all
 // requests before it too.
 //
-// The functions of SendConfig, and those passed to Post, Await and Do, never run at the same time: what the owner
-// keeps for each slot needs no lock.
+// The functions of SendConfig, and those passed to Post, Await and Do, never run concurrently: the owner's data for
+// each slot needs no lock.
 type Sends struct {
 	config   SendConfig
 	memory   []byte    // the buffers
-	own      verbs.SGE // where they begin
+	own      verbs.SGE // beginning of the buffers
 	interval uint64    // of signaled requests
 
 	// polling is a lock, acquired before mu: only its holder polls the CQ, so that completions are settled in order.
@@ -45,7 +45,7 @@ type SendConfig struct {
 	Depth, Stride int
 	CQ            *verbs.CQ
 	Spin          bool // poll instead of sleeping
-	// SignalLast has the last request of each Post signaled, so that Await can wait for it. Others are signaled at
+	// SignalLast signals the last request of each Post, so that Await can wait for it. Others are signaled at
 	// intervals.
 	SignalLast bool
 
@@ -57,13 +57,13 @@ type SendConfig struct {
 // Progress is the number of the last request that was posted, and of the last one known to be complete.
 type Progress struct{ Posted, Completed uint64 }
 
-// Outstanding is the number of requests not known to be complete.
+// Outstanding returns the number of requests not known to be complete.
 func (p Progress) Outstanding() int { return int(p.Posted - p.Completed) }
 
 // pollPause is the time after which Post polls even if few requests are outstanding.
 const pollPause = time.Millisecond
 
-// Start makes the slots.
+// Start creates the slots.
 func (s *Sends) Start(c SendConfig) {
 	s.config = c
 	all := c.MR.Bytes()
@@ -85,7 +85,7 @@ func (s *Sends) Buffer(number uint64, length int) []byte {
 	return s.memory[start : start+length]
 }
 
-// UseBuffer has a request send its buffer's first length bytes, or receive into them, and returns them.
+// UseBuffer makes a request send its buffer's first length bytes, or receive into them, and returns them.
 func (s *Sends) UseBuffer(wr *verbs.SendWR, length int) []byte {
 	start := s.Slot(wr.ID) * s.config.Stride
 	wr.SGList[0] = verbs.SGE{Addr: s.own.Addr + uint64(start), Length: uint32(length), LKey: s.own.LKey}
