@@ -35,7 +35,7 @@ func (c *Client) pass(ctx context.Context, code provider.Code, request, grant an
 	}
 	err := c.exchange(context.Background(), command, request, grant, false)
 	if code.Frees && isClosed(c.ended) && errors.Is(err, verbs.ErrDeviceFatal) {
-		return nil // the end of the connection has freed it
+		return nil // the end of the connection has freed the object
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func (c *Client) passAndWait(ctx context.Context, command *proto.Untyped, reques
 // and continues to wait, or, with mayGiveUp, returns an error.
 func (c *Client) exchange(ctx context.Context, command *proto.Untyped, request, grant any, mayGiveUp bool) error {
 	descriptors, err := c.exchangeRights(ctx, command, request, grant, mayGiveUp)
-	proto.CloseAll(descriptors) // such a reply should have none
+	proto.CloseAll(descriptors) // no descriptors are expected
 	return err
 }
 
@@ -95,14 +95,14 @@ func (c *Client) await(ctx context.Context, id uint32, answers chan answer, mayG
 			return a, nil
 		case <-c.ended:
 			select {
-			case a := <-answers: // it came before
+			case a := <-answers: // it arrived before
 				return a, nil
 			default:
 				return answer{}, c.gone()
 			}
 		case <-cancelled:
 			if mayGiveUp {
-				return answer{}, fmt.Errorf("%w: the service does not answer: %w; %s", verbs.ErrHost, ctx.Err(), unit.Answering())
+				return answer{}, fmt.Errorf("%w: the service does not respond: %w; %s", verbs.ErrHost, ctx.Err(), unit.Answering())
 			}
 			cancelled = nil
 			_ = c.conn.Send(proto.EncodeCancel(id, reason(ctx)))
@@ -122,7 +122,7 @@ func (c *Client) decode(command *proto.Untyped, a answer, grant any) error {
 		return failureOf(a.message)
 	}
 	if a.message.Code != command.Number {
-		return fmt.Errorf("%w: %w: an answer to another command", verbs.ErrHost, proto.ErrMalformed)
+		return fmt.Errorf("%w: %w: the reply is for another command", verbs.ErrHost, proto.ErrMalformed)
 	}
 	if err := command.DecodeGrant(a.message.Body, c.memory, grant); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrHost, err)

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createCompChannel makes a completion channel. The card writes to the channel itself.
+// createCompChannel creates a completion channel. The card writes to the channel directly.
 func (c *Client) createCompChannel() (grant provider.CreateCompChannelGrant, err error) {
 	grant, events, err := openChannel(c, proto.CreateCompChannel, "completion channel")
 	grant.Events = events
 	return grant, err
 }
 
-// createEventChannel makes an event channel. The card writes to it too.
+// createEventChannel creates an event channel. The card writes to the channel directly.
 func (c *Client) createEventChannel() (grant provider.CreateEventChannelGrant, err error) {
 	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
 	grant.Events = events
 	return grant, err
 }
 
-// openChannel gives a command whose grant comes with the program's end of a channel.
+// openChannel executes a command whose grant contains the program's end of a channel.
 func openChannel[G any](c *Client, command proto.Command[proto.None, G], name string) (grant G, end *os.File, err error) {
 	if isClosed(c.closing) {
 		return grant, nil, verbs.ErrClosed

@@ -27,27 +27,27 @@ type Client struct {
 	signals  *signals
 
 	claimed    atomic.Bool
-	fatalTold  atomic.Bool   // GetAsyncEvent has given the event of an ended connection
+	fatalTold  atomic.Bool   // GetAsyncEvent has returned the event of an ended connection
 	waits      chan struct{} // a place for each command that may wait
-	reader     chan struct{} // of who asks for events
-	leading    chan struct{} // of who reads signals
-	passing    sync.Mutex    // of who passes a file
-	yielded    time.Time     // when a leader last yielded; the leader's
-	closing    chan struct{} // closed by Close, at its beginning
-	closed     chan struct{} // closed by Close, at its end
+	reader     chan struct{} // a lock for requesting events
+	leading    chan struct{} // a lock for reading signals
+	passing    sync.Mutex    // held while a file is passed
+	yielded    time.Time     // time of a leader's last yield; owned by the leader
+	closing    chan struct{} // closed at the beginning of Close
+	closed     chan struct{} // closed at the end of Close
 	done       chan struct{} // closed by Close, or when the session has ended
-	ended      chan struct{} // closed when the connection has ended: no answers come any more
+	ended      chan struct{} // closed when the connection has ended: no more replies arrive
 	background sync.WaitGroup
 
 	mu      sync.Mutex
-	failure error // why the session has ended, but for Close; written before done is closed
+	failure error // reason for the end of the session, other than Close; written before done is closed
 	lastID  uint32
-	pending map[uint32]chan answer // of requests, by their ids
+	pending map[uint32]chan answer // of requests, by id
 	events  map[uint64]chan struct{}
 	cqs     map[provider.Handle]cq
 }
 
-// maxWaits is how many commands that may wait are given at once; the service has a limit too.
+// maxWaits is the maximum number of concurrent commands that may wait; the service has a limit too.
 const maxWaits = 32
 
 // answer is a Reply or a Failure.
@@ -69,11 +69,11 @@ func (c *Client) receive() {
 	c.fail(fmt.Errorf("%w: the connection to the service has ended (%w); Close, and Dial again", verbs.ErrDeviceFatal, err))
 	close(c.ended)
 	_ = c.socket.Close()
-	c.leading <- struct{}{} // for ever: done is closed
+	c.leading <- struct{}{} // forever: done is closed
 	c.signals.close()
 }
 
-// take takes a message from the service.
+// take processes a message from the service.
 func (c *Client) take(m proto.Message, descriptors []int) error {
 	switch m.Kind {
 	case proto.Ended:
@@ -86,7 +86,7 @@ func (c *Client) take(m proto.Message, descriptors []int) error {
 		defer c.mu.Unlock()
 		if asked := c.pending[m.ID]; asked != nil {
 			delete(c.pending, m.ID)
-			asked <- answer{m, descriptors} // of capacity 1
+			asked <- answer{m, descriptors} // capacity 1
 		} else {
 			proto.CloseAll(descriptors)
 		}
@@ -96,7 +96,7 @@ func (c *Client) take(m proto.Message, descriptors []int) error {
 	return fmt.Errorf("%w: kind %d from the service", proto.ErrMalformed, m.Kind)
 }
 
-// fail ends the session: those who wait are woken.
+// fail ends the session and wakes all waiting goroutines.
 func (c *Client) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func isClosed(c <-chan struct{}) bool {
 // Claim implements provider.Provider.
 func (c *Client) Claim() error {
 	if c.claimed.Swap(true) {
-		return fmt.Errorf("%w: this session on %s has a Context already; Dial makes another", verbs.ErrBusy, c.device)
+		return fmt.Errorf("%w: this session on %s already has a Context; Dial creates another session", verbs.ErrBusy, c.device)
 	}
 	return nil
 }
@@ -147,10 +147,10 @@ func (c *Client) Err() error {
 	return c.failure
 }
 
-// closeTimeout is how long Close waits for the service, which sends what was posted, for up to a second.
+// closeTimeout is the time that Close waits for the service, which sends posted requests for up to a second.
 const closeTimeout = 5 * time.Second
 
-// Close implements provider.Provider. Closing again waits for the first Close, and does nothing.
+// Close implements provider.Provider. Closing again waits for the first Close, and has no effect.
 func (c *Client) Close() error {
 	if !c.startClosing() {
 		<-c.closed
@@ -164,7 +164,7 @@ func (c *Client) Close() error {
 	if err == nil {
 		err = c.keepCompletions()
 	} else if errors.Is(err, verbs.ErrClosed) || isClosed(c.ended) {
-		err = nil // it had ended, and the service has freed all
+		err = nil // it had ended, and the service has freed all objects
 	}
 	_ = c.socket.Close()
 	c.background.Wait()

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// commands are the functions of the commands for which the client does more than pass them to the service.
+// commands are the commands that the client does not just pass to the service.
 var commands = provider.TableOf(
 	provider.Grants(provider.RegMR, (*Client).regMR),
 	provider.Gives(provider.CreateCompChannel, (*Client).createCompChannel),
@@ -28,9 +28,9 @@ func pass[Q, G any](c *Client, command provider.Command[Q, G], request Q) (grant
 	return grant, err
 }
 
-// regMR returns an error: the service cannot reach the program's memory.
+// regMR returns an error: the service cannot access the program's memory.
 func (c *Client) regMR(provider.RegMRRequest) (provider.MRGrant, error) {
-	return provider.MRGrant{}, fmt.Errorf("%w: the service cannot reach the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
+	return provider.MRGrant{}, fmt.Errorf("%w: the service cannot access the program's memory; AllocMR allocates memory that both can access", verbs.ErrUnsupported)
 }
 
 // Counters implements provider.CounterReader.

@@ -12,10 +12,10 @@ import (
 // cq is the client's part of a completion queue.
 type cq struct {
 	eventID      uint64
-	memory, left []byte // its queue, and the one before the last resize
+	memory, left []byte // its queue, and the queue before the last resize
 }
 
-// createCQ makes a CQ. The channel of its events exists before the service can send one.
+// createCQ creates a CQ. The channel of its events exists before the service can send one.
 func (c *Client) createCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
 	events := make(chan struct{}, 1)
 	c.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ListDevices lists the service's devices that have a card now (ibv_get_device_list). Its errors are those of Dial.
+// ListDevices returns the service's devices that have a card (ibv_get_device_list). Its errors are those of Dial.
 func ListDevices(ctx context.Context, path string) ([]verbs.Device, error) {
 	a, err := connect(ctx, path)
 	if err != nil {
@@ -21,7 +21,7 @@ func ListDevices(ctx context.Context, path string) ([]verbs.Device, error) {
 	for _, name := range a.devices {
 		view, _, err := first(a.conn, proto.LookDevice, &proto.LookDeviceRequest{Device: name})
 		if verbs.KindOf(err) == verbs.ErrInvalid || verbs.KindOf(err) == verbs.ErrUnsupported {
-			continue // it has gone since, or does not say what it is
+			continue // removed meanwhile, or without a description
 		}
 		if err != nil {
 			return nil, a.fail(err)
@@ -34,7 +34,7 @@ func ListDevices(ctx context.Context, path string) ([]verbs.Device, error) {
 	return list, a.socket.Close()
 }
 
-// indexOf is the index of the interface that GIDs are of, -1 if there is none.
+// indexOf returns the interface index of GIDs, or -1.
 func indexOf(gids []verbs.GIDEntry) int {
 	if len(gids) == 0 || gids[0].IfIndex == 0 {
 		return -1
@@ -42,9 +42,9 @@ func indexOf(gids []verbs.GIDEntry) int {
 	return int(gids[0].IfIndex)
 }
 
-// WatchDevices tells a client of the service's devices that have a card, and of those that come and go
+// WatchDevices reports the service's devices that have a card, and their additions and removals, to a client
 // (ib_register_client). It returns when ctx is done, with its cause, or when the service ends; before that it calls
-// Remove for those that are there, as ib_unregister_client does.
+// Remove for the existing devices, as ib_unregister_client does.
 func WatchDevices(ctx context.Context, path string, told verbs.DeviceClient) error {
 	a, err := connect(ctx, path)
 	if err != nil {
@@ -67,7 +67,7 @@ func WatchDevices(ctx context.Context, path string, told verbs.DeviceClient) err
 type watch struct {
 	a       *attempt
 	path    string
-	waiting bool // for the answer to NextEvents
+	waiting bool // for the reply to NextEvents
 }
 
 // The ids of the commands of a watch.
@@ -76,7 +76,7 @@ const (
 	look       = 2
 )
 
-// list first has the service keep events, so that nothing is missed from then on.
+// list first makes the service queue events, so that no later event is missed.
 func (w *watch) list(ctx context.Context) ([]verbs.Device, error) {
 	if err := w.wait(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (w *watch) list(ctx context.Context) ([]verbs.Device, error) {
 	if err := request(w, proto.LookDevice, look, &proto.LookDeviceRequest{}); err != nil {
 		return nil, err
 	}
-	if _, err := w.answer(look); err != nil { // whatever it is: NextEvents came before
+	if _, err := w.answer(look); err != nil { // ignored: the reply to NextEvents may come first
 		return nil, err
 	}
 	return ListDevices(ctx, w.path)
@@ -137,12 +137,12 @@ func request[Q, G any](w *watch, command proto.Command[Q, G], id uint32, r *Q) e
 	return nil
 }
 
-// answer waits for the answer to a command. Events that come first say only that there is something to look at:
-// who asked for another answer is about to look.
+// answer waits for the reply to a command. Events that arrive before it only mean that the list may have changed; a
+// caller that waits for another reply is about to query the list.
 func (w *watch) answer(id uint32) (proto.Message, error) {
 	for {
 		m, descriptors, err := w.a.conn.Receive()
-		proto.CloseAll(descriptors) // there should be none
+		proto.CloseAll(descriptors) // no descriptors are expected
 		if err != nil {
 			return m, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 		}

@@ -23,10 +23,10 @@ import (
 // DefaultPath is the service's socket.
 const DefaultPath = "/run/roced/roced.sock"
 
-// dialTimeout is how long the service may take to answer to a new connection.
+// dialTimeout is the maximum time for the service's reply to a new connection.
 const dialTimeout = 10 * time.Second
 
-// Devices lists the names of the service's devices. Its errors are those of Dial.
+// Devices returns the names of the service's devices. Its errors are those of Dial.
 func Devices(path string) ([]string, error) {
 	a, err := connect(context.Background(), path)
 	if err != nil {
@@ -35,17 +35,18 @@ func Devices(path string) ([]string, error) {
 	return a.devices, a.socket.Close()
 }
 
-// Dial opens a device of the service whose socket is at path. An empty name is the service's only device.
-// While others wait to connect, it waits in turn. The errors are verbs.ErrHost if there is no service, it does
-// not answer within 10 s, the socket may not be used or the user connects too often (250 times a second),
-// verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a service
-// of another release.
+// Dial opens a device of the service whose socket is at path. An empty name means the service's only device. While
+// other programs are connecting, Dial waits its turn.
+//
+// verbs.ErrHost if there is no service, it does not respond within 10 s, access to the socket is denied, or the user
+// connects too often (250 times a second); verbs.ErrInvalid if it has no such device; verbs.ErrLimit;
+// verbs.ErrUnsupported for a service of another release.
 func Dial(path, device string) (*Client, error) {
 	return DialContext(context.Background(), path, device)
 }
 
-// DialContext is Dial that gives up when ctx is done: its error is ctx's cause then. A session that is
-// open already stays open.
+// DialContext is Dial that ends when ctx is done, with ctx's cause as the error. An open session is not affected by
+// ctx.
 func DialContext(ctx context.Context, path, device string) (*Client, error) {
 	a, err := connect(ctx, path)
 	if err != nil {
@@ -61,17 +62,17 @@ func DialContext(ctx context.Context, path, device string) (*Client, error) {
 	return c, nil
 }
 
-// attempt is a connection that has no session yet. While there is none, it ends when its context is done.
+// attempt is a connection without a session. It ends when its context is done.
 type attempt struct {
 	ctx     context.Context
-	stop    func() bool // ending with the context
+	stop    func() bool // ends the effect of the context
 	path    string
 	socket  *net.UnixConn
 	conn    *proto.Conn
 	devices []string
 }
 
-// connect says hello.
+// connect connects and exchanges the greeting.
 func connect(ctx context.Context, path string) (*attempt, error) {
 	deadline := time.Now().Add(dialTimeout)
 	socket, err := proto.Dial(ctx, path, deadline)
@@ -92,7 +93,7 @@ func connect(ctx context.Context, path string) (*attempt, error) {
 	return a, nil
 }
 
-// fail ends the attempt, and says why it has failed.
+// fail ends the attempt, and returns the reason of its failure.
 func (a *attempt) fail(err error) error {
 	a.stop()
 	_ = a.socket.Close()
@@ -100,12 +101,12 @@ func (a *attempt) fail(err error) error {
 	case a.ctx.Err() != nil:
 		return fmt.Errorf("reach the service at %s: %w", a.path, context.Cause(a.ctx))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w; it does not answer: %s", err, unit.Answering())
+		return fmt.Errorf("%w; it does not respond: %s", err, unit.Answering())
 	}
 	return err
 }
 
-// settle lets the connection be, whatever becomes of the context.
+// settle ends the effect of the context on the connection.
 func (a *attempt) settle() error {
 	if !a.stop() {
 		return context.Cause(a.ctx)
@@ -113,26 +114,26 @@ func (a *attempt) settle() error {
 	return a.socket.SetDeadline(time.Time{})
 }
 
-// hint says what to do when the socket cannot be reached.
+// hint returns the remedy for a failed connection to the socket.
 func hint(path string, err error) string {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return "its group may use it: ls -l " + path
+		return "only its group has access: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
 		return unit.Running()
 	case errors.Is(err, unix.EAGAIN):
-		return "others wait to connect too, and it does not answer: " + unit.Answering()
+		return "other programs wait to connect too, and the service does not respond: " + unit.Answering()
 	}
 	return "is it a socket of roced?"
 }
 
-// first gives one of the first commands, before there is a goroutine that reads.
+// first executes one of the first commands, before there is a goroutine that reads.
 func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) (grant G, descriptors []int, err error) {
 	packet, err := command.EncodeRequest(0, request)
 	if err != nil {
 		return grant, nil, err
 	}
-	if err := conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // then it has said why
+	if err := conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // on EPIPE the service has sent the reason
 		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
 	m, descriptors, err := conn.Receive()
@@ -155,7 +156,7 @@ func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) 
 	return grant, descriptors, nil
 }
 
-// failureOf is the error in a message that should be a Failure or Ended.
+// failureOf returns the error in a message that should be a Failure or Ended.
 func failureOf(m proto.Message) error {
 	if m.Kind != proto.Failure && m.Kind != proto.Ended {
 		return fmt.Errorf("%w: %w: kind %d", verbs.ErrHost, proto.ErrMalformed, m.Kind)
@@ -167,7 +168,7 @@ func failureOf(m proto.Message) error {
 	return cause
 }
 
-// open makes the session.
+// open creates the session.
 func (a *attempt) open(device string) (*Client, error) {
 	opened, ends, err := first(a.conn, proto.OpenDevice, &proto.OpenRequest{Device: device})
 	if err == nil && len(ends) != 3 {

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// GetAsyncEvent implements provider.Provider. The service keeps the events. One caller at a time requests an event; the
-// others wait for their turn.
+// GetAsyncEvent implements provider.Provider. The service queues the events. One caller at a time requests an event;
+// the others wait their turn.
 func (c *Client) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	select {
 	case c.reader <- struct{}{}:

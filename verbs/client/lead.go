@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// yieldGap is how often a leader yields. If it did not for 10 ms, the runtime's monitor would wake every
-// 20 µs, and take its P away while it sleeps.
+// yieldGap is the interval at which a leader yields. Without a yield for 10 ms, the runtime's monitor would wake every
+// 20 µs, and take the leader's P away while it sleeps.
 const yieldGap = 5 * time.Millisecond
 
-// Of the goroutines that wait for completions one is the leader: it reads what the card says, in its
-// thread, and hands on what is for others. A goroutine that read all the time would be woken first each
-// time, and wake the one that waits.
+// One of the goroutines that wait for completions is the leader: it reads the signals of the card in its thread, and
+// passes on those for other goroutines. A permanent reader goroutine would be woken first each time, and then wake the
+// waiting one.
 
-// Lead implements provider.Leader: it waits, as the leader as soon as there is no other.
+// Lead implements provider.Leader: it waits, as the leader if there is no other.
 func (c *Client) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
 	select {
 	case c.leading <- struct{}{}:
@@ -33,7 +33,7 @@ func (c *Client) Lead(ctx context.Context, events, closed <-chan struct{}) (over
 	return true
 }
 
-// lead reads what the card says until the caller need not wait any more.
+// lead reads the signals of the card until the caller need not wait any more.
 func (c *Client) lead(ctx context.Context, events, closed <-chan struct{}) {
 	if now := time.Now(); now.Sub(c.yielded) >= yieldGap {
 		c.yielded = now
@@ -61,13 +61,13 @@ func (c *Client) lead(ctx context.Context, events, closed <-chan struct{}) {
 
 var _ provider.Spinner = (*Client)(nil)
 
-// dozeTime is how long a program that spins waits at most.
+// dozeTime is the maximum time that a program that spins waits.
 const dozeTime = time.Millisecond
 
 // Yield implements provider.Spinner.
 func (c *Client) Yield() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// Doze implements provider.Spinner. Who dozes leads, unless somebody does.
+// Doze implements provider.Spinner. The caller leads, if there is no leader.
 func (c *Client) Doze(events <-chan struct{}) {
 	select {
 	case <-events:
@@ -95,13 +95,13 @@ func (c *Client) Doze(events <-chan struct{}) {
 // WakeLeader implements provider.Leader.
 func (c *Client) WakeLeader() { c.signals.interrupt() }
 
-// notify wakes one that waits for a CQ.
+// notify wakes a goroutine that waits for a CQ.
 func (c *Client) notify(eventID uint64) {
 	c.mu.Lock()
 	events := c.events[eventID]
 	c.mu.Unlock()
 	select {
-	case events <- struct{}{}: // never to nil: the queue has been destroyed
+	case events <- struct{}{}: // nil if the queue has been destroyed
 	default:
 	}
 }

@@ -21,16 +21,16 @@ func mapShared(fd int, size uint64) (shared, error) {
 	}
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("%w: map %d bytes, most of which take no memory: %w; ulimit -v limits them", verbs.ErrHost, size, err)
+		return nil, fmt.Errorf("%w: map %d bytes of address space: %w; check ulimit -v", verbs.ErrHost, size, err)
 	}
-	_ = unix.Madvise(memory, unix.MADV_DONTDUMP) // what a core dump holds is a matter of taste
+	_ = unix.Madvise(memory, unix.MADV_DONTDUMP) // core dumps are optional
 	return memory, nil
 }
 
 // At implements proto.Memory.
 func (s shared) At(p proto.Place) ([]byte, error) { return p.Of(s) }
 
-// PlaceOf implements proto.Memory: a client never tells places.
+// PlaceOf implements proto.Memory: a client never sends places.
 func (s shared) PlaceOf([]byte) (proto.Place, error) {
 	return proto.Place{}, fmt.Errorf("%w: a client grants no memory", proto.ErrMalformed)
 }

@@ -12,23 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are the program's end of the socket pair by which the card wakes it, the eventfd by which it wakes the
-// card, and what interrupts who waits. The runtime's poller does not know them: a wake-up is to reach the thread
-// that waits, and no other.
+// signals are the program's end of the socket pair by which the card wakes it, the eventfd by which it wakes the card,
+// and the eventfd that interrupts the leader. The runtime's poller does not watch them, so that a wake-up reaches only
+// the waiting thread.
 type signals struct {
 	file, calls, interrupts *os.File
 	raw                     syscall.RawConn // of file
 	rawCalls                syscall.RawConn // of calls
 
-	// Of the leader.
+	// Owned by the leader.
 	wait    func(fd uintptr) // poll, made once
-	timeout int              // of wait, in ms; forEver
+	timeout int              // of wait, in ms, or forEver
 	records [4096]byte
-	kept    int  // bytes of a record that has not come whole
+	kept    int  // bytes of an incomplete record
 	ended   bool // the service has closed its end
 }
 
-// newSignals takes the socket and the eventfd. Whether the first blocks is for this side to set: nobody else has it.
+// newSignals takes ownership of the socket and the eventfd. It sets the blocking mode of the socket, which no other
+// process has.
 func newSignals(fd, calls int) (*signals, error) {
 	_ = unix.SetNonblock(fd, false)
 	s := &signals{file: os.NewFile(uintptr(fd), "signals"), calls: os.NewFile(uintptr(calls), "calls"), timeout: forEver}
@@ -59,10 +60,10 @@ func (s *signals) close() {
 // interrupt ends the leader's present wait, or the next one.
 func (s *signals) interrupt() { _, _ = s.interrupts.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// forEver is no timeout.
+// forEver means no timeout.
 const forEver = -1
 
-// poll sleeps until the card says something, there is an interrupt, or the time is over.
+// poll sleeps until there is a signal of the card, an interrupt, or the timeout.
 func (s *signals) poll(fd, interrupts int32) {
 	set := [2]unix.PollFd{{Fd: fd, Events: unix.POLLIN}, {Fd: interrupts, Events: unix.POLLIN}}
 	if s.ended {
@@ -80,7 +81,7 @@ func (s *signals) poll(fd, interrupts int32) {
 	}
 }
 
-// take gives the events that have come.
+// take processes the received events.
 func (s *signals) take(notify func(eventID uint64)) {
 	whole := s.kept &^ 7
 	for at := 0; at < whole; at += 8 {
@@ -94,7 +95,7 @@ func (c *Client) Wake() { _ = c.signals.rawCalls.Write(writeOne) }
 
 func writeOne(fd uintptr) (done bool) {
 	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1) // it adds up, and is never read
+	binary.NativeEndian.PutUint64(one[:], 1) // the counter accumulates and is never read
 	_, _ = unix.Write(int(fd), one[:])
 	return true
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detach replaces shared memory by memory of the program's own, at once for all who look. Pieces of it
-// keep what is in them, the rest reads as zeros.
+// detach atomically replaces shared memory by the program's own. The given pieces keep their contents, the rest reads
+// as zeros.
 func (s shared) detach(pieces [][]byte) error {
 	size := uintptr(len(s))
 	at := unsafe.Pointer(unsafe.SliceData(s))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openXRCD opens a domain. The service finds the inode of the file itself.
+// openXRCD opens a domain. The service determines the inode of the file itself.
 func (c *Client) openXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
 	request := proto.OpenXRCDRequest{HasFile: r.File != nil, Create: r.Create, Exclusive: r.Exclusive}
 	if r.File != nil {

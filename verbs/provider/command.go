@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// Code names a command.
+// Code identifies a command.
 type Code struct {
 	Number uint16 // in messages to and from the service
 	Name   string // in the C header
-	Waits  bool   // it may take long, and its context cancels it
-	Frees  bool   // it frees an object: over the service it succeeds once the connection has ended, which has freed all
+	Waits  bool   // may take long; its context cancels it
+	Frees  bool   // frees an object: over the service it succeeds after the end of the connection, which has freed all objects
 }
 
-// Command is a command of a session, with the types of its request and its grant. A new one has three places: here its line
-// (commands.go) and its two types; in verbs/proto the fields of both; in verbs/hca/commands.go the function that carries it
-// out.
+// Command is a command of a session, with the types of its request and its grant. To add a command, add its line here
+// (commands.go) and its two types, the fields of both in verbs/proto, and the function that executes it in
+// verbs/hca/commands.go.
 type Command[Request, Grant any] struct {
 	Code
-	calls *sync.Pool // of *call[Request, Grant]. So a command does not allocate: some are on the path of programs that wait
+	calls *sync.Pool // of *call[Request, Grant]: avoids allocation, since some commands are on the path of waiting programs
 }
 
-// call is what a Doer reads and writes.
+// call is the data that a Doer reads and writes.
 type call[Request, Grant any] struct {
 	request Request
 	grant   Grant
@@ -46,15 +46,14 @@ func freeing[Request any](number uint16, name string) Command[Request, None] {
 	return newCommand[Request, None](Code{Number: number, Name: name, Frees: true})
 }
 
-// Doer carries out commands: a Provider, or a device that answers queries without a session.
+// Doer executes commands: a Provider, or a device that executes queries without a session.
 type Doer interface {
-	// Do carries out the command that code names. Request and grant are pointers to the command's two types, of which the
-	// Doer keeps neither. The error is ErrUnsupported if it does not have the command. Callers use the functions Do and
-	// Exec.
+	// Do executes the command identified by code. Request and grant are pointers to the command's two types, which the
+	// Doer must not retain. The error is ErrUnsupported for an unknown command. Callers use the functions Do and Exec.
 	Do(ctx context.Context, code Code, request, grant any) error
 }
 
-// Do has d carry out a command, and returns its grant.
+// Do executes a command by d, and returns its grant.
 func Do[Request, Grant any](d Doer, c Command[Request, Grant], request Request) (Grant, error) {
 	return DoContext(context.Background(), d, c, request)
 }
@@ -65,12 +64,12 @@ func DoContext[Request, Grant any](ctx context.Context, d Doer, c Command[Reques
 	one.request = request
 	err = d.Do(ctx, c.Code, &one.request, &one.grant)
 	grant = one.grant
-	*one = call[Request, Grant]{} // it keeps no memory of queues
+	*one = call[Request, Grant]{} // do not retain memory of queues
 	c.calls.Put(one)
 	return grant, err
 }
 
-// Exec has d carry out a command without a grant.
+// Exec executes a command without a grant by d.
 func Exec[Request any](d Doer, c Command[Request, None], request Request) error {
 	return ExecContext(context.Background(), d, c, request)
 }

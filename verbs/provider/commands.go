@@ -11,72 +11,73 @@ var (
 	QueryRTValues = command[None, ib.RTValues](22, "query_rt_values")
 )
 
-// The commands about protection domains.
+// The commands on protection domains.
 var (
 	AllocPD   = command[None, AllocPDGrant](32, "alloc_pd")
 	DeallocPD = freeing[DeallocPDRequest](33, "dealloc_pd")
 )
 
-// The commands about memory regions, device memory and memory windows.
+// The commands on memory regions, device memory and memory windows.
 var (
-	// AllocMR makes memory that both the program and the card can access, and registers it.
+	// AllocMR allocates memory that both the program and the card can access, and registers it.
 	AllocMR = command[AllocMRRequest, MRGrant](34, "alloc_mr")
-	// RegMR registers the caller's memory; ErrUnsupported where the card cannot reach it.
+	// RegMR registers the caller's memory; ErrUnsupported if the card cannot access it.
 	RegMR = command[RegMRRequest, MRGrant](44, "reg_mr")
-	// ReregMR changes a region between two requests that use it. If it fails, nothing has changed.
+	// ReregMR changes a region between two requests that use it. If it fails, the region is unchanged.
 	ReregMR = command[ReregMRRequest, None](36, "rereg_mr")
-	// DeregMR refuses a region to which windows are bound, as ReregMR does: ErrBusy.
+	// DeregMR returns ErrBusy for a region with bound windows, as ReregMR does.
 	DeregMR = freeing[DeregMRRequest](35, "dereg_mr")
 
-	// AllocNullMR makes a region without memory, for which ReregMR is ErrInvalid.
+	// AllocNullMR allocates a region without memory, for which ReregMR returns ErrInvalid.
 	AllocNullMR = command[AllocNullMRRequest, MRGrant](42, "alloc_null_mr")
 
-	// AllocFastMR makes a region that is free: requests of the program, or MapFMR, register it.
+	// AllocFastMR allocates a free region: requests of the program, or MapFMR, register it.
 	AllocFastMR = command[AllocFastMRRequest, MRGrant](46, "alloc_fast_mr")
-	// MapFMR registers a fast region whether it is free or not, and UnmapFMR makes it free. Old keys are dead when they return.
+	// MapFMR registers a fast region in any state, and UnmapFMR frees it. Old keys are invalid when they return.
 	MapFMR   = command[MapFMRRequest, None](53, "map_fmr")
 	UnmapFMR = command[UnmapFMRRequest, None](54, "unmap_fmr")
 	// CheckMRStatus returns whether a check of signatures has failed since the region was registered or checked.
 	CheckMRStatus = command[CheckMRStatusRequest, CheckMRStatusGrant](55, "check_mr_status")
-	// AllocCoherent makes memory that is a region of no PD.
+	// AllocCoherent allocates memory that is a region of no PD.
 	AllocCoherent = command[AllocCoherentRequest, MRGrant](47, "alloc_coherent")
 
-	// AllocDM makes device memory, and RegDMMR a region of a part of it, whose grant has no memory over the service.
+	// AllocDM allocates device memory, and RegDMMR a region of a part of it, whose grant has no memory over the
+	// service.
 	AllocDM = command[AllocDMRequest, AllocDMGrant](39, "alloc_dm")
 	RegDMMR = command[RegDMMRRequest, MRGrant](41, "reg_dm_mr")
-	// FreeDM refuses memory of which there are regions: ErrBusy.
+	// FreeDM returns ErrBusy for memory that has regions.
 	FreeDM = freeing[FreeDMRequest](40, "free_dm")
 
 	AllocMW   = command[AllocMWRequest, AllocMWGrant](37, "alloc_mw")
 	DeallocMW = freeing[DeallocMWRequest](38, "dealloc_mw")
 )
 
-// The commands about completion channels and completion queues.
+// The commands on completion channels and completion queues.
 var (
 	CreateCompChannel  = command[None, CreateCompChannelGrant](56, "create_comp_channel")
 	DestroyCompChannel = freeing[DestroyCompChannelRequest](57, "destroy_comp_channel")
 
 	CreateCQ = command[CreateCQRequest, CreateCQGrant](48, "create_cq")
-	// ResizeCQ has the card write to a new queue. The old one keeps its completions and stays readable until the next
-	// ResizeCQ or DestroyCQ of the CQ, by which the program reports that it has read it to the end. A Provider whose queues
-	// are in shared memory unmaps or reuses it then, not before.
+	// ResizeCQ switches the card to a new queue. The old one keeps its completions and stays readable until the next
+	// ResizeCQ or DestroyCQ of the CQ, by which the program reports that it has read it to the end. A Provider whose
+	// queues are in shared memory unmaps or reuses it then, not before.
 	ResizeCQ = command[ResizeCQRequest, ResizeCQGrant](50, "resize_cq")
 	ModifyCQ = command[ModifyCQRequest, None](51, "modify_cq")
-	// CheckCQ sends the events that an armed CQ owes for unread completions, older ones than the arming included.
+	// CheckCQ sends the events that an armed CQ owes for unread completions, including those older than the arming.
 	CheckCQ   = command[CheckCQRequest, None](52, "check_cq")
 	DestroyCQ = freeing[DestroyCQRequest](49, "destroy_cq")
 )
 
-// The commands about shared receive queues.
+// The commands on shared receive queues.
 var (
 	CreateSRQ = command[CreateSRQRequest, CreateSRQGrant](72, "create_srq")
-	// ModifySRQ makes the whole change or none of it.
+	// ModifySRQ makes all of the changes or none.
 	ModifySRQ  = command[ModifySRQRequest, ModifySRQGrant](73, "modify_srq")
 	QuerySRQ   = command[QuerySRQRequest, QuerySRQGrant](74, "query_srq")
 	DestroySRQ = freeing[DestroySRQRequest](75, "destroy_srq")
 )
 
-// The commands about queue pairs.
+// The commands on queue pairs.
 var (
 	CreateQP  = command[CreateQPRequest, CreateQPGrant](64, "create_qp")
 	ModifyQP  = command[ModifyQPRequest, ModifyQPGrant](65, "modify_qp")
@@ -84,7 +85,7 @@ var (
 	DestroyQP = freeing[DestroyQPRequest](67, "destroy_qp")
 )
 
-// The commands about counters of queue pairs.
+// The commands on counters of queue pairs.
 var (
 	CreateCounters  = command[None, CreateCountersGrant](84, "create_counters")
 	AttachCounters  = command[AttachCountersRequest, None](85, "attach_counters")
@@ -92,48 +93,49 @@ var (
 	DestroyCounters = freeing[DestroyCountersRequest](87, "destroy_counters")
 )
 
-// The commands about XRC domains, and about queues that belong to one.
+// The commands on XRC domains, and on queues that belong to one.
 var (
-	// OpenXRCD makes a domain, or opens that of the file's inode, which another session of the same user has made. The card
-	// identifies the user and the inode itself.
+	// OpenXRCD creates a domain, or opens that of the file's inode, which another session of the same user has created.
+	// The card identifies the user and the inode itself.
 	OpenXRCD = command[OpenXRCDRequest, OpenXRCDGrant](77, "open_xrcd")
-	// CloseXRCD refuses a handle by which SRQs or queue pairs were made or opened that still exist: ErrBusy.
+	// CloseXRCD returns ErrBusy for a handle by which existing SRQs or queue pairs were created or opened.
 	CloseXRCD = freeing[CloseXRCDRequest](78, "close_xrcd")
 
-	// CreateXRCSRQ makes a shared receive queue of type XRC. ModifySRQ, QuerySRQ and DestroySRQ accept it too.
+	// CreateXRCSRQ creates a shared receive queue of type XRC. ModifySRQ, QuerySRQ and DestroySRQ accept it too.
 	CreateXRCSRQ = command[CreateXRCSRQRequest, CreateXRCSRQGrant](79, "create_xrc_srq")
-	// CreateXRCTarget makes a target queue pair in a domain, and OpenQP opens an existing one. ModifyQP and QueryQP by any of
-	// its handles concern the one queue pair. DestroyQP closes a handle, and with the last one the queue pair.
+	// CreateXRCTarget creates a target queue pair in a domain, and OpenQP opens an existing one. ModifyQP and QueryQP
+	// by any of its handles concern the same queue pair. DestroyQP closes a handle, and with the last one the queue
+	// pair.
 	CreateXRCTarget = command[CreateXRCTargetRequest, OpenQPGrant](68, "create_xrc_target")
 	OpenQP          = command[OpenQPRequest, OpenQPGrant](69, "open_qp")
 )
 
-// The commands about address handles.
+// The commands on address handles.
 var (
-	// CreateAH may wait for a neighbour to answer, until ctx is done.
+	// CreateAH may wait for a neighbour's response, until ctx is done.
 	CreateAH = waiting[CreateAHRequest, CreateAHGrant](80, "create_ah")
-	// ModifyAH may wait as CreateAH does. If it fails, nothing has changed.
+	// ModifyAH may wait as CreateAH does. If it fails, the handle is unchanged.
 	ModifyAH  = waiting[ModifyAHRequest, None](82, "modify_ah")
 	QueryAH   = command[QueryAHRequest, QueryAHGrant](83, "query_ah")
 	DestroyAH = freeing[DestroyAHRequest](81, "destroy_ah")
 )
 
-// The commands about multicast groups.
+// The commands on multicast groups.
 var (
-	// AttachMcast has a queue pair receive a group's messages; see QP.AttachMcast.
+	// AttachMcast makes a queue pair receive a group's messages; see QP.AttachMcast.
 	AttachMcast = command[McastRequest, None](96, "attach_mcast")
 	DetachMcast = freeing[McastRequest](97, "detach_mcast")
 
-	// JoinMulticast makes a membership. The host is a member while there is a full one.
+	// JoinMulticast creates a membership. The host is a member while there is a full one.
 	JoinMulticast  = command[JoinMulticastRequest, JoinMulticastGrant](98, "join_multicast")
 	LeaveMulticast = freeing[LeaveMulticastRequest](99, "leave_multicast")
 )
 
-// The commands about connection ids (rdma_cm) and channels of their events. The operation that a command begins ends with an
-// event. The card checks an id's state, its port and all rules. Package cm describes ids.
+// The commands on connection ids (rdma_cm) and channels of their events. The operation that a command begins ends with
+// an event. The card checks an id's state, its port and all rules. Package cm describes ids.
 var (
 	CreateEventChannel = command[None, CreateEventChannelGrant](112, "create_event_channel")
-	// DestroyEventChannel refuses a channel that has ids: ErrBusy.
+	// DestroyEventChannel returns ErrBusy for a channel that has ids.
 	DestroyEventChannel = freeing[DestroyEventChannelRequest](113, "destroy_event_channel")
 	// GetCMEvent does not wait.
 	GetCMEvent = command[GetCMEventRequest, GetCMEventGrant](114, "get_cm_event")

@@ -7,13 +7,13 @@ import (
 // CMEvent is an event of an id, as a card reports it (rdma_cm_event).
 type CMEvent struct {
 	Type ib.CMEventType
-	// Status is 0, or why something failed: an errno below 0, or the reason that the peer gave, above 0.
+	// Status is 0, or the reason of a failure: an errno if negative, or the status in the peer's message if positive.
 	Status   int32
-	ID       Handle // of a request: the new one
+	ID       Handle // of a request: the new id
 	Listener Handle // of a request, else 0
-	Context  uint64 // of a join: the request's
-	// AH, QPN and QKey are the peer's or the group's, to send datagrams to (rdma_ud_param).
+	Context  uint64 // of a join: that of the request
+	// AH, QPN and QKey are the destination of datagrams to the peer or the group (rdma_ud_param).
 	AH ib.AHAttr
-	// ConnParam is what the peer says. Behind what its program wrote in PrivateData there are zeros.
+	// ConnParam are the peer's parameters. PrivateData is padded with zeros.
 	ib.ConnParam
 }

@@ -4,7 +4,6 @@ import "github.com/roced/roced/verbs/ib"
 
 // CounterReader is implemented by a Provider that counts packets.
 type CounterReader interface {
-	// Counters gives all counters, always in the same order. They count the packets of all
-	// programs on the card.
+	// Counters returns all counters, always in the same order. They count the packets of all programs on the card.
 	Counters() ([]ib.Counter, error)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// FollowDevices tells a client of the devices that list gives, and again whenever changed returns nil, until one of the
-// two fails. Then it tells that all have gone, as ib_unregister_client does. A device whose index or GUID has changed
-// is another.
+// FollowDevices reports the devices of list to a client, and again whenever changed returns nil, until one of the two
+// fails. Then it reports the removal of all devices, as ib_unregister_client does. A device whose index or GUID has
+// changed is a new device.
 func FollowDevices(ctx context.Context, list func(context.Context) ([]ib.Device, error), changed func(context.Context) error, client ib.DeviceClient) error {
 	var there []ib.Device
 	for {

@@ -7,9 +7,10 @@
 //	              │                                               └─ verbs/client.Client: the service, by verbs/proto
 //	              └───── queues in memory, from grants (datapath/ring) ─────► the card
 //
-// All commands are in commands.go. A Provider finds the function that carries one out in a Table, by the command's
-// number, and makes every check. The attributes that programs set and get (QPAttr, AHAttr, PortAttr, …) are package ib's.
+// All commands are in commands.go. A Provider looks up the function that executes a command in a Table, by the
+// command's number, and makes every check. The attributes that programs set and query (QPAttr, AHAttr, PortAttr, …) are
+// package ib's.
 //
-// Left out: objects with methods, queues and completions, which are in package verbs; the messages between a client and
-// the service, which are in verbs/proto.
+// Out of scope: objects with methods, queues and completions, which are in package verbs; the messages between a client
+// and the service, which are in verbs/proto.
 package provider

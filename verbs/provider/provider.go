@@ -7,10 +7,11 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// CompVectors is how many completion vectors a card has. They are goroutines of the program, which call its handlers.
+// CompVectors is the number of completion vectors of a card. They are goroutines of the program, which call its
+// handlers.
 const CompVectors = 8
 
-// Handle names an object of a session. Each session has its own.
+// Handle identifies an object of a session. Each session has its own handles.
 type Handle uint32
 
 // Provider is a program's session on a card. Work requests and completions do not pass through it, but through the
@@ -22,16 +23,16 @@ type Handle uint32
 type Provider interface {
 	Doer
 
-	// Claim reserves the session for a Context. The error is ErrBusy if it has one.
+	// Claim reserves the session for a Context. The error is ErrBusy if it already has one.
 	Claim() error
 
-	// Doorbell is the memory in which posts are announced. Wake is called when its Ring reports that
-	// the card sleeps.
+	// Doorbell returns the memory in which posts are announced. Wake is called when its Ring reports that the card
+	// sleeps.
 	Doorbell() *ring.Doorbell
 	Wake()
 
-	// GetAsyncEvent waits for an event. Context.GetAsyncEvent documents which events are kept, and
-	// what ends the wait.
+	// GetAsyncEvent waits for an event. Context.GetAsyncEvent documents which events are queued, and the conditions
+	// that end the wait.
 	GetAsyncEvent(ctx context.Context) (EventReport, error)
 
 	// Done is closed when the session has ended. Err then gives the reason: ErrClosed after Close,
@@ -43,27 +44,26 @@ type Provider interface {
 	Close() error
 }
 
-// Progressor is implemented by a Provider whose card runs in the program's process, and which the
-// program can run itself while it polls or waits. Package verbs calls it, programs do not.
+// Progressor is implemented by a Provider whose card runs in the program's process, and which the program can run while
+// it polls or waits. Package verbs calls it, programs do not.
 type Progressor interface {
-	// Progress runs one round of the card in the caller's thread. It returns false without having
-	// done so if another thread is running one.
+	// Progress runs one round of the card in the caller's thread. It returns false, without a round, if another thread
+	// is running one.
 	Progress() bool
-	// BeginWait says that the caller is about to sleep until a completion comes, and EndWait that it
-	// has woken. In between the card must not rely on this caller to run it.
+	// BeginWait announces that the caller will sleep until a completion arrives, and EndWait that it has woken. In
+	// between the card must not rely on this caller to run it.
 	BeginWait()
 	EndWait()
-	// NoteReady says that the caller was about to wait, and a completion was there.
+	// NoteReady announces that the caller was about to wait, and found a completion.
 	NoteReady()
 }
 
-// Leader is implemented by a Provider for which one of those who wait for completions can do the work
-// that brings them: run the card, or read what the service says. Package verbs calls it, programs do not.
+// Leader is implemented by a Provider for which one of the goroutines that wait for completions can do the work that
+// produces them: run the card, or read the service's signals. Package verbs calls it, programs do not.
 type Leader interface {
-	// Lead does it in the caller's thread, asleep while there is nothing to do. It returns true when it
-	// has taken something from events, closed is closed, the session has ended or ctx is done. It returns
-	// false at once if the caller has to wait for these itself. If the Provider is a Progressor, the
-	// caller has called BeginWait.
+	// Lead does the work in the caller's thread, and sleeps when there is none. It returns true when it has received
+	// from events, closed is closed, the session has ended or ctx is done. It returns false immediately if the caller
+	// must wait for these itself. If the Provider is a Progressor, the caller has called BeginWait.
 	Lead(ctx context.Context, events, closed <-chan struct{}) (over bool)
 	// WakeLeader is called when closed has been closed.
 	WakeLeader()
