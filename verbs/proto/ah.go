@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about address handles and groups.
+// The commands on address handles and groups.
 var (
 	CreateAH       = of(provider.CreateAH, visitCreateAH, visitAH)
 	DestroyAH      = of(provider.DestroyAH, visitDestroyAH, none)
@@ -69,8 +69,8 @@ func visitJoin(c *coder, r *provider.JoinMulticastRequest) {
 	visitAddress(c, &r.Group)
 }
 
-// visitJoinKind is a join state with its bits in an order of its own: programs of older releases say 1 for a full
-// member and 2 for a send-only full member, and are understood, as services of older releases are.
+// visitJoinKind is a join state with its bits in a different order, which is compatible with older releases: 1 is a
+// full member and 2 a send-only full member.
 func visitJoinKind(c *coder, s *ib.JoinState) {
 	kind := *s&^0xE | *s>>2&2 | *s&6<<1 // full, send-only full, non-member, send-only non-member
 	u8(c, "kind", &kind)

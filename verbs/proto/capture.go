@@ -2,17 +2,17 @@ package proto
 
 import "github.com/roced/roced/verbs"
 
-// StartCapture asks for copies of a device's packets. Its reply carries a stream socket, from which
-// pcapng comes until the connection or the device ends. Who does not read loses packets, which the
-// records count. Only for those who see all: others' messages are in it.
+// StartCapture requests copies of a device's packets. Its reply carries a stream socket, which transfers pcapng until
+// the connection or the device is closed. A slow reader loses packets, which the records count. It requires access to
+// all clients, since it includes the packets of other users.
 var StartCapture = command(8, "start_capture", visitCapture, none)
 
-// CaptureRequest says which packets.
+// CaptureRequest selects the packets.
 type CaptureRequest struct {
 	Device string
-	QPN    verbs.QPN // that sends or receives; 0: any
+	QPN    verbs.QPN // sender or receiver; 0: any
 	Snap   uint32    // bytes of each frame; 0: all
-	Group  verbs.GID // to which they go; zero: any
+	Group  verbs.GID // destination; zero: any
 }
 
 func visitCapture(c *coder, r *CaptureRequest) {

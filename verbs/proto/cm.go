@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about connection ids. The reply to "create event channel" carries a descriptor: the
-// program's end of the socket that is readable while there are events.
+// The commands on connection ids. The reply to "create event channel" carries a descriptor: the program's end of the
+// socket that is readable while there are events.
 var (
 	CreateEventChannel  = of(provider.CreateEventChannel, none, visitEventChannel)
 	DestroyEventChannel = of(provider.DestroyEventChannel, visitDestroyEventChannel, none)

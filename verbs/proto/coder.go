@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Place is where something lies in the memory that both sides share.
+// Place is the location of data in the memory that both sides share.
 type Place struct{ Offset, Length uint64 } // bytes
 
-// Memory translates between places and memory as one side has it mapped.
+// Memory translates between places and memory as mapped by one side.
 type Memory interface {
-	// PlaceOf gives the place of memory that the service has granted.
+	// PlaceOf returns the place of memory that the service has granted.
 	PlaceOf(memory []byte) (Place, error)
-	// At gives the memory at a place.
+	// At returns the memory at a place.
 	At(Place) ([]byte, error)
 }
 
@@ -25,23 +25,23 @@ const (
 	describing
 )
 
-// coder visits the fields of a structure in the order in which they lie. It appends them to buffer,
-// or takes them from it, or lists them. After an error it does nothing more.
+// coder visits the fields of a structure in their order in memory. It appends them to buffer, or removes them from it,
+// or lists them. After an error it does nothing.
 type coder struct {
 	direction
-	buffer []byte // encoding: so far; decoding: what is left
+	buffer []byte // encoding: so far; decoding: the rest
 	memory Memory
 	fields []field
 	at     int // describing
 	err    error
 }
 
-// field is one of a structure, for the C header.
+// field is a field of a structure, for the C header.
 type field struct {
 	name   string
 	offset int
 	size   int    // of one element
-	count  int    // elements; 0 for one that is no array, -1 for as many as the structure says
+	count  int    // elements; 0 for a field that is not an array, -1 for the number stated in the structure
 	kind   string // in C; of a list's entries the name, or uint8_t
 	entry  []field
 	part   []field // of a structure that is a part of this one
@@ -53,7 +53,7 @@ func (c *coder) fail(format string, arguments ...any) {
 	}
 }
 
-// take gives the next bytes to be decoded; nil after an error.
+// take returns the next bytes to be decoded; nil after an error.
 func (c *coder) take(name string, n int) []byte {
 	if c.err != nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *coder) whole(name string, v *int) {
 	*v = int(int64(c.number(name, 8, uint64(*v))))
 }
 
-// i32 visits a number that may be below 0.
+// i32 visits a signed number.
 func i32(c *coder, name string, v *int32) {
 	raw := uint32(*v)
 	u32(c, name, &raw)
@@ -125,7 +125,7 @@ func (c *coder) flag(name string, v *bool) {
 	*v = b == 1
 }
 
-// raw visits bytes as they are.
+// raw visits unformatted bytes.
 func (c *coder) raw(name string, v []byte) {
 	switch c.direction {
 	case describing:
@@ -137,7 +137,7 @@ func (c *coder) raw(name string, v []byte) {
 	}
 }
 
-// text visits a string in size bytes. All bytes behind the string are 0, and there is at least one.
+// text visits a string in size bytes. It is padded with zeros, at least one.
 func (c *coder) text(name string, size int, v *string) {
 	switch c.direction {
 	case describing:
@@ -157,7 +157,7 @@ func (c *coder) text(name string, size int, v *string) {
 	}
 }
 
-// clipped is text that is cut when it is too long: for what only people read.
+// clipped is text that is cut if it is too long, for text that only users read.
 func (c *coder) clipped(name string, size int, v *string) {
 	if c.direction == encoding {
 		text := clip(*v, size-1)
@@ -192,7 +192,7 @@ func (c *coder) reserved(size int) {
 	}
 }
 
-// shared visits memory, by its place. No memory has length and offset 0.
+// shared visits memory, by its place. nil has length and offset 0.
 func (c *coder) shared(name string, v *[]byte) {
 	var p Place
 	if c.direction == encoding && c.err == nil && len(*v) > 0 {
@@ -231,8 +231,8 @@ func part[T any](c *coder, name, kind string, v *T, visit func(*coder, *T)) {
 	c.at += inner.at
 }
 
-// list visits entries of one structure, at most so many: their number, and then they. It comes last
-// in a structure.
+// list visits at most the given number of entries of one structure: their number, followed by the entries. It is the
+// last field of a structure.
 func list[T any](c *coder, name string, most int, v *[]T, visit func(*coder, *T)) {
 	count := uint32(len(*v))
 	u32(c, name+"_count", &count)

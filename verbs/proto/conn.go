@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxDescriptors is the most that a message carries.
+// MaxDescriptors is the maximum number of descriptors of a message.
 const MaxDescriptors = 3
 
 // Conn sends and receives packets. One goroutine receives; any may send, one packet each.
@@ -20,7 +20,7 @@ type Conn struct {
 	poll   poll
 }
 
-// NewConn is a connection. A client takes descriptors, the service none.
+// NewConn returns a connection. A client accepts descriptors, the service none.
 func NewConn(socket *net.UnixConn, takesDescriptors bool) *Conn {
 	c := &Conn{socket: socket, buffer: make([]byte, MaxMessage+1)}
 	if takesDescriptors {
@@ -44,7 +44,7 @@ func AcceptsRights(socket *net.UnixConn) (accepts bool) {
 	return accepts
 }
 
-// Send sends a packet, with descriptors, which stay the caller's.
+// Send sends a packet, with descriptors, which remain owned by the caller.
 func (c *Conn) Send(packet []byte, descriptors ...int) error {
 	var rights []byte
 	if len(descriptors) > 0 {
@@ -54,12 +54,12 @@ func (c *Conn) Send(packet []byte, descriptors ...int) error {
 	return err
 }
 
-// Receive waits for a message. Its body is valid until the next call; the descriptors are the
-// caller's. io.EOF when the other side has closed, ErrMalformed for what is no message. A message with descriptors that are
-// not accepted stays in the socket: the kernel would close them within the call, and the last close of one may block.
+// Receive waits for a message. Its body is valid until the next call; the caller owns the descriptors. io.EOF when the
+// other side has closed, ErrMalformed for an invalid message. A message with descriptors that are not accepted stays in
+// the socket: the kernel would close them within the call, and the last close of one may block.
 func (c *Conn) Receive() (m Message, descriptors []int, err error) {
 	n, rightsLen, flags, err := c.read()
-	if errors.Is(err, unix.ECONNRESET) { // it closed without having read all; what it said before is there
+	if errors.Is(err, unix.ECONNRESET) { // it closed before it had read all; its earlier messages are still in the socket
 		n, rightsLen, flags, err = c.read()
 	}
 	if rightsLen > 0 {
@@ -80,12 +80,12 @@ func (c *Conn) check(n, flags int) (Message, error) {
 		return Message{}, fmt.Errorf("%w: longer than %d bytes", ErrMalformed, MaxMessage)
 	}
 	if flags&unix.MSG_CTRUNC != 0 {
-		return Message{}, fmt.Errorf("%w: descriptors that nobody asked for", ErrMalformed)
+		return Message{}, fmt.Errorf("%w: unexpected descriptors", ErrMalformed)
 	}
 	return Parse(c.buffer[:n])
 }
 
-// ParseRights are the descriptors that came with a message. They are the caller's.
+// ParseRights returns the descriptors of a message, which the caller owns.
 func ParseRights(raw []byte) (descriptors []int) {
 	messages, err := unix.ParseSocketControlMessage(raw)
 	if err != nil {
@@ -99,7 +99,7 @@ func ParseRights(raw []byte) (descriptors []int) {
 	return descriptors
 }
 
-// CloseAll closes descriptors that came with a message.
+// CloseAll closes descriptors of a message.
 func CloseAll(descriptors []int) {
 	for _, fd := range descriptors {
 		_ = unix.Close(fd)

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about counters of queue pairs.
+// The commands on counters of queue pairs.
 var (
 	CreateCounters  = of(provider.CreateCounters, none, visitCountersObject)
 	AttachCounters  = of(provider.AttachCounters, visitAttachCounters, none)

@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about completion queues and completion channels.
+// The commands on completion queues and completion channels.
 var (
 	CreateCQ  = of(provider.CreateCQ, visitCreateCQ, visitCQ)
 	DestroyCQ = of(provider.DestroyCQ, visitDestroyCQ, none)

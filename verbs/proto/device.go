@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about the device and its port.
+// The commands on the device and its port.
 var (
 	QueryDevice   = of(provider.QueryDevice, none, visitDevice)
 	QueryPort     = of(provider.QueryPort, visitQueryPort, visitPort)
@@ -21,11 +21,11 @@ var (
 	OpenAsyncEvents  = command(24, "open_async_events", visitEventRange, none)
 	CloseAsyncEvents = command(25, "close_async_events", visitEventRange, none)
 
-	// OpenEveryAsyncEvent is OpenAsyncEvents for all EventIDs, as clients have it that know no other.
+	// OpenEveryAsyncEvent is OpenAsyncEvents for all EventIDs, for older clients.
 	OpenEveryAsyncEvent = command(23, "open_every_async_event", none, none)
 )
 
-// The most entries of lists; a longer GID table is cut.
+// The maximum entries of lists; a longer GID table is cut.
 const (
 	MaxGIDs     = 256
 	maxCounters = 160
@@ -79,7 +79,7 @@ func visitDevice(c *coder, a *verbs.DeviceAttr) {
 
 func visitRTValues(c *coder, v *verbs.RTValues) { u64(c, "raw_clock", &v.RawClock) }
 
-// visitPortNumber visits a port's number, which is all that a request says.
+// visitPortNumber visits a port's number, the only field of a request.
 func visitPortNumber(c *coder, port *uint8) {
 	u8(c, "port", port)
 	c.reserved(7)
@@ -154,7 +154,7 @@ func visitCounter(c *coder, v *verbs.Counter) {
 	c.reserved(7)
 }
 
-// EventRange is one of EventIDs, of which the first is not 0 and the last belongs to it.
+// EventRange is an inclusive range of EventIDs; First is not 0.
 type EventRange struct{ First, Last uint64 }
 
 func visitEventRange(c *coder, r *EventRange) {
@@ -169,7 +169,7 @@ func visitEvent(c *coder, e *provider.EventReport) {
 	u64(c, "event_id", &e.EventID)
 }
 
-// EncodeAsyncEvent makes the record of an event (OpenAsyncEvents).
+// EncodeAsyncEvent returns the record of an event (OpenAsyncEvents).
 func EncodeAsyncEvent(e provider.EventReport) []byte {
 	c := coder{direction: encoding, buffer: make([]byte, 0, 16)}
 	visitEvent(&c, &e)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long an attempt waits in the kernel. After that it looks at its context.
+// patience is the maximum time that an attempt waits in the kernel before it checks its context.
 const patience = 100 * time.Millisecond
 
 // Dial connects to the service's socket at a path. While the socket's backlog is full, connect(2) waits in turn, and Dial

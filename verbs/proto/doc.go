@@ -14,13 +14,13 @@
 // described once, by functions that visit the fields of provider's types (a file for each noun). A coder (coder.go) runs
 // such a function to encode, to decode, or to list the fields for the C header, proto.h, which a test compares.
 //
-// All that comes from the other side is parsed here and nowhere else: lengths, counts, reserved bytes, places in
-// shared memory. After that, no message can be malformed. The Provider checks the values of the fields.
+// All data from the other side is parsed here and nowhere else: lengths, counts, reserved bytes, places in shared
+// memory. Afterwards, no message can be malformed. The Provider checks the values of the fields.
 //
-// What a session's two sides share lies in one memfd. The service makes it and hands it over with
-// the reply to "open device"; the client maps it whole. Grants name parts of it by offset and
-// length. The same reply carries two more descriptors, for wake-ups. From the end of a socket pair the client reads 8 bytes
-// for each event of a CQ: its EventID. By an eventfd the client wakes the card. These other replies carry a descriptor:
+// The shared memory of a session is one memfd. The service creates it and passes it with the reply to "open device";
+// the client maps it whole. Grants identify parts of it by offset and length. The same reply carries two more
+// descriptors, for wake-ups. From the end of a socket pair the client reads 8 bytes for each event of a CQ: its
+// EventID. By an eventfd the client wakes the card. These other replies carry a descriptor:
 //
 //	create_comp_channel, create_event_channel            the program's end of the channel
 //	open_async_events, open_every_async_event            the program's end of a socket for these events
@@ -28,9 +28,9 @@
 //	pass_file                                            a socket by which the client passes a file (xrc.go)
 //	share_memory                                         a file for the program's own memory (programmemory.go)
 //
-// A failure has the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and the message
-// survive.
+// A failure contains the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and the
+// message work on the other side.
 //
-// Versions: a structure never changes within a version; new commands get new numbers, which an older
-// service answers with verbs.ErrUnsupported.
+// Versions: a structure never changes within a version; new commands get new numbers, for which an older service
+// returns verbs.ErrUnsupported.
 package proto

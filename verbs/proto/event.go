@@ -2,36 +2,36 @@ package proto
 
 import "github.com/roced/roced/verbs"
 
-// NextEvents waits until something has happened, and tells what; the first one of a connection begins
-// to keep it. Everybody hears of devices, and of other users' clients only those who see all.
+// NextEvents waits for events, and returns them; the first call of a connection starts queueing them. All users receive
+// events of devices; events of other users' clients require access to all clients.
 var NextEvents = command(7, "next_events", none, visitEvents)
 
-// MaxEvents is the most events of a grant.
+// MaxEvents is the maximum number of events of a grant.
 const MaxEvents = 100
 
-// EventKind says what an event is about.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 // The kinds.
 const (
-	ClientOpened EventKind = 1 // a device; its session has begun
-	ClientClosed EventKind = 2 // or was killed: what it had is gone
+	ClientOpened EventKind = 1 // a device; its session has started
+	ClientClosed EventKind = 2 // its session was closed or killed, and its objects are freed
 	DeviceEvent  EventKind = 3 // Type, of the service's device
 	ObjectEvent  EventKind = 4 // Type, of a client's object
 	QPFailed     EventKind = 5 // the card has moved a QP to SQE or ERR: State
 	DeviceOpened EventKind = 6 // the service's device has a card: for the first time, or again
 )
 
-// Events are what has happened, in its order.
+// Events are the events since the last grant, in order.
 type Events struct {
-	Lost   uint64 // events that were not kept, since they were not asked for in time
+	Lost   uint64 // events that were dropped because they were not requested in time
 	Events []Event
 }
 
-// Event is something that has happened.
+// Event is an event of the service.
 type Event struct {
 	Time     uint64 // ns since 1970
-	Client   uint64 // its number; 0 of a device
+	Client   uint64 // its number; 0 for events of a device
 	PID, UID uint32
 	Device   string
 	Command  string // the process's name
@@ -39,7 +39,7 @@ type Event struct {
 	Type     verbs.EventType
 	State    verbs.QPState
 	Object   ObjectKind
-	Number   uint32 // a QP's; of a CQ or an SRQ the handle
+	Number   uint32 // of a QP; of a CQ or an SRQ the handle
 }
 
 func visitEvents(c *coder, g *Events) {

@@ -20,8 +20,7 @@ const (
 	maxText   = 2048 // bytes
 )
 
-// failure is an error as it crosses: which errors of package verbs it wraps, the first errnos that it
-// wraps, and its text.
+// failure is an encoded error: the errors of package verbs that it wraps, the first errnos that it wraps, and its text.
 type failure struct {
 	kinds  uint64
 	errnos [maxErrnos]uint32 // the first is what libibverbs gives for it; 0 behind the last
@@ -48,7 +47,7 @@ func newFailure(err error) (f failure) {
 	}
 	errnos := errnosOf(err)
 	if len(errnos) > 1 && errnos[0] == unix.EIO && errors.Is(err, verbs.ErrHost) {
-		errnos = append(errnos[1:], unix.EIO) // libibverbs gives what the kernel said
+		errnos = append(errnos[1:], unix.EIO) // libibverbs returns the kernel's errno
 	}
 	for i, errno := range errnos {
 		f.errnos[i] = uint32(errno)
@@ -57,7 +56,7 @@ func newFailure(err error) (f failure) {
 	return f
 }
 
-// errnosOf are the first different errnos that an error wraps; EIO if there are none.
+// errnosOf returns the first different errnos that an error wraps; EIO if there are none.
 func errnosOf(err error) (found []unix.Errno) {
 	var visit func(error)
 	visit = func(err error) {
@@ -104,16 +103,16 @@ func (f *failure) error() error {
 	return e
 }
 
-// EncodeFailure makes the answer to a request that has failed. With kind Ended it says why the session
-// has ended.
+// EncodeFailure encodes the reply to a failed request. With kind Ended it contains the reason why the session has
+// ended.
 func EncodeFailure(kind Kind, code uint16, id uint32, cause error) []byte {
 	m, f := Message{Code: code, Kind: kind, ID: id}, newFailure(cause)
 	packet, _ := m.encode(nil, f.visit)
 	return packet
 }
 
-// DecodeFailure parses the body of a Failure or Ended. The error that it gives wraps what the other
-// side's error wrapped, and has its text.
+// DecodeFailure parses the body of a Failure or Ended. The returned error wraps the same errors as the other side's
+// error, and has its text.
 func DecodeFailure(body []byte) (cause, err error) {
 	var f failure
 	if err := decode(body, nil, f.visit); err != nil {

@@ -207,7 +207,7 @@ func TestHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(raw) != header() {
-		t.Error("proto.h is not what the Go side says; go test ./verbs/proto -update, and look at what has changed")
+		t.Error("proto.h differs from the Go structures; run go test ./verbs/proto -update, and check the changes")
 	}
 	compileAssertions(t)
 }

@@ -5,32 +5,32 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands of those who look: they need no session. uid 0 and the service's own user see all, others
-// what is their own.
+// The commands of programs that inspect the service: they need no session. uid 0 and the service's own user see all
+// objects, other users their own.
 var (
 	ListClients  = command(4, "list_clients", visitListClients, visitClients)
 	ListObjects  = command(5, "list_objects", visitListObjects, visitObjects)
 	ReadCounters = command(6, "read_counters", visitReadCounters, visitCounters)
 )
 
-// PageEntries is the most entries of a list of clients or objects.
+// PageEntries is the maximum number of entries of a list of clients or objects.
 const PageEntries = 100
 
-// ListClientsRequest asks for clients with numbers above After.
+// ListClientsRequest requests clients with numbers above After.
 type ListClientsRequest struct{ After uint64 }
 
-// ClientList is a page of them, by their numbers.
+// ClientList is a page of clients, ordered by number.
 type ClientList struct {
 	More    bool
 	Clients []ClientInfo
 }
 
-// ClientInfo is a client, and what it has.
+// ClientInfo describes a client and its objects.
 type ClientInfo struct {
 	Number     uint64 // counts connections
 	PID, UID   uint32
-	Owner      uint32 // the user whose uid it is (subuid(5)), to whom all counts; else UID
-	Device     string // empty until it has opened one
+	Owner      uint32 // the user that owns UID (subuid(5)) and is charged; else UID
+	Device     string // empty until it has opened a device
 	Command    string // the process's name, as ps shows it
 	Since      uint64 // ns since 1970
 	PDs        uint32
@@ -60,21 +60,21 @@ const (
 	Memberships ObjectKind = 8
 )
 
-// ObjectPlace is where a list goes on: with a client, and a place among its objects. The zero
-// ObjectPlace is the beginning.
+// ObjectPlace is a position in a list: a client, and a position among its objects. The zero ObjectPlace is the
+// beginning.
 type ObjectPlace struct {
 	Client       uint64
 	Place, Index uint32
 }
 
-// ListObjectsRequest asks for objects of a kind.
+// ListObjectsRequest requests objects of a kind.
 type ListObjectsRequest struct {
 	Kind ObjectKind
 	From ObjectPlace
 }
 
-// ObjectList is a page of them; the list goes on at Next if there is more. Objects that come or go
-// between two pages are listed or not. A page may be empty though there is more.
+// ObjectList is a page of objects; the list continues at Next if there is more. Objects that are created or destroyed
+// between two pages may or may not be listed. A page may be empty though there is more.
 type ObjectList struct {
 	More    bool
 	Next    ObjectPlace
@@ -88,7 +88,7 @@ type ClientObject struct {
 	Object
 }
 
-// Object is an object as hca.Object describes it. What a kind does not have is 0.
+// Object is an object as hca.Object describes it. Fields that a kind does not have are 0.
 type Object struct {
 	Handle          provider.Handle
 	Number          uint32
@@ -112,8 +112,8 @@ type Object struct {
 	Source, Dest    verbs.GID
 }
 
-// ReadCountersRequest asks for a device's counters; those of a device that makes a host for each
-// client are the sums of all hosts', also of those that have ended.
+// ReadCountersRequest requests a device's counters; those of a device that makes a host for each client are the sums of
+// all hosts', including those that have ended.
 type ReadCountersRequest struct{ Device string }
 
 func visitListClients(c *coder, r *ListClientsRequest) { u64(c, "after", &r.After) }

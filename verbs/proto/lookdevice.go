@@ -2,20 +2,20 @@ package proto
 
 import "github.com/roced/roced/verbs"
 
-// LookDevice asks what a device is, without a session.
+// LookDevice describes a device, without a session.
 var LookDevice = command(9, "look_device", visitLookDevice, visitDeviceView)
 
-// LookDeviceRequest asks for a device, and for its GIDs from a place in their list on.
+// LookDeviceRequest requests the description of a device, with its GIDs from a position in their list on.
 type LookDeviceRequest struct {
 	Device string
 	From   uint32
 }
 
-// DeviceView is what a device is. The limits in Attr are those of the user that asks.
+// DeviceView is the description of a device. The limits in Attr are those of the requesting user.
 type DeviceView struct {
-	Open bool   // it has a card; else there is Why alone
-	More bool   // GIDs than these, at most PageEntries
-	Why  string // there is no card, for people
+	Open bool   // it has a card; otherwise only Why is set
+	More bool   // there are more GIDs than these, at most PageEntries
+	Why  string // why there is no card, for users
 	Attr verbs.DeviceAttr
 	Port verbs.PortAttr
 	GIDs []verbs.GIDEntry // of a device that makes a host for each client: those of all hosts

@@ -8,16 +8,16 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// ListIDs is a command of those who look, as ListObjects.
+// ListIDs is a command of programs that inspect the service, like ListObjects.
 var ListIDs = command(10, "list_ids", visitListIDs, visitIDs)
 
-// PageIDs is the most entries of a list of ids, which has to fit a message.
+// PageIDs is the maximum number of entries of a list of ids, which must fit into a message.
 const PageIDs = 64
 
-// ListIDsRequest asks for connection ids.
+// ListIDsRequest requests connection ids.
 type ListIDsRequest struct{ From ObjectPlace }
 
-// IDList is a page of them; the list goes on at Next if there is more.
+// IDList is a page of ids; the list continues at Next if there is more.
 type IDList struct {
 	More bool
 	Next ObjectPlace

@@ -2,7 +2,7 @@ package proto
 
 import "github.com/roced/roced/verbs/provider"
 
-// The commands about protection domains and memory.
+// The commands on protection domains and memory.
 var (
 	AllocPD   = of(provider.AllocPD, none, visitPD)
 	DeallocPD = of(provider.DeallocPD, visitDeallocPD, none)
@@ -26,7 +26,7 @@ var (
 	RegDMMR = of(provider.RegDMMR, visitRegDMMR, visitLeanMR)
 )
 
-// visitHandle visits the handle that is all a structure has.
+// visitHandle visits a handle that is the only field of a structure.
 func visitHandle(c *coder, name string, h *provider.Handle) {
 	u32(c, name, h)
 	c.reserved(4)
@@ -42,7 +42,7 @@ func visitAllocMR(c *coder, r *provider.AllocMRRequest) {
 	u64(c, "iova", &r.IOVA)
 }
 
-// visitReregMR visits all except memory of the program, which the service cannot reach.
+// visitReregMR visits all except memory of the program, which the service cannot access.
 func visitReregMR(c *coder, r *provider.ReregMRRequest) {
 	u32(c, "mr", &r.MR)
 	u32(c, "flags", &r.Flags)
@@ -124,7 +124,7 @@ func visitRegDMMR(c *coder, r *provider.RegDMMRRequest) {
 	c.reserved(4)
 }
 
-// visitLeanMR visits all except the memory, which the client has, or nobody.
+// visitLeanMR visits all except the memory, which only the client has, if any.
 func visitLeanMR(c *coder, g *provider.MRGrant) {
 	u32(c, "mr", &g.MR)
 	u32(c, "lkey", &g.LKey)

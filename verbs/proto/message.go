@@ -8,22 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxMessage is the longest message, in bytes.
+// MaxMessage is the maximum length of a message in bytes.
 const MaxMessage = 16 << 10
 
-// ErrMalformed means that a message is not what the protocol says: the other side is not to be talked
-// to any more.
+// ErrMalformed means that a message violates the protocol. The connection must be closed.
 var ErrMalformed = errno.New("malformed message", unix.EPROTO)
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind uint16
 
 // The kinds. Request and Cancel are the client's, the others the service's.
 const (
 	Request Kind = 1 // a command, with its request
-	Cancel  Kind = 2 // of the command with this id, which waits; it is answered all the same
+	Cancel  Kind = 2 // of the command with this id, which waits; the command still gets a reply
 	Reply   Kind = 3 // to the request with this id: the grant
-	Failure Kind = 4 // to the request with this id: why there is no grant
+	Failure Kind = 4 // to the request with this id: the reason of the failure
 	Ended   Kind = 5 // the session has ended; the same structure as Failure
 )
 
@@ -54,7 +53,7 @@ func Parse(packet []byte) (m Message, err error) {
 	return m, c.err
 }
 
-// encode makes a packet: the header, and what visit appends.
+// encode encodes a packet: the header, and the fields that visit appends.
 func (m *Message) encode(memory Memory, visit func(*coder)) ([]byte, error) {
 	c := coder{direction: encoding, memory: memory, buffer: make([]byte, 0, 256)}
 	m.visit(&c)
@@ -75,7 +74,7 @@ func decode(body []byte, memory Memory, visit func(*coder)) error {
 	return c.err
 }
 
-// CancelReason is why a command that waits is to end.
+// CancelReason is the reason why a waiting command is cancelled.
 type CancelReason uint32
 
 // The reasons.
@@ -92,10 +91,10 @@ func (r *CancelReason) visit(c *coder) {
 	}
 }
 
-// EncodeCancel makes the packet that cancels a request.
+// EncodeCancel encodes the packet that cancels a request.
 func EncodeCancel(id uint32, reason CancelReason) []byte {
 	m := Message{Kind: Cancel, ID: id}
-	packet, _ := m.encode(nil, reason.visit) // nothing in it can fail
+	packet, _ := m.encode(nil, reason.visit) // cannot fail
 	return packet
 }
 
@@ -105,14 +104,14 @@ func DecodeCancel(body []byte) (reason CancelReason, err error) {
 	return reason, err
 }
 
-// Of gives the memory at a place.
+// Of returns the memory at a place.
 func (p Place) Of(memory []byte) ([]byte, error) {
 	size := uint64(len(memory))
 	if p.Offset > size || p.Length > size-p.Offset {
-		return nil, fmt.Errorf("%w: %d bytes at %d of a memory of %d", ErrMalformed, p.Length, p.Offset, size)
+		return nil, fmt.Errorf("%w: %d bytes at offset %d of a memory of %d bytes", ErrMalformed, p.Length, p.Offset, size)
 	}
 	return memory[p.Offset:][:p.Length:p.Length], nil
 }
 
-// IsMalformed reports whether an error is about a message's form.
+// IsMalformed reports whether an error concerns a message's form.
 func IsMalformed(err error) bool { return errors.Is(err, ErrMalformed) }

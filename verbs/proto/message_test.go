@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What is encoded is decoded.
+// Decoding returns the encoded values.
 func TestRoundTrip(t *testing.T) {
 	for _, group := range []netip.Addr{{}, netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("ff02::1%eth0"), netip.MustParseAddr("::ffff:224.0.0.1")} {
 		requestCrosses(t, JoinMulticast, provider.JoinMulticastRequest{Group: group, State: 9})
@@ -137,7 +137,7 @@ func grantCrosses[Q, G any](t *testing.T, c Command[Q, G], want G) {
 	}
 }
 
-// What cannot cross is the caller's mistake.
+// Values that cannot be encoded are an error of the caller.
 func TestTooLong(t *testing.T) {
 	group := netip.MustParseAddr("ff02::1").WithZone(strings.Repeat("z", nameLen))
 	_, err := JoinMulticast.EncodeRequest(1, &provider.JoinMulticastRequest{Group: group})
@@ -162,7 +162,7 @@ func TestMaxMessage(t *testing.T) {
 	grantCrosses(t, ListDevices, make([]ListedDevice, maxDevices))
 }
 
-// What is malformed is refused.
+// Malformed messages are refused.
 func TestMalformed(t *testing.T) {
 	good, err := CreateCQ.EncodeRequest(1, &provider.CreateCQRequest{Entries: 1})
 	if err != nil {

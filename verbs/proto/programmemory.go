@@ -5,16 +5,17 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about memory of the program's own. It lies in a process file: a memfd that the service makes, one for a
-// process, sparse and sealed, in which each page lies at its own virtual address. The program maps pages of it over its
-// memory, and puts what was there into them. Then it registers them: RegMR names a part of the file.
+// The commands on the program's own memory. It is in a process file: a memfd that the service creates, one for a
+// process, sparse and sealed, in which each page has the offset of its virtual address. The program maps pages of it
+// over its memory, and copies the previous contents into them. Then it registers them: RegMR specifies a part of the
+// file.
 //
 // The program requests the file's size, since the size of an address space depends on the processor and the kernel:
 // addresses have 47 bits on x86-64 and 39 to 48 bits on arm64, and up to 56 or 52 bits if a program requests a high one.
 //
-// The pages have to be in the file before: a region with pages that are not is EFAULT. As long as a region has them
-// they stay in the file. A program that takes them out all the same (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE) loses its session
-// when the card meets the hole.
+// The pages must be in the file before the registration, which otherwise fails with EFAULT. While a region uses them
+// they stay in the file. A program that removes them nevertheless (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE) loses its session
+// when the card accesses the hole.
 var (
 	// ShareMemory has a reply with a descriptor: the process file. With has_file it is the one that was passed (PassFile),
 	// of another session of the same process.

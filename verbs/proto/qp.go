@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about queue pairs.
+// The commands on queue pairs.
 var (
 	CreateQP  = of(provider.CreateQP, visitCreateQP, visitQP)
 	ModifyQP  = of(provider.ModifyQP, visitModifyQP, visitModifiedQP)

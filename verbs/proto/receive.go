@@ -45,8 +45,8 @@ func (c *Conn) read() (n, rightsLen, flags int, err error) {
 	return n, rightsLen, flags, nil
 }
 
-// poll says whether a reader looks for the next message again, or sleeps. To be woken takes longer than most commands, so
-// where messages come one soon after the other, it looks for a while.
+// poll decides whether a reader polls for the next message, or sleeps. A wake-up takes longer than most commands, so a
+// reader polls for a while if messages arrive in quick succession.
 type poll struct {
 	start  time.Time
 	soon   bool // the last message came within pollTime of being waited for
@@ -57,11 +57,11 @@ type poll struct {
 
 const (
 	pollTime = 50 * time.Microsecond
-	// maxMissed bounds what polls in vain cost: one in 64 messages is polled for then.
+	// maxMissed bounds the cost of unsuccessful polls: then the reader polls for one in 64 messages.
 	maxMissed = 7
 )
 
-// polling is that a reader of this process polls. It is one at a time.
+// polling is set while a reader of this process polls. Only one does at a time.
 var polling atomic.Bool
 
 func (p *poll) begin() {
@@ -83,7 +83,7 @@ func (p *poll) again() bool {
 		p.stop()
 		return false
 	}
-	runtime.Gosched() // to who asks, in this process
+	runtime.Gosched() // to the requester, if it is in this process
 	return true
 }
 

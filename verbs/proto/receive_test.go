@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPollsThatMiss: who polls in vain polls less and less; a message that comes while it polls makes up for it.
+// TestPollsThatMiss: a reader whose polls fail polls less and less; a successful poll compensates for it.
 func TestPollsThatMiss(t *testing.T) {
 	p := poll{}
 	next := func(comes bool) (polled bool) {
@@ -31,7 +31,7 @@ func TestPollsThatMiss(t *testing.T) {
 		}
 	}
 	if missed > 7+1000/64 {
-		t.Errorf("of 1000 messages %d are polled for in vain", missed)
+		t.Errorf("got %d unsuccessful polls for 1000 messages", missed)
 	}
 	for n := 0; !next(true); n++ {
 		if n > 64 {

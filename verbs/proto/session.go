@@ -1,13 +1,13 @@
 package proto
 
-// The versions of the protocol that this release has. Both sides say which they have; the highest that both have is used.
+// The versions of the protocol that this release supports. Both sides state theirs; the highest common version is used.
 const (
 	OldestVersion = 3
 	Version       = 3
 )
 
-// CommonVersion is the highest version that this release has and the other side, which has those from oldest to newest;
-// false if there is none.
+// CommonVersion returns the highest common version of this release and the other side, which supports those from oldest
+// to newest; false without a common version.
 func CommonVersion(oldest, newest uint16) (version uint16, found bool) {
 	version = min(newest, Version)
 	return version, version >= max(oldest, OldestVersion)
@@ -16,7 +16,7 @@ func CommonVersion(oldest, newest uint16) (version uint16, found bool) {
 // Magic begins a hello: "rocd" in memory.
 const Magic = 0x64636F72
 
-// The limits of what a hello says.
+// The limits of the fields of a hello.
 const (
 	maxDevices = 128
 	nameLen    = 64
@@ -27,17 +27,17 @@ var (
 	Hello      = command(1, "hello", visitHello, visitWelcome)
 	OpenDevice = command(2, "open_device", visitOpen, visitOpened)
 	Close      = command(3, "close", none, none)
-	// ListDevices is Hello's list with what is known of devices before they are open.
+	// ListDevices is Hello's list with the attributes of devices that are known before they are open.
 	ListDevices = command(11, "list_devices", none, visitDevices)
 )
 
 // HelloRequest begins a connection.
 type HelloRequest struct {
 	Magic          uint32
-	Oldest, Newest uint16 // versions of the protocol that the client has
+	Oldest, Newest uint16 // versions of the protocol that the client supports
 }
 
-// Welcome answers it.
+// Welcome is the reply to a HelloRequest.
 type Welcome struct {
 	Version uint16 // to be used
 	Devices []string
@@ -58,7 +58,7 @@ func visitWelcome(c *coder, g *Welcome) {
 	list(c, "devices", maxDevices, &g.Devices, func(c *coder, name *string) { c.text("name", nameLen, name) })
 }
 
-// OpenRequest asks for a session on a device. A connection has at most one.
+// OpenRequest requests a session on a device. A connection has at most one.
 type OpenRequest struct{ Device string }
 
 // Opened is a session. Its reply carries three descriptors: the memory that both sides share, a memfd; a stream
@@ -72,7 +72,7 @@ type Opened struct {
 // ListedDevice is a device that can be opened.
 type ListedDevice struct {
 	Name                   string
-	NodeGUID, SysImageGUID uint64 // as QueryDevice gives them when it is open
+	NodeGUID, SysImageGUID uint64 // as returned by QueryDevice when it is open
 	NodeType               uint8  // ibv_node_type: NodeCA
 }
 
@@ -89,7 +89,7 @@ func visitDevices(c *coder, all *[]ListedDevice) {
 	})
 }
 
-// maxShared is more than a session's memory can be.
+// maxShared exceeds the size of any session's memory.
 const maxShared = 1 << 46
 
 func visitOpen(c *coder, r *OpenRequest) { c.text("device", nameLen, &r.Device) }

@@ -1,12 +1,12 @@
 package proto
 
-// The commands about sockets of containers. Only for those who see all.
+// The commands on sockets of containers. They require access to all clients.
 var (
 	AddSocket    = command(12, "add_socket", visitSocket, visitSocket)
 	RemoveSocket = command(13, "remove_socket", visitSocket, none)
 )
 
-// Socket is a socket for programs that counts as a user of its own. As a request it has no path.
+// Socket is a socket for programs that count as one separate user. As a request it has no path.
 type Socket struct {
 	Name string
 	Path string
@@ -17,5 +17,5 @@ func visitSocket(c *coder, s *Socket) {
 	c.text("path", pathLen, &s.Path)
 }
 
-// pathLen is the room for a socket's path, of which unix(7) has 108 bytes.
+// pathLen is the length of the field for a socket's path, which has at most 108 bytes (unix(7)).
 const pathLen = 112

@@ -5,7 +5,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The commands about shared receive queues.
+// The commands on shared receive queues.
 var (
 	CreateSRQ  = of(provider.CreateSRQ, visitCreateSRQ, visitSRQ)
 	ModifySRQ  = of(provider.ModifySRQ, visitModifySRQ, visitModifiedSRQ)

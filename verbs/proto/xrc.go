@@ -2,9 +2,9 @@ package proto
 
 import "github.com/roced/roced/verbs/provider"
 
-// The commands about XRC domains. The inode of a file names a domain. The client passes the file itself: the reply to
-// PassFile has a socket, to which it sends one byte with the file's descriptor. Then it requests OpenXRCD, with has_file.
-// The connection's own socket accepts no descriptors.
+// The commands on XRC domains. The inode of a file identifies a domain. The client passes the file itself: the reply to
+// PassFile has a socket, to which it sends one byte with the file's descriptor. Then it requests OpenXRCD, with
+// has_file. The connection's own socket accepts no descriptors.
 var (
 	PassFile        = command(76, "pass_file", none, none)
 	OpenXRCD        = command(provider.OpenXRCD.Number, provider.OpenXRCD.Name, visitOpenXRCD, visitXRCD)

@@ -61,7 +61,7 @@ type Progressor interface {
 // Leader is implemented by a Provider for which one of the goroutines that wait for completions can do the work that
 // produces them: run the card, or read the service's signals. Package verbs calls it, programs do not.
 type Leader interface {
-	// Lead does the work in the caller's thread, and sleeps when there is none. It returns true when it has received
+	// Lead does the work in the caller's thread, and sleeps while idle. It returns true when it has received
 	// from events, closed is closed, the session has ended or ctx is done. It returns false immediately if the caller
 	// must wait for these itself. If the Provider is a Progressor, the caller has called BeginWait.
 	Lead(ctx context.Context, events, closed <-chan struct{}) (over bool)
@@ -74,8 +74,8 @@ type Leader interface {
 type Spinner interface {
 	// Yield lets other threads of the host run.
 	Yield()
-	// Doze waits until the card says something, has said it to events, or 1 ms has passed. The caller has armed
-	// the queues that it polls.
+	// Doze waits until the card signals any event, has sent one to events, or 1 ms has passed. The caller has armed the
+	// queues that it polls.
 	Doze(events <-chan struct{})
 }
 

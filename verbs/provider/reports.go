@@ -2,14 +2,14 @@ package provider
 
 import "container/list"
 
-// Reports is a queue of events in which each waits once: one that happens again moves to the end. So the limits of
-// objects limit the queue, and the last event that is taken tells the present state. Its users lock it.
+// Reports is a queue that contains each event at most once: an event that occurs again moves to the end. Therefore the
+// limits of objects limit the queue, and the last event dequeued reflects the current state. Its users lock it.
 type Reports struct {
 	waiting list.List // of EventReport
 	places  map[EventReport]*list.Element
 }
 
-// Put appends an event, and removes the same event if it waits already.
+// Put appends an event, and removes the same event if it is already queued.
 func (q *Reports) Put(r EventReport) {
 	if place := q.places[r]; place != nil {
 		q.waiting.MoveToBack(place)
@@ -21,7 +21,7 @@ func (q *Reports) Put(r EventReport) {
 	q.places[r] = q.waiting.PushBack(r)
 }
 
-// Oldest gives the oldest event, false if there is none.
+// Oldest returns the oldest event; false if the queue is empty.
 func (q *Reports) Oldest() (r EventReport, ok bool) {
 	oldest := q.waiting.Front()
 	if oldest == nil {
@@ -30,7 +30,7 @@ func (q *Reports) Oldest() (r EventReport, ok bool) {
 	return oldest.Value.(EventReport), true
 }
 
-// Take gives the oldest event and removes it, false if there is none.
+// Take removes and returns the oldest event; false if the queue is empty.
 func (q *Reports) Take() (r EventReport, ok bool) {
 	if r, ok = q.Oldest(); ok {
 		q.Drop(r)
@@ -38,7 +38,7 @@ func (q *Reports) Take() (r EventReport, ok bool) {
 	return r, ok
 }
 
-// Drop removes an event if it waits.
+// Drop removes an event if it is queued.
 func (q *Reports) Drop(r EventReport) {
 	if place := q.places[r]; place != nil {
 		q.waiting.Remove(place)
@@ -46,5 +46,5 @@ func (q *Reports) Drop(r EventReport) {
 	}
 }
 
-// Len is how many wait.
+// Len returns the number of queued events.
 func (q *Reports) Len() int { return q.waiting.Len() }

@@ -11,19 +11,19 @@ import (
 
 // The requests and grants, in the order of Provider's commands.
 type (
-	// QueryPortRequest asks for the state of a port.
+	// QueryPortRequest requests the state of a port.
 	QueryPortRequest struct{ Port uint8 }
 
-	// QueryGIDTableRequest asks for a port's GID table.
+	// QueryGIDTableRequest requests a port's GID table.
 	QueryGIDTableRequest struct{ Port uint8 }
-	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index, and how many
-	// there can be (PortAttr.GIDTableLen).
+	// QueryGIDTableGrant is a GID table: the used entries, ordered by index, and the maximum number
+	// (PortAttr.GIDTableLen).
 	QueryGIDTableGrant struct {
 		Entries []ib.GIDEntry
 		Length  int
 	}
 
-	// QueryPKeyRequest asks for a partition key of a port.
+	// QueryPKeyRequest requests a partition key of a port.
 	QueryPKeyRequest struct {
 		Port  uint8
 		Index int
@@ -36,14 +36,14 @@ type (
 	// DeallocPDRequest frees a protection domain.
 	DeallocPDRequest struct{ PD Handle }
 
-	// AllocMRRequest asks for zeroed memory, registered.
+	// AllocMRRequest requests zeroed memory, registered.
 	AllocMRRequest struct {
 		PD     Handle
 		Length int    // bytes
 		IOVA   uint64 // the address that the region begins at
 		Access ib.AccessFlags
 	}
-	// RegMRRequest asks for the caller's memory to be registered.
+	// RegMRRequest requests the registration of the caller's memory.
 	RegMRRequest struct {
 		PD     Handle
 		Memory []byte
@@ -56,8 +56,8 @@ type (
 		LKey   ib.LKey
 		Memory []byte
 	}
-	// ReregMRRequest changes a memory region, whose keys stay the same. Only the fields that Flags
-	// names count; the others are 0.
+	// ReregMRRequest changes a memory region, whose keys stay the same. Only the fields selected by Flags are used; the
+	// others are 0.
 	ReregMRRequest struct {
 		MR     Handle
 		Flags  ib.ReregFlags
@@ -69,18 +69,18 @@ type (
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
 
-	// AllocNullMRRequest asks for a region that is read as zeros, and loses what is written.
+	// AllocNullMRRequest requests a region that reads as zeros and discards writes.
 	AllocNullMRRequest struct{ PD Handle }
 
-	// AllocFastMRRequest asks for a region that requests register (WRRegMR). The grant's memory is its list
-	// (ring.RegEntry), which the program writes. A region with signatures has two lists of that length, the second
-	// of fields, and ib.SigAttrs behind them.
+	// AllocFastMRRequest requests a region that requests register (WRRegMR). The grant's memory is its list
+	// (ring.RegEntry), which the program writes. A region with signatures has two lists of that length, the second for
+	// fields, followed by ib.SigAttrs.
 	AllocFastMRRequest struct {
 		PD      Handle
 		Type    ib.MRType
 		Entries int // of the list
 	}
-	// CheckMRStatusRequest asks whether a check of a region with signatures has failed, and forgets it.
+	// CheckMRStatusRequest queries and clears the failed check of a region with signatures.
 	CheckMRStatusRequest struct{ MR Handle }
 	// CheckMRStatusGrant is the first block that failed.
 	CheckMRStatusGrant struct {
@@ -95,20 +95,20 @@ type (
 		// IOVA is the address that the region begins at.
 		IOVA uint64
 	}
-	// UnmapFMRRequest ends that.
+	// UnmapFMRRequest ends that registration.
 	UnmapFMRRequest struct{ MR Handle }
 
-	// AllocCoherentRequest asks for zeroed memory that only the local DMA key names. DeregMR frees it.
+	// AllocCoherentRequest requests zeroed memory that only the local DMA key addresses. DeregMR frees it.
 	AllocCoherentRequest struct{ Length int }
 
-	// AllocDMRequest asks for zeroed device memory.
+	// AllocDMRequest requests zeroed device memory.
 	AllocDMRequest struct{ Length int }
 	// AllocDMGrant is device memory.
 	AllocDMGrant struct {
 		DM     Handle
 		Memory []byte
 	}
-	// RegDMMRRequest asks for a part of device memory to be registered.
+	// RegDMMRRequest requests the registration of a part of device memory.
 	RegDMMRRequest struct {
 		PD, DM         Handle
 		Offset, Length int
@@ -117,15 +117,15 @@ type (
 	// FreeDMRequest frees device memory.
 	FreeDMRequest struct{ DM Handle }
 
-	// AllocMWRequest asks for a memory window.
+	// AllocMWRequest requests a memory window.
 	AllocMWRequest struct {
 		PD   Handle
 		Type ib.MWType
 	}
-	// AllocMWGrant is a new memory window, not bound.
+	// AllocMWGrant is a new, unbound memory window.
 	AllocMWGrant struct {
 		MW   Handle
-		RKey ib.RKey // whose low 8 bits each bind may replace
+		RKey ib.RKey // each bind may replace its low 8 bits
 	}
 	// DeallocMWRequest frees a memory window.
 	DeallocMWRequest struct{ MW Handle }
@@ -133,35 +133,36 @@ type (
 	// CreateCompChannelGrant is a new completion channel.
 	CreateCompChannelGrant struct {
 		Channel Handle
-		// Events is the program's end of a pipe or socket, which does not block. For each notification of
-		// a CQ the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
-		// card is gone.
+		// Events is the program's end of a non-blocking pipe or socket. For each notification of a CQ the card writes
+		// the CQ's EventID to it: 8 bytes, in the machine's byte order. End of file means that the card is closed or
+		// has failed.
 		Events *os.File
-		// Ready has a value after each write to Events, and after its end, for programs in the card's process; nil for others.
+		// Ready receives a value after each write to Events, and after its end, for programs in the card's process; nil
+		// for others.
 		Ready <-chan struct{}
 	}
 	// DestroyCompChannelRequest frees a completion channel.
 	DestroyCompChannelRequest struct{ Channel Handle }
 
-	// CreateCQRequest asks for a completion queue.
+	// CreateCQRequest requests a completion queue.
 	CreateCQRequest struct {
 		Entries    int
-		EventID    uint64 // chosen by the program; its events carry it
-		Channel    Handle // to which its notifications go; 0: to none
+		EventID    uint64 // chosen by the program; identifies the CQ in its events
+		Channel    Handle // receives its notifications; 0: none
 		CompVector int
 		WCFlags    ib.CQWCFlags
 		Flags      ib.CQFlags
 	}
-	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
+	// CreateCQGrant is a new completion queue: at least as large as requested.
 	CreateCQGrant struct {
 		CQ       Handle
 		Memory   []byte
 		Geometry ring.Geometry
-		// Events gets a value when those who wait are to look (ring.ArmedWait). Its capacity is 1,
-		// and both the card and the program may send to it.
+		// Events receives a value when waiting goroutines have to poll (ring.ArmedWait). Its capacity is 1, and both
+		// the card and the program may send to it.
 		Events chan struct{}
 	}
-	// ResizeCQRequest asks for a queue with room for so many completions.
+	// ResizeCQRequest requests a queue for at least the given number of completions.
 	ResizeCQRequest struct {
 		CQ      Handle
 		Entries int
@@ -176,7 +177,7 @@ type (
 		CQ            Handle
 		Count, Period uint16
 	}
-	// CheckCQRequest asks for the events that a CQ owes, of these armings.
+	// CheckCQRequest requests the events that a CQ owes for these armings.
 	CheckCQRequest struct {
 		CQ      Handle
 		Armings ring.Arming
@@ -184,13 +185,13 @@ type (
 	// DestroyCQRequest frees a completion queue.
 	DestroyCQRequest struct{ CQ Handle }
 
-	// CreateSRQRequest asks for a shared receive queue.
+	// CreateSRQRequest requests a shared receive queue.
 	CreateSRQRequest struct {
 		PD      Handle
 		Attr    SRQInitAttr
-		EventID uint64 // chosen by the program; its events carry it
+		EventID uint64 // chosen by the program; identifies the SRQ in its events
 	}
-	// CreateSRQGrant is a shared receive queue as it was made: at least as large as requested.
+	// CreateSRQGrant is a new shared receive queue: at least as large as requested.
 	CreateSRQGrant struct {
 		SRQ      Handle
 		Attr     ib.SRQAttr
@@ -203,22 +204,22 @@ type (
 		Attr ib.SRQAttr
 		Mask ib.SRQAttrMask
 	}
-	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
-	// queue in Memory, and never again to an older one; the card first takes what is left in the older one.
-	// A resize also says that the program has stopped looking at queues that were empty at the resize before.
+	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new queue in Memory,
+	// and never again to an older one; the card first dequeues the remaining receives of the older ones. A resize also
+	// reports that the program no longer accesses queues that were empty at the resize before.
 	ModifySRQGrant struct {
 		Attr     ib.SRQAttr
 		Memory   []byte // nil without a resize
 		Geometry ring.Geometry
 	}
-	// QuerySRQRequest asks for a shared receive queue's attributes.
+	// QuerySRQRequest requests a shared receive queue's attributes.
 	QuerySRQRequest struct{ SRQ Handle }
 	// QuerySRQGrant is a shared receive queue's attributes.
 	QuerySRQGrant struct{ Attr ib.SRQAttr }
 	// DestroySRQRequest frees a shared receive queue.
 	DestroySRQRequest struct{ SRQ Handle }
 
-	// CreateQPRequest asks for a queue pair, in RESET.
+	// CreateQPRequest requests a queue pair, in RESET.
 	CreateQPRequest struct {
 		PD              Handle
 		Type            ib.QPType
@@ -227,12 +228,12 @@ type (
 		BlockSelfMcast  bool
 		Port            uint8 // of a GSI queue pair
 		SendCQ, RecvCQ  Handle
-		SRQ             Handle // 0: it has a receive queue of its own
+		SRQ             Handle // 0: it has its own receive queue
 		DoorbellIndex   uint32 // its bit in the doorbell, chosen by the program
-		CompletionToken uint32 // chosen by the program; its completions carry it
-		EventID         uint64 // chosen by the program; its events carry it
+		CompletionToken uint32 // chosen by the program; identifies it in completions
+		EventID         uint64 // chosen by the program; identifies it in events
 	}
-	// CreateQPGrant is a queue pair as it was made. With an SRQ it has no receive memory.
+	// CreateQPGrant is a new queue pair. With an SRQ it has no receive memory.
 	CreateQPGrant struct {
 		QP           Handle
 		Number       wire.QPN
@@ -247,11 +248,11 @@ type (
 		QP              Handle
 		Attr            ib.QPAttr
 		Mask            ib.QPAttrMask
-		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
+		CompletionToken uint32 // the new token, if the mask contains the state and it is RESET
 	}
 	// ModifyQPGrant is a queue pair's attributes after the change, without its capabilities.
 	ModifyQPGrant struct{ Attr ib.QPAttr }
-	// QueryQPRequest asks for a queue pair's attributes.
+	// QueryQPRequest requests a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
 	// QueryQPGrant is a queue pair's attributes, without its capabilities.
 	QueryQPGrant struct {
@@ -262,24 +263,24 @@ type (
 	// DestroyQPRequest frees a queue pair.
 	DestroyQPRequest struct{ QP Handle }
 
-	// CreateAHRequest asks for an address handle.
+	// CreateAHRequest requests an address handle.
 	CreateAHRequest struct {
 		PD   Handle
 		Attr ib.AHAttr
-		// NoWait makes the handle at once, even if the neighbour has not answered yet. Packets
-		// that are sent meanwhile wait on the card.
+		// NoWait creates the handle immediately, even if the neighbour has not responded yet. Packets that are sent
+		// meanwhile wait on the card.
 		NoWait bool
 	}
 	// CreateAHGrant is a new address handle.
 	CreateAHGrant struct{ AH Handle }
-	// ModifyAHRequest makes an address handle one to another address.
+	// ModifyAHRequest changes an address handle to another address.
 	ModifyAHRequest struct {
 		AH   Handle
 		Attr ib.AHAttr
 	}
-	// QueryAHRequest asks for an address handle's attributes.
+	// QueryAHRequest requests an address handle's attributes.
 	QueryAHRequest struct{ AH Handle }
-	// QueryAHGrant is an address handle's attributes as the card has them.
+	// QueryAHGrant is the address handle's attributes in the card.
 	QueryAHGrant struct{ Attr ib.AHAttr }
 	// DestroyAHRequest frees an address handle.
 	DestroyAHRequest struct{ AH Handle }
@@ -291,16 +292,16 @@ type (
 		MLID wire.MLID
 	}
 
-	// JoinMulticastRequest asks for a membership.
+	// JoinMulticastRequest requests a membership.
 	JoinMulticastRequest struct {
 		Group netip.Addr
 		State ib.JoinState
 	}
-	// JoinMulticastGrant is a membership, with what the join computed.
+	// JoinMulticastGrant is a membership, with the addresses computed by the join.
 	JoinMulticastGrant struct {
 		Membership Handle
 		MGID       wire.GID
-		SGID       wire.GID // to send from; zero if the interface has no address that suits
+		SGID       wire.GID // source address; zero if the interface has no matching address
 	}
 	// LeaveMulticastRequest ends a membership.
 	LeaveMulticastRequest struct{ Membership Handle }

@@ -1,8 +1,7 @@
 package provider
 
-// SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr). It has no limit at
-// first: see Modify.
+// SRQInitAttr are the attributes of a new SRQ (ibv_srq_init_attr). A new SRQ has no limit: see Modify.
 type SRQInitAttr struct {
 	MaxWR  uint32
-	MaxSGE uint32 // 0 stands for 1
+	MaxSGE uint32 // 0 means 1
 }

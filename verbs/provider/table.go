@@ -2,7 +2,7 @@ package provider
 
 import "context"
 
-// Table maps the number of a command to the function that carries it out for a session of type S.
+// Table maps the number of a command to the function that executes it for a session of type S.
 type Table[S any] map[uint16]func(ctx context.Context, session S, request, grant any) error
 
 // Handler is a command with its function. Waits, Grants, Gives and Does make it from functions of four signatures.

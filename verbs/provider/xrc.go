@@ -7,13 +7,14 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The requests and grants of the commands about XRC domains, in the order of commands.go.
+// The requests and grants of the commands on XRC domains, in the order of commands.go.
 type (
 	// OpenXRCDRequest requests an XRC domain.
 	OpenXRCDRequest struct {
-		// File is an open file, whose inode names the domain for all sessions of the user; nil for a domain of this session.
+		// File is an open file whose inode identifies the domain for all sessions of the user; nil for a domain of this
+		// session.
 		File      syscall.Conn
-		Create    bool // make the domain if it does not exist (O_CREAT)
+		Create    bool // create the domain if it does not exist (O_CREAT)
 		Exclusive bool // fail if it exists (O_EXCL)
 	}
 	// OpenXRCDGrant is a handle of an XRC domain.
@@ -23,9 +24,9 @@ type (
 
 	// CreateXRCSRQRequest requests a shared receive queue of type XRC.
 	CreateXRCSRQRequest struct {
-		PD              Handle // of the memory of its receives, and of what peers may name by R_Keys
+		PD              Handle // of the memory of its receives, and of the memory that peers address by R_Keys
 		XRCD            Handle
-		CQ              Handle // to which its receives complete
+		CQ              Handle // for completions of its receives
 		Attr            SRQInitAttr
 		CompletionToken uint32 // chosen by the program; its receives' completions carry it
 		EventID         uint64 // chosen by the program; its events carry it
