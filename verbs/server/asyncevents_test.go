@@ -89,7 +89,7 @@ func TestAsyncEventsAreClosed(t *testing.T) {
 	}
 }
 
-// TestAsyncEventsAreNotRead: a program that reads none of its events costs nobody anything, and leaves nothing.
+// TestAsyncEventsAreNotRead: a program that reads none of its events affects no other program, and leaves no objects.
 func TestAsyncEventsAreNotRead(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)

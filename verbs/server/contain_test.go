@@ -82,7 +82,7 @@ func TestPanicInACommand(t *testing.T) {
 			if _, err := bad.ctx.AllocPD(); !isFatal(err) {
 				t.Errorf("afterwards: %v", err)
 			}
-			good.exchange(ah, peer, "nobody has noticed")
+			good.exchange(ah, peer, "not affected")
 			check(t, bad.client.Close())
 			eventually(t, "the account is that of one client", func() bool { return r.a.uses(uint32(os.Geteuid())) == 1 })
 			statistics, err := r.cards[0].Statistics()

@@ -149,7 +149,7 @@ func TestComplaintsOfContainers(t *testing.T) {
 	}
 }
 
-// TestContainersAreNotHeard: a user of the host does not hear of a container's programs that have the user's uid.
+// TestContainersAreNotHeard: a user of the host gets no events of a container's programs that have the user's uid.
 func TestContainersAreNotHeard(t *testing.T) {
 	r := newRig(t, withDoors(t))
 	r.a.open(t)
@@ -164,7 +164,7 @@ func TestContainersAreNotHeard(t *testing.T) {
 	}
 }
 
-// late is a listener whose first connection comes when the test says so.
+// late is a listener whose first connection is delayed until the test releases it.
 type late struct {
 	*net.UnixListener
 	first chan *net.UnixConn
@@ -207,7 +207,7 @@ func TestAcceptedByARemovedSocket(t *testing.T) {
 	if n, err := program.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("%d bytes, %v; want the end of the connection", n, err)
 	}
-	eventually(t, "nobody has anything", func() bool {
+	eventually(t, "all objects are freed", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.connections)+len(s.Users())+len(s.listeners) == 0

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// told is a client that is told of devices, and what it was told.
+// told is a client that records the reports of devices.
 func told() (news chan string, c verbs.DeviceClient) {
 	news = make(chan string, 16)
 	return news, verbs.DeviceClient{
@@ -34,7 +34,7 @@ func expectNews(t *testing.T, news chan string, want ...string) {
 	}
 }
 
-// TestDevicesComeAndGo: who watches is told of those that are there, that come and go, and at the end that all go.
+// TestDevicesComeAndGo: a watcher gets the existing devices, additions and removals, and at the end the removal of all.
 func TestDevicesComeAndGo(t *testing.T) {
 	t.Parallel()
 	a, b, err := hca.OpenPair(addressesA, addressesB)

@@ -1,4 +1,4 @@
-// Package server is the service's side of clients: it gives programs sessions on the service's devices,
+// Package server implements the service's side of clients: it provides programs with sessions on the service's devices,
 // over a unix socket.
 //
 //	client ── socket ──► connection ── commands ──► hca.Session ── on a Source (a card)
@@ -8,7 +8,7 @@
 //
 // The rooms below it:
 //
-//	peer     who is at the other end of a socket, and what it may have
+//	peer     the program at the other end of a socket, and its limits
 //	memory   the memory that programs share with the service
 //	admin    programs that only inspect the service
 //

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDestroyedChannels: what is asked of a channel that was destroyed is EBADF first, as from libibverbs.
+// TestDestroyedChannels: commands on a destroyed channel return EBADF first, as in libibverbs.
 func TestDestroyedChannels(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.opened(t)
@@ -37,7 +37,7 @@ func TestDestroyedChannels(t *testing.T) {
 	}
 }
 
-// TestVersions: the highest version that both sides have is used. Where there is none, both ranges are named.
+// TestVersions: the highest version that both sides have is used. Without a common version, the error contains both ranges.
 func TestVersions(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.raw(t)

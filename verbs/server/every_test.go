@@ -183,7 +183,7 @@ func (w *whole) packets() packets {
 	return p
 }
 
-// What a client registers of its own memory.
+// Registrations of a client's own memory.
 const ownPlace, ownSize = 1 << 46, 4 << 20
 
 // refusedHere are the commands whose object others use, one that is about connections, one that comes once, and one that
@@ -222,7 +222,7 @@ func TestDeathInEveryCommand(t *testing.T) {
 	r.a.alone(t, 1)
 }
 
-// TestEveryCommandIsCarriedOut, so that the test above tests what it says.
+// TestEveryCommandIsCarriedOut, so that the test above covers every command.
 func TestEveryCommandIsCarriedOut(t *testing.T) {
 	r := newRig(t, anyone)
 	for code := range commands {

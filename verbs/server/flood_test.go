@@ -87,7 +87,7 @@ func (d *daemon) open(t *testing.T) {
 	check(t, os.Chmod(d.path, 0o666))
 }
 
-// TestDialAmongOthers: programs of another user, which connect and close on and on, keep nobody out. What
+// TestDialAmongOthers: programs of another user, which connect and close on and on, do not keep others out. What
 // they connect too often is closed unread.
 func TestDialAmongOthers(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestConnectingTooOften(t *testing.T) {
 		return err != nil
 	})
 	if said := log.String(); strings.Count(said, "connects too often: 250 a second are served, after 1000 at once") != 1 {
-		t.Errorf("the log says %q", said)
+		t.Errorf("got the log %q", said)
 	}
 	eventually(t, "it is served again", func() bool {
 		c, err := client.Dial(r.a.path, "")

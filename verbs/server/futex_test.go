@@ -85,12 +85,12 @@ func TestFutexOfACQ(t *testing.T) {
 	}
 }
 
-// TestEndedWord: when the session ends and the program lives, a word says so, and wakes who sleeps on it.
+// TestEndedWord: when the session ends and the program lives, a word reports it, and wakes the threads that sleep on it.
 func TestEndedWord(t *testing.T) {
 	for name, end := range map[string]func(r *rig, c *raw){
 		"the card is closed":    func(r *rig, _ *raw) { check(t, r.cards[0].Close()) },
 		"the service is closed": func(r *rig, _ *raw) { check(t, r.a.Close()) },
-		"a mistake":             func(r *rig, _ *raw) { r.a.youngest().session.Faulted(verbs.ErrHost) },
+		"an internal error":     func(r *rig, _ *raw) { r.a.youngest().session.Faulted(verbs.ErrHost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, anyone)

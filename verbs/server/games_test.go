@@ -53,7 +53,7 @@ func TestHolesAllTheTime(t *testing.T) {
 	stillWell()
 }
 
-// attempt carries out a command; false if the session has ended. Then the message that says so may come first.
+// attempt carries out a command; false if the session has ended. Then the message that reports this may come first.
 func attempt[Q, G any](r *raw, command proto.Command[Q, G], request *Q) bool {
 	r.Helper()
 	packet, err := command.EncodeRequest(1, request)
@@ -78,7 +78,7 @@ func attempt[Q, G any](r *raw, command proto.Command[Q, G], request *Q) bool {
 }
 
 // What a client does to its end of a completion channel, which it never reads, is its own affair: the
-// card goes on to notify, and waits for nobody.
+// card goes on to notify, and does not wait.
 func TestChannelGames(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raw is a client that says what it likes.
+// raw is a client that sends arbitrary messages.
 type raw struct {
 	testing.TB
 	*proto.Conn
@@ -186,7 +186,7 @@ func TestWrongOrder(t *testing.T) {
 	refused(verbs.ErrUnsupported, []byte{255, 255, byte(proto.Request), 0, 1, 0, 0, 0}, nil)
 }
 
-// Descriptors that a client sends are taken by nobody, and end its connection.
+// Descriptors that a client sends are not accepted, and end its connection.
 func TestUnwantedDescriptors(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
@@ -207,7 +207,7 @@ func TestUnwantedDescriptors(t *testing.T) {
 	stillWell()
 }
 
-// A client that sends and never reads is not read from any more, and costs nobody else anything.
+// A client that sends and never reads is no longer read from, and affects no other client.
 func TestClientThatNeverReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, anyone)
@@ -252,7 +252,7 @@ func TestTooManyWaiting(t *testing.T) {
 	if m, _, err = bad.Receive(); err != nil || m.ID != 7 || m.Kind != proto.Failure {
 		t.Errorf("cancelled: %+v %v", m, err)
 	}
-	check(t, bad.Send(proto.EncodeCancel(99999, proto.Canceled))) // of nobody
+	check(t, bad.Send(proto.EncodeCancel(99999, proto.Canceled))) // of no command
 	ask(bad, proto.AllocPD, &proto.None{})
 }
 

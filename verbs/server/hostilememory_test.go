@@ -283,7 +283,7 @@ func TestHolesUnderTraffic(t *testing.T) {
 	statistics, err := r.cards[0].Statistics()
 	check(t, err)
 	if statistics.Faults != 0 {
-		t.Errorf("%d mistakes are counted", statistics.Faults)
+		t.Errorf("got %d faults", statistics.Faults)
 	}
 	barred := r.a.opened(t)
 	refusedFirst(barred, "after that", proto.ShareMemory, &proto.ShareMemoryRequest{}, verbs.ErrPermission, unix.EPERM)

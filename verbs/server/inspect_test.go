@@ -118,7 +118,7 @@ func TestNumbersAreUnique(t *testing.T) {
 	}
 }
 
-// Clients are listed with what they have.
+// Clients are listed with their objects.
 func TestListClients(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
@@ -258,7 +258,7 @@ func TestManyGIDs(t *testing.T) {
 		}
 		for _, e := range v.GIDs {
 			if e.Index != seen {
-				t.Fatalf("line %d is in the place of %d", e.Index, seen)
+				t.Fatalf("got index %d, want %d", e.Index, seen)
 			}
 			seen++
 		}

@@ -143,7 +143,7 @@ func TestPrivilegedPorts(t *testing.T) {
 	}
 }
 
-// Privileged Q_Keys are for root and the group's members. Tests run as root, or as nobody in no group.
+// Privileged Q_Keys are for root and the group's members. Tests run as root, or as an unprivileged user without groups.
 func TestPrivilegedQKey(t *testing.T) {
 	r := newRig(t, anyone)
 	p := newProgram(t, r.a.dial(t))

@@ -77,7 +77,7 @@ func (l *lingerer) throwRights(bad *raw) {
 	check(l, bad.socket.Close())
 }
 
-// Descriptors whose close waits cost nobody else anything, wherever a client sends them: not to the card, nor when
+// Descriptors whose close waits affect no other client, wherever a client sends them: not to the card, nor when
 // channels, sessions and connections end, nor where connections are refused.
 func TestLingeringDescriptors(t *testing.T) {
 	r := newRig(t, anyone)
@@ -109,7 +109,7 @@ func TestLingeringDescriptors(t *testing.T) {
 				check(bad, err)
 			},
 		},
-		"by files that nobody asks for":              {func(bad *raw) int { return bad.passing() }, func(*raw) {}},
+		"by unexpected files":                        {func(bad *raw) int { return bad.passing() }, func(*raw) {}},
 		"by an event channel of a session that ends": {func(bad *raw) int { return bad.eventChannelEnd() }, func(*raw) {}},
 	} {
 		t.Run(name, func(t *testing.T) {

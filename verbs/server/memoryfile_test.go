@@ -295,7 +295,7 @@ func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 	check(t, one.socket.Close())
 	eventually(t, "the large file goes", func() bool { return r.a.memory.Files() == 1 })
 	other.pass(small.fd)
-	ask(other, proto.RegFileMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize}) // nobody is barred
+	ask(other, proto.RegFileMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize}) // no user is barred
 }
 
 // TestMemoryFileThatGrows: what a file has beside what is registered has a limit too, when it is registered and later.

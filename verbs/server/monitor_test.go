@@ -106,7 +106,7 @@ func TestMonitorOfObjects(t *testing.T) {
 	}
 }
 
-// Others do not hear of a user's clients; who does not read loses events, which are counted.
+// Other users get no events of a user's clients; a slow reader loses events, which are counted.
 func TestMonitorsAreApartAndBounded(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
@@ -126,6 +126,6 @@ func TestMonitorsAreApartAndBounded(t *testing.T) {
 	stranger.Close()
 	slow.Close()
 	if r.a.admin.HasMonitors() {
-		t.Error("events are kept for nobody")
+		t.Error("events are queued without a monitor")
 	}
 }

@@ -164,7 +164,7 @@ func TestClientKilled(t *testing.T) {
 	}
 }
 
-// A client that is stopped costs nobody anything, and goes on when it may.
+// A client that is stopped affects no other client, and continues when it is resumed.
 func TestClientStopped(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)

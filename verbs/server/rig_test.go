@@ -82,7 +82,7 @@ func (d *daemon) dial(t testing.TB) *client.Client {
 	return c
 }
 
-// rig is two hosts on a network in memory, with a card and a daemon each.
+// rig is two hosts on an in-memory network, with a card and a daemon each.
 type rig struct {
 	a, b    *daemon
 	cards   [2]*hca.Card
@@ -100,7 +100,7 @@ func newCard(t testing.TB, n *memnet.Network, name string, addresses ...netip.Ad
 	return card, host
 }
 
-// newNetwork is a network in memory without hosts.
+// newNetwork returns an in-memory network without hosts.
 func newNetwork(t testing.TB) *memnet.Network {
 	t.Helper()
 	n := memnet.New(0)
@@ -113,7 +113,7 @@ func newRig(t testing.TB, c Config) *rig {
 	return newRigOf(t, c, func(card *hca.Card) Source { return card })
 }
 
-// newRigOf has daemons serve what is made of the cards.
+// newRigOf serves devices that are created from the cards.
 func newRigOf(t testing.TB, c Config, served func(card *hca.Card) Source) *rig {
 	t.Helper()
 	r := &rig{network: newNetwork(t)}

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// TestSubUIDsCountAsTheirOwners: what a user's uids have is the user's.
+// TestSubUIDsCountAsTheirOwners: resources of a user's further uids are charged to the user.
 func TestSubUIDsCountAsTheirOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "subuid")
 	check(t, os.WriteFile(path, []byte("4711:100000:10\n"), 0o644))

@@ -84,7 +84,7 @@ func TestDescriptorsOfAll(t *testing.T) {
 	}
 }
 
-// TestRefusedUserIsForgotten: who is refused before the first connection leaves no account.
+// TestRefusedUserIsForgotten: a user that is refused before the first connection leaves no account.
 func TestRefusedUserIsForgotten(t *testing.T) {
 	r := newRig(t, Config{Limits: peer.Limits{All: quota.PoolLimits{Descriptors: 1}}, PrivilegedGroup: -1})
 	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {

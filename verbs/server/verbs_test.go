@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// A client of a daemon is a whole Provider: two daemons, on a network in memory. Sessions may have as much as a card in
-// the long run, but for AHs, of which it may have 131,072; else a fifth of it. The tests of verbs/hca reach all that a
+// A client of a daemon is a whole Provider: two daemons, on an in-memory network. Sessions may have as much as a card in
+// the long run, except for AHs, of which it may have 131,072; else a fifth of it. The tests of verbs/hca reach all that a
 // card may have, and each object here costs two commands.
 func TestVerbsOverDaemons(t *testing.T) {
 	t.Parallel()

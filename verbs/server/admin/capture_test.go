@@ -28,7 +28,7 @@ func tapped(t *testing.T, c *hca.Capture) hca.CapturedPacket {
 	}
 }
 
-// network is two cards on a network in memory, with a program each.
+// network is two cards on an in-memory network, with a program each.
 type network struct {
 	cards    [2]*hca.Card
 	programs [2]*program

@@ -12,7 +12,7 @@ import (
 // barred are users whose programs have made the card wait, or could have: they have taken pages out of memory that the card
 // uses, or had too many. For barredFor they share no memory, or open no sessions.
 type barred struct {
-	why string // what a program of the user has done, and what its programs can do again later
+	why string // the violation of a program of the user, and the effect of the end of the bar
 
 	mu    sync.Mutex
 	until map[peer.Holder]time.Time

@@ -11,7 +11,7 @@ import (
 
 // Caller identifies the user and the network namespace of a connection, for devices that differ between namespaces.
 type Caller struct {
-	UID, Owner uint32 // the socket's uid, and the user to whom that uid belongs
+	UID, Owner uint32 // the socket's uid, and the user that owns it
 	Namespace  Namespace
 	// Path is a file of the namespace. It is valid during the call that passes the Caller.
 	Path string

@@ -13,7 +13,7 @@ import (
 )
 
 // TestNamespaceOfASocket: a connection's network namespace is that in which the program made its socket. That the
-// program enters another one before it says hello, or ends, changes nothing.
+// program enters another one before it sends the hello, or ends, changes nothing.
 func TestNamespaceOfASocket(t *testing.T) {
 	needs.Root(t)
 	check(t, CanTellCallers())
@@ -64,7 +64,7 @@ func comes(path string) error { return connectBetween(path, enterNew, nil) }
 
 func enterNew() error { return unix.Unshare(unix.CLONE_NEWNET) }
 
-// connectBetween connects between two steps, all on one thread, and says when it is done.
+// connectBetween connects between two steps, all on one thread, and reports when it is done.
 func connectBetween(path string, before, after func() error) error {
 	runtime.LockOSThread()
 	if before != nil {

@@ -1,4 +1,4 @@
-// Package peer identifies the programs at the other end of the service's sockets, and limits what they may have.
+// Package peer identifies the programs at the other end of the service's sockets, and enforces their limits.
 //
 //	socket ──► Users.Identify ──► Peer: uid, groups, container, network namespace
 //	             Users.Allow       not too often

@@ -31,7 +31,7 @@ const (
 	// MaxInFlight is the largest number of descriptors in flight on a connection. Few programs have as many requests for
 	// descriptors at once.
 	MaxInFlight = 128
-	// leastPacket is less than what the kernel counts for a packet, its administration included.
+	// leastPacket is a lower bound of the kernel's size of a packet, including its overhead.
 	leastPacket = 512
 	// inFlightGap is the interval at which a connection that has ended is checked.
 	inFlightGap = 100 * time.Millisecond

@@ -18,7 +18,7 @@ type Peer struct {
 	PID       int
 	UID       uint32
 	Groups    []uint32 // the effective group and the supplementary ones
-	Owner     uint32   // the user whose uid it is, to whom everything is charged
+	Owner     uint32   // the user that owns UID, and is charged
 	Container string   // the name of the container's socket by which it came; empty for the service's own socket
 
 	socket   *net.UnixConn

@@ -13,8 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca/quota"
 )
 
-// Limits are what a user may have at once, in all connections together, and what all users may. 0 is no
-// limit but the card's.
+// Limits are the limits of a user in all connections together, and of all users. 0 means only the card's limits.
 type Limits struct {
 	Connections int
 	hca.Limits
@@ -45,7 +44,7 @@ type Users struct {
 	accounts map[Holder]*account
 }
 
-// account is what a user has in all connections.
+// account contains the resources of a user in all connections.
 type account struct {
 	name        string
 	quota       *quota.Quota
@@ -164,7 +163,7 @@ func (u *Users) Lower(h Holder, a *verbs.DeviceAttr) {
 	}
 }
 
-// User is what a user has in all connections, also those of further uids.
+// User contains the resources of a user in all connections, including those of further uids.
 type User struct {
 	UID  uint32
 	Used Limits
