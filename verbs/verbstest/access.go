@@ -15,7 +15,7 @@ var accessTests = []rig.Test{
 	{Name: "size of an MR", Run: sizeOfMR},
 }
 
-// accessRows are flags, and what becomes of a region that asks for them.
+// accessRows are flags, and the result of registering a region with them.
 var accessRows = []struct {
 	name   string
 	access verbs.AccessFlags
@@ -44,7 +44,7 @@ var accessRows = []struct {
 	{"the last", 1 << 31, unix.EINVAL, ""},
 }
 
-// Flags of what is built are taken, optional ones have no effect, those of flush and huge pages are not
+// Supported flags are accepted, optional ones have no effect, those of flush and huge pages are not
 // supported, and the rest is invalid: for new regions and for old ones alike.
 func accessFlags(t *testing.T, w *rig.World) {
 	s := w.A

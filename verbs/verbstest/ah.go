@@ -109,7 +109,7 @@ func createAHRefuses(t *testing.T, w *rig.World) {
 		{"negative GID index", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EINVAL, "index -1"},
 		{"GID index beyond the table", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.GIDTableLen() }, unix.EINVAL, fmt.Sprint("0 to ", s.GIDTableLen()-1)},
 		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.Line(s.End.IPv6) }, unix.EINVAL, "SGIDIndex"},
-		{"nobody there", func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(w.Pair.Unreachable) }, unix.EHOSTUNREACH, w.Pair.Unreachable.String()},
+		{"no such host", func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(w.Pair.Unreachable) }, unix.EHOSTUNREACH, w.Pair.Unreachable.String()},
 	}
 	for _, row := range rows {
 		attr := good
@@ -117,7 +117,7 @@ func createAHRefuses(t *testing.T, w *rig.World) {
 		_, err := pd.CreateAH(rig.Guard(t), &attr)
 		rig.Refused(t, err, row.want, row.says)
 	}
-	rig.Check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // a refused handle does not use it
 }
 
 // A handle that is closed while a request waits: the request fails, the queue stops.
@@ -133,8 +133,8 @@ func closeAHWhileReferredTo(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// What was posted leaves before its handle and its region go: a program need not wait for a datagram's completion, which
-// says only that the card has read it (mckey of rdmacm-utils does not).
+// Posted requests are sent before their handle and region are destroyed: a program need not wait for a datagram's completion, which
+// means only that the card has read it (mckey of rdmacm-utils does not).
 func closeOncePosted(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	for range 50 {

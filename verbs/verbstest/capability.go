@@ -14,7 +14,7 @@ var capabilityTests = []rig.Test{
 	{Name: "capabilities of the device", Run: deviceCapabilities},
 }
 
-// capabilityRows are what a port can be asked, and what one of RoCE v2 answers.
+// capabilityRows are the capabilities of a port, and their values for RoCE v2.
 var capabilityRows = []struct {
 	name string
 	has  func(c *verbs.Context, port uint8) bool

@@ -28,7 +28,7 @@ var channelTests = []rig.Test{
 	{Name: "CQ attributes", Run: cqAttributes},
 }
 
-// Each event names its CQ, also by what the program gave it.
+// Each event identifies its CQ, also by CQContext.
 func severalCQs(t *testing.T, w *rig.World) {
 	first := w.NewNotified(16)
 	second := w.NewNotified(16)
@@ -98,7 +98,7 @@ func unacknowledged(t *testing.T, w *rig.World) {
 	rig.Refused(t, c.CQ.AckEvents(0), verbs.ErrObjectClosed)
 }
 
-// Events that nobody has got do not keep a CQ, and do not come when it is closed.
+// Unread events do not keep a CQ open, and do not arrive when it is closed.
 func eventsOfClosedCQ(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	c.Arm(verbs.CQNextComp)
@@ -261,7 +261,7 @@ func deviceClosedWhileGetting(t *testing.T, w *rig.World) {
 	rig.Refused(t, channel.Close(), verbs.ErrClosed)
 }
 
-// What a CQ is made with is checked, and what cannot be fulfilled is refused.
+// Attributes of a new CQ are checked, and unsupported ones are refused.
 func cqAttributes(t *testing.T, w *rig.World) {
 	create := func(change func(a *verbs.CQInitAttr)) error {
 		attr := verbs.CQInitAttr{Entries: 1}
@@ -283,7 +283,7 @@ func cqAttributes(t *testing.T, w *rig.World) {
 		{"vector -1", create(func(a *verbs.CQInitAttr) { a.CompVector = -1 }), unix.EINVAL, "vector"},
 		{"flow tags", create(func(a *verbs.CQInitAttr) { a.WCFlags = ib.WCExWithFlowTag }), unix.EOPNOTSUPP, "0x200"},
 		{"tag matching", create(func(a *verbs.CQInitAttr) { a.WCFlags = ib.WCExWithTMInfo }), unix.EOPNOTSUPP, "0x400"},
-		{"what nobody knows", create(func(a *verbs.CQInitAttr) { a.WCFlags = 1 << 63 }), unix.EOPNOTSUPP, ""},
+		{"an unknown flag", create(func(a *verbs.CQInitAttr) { a.WCFlags = 1 << 63 }), unix.EOPNOTSUPP, ""},
 		{"ignored overrun", create(func(a *verbs.CQInitAttr) { a.Flags = verbs.CQIgnoreOverrun }), unix.EOPNOTSUPP, "overrun"},
 	})
 }

@@ -21,7 +21,7 @@ var closeTests = []rig.Test{
 	{Name: "closing in any order", Run: closeInAnyOrder},
 }
 
-// After Close everything says that the device is closed; nothing hangs, nothing panics.
+// After Close all calls return that the device is closed; none hangs or panics.
 func everythingAfterClose(t *testing.T, w *rig.World) {
 	s := w.A
 	ah, route := s.AH(w.B.End.IPv4), s.Route(w.B.End.IPv4)
@@ -105,7 +105,7 @@ func closeUnderLoad(t *testing.T, w *rig.World) {
 	closers.Wait()
 }
 
-// Whatever the order, what is used by another is refused, and in the end all is closed; a
+// In any order, objects in use are refused, and in the end all are closed; a
 // session may be closed with everything in it.
 func closeInAnyOrder(t *testing.T, w *rig.World) {
 	s := w.A

@@ -24,7 +24,7 @@ const (
 	masksOfRTS   = masksOfUCRTS | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 )
 
-// rtrMask and rtsMask are what a type needs.
+// rtrMask and rtsMask are the attributes that a type requires.
 func rtrMask(kind verbs.QPType) verbs.QPAttrMask {
 	if kind == verbs.QPTypeUC {
 		return masksOfUCRTR
@@ -67,7 +67,7 @@ func connectedAttributes(t *testing.T, w *rig.World) {
 	}
 }
 
-// What is refused changes nothing.
+// Refused changes have no effect.
 func connectedRefuses(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		qp := w.A.NewConnected(kind)
@@ -139,7 +139,7 @@ func connectedWithoutRoute(t *testing.T, w *rig.World) {
 	}
 }
 
-// What a queue pair's service does not have is refused when it is posted.
+// Operations that a queue pair's service lacks are refused when they are posted.
 func connectedPosts(t *testing.T, w *rig.World) {
 	a := w.A
 	word := []verbs.SGE{a.Piece(0, 8)}

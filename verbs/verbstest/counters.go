@@ -37,7 +37,7 @@ func reads(t *testing.T, k *verbs.Counters, want ...uint64) {
 	}
 }
 
-// A queue pair's packets count from when counters are attached, in all that are, and nobody else's do.
+// A queue pair's packets count from when counters are attached, in all attached ones, and no other queue pair's do.
 func qpCounters(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	send := func(id uint64, length int) {

@@ -11,11 +11,11 @@ import (
 
 var createTests = []rig.Test{
 	{Name: "create refuses", Run: createRefuses},
-	{Name: "create says what it granted", Run: createGrants},
-	{Name: "create takes what it granted", Run: createAgain},
+	{Name: "create reports the granted capacities", Run: createGrants},
+	{Name: "create accepts the granted capacities", Run: createAgain},
 }
 
-// CreateQP and CreateSRQ set the capacities to what they granted, which Query gives too.
+// CreateQP and CreateSRQ set the capacities to the granted ones, which Query returns too.
 func createGrants(t *testing.T, w *rig.World) {
 	init := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: w.A.CQ, RecvCQ: w.A.CQ, Cap: verbs.QPCap{MaxSendWR: 3, MaxRecvWR: 5}}
 	qp, err := w.A.PD.CreateQP(&init)
@@ -23,7 +23,7 @@ func createGrants(t *testing.T, w *rig.World) {
 	attr, granted, err := qp.Query()
 	rig.Check(t, err)
 	if init.Cap != granted.Cap || init.Cap != attr.Cap || init.Cap.MaxSendWR < 3 || init.Cap.MaxRecvWR < 5 || init.Cap.MaxSendSGE < 1 {
-		t.Errorf("%+v, Query says %+v", init.Cap, granted.Cap)
+		t.Errorf("got %+v, Query returned %+v", init.Cap, granted.Cap)
 	}
 	rig.ToInit(t, qp)
 	for i := range init.Cap.MaxRecvWR {
@@ -38,7 +38,7 @@ func createGrants(t *testing.T, w *rig.World) {
 	}
 }
 
-// What was granted may be asked for: libfabric takes the most inline data that CreateQP grants for what it then asks.
+// The granted capacities may be requested: libfabric requests the largest inline size that CreateQP granted before.
 func createAgain(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -56,7 +56,7 @@ func createAgain(t *testing.T, w *rig.World) {
 	}
 }
 
-// refusal is a row: an error, and what it must be and say.
+// refusal is a row: an error, with its errno and text.
 type refusal struct {
 	name string
 	err  error
@@ -71,7 +71,7 @@ func refusals(t *testing.T, rows []refusal) {
 	}
 }
 
-// Arguments that cannot be are refused with what can.
+// Invalid arguments are refused with the valid values.
 func createRefuses(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -79,7 +79,7 @@ func createRefuses(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	refusals(t, smallRefusals(w, pd, device))
 	refusals(t, qpRefusals(w, pd, device))
-	rig.Check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // a refused object does not use it
 }
 
 // smallRefusals are those of contexts, CQs and MRs.

@@ -24,7 +24,7 @@ func mapped(pd *verbs.PD, addr kernel.DMAAddr, length int) verbs.SGE {
 	return verbs.SGE{Addr: uint64(addr), Length: uint32(length), LKey: kernel.LocalDMALKey}
 }
 
-// What is mapped goes where any SGE goes: sends of both kinds of queue pairs, inline data, receives, reads. The PD of
+// Mapped memory works in any SGE: sends of both kinds of queue pairs, inline data, receives, reads. The PD of
 // the memory's region does not count.
 func mappedMemory(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
@@ -94,7 +94,7 @@ func mappedLists(t *testing.T, w *rig.World) {
 	}
 }
 
-// What cannot be mapped has an address that says why, and that no request accepts.
+// Memory that cannot be mapped gets an address that contains the reason, and that no request accepts.
 func mappingErrors(t *testing.T, w *rig.World) {
 	c, memory := w.A.Ctx, w.A.MR.Bytes()
 	for says, row := range map[string]struct {

@@ -8,15 +8,15 @@
 //	 └─ each test ──────► World   Station A                Station B
 //	                              Context, PD, MR, CQ, QP  the same
 //
-// To test a new Provider, write a function that makes a Pair: two sessions that no Context has claimed, and the
-// addresses of their cards. Run calls it for each test, with that test's T; the function closes what it opened in
-// T's Cleanup. If pairs do not disturb each other, it starts with t.Parallel. Required are Pair.Unreachable and,
-// for each End, the Provider, IPv4, IPv6, LinkLocal and MAC. A function of Pair or End that a Provider cannot
-// support is nil. Tests that need it then do not run, or omit the check. The package's example makes a Pair.
+// To test a new Provider, write a function that returns a Pair: two unclaimed sessions, and the addresses of their
+// cards. Run calls it for each test, with that test's T; the function closes what it opened in T's Cleanup. If pairs do
+// not disturb each other, it starts with t.Parallel. Required are Pair.Unreachable and, for each End, the Provider,
+// IPv4, IPv6, LinkLocal and MAC. A function of Pair or End that a Provider cannot support is nil; tests that need it
+// are then skipped, or omit the check. The package's example creates a Pair.
 //
-// The tests let the card run by itself and wait for what must come. To find out that nothing else
-// comes, they send one more message and wait for that (rig.World.Settle). What happens seldom they try five times
-// as often where the environment has ROCED_ROUNDS=all.
+// The tests wait for expected events while the card runs on its own. To check that no other event occurs, they send one
+// more message and wait for that (rig.World.Settle). With ROCED_ROUNDS=all, tests of rare events run five times as
+// often.
 //
 //	verbstest ──► ids      connection ids
 //	    │    └──► hostile  a client that keeps to no rule

@@ -23,7 +23,7 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: qp}
 }
 
-// A completion tells of an error that is one request's: there is no event of it.
+// An error of one request is reported by its completion, without an event.
 func noEventOfACompletion(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	rig.Check(t, b.QP.PostRecv([]verbs.RecvWR{{ID: 7, SGList: []verbs.SGE{{LKey: 12345, Length: rig.SlotLen}}}}))
@@ -32,7 +32,7 @@ func noEventOfACompletion(t *testing.T, w *rig.World) {
 	b.NoEvent()
 }
 
-// Readers are woken by what the card does, each by one event.
+// Events of the card wake readers, each one.
 func eventsWakeReaders(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(2)
 	got := make(chan verbs.AsyncEvent, 3)
@@ -73,7 +73,7 @@ func eventWaitEnds(t *testing.T, w *rig.World) {
 	rig.Refused(t, read(rig.Guard(t)), verbs.ErrClosed)
 }
 
-// What was not read when the session is closed is gone.
+// Unread events are dropped when the session is closed.
 func unreadEvents(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(1)
 	w.Overrun(qps[0], cq, 1)
@@ -83,7 +83,7 @@ func unreadEvents(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrClosed)
 }
 
-// There are no events of what has been closed.
+// Closed objects have no events.
 func eventsOfClosedObjects(t *testing.T, w *rig.World) {
 	for range 10 {
 		cq, qps := w.B.Overrunnable(2)

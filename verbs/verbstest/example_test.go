@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// newPair makes two cards on a network in memory.
+// newPair returns two cards on an in-memory network.
 func newPair(t *testing.T) verbstest.Pair {
 	t.Parallel()
 	n := memnet.New(0)
@@ -32,7 +32,7 @@ func end(t *testing.T, n *memnet.Network, number string) verbstest.End {
 	return e
 }
 
-// A Pair of cards on a network in memory, under the tests that every Provider must pass.
+// A Pair of cards on an in-memory network, under the tests that every Provider must pass.
 func ExampleRun() {
 	_ = func(t *testing.T) { // as TestVerbs of the Provider's package
 		verbstest.Run(t, newPair)

@@ -133,7 +133,7 @@ func fastThatFails(t *testing.T, w *rig.World) {
 	otherPD := p.B.AnotherPD()
 	for what, spoil := range map[string]func(*verbs.SendWR){
 		"writing without AccessLocalWrite": func(wr *verbs.SendWR) { wr.Reg.Access = verbs.AccessRemoteWrite },
-		"access that there is not":         func(wr *verbs.SendWR) { wr.Reg.Access = verbs.AccessHugeTLB },
+		"unsupported access":               func(wr *verbs.SendWR) { wr.Reg.Access = verbs.AccessHugeTLB },
 		"a region of another PD": func(wr *verbs.SendWR) {
 			mr, err := kernel.AllocFastMR(otherPD, kernel.MRTypeSGGaps, 4)
 			rig.Check(t, err)
@@ -178,7 +178,7 @@ func fastThatFails(t *testing.T, w *rig.World) {
 	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // it is valid
 }
 
-// What is wrong for every card is refused when it is asked for.
+// Errors that do not depend on the card are refused in the call.
 func fastThatIsRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeUC, nil)
 	device, err := p.A.Ctx.QueryDevice()
@@ -223,7 +223,8 @@ func fastThatIsRefused(t *testing.T, w *rig.World) {
 	}
 }
 
-// A region of MRTypeMemReg takes a list as far as it is of whole pages, and says how far; one of MRTypeSGGaps takes any pieces.
+// A region of MRTypeMemReg accepts a list up to the last whole page, and reports how far; MRTypeSGGaps accepts any
+// pieces.
 func fastKinds(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	const page = 4096
@@ -311,7 +312,7 @@ func fastHolds(t *testing.T, w *rig.World) {
 	rig.Check(t, p.B.MR.Close())
 }
 
-// What is behind a registration in the queue finds it, and what is behind an invalidation does not.
+// Requests after a registration use the region, and those after an invalidation cannot.
 func fastInOrder(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.A.FastMR(2)

@@ -17,7 +17,7 @@ var findTests = []rig.Test{
 	{Name: "conversions", Run: conversions},
 }
 
-// What is in a table is found there; what is not is ENOENT.
+// Entries of a table are found; others return ENOENT.
 func findInTables(t *testing.T, w *rig.World) {
 	c := w.A.Ctx
 	for _, own := range w.A.End.Addresses() {
@@ -45,7 +45,7 @@ func findInTables(t *testing.T, w *rig.World) {
 	rig.Refused(t, noPort, unix.EINVAL, "port 2")
 }
 
-// A query by mask gives what the mask names, and nothing else.
+// A query by mask returns only the attributes in the mask.
 func queryByMask(t *testing.T, w *rig.World) {
 	all, init, err := w.A.QP.Query()
 	rig.Check(t, err)

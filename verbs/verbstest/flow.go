@@ -38,7 +38,7 @@ func sendQueueFull(t *testing.T, w *rig.World) {
 	}
 }
 
-// Slots of unsignaled requests come free when they are sent: nobody polls.
+// Slots of unsignaled requests are freed when they are sent, without polling.
 func unsignaledSlots(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	wr := a.Send(1, a.AH(b.End.IPv4), b.QP)
@@ -68,7 +68,7 @@ func recvQueueFull(t *testing.T, w *rig.World) {
 	rig.Refused(t, b.QP.PostRecv(wr), unix.ENOMEM, "max_recv_wr")
 	a.Post(a.Send(1, a.AH(b.End.IPv4), b.QP))
 	a.Expect(rig.OK(1))
-	w.Settle() // it has arrived, and nobody has polled
+	w.Settle() // it has arrived, and has not been polled
 	rig.Refused(t, b.QP.PostRecv(wr), unix.ENOMEM)
 	b.Expect(rig.OK(0))
 	rig.Check(t, b.QP.PostRecv(wr))

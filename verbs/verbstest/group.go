@@ -17,7 +17,7 @@ var groupTests = []rig.Test{
 	{Name: "fan-out", Run: fanOut},
 }
 
-// Every member gets its copy, on the sender's own card too; who is attached
+// Every member gets its copy, on the sender's own card too; a queue pair that is attached
 // to another group gets nothing.
 func group(t *testing.T, w *rig.World) {
 	for _, group := range rig.Groups {

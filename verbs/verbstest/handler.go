@@ -102,7 +102,7 @@ func eventHandlers(t *testing.T, w *rig.World) {
 	rig.Check(t, errors.Join(handled.Close(), read.Close(), cq.Close()))
 }
 
-// An SRQ's handler hears of its limit.
+// An SRQ's handler receives its limit event.
 func srqHandler(t *testing.T, w *rig.World) {
 	events := make(chan verbs.AsyncEvent, 8)
 	srq, err := w.B.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 4, SRQContext: "mine", EventHandler: func(e verbs.AsyncEvent) { events <- e }})
@@ -184,7 +184,7 @@ func readable(t *testing.T, fd uintptr, timeout int) bool {
 	return n == 1
 }
 
-// The descriptor is readable while there is an event, whoever reads the byte in it.
+// The descriptor is readable while there is an event, even if its byte has been read.
 func eventDescriptor(t *testing.T, w *rig.World) {
 	conn, err := w.B.Ctx.SyscallConn()
 	rig.Check(t, err)
@@ -217,13 +217,13 @@ func eventDescriptor(t *testing.T, w *rig.World) {
 		}
 		rig.Check(t, srq.Close())
 		if readable(t, fd, 0) {
-			t.Error("readable for an event of what is closed")
+			t.Error("the descriptor is readable for an event of a closed object")
 		}
 	}))
 	w.B.NoEvent()
 }
 
-// Who polls when the device is closed is woken.
+// Polling programs are woken when the device is closed.
 func descriptorEnds(t *testing.T, w *rig.World) {
 	conn, err := w.B.Ctx.SyscallConn()
 	rig.Check(t, err)

@@ -14,8 +14,8 @@ var headerTests = []rig.Test{
 	{Name: "attributes of an answer", Run: answerAttributes},
 }
 
-// An answer has the message's traffic class but for ECN, its flow label and service level, and the kernel's hop limit.
-// The completion says which header it is, before the header does.
+// A response has the message's traffic class except ECN, its flow label and service level, and the kernel's hop limit.
+// The completion's header type takes precedence over the header.
 func answerAttributes(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	route := a.Route(b.End.IPv6)
@@ -44,7 +44,7 @@ func answerAttributes(t *testing.T, w *rig.World) {
 	}
 }
 
-// The 40 bytes in front of a message tell version and GIDs, as the GRH's methods do, over IPv4 and
+// The 40 bytes in front of a message contain version and GIDs, as the GRH's methods do, over IPv4 and
 // IPv6.
 func headers(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B

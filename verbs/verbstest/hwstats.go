@@ -15,7 +15,7 @@ var hwStatsTests = []rig.Test{
 	{Name: "hardware statistics refuse", Run: hwStatsRefuse},
 }
 
-// The statistics are the card's counters, each name once. What is sent shows when the values that were
+// The statistics are the card's counters, each name once. Sent packets are counted when the values that were
 // read before have ended.
 func hwStats(t *testing.T, w *rig.World) {
 	s := w.A

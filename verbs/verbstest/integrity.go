@@ -92,7 +92,7 @@ type signed struct {
 
 const sigFieldsAt = 30000 // in the peer's region, of fields with a list of their own
 
-// newSigned registers one. between says that memory has the fields between its blocks.
+// newSigned registers one. If between is set, memory has the fields between its blocks.
 func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig kernel.SigAttrs, between bool) *signed {
 	t.Helper()
 	mr, err := kernel.AllocIntegrityMR(p.B.PD, 3, 2)
@@ -116,7 +116,7 @@ func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig kernel.SigAttrs, be
 	return &signed{p, t, mr, sig.Wire.Length(sigData)}
 }
 
-// status is what a check of the region says; the second time nothing.
+// status returns the result of a check of the region; the second check is clean.
 func (s *signed) status() (kernel.SigErr, bool) {
 	s.Helper()
 	first, err := kernel.CheckMRStatus(s.mr, kernel.MRCheckSigStatus)
@@ -129,7 +129,7 @@ func (s *signed) status() (kernel.SigErr, bool) {
 	return first.SigErr, first.FailStatus == kernel.MRCheckSigStatus
 }
 
-// Ways of what the wire has out of the region, into the first peer's, and the other way.
+// Operations that transfer data from the region to the first peer's, and in the other direction.
 var outOfRegion = map[string]func(s *signed){
 	"SEND": func(s *signed) {
 		s.A.Recv(2, 0, rig.RegionLen)
@@ -360,10 +360,10 @@ func checksums(t *testing.T, w *rig.World) {
 func signaturesRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for what, spoil := range map[string]func(*kernel.SigAttrs){
-		"a type that there is not":  func(a *kernel.SigAttrs) { a.Wire.Type = 99 },
-		"a guard that there is not": func(a *kernel.SigAttrs) { a.Wire.DIF.BGType = 99 },
-		"blocks of no bytes":        func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 0 },
-		"data that is no blocks":    func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 511 },
+		"an unknown type":        func(a *kernel.SigAttrs) { a.Wire.Type = 99 },
+		"an unknown guard":       func(a *kernel.SigAttrs) { a.Wire.DIF.BGType = 99 },
+		"blocks of no bytes":     func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 0 },
+		"data that is no blocks": func(a *kernel.SigAttrs) { a.Wire.DIF.PIInterval = 511 },
 	} {
 		mr, err := kernel.AllocIntegrityMR(p.B.PD, 1, 1)
 		rig.Check(t, err)

@@ -17,7 +17,7 @@ func largeRegion(t *testing.T, w *rig.World) {
 	if !w.B.Reaches() {
 		return
 	}
-	const size, iova, length = 5*gib - 4096, 1<<63 - gib - 77, 3000 // addresses pass 1<<63 on their way
+	const size, iova, length = 5*gib - 4096, 1<<63 - gib - 77, 3000 // addresses cross 1<<63
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	rig.Check(t, err)
 	defer func() { rig.Check(t, unix.Munmap(memory)) }()

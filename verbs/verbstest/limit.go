@@ -37,7 +37,7 @@ func limits(t *testing.T, w *rig.World) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) { reach(t, row.name, row.limit-row.used, row.create) })
 	}
-	rig.Check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // a refused object does not use it
 }
 
 // reach makes as many objects as there can be, and frees them.

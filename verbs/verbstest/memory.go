@@ -19,7 +19,7 @@ var memoryTests = []rig.Test{
 	{Name: "large region", Run: largeRegion},
 }
 
-// strangers are SGEs that a request may not use: what is wrong is found when the card
+// strangers are SGEs that a request may not use: the error is detected when the card
 // comes to them, and completes as a local protection error.
 func strangers(s *rig.Station) map[string]verbs.SGE {
 	s.Helper()
@@ -138,7 +138,7 @@ func emptySGE(t *testing.T, w *rig.World) {
 	}
 }
 
-// A region may have no bytes. What is sent from it has none either.
+// A region may have length 0. Sends from it are empty.
 func emptyRegion(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	mr, err := a.PD.AllocMR(0, verbs.AccessLocalWrite)

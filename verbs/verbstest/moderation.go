@@ -113,7 +113,7 @@ func fewerThanCount(t *testing.T, w *rig.World) {
 	}
 }
 
-// With one of the two at 0 nothing is put off: each completion has its event. What was put off comes.
+// If one of the two is 0, events are not delayed: each completion has its event. Delayed events are sent.
 func moderationOff(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	for _, off := range []struct{ count, period uint16 }{{0, 0}, {1000, 0}, {0, 65535}} {

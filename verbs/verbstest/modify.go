@@ -25,7 +25,7 @@ func modifyNothingInReset(t *testing.T, w *rig.World) {
 	a.Expect(rig.OK(1))
 }
 
-// What is refused changes nothing.
+// Refused changes have no effect.
 func modifyRefuses(t *testing.T, w *rig.World) {
 	qp := w.A.NewQP(rig.DefaultCap())
 	rows := []struct {
@@ -54,7 +54,7 @@ func modifyRefuses(t *testing.T, w *rig.World) {
 	rig.ToRTS(t, qp, 0)
 }
 
-// Modify gives what the attributes of the mask are now, and leaves the others of the caller alone.
+// Modify returns the new values of the attributes in the mask, and does not change the caller's other fields.
 func modifyGives(t *testing.T, w *rig.World) {
 	qp := w.A.NewQP(rig.DefaultCap())
 	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: rig.TestQKey, SQPSN: 77, CurState: verbs.QPStateErr}
@@ -77,7 +77,7 @@ func modifyGives(t *testing.T, w *rig.World) {
 	attr = before
 	rig.Refused(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrQKey), unix.EINVAL)
 	if attr != before {
-		t.Errorf("what was refused changed %+v to %+v", before, attr)
+		t.Errorf("a refused change changed %+v to %+v", before, attr)
 	}
 	attr.State = verbs.QPStateReset
 	rig.Check(t, qp.Modify(&attr, verbs.QPAttrState))
@@ -87,7 +87,7 @@ func modifyGives(t *testing.T, w *rig.World) {
 	w.A.Wait(0)
 }
 
-// Query gives what was set and what was granted: at least what was asked for.
+// Query returns the set and the granted attributes: at least the requested ones.
 func queryQP(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	asked := verbs.QPCap{MaxSendWR: 100, MaxRecvWR: 3, MaxSendSGE: 3, MaxRecvSGE: 5, MaxInlineData: 100}

@@ -21,7 +21,7 @@ var modifyAHTests = []rig.Test{
 	{Name: "life cycles of AHs at once", Run: lifeCyclesOfAHs},
 }
 
-// What a handle was asked for with comes back; for a hop limit of 0 the one that packets have.
+// Query returns the requested attributes; for hop limit 0 the effective one.
 func queryAH(t *testing.T, w *rig.World) {
 	s := w.A
 	route := s.Route(w.B.End.IPv4)
@@ -74,7 +74,7 @@ func modifyAH(t *testing.T, w *rig.World) {
 	}
 }
 
-// What is refused leaves the handle as it was.
+// Refused changes leave the handle unchanged.
 func modifyAHRefuses(t *testing.T, w *rig.World) {
 	s := w.A
 	good := *s.Route(w.B.End.IPv4)
@@ -108,7 +108,7 @@ func modifyAHRefuses(t *testing.T, w *rig.World) {
 	}
 	rig.Check(t, ah.Close())
 	rig.Refused(t, ah.Modify(rig.Guard(t), &good), verbs.ErrObjectClosed, "AH")
-	rig.Check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // a refused handle does not use it
 }
 
 // Requests that wait go to the address that the handle has when they run.
@@ -172,7 +172,7 @@ func modifyAHUnderTraffic(t *testing.T, w *rig.World) {
 }
 
 // Handles are made, turned, asked for and closed by several at once, the same ones too: each of these
-// works, or says that the handle is closed.
+// works, or returns that the handle is closed.
 func lifeCyclesOfAHs(t *testing.T, w *rig.World) {
 	s := w.A
 	pd, err := s.Ctx.AllocPD()

@@ -23,7 +23,7 @@ var notifyTests = []rig.Test{
 	{Name: "overrun notifies", Run: overrunNotifies},
 }
 
-// peek counts what is queued, up to the number that is asked for, and takes nothing.
+// peek returns the number of queued completions, up to the requested number, and dequeues none.
 func peek(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	for queued := range 4 {
@@ -64,7 +64,7 @@ func notifyFlags(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
-// A CQ without channel can be armed, and tells nobody.
+// A CQ without a channel can be armed, without effect.
 func notifyWithoutChannel(t *testing.T, w *rig.World) {
 	missed, err := w.B.CQ.ReqNotify(verbs.CQNextComp | verbs.CQReportMissedEvents)
 	rig.Check(t, err)
@@ -79,7 +79,7 @@ func notifyWithoutChannel(t *testing.T, w *rig.World) {
 func oneEventForEachArming(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	c.Arrive(2, 0)
-	c.NoEvent() // nobody has asked
+	c.NoEvent() // not armed
 	for range 3 {
 		c.Arm(verbs.CQNextComp)
 		c.Arm(verbs.CQNextComp)
@@ -122,7 +122,7 @@ func nextOverSolicited(t *testing.T, w *rig.World) {
 	}
 }
 
-// The hint is given to those who ask, and is true while something is queued.
+// The hint is returned on request, and is true while completions are queued.
 func missedEventsHint(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	for _, flags := range []verbs.CQNotifyFlags{verbs.CQSolicited, verbs.CQNextComp} {

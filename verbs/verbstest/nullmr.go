@@ -21,7 +21,7 @@ func far(mr *verbs.MR, length uint32) verbs.SGE {
 	return verbs.SGE{Addr: 1<<64 - 3, Length: length, LKey: mr.SGE(0, 0).LKey}
 }
 
-// A datagram has zeros where it is sent from a null region, and loses what is received into one.
+// A datagram sent from a null region contains zeros, and data received into one is discarded.
 func nullDatagrams(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	from, err := a.PD.AllocNullMR()
@@ -82,7 +82,7 @@ func nullConnected(t *testing.T, w *rig.World) {
 	}
 }
 
-// What a peer answers is lost where the list names a null region, and arrives elsewhere.
+// Response data is discarded where the list contains a null region, and stored elsewhere.
 func nullAnswers(t *testing.T, p *rig.Peers, null *verbs.MR) {
 	const head, lost, tail = 3000, 5000, 2000
 	copy(p.B.MR.Bytes(), rig.Pattern(head+lost+tail, 2))
@@ -106,7 +106,7 @@ func nullAnswers(t *testing.T, p *rig.Peers, null *verbs.MR) {
 	}
 }
 
-// A null region is of its PD, and of nobody but its program.
+// A null region is usable only in its PD, and not by peers.
 func nullRefuses(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	null, err := a.PD.AllocNullMR()

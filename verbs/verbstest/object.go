@@ -11,7 +11,7 @@ import (
 var objectTests = []rig.Test{
 	{Name: "busy", Run: busy},
 	{Name: "second close", Run: secondClose},
-	{Name: "closed QP says so", Run: closedQP},
+	{Name: "closed QP", Run: closedQP},
 	{Name: "second context", Run: secondContext},
 	{Name: "nil", Run: nilObjects},
 }
@@ -47,7 +47,7 @@ func busy(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL, "PD")
 }
 
-// A second Close, the usual deferred one, never hits what was made in between.
+// A second Close, usually a deferred one, never closes an object created in between.
 func secondClose(t *testing.T, w *rig.World) {
 	s := w.A
 	makers := map[string]func() (rig.Closer, error){
@@ -81,7 +81,7 @@ func secondClose(t *testing.T, w *rig.World) {
 	}
 }
 
-// A closed queue pair says so.
+// A closed queue pair returns that it is closed.
 func closedQP(t *testing.T, w *rig.World) {
 	a := w.A
 	ah := a.AH(w.B.End.IPv4)

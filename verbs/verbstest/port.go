@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the host changes under a card: these tests run where the pair can change it.
+// Changes of the host below a card: these tests require a pair that can make them.
 var portTests = []rig.Test{
 	{Name: "link down and up", Run: linkDownAndUp, Needs: func(p *rig.Pair) bool { return p.A.SetLink != nil }},
 	{Name: "addresses come and go", Run: addressesComeAndGo, Needs: func(p *rig.Pair) bool { return p.B.AddAddress != nil && p.B.RemoveAddress != nil }},

@@ -15,7 +15,7 @@ var postTests = []rig.Test{
 	{Name: "post receive refuses", Run: postRecvRefuses},
 }
 
-// What is refused at once, and with which errno. What precedes the bad request of a
+// Requests that are refused immediately, with their errnos. The requests before the bad one of a
 // list is queued, what follows is not.
 func postSendRefuses(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B

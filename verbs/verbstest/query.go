@@ -75,7 +75,7 @@ func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 	}
 }
 
-// What is fixed for every device is what it says: atomics of its own, a vendor, timestamps in ns.
+// Attributes that are fixed for every device: atomics within the device, a vendor, timestamps in ns.
 func queryExtended(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -92,7 +92,7 @@ func queryExtended(t *testing.T, w *rig.World) {
 	}
 }
 
-// A port that is up tells the kind and the speed of its link, and counts keys that do not match.
+// A port that is up reports the kind and the speed of its link, and counts keys that do not match.
 func queryPort(t *testing.T, w *rig.World) {
 	port, err := w.A.Ctx.QueryPort(1)
 	rig.Check(t, err)
@@ -119,7 +119,7 @@ func queryPort(t *testing.T, w *rig.World) {
 	}
 }
 
-// A port whose link is down says so in both of its states, and keeps its tables.
+// A port whose link is down reports this in both of its states, and keeps its tables.
 func queryDownPort(t *testing.T, w *rig.World) {
 	s := w.A
 	before, err := s.Ctx.QueryPort(1)

@@ -19,7 +19,7 @@ var rdmaTests = []rig.Test{
 	{Name: "connected queue pairs of one card", Run: connectedToItself},
 }
 
-// lengths are those around the borders of packets of 256 bytes, and of what a region holds.
+// lengths are those around the borders of packets of 256 bytes, and of the region's size.
 var lengths = []int{0, 1, 3, 4, 255, 256, 257, 511, 512, 513, 1024, 4096, 10_000, rig.RegionLen}
 
 // Messages arrive whole, for every length, whether the memory is one piece or several.
@@ -91,7 +91,7 @@ func rdmaRead(t *testing.T, w *rig.World) {
 	}
 }
 
-// atomics give what was there, in the host's order, and change it.
+// atomics return the previous value, in native byte order, and change it.
 func atomics(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	was := func() uint64 { return binary.NativeEndian.Uint64(p.A.MR.Bytes()) }

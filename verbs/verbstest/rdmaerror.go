@@ -11,7 +11,7 @@ import (
 )
 
 var rdmaErrorTests = []rig.Test{
-	{Name: "what a peer may not do", Run: remoteErrors},
+	{Name: "operations that a peer refuses", Run: remoteErrors},
 	{Name: "what an unreliable peer may not do", Run: unreliableErrors},
 	{Name: "keys that cannot be invalidated", Run: notInvalidated},
 	{Name: "own memory that may not be used", Run: localErrors},
@@ -21,12 +21,12 @@ var rdmaErrorTests = []rig.Test{
 
 const recvID = 9 // of the peer's receive
 
-// mistake is something that is wrong with a request, and what becomes of it at both ends.
-type mistake struct {
+// badRequest is an error in a request, and its result at both ends.
+type badRequest struct {
 	name      string
 	ops       []verbs.Opcode
 	attr      func(*verbs.QPAttr)                  // of both queue pairs
-	spoil     func(p *rig.Peers, wr *verbs.SendWR) // makes the mistake
+	spoil     func(p *rig.Peers, wr *verbs.SendWR) // inserts the error
 	status    verbs.WCStatus                       // of the request
 	recv      verbs.WCStatus                       // of the peer's receive, unless it is left
 	event     verbs.EventType                      // at the peer; 0 for none
@@ -34,9 +34,9 @@ type mistake struct {
 	recvBytes int                                  // the peer's receive; 0 stands for 100
 }
 
-// mistakes are what the specification has rows for (IBA 9.9.3, tables 60 and 61), each with what the
+// badRequests are the errors of the specification's tables (IBA 9.9.3, tables 60 and 61), each with what the
 // requester and the responder make of it.
-var mistakes = []mistake{
+var badRequests = []badRequest{
 	{
 		name: "wrong rkey", ops: rig.OpsOfRemote, spoil: func(_ *rig.Peers, wr *verbs.SendWR) { wr.RKey ^= 1 << 20 },
 		status: verbs.WCRemAccessErr, recv: verbs.WCWRFlushErr, event: verbs.EventQPAccessErr,
@@ -110,8 +110,8 @@ func without(op verbs.Opcode) verbs.AccessFlags {
 	return rig.AllAccess &^ verbs.AccessRemoteAtomic
 }
 
-// awaits posts the peer's receive for a mistake.
-func (m *mistake) awaits(p *rig.Peer) {
+// awaits posts the peer's receive for an invalid request.
+func (m *badRequest) awaits(p *rig.Peer) {
 	switch m.recvBytes {
 	case -1:
 		rig.Check(p, p.QP.PostRecv([]verbs.RecvWR{{ID: recvID, SGList: []verbs.SGE{{Addr: 1, Length: 100, LKey: 7}}}}))
@@ -122,8 +122,8 @@ func (m *mistake) awaits(p *rig.Peer) {
 	}
 }
 
-// make posts the request with the mistake, of 8 bytes, and another behind it.
-func (m *mistake) make(p *rig.Peers, op verbs.Opcode) {
+// make posts the invalid request, of 8 bytes, and another one after it.
+func (m *badRequest) make(p *rig.Peers, op verbs.Opcode) {
 	m.awaits(&p.B)
 	wr := p.A.Request(op, &p.B, 8)
 	if m.spoil != nil {
@@ -135,10 +135,10 @@ func (m *mistake) make(p *rig.Peers, op verbs.Opcode) {
 	p.A.Post(wr, behind)
 }
 
-// Each mistake has the status that the specification gives it, at both ends. Requests behind it are
+// Each error has the status of the specification, at both ends. Requests behind it are
 // flushed, and the peer's memory stays as it was.
 func remoteErrors(t *testing.T, w *rig.World) {
-	for _, m := range mistakes {
+	for _, m := range badRequests {
 		for _, op := range m.ops {
 			t.Run(fmt.Sprintf("%s, %v", m.name, op), func(t *testing.T) {
 				p := w.Connect(verbs.QPTypeRC, m.attr)
@@ -160,12 +160,12 @@ func remoteErrors(t *testing.T, w *rig.World) {
 	}
 }
 
-// judge looks at what the mistake has done to the peer.
-func (m *mistake) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
+// judge checks the effect of the error on the peer.
+func (m *badRequest) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
 	t.Helper()
 	recv, event := m.recv, m.event
 	if op == verbs.WRRDMAWriteWithImm && m.status == verbs.WCRemAccessErr {
-		recv, event = verbs.WCLocAccessErr, rig.NoEvent // it has begun to use the receive, whose completion tells (IBA 11.6.2)
+		recv, event = verbs.WCLocAccessErr, rig.NoEvent // the receive is in use, and its completion reports it (IBA 11.6.2)
 	}
 	if !m.leaves {
 		p.B.Expect(rig.Ended(recvID, recv))
@@ -186,9 +186,9 @@ func (m *mistake) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
 	}
 }
 
-// UC tells nobody: the message is dropped, and the next one is taken.
+// UC reports no error: the message is dropped, and the next one is received.
 func unreliableErrors(t *testing.T, w *rig.World) {
-	for _, m := range mistakes {
+	for _, m := range badRequests {
 		for _, op := range m.ops {
 			if !slices.Contains(rig.OpsOfWrite, op) || m.status == verbs.WCSuccess {
 				continue
@@ -203,7 +203,7 @@ func unreliableErrors(t *testing.T, w *rig.World) {
 				if p.B.Expect(rig.OK(recvID)); string(p.B.MR.Bytes()[1000:1008]) != "whatever" {
 					t.Errorf("the message behind it: %q", p.B.MR.Bytes()[1000:1008])
 				}
-				m := mistake{leaves: true}
+				m := badRequest{leaves: true}
 				m.judge(t, p, op)
 				rig.Check(t, p.A.QP.Close())
 				rig.Check(t, p.B.QP.Close())
@@ -234,7 +234,7 @@ func notInvalidated(t *testing.T, w *rig.World) {
 			wr.InvalidateRKey = keyOf(&p.B)
 			p.A.Post(wr)
 			p.A.Expect(rig.OK(1))
-			m := mistake{recv: verbs.WCRemInvReqErr}
+			m := badRequest{recv: verbs.WCRemInvReqErr}
 			m.judge(t, p, verbs.WRSendWithInv)
 			if string(p.B.MR.Bytes()[1000:1007]) != "arrived" {
 				t.Error("the message has not arrived")
@@ -277,7 +277,7 @@ func localErrors(t *testing.T, w *rig.World) {
 			t.Run(fmt.Sprintf("%s, %v", row.name, op), func(t *testing.T) {
 				p := w.Connect(verbs.QPTypeRC, nil)
 				copy(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 5))
-				m := mistake{leaves: true, spoil: func(p *rig.Peers, wr *verbs.SendWR) { wr.SGList = []verbs.SGE{row.sge(&p.A)} }}
+				m := badRequest{leaves: true, spoil: func(p *rig.Peers, wr *verbs.SendWR) { wr.SGList = []verbs.SGE{row.sge(&p.A)} }}
 				m.make(p, op)
 				p.A.Expect(rig.Ended(1, verbs.WCLocProtErr), rig.Flushed(2))
 				m.judge(t, p, op)
@@ -312,7 +312,7 @@ func silentPeers(t *testing.T, w *rig.World) {
 	}
 }
 
-// A peer without a receive asks to be tried again: as often as rnr_retry says, or until it has one.
+// A peer without a receive sends RNR NAKs: the request is retried up to rnr_retry times, or until it has one.
 func peerNotReady(t *testing.T, w *rig.World) {
 	for _, op := range []verbs.Opcode{verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWriteWithImm} {
 		for _, retries := range []uint8{0, 1, 3} {

@@ -17,14 +17,14 @@ var rdmaStateTests = []rig.Test{
 	{Name: "a connected queue pair is reset", Run: connectedReset},
 	{Name: "connected queue pairs share receives", Run: connectedSRQ},
 	{Name: "a connected queue pair closes while its peer sends", Run: connectedClose},
-	{Name: "what a connected queue pair's requests may be", Run: connectedFlags},
+	{Name: "flags of a connected queue pair's requests", Run: connectedFlags},
 }
 
 func eventOf(kind verbs.EventType, qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: kind, QP: qp}
 }
 
-// The first packet that comes in RTR says that the peer is in RTS. It is taken.
+// The first packet that arrives in RTR shows that the peer is in RTS. It is received.
 func commEst(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := &rig.Peers{A: w.A.Peer(kind), B: w.B.Peer(kind)}
@@ -57,7 +57,7 @@ func commEst(t *testing.T, w *rig.World) {
 	}
 }
 
-// In SQD what has begun is finished, and the event says when it is; what is posted waits for RTS.
+// In SQD requests in progress are finished, which the event reports; posted requests wait for RTS.
 func connectedSQD(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -107,7 +107,7 @@ func connectedChangeInSQD(t *testing.T, w *rig.World) {
 		rig.Refused(t, end.qp.Modify(&bad, verbs.QPAttrAV), unix.EINVAL) // of another IP version
 		rig.To(t, end.qp, verbs.QPStateRTS)
 	}
-	w.A.NoEvent() // nobody asked for one
+	w.A.NoEvent() // no event was requested
 	copy(p.B.MR.Bytes(), rig.Pattern(1000, 4))
 	p.A.Post(p.A.Request(verbs.WRRDMARead, &p.B, 1000))
 	p.A.Expect(rig.OK(1))
@@ -116,7 +116,7 @@ func connectedChangeInSQD(t *testing.T, w *rig.World) {
 	}
 }
 
-// ERR flushes what is outstanding, begun or not, in order, and what is posted later.
+// ERR flushes outstanding requests, begun or not, in order, and requests posted later.
 func connectedErr(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)

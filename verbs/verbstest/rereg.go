@@ -55,7 +55,7 @@ func reregMemory(t *testing.T, w *rig.World) {
 	rig.Check(t, mr.Close())
 }
 
-// The region moves to another PD: requests of the old one may not use it any more, and only the new
+// The region moves to another PD: requests of the old one can no longer use it, and only the new
 // one is in use by it.
 func reregPD(t *testing.T, w *rig.World) {
 	s := w.A
@@ -120,7 +120,7 @@ func reregAll(t *testing.T, w *rig.World) {
 	rig.Check(t, mr.Close())
 }
 
-// What is refused leaves the region as it was.
+// A refused change leaves the region unchanged.
 func reregRefuses(t *testing.T, w *rig.World) {
 	s := w.A
 	mr, err := s.PD.AllocMRIOVA(4, 16, 0)

@@ -14,8 +14,8 @@ import (
 )
 
 var resizeTests = []rig.Test{
-	{Name: "resize keeps what is queued", Run: resizeKeeps},
-	{Name: "resize below what is queued", Run: resizeBelow},
+	{Name: "resize keeps completions", Run: resizeKeeps},
+	{Name: "resize below the queued completions", Run: resizeBelow},
 	{Name: "resized CQ overruns", Run: resizedOverrun},
 	{Name: "resize an armed CQ", Run: resizeArmed},
 	{Name: "resize below an armed number", Run: resizeBelowArmed},
@@ -25,7 +25,7 @@ var resizeTests = []rig.Test{
 	{Name: "resize with resets", Run: resizeWithResets},
 }
 
-// Whatever the sizes, what is queued stays, in its order, and more fits behind it.
+// With all sizes, queued completions stay, in order, and more fit after them.
 func resizeKeeps(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(8)
 	qp := w.B.Flushing(cq, 64)
@@ -55,7 +55,7 @@ func resizeKeeps(t *testing.T, w *rig.World) {
 	}
 }
 
-// A size that does not hold what is queued is refused, and changes nothing.
+// A size below the number of queued completions is refused, and has no effect.
 func resizeBelow(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(8)
 	qp := w.B.Flushing(cq, 8)
@@ -79,7 +79,7 @@ func resizeBelow(t *testing.T, w *rig.World) {
 		t.Errorf("capacity %d", cq.Capacity())
 	}
 	rig.Check(t, cq.Resize(5))
-	rig.Check(t, cq.Resize(5)) // again, with what was kept
+	rig.Check(t, cq.Resize(5)) // again, with the kept ones
 	rig.Refused(t, cq.Resize(4), unix.EINVAL)
 	rig.Same(t, w.B.WaitOn(cq, 5), want...)
 	rig.Check(t, cq.Resize(1))
@@ -160,8 +160,8 @@ func resizeWhileArming(t *testing.T, w *rig.World) {
 	}
 }
 
-// While the card completes, and one goroutine takes what comes, another one resizes: every completion
-// comes once, in order, and nobody sleeps for ever. So it is with waits, and with notifications.
+// While the card completes, and one goroutine polls, another one resizes: every completion
+// comes once, in order, and no goroutine sleeps forever, with waits and with notifications.
 func resizeUnderLoad(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -190,7 +190,7 @@ func resizeUnderLoad(t *testing.T, w *rig.World) {
 	}
 }
 
-// getThenPoll is what a program with a completion channel does.
+// getThenPoll is the loop of a program with a completion channel.
 func getThenPoll(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (int, error) {
 	for {
 		if n, err := c.CQ.Poll(wcs); n > 0 || err != nil {

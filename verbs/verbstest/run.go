@@ -45,11 +45,11 @@ func all() []rig.Test {
 		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, fastMRTests, integrityTests, dmaTests, revokeTests, // states and kinds of queue pairs
 		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
-		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, countersTests, iovaTests, keyTests, reregTests, // what a request says
+		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, countersTests, iovaTests, keyTests, reregTests, // requests
 		ahTests, modifyAHTests, headerTests, // where it goes
 		flowTests, overrunTests, drainTests, foundTests, resizeTests, // queues
 		notifyTests, channelTests, handlerTests, moderationTests, timestampTests, // events of CQs
-		waitTests, pollerTests, closeTests, // who waits, and the end
+		waitTests, pollerTests, closeTests, // waiting, and the end
 		groupTests, joinTests, eventTests, portTests,
 		ids.Tests, hostile.Tests,
 	)

@@ -20,7 +20,7 @@ var sendTests = []rig.Test{
 	{Name: "longer than the MTU", Run: longerThanTheMTU},
 }
 
-// Whatever the pieces, what was sent is what arrives, behind the GRH.
+// With any pieces, the sent data arrives, after the GRH.
 func sgeLists(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -120,7 +120,7 @@ func immediate(t *testing.T, w *rig.World) {
 		t.Errorf("without: %+v", got[1])
 	}
 	if got[0].SrcQP != a.QP.Number() || got[0].QPN != b.QP.Number() || got[0].Opcode != verbs.WCRecv {
-		t.Errorf("who and what: %+v", got[0])
+		t.Errorf("got the completion %+v", got[0])
 	}
 }
 

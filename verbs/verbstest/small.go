@@ -22,7 +22,7 @@ var smallTests = []rig.Test{
 	{Name: "what there is nothing to do for", Run: nothingToDo},
 }
 
-// Advice is taken about what a request could use, and refused about anything else.
+// Advice is accepted for memory that a request could use, and refused for any other.
 func adviseMR(t *testing.T, w *rig.World) {
 	s := w.A
 	for advice := compat.AdvicePrefetch; advice <= compat.AdvicePrefetchNoFault; advice++ {
@@ -46,7 +46,7 @@ func adviseMR(t *testing.T, w *rig.World) {
 	}
 }
 
-// What is made in a parent domain works with what is made in the domain that it stands for.
+// Objects of a parent domain and of its underlying domain can be used together.
 func parentDomains(t *testing.T, w *rig.World) {
 	a := w.A
 	td, err := a.Ctx.AllocTD()
@@ -158,7 +158,7 @@ func deviceMemory(t *testing.T, w *rig.World) {
 	rig.Check(t, errors.Join(mr.Close(), dm.Close()))
 }
 
-// What is not there cannot be copied or registered, and no session has more than MaxDMSize.
+// Memory beyond the end cannot be copied or registered, and no session has more than MaxDMSize.
 func deviceMemoryRefuses(t *testing.T, w *rig.World) {
 	a := w.A
 	dm, err := a.Ctx.AllocDM(64)

@@ -56,7 +56,7 @@ func qpNumbers(t *testing.T, w *rig.World) {
 	}
 }
 
-// Who may not have a privileged Q_Key may not have QP 1, and who may, may.
+// QP 1 requires the privilege to use privileged Q_Keys.
 func gsiIsPrivileged(t *testing.T, w *rig.World) {
 	may := w.A.Privileged()
 	qp, err := w.A.CreateGSI()

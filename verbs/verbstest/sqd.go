@@ -17,15 +17,15 @@ func sqDrained(qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: verbs.EventSQDrained, QP: qp}
 }
 
-// toSQD stops the send queue, and asks for the event.
+// toSQD stops the send queue, and requests the event.
 func toSQD(t testing.TB, qp *verbs.QP, notify bool) {
 	t.Helper()
 	attr := verbs.QPAttr{State: verbs.QPStateSQD, EnSQDAsyncNotify: notify}
 	rig.Check(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify))
 }
 
-// When the event of a drained send queue comes, what the card has sent is in the CQ, and the rest
-// waits for RTS. Each SQD that asks has one.
+// When the event of a drained send queue comes, the completions of sent requests are in the CQ, and the rest
+// waits for RTS. Each SQD that requests it has one.
 func sqdEvent(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -50,7 +50,7 @@ func sqdEvent(t *testing.T, w *rig.World) {
 	a.NoEvent()
 }
 
-// Who does not ask has none, and Query says so.
+// Without a request there is no event, and Query reports this.
 func sqdWithoutEvent(t *testing.T, w *rig.World) {
 	a := w.A
 	asked := func(want bool) {

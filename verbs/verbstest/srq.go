@@ -27,7 +27,7 @@ func sharedReceives(t *testing.T, w *rig.World) {
 	q, other := b.NewSRQ(rig.Depth), b.NewCQ(16)
 	first, second, third := b.Sharer(q, b.CQ), b.Sharer(q, other), b.Sharer(q, b.CQ)
 	b.Give(q, 0, 1, 2, 3)
-	w.Tell(first, second, third, second, first) // there is none for the last
+	w.Tell(first, second, third, second, first) // no receive for the last
 	for i, wc := range b.Expect(rig.OK(0), rig.OK(2)) {
 		if want := []*verbs.QP{first, third}[i].Number(); wc.QPN != want {
 			t.Errorf("receive %d went to %v, want %v", wc.ID, wc.QPN, want)
@@ -43,7 +43,7 @@ func sharedReceives(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// A slot is free when the card has taken its receive, polled or not; a list says which did not fit.
+// A slot is free when the card has taken its receive, polled or not; the error of a list identifies the one that did not fit.
 func srqSlots(t *testing.T, w *rig.World) {
 	b := w.B
 	q, cq := b.NewSRQ(4), b.NewCQ(64)
@@ -146,7 +146,7 @@ func srqInAGroup(t *testing.T, w *rig.World) {
 	b.ExpectDrops(map[string]uint64{"no_receive": 1})
 }
 
-// What can be sent in which state does not depend on where receives come from: nothing before RTS, but
+// The permitted sends in each state do not depend on the source of receives: nothing before RTS, but
 // in ERR that the card set too, where it is flushed.
 func srqPostByState(t *testing.T, w *rig.World) {
 	b := w.B
@@ -168,7 +168,7 @@ func srqPostByState(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// What cannot be is refused, with what can.
+// Invalid attributes are refused with the valid ones.
 func srqRefuses(t *testing.T, w *rig.World) {
 	s := w.B
 	device, err := s.Ctx.QueryDevice()
@@ -199,7 +199,7 @@ func srqRefuses(t *testing.T, w *rig.World) {
 		{"modify to nil", q.Modify(nil, 0), unix.EINVAL, "nil"},
 		{"nil close", none.Close(), unix.EINVAL, "nil"},
 	})
-	// With an SRQ, what is said of receives does not count.
+	// With an SRQ, the attributes of the receive queue are ignored.
 	_, err = s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ, SRQ: q, Cap: verbs.QPCap{MaxRecvWR: 1 << 31, MaxRecvSGE: 1 << 31}})
 	rig.Check(t, err)
 }

@@ -107,7 +107,7 @@ func lastWQE(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// There are no events of what has been closed.
+// Closed objects have no events.
 func eventsOfClosedSRQ(t *testing.T, w *rig.World) {
 	for range 10 {
 		q := w.B.NewSRQ(1)

@@ -76,7 +76,7 @@ func modifyWhilePosting(t *testing.T, w *rig.World) {
 			})
 		}
 	}
-	for range rig.Depth { // what was posted to the SRQ is there
+	for range rig.Depth { // all receives of the SRQ are posted
 		rig.Refused(t, q.PostRecv(make([]verbs.RecvWR, rig.Depth+1)), unix.ENOMEM)
 	}
 	rig.Check(t, q.Close())

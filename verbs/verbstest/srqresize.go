@@ -25,7 +25,7 @@ func resize(t testing.TB, q *verbs.SRQ, receives uint32) {
 	}
 }
 
-// A resize keeps what is queued, in order, and counts it: there is room for what is asked for, in all.
+// A resize keeps queued receives, in order, and counts them: the requested size is the total.
 func srqResize(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(4)

@@ -17,7 +17,7 @@ var stateTests = []rig.Test{
 	{Name: "destroy with completions", Run: destroyWithCompletions},
 }
 
-// What can be posted in which state: receives from INIT on, sends from RTS on.
+// Permitted posts by state: receives from INIT on, sends from RTS on.
 func postByState(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	qp := a.NewQP(rig.DefaultCap())
@@ -51,7 +51,7 @@ func postByState(t *testing.T, w *rig.World) {
 	}
 }
 
-// ERR completes everything outstanding in order, and what is posted afterwards too.
+// ERR completes everything outstanding in order, and requests posted afterwards too.
 func errFlushes(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)

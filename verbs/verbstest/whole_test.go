@@ -35,7 +35,7 @@ func TestRunOf(t *testing.T) {
 	})
 }
 
-// TestRunNamesEmptyFields: a pair that is not whole fails once, and says which field it lacks.
+// TestRunNamesEmptyFields: an incomplete pair fails once, and the failure names the missing field.
 func TestRunNamesEmptyFields(t *testing.T) {
 	for field := range fields {
 		t.Run(field, func(t *testing.T) {

@@ -161,7 +161,7 @@ func bindsThatFail(t *testing.T, w *rig.World) {
 	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // it is bound
 }
 
-// What is wrong for every card is refused when it is asked for.
+// Errors that do not depend on the card are refused in the call.
 func bindsThatAreRefused(t *testing.T, w *rig.World) {
 	for _, kind := range []verbs.MWType{0, 3, 255} {
 		_, err := w.A.PD.AllocMW(kind)

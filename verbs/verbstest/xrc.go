@@ -235,7 +235,7 @@ func xrcSRQEvents(t *testing.T, w *rig.World) {
 	}
 }
 
-// What was not polled when an SRQ is closed is dropped; its CQ and its domain are free then.
+// Completions that have not been polled when an SRQ is closed are dropped; its CQ and its domain are free then.
 func xrcSRQClosed(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	q := w.B.NewXRCQueue(x.Domain)
@@ -292,7 +292,7 @@ func xrcOverrun(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EOVERFLOW, "make another CQ")
 }
 
-// Query gives what was set, and each type has the attributes of its row.
+// Query returns the set attributes, and each type has the attributes of its row.
 func xrcAttributes(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	ini, init, err := x.A.QP.Query()
@@ -355,7 +355,7 @@ func xrcPosts(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// What cannot be is refused, with what can.
+// Invalid attributes are refused with the valid ones.
 func xrcRefuses(t *testing.T, w *rig.World) {
 	s := w.B
 	domain, cq := s.NewXRCD(), s.NewCQ(8)

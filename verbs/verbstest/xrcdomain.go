@@ -64,7 +64,7 @@ func xrcByInode(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL)
 }
 
-// Who opens a target has the one queue pair, and all of its events; it is gone when all have closed it.
+// All handles of a target refer to the same queue pair, and get all of its events; it is destroyed with the last handle.
 func xrcOpened(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	number := x.Target.Number()

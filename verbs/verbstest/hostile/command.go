@@ -20,7 +20,7 @@ var Tests = []rig.Test{
 	{Name: "mapped memory of others", Run: othersMemory},
 }
 
-// A command asks the card's side directly, past the checks of package verbs.
+// A command is sent directly to the card's side, bypassing the checks of package verbs.
 type command struct {
 	name string
 	ask  func() error

@@ -28,22 +28,22 @@ func fastLists(t *testing.T, w *rig.World) {
 		list   []listEntry
 		change func(*provider.MapFMRRequest)
 	}{
-		"another session's memory":        {[]listEntry{{Addr: foreign, Length: 8}}, nil},
-		"behind own memory":               {[]listEntry{{Addr: both, Length: 8}, {Addr: both + kernel.DMAAddr(size), Length: 8}}, nil},
-		"an end that wraps":               {[]listEntry{{Addr: both + 8, Length: math.MaxUint64 - 7}}, nil},
-		"lengths whose sum wraps":         {[]listEntry{{Addr: both, Length: 16}, {Addr: both, Length: math.MaxUint64 - 7}}, nil},
-		"an address that wraps":           {[]listEntry{{Addr: math.MaxUint64, Length: 8}}, nil},
-		"the list's own memory":           {[]listEntry{{Addr: kernel.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
-		"more bytes than there are":       {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
-		"more entries than there are":     {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
-		"2^32-1 entries":                  {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = math.MaxUint32 }},
-		"no entries":                      {nil, nil},
-		"a base from which it wraps":      {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.IOVA = math.MaxUint64 - 6 }},
-		"another region's key":            {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Key ^= 1 << 8 }},
-		"to device, to be written":        {[]listEntry{{Addr: both, Length: 8}, {Addr: to, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = local }},
-		"from device, to be read":         {[]listEntry{{Addr: from, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = remote }},
-		"writing without a local write":   {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = verbs.AccessRemoteWrite }},
-		"access flags that there are not": {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = 1 << 31 }},
+		"another session's memory":      {[]listEntry{{Addr: foreign, Length: 8}}, nil},
+		"behind own memory":             {[]listEntry{{Addr: both, Length: 8}, {Addr: both + kernel.DMAAddr(size), Length: 8}}, nil},
+		"an end that wraps":             {[]listEntry{{Addr: both + 8, Length: math.MaxUint64 - 7}}, nil},
+		"lengths whose sum wraps":       {[]listEntry{{Addr: both, Length: 16}, {Addr: both, Length: math.MaxUint64 - 7}}, nil},
+		"an address that wraps":         {[]listEntry{{Addr: math.MaxUint64, Length: 8}}, nil},
+		"the list's own memory":         {[]listEntry{{Addr: kernel.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
+		"more bytes than there are":     {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
+		"more entries than there are":   {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
+		"2^32-1 entries":                {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = math.MaxUint32 }},
+		"no entries":                    {nil, nil},
+		"a base from which it wraps":    {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.IOVA = math.MaxUint64 - 6 }},
+		"another region's key":          {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Key ^= 1 << 8 }},
+		"to device, to be written":      {[]listEntry{{Addr: both, Length: 8}, {Addr: to, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = local }},
+		"from device, to be read":       {[]listEntry{{Addr: from, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = remote }},
+		"writing without a local write": {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = verbs.AccessRemoteWrite }},
+		"unknown access flags":          {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Access = 1 << 31 }},
 	} {
 		r := provider.MapFMRRequest{MR: grant.MR, Key: verbs.RKey(grant.LKey)}
 		r.Reg.Count = uint32(len(row.list))

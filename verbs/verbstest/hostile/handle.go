@@ -79,7 +79,7 @@ func (h handles) free(t testing.TB, p provider.Provider) {
 	}
 }
 
-// Every command that takes a handle refuses one that was never given, one of what is closed, and
+// Every command with a handle refuses an unknown one, one of a closed object, and
 // one of another session.
 func refuseHandles(t *testing.T, w *rig.World) {
 	p := w.A.Session
@@ -95,7 +95,7 @@ func refuseHandles(t *testing.T, w *rig.World) {
 	good.free(t, p) // none of it was hit
 }
 
-// foreign is what another session has, on the same card if there can be one: further along in
+// foreign contains the objects of another session, on the same card if possible: further along in
 // its tables than A's session is in its own.
 func foreign(w *rig.World) (last handles) {
 	w.A.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Whatever a client writes into its queues harms nobody else: the card goes on, and the queue pairs
+// Arbitrary data in a client's queues affects no other client: the card continues, and the queue pairs
 // can be destroyed.
 func scribbledQueues(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
@@ -22,7 +22,7 @@ func scribbledQueues(t *testing.T, w *rig.World) {
 		scribble(s, w, random, pd.PD, Doorbells+round)
 	}
 	rig.Check(t, provider.Exec(s.Session, provider.DeallocPD, provider.DeallocPDRequest{PD: pd.PD}))
-	for bit := range uint32(1 << 14) { // most of nobody
+	for bit := range uint32(1 << 14) { // most without a queue pair
 		s.Session.Doorbell().Ring(bit)
 	}
 	s.Session.Wake()

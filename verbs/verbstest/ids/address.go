@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idPorts: who has a port of which addresses.
+// idPorts tests the conflicts of ports and addresses.
 func idPorts(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	v4, v6, all4, all6 := w.A.End.IPv4, w.A.End.IPv6, netip.IPv4Unspecified(), netip.IPv6Unspecified()
@@ -37,7 +37,7 @@ func idPorts(t *testing.T, w *rig.World) {
 		{only, only, all4, all6, nil}, {only, plain, all4, all6, unix.EADDRNOTAVAIL}, {only, only, v6, all4, nil},
 		{plain, only, all4, all6, nil}, {only, plain, all6, all4, nil}, {plain, only, v4, all6, nil}, {both, only, all4, all6, unix.EADDRNOTAVAIL}, // 0.0.0.0 is IPv4 alone
 		{reuse, reuse, v4, v4, nil}, {reuse, reuse, all4, v4, nil}, {reuse, plain, v4, v4, unix.EADDRINUSE}, {plain, reuse, v4, v4, unix.EADDRINUSE},
-		{plain, plain, v6, v6.WithZone(zone), unix.EADDRINUSE}, {plain, plain, addr("::1"), addr("::1").WithZone(zone), unix.EADDRINUSE}, // it says nothing here
+		{plain, plain, v6, v6.WithZone(zone), unix.EADDRINUSE}, {plain, plain, addr("::1"), addr("::1").WithZone(zone), unix.EADDRINUSE}, // the zone is ignored here
 	} {
 		first, err := bound(row.first, port(row.firstAddr, 0))
 		rig.Check(t, err)
@@ -124,7 +124,7 @@ func idUnreachable(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id := e.id(cm.PortSpaceUDP)
 	err := id.ResolveAddr(netip.AddrPort{}, port(w.Pair.Unreachable, 1), resolveTimeout)
-	if err == nil { // there is a route, and nobody answers
+	if err == nil { // there is a route, but no host responds
 		event := e.event(id, cm.EventAddrError)
 		rig.Refused(t, event.Err(), unix.EHOSTUNREACH)
 	} else {
@@ -181,5 +181,5 @@ func idBothVersions(t *testing.T, w *rig.World) {
 	}
 	rig.Check(t, four.Close())
 	client := a.connect(port(w.B.End.IPv4, at.Port()), "")
-	a.event(client, cm.EventUnreachable) // nobody listens there any more
+	a.event(client, cm.EventUnreachable) // no listener any more
 }

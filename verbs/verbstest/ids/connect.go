@@ -16,7 +16,7 @@ var connectTests = []rig.Test{
 	{Name: "ids: a service of datagrams", Run: idService},
 	{Name: "ids: a service of its own card", Run: idOwnService},
 	{Name: "ids: rejected", Run: idRejected},
-	{Name: "ids: nobody listens", Run: idNobodyListens},
+	{Name: "ids: no listener", Run: idNobodyListens},
 	{Name: "ids: accept fails", Run: idAcceptFails},
 	{Name: "ids: requests whose program goes away", Run: idGoesAway},
 	{Name: "ids: many clients of a service", Run: idManyClients},
@@ -39,13 +39,13 @@ func (e *idEnd) serviceIn(space cm.PortSpace) (*cm.ID, uint16) {
 	return id, local.Port()
 }
 
-// connect has an id ask a service.
+// connect connects an id to a service.
 func (e *idEnd) connect(dest netip.AddrPort, privateData string) *cm.ID {
 	e.Helper()
 	return e.connectIn(cm.PortSpaceUDP, dest, privateData)
 }
 
-// connectIn has an id ask for a connection, in port space TCP, or for a queue pair.
+// connectIn requests a connection, in port space TCP, or a queue pair.
 func (e *idEnd) connectIn(space cm.PortSpace, dest netip.AddrPort, privateData string) *cm.ID {
 	e.Helper()
 	id := e.id(space)
@@ -86,7 +86,7 @@ func saysFirst(data []byte, text string) bool {
 	return found && len(bytes.Trim(rest, "\x00")) == 0
 }
 
-// idService: a client learns of a service's queue pair, and the service of its client.
+// idService: a client receives a service's queue pair, and the service its client's.
 func idService(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service, at := b.service()
@@ -207,7 +207,7 @@ func idGoesAway(t *testing.T, w *rig.World) {
 	a.unreachable(client, 2, "")
 }
 
-// awaitReadable waits until the channel's descriptor says that there is an event.
+// awaitReadable waits until the channel's descriptor reports an event.
 func (e *idEnd) awaitReadable() {
 	e.Helper()
 	raw, err := e.channel.SyscallConn()

@@ -81,7 +81,7 @@ func idConnectedQPs(t *testing.T, w *rig.World) {
 	}
 }
 
-// idConnectedAttributes: both queue pairs are set to what the ends have agreed on.
+// idConnectedAttributes: both queue pairs are set to the negotiated attributes.
 func idConnectedAttributes(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	p := m.meetAt(w.B.End.IPv4)

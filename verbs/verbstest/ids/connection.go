@@ -15,7 +15,7 @@ var connectionTests = []rig.Test{
 	{Name: "ids: a connection", Run: idConnection},
 	{Name: "ids: a connection to its own card", Run: idOwnConnection},
 	{Name: "ids: connections rejected", Run: idConnectionRejected},
-	{Name: "ids: connections that nobody takes", Run: idConnectionNobody},
+	{Name: "ids: connections that are not accepted", Run: idConnectionNobody},
 	{Name: "ids: ends of connections", Run: idConnectionEnds},
 	{Name: "ids: connections whose program goes away", Run: idConnectionGoesAway},
 	{Name: "ids: a connection established by data", Run: idConnectionNotified},
@@ -38,7 +38,7 @@ func newMeeting(t *testing.T, w *rig.World) *meeting {
 	return m
 }
 
-// ask has the active end ask, and gives the request.
+// ask requests a connection from the active end, and returns the request.
 func (m *meeting) ask(privateData string) *cm.Event {
 	m.Helper()
 	m.active = m.a.connectIn(cm.PortSpaceTCP, port(m.b.End.IPv4, m.at), privateData)
@@ -57,7 +57,7 @@ func (m *meeting) establish() {
 	m.b.event(m.passive, cm.EventEstablished)
 }
 
-// idConnection: both ends learn of the other's queue pair, over IPv4 and IPv6, and of the connection's end.
+// idConnection: both ends receive the other's queue pair, over IPv4 and IPv6, and are notified of the connection's end.
 func idConnection(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	for _, own := range [][2]netip.Addr{{w.A.End.IPv4, w.B.End.IPv4}, {w.A.End.IPv6, w.B.End.IPv6}} {
@@ -119,7 +119,7 @@ func (e *idEnd) rejected(id *cm.ID, reason int, says string) {
 	}
 }
 
-// idConnectionRejected: who is asked can refuse, and so can who is accepted.
+// idConnectionRejected: both the passive and the active end can reject.
 func idConnectionRejected(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.ask("")
@@ -202,7 +202,7 @@ func idConnectionGoesAway(t *testing.T, w *rig.World) {
 	m.a.event(m.active, cm.EventDisconnected)
 }
 
-// idConnectionNotified: the program says that data came before the RTU.
+// idConnectionNotified: the program reports that data arrived before the RTU.
 func idConnectionNotified(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.ask("")

@@ -17,7 +17,7 @@ import (
 )
 
 var lifeTests = []rig.Test{
-	{Name: "ids: what is allowed when", Run: idStates},
+	{Name: "ids: permitted calls by state", Run: idStates},
 	{Name: "ids: addresses and ports", Run: idPorts},
 	{Name: "ids: options", Run: idOptions},
 	{Name: "ids: reuse ends at listen", Run: idReuseEnds},
@@ -25,7 +25,7 @@ var lifeTests = []rig.Test{
 	{Name: "ids: resolving", Run: idResolves},
 	{Name: "ids: loopback addresses", Run: idLoopback},
 	{Name: "ids: loopback addresses, refused", Run: idLoopbackRefused},
-	{Name: "ids: nobody is there", Run: idUnreachable},
+	{Name: "ids: unreachable", Run: idUnreachable},
 	{Name: "ids: port spaces", Run: idSpaces},
 	{Name: "ids: queue pairs", Run: idQueuePairs},
 	{Name: "ids: migration", Run: idMigrates},
@@ -177,7 +177,7 @@ func idQueuePairs(t *testing.T, w *rig.World) {
 	rig.Check(t, other.Close())
 }
 
-// idMigrates: events that nobody has got move along.
+// idMigrates: unread events are migrated too.
 func idMigrates(t *testing.T, w *rig.World) {
 	e, next, foreign := newIDEnd(w.A), newIDEnd(w.A), newIDEnd(w.B)
 	id := e.id(cm.PortSpaceUDP)
@@ -218,7 +218,7 @@ func idClosedWhileResolving(t *testing.T, w *rig.World) {
 	}
 }
 
-// idContextEnds: who waits for events is woken.
+// idContextEnds: waiting callers are woken.
 func idContextEnds(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id := e.id(cm.PortSpaceUDP)

@@ -43,7 +43,7 @@ func (e *idEnd) toGroupOf(qp *verbs.QP, event *cm.Event, slot int) {
 	rig.Check(e, ah.Close())
 }
 
-// idGroup: a program joins, and has what it needs to send and to receive.
+// idGroup: a program joins, and can send and receive.
 func idGroup(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	for _, row := range []struct{ group, ownA, ownB netip.Addr }{
@@ -171,7 +171,7 @@ func idLeftEarly(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Close())
 }
 
-// idSendOnly: what is sent reaches members; the sender's own queue pair is not attached.
+// idSendOnly: messages reach members; the sender's own queue pair is not attached.
 func idSendOnly(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	sender, from := a.memberID(w.A.End.IPv4)

@@ -69,7 +69,7 @@ func idLoopback(t *testing.T, w *rig.World) {
 	}
 }
 
-// idLoopbackRefused: what is at a loopback address is not reached from elsewhere, and reaches nothing there.
+// idLoopbackRefused: loopback addresses cannot be reached from other hosts, and cannot reach them.
 func idLoopbackRefused(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service := b.id(cm.PortSpaceUDP)

@@ -19,7 +19,7 @@ var optionTests = []rig.Test{
 	{Name: "ids: GIDs and service ids", Run: idGIDs},
 }
 
-// idOptionsByName: RDMA_OPTION_ID's four have librdmacm's numbers and do what the calls do.
+// idOptionsByName: RDMA_OPTION_ID's four have librdmacm's numbers and the effect of the calls.
 func idOptionsByName(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, tcp := e.id(cm.PortSpaceUDP), e.id(cm.PortSpaceTCP)
@@ -140,7 +140,7 @@ func idEstablish(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.ask("")
 	rig.Refused(t, m.active.SetLocalECE(cm.ECE{VendorID: 1}), unix.EOPNOTSUPP)
-	rig.Refused(t, m.active.Establish(), unix.EINVAL) // nobody has accepted
+	rig.Refused(t, m.active.Establish(), unix.EINVAL) // not accepted
 	rig.Check(t, m.passive.Accept(anyParam()))
 	m.a.event(m.active, cm.EventConnectResponse)
 	rig.Check(t, m.active.Establish())

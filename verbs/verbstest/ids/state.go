@@ -15,14 +15,14 @@ import (
 // idState is how an id can be, and how it comes there.
 type idState struct {
 	name  string
-	enter func(r *idRig, id *cm.ID) *cm.ID // gives another id where that is what it takes
+	enter func(r *idRig, id *cm.ID) *cm.ID // returns another id if necessary
 }
 
-// idRig is what the calls are made with: ids of e, and a peer.
+// idRig contains the ids of e, and a peer, for the calls.
 type idRig struct {
 	e       *idEnd
 	peer    *rig.Station
-	nowhere netip.AddrPort // of the peer: nobody listens
+	nowhere netip.AddrPort // of the peer, without a listener
 }
 
 // idStateRows are the columns of idCalls, in their order. Those from "accepted by the peer" on are of port
@@ -72,7 +72,7 @@ func (r *idRig) accepted(id *cm.ID) *cm.ID {
 	return id
 }
 
-// idCall is a call of an id, and what it gives in each state: in port space UDP, and in TCP.
+// idCall is a call of an id, and its result in each state: in port space UDP, and in TCP.
 type idCall struct {
 	name     string
 	call     func(r *idRig, id *cm.ID) error

@@ -46,7 +46,7 @@ func idXRC(t *testing.T, w *rig.World) {
 	event := a.event(active, cm.EventEstablished)
 	b.event(asked.ID, cm.EventEstablished)
 	if event.QPN != target.Number() || !event.SRQ {
-		t.Errorf("the peer says queue pair %v, SRQ %v; it is %v", event.QPN, event.SRQ, target.Number())
+		t.Errorf("got queue pair %v and SRQ %v of the peer, want queue pair %v", event.QPN, event.SRQ, target.Number())
 	}
 	q.Recv(5, 0, rig.RegionLen)
 	wr := from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 5000)

@@ -44,7 +44,7 @@ func (d dice) anyRoute() (*verbs.AHAttr, verbs.GID) {
 	return attr, source.GID
 }
 
-// refuseAH asks for handles that cannot be.
+// refuseAH requests invalid handles.
 func (s *side) refuseAH() {
 	pd := one(s, s.pds)
 	if pd == nil {

@@ -78,7 +78,7 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 	return e
 }
 
-// audit compares all memory, all queue pairs, and what was dropped.
+// audit compares all memory, all queue pairs, and the drops.
 func (s *side) audit() {
 	s.note(s, "audit")
 	for _, m := range s.mrs {
@@ -95,7 +95,7 @@ func (s *side) audit() {
 	s.compareDrops()
 }
 
-// modelDropNames are the reasons that the model counts. The others depend on what is before the card.
+// modelDropNames are the reasons that the model counts. The others depend on the network in front of the card.
 var modelDropNames = []string{"qp_state", "qkey", "no_receive", "no_room", "protection", "cq_full", "self_loopback"}
 
 // modelDrops are those that the card has counted; nil if it does not count.

@@ -26,7 +26,7 @@ type talker struct {
 	mr    *verbs.MR
 	qp    *verbs.QP
 	fast  *verbs.MR // nil if it has none
-	plan  modelFast // what the last registration asks for
+	plan  modelFast // the last registration
 	model *modelEnd
 	stub  *modelQP // stands for the queue pair in events
 }
@@ -47,7 +47,7 @@ func newTalk(p *player) *talk {
 	return t
 }
 
-// newTalker makes one with all but a queue pair.
+// newTalker creates a talker without a queue pair.
 func newTalker(s *side) *talker {
 	end := &talker{side: s, model: &modelEnd{memory: make([]byte, talkRegion)}, stub: &modelQP{}}
 	var err error
@@ -68,7 +68,7 @@ func (t *talk) endOf(s *side) *talker {
 	return t.ends[1]
 }
 
-// converse posts receives at one end and requests at the other, and compares what comes of them.
+// converse posts receives at one end and requests at the other, and compares the results.
 func (s *side) converse() {
 	t := s.talk
 	if t.ends[0].model.state != verbs.QPStateRTS || t.ends[1].model.state != verbs.QPStateRTS || s.chance(30) {
@@ -93,7 +93,7 @@ func (s *side) converse() {
 	}
 }
 
-// excuse keeps the packets that the talk has lost out of what the other queue pairs lose.
+// excuse removes the lost packets of the talk from the losses of the other queue pairs.
 func (e *talker) excuse(before map[string]uint64) {
 	for name, n := range e.modelDrops() {
 		e.before[name] += n - before[name]
@@ -258,7 +258,7 @@ func (e *talker) request(to *talker, t *modelTask) verbs.SendWR {
 	return wr
 }
 
-// takeEach waits for what the model says completes, and until all packets have arrived.
+// takeEach waits for the completions that the model expects, and until all packets have arrived.
 func (s *side) takeEach(ends []*talker) {
 	left := func() (n int) {
 		for _, e := range ends {

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// The model of a connection: what its requests do to two memories and two lists of receives. A request
+// The model of a connection: the effect of its requests on two memories and two lists of receives. A request
 // is carried out when it is posted, one after the other.
 
 // modelEnd is a queue pair that is connected to another, and a region that is all that it uses.
@@ -48,12 +48,12 @@ type modelTask struct {
 	base       uint64     // of the peer's region
 }
 
-// isLocal says whether a status is one that an unreliable queue pair finds by itself.
+// isLocal reports whether a status is detected locally by an unreliable queue pair.
 func isLocal(s verbs.WCStatus) bool {
 	return s == verbs.WCLocProtErr || s == verbs.WCMWBindErr || s == verbs.WCLocQPOpErr
 }
 
-// carryOut does what requests ask for, and notes what completes at both ends. It returns how many requests there are up to a
+// carryOut executes requests, and records the completions at both ends. It returns the number of requests up to a
 // SEND that ends the peer and is acknowledged: those behind it would wait for their retries.
 func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) (posted int) {
 	posted = len(tasks)
@@ -65,7 +65,7 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) (posted int) {
 		}
 		status := e.do(peer, task)
 		if e.unreliable && !isLocal(status) {
-			status = verbs.WCSuccess // nobody tells
+			status = verbs.WCSuccess // the peer does not respond
 		}
 		e.done = append(e.done, rig.Ended(task.own.id, status))
 		switch {
@@ -132,7 +132,7 @@ func (e *modelEnd) fail(status verbs.WCStatus, event verbs.EventType) verbs.WCSt
 	return status
 }
 
-// check says whether a peer may access a place; tells: an event does.
+// check reports whether a peer may access a place; tells: an event reports it.
 func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) verbs.WCStatus {
 	switch {
 	case e.access&access == 0:
@@ -148,7 +148,7 @@ func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) ve
 	return verbs.WCSuccess
 }
 
-// reachable says whether a peer may use a place.
+// reachable reports whether a peer may use a place.
 func (e *modelEnd) reachable(p *modelPlace, access verbs.AccessFlags) bool {
 	if f := &e.fast; p.by == byFast {
 		return !p.bad && f.valid && f.key == p.key && p.from+p.size <= f.size() && f.access&access != 0
@@ -162,7 +162,7 @@ func (e *modelEnd) complete(status verbs.WCStatus) {
 	e.recvs = e.recvs[1:]
 }
 
-// takeSend puts a message into the oldest receive. What has arrived of one that is too long is there.
+// takeSend puts a message into the oldest receive. The received part of a message that is too long is stored.
 func (e *modelEnd) takeSend(data []byte, t *modelTask) verbs.WCStatus {
 	if len(e.recvs) == 0 {
 		return verbs.WCRNRRetryExcErr
@@ -221,7 +221,7 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 	return verbs.WCSuccess
 }
 
-// takeAtomic carries an atomic out, and gives what was there.
+// takeAtomic executes an atomic, and returns the previous value.
 func (e *modelEnd) takeAtomic(data []byte, t *modelTask) verbs.WCStatus {
 	if (t.base+uint64(t.peers.from))%atomicLen != 0 {
 		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)

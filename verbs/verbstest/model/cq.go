@@ -64,7 +64,7 @@ func (c *modelCQ) forget(q *modelQP) {
 	c.entries, c.kept = rest, len(rest)
 }
 
-// expect is what a poll of n gives: how many, or an errno if nothing more can come.
+// expect returns the expected result of a poll of n: the number, or an errno if there will be no more.
 func (c *modelCQ) expect(n int) (count int, errno unix.Errno) {
 	if count = min(n, len(c.entries)); len(c.entries) == 0 && c.overrun {
 		errno = unix.EOVERFLOW

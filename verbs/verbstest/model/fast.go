@@ -68,7 +68,7 @@ func (e *modelEnd) invalidate(key uint8, peer bool) bool {
 	return true
 }
 
-// may says whether the program's own request or receive may use a place.
+// may reports whether the program's own request or receive may use a place.
 func (e *modelEnd) may(p *modelPlace, write bool) bool {
 	switch {
 	case p.size == 0:
@@ -107,7 +107,7 @@ func (e *modelEnd) write(p *modelPlace, from int, data []byte) {
 	}
 }
 
-// together says whether the bytes of a place lie in one piece.
+// together reports whether the bytes of a place are in one piece.
 func (e *modelEnd) together(p *modelPlace) bool {
 	for i := 1; i < p.size; i++ {
 		if e.index(p, i) != e.index(p, i-1)+1 {

@@ -5,11 +5,11 @@ import (
 )
 
 // The model is what cards mean, as small as it can be said: queues are lists, a packet arrives when
-// it is sent, and what a request does is done when it is posted. It is written from the
+// it is sent, and a request takes effect when it is posted. It is written from the
 // specification (IBA volume 1, chapters 9 to 11; the manual pages of libibverbs; rdmavt for groups),
 // and knows nothing of a Provider. Run holds a Provider to it.
 //
-//	wr.go          requests: what a post refuses, and what is left to the card
+//	wr.go          requests: the checks of a post, and those of the card
 //	state.go       states of a queue pair, modify, flushing
 //	send.go        a request is carried out: checks, gather, packet
 //	recv.go        a packet arrives: queue pair or group, checks, scatter
@@ -17,7 +17,7 @@ import (
 //	cq.go          completions, overrun, poll
 //	connection.go  what requests of a connection do at both ends
 //
-// Where the specification leaves an order open, the model has one, and says so.
+// Where the specification leaves an order open, the model chooses one, and documents it.
 
 const (
 	grhLen      = 40 // bytes in front of a message, in the memory of a receive
@@ -150,7 +150,7 @@ func (q *modelQP) empty() {
 	q.recvCQ.forget(q)
 }
 
-// attach has the queue pair receive what is sent to a group. It refuses RESET, what is no group, and
+// attach makes the queue pair receive messages to a group. It refuses RESET, an invalid group, and
 // a second MLID of an MGID; attaching again changes nothing.
 func (q *modelQP) attach(mgid verbs.GID, mlid verbs.MLID) bool {
 	group := q.card.groups[mgid]
@@ -168,7 +168,7 @@ func (q *modelQP) attach(mgid verbs.GID, mlid verbs.MLID) bool {
 	return true
 }
 
-// detach undoes attach. It refuses RESET, unless the queue pair cannot leave that, and what is not
+// detach undoes attach. It refuses RESET, unless the queue pair cannot leave it, and a group that is not
 // attached with this MLID.
 func (q *modelQP) detach(mgid verbs.GID, mlid verbs.MLID) bool {
 	group := q.card.groups[mgid]

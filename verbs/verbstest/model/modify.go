@@ -112,7 +112,7 @@ func (s *side) change(q *playedQP, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 	}
 }
 
-// query compares what can be asked of a queue pair.
+// query compares the attributes of a queue pair.
 func (s *side) query() {
 	q := one(s, s.qps)
 	if q == nil {

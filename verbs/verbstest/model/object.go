@@ -141,13 +141,13 @@ func (s *side) createQP() {
 	s.note(s, "create QP %v, %+v; sends to %s, receives to %s", qp.Number(), granted.Cap, sends, recvs)
 }
 
-// covers says whether what was granted is at least what was asked for.
+// covers reports whether the granted capacities are at least the requested ones.
 func covers(granted, asked verbs.QPCap) bool {
 	return granted.MaxSendWR >= asked.MaxSendWR && granted.MaxRecvWR >= asked.MaxRecvWR &&
 		granted.MaxSendSGE >= asked.MaxSendSGE && granted.MaxRecvSGE >= asked.MaxRecvSGE && granted.MaxInlineData >= asked.MaxInlineData
 }
 
-// refuseQP asks for queue pairs that cannot be.
+// refuseQP requests invalid queue pairs.
 func (s *side) refuseQP() {
 	pd, cq := one(s, s.pds), s.dice().liveCQ()
 	if pd == nil || cq == nil {

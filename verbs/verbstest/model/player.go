@@ -24,7 +24,7 @@ type player struct {
 	talk   *talk
 }
 
-// side is a program: what it has of the Provider's and of the model's. Objects that have been closed
+// side is a program: its objects of the Provider and of the model. Objects that have been closed
 // are kept for a while, to be used again, which must be refused.
 type side struct {
 	*player
@@ -96,7 +96,7 @@ func newPlayer(t testing.TB, pair rig.Pair, seen tallies) *player {
 	return p
 }
 
-// play takes a step. What it does follows from the seed and its number.
+// play executes a step, which is determined by the seed and its number.
 func (p *player) play(seed uint64, step int) (found *difference) {
 	p.source.Seed(seed, uint64(step))
 	p.step = step

@@ -12,7 +12,7 @@ type modelArrival struct {
 	length int          // with the GRH
 }
 
-// receive takes a packet to a queue pair. One that nobody has is lost.
+// receive delivers a packet to a queue pair. A packet to an unknown queue pair is lost.
 func (c *modelCard) receive(p *modelPacket) {
 	if q := c.qps[p.qpn]; q != nil {
 		q.receive(p)
@@ -116,7 +116,7 @@ func (q *modelQP) completeRecv(wc modelWC) bool {
 }
 
 // fail moves a queue pair to ERR, unless it is there, or in RESET, from which ERR cannot be reached.
-// With an event, if no completion says why.
+// With an event, if no completion contains the cause.
 func (q *modelQP) fail(fatal bool) {
 	if q.state == verbs.QPStateErr || q.state == verbs.QPStateReset {
 		return

@@ -4,7 +4,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// dice choose at random what a side asks for: most of it is good, and each part of it is bad now and then.
+// dice choose a side's requests at random: mostly valid, with occasional errors in each part.
 type dice struct{ *side }
 
 func (s *side) dice() dice { return dice{s} }
@@ -178,7 +178,7 @@ func (d dice) spoilSGEs(sges []verbs.SGE) []verbs.SGE {
 	return sges
 }
 
-// spoilSend now and then changes a field to what is refused, or does not arrive.
+// spoilSend occasionally changes a field so that the request is refused, or the message does not arrive.
 func (d dice) spoilSend(r *modelSend) {
 	if !d.chance(rarely / 4) {
 		return

@@ -48,7 +48,7 @@ func numbers(n int) (list []int) {
 	return list
 }
 
-// modelLife is the steps with one pair. What a step does follows from the seed, its number, and what
+// modelLife is the steps with one pair. A step is determined by the seed, its number, and what
 // there is: so steps can be left out, and the others still are steps.
 type modelLife struct {
 	newPair func(t *testing.T) rig.Pair
@@ -61,7 +61,7 @@ type modelLife struct {
 type difference struct {
 	step int
 	what string
-	log  []string // what was done before
+	log  []string // previous steps
 }
 
 func (d *difference) String() string {
@@ -110,10 +110,10 @@ func (l *modelLife) shrink(t *testing.T, last *difference) *difference {
 	return last
 }
 
-// tallies count what has happened, so that a run shows what it has tried.
+// tallies count the events of a run, so that it shows its coverage.
 type tallies map[string]int
 
-// mustSee are what a long run comes to, or it does not test what it says.
+// mustSee are the events that a long run must contain for sufficient coverage.
 var mustSee = []string{
 	"EINVAL", "ENOMEM", "EBUSY", "ENODATA", "EHOSTUNREACH", "ENOTSUP", "EOVERFLOW",
 	"send success", "recv success", "send WR_FLUSH_ERR", "recv WR_FLUSH_ERR", "send LOC_LEN_ERR",
@@ -127,7 +127,7 @@ var mustSee = []string{
 	"event invalid request local work queue error", "event local access violation work queue error",
 }
 
-// manySteps are enough for all that there is to see.
+// manySteps are enough steps for all events of mustSee.
 const manySteps = 200_000
 
 func (s tallies) check(t *testing.T) {

@@ -21,8 +21,8 @@ type payload struct {
 	unknown []bool // see modelMR
 }
 
-// carryOut sends what a request says. A local error completes it, and stops the send queue (SQE):
-// what follows is flushed. Of several mistakes the first in this order counts: the address handle,
+// carryOut executes a request. A local error completes it, and stops the send queue (SQE):
+// later requests are flushed. Of several errors the first in this order counts: the address handle,
 // memory, length.
 func (q *modelQP) carryOut(r *modelSend) {
 	data, status := q.gather(r)

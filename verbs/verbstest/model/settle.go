@@ -16,7 +16,7 @@ type parting string
 
 func (p *player) part(format string, args ...any) { panic(parting(fmt.Sprintf(format, args...))) }
 
-// note says what is done, for who reads of a difference.
+// note logs a step, for the analysis of a difference.
 func (p *player) note(s *side, format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf("%5d %s: ", p.step, s.name)+fmt.Sprintf(format, args...))
 }
@@ -189,7 +189,7 @@ func (p *player) readGRH(a modelArrival) (grh []byte) {
 	return grh
 }
 
-// overwritten says whether a later message came to the same memory.
+// overwritten reports whether a later message was written to the same memory.
 func overwritten(a modelArrival, later []modelArrival) bool {
 	for _, other := range later {
 		for _, p := range a.pieces {
@@ -203,7 +203,7 @@ func overwritten(a modelArrival, later []modelArrival) bool {
 	return false
 }
 
-// wrongGRH says what is wrong with the GRH of a packet; empty if nothing is.
+// wrongGRH describes the error in the GRH of a packet, or returns an empty string.
 func wrongGRH(grh verbs.GRH, p *modelPacket) string {
 	route, version := p.route, 6
 	if route.DGID.IsIPv4() {

@@ -133,7 +133,7 @@ func (s *side) querySRQ(q *playedSRQ) {
 	}
 }
 
-// resizeCQ keeps what is queued, and refuses less than that. A CQ that has overrun is not resized.
+// resizeCQ keeps queued completions, and refuses a smaller size. A CQ that has overrun is not resized.
 func (s *side) resizeCQ() {
 	c := one(s, s.cqs)
 	if c == nil || c.big {
@@ -166,7 +166,7 @@ func (s *side) peek() {
 	s.note(s, "peek %d of %s", n, c)
 	got, err := kernel.PeekCQ(c.CQ, n)
 	if c.closed {
-		s.wantIf("peek at what is closed", err, false)
+		s.wantIf("peek at a closed CQ", err, false)
 		return
 	}
 	count, errno := c.model.expect(n)

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// guardless is for waits that the card ends by itself.
+// guardless is for waits that the card ends.
 var guardless = context.Background()
 
 // open makes a side's context, joins the groups, and makes the model's card.
@@ -34,7 +34,7 @@ func (s *side) open() {
 	}
 }
 
-// furnish gives a side what it needs to send and receive at once, so that few steps show something.
+// furnish creates the objects for immediate sends and receives, so that short runs are useful.
 func (s *side) furnish() {
 	s.readEvents()
 	s.before = s.modelDrops()
@@ -55,7 +55,7 @@ func (s *side) furnish() {
 	}
 }
 
-// one is any of those that there are, seldom one that has been closed; nil if there is none.
+// one returns a random object, rarely a closed one; nil without objects.
 func one[T any](s *side, list []*T) (object *T) {
 	if len(list) == 0 {
 		return nil

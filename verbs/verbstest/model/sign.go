@@ -13,7 +13,7 @@ import (
 
 const signInterval = 64
 
-// modelSign is what a region with signatures is of.
+// modelSign describes a region with signatures.
 type modelSign struct {
 	mem, wire bool // have fields
 	csum      bool // the guard is the checksum of IP headers
@@ -79,7 +79,7 @@ func (m *modelSign) strip(all []byte) (data []byte) {
 	return data
 }
 
-// wrong is what a byte that is wrong spoils: where its part of the field is, and which.
+// wrong is the effect of a wrong byte: the offset of its part of the field, and the part.
 func (m *modelSign) wrong(at int) (offset uint64, part any) {
 	block, in := at/(signInterval+8)*(signInterval+8), at%(signInterval+8)
 	switch {

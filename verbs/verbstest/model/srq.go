@@ -30,7 +30,7 @@ func (q *modelSRQ) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// mayModify says whether the queue can have this size, or this limit; below 0 is what stays as it is.
+// mayModify reports whether the queue can have this size, or this limit; a negative value means unchanged.
 // granted is the size that a Provider makes of it.
 func (q *modelSRQ) mayModify(size, granted, limit int) bool {
 	if limit < 0 {
@@ -50,7 +50,7 @@ func (q *modelSRQ) check() {
 	}
 }
 
-// nextRecv is the receive that a message would take; nil if there is none.
+// nextRecv returns the receive for the next message, or nil.
 func (q *modelQP) nextRecv() *modelRecv {
 	list := q.recvs
 	if q.srq != nil {

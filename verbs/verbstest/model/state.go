@@ -5,7 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modelChange is what a change of state needs, and what it may set besides.
+// modelChange contains the required and the optional attributes of a change of state.
 type modelChange struct{ required, optional verbs.QPAttrMask }
 
 const (
@@ -62,7 +62,7 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) unix.Errno {
 	return 0
 }
 
-// overrun says whether a CQ of the queue pair was: then it cannot begin again.
+// overrun reports whether a CQ of the queue pair was overrun: then it cannot be reused.
 func (q *modelQP) overrun() bool { return q.sendCQ.overrun || q.recvCQ.overrun }
 
 func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
@@ -75,7 +75,7 @@ func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
 	return mask&change.required == change.required && mask&^(change.required|change.optional) == 0
 }
 
-// fits says whether the values in the mask are ones that this queue pair can have.
+// fits reports whether this queue pair can have the values in the mask.
 func (q *modelQP) fits(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	switch {
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != q.state,
@@ -87,7 +87,7 @@ func (q *modelQP) fits(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	return true
 }
 
-// run does what the card has to do for a queue pair: send in RTS, flush in SQE and ERR.
+// run does the card's work for a queue pair: send in RTS, flush in SQE and ERR.
 func (q *modelQP) run() {
 	for len(q.sends) > 0 {
 		switch q.state {
@@ -104,7 +104,7 @@ func (q *modelQP) run() {
 	}
 }
 
-// settle does what is left when a request or a change has been carried out: queue pairs that an
+// settle does the remaining work after a request or a change: queue pairs that an
 // overrun failed are flushed.
 func (w *modelWorld) settle() {
 	for len(w.failed) > 0 {

@@ -28,7 +28,7 @@ func (s *side) postSend() {
 	s.note(s, "post to %s: %s", q, describe(wrs))
 	err := q.PostSend(wrs)
 	if q.closed {
-		s.wantIf("post send to what is closed", err, false)
+		s.wantIf("post send to a closed queue", err, false)
 		return
 	}
 	bad, errno := q.model.postSend(list)
@@ -63,7 +63,7 @@ func (s *side) postRecv() {
 	s.note(s, "post to %s: receives %+v", q, wrs)
 	err := q.PostRecv(wrs)
 	if q.closed {
-		s.wantIf("post receive to what is closed", err, false)
+		s.wantIf("post receive to a closed queue", err, false)
 		return
 	}
 	bad, errno := q.model.postRecv(list)
@@ -85,7 +85,7 @@ func (d dice) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verb
 	return list, wrs
 }
 
-// canReceive says whether there is memory for receives of a PD. Without any they would be too small for
+// canReceive reports whether there is memory for receives of a PD. Without any they would be too small for
 // every message, and hold up those behind them.
 func (s *side) canReceive(pd *modelPD) bool {
 	return slices.ContainsFunc(s.mrs, func(m *playedMR) bool {
@@ -101,13 +101,13 @@ func (s *side) poll() {
 	s.pollUpTo(c, s.random.IntN(12))
 }
 
-// pollUpTo compares what a poll of n gives.
+// pollUpTo compares the result of a poll of n.
 func (s *side) pollUpTo(c *playedCQ, n int) {
 	s.note(s, "poll %d of %s", n, c)
 	wcs := make([]verbs.WC, n)
 	got, err := c.Poll(wcs)
 	if c.closed {
-		s.wantIf("poll what is closed", err, false)
+		s.wantIf("poll a closed CQ", err, false)
 		return
 	}
 	count, errno := c.model.expect(n)

@@ -12,12 +12,12 @@ type modelSend struct {
 	flags  verbs.SendFlags
 	imm    uint32
 	sges   []verbs.SGE
-	data   []byte // for SendInline, instead of sges; nil if there is none
+	data   []byte // for SendInline, instead of sges; else nil
 	ah     *modelAH
 	qpn    verbs.QPN
 	qkey   verbs.QKey
 
-	inline []byte // what the queue holds, with SendInline
+	inline []byte // the queued data, with SendInline
 }
 
 // modelRecv is a receive request.
@@ -48,7 +48,7 @@ func (q *modelQP) postSend(list []*modelSend) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// refuseSend says why a request is refused when it is posted; 0 if it is not. What is wrong with
+// refuseSend returns the errno of a request that is refused when it is posted; else 0. Errors in
 // memory or length is the card's to find (see carryOut), except inline data, which is copied now.
 func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	switch {
@@ -74,7 +74,7 @@ func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	return 0
 }
 
-// inlineData copies what a request carries; false if an SGE is in no region of the program. Its
+// inlineData copies the data of a request; false if an SGE is in no region of the program. Its
 // PD does not matter, since the program itself reads it.
 func (q *modelQP) inlineData(r *modelSend) (data []byte, ok bool) {
 	if r.data != nil {
@@ -109,7 +109,7 @@ func (q *modelQP) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// covers says whether an SGE lies in the region.
+// covers reports whether an SGE is in the region.
 func (m *modelMR) covers(sge verbs.SGE) bool {
 	size, at := uint64(len(m.memory)), sge.Addr-m.base
 	return sge.Addr >= m.base && at <= size && uint64(sge.Length) <= size-at
@@ -118,7 +118,7 @@ func (m *modelMR) covers(sge verbs.SGE) bool {
 // at is the memory of an SGE that the region covers.
 func (m *modelMR) at(sge verbs.SGE) []byte { return m.memory[sge.Addr-m.base:][:sge.Length] }
 
-// pieces finds the memory of a request; false if what is of the PD may not use all of it. No bytes need
+// pieces finds the memory of a request; false if objects of the PD may not use all of it. No bytes need
 // no key.
 func (c *modelCard) pieces(pd *modelPD, sges []verbs.SGE, write bool) (list []modelPiece, ok bool) {
 	for _, sge := range sges {

@@ -8,7 +8,7 @@ import (
 )
 
 // A player's XRC: an initiator at one side, and at the other a target, which two handles have open, and SRQs of its domain.
-// Requests go to any of these, and now and then to what is none. What a request does at an SRQ is what it does at the
+// Requests go to any of these, and occasionally to an unknown one. The effect of a request at an SRQ is that at the
 // end of a connection that has the SRQ's receives and memory: the model of that is used.
 
 // xrcTalk is what two sides have between them. It begins anew when one of its queue pairs is not in RTS.
@@ -18,7 +18,7 @@ type xrcTalk struct {
 	domain  *verbs.XRCD
 	handles [2]*verbs.QP // of the target
 	stubs   [2]*modelQP  // stand for these in events
-	target  modelEnd     // its state, and what it allows
+	target  modelEnd     // its state, and its access flags
 	queues  []*xrcQueue
 	apart   verbs.SRQN // of an SRQ of another domain
 }
@@ -37,7 +37,7 @@ type xrcTask struct {
 
 const talkQueues = 2
 
-// newXRCTalk makes all but the connection.
+// newXRCTalk creates everything except the connection.
 func newXRCTalk(from, at *side) *xrcTalk {
 	x := &xrcTalk{from: newTalker(from), at: at, stubs: [2]*modelQP{{}, {}}}
 	var err error
@@ -60,7 +60,7 @@ func newXRCQueue(at *side, domain *verbs.XRCD) *xrcQueue {
 	return q
 }
 
-// converseXRC posts receives to the SRQs and requests to the initiator, and compares what comes of them.
+// converseXRC posts receives to the SRQs and requests to the initiator, and compares the results.
 func (s *side) converseXRC() {
 	x := s.xrc
 	if x.from.model.state != verbs.QPStateRTS || x.target.state != verbs.QPStateRTS || s.chance(30) {
@@ -175,7 +175,7 @@ func (x *xrcTalk) tasks() (tasks []xrcTask, wrs []verbs.SendWR) {
 	return tasks[:most], wrs[:most]
 }
 
-// carryOut does what requests ask for, and notes what completes.
+// carryOut executes requests, and records the completions.
 func (x *xrcTalk) carryOut(tasks []xrcTask) {
 	from := x.from.model
 	for i := range tasks {
@@ -205,7 +205,7 @@ func (x *xrcTalk) do(task *xrcTask) verbs.WCStatus {
 	return x.note(q, x.from.model.do(q, &task.modelTask))
 }
 
-// note has the target be in the state that a request has left, and tells all that have it open what they hear of that.
+// note sets the target to the state after a request, and notifies all handles of it.
 func (x *xrcTalk) note(left *modelEnd, status verbs.WCStatus) verbs.WCStatus {
 	if x.target.state = left.state; left.state == verbs.QPStateErr {
 		for _, stub := range x.stubs {

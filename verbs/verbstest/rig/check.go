@@ -20,7 +20,7 @@ var (
 	Often             = waittest.Often
 )
 
-// watched is a context that tells when somebody waits on it.
+// watched is a context that reports when a goroutine waits on it.
 type watched struct {
 	context.Context
 	Asked chan struct{} // of capacity 1
@@ -28,7 +28,7 @@ type watched struct {
 
 func Watch(ctx context.Context) *watched { return &watched{ctx, make(chan struct{}, 1)} }
 
-// Done is asked for by those who are about to sleep.
+// Done is called by goroutines that are about to sleep.
 func (w *watched) Done() <-chan struct{} {
 	select {
 	case w.Asked <- struct{}{}:
@@ -48,7 +48,7 @@ func Waiting(ctx context.Context, t testing.TB, n int, wait func(ctx context.Con
 		select {
 		case <-own.Asked:
 		case <-ctx.Done():
-			t.Fatal("nobody waits")
+			t.Fatal("no goroutine waits")
 		}
 	}
 	return done
@@ -56,7 +56,7 @@ func Waiting(ctx context.Context, t testing.TB, n int, wait func(ctx context.Con
 
 func GID(address netip.Addr) verbs.GID { return verbs.GIDFromAddr(address) }
 
-// Outcome is what a completion says first.
+// Outcome is the first part of a completion.
 type Outcome struct {
 	ID     uint64
 	Status verbs.WCStatus

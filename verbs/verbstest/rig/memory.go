@@ -12,7 +12,7 @@ func (s *Station) Addressed(iova uint64) *verbs.MR {
 	return mr
 }
 
-// Reaches says whether the card can access memory of the program's own.
+// Reaches reports whether the card can access the program's own memory.
 func (s *Station) Reaches() bool {
 	s.Helper()
 	mr, err := s.PD.RegMR(make([]byte, 1), 0)

@@ -105,7 +105,7 @@ func NoEventOf(t testing.TB, channel *verbs.CompChannel, s *Station) error {
 		return err
 	}
 	if cq != probe {
-		return errors.New("an event that nobody has asked for")
+		return errors.New("an unexpected event")
 	}
 	Check(t, qp.Close())
 	return probe.Close()

@@ -11,7 +11,7 @@ import (
 // Pair is two cards that reach each other, and a session on each. Beside and FramesUnseen may be left out.
 type Pair struct {
 	A, B End
-	// FramesUnseen says that the network does not tell the source MAC and the flow label of what arrives.
+	// FramesUnseen means that the network does not provide the source MAC and the flow label of received packets.
 	FramesUnseen bool
 	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
 	Unreachable netip.Addr
@@ -44,7 +44,7 @@ type Test struct {
 	Run  func(t *testing.T, w *World)
 	// Rounds is how often it runs, with a new pair each: it looks for what happens seldom. See Often.
 	Rounds int
-	// Needs says whether the pair has what the test changes; nil: it needs nothing.
+	// Needs reports whether the pair supports the changes of the test; nil: no requirements.
 	Needs func(p *Pair) bool
 }
 
@@ -62,7 +62,7 @@ func IsWhole(t *testing.T, newPair func(t *testing.T) Pair) bool {
 	})
 }
 
-// empty names a required field that is empty, "" if there is none.
+// empty returns the name of an empty required field, or "".
 func (p *Pair) empty() string {
 	for _, end := range []struct {
 		name string

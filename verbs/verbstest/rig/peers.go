@@ -85,7 +85,7 @@ func Pattern(length int, seed byte) []byte {
 	return b
 }
 
-// Operations by what they do to the peer.
+// Operations by their effect on the peer.
 var (
 	OpsOfSend   = []verbs.Opcode{verbs.WRSend, verbs.WRSendWithImm}
 	OpsOfWrite  = []verbs.Opcode{verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm}

@@ -39,7 +39,7 @@ func (d *Device) NoEvent() {
 	}
 }
 
-// HasCounters says whether a station's card counts.
+// HasCounters reports whether a station's card counts.
 func (d *Device) HasCounters() bool {
 	d.Helper()
 	_, err := kernel.AllocHWStats(d.Ctx, nil, 0)

@@ -12,7 +12,7 @@ var ConnectedTypes = []verbs.QPType{verbs.QPTypeRC, verbs.QPTypeUC}
 // AllAccess is everything that a peer can be allowed.
 const AllAccess = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 
-// Connection is attributes for a connection with a peer's queue pair. A test takes what it wants and
+// Connection returns attributes for a connection with a peer's queue pair. A test uses what it needs and
 // changes the rest.
 func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
 	d.Helper()
@@ -23,7 +23,7 @@ func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
 }
 
 // Ahead is for queue pairs that are connected again, for the nth time. Their PSNs begin so far ahead that packets of
-// before, which may still be on their way in a socket, are duplicates, and are not taken for the connection's own.
+// before, which may still be in flight in a socket, are duplicates, and are not taken for the connection's own.
 func Ahead(n uint32) func(*verbs.QPAttr) {
 	return func(a *verbs.QPAttr) { a.RQPSN, a.SQPSN = a.RQPSN.Plus(n<<20), a.SQPSN.Plus(n<<20) }
 }
@@ -53,7 +53,7 @@ func (s *Station) CreateGSI() (*verbs.QP, error) {
 	return s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeGSI, SendCQ: s.CQ, RecvCQ: s.CQ, Cap: DefaultCap(), Port: 1})
 }
 
-// GSITalks sends from one QP 1 to the other; who has another Q_Key does not get through.
+// GSITalks sends from one QP 1 to the other; packets with another Q_Key are dropped.
 func (w *World) GSITalks(from, to *verbs.QP) {
 	a, b := w.A, w.B
 	a.Helper()

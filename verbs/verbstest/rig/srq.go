@@ -70,7 +70,7 @@ func (s *Station) Feed(ctx context.Context, q *verbs.SRQ, from, count int) {
 func (s *Station) ChangeAll(ctx context.Context, q *verbs.SRQ) {
 	for i := 0; ctx.Err() == nil; i++ {
 		err := q.Modify(&verbs.SRQAttr{MaxWR: 8 << (i % 3), Limit: 2}, verbs.SRQMaxWR|verbs.SRQLimit)
-		// Less than what is queued, or receives are left from before too many resizes.
+		// Less than the number of queued receives, or receives remain from before too many resizes.
 		if err != nil && !errors.Is(err, verbs.ErrInvalid) && !errors.Is(err, verbs.ErrBusy) {
 			s.Error(err)
 		}

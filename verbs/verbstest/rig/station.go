@@ -199,7 +199,7 @@ func Drained(t testing.TB, qp *verbs.QP) {
 	Check(t, qp.Drain(Guard(t)))
 }
 
-// Received splits what is in a slot, by its completion.
+// Received splits the contents of a slot, by its completion.
 func (s *Station) Received(wc verbs.WC) (verbs.GRH, string) {
 	grh, payload := wc.Payload(s.Slot(int(wc.ID)))
 	return grh, string(payload)

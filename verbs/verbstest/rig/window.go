@@ -31,7 +31,7 @@ func (p *Peer) Bound(mw *verbs.MW, offset, length uint64, access verbs.AccessFla
 	}
 }
 
-// Reaches writes by a key, and says how that ended. Afterwards both queue pairs are in RTS.
+// Reaches writes by a key, and returns the status. Afterwards both queue pairs are in RTS.
 func (p *Peers) Reaches(key verbs.RKey, addr uint64, length int) verbs.WCStatus {
 	p.A.Helper()
 	wr := p.A.Request(verbs.WRRDMAWrite, &p.B, length)

@@ -46,7 +46,7 @@ func (w *World) Messages(qp *verbs.QP, n int) {
 	Check(w.A, ah.Close())
 }
 
-// World is what a test has: a station at each end.
+// World is the environment of a test: a station at each end.
 type World struct {
 	Pair Pair
 	A, B *Station
@@ -55,14 +55,14 @@ type World struct {
 func NewWorld(t testing.TB, pair Pair) *World {
 	t.Helper()
 	w := &World{Pair: pair, A: NewStation(t, pair.A), B: NewStation(t, pair.B)}
-	w.Settle() // nothing of what was before comes later
+	w.Settle() // no earlier event comes later
 	for _, s := range []*Station{w.A, w.B} {
 		s.dropped, s.Unseen = s.Counters(), pair.FramesUnseen
 	}
 	return w
 }
 
-// Settle waits until what was sent before has arrived: a message each way comes after it.
+// Settle waits until all earlier messages have arrived: a message each way comes after it.
 func (w *World) Settle() {
 	w.A.Helper()
 	w.A.mark(w.B)
