@@ -60,7 +60,7 @@ func ExampleWatchDevices() {
 	// watch devices: context canceled
 }
 
-// service is one with a device on a network in memory. The host's own is at client.DefaultPath.
+// service is a service with a device on an in-memory network. The host's own is at client.DefaultPath.
 func daemon(name string) (path string, stop func()) {
 	host := must(memnet.New(0).AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
 	card := must(hca.New(host, hca.WithoutInline()))

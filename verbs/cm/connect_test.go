@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connects makes an endpoint that can ask for a connection.
+// connects returns an endpoint that can connect.
 func connects(t testing.TB, device *verbs.Context, to string) (*cm.Endpoint, *verbs.QPInitAttr) {
 	t.Helper()
 	pd, init := endpointAttr(t, device)
@@ -20,7 +20,7 @@ func connects(t testing.TB, device *verbs.Context, to string) (*cm.Endpoint, *ve
 	return e, init
 }
 
-// accepted is a connection between two endpoints, and what each has heard of the other.
+// accepted is a connection between two endpoints, with the parameters that each has received.
 type accepted struct {
 	client, server *cm.Endpoint
 	init           *verbs.QPInitAttr // of the client
@@ -72,7 +72,7 @@ func TestZeroParametersAreDefaults(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 		if !c.asked.Exact || !c.answered.Exact {
-			t.Errorf("%s: what a peer says is not exact", name)
+			t.Errorf("%s: Exact is not set in the peer's parameters", name)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestEndpointsLearnOfTheEnd(t *testing.T) {
 	cancel()
 	alive := connect(t, service, a, "10.0.0.2:7174", nil, nil)
 	refused(t, alive.client.Disconnected(over), context.Canceled)
-	//lint:ignore SA1012 a program's mistake
+	//lint:ignore SA1012 an error of the program
 	refused(t, alive.client.Disconnected(nil), unix.EINVAL)
 }
 
@@ -154,7 +154,7 @@ func TestEndpointsLearnThatTheDeviceIsGone(t *testing.T) {
 	_ = b.Close()
 }
 
-// Both ends learn of path MTUs that do not fit: the one that is asked names both.
+// Both ends detect path MTUs that do not match: the error of the accepting end contains both.
 func TestPathMTUsDiffer(t *testing.T) {
 	n := newNetwork(t)
 	a := device(t, n, "a", "10.0.0.1")

@@ -71,7 +71,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// serveOne accepts a request with what came with it, receives a message, and waits for the end.
+// serveOne accepts a request with its parameters, receives a message, and waits for the end.
 func serveOne(ctx context.Context, service *cm.Endpoint) error {
 	e, event, err := service.GetRequest(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestEndpointsFail(t *testing.T) {
 	some, cancel := context.WithCancel(context.Background())
 	closed, ended := make(chan struct{}), make(chan error)
 	go func() {
-		asked, _, err := service.GetRequest(guard(t)) // which nobody accepts
+		asked, _, err := service.GetRequest(guard(t)) // which is not accepted
 		cancel()
 		<-closed
 		if err == nil {

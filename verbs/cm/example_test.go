@@ -24,7 +24,7 @@ func do(err error) {
 	}
 }
 
-// hosts are two cards on a network in memory, which needs no privilege and no network. A program on a
+// hosts returns two cards on an in-memory network, which needs no privileges and no interface. A program on a
 // network has hca.Open("eth0"), or client.Dial of the service.
 func hosts() (left, right *verbs.Context) {
 	a, b, err := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
@@ -45,7 +45,7 @@ func end(id *cm.ID) {
 	do(id.Close())
 }
 
-// A service at a port, and a client that learns of its queue pair and sends a datagram.
+// A service at a port, and a client that resolves its queue pair and sends a datagram.
 func Example() {
 	left, right := hosts()
 	defer left.Close()
@@ -73,7 +73,7 @@ func Example() {
 		end(asked.ID)
 	}()
 
-	// The client asks. The answer has all that it takes to send.
+	// The client connects. The reply contains the destination of datagrams.
 	atClient := must(cm.CreateEventChannel(left))
 	client := must(atClient.CreateID(cm.PortSpaceUDP, nil))
 	do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort("10.0.0.2:7174"), time.Minute))
@@ -83,7 +83,7 @@ func Example() {
 	pd, _, qp := queuePair(left, client)
 	do(client.Connect(&cm.ConnParam{PrivateData: []byte("hello")}))
 	answer := must(atClient.Expect(ctx, cm.EventEstablished))
-	fmt.Printf("the service says %q\n", bytes.TrimRight(answer.PrivateData, "\x00"))
+	fmt.Printf("the service sent %q\n", bytes.TrimRight(answer.PrivateData, "\x00"))
 	ah := must(pd.CreateAH(ctx, &answer.AH))
 	do(qp.PostSend([]verbs.SendWR{{
 		Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("a datagram"), AH: ah, RemoteQPN: answer.QPN, RemoteQKey: answer.QKey,
@@ -95,11 +95,11 @@ func Example() {
 	do(atService.Close())
 
 	// Output:
-	// the service says "welcome"
+	// the service sent "welcome"
 	// 10.0.0.1 sent "a datagram"
 }
 
-// A member of a group: its queue pair is attached when the program gets the event, which says how to
+// A member of a group: its queue pair is attached when the program gets the event, which contains how to
 // send to the group.
 func ExampleID_JoinMulticast() {
 	left, right := hosts()
@@ -112,7 +112,7 @@ func ExampleID_JoinMulticast() {
 	id := must(channel.CreateID(cm.PortSpaceUDP, nil))
 	do(id.Bind(netip.MustParseAddrPort("10.0.0.1:0")))
 	queuePair(left, id)
-	do(id.JoinMulticast(netip.MustParseAddr("239.1.2.3"), cm.JoinStateFullMember, "what the program calls it"))
+	do(id.JoinMulticast(netip.MustParseAddr("239.1.2.3"), cm.JoinStateFullMember, "the program's name for it"))
 	event := must(channel.Expect(ctx, cm.EventMulticastJoin))
 	fmt.Printf("%v: member of %v, send to QP %v with Q_Key %v\n", event.Context, event.AH.GRH.DGID.Addr(), event.QPN, event.QKey)
 
@@ -120,7 +120,7 @@ func ExampleID_JoinMulticast() {
 	end(id)
 	do(channel.Close())
 	// Output:
-	// what the program calls it: member of 239.1.2.3, send to QP 0xffffff with Q_Key 0x01234567
+	// the program's name for it: member of 239.1.2.3, send to QP 0xffffff with Q_Key 0x01234567
 }
 
 // A connection between two endpoints: the server takes a request, and gets a message.
@@ -152,7 +152,7 @@ func ExampleEndpoint() {
 		do(client.Accept(ctx, nil))
 		var wc [1]verbs.WC
 		must(init.RecvCQ.Wait(ctx, wc[:]))
-		heard <- fmt.Sprintf("%s says %q", bytes.TrimRight(event.PrivateData, "\x00"), mr.Bytes()[:wc[0].ByteLen])
+		heard <- fmt.Sprintf("%s sent %q", bytes.TrimRight(event.PrivateData, "\x00"), mr.Bytes()[:wc[0].ByteLen])
 		do(client.Disconnected(ctx))
 	}()
 
@@ -165,7 +165,7 @@ func ExampleEndpoint() {
 	do(server.Disconnect(ctx))
 	<-heard
 	do(server.Close())
-	// Output: left says "hello"
+	// Output: left sent "hello"
 }
 
 // A service for IPv4 and IPv6 at one port. An id at 0.0.0.0 takes IPv4 alone, and one at :: takes both unless it is
@@ -197,7 +197,7 @@ func ExampleID_SetAFOnly() {
 		must(atClient.Expect(ctx, cm.EventRouteResolved))
 		do(client.Connect(nil))
 		asked := must(atService.Expect(ctx, cm.EventConnectRequest))
-		fmt.Println(address, "asks the one for", asked.Listener.Context)
+		fmt.Println(address, "connects to the one for", asked.Listener.Context)
 		do(asked.ID.Close()) // which rejects it
 		must(atClient.Expect(ctx, cm.EventUnreachable))
 		do(client.Close())
@@ -207,6 +207,6 @@ func ExampleID_SetAFOnly() {
 	do(atService.Close())
 	do(atClient.Close())
 	// Output:
-	// 10.0.0.2:7174 asks the one for IPv4
-	// [fd00::2]:7174 asks the one for IPv6
+	// 10.0.0.2:7174 connects to the one for IPv4
+	// [fd00::2]:7174 connects to the one for IPv6
 }

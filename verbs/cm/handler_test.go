@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A handler hears of its id, and of requests to it; its error closes the id that the event is about.
+// A handler gets events of its id, and of requests to it; its error closes the id that the event is about.
 func TestHandler(t *testing.T) {
 	n := newNetwork(t)
 	left, right := device(t, n, "left", "10.0.0.1"), device(t, n, "right", "10.0.0.2")
@@ -54,7 +54,7 @@ func TestHandler(t *testing.T) {
 	refused(t, service.Close(), verbs.ErrObjectClosed)
 }
 
-// TestHandlerOfALaterDevice: an id that listens at all addresses outlives its devices, and hears of requests to one that
+// TestHandlerOfALaterDevice: an id that listens at all addresses outlives its devices, and gets requests to one that
 // comes when all of them have gone.
 func TestHandlerOfALaterDevice(t *testing.T) {
 	n := newNetwork(t)

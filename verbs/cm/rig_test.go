@@ -23,7 +23,7 @@ var (
 
 func addr(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 
-// newNetwork is a network in memory without hosts.
+// newNetwork returns an in-memory network without hosts.
 func newNetwork(t testing.TB) *memnet.Network {
 	t.Helper()
 	n := memnet.New(1)

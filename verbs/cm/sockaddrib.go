@@ -15,21 +15,20 @@ type SockaddrIB struct {
 	Addr          verbs.GID
 	ServiceID     uint64 // port space << 16 | port, masked by ServiceIDMask
 	ServiceIDMask uint64 // 0 means all bits
-	PKey          uint16 // 0, or 0xFFFF, the only one there is
+	PKey          uint16 // 0 or 0xFFFF, the only P_Key
 	FlowInfo      uint32 // ignored, as by the kernel
 	ScopeID       uint64 // ignored
 }
 
-// SockaddrIBOf is an address and a port in a port space as one of AF_IB; of GetAddrInfo, say.
+// SockaddrIBOf converts an address and a port in a port space, for example of GetAddrInfo, to family AF_IB.
 func SockaddrIBOf(space PortSpace, a netip.AddrPort) SockaddrIB {
 	return SockaddrIB{Addr: gidOf(a.Addr()), ServiceID: uint64(space)<<16 | uint64(a.Port()), ServiceIDMask: ^uint64(0), PKey: 0xFFFF}
 }
 
-// AddrPort is the address as one of IP. A GID of 0 stands for all addresses, of IPv6. A link-local address gets the
-// zone, which is the interface's name.
+// AddrPort converts the address to an IP address and port. GID 0 means all addresses, of IPv6. A link-local address
+// gets the zone, which is the interface's name.
 //
-// An address of another port space is EPROTONOSUPPORT, as in the kernel; verbs.ErrInvalid for a P_Key that there is
-// not.
+// EPROTONOSUPPORT for an address of another port space, as in the kernel; verbs.ErrInvalid for an unknown P_Key.
 func (s SockaddrIB) AddrPort(space PortSpace, zone string) (netip.AddrPort, error) {
 	mask := s.ServiceIDMask
 	if mask == 0 {
@@ -60,7 +59,7 @@ func (i *ID) BindIB(to SockaddrIB) error {
 	return i.Bind(address)
 }
 
-// ResolveAddrIB is ResolveAddr for addresses of AF_IB. A source that is zero is left to the host.
+// ResolveAddrIB is ResolveAddr for addresses of AF_IB. A zero source lets the host choose it.
 func (i *ID) ResolveAddrIB(source, dest SockaddrIB, timeout time.Duration) error {
 	if i == nil {
 		return fmt.Errorf("resolve address: %w", errNil)
@@ -95,7 +94,7 @@ func (i *ID) sockaddrIB(a netip.AddrPort) (s SockaddrIB) {
 	return s
 }
 
-// zone is the interface of the device that has a link-local GID; of several that have it the first.
+// zone returns the interface of the first device that has a link-local GID.
 func (i *ID) zone(gid verbs.GID) string {
 	if !gid.IsLinkLocal() {
 		return ""

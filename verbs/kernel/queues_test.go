@@ -223,7 +223,7 @@ func TestCheckModifyQPErrors(t *testing.T) {
 		{"no such state", verbs.QPStateReset, 7, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "STATE(7)"},
 		{"from no such state", 200, verbs.QPStateInit, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrInvalid, "STATE(200)"},
 		{"skips INIT", verbs.QPStateReset, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrState, "cannot go from RESET to RTR"},
-		{"to SQE by itself", verbs.QPStateRTS, verbs.QPStateSQE, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrState, "RTS to SQE"},
+		{"to SQE alone", verbs.QPStateRTS, verbs.QPStateSQE, verbs.QPTypeUD, verbs.QPAttrState, unix.EINVAL, verbs.ErrState, "RTS to SQE"},
 		{"no port", verbs.QPStateReset, verbs.QPStateInit, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrQKey, unix.EINVAL, verbs.ErrInvalid, "needs port"},
 		{"PSN too early", verbs.QPStateInit, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrSQPSN, unix.EINVAL, verbs.ErrInvalid, "cannot set SQ PSN"},
 		{"current state in INIT", verbs.QPStateInit, verbs.QPStateRTR, verbs.QPTypeUD, verbs.QPAttrState | verbs.QPAttrCurState, unix.EINVAL, verbs.ErrInvalid, "not in INIT"},
@@ -232,7 +232,7 @@ func TestCheckModifyQPErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			err := CheckModifyQP(row.from, row.to, row.kind, row.mask, ib.LinkLayerEthernet)
 			if !errors.Is(err, row.errno) || !errors.Is(err, row.sentinel) || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("%v, want %v that says %q", err, row.errno, row.says)
+				t.Errorf("got %v, want %v with the text %q", err, row.errno, row.says)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/netdev"
 )
 
-// IP between two hosts. Both are in this program, on a network in memory, and so are their interfaces, so that the
+// IP between two hosts. Both are in this program, on an in-memory network, and so are their interfaces, so that the
 // example runs without root. A program on a network has hca.Open("eth0"), and leaves Options.Interface out: then it
 // gets a TUN of the kernel, with Options.Addresses, and ping, TCP and all else go through it.
 func Example() {

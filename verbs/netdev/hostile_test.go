@@ -53,7 +53,7 @@ func TestHostileDatagrams(t *testing.T) {
 		{"from ourselves, IPv6", "source", true, [][]byte{frame(v6, "\x00\x00", ipPacket("fd07::1", "ff02::1", 64))}},
 		{"from loopback", "source", false, [][]byte{frame(v4, "\x00\x00", ipPacket("127.0.0.1", "192.168.7.1", 64))}},
 		{"from a group", "source", false, [][]byte{frame(v4, "\x00\x00", ipPacket("224.0.0.1", "192.168.7.1", 64))}},
-		{"from nobody", "source", false, [][]byte{frame(v4, "\x00\x00", ipPacket("0.0.0.0", "192.168.7.1", 64))}},
+		{"from no host", "source", false, [][]byte{frame(v4, "\x00\x00", ipPacket("0.0.0.0", "192.168.7.1", 64))}},
 		{"from IPv4 in IPv6", "source", false, [][]byte{frame(v6, "\x00\x00", ipPacket("::ffff:1.2.3.4", "fd07::1", 64))}},
 		{"to loopback", "destination", false, [][]byte{frame(v6, "\x00\x00", ipPacket("fd07::2", "::1", 64))}},
 		{"for one, to all", "unicast_in_group", true, [][]byte{frame(v4, "\x00\x00", good)}},

@@ -13,7 +13,7 @@ import (
 
 func address(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
 
-// TestNeighboursAge: who answers is asked again before its answer is old, who does not is forgotten, in simulated time.
+// TestNeighboursAge: a neighbour that replies is queried again before its reply expires, others are removed, in simulated time.
 func TestNeighboursAge(t *testing.T) {
 	t.Parallel()
 	n := neighbours{all: map[netip.Addr]*neighbour{}, limit: 10}
@@ -103,7 +103,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// heard is an interface that checks what it is given.
+// heard is an interface that checks the packets written to it.
 type heard struct {
 	t *testing.T
 	n int
@@ -155,7 +155,7 @@ func FuzzArrive(f *testing.F) {
 	})
 }
 
-// FuzzResolution: what is parsed is what is written.
+// FuzzResolution: encoding and parsing are inverse.
 func FuzzResolution(f *testing.F) {
 	for _, r := range []resolution{
 		{opAsk, address(2), address(1)}, {opAnswer, netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fe80::2")},

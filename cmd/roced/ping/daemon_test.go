@@ -44,7 +44,7 @@ func TestPingByIDOverADaemon(t *testing.T) {
 	args := func(rest string) []string { return strings.Fields("ping --cm --socket=" + socket + " " + rest) }
 	checkPingByID(t, args("-e -d left"), args("-d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
 	checkPingByID(t, args("-e --rc -d left"), args("--rc -d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
-	cmdtest.CheckFailure(t, args("-d right --rc -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_REJECTED", "nobody listens", "check that the server runs there (roced ping --cm --rc -d DEVICE), with --cm and the same --rc on both sides")
+	cmdtest.CheckFailure(t, args("-d right --rc -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_REJECTED", "no program listens", "check that the server runs there (roced ping --cm --rc -d DEVICE), with --cm and the same --rc on both sides")
 	cmdtest.CheckFailure(t, args("-d right -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_UNREACHABLE", "status 1", "(roced ping --cm -d DEVICE)")
 	cmdtest.CheckFailure(t, args("-d right 10.99.0.1"), cli.ExitFailed, "destination unreachable")
 	cmdtest.CheckFailure(t, args("-d right -g 100 10.77.0.1"), cli.ExitFailed, "--gid-index 100")
