@@ -100,15 +100,23 @@ func (r *meeting) needed() string {
 
 // refused adds that command to the error of a client's connection request.
 func (r *meeting) refused(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
 		return err
+	case errors.Is(err, unix.ETIMEDOUT): // after all retries of the connection manager
+		return r.unanswered()
 	}
 	return fmt.Errorf("%w; %s", err, r.needed())
 }
 
+// unanswered is the error of a server that does not respond.
+func (r *meeting) unanswered() error {
+	return fmt.Errorf("%s does not respond: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD))
+}
+
 // patience bounds the wait for a server.
 func (r *meeting) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not respond: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD)))
+	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, r.unanswered())
 }
 
 func (r *meeting) announce(at netip.AddrPort) error {
