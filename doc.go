@@ -6,7 +6,7 @@
 //   - [github.com/roced/roced/verbs] is the API: libibverbs' names in Go's spelling
 //     (go doc github.com/roced/roced/verbs);
 //   - [github.com/roced/roced/verbs/hca] opens the card of an interface (hca.Open("eth0")), or
-//     those of hosts on a network in memory for tests, which need no privilege (hca.New);
+//     those of hosts on an in-memory network for tests, without privileges (hca.New);
 //   - [github.com/roced/roced/verbs/ud] is the short way to datagrams and groups: endpoints that
 //     own their buffers, and a net.PacketConn;
 //   - [github.com/roced/roced/verbs/rc] is its twin for connections, by address and port, with a

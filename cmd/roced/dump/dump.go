@@ -41,7 +41,7 @@ the host are not included.
 The device does not wait for the reader. Unread packets are lost; the next packet has
 their number (frame.drop_count in tshark).
 
-tshark and Wireshark mistake short SENDs of connections for RPC over RDMA and report
+tshark and Wireshark decode short SENDs of connections as RPC over RDMA and report
 "[Malformed Packet]". Use --disable-protocol rpcordma (Analyze, Enabled Protocols) to
 show them as RoCE with data.
 
