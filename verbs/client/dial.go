@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
@@ -22,9 +23,6 @@ import (
 
 // DefaultPath is the service's socket.
 const DefaultPath = "/run/roced/roced.sock"
-
-// dialTimeout is the maximum time for the service's reply to a new connection.
-const dialTimeout = 10 * time.Second
 
 // Devices returns the names of the service's devices. Its errors are those of Dial.
 func Devices(path string) ([]string, error) {
@@ -74,7 +72,7 @@ type attempt struct {
 
 // connect connects and exchanges the greeting.
 func connect(ctx context.Context, path string) (*attempt, error) {
-	deadline := time.Now().Add(dialTimeout)
+	deadline := time.Now().Add(deadline.Service)
 	socket, err := proto.Dial(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
@@ -26,13 +27,10 @@ type Connection struct {
 	ended   func() error // cause of the context; nil if it is not done
 }
 
-// greetTimeout is the time limit of the service's first response.
-const greetTimeout = 10 * time.Second
-
 // Dial connects to the service whose socket is at path. If the backlog is full, it waits. When ctx is done,
 // the connection is closed, and waiting callers return its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
-	deadline := time.Now().Add(greetTimeout)
+	deadline := time.Now().Add(deadline.Service)
 	socket, err := proto.Dial(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:
