@@ -17,6 +17,10 @@ const (
 	suiteTime   = 2 * time.Hour // of the tests of one package
 )
 
+// parallelTests is the number of tests of a package that run at a time. By default a processor runs four (internal/lab/labtest),
+// of which several spin: an emulated one would give each too little time for the time limits of the product.
+const parallelTests = 2
+
 // testCase is a script that runs in the guest, or the tests of a package.
 type testCase struct {
 	column string // of the table
@@ -49,7 +53,7 @@ func (p platform) cases(ctx context.Context, o options) (cases []testCase, err e
 		if isTool(name) {
 			continue
 		}
-		tests := &suite.Suite{Name: name, Run: o.run, Arch: p.arch(), Folder: "/host/tree/" + name, Lacking: true}
+		tests := &suite.Suite{Name: name, Run: o.run, Arch: p.arch(), Folder: "/host/tree/" + name, Parallel: parallelTests, Lacking: true}
 		if c := (testCase{column: "tests", name: "tests " + name, limit: o.timeout, tests: tests}); o.only.MatchString(c.name) {
 			cases = append(cases, c)
 		}

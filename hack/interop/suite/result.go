@@ -19,10 +19,6 @@ const dumpTime = time.Minute
 // limits longer (internal/waittest).
 const budgets = "ROCED_VALUES=24 ROCED_SLOW=10"
 
-// parallel is the number of tests of a package that run at a time. A processor runs four by default (internal/lab/labtest),
-// of which several spin; an emulated one would give each too little time for the time limits of the product.
-const parallel = 2
-
 // Result is the outcome of a suite.
 type Result struct {
 	Passed, Skipped int           // number of tests, subtests included
@@ -36,8 +32,8 @@ func (s *Suite) Test(ctx context.Context, guest *vm.VM, timeout time.Duration) R
 	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
 	defer cancel()
 	start := time.Now()
-	out, err := guest.Run(ctx, fmt.Sprintf("cd %s && %s %s /host/%s -test.v -test.parallel %d -test.run '%s' -test.timeout %v",
-		cmp.Or(s.Folder, "/tmp"), budgets, s.Environment, s.binary, parallel, s.Run, timeout))
+	out, err := guest.Run(ctx, fmt.Sprintf("cd %s && %s %s /host/%s -test.v%s -test.run '%s' -test.timeout %v",
+		cmp.Or(s.Folder, "/tmp"), budgets, s.Environment, s.binary, s.parallel(), s.Run, timeout))
 	if err == nil {
 		err = s.incomplete(out)
 	}
@@ -49,6 +45,14 @@ func (s *Suite) Test(ctx context.Context, guest *vm.VM, timeout time.Duration) R
 		}
 	}
 	return r
+}
+
+// parallel returns the argument for the number of tests at a time.
+func (s *Suite) parallel() string {
+	if s.Parallel == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" -test.parallel %d", s.Parallel)
 }
 
 // incomplete returns an error if tests that have not failed do not count as passed.

@@ -23,6 +23,7 @@ type Suite struct {
 	Arch        string // of the guest, as Go names it; this machine's if empty
 	Environment string // of the tests, as a shell has it
 	Folder      string // of the guest, where the tests run; /tmp if empty
+	Parallel    int    // number of tests at a time; 0: the default of internal/lab/labtest
 	Lacking     bool   // accept skips that name a missing tool or privilege (internal/needs)
 	binary      string // path below the guest's /host
 	path        string // of the binary, on this machine
