@@ -57,10 +57,10 @@ func TestStreamFindsWhatIsWrong(t *testing.T) {
 		spoil func(m *ud.Message)
 	}{
 		{"63 bytes", func(m *ud.Message) { m.Data = m.Data[:63] }},
-		{"from QP", func(m *ud.Message) { m.From.QPN++ }},
+		{"source QP", func(m *ud.Message) { m.From.QPN++ }},
 		{"GRH", func(m *ud.Message) { m.From.GID[15]++ }},
 		{"GRH", func(m *ud.Message) { m.To.GID[15]++ }},
-		{"with immediate data: false", func(m *ud.Message) { m.HasImm = false }},
+		{"got immediate data: false", func(m *ud.Message) { m.HasImm = false }},
 		{"immediate data 4", func(m *ud.Message) { m.Imm++ }},
 		{"byte 0 of 64", func(m *ud.Message) { m.Data[0] ^= 0x80 }},
 		{"byte 63 of 64", func(m *ud.Message) { m.Data[63] ^= 1 }},

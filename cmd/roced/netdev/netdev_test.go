@@ -162,16 +162,16 @@ func TestOverAService(t *testing.T) {
 	ping(t, b, "fd07::1", 1200)
 }
 
-func TestMistakes(t *testing.T) {
+func TestWrongFlags(t *testing.T) {
 	t.Parallel()
 	usage := func(rest string, want ...string) {
 		t.Helper()
 		cmdtest.CheckFailure(t, strings.Fields("netdev -d none0 "+rest), cli.ExitUsage, want...)
 	}
-	usage("--address 10.0.0.1", "--address 10.0.0.1", "192.168.7.1/24")
-	usage("--id 65536", "--id 65536")
-	usage("--mtu 67", "--mtu 67")
-	usage("--neighbours 0", "--neighbours 0")
+	usage("--address 10.0.0.1", "prefix length, such as 192.168.7.1/24", "10.0.0.1")
+	usage("--id 65536", "--id must be 0 to 65535: 65536")
+	usage("--mtu 67", "--mtu must be", ": 67")
+	usage("--neighbours 0", "--neighbours must be 1 to 1048576: 0")
 	usage("--group 10.0.0.1", "10.0.0.1")
 	cmdtest.CheckFailure(t, []string{"netdev"}, cli.ExitUsage, "-d")
 }

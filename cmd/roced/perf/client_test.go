@@ -36,11 +36,11 @@ func TestClientOfBadServers(t *testing.T) {
 		want string
 	}{
 		{"disconnects at once", func(net.Conn) {}, "--latency", "closed the connection"},
-		{"refuses", func(c net.Conn) { say(c, protocol.Greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
+		{"refuses", func(c net.Conn) { say(c, protocol.Greeting{Error: "not today"}) }, "--latency", "rejects the request: not today"},
 		{"another protocol", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "invalid in roced perf's protocol"},
 		{"sends null", func(c net.Conn) { say(c, nil) }, "--latency", "invalid in roced perf's protocol"},
-		{"refuses in colour", func(c net.Conn) { say(c, protocol.Greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
-		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "refuses: not today"},
+		{"refuses in colour", func(c net.Conn) { say(c, protocol.Greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `rejects the request: \x1b[31mno\r\n`},
+		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "rejects the request: not today"},
 		{"has no MTU", func(c net.Conn) { say(c, protocol.Greeting{}) }, "--latency", "the peer sent an invalid value, server.mtu 0"},
 		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
 		{"disconnects before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},

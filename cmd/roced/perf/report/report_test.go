@@ -57,7 +57,7 @@ func TestBandwidthNotes(t *testing.T) {
 		want        string
 	}{
 		{nil, nil, "lost: elsewhere 10"},
-		{nil, map[string]uint64{"link rx_dropped": 7}, "lost: elsewhere 10 (the interfaces count: server link rx_dropped 7)"},
+		{nil, map[string]uint64{"link rx_dropped": 7}, "lost: elsewhere 10 (counted by the interfaces: server link rx_dropped 7)"},
 		{map[string]uint64{"engine drop_no_receive": 4}, nil, "lost: server engine drop_no_receive 4, elsewhere 6"},
 		{map[string]uint64{"engine drop_no_receive": 10}, nil, "lost: server engine drop_no_receive 10"},
 	} {
