@@ -33,5 +33,5 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.IntVarP(&o.Pairs, "qps", "q", 1, "connections: number of `queue pairs` on each side, for bandwidth")
 	f.IntVarP(&o.Depth, "depth", "t", 128, "connections: maximum number of outstanding `requests` per queue pair")
 	cli.AddSize(f, &o.MTU, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller RDMA MTU of the two sides")
-	f.DurationVar(&o.AckTimeout, "ack-timeout", card.AckTimeout, "--rc: `time` without an acknowledgment after which packets are retransmitted, at most 7 times; rounded up to 4.096 µs · 2ⁿ (perftest -u)")
+	f.DurationVar(&o.AckTimeout, "ack-timeout", card.AckTimeout, "--rc: `time` without an acknowledgment after which packets are retransmitted, at most 7 times; rounded up to 4.096 us times a power of 2 (perftest -u)")
 }
