@@ -122,7 +122,7 @@ func TestPingClientErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "the GID table of eth0 has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
 	// FakeServer's address is of QP 0x1234, which the client cannot reach.
 	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0 of 1000 each way", "accept UDP port 4791 (nft list ruleset)", "sufficient for messages of 1024 bytes", "timed out")
-	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not answer", "accept UDP port 4791", "sufficient for messages of 1024 bytes")
+	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not respond", "accept UDP port 4791", "sufficient for messages of 1024 bytes")
 	cmdtest.CheckFailure(t, to("10.77.0.1 --cm"), cli.ExitFailed, "10.77.0.1 does not respond", "roced ping --cm -d DEVICE", "accept UDP port 4791", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "has another IP version")
 }
