@@ -47,8 +47,8 @@ func connect(t testing.TB, service *cm.Endpoint, client *verbs.Context, to strin
 	return c
 }
 
-// Who only adds private data has the READs, atomics and retries of who gives no parameters. Zeros are meant
-// if the program says so.
+// Parameters with only private data have the READs, atomics and retries of nil parameters. Zeros are literal
+// if Exact is set.
 func TestZeroParametersAreDefaults(t *testing.T) {
 	n := newNetwork(t)
 	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
@@ -77,7 +77,7 @@ func TestZeroParametersAreDefaults(t *testing.T) {
 	}
 }
 
-// A peer that finds no receive waits 0.64 ms, unless the program says otherwise. Requests have what their
+// A peer waits 0.64 ms after an RNR NAK, unless the program sets another time. Requests have what their
 // listener has.
 func TestMinRNRTimer(t *testing.T) {
 	n := newNetwork(t)

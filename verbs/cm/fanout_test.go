@@ -174,7 +174,7 @@ func (d *dying) Do(ctx context.Context, code provider.Code, request, grant any) 
 	return d.Provider.Do(ctx, code, request, grant)
 }
 
-// Each id that is bound hears that its device is gone, also if the card cannot tell any more; then the
+// Each bound id gets the removal of its device, even if the card can no longer report it; then the
 // channel ends.
 func TestRemovalIsToldByTheProgramsSide(t *testing.T) {
 	n := newNetwork(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // A join beyond the limit is refused at once, and leaves nothing to be left; one whose queue pair cannot be
-// attached says so by its event, and has to be left.
+// attached reports this by its event, and must be left.
 func TestJoinFails(t *testing.T) {
 	card, _ := newCard(t, newNetwork(t), "host", "10.0.0.1")
 	session, err := card.NewSession(hca.SessionConfig{Limits: hca.Limits{Memberships: 2, Attachments: 1}})

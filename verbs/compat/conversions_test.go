@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// everyRate are the numbers of ib_rate and ibv_rate, with what the kernel and libibverbs make of them.
+// everyRate are the numbers of ib_rate and ibv_rate, with the conversions of the kernel and libibverbs.
 var everyRate = []struct {
 	rate       ib.Rate
 	mult, mbps int

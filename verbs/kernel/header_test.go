@@ -55,7 +55,7 @@ func FuzzHeader(f *testing.F) {
 		}
 		agree := map[verbs.NetworkType]int{verbs.NetworkIPv4: 4, verbs.NetworkIPv6: 6}[verbs.NetworkType(network)] == version
 		if grh := verbs.GRH(header); err == nil && agree && (sgid != grh.SGID() || dgid != grh.DGID()) {
-			t.Errorf("from %v to %v, the GRH says %v and %v", sgid, dgid, grh.SGID(), grh.DGID())
+			t.Errorf("got %v to %v, want %v to %v as in the GRH", sgid, dgid, grh.SGID(), grh.DGID())
 		}
 		if !bytes.Equal(before, header) {
 			t.Error("the header was changed")

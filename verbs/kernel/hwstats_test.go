@@ -76,7 +76,7 @@ func TestHWStatsLifespan(t *testing.T) {
 	}
 }
 
-// Chosen counters come in the order in which they were named; what a caller does to them is its own
+// Selected counters are in the order of the names; a caller's changes of the slices affect only its own
 // business.
 func TestHWStatsNames(t *testing.T) {
 	_, h := newClockwork(t, []string{"engine_sent", "xdp_redirected", "engine_sent"}, 0)
@@ -111,7 +111,7 @@ func TestHWStatsError(t *testing.T) {
 	}
 }
 
-// Many who ask at once get whole sets of values, and cost as many reads as there are lifespans.
+// Concurrent callers get consistent sets of values, with one read per lifespan.
 func TestHWStatsAtOnce(t *testing.T) {
 	c, h := newClockwork(t, nil, 0)
 	const lives = 50

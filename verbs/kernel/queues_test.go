@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rules, written down again, by type: what a change must give, and after the bar what it may give
+// The rules, written down again, by type: the required attributes of a change, and after the bar the optional ones
 // besides the state (IBA 11.2.5.2; the kernel's qp_state_table). "-" stands for neither. Changes to
-// RESET and to ERR are in goldenAlways; what is in neither does not exist, for any type.
+// RESET and to ERR are in goldenAlways; other changes do not exist, for any type.
 var goldenRules = map[string]map[string]string{
 	"RESET INIT": {
 		"UD": "pkey port qkey |", "RAW_PACKET": "port |", "SMI": "pkey qkey |", "GSI": "pkey qkey |",
@@ -79,7 +79,7 @@ var (
 	}
 )
 
-// golden is what a change must and may give, if there is such a change.
+// golden contains the required and the optional attributes of a change, if there is such a change.
 func golden(t *testing.T, from, to verbs.QPState, kind string) (must, may verbs.QPAttrMask, exists bool) {
 	t.Helper()
 	if slices.Contains(strings.Fields(goldenAlways), from.String()+"-"+to.String()) {
@@ -123,7 +123,7 @@ func changes(t *testing.T, visit func(from, to verbs.QPState, kind verbs.QPType,
 	}
 }
 
-// What must be given alone, and with all that may be given, is taken; so is nothing else: not without any
+// The required attributes are accepted, alone and with all optional ones; nothing else is: not without any
 // of the first, and not with any other of the 32 bits.
 func TestModifyQPIsOK(t *testing.T) {
 	good := 0

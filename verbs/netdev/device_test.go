@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// comes waits for a packet, and says what came instead.
+// comes waits for a packet, and reports another packet as a failure.
 func comes(t testing.TB, h *host, want []byte) {
 	t.Helper()
 	select {
@@ -113,7 +113,7 @@ func TestNobodyAnswers(t *testing.T) {
 			a.out <- ipPacket("192.168.7.1", to, 64)
 		}
 	}
-	a.out <- ipPacket("fd00::1", "fd00::2", 64) // there is no address to ask from
+	a.out <- ipPacket("fd00::1", "fd00::2", 64) // there is no source address for the query
 	eventually(t, "the end of waiting", func() bool {
 		s := d.Stats()
 		return s.Drops["no_neighbour"] == 32 && s.Drops["waiting"] == 3*4+16 && s.Neighbours == 0 &&
@@ -167,7 +167,7 @@ func TestGroupsAndSend(t *testing.T) {
 	refused(t, da.Send(guard(t), ipPacket("192.168.7.1", "192.168.7.2", 65535), to), ud.ErrTooLong)
 }
 
-// TestInitOnce: what is allowed when.
+// TestInitOnce: permitted calls by state.
 func TestInitOnce(t *testing.T) {
 	t.Parallel()
 	left, _ := cards(t)

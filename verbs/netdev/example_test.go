@@ -32,7 +32,7 @@ func Example() {
 		go func() { ended <- dev.Run(ctx) }()
 	}
 
-	hosts[0].out <- ipPacket("192.168.7.1", "192.168.7.2", 100) // what a host's kernel sends
+	hosts[0].out <- ipPacket("192.168.7.1", "192.168.7.2", 100) // a packet from a host's kernel
 	fmt.Println(len(<-hosts[1].in), "bytes of IP came")
 
 	stop()

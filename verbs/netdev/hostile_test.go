@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// TestHostileDatagrams: what a peer with the right Q_Key may send, each dropped for its reason, and nothing reaches
+// TestHostileDatagrams: invalid packets of a peer with the right Q_Key are dropped for their reasons, and none reaches
 // the host.
 func TestHostileDatagrams(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestHostileDatagrams(t *testing.T) {
 		{"another version", "not_ip", false, [][]byte{frame(v6, "\x00\x00", good)}},
 		{"a header too short", "length", false, [][]byte{frame(v4, "\x00\x00", good[:19])}},
 		{"cut", "length", false, [][]byte{frame(v4, "\x00\x00", good[:63])}},
-		{"more than it says", "length", false, [][]byte{frame(v4, "\x00\x00", append(good, 1))}},
+		{"more than declared", "length", false, [][]byte{frame(v4, "\x00\x00", append(good, 1))}},
 		{"header beyond the end", "length", false, [][]byte{frame(v4, "\x00\x00", with(good[:20], 0, 0x4f, 0, 0, 20))}},
 		{"header of 4 bytes", "length", false, [][]byte{frame(v4, "\x00\x00", with(good, 0, 0x41))}},
 		{"IPv6 cut", "length", false, [][]byte{frame(v6, "\x00\x00", ipPacket("fd07::2", "fd07::1", 64)[:63])}},
@@ -68,7 +68,7 @@ func TestHostileDatagrams(t *testing.T) {
 		{"a question with a hardware address", "resolution", true, [][]byte{frame(arp, "\x00\x00", with(ask, 4, 20))}},
 		{"a question of another length", "resolution", true, [][]byte{frame(arp, "\x00\x00", with(ask, 5, 16))}},
 		{"another operation", "resolution", true, [][]byte{frame(arp, "\x00\x00", with(ask, 7, 3))}},
-		{"a group asks", "resolution", true, [][]byte{frame(arp, "\x00\x00", with(ask, 8, 224))}},
+		{"query by a group", "resolution", true, [][]byte{frame(arp, "\x00\x00", with(ask, 8, 224))}},
 		{"an announcement of our address", "claim", true, [][]byte{frame(arp, "\x00\x00", with(ask, 11, 1))}},
 	} {
 		before := d.Stats().Drops[row.reason]
@@ -98,7 +98,7 @@ func tooMany(t *testing.T, d *netdev.Device, e *ud.Endpoint, to ud.Addr, p []byt
 	eventually(t, "too many pieces", func() bool { return d.Stats().Drops["too_long"] == 1 })
 }
 
-// placeOf asks who has 192.168.7.1.
+// placeOf queries the location of 192.168.7.1.
 func placeOf(t *testing.T, e *ud.Endpoint, group ud.Addr) ud.Addr {
 	t.Helper()
 	ask := []byte{8, 6, 0, 0, 0, 32, 8, 0, 0, 4, 0, 1, 192, 168, 7, 2, 192, 168, 7, 1}

@@ -175,7 +175,7 @@ func TestGoldenResolution(t *testing.T) {
 	r := resolution{opAsk, netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.1")}
 	want := "0806" + "0000" + // EtherType, in one piece
 		"0020" + "0800" + "00" + "04" + "0001" + // InfiniBand, IPv4, no hardware address, 4 bytes of IP, a question
-		"0a000002" + "0a000001" // who asks, for what
+		"0a000002" + "0a000001" // the sender, the target
 	if got := fmt.Sprintf("%x", r.message()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -23,7 +23,7 @@ var (
 	eventually, guard = waittest.Eventually, waittest.Guard
 )
 
-// host is an interface in memory: what a test gives it goes out, what comes is kept.
+// host is an in-memory interface: it sends the packets of the test, and stores received ones.
 type host struct {
 	addresses []netip.Prefix
 	out       chan []byte

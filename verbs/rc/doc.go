@@ -36,7 +36,7 @@
 //
 // A Conn owns two CQs, a queue pair, a connection id, and a memory region for its slots. Its Domain is its own, or the
 // program's: a protection domain, regions, the goroutine that receives the events of ids, and shared receives (an SRQ).
-// Those of a listener share one. Close frees what the Conn owns, but not the context.
+// Those of a listener share one. Close frees the Conn's objects, but not the context.
 //
 // Locks, in order: Domain.mu, those of package transport, ending.mu. Before them come Stream.reading and Stream.writing.
 //

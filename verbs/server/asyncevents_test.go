@@ -106,7 +106,7 @@ func TestAsyncEventsAreNotRead(t *testing.T) {
 	r.a.alone(t, 1)
 }
 
-// TestAsyncEventsOfDestroyedObjects: once the answer to who destroyed an object is there, no further event of it is
+// TestAsyncEventsOfDestroyedObjects: after the reply to the command that destroyed an object, no further event of it is
 // sent, whether the sender had it in hand or the socket was full.
 func TestAsyncEventsOfDestroyedObjects(t *testing.T) {
 	r := newRig(t, anyone)

@@ -33,7 +33,7 @@ func goroutines(state string, functions ...string) (n int) {
 	return n
 }
 
-// TestClosesThatBlock: closes that never return occupy peer.MaxUserThreads threads of a user who passes lingering sockets and
+// TestClosesThatBlock: closes that never return occupy peer.MaxUserThreads threads of a user that passes lingering sockets and
 // disconnects, on and on. They keep the user's connections until the limit is reached. Another user notices nothing. When
 // the closes return, everything is free again.
 func TestClosesThatBlock(t *testing.T) {

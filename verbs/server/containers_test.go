@@ -43,7 +43,7 @@ func (d *daemon) by(t *testing.T, name string) *daemon {
 	return &daemon{d.Server, path, d.shared}
 }
 
-// TestHolesOfAContainer: who takes pages out of registered memory is barred with all who came by its container's socket.
+// TestHolesOfAContainer: a program that takes pages out of registered memory is barred with all programs of its container's socket.
 // The host's root, and others' containers, whose programs are root too, are not.
 func TestHolesOfAContainer(t *testing.T) {
 	r := newRig(t, withDoors(t))

@@ -99,7 +99,7 @@ func (w *whole) aim(pd provider.Handle) *provider.CreateAHRequest {
 	return &provider.CreateAHRequest{PD: pd, Attr: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}}}
 }
 
-// packets are requests, one of each command, by their codes. Each does what it asks for.
+// packets are requests, one of each command, by their codes. Each is a valid command.
 type packets map[uint16][]byte
 
 func put[Q, G any](p packets, t testing.TB, c proto.Command[Q, G], request *Q) {

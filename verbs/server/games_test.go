@@ -77,7 +77,7 @@ func attempt[Q, G any](r *raw, command proto.Command[Q, G], request *Q) bool {
 	return m.Kind == proto.Reply
 }
 
-// What a client does to its end of a completion channel, which it never reads, is its own affair: the
+// A client's changes of its end of a completion channel, which it never reads, affect only itself: the
 // card goes on to notify, and does not wait.
 func TestChannelGames(t *testing.T) {
 	r := newRig(t, anyone)

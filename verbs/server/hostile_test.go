@@ -118,7 +118,7 @@ func (d *daemon) alone(t testing.TB, n int) {
 	eventually(t, "the others have gone", func() bool { return d.Clients() == n })
 }
 
-// What is no message, or not the next one, ends the connection of who sent it, and nothing else.
+// An invalid or unexpected message ends its sender's connection, and nothing else.
 func TestMalformedMessages(t *testing.T) {
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
@@ -158,7 +158,7 @@ func TestMalformedMessages(t *testing.T) {
 	stillWell()
 }
 
-// A client without a session is told what is missing; one that asks for too much, or twice, too.
+// A client without a session gets the missing step as an error, and so does one with excessive or repeated requests.
 func TestWrongOrder(t *testing.T) {
 	r := newRig(t, anyone)
 	bad := r.a.raw(t)

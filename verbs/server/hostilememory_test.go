@@ -31,7 +31,7 @@ func refusedFirst[Q, G any](r *raw, name string, command proto.Command[Q, G], re
 	}
 }
 
-// TestEdgesOfAProcessFile: a region is in the file and has pages there, whatever a client asks for; or nothing is left
+// TestEdgesOfAProcessFile: a region is in the file and has pages there, whatever a client requests; or nothing is left
 // of it.
 func TestEdgesOfAProcessFile(t *testing.T) {
 	r := newRig(t, anyone)
@@ -252,7 +252,7 @@ func TestProcessFileThatGrows(t *testing.T) {
 	stillWell()
 }
 
-// TestHolesUnderTraffic: programs take pages out of what they have registered, while the card uses it. Each loses its
+// TestHolesUnderTraffic: programs take pages out of their registered memory, while the card uses it. Each loses its
 // session, the service makes no page for it, and the user shares no memory for a while. The neighbours notice nothing.
 func TestHolesUnderTraffic(t *testing.T) {
 	r := newRig(t, anyone)

@@ -87,7 +87,7 @@ func TestListObjects(t *testing.T) {
 	}
 }
 
-// TestNumbersAreUnique: what is shown of different clients has different numbers, and refers to its own client's objects.
+// TestNumbersAreUnique: objects of different clients have different numbers, and refer to its own client's objects.
 func TestNumbersAreUnique(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over

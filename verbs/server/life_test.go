@@ -29,7 +29,7 @@ func (d *daemon) usage() peer.Limits {
 	return peer.Limits{}
 }
 
-// All connections of a user share its limits; what is closed, or ends, is free again.
+// All connections of a user share its limits; closed sessions and connections free their share.
 func TestLimitsOfAUser(t *testing.T) {
 	limits := peer.Limits{Connections: 3, Limits: hca.Limits{PDs: 2, CQs: 2, QPs: 2, MRs: 2, AHs: 2, SRQs: 1, CompChannels: 1, Memberships: 1, Attachments: 1}}
 	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})

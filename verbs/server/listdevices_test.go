@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// TestListDevices: what is said of a device before it is open is true when it is.
+// TestListDevices: the description of a device before it is open is still correct when it is open.
 func TestListDevices(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.raw(t)

@@ -97,7 +97,7 @@ func pipe(t *testing.T) int {
 	return fd
 }
 
-// TestFilesThatAreNoMemory: what is passed is refused with a reason, and nothing of it is kept.
+// TestFilesThatAreNoMemory: other files are refused with a reason, and are not kept open.
 func TestFilesThatAreNoMemory(t *testing.T) {
 	r := newRig(t, anyone)
 	c := r.a.opened(t)
@@ -175,7 +175,7 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 	eventually(t, "nothing is kept", func() bool { return r.a.Users()[0].Used == before && r.a.memory.Files() == 1 })
 }
 
-// TestMemoryFileOfSeveral: programs of one user and of another have the same file; each counts what it registers. A
+// TestMemoryFileOfSeveral: programs of one user and of another have the same file; each is charged for its registrations. A
 // region goes on to another file.
 func TestMemoryFileOfSeveral(t *testing.T) {
 	r := newRig(t, anyone)
@@ -269,7 +269,7 @@ func TestMemoryFileCutOffUnderSeveral(t *testing.T) {
 	}
 }
 
-// TestMemoryFilesOfSeveralSizes: what a user's files have together is what counts, when one more is registered; and one
+// TestMemoryFilesOfSeveralSizes: the total size of a user's files is limited, when one more is registered; and one
 // that somebody else makes larger ends the sessions that have it, and no others.
 func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 	const most = 8 << 20
@@ -298,7 +298,7 @@ func TestMemoryFilesOfSeveralSizes(t *testing.T) {
 	ask(other, proto.RegFileMR, &proto.RegMRRequest{PD: other.allocPD(), Length: pageSize}) // no user is barred
 }
 
-// TestMemoryFileThatGrows: what a file has beside what is registered has a limit too, when it is registered and later.
+// TestMemoryFileThatGrows: the unregistered pages of a file are limited too, when it is registered and later.
 func TestMemoryFileThatGrows(t *testing.T) {
 	const most = 8 << 20
 	var said locked

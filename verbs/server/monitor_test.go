@@ -55,8 +55,8 @@ func (p *program) breakQP() {
 	check(p, p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{bad}, AH: p.ah(addressesB[0]), RemoteQPN: 5, RemoteQKey: 1}}))
 }
 
-// A monitor hears of clients that come and go, of devices, and of queue pairs that fail, though their
-// programs do not ask for events.
+// A monitor gets events of clients that connect and disconnect, of devices, and of queue pairs that fail, though their
+// programs do not request events.
 func TestMonitor(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over

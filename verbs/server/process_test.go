@@ -32,7 +32,7 @@ var children = map[string]func(path string) error{
 	"daemon":           childDaemon,
 }
 
-// childProgram opens what a program has.
+// childProgram opens the objects of a program.
 func childProgram(path string) (qp *verbs.QP, cq *verbs.CQ, ah *verbs.AH, err error) {
 	c, err := client.Dial(path, "")
 	if err != nil {

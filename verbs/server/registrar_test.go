@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// say asks in a process that is no test.
+// say runs in a process that is not a test.
 func say[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) (grant G, ends []int, err error) {
 	packet, err := command.EncodeRequest(1, request)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// TestMemoryOfAll: users within their own limits do not get more than there is for all, and who comes then
+// TestMemoryOfAll: users within their own limits do not exceed the limit of all users, and a user that comes then
 // gets some still. It can be raised while they are there.
 func TestMemoryOfAll(t *testing.T) {
 	limits := peer.Limits{Limits: hca.Limits{Memory: 48 << 20}, All: quota.PoolLimits{Memory: 64 << 20}}

@@ -15,7 +15,7 @@ const (
 	uffdioRegister = 0xc020aa00
 )
 
-// absentPage is a page of memory that is not there: who reads it waits until present is called, and until
+// absentPage is a page of memory that is not there: a reader waits until present is called, and until
 // then awaitReader waits.
 func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
 	t.Helper()

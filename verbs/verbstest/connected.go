@@ -153,7 +153,7 @@ func connectedPosts(t *testing.T, w *rig.World) {
 		{verbs.SendWR{Opcode: verbs.WRAtomicCmpAndSwp, SGList: word}, verbs.QPTypeUC, "not an operation of UC"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd, SGList: word}, verbs.QPTypeUC, "not an operation of UC"},
 		{verbs.SendWR{Opcode: verbs.WRSendWithInv}, verbs.QPTypeUC, "not an operation of UC"},
-		{verbs.SendWR{Opcode: verbs.WRRDMARead, Flags: verbs.SendInline}, verbs.QPTypeRC, "SendInline with RDMA read"},
+		{verbs.SendWR{Opcode: verbs.WRRDMARead, Flags: verbs.SendInline}, verbs.QPTypeRC, "SendInline is invalid with RDMA read"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd}, verbs.QPTypeRC, "needs one SGE"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd, SGList: []verbs.SGE{a.Piece(0, 4)}}, verbs.QPTypeRC, "of 8 bytes"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicCmpAndSwp, SGList: append(word, word...)}, verbs.QPTypeRC, "needs one SGE"},

@@ -21,9 +21,9 @@
 //	verbstest ──► ids      connection ids
 //	    │    └──► hostile  a client that keeps to no rule
 //	    ▼
-//	   rig      stations and what they do ◄── model: random calls, compared with a model of the specification
+//	   rig      stations and their operations ◄── model: random calls, compared with a model of the specification
 //
 // run.go has the table of all tests. Left out: what shows only inside the card (steering, leaks,
-// counters other than drops), and what the host does (routes, neighbours, IGMP). Those are tests of
+// counters other than drops), and the host's part (routes, neighbours, IGMP). Those are tests of
 // verbs/hca.
 package verbstest

@@ -410,7 +410,7 @@ func fmrRefused(t *testing.T, w *rig.World) {
 	for says, ask := range map[string]func() error{
 		"0 pages":           func() error { return f.MapPhys(nil, 0) },
 		"2 pages":           func() error { return f.MapPhys([]kernel.DMAAddr{addr, addr}, 0) },
-		"0x1 within a page": func() error { return f.MapPhys([]kernel.DMAAddr{addr}, 1) },
+		"0x1 is within a page": func() error { return f.MapPhys([]kernel.DMAAddr{addr}, 1) },
 		"page 0 is at":      func() error { return f.MapPhys([]kernel.DMAAddr{addr + 1}, 0) },
 		"have to be mapped": func() error { return f.MapPhys([]kernel.DMAAddr{0}, 0) },
 		"nil":               func() error { return kernel.UnmapFMR([]*kernel.FMR{nil}) },

@@ -86,7 +86,7 @@ func srqLimitAndResize(t *testing.T, w *rig.World) {
 }
 
 // A queue pair with an SRQ that goes to ERR, by Modify or by an error, takes no more receives: the
-// event says so. One with a queue of its own has no such event.
+// event reports this. One with a queue of its own has no such event.
 func lastWQE(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(rig.Depth)

@@ -182,7 +182,7 @@ func bindsThatAreRefused(t *testing.T, w *rig.World) {
 		rig.Refused(t, p.A.QP.PostSend([]verbs.SendWR{wr}), unix.EINVAL, says)
 	}
 	bind := p.A.Bind(mw, 0, 10, 0)
-	rig.Refused(t, p.A.QP.BindMW(1, 0, bind.Bind), unix.EINVAL, "of type 2; PostSend")
+	rig.Refused(t, p.A.QP.BindMW(1, 0, bind.Bind), unix.EINVAL, "of type 2; bind it by PostSend")
 	rig.Refused(t, p.A.QP.BindMW(1, 0, nil), unix.EINVAL)
 	ud := w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP)
 	ud.Opcode = verbs.WRBindMW

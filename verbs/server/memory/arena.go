@@ -24,7 +24,7 @@ type Arena struct {
 	mu     sync.Mutex
 	top    int           // bytes at the front that have pages
 	free   []extent      // ordered, none next to another
-	pieces map[*byte]int // the offsets of what is allocated, by its first byte
+	pieces map[*byte]int // offsets of allocated pieces, by their first byte
 }
 
 // extent is a part of the arena, in bytes.

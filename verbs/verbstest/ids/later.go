@@ -19,7 +19,7 @@ func idLaterDevice(t *testing.T, w *rig.World) {
 	idle, settled := a.id(cm.PortSpaceUDP), a.id(cm.PortSpaceUDP)
 	rig.Check(t, settled.Bind(port(w.A.End.IPv4, 0)))
 	rig.Check(t, a.channel.AddDevice(w.B.Ctx))
-	rig.Refused(t, a.channel.AddDevice(w.B.Ctx), unix.EINVAL, "has it")
+	rig.Refused(t, a.channel.AddDevice(w.B.Ctx), unix.EINVAL, "already has this device")
 	rig.Refused(t, a.channel.AddDevice(nil), unix.EINVAL)
 
 	client := b.connect(port(w.B.End.IPv4, at), "to the one that came later")

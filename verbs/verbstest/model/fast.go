@@ -46,7 +46,7 @@ func (f *modelFast) at(i int) int {
 }
 
 // register is WRRegMR: the region has to be free, what peers may change its program may too, and the direction of the
-// memory has to allow what the region does.
+// memory must permit the access of the region.
 func (e *modelEnd) register(to *modelFast) verbs.WCStatus {
 	writes, changes := to.access&verbs.AccessLocalWrite != 0, to.access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0
 	reads := to.access&(verbs.AccessRemoteRead|verbs.AccessRemoteAtomic) != 0

@@ -92,7 +92,7 @@ func (b *beacon) aim(at *side) {
 }
 
 // shine sends a message and waits until it has been sent and has arrived. It polls both sides, since a
-// card may be run by who polls.
+// card may be run by a polling program.
 func (b *beacon) shine() {
 	p := b.side.player
 	rig.Check(p, b.qp.PostSend(b.send))
@@ -129,7 +129,7 @@ func (b *beacon) poll() {
 }
 
 // settle waits until all that follows from a step has happened, with both programs and with the model,
-// and compares the memory of what has arrived. A command ends after the round of the card in which it
+// and compares the memory of received messages. A command ends after the round of the card in which it
 // was asked.
 func (s *side) settle(q *playedQP) {
 	q.model.run()

@@ -6,12 +6,12 @@
 //	  ▼
 //	World ──► Station A, Station B      a Context, and one of each object: PD, MR, CQ, QP
 //	             │
-//	             ├─ queuepair.go, cq.go, srq.go, memory.go, port.go, group.go      what a station makes and expects
+//	             ├─ queuepair.go, cq.go, srq.go, memory.go, port.go, group.go      the operations and expectations of a station
 //	             ├─ peers.go, window.go      connected queue pairs, with regions that the peer may use
-//	             └─ notified.go, traffic.go      who waits, and loads
+//	             └─ notified.go, traffic.go      waiting, and loads
 //
 // check.go has the comparisons; a wait in it has a limit, which is there only to end a test that hangs. judge.go checks
 // that every error of every command is one of package verbs.
 //
-// Left out: what a Provider promises. That is in verbstest, and in its packages ids, hostile and model.
+// Out of scope: the promises of a Provider. They are in verbstest, and in its packages ids, hostile and model.
 package rig
