@@ -408,12 +408,12 @@ func fmrRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	addr := kernel.DMAMapSingle(w.A.Ctx, w.A.MR.Bytes()[:4096], kernel.DMABidirectional)
 	for says, ask := range map[string]func() error{
-		"0 pages":           func() error { return f.MapPhys(nil, 0) },
-		"2 pages":           func() error { return f.MapPhys([]kernel.DMAAddr{addr, addr}, 0) },
+		"0 pages":              func() error { return f.MapPhys(nil, 0) },
+		"2 pages":              func() error { return f.MapPhys([]kernel.DMAAddr{addr, addr}, 0) },
 		"0x1 is within a page": func() error { return f.MapPhys([]kernel.DMAAddr{addr}, 1) },
-		"page 0 is at":      func() error { return f.MapPhys([]kernel.DMAAddr{addr + 1}, 0) },
-		"have to be mapped": func() error { return f.MapPhys([]kernel.DMAAddr{0}, 0) },
-		"nil":               func() error { return kernel.UnmapFMR([]*kernel.FMR{nil}) },
+		"page 0 is at":         func() error { return f.MapPhys([]kernel.DMAAddr{addr + 1}, 0) },
+		"have to be mapped":    func() error { return f.MapPhys([]kernel.DMAAddr{0}, 0) },
+		"nil":                  func() error { return kernel.UnmapFMR([]*kernel.FMR{nil}) },
 	} {
 		rig.Refused(t, ask(), unix.EINVAL, says)
 	}
