@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// wireHosts are two hosts on an in-memory network.
+// wireHosts returns two hosts on an in-memory network.
 func wireHosts(t *testing.T) (left, right *host) {
 	t.Helper()
 	a, b := cardtest.Wire(t)
