@@ -65,10 +65,11 @@ func (s *shares) of(ctx context.Context, arch string) (*share, error) {
 	return s.made[arch], nil
 }
 
-// build compiles tests unless the folder has their binary.
+// build compiles tests from the copy of the tree, which does not change during a run, unless the folder has their binary.
 func (s *share) build(ctx context.Context, tests *suite.Suite) error {
 	s.building.Lock()
 	defer s.building.Unlock()
+	tests.Source = filepath.Join(s.folder, "tree")
 	return tests.Build(ctx, s.folder)
 }
 

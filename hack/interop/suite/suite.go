@@ -20,6 +20,7 @@ type Suite struct {
 	Run         string // pattern of the tests to run, as go test's -run
 	Must        bool   // fail if no test passes
 	Tags        string // build tags
+	Source      string // folder of the module's source; the working folder if empty
 	Arch        string // of the guest, as Go names it; this machine's if empty
 	Environment string // of the tests, as a shell has it
 	Folder      string // of the guest, where the tests run; /tmp if empty
@@ -38,6 +39,7 @@ func (s *Suite) Build(ctx context.Context, folder string) error {
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", s.Tags, "-o", s.path, Module+s.Name)
+	cmd.Dir = s.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s: %w: %s", s.Name, err, out)
