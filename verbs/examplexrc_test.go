@@ -90,6 +90,6 @@ func ExampleContext_AllocXRCD() {
 	_ = w.srq.Close()
 	fmt.Println(domain.Close())
 	// Output:
-	// close XRC domain: still in use: 1 SRQs and queue pairs of the XRC domain; close them first
+	// close XRC domain: still in use: the XRC domain has 1 SRQs and queue pairs; close them first
 	// <nil>
 }
