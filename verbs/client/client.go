@@ -126,7 +126,7 @@ func isClosed(c <-chan struct{}) bool {
 // Claim implements provider.Provider.
 func (c *Client) Claim() error {
 	if c.claimed.Swap(true) {
-		return fmt.Errorf("%w: this session on %s already has a Context; Dial creates another session", verbs.ErrBusy, c.device)
+		return fmt.Errorf("%w: this session on %s has a Context; Dial creates another session", verbs.ErrBusy, c.device)
 	}
 	return nil
 }
