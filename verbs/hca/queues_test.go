@@ -66,7 +66,7 @@ func TestQueueThatIsHeld(t *testing.T) {
 	}))
 	untouched(t, hosts.A, "eth0", func() {
 		_, err := Open("eth0", InNamespace(hosts.A.Path()))
-		refused(t, err, unix.EBUSY, "queue 1 of 3", "holds the queue")
+		refused(t, err, unix.EBUSY, "queue 1 of 3", "is bound to the queue")
 	})
 	check(t, held.Close())
 }

@@ -32,7 +32,7 @@ func TestWithoutMultiBuffer(t *testing.T) {
 		{9000, 0, wire.MTU2048, "", old},
 		{9000, wire.MTU2048, wire.MTU2048, "", old},
 		{1500, 0, wire.MTU1024, "", old},
-		{9000, wire.MTU4096, 0, "need Linux 6.6", old},
+		{9000, wire.MTU4096, 0, "require Linux 6.6", old},
 		{9000, 0, 0, "cannot be probed", func() (bool, error) { return false, errors.New("cannot be probed") }},
 	} {
 		var log logged
