@@ -44,7 +44,7 @@ func (s *siblings) passOn(frame []byte) (done bool) {
 	if number == wire.QPNMulticast {
 		return s.passOnToGroup(p.Destination(), frame)
 	}
-	to, _ := s.Route(number)
+	to := s.Route(number)
 	if len(to) == 0 {
 		return false
 	}
@@ -64,13 +64,12 @@ func (s *siblings) route(d *departure, ah *AH) (room bool) {
 	switch {
 	case ah.Group:
 		d.across = s.RouteToGroup(ah.Dest)
-		return !d.across.Full()
 	case ah.Path.state == PathLocal:
-		d.across, room = s.Route(d.send.RemoteQPN)
-		return room
+		d.across = s.Route(d.send.RemoteQPN)
+	default:
+		d.across = nil
 	}
-	d.across = nil
-	return true
+	return !d.across.Full()
 }
 
 // receive processes packets that other engines have handed over, using at most half of the budget. ready reports

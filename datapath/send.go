@@ -157,8 +157,7 @@ func (c *Connection) frame(d *departure, length int) []byte {
 		}
 		return e.link.Reserve()
 	case e.peers.Peer != nil && c.Path.state == PathLocal:
-		var room bool
-		if d.across, room = e.peers.Route(c.PeerQPN); !room {
+		if d.across = e.peers.Route(c.PeerQPN); d.across.Full() {
 			return nil
 		}
 	}

@@ -23,7 +23,6 @@ import (
 // The loop needs a processor of its own. Where programs or goroutines share processors, Wait is faster, and it uses no
 // processor while idle. Over the service, which also needs a processor, an empty poll yields the processor; if other
 // programs need it, some empty polls wait up to 1 ms for completions in any queue of the program.
-// comes to the program's queues.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	if q == nil {
 		return 0, fmt.Errorf("poll CQ: %w", errNil)

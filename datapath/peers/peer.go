@@ -90,14 +90,13 @@ func (p *Peer) SetMembers(group wire.GID, engines []*Peer) {
 }
 
 // Route returns the other engine that a packet to a queue pair is for; empty if the number is unknown or belongs to
-// this engine. It also reports whether the packet has room there.
-func (p *Peer) Route(number wire.QPN) (to Route, room bool) {
+// this engine.
+func (p *Peer) Route(number wire.QPN) Route {
 	place := int(p.card.homes[number%places].Load()) - 1
 	if place < 0 || place == p.place {
-		return nil, true
+		return nil
 	}
-	to = p.card.peers[place].self[:]
-	return to, !to.Full()
+	return p.card.peers[place].self[:]
 }
 
 // RouteToGroup returns the other engines that a packet to a group is for: those with members.

@@ -36,7 +36,7 @@ func take(p *Peer) (first []byte) {
 func TestRoute(t *testing.T) {
 	all, _ := join(t, 3, nil)
 	to := func(p *Peer, dest wire.GID, number wire.QPN) (places []int) {
-		route, _ := p.Route(number)
+		route := p.Route(number)
 		if dest.IsMulticast() {
 			route = p.RouteToGroup(dest)
 		}
@@ -102,7 +102,7 @@ func TestHand(t *testing.T) {
 func TestFull(t *testing.T) {
 	all, called := join(t, 3, nil)
 	all[1].AddQP(1)
-	route, _ := all[0].Route(1)
+	route := all[0].Route(1)
 	for n := range Room {
 		if route.Full() || all[0].Blocked() || all[0].Pending() {
 			t.Fatalf("full with %d packets", n)

@@ -6,17 +6,12 @@ import (
 
 	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/ud"
 )
 
 // listenUD opens so many endpoints on one card.
 func listenUD(j harness.Job, count int) (*verbs.Context, []*ud.Endpoint, error) {
-	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := verbs.Open(card)
+	c, err := openContext(j)
 	if err != nil {
 		return nil, nil, err
 	}

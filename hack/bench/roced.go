@@ -41,6 +41,15 @@ func openCard(j harness.Job) (*hca.Card, error) {
 	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithNetwork(j.Network), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
 
+// openContext opens that card, and a context on it, whose Close closes the card.
+func openContext(j harness.Job) (*verbs.Context, error) {
+	card, err := openCard(j)
+	if err != nil {
+		return nil, err
+	}
+	return verbs.Open(card)
+}
+
 func openProgram(j harness.Job) (*program, error) {
 	if j.Socket != "" {
 		return dialProgram(j)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/bench/harness"
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/rc"
 )
@@ -129,11 +128,7 @@ func echo(conn *rc.Conn) {
 }
 
 func rpcServe(j harness.Job) (r harness.Result, err error) {
-	card, err := openCard(j)
-	if err != nil {
-		return r, err
-	}
-	c, err := verbs.Open(card)
+	c, err := openContext(j)
 	if err != nil {
 		return r, err
 	}
@@ -181,11 +176,7 @@ func (c *rcAsker) ask(request []byte) ([]byte, error) {
 func (c *rcAsker) close() error { return c.Close() }
 
 func rpcAsk(j harness.Job) (r harness.Result, err error) {
-	card, err := openCard(j)
-	if err != nil {
-		return r, err
-	}
-	c, err := verbs.Open(card)
+	c, err := openContext(j)
 	if err != nil {
 		return r, err
 	}

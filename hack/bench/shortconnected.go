@@ -30,12 +30,8 @@ type introduction struct {
 
 // openShortConnected opens the connections, and meets the peer over TCP.
 func openShortConnected(j harness.Job, server bool) (s *shortConnected, err error) {
-	device, err := openCard(j)
-	if err != nil {
-		return nil, err
-	}
 	s = &shortConnected{}
-	if s.ctx, err = verbs.Open(device); err != nil {
+	if s.ctx, err = openContext(j); err != nil {
 		return nil, err
 	}
 	if s.domain, err = rc.NewDomain(s.ctx, rc.DomainOptions{}); err != nil {

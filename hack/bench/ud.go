@@ -20,14 +20,11 @@ type short struct {
 }
 
 func openShort(j harness.Job) (*short, error) {
-	device, err := openCard(j)
+	ctx, err := openContext(j)
 	if err != nil {
 		return nil, err
 	}
-	s := &short{}
-	if s.ctx, err = verbs.Open(device); err != nil {
-		return nil, err
-	}
+	s := &short{ctx: ctx}
 	spin := j.Variant == "ud inline"
 	sends := depth
 	if spin {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
@@ -72,7 +71,7 @@ type attempt struct {
 
 // connect connects and exchanges the greeting.
 func connect(ctx context.Context, path string) (*attempt, error) {
-	deadline := time.Now().Add(deadline.Service)
+	deadline := time.Now().Add(proto.ServiceTimeout)
 	socket, err := proto.Dial(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -62,7 +62,6 @@ func (card *Card) Close() error {
 
 // end refuses further commands of all sessions, and returns the sessions that were open. first is false if it was
 // called before.
-// before.
 func (card *Card) end() (sessions []*Session, first bool) {
 	card.mu.Lock()
 	defer card.mu.Unlock()

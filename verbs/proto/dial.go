@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ServiceTimeout is how long the service may take to respond to a new connection. Only tests on slow machines change it.
+var ServiceTimeout = 10 * time.Second
+
 // patience is the maximum time that an attempt waits in the kernel before it checks its context.
 const patience = 100 * time.Millisecond
 

@@ -12,9 +12,9 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
-	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs/proto"
 )
 
 // childVariable makes the test binary run as roced.
@@ -27,7 +27,7 @@ var subject cli.Commands
 // wait longer.
 func Main(m *testing.M, commands cli.Commands) {
 	subject = commands
-	for _, limit := range []*time.Duration{&deadline.Service, &meet.ReplyTimeout, &card.StallTimeout, &card.AckTimeout} {
+	for _, limit := range []*time.Duration{&proto.ServiceTimeout, &meet.ReplyTimeout, &card.StallTimeout, &card.AckTimeout} {
 		*limit = waittest.Long(*limit)
 	}
 	if os.Getenv(childVariable) != "" {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/internal/unit"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
@@ -30,7 +29,7 @@ type Connection struct {
 // Dial connects to the service whose socket is at path. If the backlog is full, it waits. When ctx is done,
 // the connection is closed, and waiting callers return its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
-	deadline := time.Now().Add(deadline.Service)
+	deadline := time.Now().Add(proto.ServiceTimeout)
 	socket, err := proto.Dial(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:
