@@ -67,9 +67,12 @@ func (r *Runner) work() {
 				r.sleeper.takeCalls()
 			}
 			lastWork = time.Now()
+			if !w.alone && r.waiters.Load() > 0 { // what they post next leaves with the frames of one round
+				runtime.Gosched()
+			}
 			continue
 		}
-		if !w.alone { // let a goroutine run that a completion has woken
+		if !w.alone {
 			runtime.Gosched() // let a goroutine run that a completion has woken
 		}
 		if !w.looksOn(lastWork) || r.alarm.events.Load() { // delayed events need no low latency
